@@ -1,0 +1,30 @@
+# Two commands: `make reproduce-all` and `make test`. Both set up .venv first if need be.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: reproduce-all test lint clean
+
+reproduce-all: .venv/run.stamp
+	$(BIN)/snakemake reproduce-all
+
+test: .venv/dev.stamp
+	$(BIN)/python -m pytest
+
+lint: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow/rules
+	$(BIN)/mypy
+
+.venv/run.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "jointsparse needs Python 3.11 or newer, got %s: make PYTHON=python3.11" % sys.version.split()[0])'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@
+
+.venv/dev.stamp: .venv/run.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[dev]
+	touch $@
+
+clean:
+	rm -rf .venv .snakemake

@@ -1,0 +1,24 @@
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/images.smk"
+include: "workflow/rules/features.smk"
+include: "workflow/rules/basis.smk"
+include: "workflow/rules/tasks.smk"
+include: "workflow/rules/learning.smk"
+include: "workflow/rules/evaluation.smk"
+include: "workflow/rules/figures.smk"
+
+
+rule:
+    name:
+        "reproduce-all"
+    default_target: True
+    input:
+        everything(),

@@ -1,0 +1,117 @@
+"""Rates of dense SIFT and of the vocabulary tree on one core, beside scikit-image's DAISY and SIFT on the same grid.
+
+    python benchmarks/features.py [--rounds 7] [--sample 50000]
+
+Every round runs each task once, one after the other; the medians over the rounds are printed. Pictures and descriptors
+come from scikit-learn's two sample photographs; the tree is timed in three rounds at most. Rates belong to the machine named; ratios carry further.
+"""
+
+import argparse
+import platform
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+from skimage.color import rgb2gray
+from skimage.feature import SIFT, daisy
+from skimage.transform import resize
+from sklearn.datasets import load_sample_images
+from threadpoolctl import threadpool_limits
+
+from jointsparse.features import vocabulary_tree
+from jointsparse.features.dense_sift import describe
+
+STEP = 8
+PATCH = 16
+
+
+def machine() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.processor()}, {len(names)} cores; Python {platform.python_version()}"
+
+
+def skimage_daisy(picture: np.ndarray) -> np.ndarray:
+    """DAISY with its default rings; a radius of 7 pixels puts as many on the picture as there are 16-pixel patches."""
+    return daisy(picture, step=STEP, radius=PATCH // 2 - 1).reshape(-1, 200)
+
+
+def skimage_sift(picture: np.ndarray) -> np.ndarray:
+    """scikit-image's SIFT told to describe upright 16-pixel patches at our places instead of detecting its own.
+
+    Its time includes the scale space, which it builds for every picture.
+    """
+    height, width = picture.shape
+    y, x = np.mgrid[0 : height - PATCH + 1 : STEP, 0 : width - PATCH + 1 : STEP] + (PATCH - 1) / 2
+    sift = SIFT(upsampling=1)
+    sift.positions = np.column_stack([y.ravel(), x.ravel()])
+    n = len(sift.positions)
+    sift.sigmas = np.full(n, PATCH / (2 * sift.lambda_descr))
+    sift.scales, sift.octaves, sift.orientations = np.ones(n, int), np.zeros(n, int), np.zeros(n)
+    sift.extract(picture)
+    return sift.descriptors
+
+
+def medians(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    for task in tasks.values():
+        task()  # compiles, and fills the caches
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            start = time.perf_counter()
+            task()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: float(np.median(values)) for name, values in seconds.items()}
+
+
+def compare_extractors(photograph: np.ndarray, height: int, width: int, rounds: int) -> None:
+    picture = resize(photograph, (height, width), anti_aliasing=True).astype(np.float32)
+    tasks = {
+        "describe, patches of 16": lambda: describe(picture, patch_sizes=(PATCH,), step=STEP),
+        "describe, patches of 16, 24, 32": lambda: describe(picture),
+        "scikit-image DAISY, 16": lambda: skimage_daisy(picture),
+        "scikit-image SIFT, 16": lambda: skimage_sift(picture),
+    }
+    seconds = medians(tasks, rounds)
+    first = seconds["describe, patches of 16"]
+    print(f"\n{width} x {height} pixels{'':18} descriptors   pictures/s   descriptors/s   time / first line")
+    for name, task in tasks.items():
+        n = len(task())
+        print(f"  {name:32} {n:9,} {1 / seconds[name]:12.1f} {n / seconds[name]:15,.0f} {seconds[name] / first:19.1f}")
+
+
+def time_tree(descriptors: np.ndarray, rounds: int) -> None:
+    tree = vocabulary_tree.grow(descriptors, seed=0)
+    per_image = np.full(-(-len(descriptors) // 1000), 1000)
+    per_image[-1] -= per_image.sum() - len(descriptors)
+    tasks = {
+        "grow": lambda: vocabulary_tree.grow(descriptors, seed=0),
+        "quantise": lambda: vocabulary_tree.quantise(tree, descriptors),
+        "encode, 1,000 an image": lambda: vocabulary_tree.encode(tree, descriptors, per_image),
+    }
+    levels = " + ".join(f"{n:,}" for n in np.bincount(tree.level)[1:])
+    print(f"\nvocabulary tree, {len(descriptors):,} descriptors, {levels} words    seconds   descriptors/s")
+    for name, seconds in medians(tasks, rounds).items():
+        print(f"  {name:58} {seconds:10.3f} {len(descriptors) / seconds:15,.0f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7, help="rounds of which medians are taken")
+    parser.add_argument("--sample", type=int, default=50_000, help="descriptors for the vocabulary tree")
+    options = parser.parse_args()
+    photographs = [rgb2gray(image).astype(np.float32) for image in load_sample_images().images]
+    print(f"{machine()}; one thread; medians of {options.rounds} interleaved rounds")
+    with threadpool_limits(limits=1):
+        compare_extractors(photographs[0], 240, 320, options.rounds)
+        compare_extractors(photographs[0], 224, 224, options.rounds)
+        descriptors = np.concatenate([describe(photograph, step=2) for photograph in photographs])
+        rng = np.random.default_rng(0)
+        n = min(options.sample, len(descriptors))
+        time_tree(descriptors[rng.choice(len(descriptors), n, replace=False)], min(3, options.rounds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""What every public function asks of its input, and what it says when the input is wrong."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[Any]  # float64 or float32, as it came
+
+
+def as_matrix(W: ArrayLike, name: str = "W") -> Floats:
+    """`W` as a C-contiguous float matrix; float64 and float32 are kept, other real numbers become float64.
+
+    Whether the entries are finite is not looked at here: see `require_finite`.
+    """
+    array = real_array(W, name)
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be a matrix (n_features, n_tasks), got shape {array.shape}")
+    return array
+
+
+def as_columns(W: ArrayLike, name: str = "W") -> Floats:
+    """`W` as `as_matrix` gives it; a vector may stand for a single column and stays a vector."""
+    array = real_array(W, name)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} must be a vector or a matrix (n_features, n_tasks), got shape {array.shape}")
+    return array
+
+
+def real_array(W: ArrayLike, name: str) -> Floats:
+    """`W` as a C-contiguous, writable array of float64 or float32; may be `W` itself."""
+    try:
+        array = np.asarray(W)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of real numbers, got {type(W).__name__}") from None
+    if array.dtype.kind not in "fiubO":
+        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    dtype = np.float32 if array.dtype == np.float32 else np.float64
+    try:
+        # Writable too: Numba would compile every kernel once more for read-only arrays.
+        return np.require(array, dtype, ["C", "W"]).reshape(array.shape)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}") from None
+
+
+def require_finite(W: Floats, name: str = "W") -> None:
+    """Raise ValueError, naming the first entry of `W` that is NaN or infinite, if there is one."""
+    bad = np.argwhere(~np.isfinite(W))
+    if len(bad):
+        place = tuple(int(index) for index in bad[0])
+        raise ValueError(f"{name} must be finite, got {float(W[place])} at {place}")
+
+
+def as_radius(radius: Any, name: str = "radius") -> float:
+    """`radius` as a float, at least 0; infinity is allowed."""
+    try:
+        value = float(radius)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {radius!r}") from None
+    if not value >= 0:
+        raise ValueError(f"{name} must be at least 0, got {value}")
+    return value
+
+
+def as_radii(radius: ArrayLike, n_tasks: int, name: str = "radius") -> NDArray[np.float64]:
+    """`radius`, one number or one per task, as an array (n_tasks,) of floats that are at least 0."""
+    if np.ndim(radius) == 0:
+        return np.full(n_tasks, as_radius(radius, name))
+    radii = real_array(radius, name).astype(np.float64)
+    if radii.shape != (n_tasks,):
+        raise ValueError(f"{name} must be one number or one per task, shape ({n_tasks},), got shape {radii.shape}")
+    for value in radii[~(radii >= 0)][:1]:
+        raise ValueError(f"{name} must be at least 0, got {value}")
+    return radii
+
+
+def as_output(out: Any, W: Floats) -> Floats:
+    """Where a kernel that reads `W` may write: `out` itself if that is safe, else a new array (see `deliver`)."""
+    if out is None:
+        return np.empty_like(W)
+    if not isinstance(out, np.ndarray) or out.shape != W.shape or out.dtype != W.dtype:
+        got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise ValueError(f"out must be an array {W.dtype} {W.shape}, got {got}")
+    if not out.flags.writeable:
+        raise ValueError("out must be writable, got a read-only array")
+    same = out.ctypes.data == W.ctypes.data
+    if out.flags.c_contiguous and (same or not np.may_share_memory(out, W)):
+        return out
+    return np.empty_like(W)
+
+
+def deliver(B: Floats, out: Any) -> Floats:
+    """The result `B`, copied into `out` unless it is there already or nobody asked."""
+    if out is None or B is out:
+        return B
+    out[...] = B
+    result: Floats = out
+    return result
+
+
+def as_margins(F: ArrayLike, Y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
+    """Margins F (n_samples, n_tasks), floating, and labels Y of the same shape or (n_samples, 1), as arrays.
+
+    A light check for hot loops: shapes and F's dtype, not the entries.
+    """
+    F, Y = np.asarray(F), np.asarray(Y)
+    if F.dtype != np.float64 and F.dtype != np.float32:
+        raise ValueError(f"F must be float64 or float32, got {F.dtype}")
+    if Y.dtype.kind not in "fi":
+        raise ValueError(f"Y must hold -1, 0 and +1, got dtype {Y.dtype}")
+    if F.ndim != 2 or Y.ndim != 2 or len(Y) != len(F) or Y.shape[1] not in (1, F.shape[1]):
+        raise ValueError(f"Y must have the shape of F (n_samples, n_tasks) or (n_samples, 1), got {Y.shape}, {F.shape}")
+    return F, Y

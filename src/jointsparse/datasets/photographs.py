@@ -1,0 +1,281 @@
+"""What every dataset of photographs shares: the result of reading one, opening pictures, reading tables, splits."""
+
+import csv
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from PIL import Image, ImageOps
+
+SPLITS = ("train", "validation", "test", "unlabelled")
+SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+
+FRACTIONS = {"train": 0.6, "validation": 0.2, "test": 0.2}
+SPLIT_NAMES = {split: split for split in SPLITS}
+
+Progress = Callable[[int, int], None]
+
+
+class Photographs(NamedTuple):
+    """A dataset as read and checked.
+
+    images: columns image (its name), split (one of `SPLITS`), sorted by name.
+    captions: columns image, caption; several rows per image; only images of the table above.
+    left_out: columns item, reason: every file and caption that is not used.
+    """
+
+    images: pd.DataFrame
+    captions: pd.DataFrame
+    left_out: pd.DataFrame
+
+
+def read_folder(
+    root: str | Path,
+    captions_of: Callable[[Path, list[str]], pd.DataFrame],
+    *,
+    smallest_side: int,
+    longest_side: int = 320,
+    split_names: Mapping[str, str] = SPLIT_NAMES,
+    fractions: Mapping[str, float] = FRACTIONS,
+    validation_fraction: float = 0.2,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Photographs:
+    """Read and check a folder of photographs.
+
+    root: holds the folder `images` and, if any, `splits.csv` (image,split). captions_of(root, names): the captions as
+    a table with the columns image, caption. smallest_side, longest_side: in pixels; pictures are shrunk to the latter
+    and must then reach the former. split_names: our split -> its name in splits.csv. fractions: the splits to draw
+    where there is no splits.csv. validation_fraction: the part of the training images that becomes validation where
+    splits.csv has no such part. seed: of these draws.
+
+    Pictures that do not open, are too small or repeat another's bytes, pictures without caption or split, and captions
+    without picture are left out and listed. Raises ValueError where the folder or one of its tables cannot be read.
+    """
+    folder = Path(root)
+    if not (folder / "images").is_dir():
+        raise ValueError(
+            f"root must be a folder that holds a folder 'images', got {str(root)!r}: "
+            "put the data there, link it, or set root in the dataset's entry"
+        )
+    names, left_out = list_pictures(folder / "images")
+    captions = captions_of(folder, names)
+    file = folder / "splits.csv"
+    splits, unplaced = assign_splits(
+        names,
+        read_csv(file, ["image", "split"]) if file.exists() else None,
+        split_names=split_names,
+        fractions=fractions,
+        validation_fraction=validation_fraction,
+        seed=seed,
+    )
+    left_out |= unplaced | check_pictures(
+        folder / "images", names, smallest_side=smallest_side, longest_side=longest_side, progress=progress
+    )
+    return gather(splits, captions, left_out)
+
+
+def fitted_size(width: int, height: int, longest_side: int) -> tuple[int, int]:
+    """Width and height after shrinking to at most `longest_side`; small pictures are never enlarged."""
+    factor = min(1.0, longest_side / max(width, height))
+    return max(1, round(width * factor)), max(1, round(height * factor))
+
+
+def open_grey(path: Path, longest_side: int) -> np.ndarray:
+    """A photograph as grey levels in [0, 1], float32 (height, width), upright, at most `longest_side` pixels long."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        with Image.open(path) as file:
+            file.draft("L", (2 * longest_side, 2 * longest_side))  # JPEG decodes straight to a smaller grey picture
+            file.load()
+            upright = ImageOps.exif_transpose(file)
+    grey = _as_grey(upright)
+    size = fitted_size(*grey.size, longest_side)
+    if size != grey.size:
+        grey = grey.resize(size, Image.Resampling.BOX if grey.size[0] > 4 * size[0] else Image.Resampling.LANCZOS)
+    return np.clip(np.asarray(grey, dtype=np.float32), 0.0, 1.0)
+
+
+def _as_grey(picture: Image.Image) -> Image.Image:
+    """Grey levels in [0, 1] as a float picture, transparency on white, 16-bit depth kept."""
+    if picture.mode.startswith("I"):
+        return Image.fromarray(np.asarray(picture, dtype=np.float32) / np.float32(65535))
+    if picture.mode == "F":
+        return picture
+    if picture.has_transparency_data:
+        picture = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
+    return Image.fromarray(np.asarray(picture.convert("L"), dtype=np.float32) / np.float32(255))
+
+
+def check_pictures(
+    folder: Path,
+    names: list[str],
+    *,
+    smallest_side: int,
+    longest_side: int,
+    progress: Progress | None = None,
+) -> dict[str, str]:
+    """Why pictures cannot be used: {name: reason} for each that does not open, is too small, or repeats another's bytes.
+
+    Every picture is decoded whole, so that a truncated file is found here and not an hour later.
+    """
+
+    def look(name: str) -> tuple[str, str]:
+        path = folder / name
+        try:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            if path.stat().st_size == 0:
+                return "the file is empty", digest
+            height, width = open_grey(path, longest_side).shape
+        except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
+            return f"does not open as a picture: {' '.join(str(error).split())[:200]}", ""
+        if min(height, width) < smallest_side:
+            return f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}", digest
+        return "", digest
+
+    reasons: dict[str, str] = {}
+    first_with: dict[str, str] = {}
+    with ThreadPoolExecutor(2) as pool:  # Pillow decodes outside the interpreter's lock
+        for done, (name, (reason, digest)) in enumerate(zip(names, pool.map(look, names), strict=True), start=1):
+            if not reason and digest in first_with:
+                # Choice: of byte-identical pictures the first by name stays, so that none sits in two splits.
+                reason = f"same bytes as {first_with[digest]}"
+            first_with.setdefault(digest, name)
+            if reason:
+                reasons[name] = reason
+            if progress:
+                progress(done, len(names))
+    return reasons
+
+
+def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Picture files below `folder` as sorted relative names, and {name: reason} for every other file there."""
+    good, other, seen = [], {}, set()
+    for here, subfolders, files in os.walk(folder, followlinks=True):
+        if os.path.realpath(here) in seen:  # a link back up
+            subfolders.clear()
+            continue
+        seen.add(os.path.realpath(here))
+        for file in files:
+            name = (Path(here) / file).relative_to(folder).as_posix()
+            if file.lower().endswith(SUFFIXES):
+                good.append(name)
+            else:
+                other[name] = f"not a picture file ({' '.join(SUFFIXES)})"
+    if not good:
+        raise ValueError(f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder)!r}, got none")
+    return sorted(good), other
+
+
+def read_csv(path: Path, columns: Iterable[str]) -> pd.DataFrame:
+    """A UTF-8 table with a header line that holds `columns` (others are dropped), all values as text."""
+    wanted = list(columns)
+    if not path.is_file():
+        raise ValueError(f"root must hold a file {path.name} with the columns {','.join(wanted)}, got none at {path}")
+    try:
+        # The csv module, not pandas: a row with a field too many is an error there, and NUL bytes do not pass.
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file, strict=True)
+            header = next(rows, [])
+            if not set(wanted) <= set(header):
+                raise ValueError(
+                    f"{path} must begin with a header line that names the columns {','.join(wanted)}, "
+                    f"got {','.join(header)[:80]!r}"
+                )
+            if len(set(header)) != len(header):
+                raise ValueError(f"{path} must name each column once, got {','.join(header)[:80]!r}")
+            records = []
+            for row in rows:
+                if not row:
+                    continue
+                if len(row) != len(header) or any("\0" in field for field in row):
+                    raise ValueError(
+                        f"{path} line {rows.line_num}: expected {len(header)} fields of text "
+                        f"(a text with a comma goes in double quotes), got {','.join(row)[:80]!r}"
+                    )
+                records.append(row)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be UTF-8 text, got byte {error.object[error.start]:#04x} in it") from None
+    except csv.Error as error:
+        raise ValueError(f"{path} line {rows.line_num}: {error}") from None
+    return pd.DataFrame(records, columns=header, dtype=str)[wanted]
+
+
+def assign_splits(
+    names: list[str],
+    table: pd.DataFrame | None,
+    *,
+    split_names: Mapping[str, str],
+    fractions: Mapping[str, float],
+    validation_fraction: float,
+    seed: int,
+) -> tuple[dict[str, str], dict[str, str]]:
+    """A split for each image: {image: split}, and {image: reason} for images that get none.
+
+    table: columns image, split, as the dataset's authors made it, or None: then `fractions` of the images are drawn.
+    split_names: our name of a split -> the table's name for it.
+    validation_fraction: where the table has no validation part, this part of its training images becomes one.
+    """
+    rng = np.random.default_rng(seed)
+    if table is None:
+        return draw_splits(names, fractions, rng), {}
+    ours = {theirs: split for split, theirs in split_names.items()}
+    unknown = sorted(set(table["split"]) - set(ours))
+    if unknown:
+        raise ValueError(
+            f"splits.csv may use the splits {', '.join(map(repr, ours))} (split_names in the dataset's entry), "
+            f"got {unknown[0]!r}"
+        )
+    table = table.drop_duplicates()
+    twice = table["image"][table["image"].duplicated()]
+    if len(twice):
+        raise ValueError(f"splits.csv must give each image one split, got two for {twice.iloc[0]!r}")
+    named = dict(zip(table["image"], table["split"].map(ours), strict=True))
+    present = set(names)
+    unplaced = {name: "splits.csv names an image that is not there" for name in named if name not in present}
+    unplaced |= {name: "in no split of splits.csv" for name in names if name not in named}
+    splits = {name: named[name] for name in names if name in named}
+    if "validation" not in splits.values():
+        train = [name for name, split in splits.items() if split == "train"]
+        splits |= draw_splits(train, {"train": 1 - validation_fraction, "validation": validation_fraction}, rng)
+    return splits, unplaced
+
+
+def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random.Generator) -> dict[str, str]:
+    """Each name's split, drawn so that every split gets its fraction of the names (to the nearest whole number)."""
+    unknown = sorted(set(fractions) - set(SPLITS))
+    if unknown:
+        raise ValueError(f"fractions knows the splits {', '.join(SPLITS)}; got {unknown[0]!r}")
+    if abs(sum(fractions.values()) - 1) > 1e-9 or min(fractions.values()) < 0:
+        raise ValueError(f"fractions must be at least 0 and add up to 1, got {dict(fractions)}")
+    ends = np.rint(np.cumsum(list(fractions.values())) * len(names)).astype(int)
+    which = np.searchsorted(ends, np.arange(len(names)), side="right")
+    order = rng.permutation(len(names))
+    drawn = dict(zip((names[i] for i in order), (list(fractions)[j] for j in which), strict=True))
+    return {name: drawn[name] for name in names}
+
+
+def gather(splits: Mapping[str, str], captions: pd.DataFrame, left_out: Mapping[str, str]) -> Photographs:
+    """The three tables, from each usable image's split, all caption rows, and the reasons for what is not used."""
+    reasons = dict(left_out)
+    captioned = set(captions["image"])
+    for name in captioned - set(splits) - set(reasons):
+        reasons[name] = "captions.csv names an image that is not there"
+    for name, split in splits.items():
+        if name not in captioned and split != "unlabelled":
+            reasons.setdefault(name, "no caption")
+    usable = sorted(name for name in splits if name not in reasons)
+    if not usable:
+        raise ValueError(f"the dataset must hold at least one usable image, got none ({len(reasons)} left out)")
+    images = pd.DataFrame({"image": usable, "split": [splits[name] for name in usable]}, dtype=str)
+    kept = captions[captions["image"].isin(usable)]
+    kept = kept.sort_values("image", kind="stable").reset_index(drop=True)
+    table = pd.DataFrame(sorted(reasons.items()), columns=["item", "reason"], dtype=str)
+    return Photographs(images, kept, table)

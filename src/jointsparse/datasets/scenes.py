@@ -1,0 +1,26 @@
+"""Photographs sorted into one folder per class: `images/<class>/…` and, if any, `splits.csv` (image,split).
+
+Each image's only caption is the name of its class. Fifteen Scene Categories (Lazebnik et al., CVPR 2006) is one.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from jointsparse.datasets import photographs, photos
+from jointsparse.datasets.photographs import Photographs
+
+picture = photos.picture
+
+
+def read(root: str | Path, **options: Any) -> Photographs:
+    """Read and check a folder of photographs sorted by class. Options and errors: `photographs.read_folder`."""
+
+    def classes(folder: Path, names: list[str]) -> pd.DataFrame:
+        loose = [name for name in names if "/" not in name]
+        if loose:
+            raise ValueError(f"images must lie in one folder per class below {folder / 'images'}, got {loose[0]!r}")
+        return pd.DataFrame({"image": names, "caption": [name.split("/")[0] for name in names]}, dtype=str)
+
+    return photographs.read_folder(root, classes, **options)

@@ -1,0 +1,63 @@
+"""Descriptors of many images, a shard at a time, so that memory stays bounded."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def part(items: Sequence[Any], shard: int, n_shards: int) -> Sequence[Any]:
+    """The items of one shard: contiguous, all shards together are all items in order, sizes differ by at most one.
+
+    >>> [part(range(5), shard, 2) for shard in range(2)]
+    [range(0, 2), range(2, 5)]
+    """
+    return items[len(items) * shard // n_shards : len(items) * (shard + 1) // n_shards]
+
+
+def describe(
+    images: Sequence[str],
+    picture: Callable[[str], np.ndarray],
+    extract: Callable[[np.ndarray], np.ndarray],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Descriptors of all images one below the other (n_descriptors, length), and how many each has (n_images,).
+
+    picture: opens an image by name. extract: its descriptors.
+    """
+    if not len(images):
+        raise ValueError("shards must be at most the number of images, got a shard without any")
+    found = []
+    for i, image in enumerate(images):
+        found.append(extract(picture(image)))
+        if progress:
+            progress(i + 1, len(images))
+    counts = np.array([len(descriptors) for descriptors in found], dtype=np.int64)
+    return np.concatenate(found), counts
+
+
+def sample(
+    descriptors: Sequence[np.ndarray],
+    counts: Sequence[np.ndarray],
+    wanted: np.ndarray,
+    size: int,
+    *,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Up to `size` descriptors, drawn without replacement from those of the wanted images, in their order.
+
+    descriptors: of each shard (n_descriptors, length), may be memory-mapped. counts: descriptors per image of each
+    shard. wanted: (n_images,) bool, over all shards. The result does not depend on how images are put into shards.
+    """
+    per_image = np.concatenate(counts)
+    available = np.flatnonzero(np.repeat(wanted, per_image))
+    if not len(available):
+        raise ValueError("fitted_on must name splits that hold images with descriptors, got none")
+    chosen = np.sort(rng.choice(available, min(size, len(available)), replace=False))
+    ends = np.cumsum([len(shard) for shard in descriptors])
+    rows = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    starts = np.concatenate(([0], ends[:-1]))
+    return np.concatenate(
+        [shard[r - start] for shard, r, start in zip(descriptors, rows, starts, strict=True) if len(r)]
+    )

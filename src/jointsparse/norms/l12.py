@@ -1,0 +1,92 @@
+"""The l1,2 norm: the sum over features of the l2 length of a feature's weights, also known as the group lasso.
+
+Obozinski, Taskar, Jordan: Multi-task feature selection, 2006; the l1-2 norm that [Q08] and [Q09] compare theirs with.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver
+from jointsparse.norms import l1
+from jointsparse.norms.l2 import Vector, directions, scaled_lengths
+
+
+def row_lengths(W: Floats) -> Vector:
+    """The l2 length of each row, (n_features,); infinite where it is above the largest float."""
+    lengths, power = scaled_lengths(W, axis=1)
+    with np.errstate(over="ignore"):
+        return np.ravel(lengths / power)
+
+
+def norm(W: ArrayLike) -> float:
+    """||W||_{1,2} = sum_i sqrt(sum_j W_ij^2).
+
+    W: (n_features, n_tasks). Returns a float. Raises ValueError for NaN, infinity or a wrong shape.
+
+    >>> norm([[3.0, 4.0], [0.0, 2.0]])
+    7.0
+    """
+    lengths = row_lengths(as_matrix(W))
+    return float(l1.norm(lengths)) if np.isfinite(lengths).all() else np.inf
+
+
+def dual_norm(W: ArrayLike) -> float:
+    """max_i sqrt(sum_j W_ij^2), the dual of the l1,2 norm.
+
+    W: (n_features, n_tasks). Returns a float. Raises ValueError for NaN, infinity or a wrong shape.
+
+    >>> dual_norm([[3.0, 4.0], [0.0, 2.0]])
+    5.0
+    """
+    return float(row_lengths(as_matrix(W)).max(initial=0.0))
+
+
+def project(W: ArrayLike, radius: float, *, out: Floats | None = None) -> Floats:
+    """min_B 1/2 ||B - W||_F^2  subject to  sum_i sqrt(sum_j B_ij^2) <= radius.
+
+    The rows keep their directions; their lengths are projected onto the l1 ball.
+
+    W: (n_features, n_tasks). radius: at least 0, the papers' C. out: where to write, an array of W's shape and
+    precision, perhaps W itself; a new array by default. Returns B; inside the ball W comes back bit for bit. Raises
+    ValueError for NaN, infinity, a wrong shape, a radius below 0 or NaN.
+
+    Source: the row lengths by Duchi et al. (2008), Fig. 2.
+
+    >>> project([[3.0, 4.0], [0.0, 2.0]], radius=4.0)
+    array([[2.1, 2.8],
+           [0. , 0.5]])
+    """
+    W = as_matrix(W)
+    radius = as_radius(radius)
+    B = as_output(out, W)
+    lengths, power = scaled_lengths(W, axis=1)
+    # Lengths are counted in another unit where they would overflow.
+    unit = 2.0**-64 if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0
+    true_lengths = np.ravel(lengths * (unit / power))
+    if l1.norm(true_lengths) <= radius * unit:
+        B[...] = W
+    else:
+        shorter = l1.project(true_lengths, radius * unit) / unit
+        B[...] = directions(W, lengths, power) * shorter[:, np.newaxis]
+    return deliver(B, out)
+
+
+def prox(W: ArrayLike, step: float) -> Floats:
+    """min_B 1/2 ||B - W||_F^2 + step * sum_i sqrt(sum_j B_ij^2): each row times max(1 - step / its length, 0).
+
+    W: (n_features, n_tasks). step: at least 0. Returns a new array. Raises ValueError for NaN, infinity, a wrong
+    shape, a step below 0 or NaN.
+    Source: Moreau's decomposition: what is taken off a row is its projection onto the l2 ball of radius step.
+
+    >>> prox([[3.0, 4.0], [0.0, 2.0]], step=2.5)
+    array([[1.5, 2. ],
+           [0. , 0. ]])
+    """
+    W = as_matrix(W)
+    step = as_radius(step, "step")
+    lengths, power = scaled_lengths(W, axis=1)
+    if step == 0.0:
+        return W.copy()
+    with np.errstate(over="ignore"):  # a step that overflows here is larger than the length
+        shorter = np.maximum(lengths - step * power, 0.0)
+    return (directions(W, lengths, power) * shorter / power).astype(W.dtype)

@@ -1,0 +1,75 @@
+"""Tables and arrays on disk. Everything is written under a temporary name and renamed, so a file is whole or absent."""
+
+import os
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+
+@contextmanager
+def written(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside `path`, of the same suffix; it becomes `path` when the block ends without an error."""
+    final = Path(path)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    temporary = final.with_name(f".{final.stem}.{os.getpid()}.part{final.suffix}")
+    try:
+        yield temporary
+        os.replace(temporary, final)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_table(table: pd.DataFrame, path: str | Path) -> None:
+    """Write a table as CSV (for people; every digit of a number is kept) or Parquet (for the next stage), by suffix."""
+    with written(path) as temporary:
+        if temporary.suffix == ".csv":
+            table.to_csv(temporary, index=False, lineterminator="\n")
+        else:
+            table.to_parquet(temporary, index=False)
+
+
+def read_table(path: str | Path) -> pd.DataFrame:
+    """Read what `write_table` wrote."""
+    if Path(path).suffix == ".csv":
+        return pd.read_csv(path, float_precision="round_trip")
+    return pd.read_parquet(path)
+
+
+def write_arrays(path: str | Path, **arrays: Any) -> None:
+    """Write named arrays (.npz, without pickle)."""
+    with written(path) as temporary:
+        np.savez(temporary, allow_pickle=False, **arrays)
+
+
+def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
+    """Read what `write_arrays` wrote; a damaged file is a ValueError that names it."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise ValueError(f"{path} is damaged ({error}): delete it and run again") from None
+
+
+def write_array(path: str | Path, array: np.ndarray) -> None:
+    """Write one array (.npy, without pickle), to be read by `np.load`, memory-mapped if large."""
+    with written(path) as temporary:
+        np.save(temporary, array, allow_pickle=False)
+
+
+def write_sparse(path: str | Path, matrix: sparse.csr_matrix) -> None:
+    """Write a CSR matrix (.npz)."""
+    write_arrays(path, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=np.array(matrix.shape))
+
+
+def read_sparse(path: str | Path) -> sparse.csr_matrix:
+    """Read what `write_sparse` wrote."""
+    arrays = read_arrays(path)
+    return sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"]))

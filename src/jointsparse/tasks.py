@@ -1,0 +1,151 @@
+"""Words as tasks: content words of captions, and 1:2 samples of positive and negative images for each.
+
+Source: Quattoni et al. 2009, sec. 6: the 40 most frequent content words (not in a list of stop words) are 40 binary
+tasks; for n = 40, 80, 160, 320, 640, each gets n positive and 2n negative training images.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+from snowballstemmer import stemmer
+
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+
+
+def words_of(caption: str) -> list[str]:
+    """The words of a sentence in lower case; digits and punctuation separate, an inner hyphen or apostrophe does not.
+
+    >>> words_of("The cat's well-worn toys, 2 of them.")
+    ['the', "cat's", 'well-worn', 'toys', 'of', 'them']
+    """
+    return WORD.findall(caption.lower().replace("’", "'"))
+
+
+def english_stop_words() -> frozenset[str]:
+    """scikit-learn's list of 318 English function words."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return ENGLISH_STOP_WORDS
+
+
+def choose_words(
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    *,
+    n_words: int,
+    min_length: int = 3,
+    stop_words: Iterable[str] = (),
+    split_captions: bool = True,
+    join_inflections: bool = False,
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """The most frequent content words of the training images, and which image has which word.
+
+    images: columns image, split. captions: columns image, caption. n_words: how many words. min_length: in letters.
+    stop_words: left out besides English function words. split_captions=False: a whole caption is one label (class
+    names). join_inflections: forms with one English stem (Snowball) count as one word, named by its commonest form.
+
+    Returns the table of words (word; forms; number of images in all, and per split), most frequent first, and the
+    labels (n_images, n_words), bool, in the order of `images`. An image has a word if any of its captions does.
+    Raises ValueError if the training captions hold fewer than n_words content words.
+    """
+    # Choice: frequency is the number of training images with the word; equal counts are ordered alphabetically.
+    left_out = english_stop_words() | {word.lower() for word in stop_words} if split_captions else frozenset()
+    stem = stemmer("english").stemWord if join_inflections else str
+    row = {image: i for i, image in enumerate(images["image"])}
+    rows_with: dict[str, set[int]] = defaultdict(set)
+    forms: dict[str, Counter[str]] = defaultdict(Counter)
+    for image, caption in zip(captions["image"], captions["caption"], strict=True):
+        for word in words_of(caption) if split_captions else [caption.strip()]:
+            if word not in left_out and len(word) >= min_length:
+                key = stem(word)
+                rows_with[key].add(row[image])
+                forms[key][word] += 1
+
+    in_split = {split: (images["split"] == split).to_numpy() for split in ("train", "validation", "test")}
+    train_counts = {key: int(in_split["train"][list(rows)].sum()) for key, rows in rows_with.items()}
+    ranked = sorted((key for key in rows_with if train_counts[key]), key=lambda key: (-train_counts[key], key))
+    if len(ranked) < n_words:
+        raise ValueError(
+            f"n_words must be at most {len(ranked)}, the number of content words in the training captions, got {n_words}"
+        )
+    labels = np.zeros((len(images), n_words), dtype=bool)
+    table = []
+    for j, key in enumerate(ranked[:n_words]):
+        labels[list(rows_with[key]), j] = True
+        by_count = sorted(forms[key], key=lambda form: (-forms[key][form], form))
+        counts = {split: int(labels[mask, j].sum()) for split, mask in in_split.items()}
+        table.append({"word": by_count[0], "forms": " ".join(by_count), "images": int(labels[:, j].sum())} | counts)
+    return pd.DataFrame(table), labels
+
+
+def draw(
+    labels: np.ndarray,
+    split: np.ndarray,
+    words: Sequence[str],
+    *,
+    sizes: Sequence[int],
+    negatives_per_positive: int = 2,
+    n_validation_words: int,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
+    """Draw the training sets of every word and size, and the words whose validation images choose the radius.
+
+    labels: (n_images, n_words) bool. split: (n_images,) of "train", "validation", "test", "unlabelled". words: names.
+    sizes: the numbers n of positives; each word also gets negatives_per_positive * n negatives.
+
+    Returns Y (n_sizes, n_images, n_words), int8: +1 positive, -1 negative, 0 not in this training set; the validation
+    words (n_words,) bool; and a table (n, word, positives, negatives, capped) of what each training set holds.
+    The sets of one word are nested, so that a learning curve varies with n and not with the luck of five draws.
+
+    A word with fewer positives (negatives) than asked gets all there are, which the column capped says. Raises
+    ValueError if a word cannot fill the smallest size, or lacks a positive or negative where AUC needs one.
+    """
+    # Choice: nested training sets.
+    n_words = labels.shape[1]
+    if not 0 < n_validation_words < n_words:
+        raise ValueError(
+            f"n_validation_words must be between 1 and {n_words - 1} (n_words - 1), got {n_validation_words}"
+        )
+    validation_words = np.zeros(n_words, dtype=bool)
+    validation_words[rng.choice(n_words, n_validation_words, replace=False)] = True
+    _check_evaluable(labels[split == "validation"], words, "validation", validation_words)
+    _check_evaluable(labels[split == "test"], words, "test", np.ones(n_words, dtype=bool))
+
+    train = np.flatnonzero(split == "train")
+    smallest = min(sizes)
+    Y = np.zeros((len(sizes), *labels.shape), dtype=np.int8)
+    table = []
+    for k, word in enumerate(words):
+        positives = rng.permutation(train[labels[train, k]])
+        negatives = rng.permutation(train[~labels[train, k]])
+        if len(positives) < smallest:
+            raise ValueError(
+                f"the smallest of sizes must be at most {len(positives)}, the number of training images with the word "
+                f"{word!r}, got {smallest}: choose smaller sizes or fewer words"
+            )
+        if len(negatives) < smallest:
+            raise ValueError(
+                f"each word must be missing from at least {smallest} training images (the smallest of sizes), "
+                f"but {word!r} is missing from {len(negatives)}: choose smaller sizes or add it to stop_words"
+            )
+        for s, n in enumerate(sizes):
+            with_word, without = positives[:n], negatives[: negatives_per_positive * n]
+            Y[s, with_word, k] = 1
+            Y[s, without, k] = -1
+            capped = len(with_word) < n or len(without) < negatives_per_positive * n
+            table.append((n, word, len(with_word), len(without), capped))
+    return Y, validation_words, pd.DataFrame(table, columns=["n", "word", "positives", "negatives", "capped"])
+
+
+def _check_evaluable(labels: np.ndarray, words: Sequence[str], split: str, needed: np.ndarray) -> None:
+    """AUC needs a positive and a negative of every needed word."""
+    for kind, counts in (("with", labels.sum(axis=0)), ("without", (~labels).sum(axis=0))):
+        bad = np.flatnonzero(needed & (counts == 0))
+        if len(bad):
+            raise ValueError(
+                f"the {split} part must hold an image {kind} each word, got none {kind} {words[bad[0]]!r}: "
+                f"make the {split} part larger, choose fewer words, or add the word to stop_words"
+            )

@@ -1,0 +1,103 @@
+"""Slow, obvious twins of the library, for its tests."""
+
+import math
+
+import numpy as np
+
+# --- norms and losses -------------------------------------------------------------------------------------------------
+
+
+def bisect(decreasing, target, high):
+    """The x in [0, high] with decreasing(x) = target, in extended precision."""
+    low, high = np.longdouble(0), np.longdouble(high)
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if decreasing(middle) > target else (low, middle)
+    return (low + high) / 2
+
+
+def project_l1_vector(v, radius):
+    """sign(v) (|v| - theta)_+, theta by bisection."""
+    v = np.asarray(v, np.longdouble)
+    size = np.abs(v)
+    if size.sum() <= radius:
+        return v
+    theta = bisect(lambda theta: np.maximum(size - theta, 0).sum(), radius, size.max())
+    return np.sign(v) * np.maximum(size - theta, 0)
+
+
+def project_simplex(v, z):
+    """(v - theta)_+, theta by bisection below the maximum."""
+    v = np.asarray(v, np.longdouble)
+    below = v - v.max()
+    depth = bisect(lambda depth: -np.maximum(below + depth, 0).sum(), -z, z)
+    return np.maximum(below + depth, 0)
+
+
+def h(row, theta):
+    """mu with sum (|row| - mu)_+ = theta, or 0: the largest (sum of the k largest - theta) / k."""
+    sums = np.cumsum(np.sort(np.abs(row))[::-1])
+    return max(((sums - theta) / np.arange(1, len(row) + 1)).max(), np.longdouble(0))
+
+
+def solve_l1inf(W, radius):
+    """theta and mu of the l1,inf projection of a W outside the ball, theta by bisection."""
+    W = np.asarray(W, np.longdouble)
+    theta = bisect(lambda theta: sum(h(row, theta) for row in W), radius, np.abs(W).sum(axis=1).max())
+    return theta, np.array([h(row, theta) for row in W])
+
+
+def project_l1(W, radius):
+    return np.stack([project_l1_vector(w, z) for w, z in zip(W.T, per_task(W, radius), strict=True)], axis=1)
+
+
+def project_l2(W, radius):
+    W = np.asarray(W, np.longdouble)
+    lengths = np.sqrt((W**2).sum(axis=0))
+    return np.where(lengths <= per_task(W, radius), W, W / np.where(lengths > 0, lengths, 1) * per_task(W, radius))
+
+
+def project_l12(W, radius):
+    W = np.asarray(W, np.longdouble)
+    lengths = np.sqrt((W**2).sum(axis=1))
+    return W * (project_l1_vector(lengths, radius) / np.where(lengths > 0, lengths, 1))[:, np.newaxis]
+
+
+def project_l1inf(W, radius):
+    W = np.asarray(W, np.longdouble)
+    if np.abs(W).max(axis=1).sum() <= radius:
+        return W
+    _, mu = solve_l1inf(W, radius)
+    return np.clip(W, -mu[:, np.newaxis], mu[:, np.newaxis])
+
+
+def per_task(W, radius):
+    return np.broadcast_to(np.asarray(radius, np.longdouble), W.shape[1:])
+
+
+PROJECTIONS = {"l1": project_l1, "l12": project_l12, "l1inf": project_l1inf, "l2": project_l2}
+
+NORMS = {
+    "l1": lambda W: np.array([sum(abs(x) for x in w) for w in W.T]),
+    "l12": lambda W: sum(math.hypot(*row) for row in W),
+    "l1inf": lambda W: sum(max(abs(x) for x in row) for row in W),
+    "l2": lambda W: np.array([math.hypot(*w) for w in W.T]),
+}
+
+LOSSES = {
+    "hinge": lambda f, y: max(0.0, 1.0 - y * f),
+    "logistic": lambda f, y: -y * f if -y * f > 30 else math.log1p(math.exp(-y * f)),
+    "squared": lambda f, y: (y - f) ** 2 / 2,
+}
+
+
+def loss_value(name, F, Y):
+    """The sum of each column's losses, entry by entry."""
+    sums = [0.0] * F.shape[1]
+    for (i, l), f in np.ndenumerate(F):
+        if Y[i, l] != 0:
+            sums[l] += LOSSES[name](float(f), float(Y[i, l]))
+    return np.array(sums)
+
+
+# --- end of norms and losses ------------------------------------------------------------------------------------------

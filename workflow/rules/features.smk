@@ -1,0 +1,84 @@
+rule describe:
+    """Local descriptors of one shard of the images."""
+    input:
+        images="results/{dataset}/images.parquet",
+        code=lambda w: code(
+            f"datasets/{dataset(w)['loader']}", f"features/{config['features']['extractor']}", "features/shards", "tables"
+        ),
+    output:
+        descriptors="results/{dataset}/descriptors/{shard}-of-{shards}.npy",
+        counts="results/{dataset}/descriptors/{shard}-of-{shards}.counts.npy",
+    params:
+        where="features",
+        loader=lambda w: dataset(w)["loader"],
+        options=lambda w: dataset(w)["options"],
+        longest_side=config["features"]["longest_side"],
+        extractor=config["features"]["extractor"],
+        extractor_options=config["features"]["options"],
+    log:
+        "results/{dataset}/logs/describe/{shard}-of-{shards}.log",
+    benchmark:
+        "results/{dataset}/timings/describe/{shard}-of-{shards}.tsv"
+    script:
+        "../scripts/describe.py"
+
+
+rule grow_vocabulary:
+    """A vocabulary tree from a sample of the descriptors."""
+    input:
+        images="results/{dataset}/images.parquet",
+        descriptors=shards("results/{dataset}/descriptors/{shard}-of-{shards}.npy"),
+        counts=shards("results/{dataset}/descriptors/{shard}-of-{shards}.counts.npy"),
+        code=code("features/vocabulary_tree", "features/shards", "tables"),
+    output:
+        tree="results/{dataset}/vocabulary.npz",
+    params:
+        where="features.vocabulary",
+        options=config["features"]["vocabulary"],
+        seed=config["seed"],
+    threads: workflow.cores
+    log:
+        "results/{dataset}/logs/grow_vocabulary.log",
+    benchmark:
+        "results/{dataset}/timings/grow_vocabulary.tsv"
+    script:
+        "../scripts/grow_vocabulary.py"
+
+
+rule encode:
+    """How often each image of a shard has each visual word."""
+    input:
+        descriptors="results/{dataset}/descriptors/{shard}-of-{shards}.npy",
+        counts="results/{dataset}/descriptors/{shard}-of-{shards}.counts.npy",
+        tree="results/{dataset}/vocabulary.npz",
+        code=code("features/vocabulary_tree", "tables"),
+    output:
+        histograms="results/{dataset}/histograms/{shard}-of-{shards}.npz",
+    params:
+        where="features.vocabulary",
+    log:
+        "results/{dataset}/logs/encode/{shard}-of-{shards}.log",
+    benchmark:
+        "results/{dataset}/timings/encode/{shard}-of-{shards}.tsv"
+    script:
+        "../scripts/encode.py"
+
+
+rule weigh_histograms:
+    """Histograms of all images, weighted and normalised."""
+    input:
+        images="results/{dataset}/images.parquet",
+        histograms=shards("results/{dataset}/histograms/{shard}-of-{shards}.npz"),
+        tree="results/{dataset}/vocabulary.npz",
+        code=code("features/vocabulary_tree", "tables"),
+    output:
+        histograms="results/{dataset}/histograms.npz",
+    params:
+        where="features.histograms",
+        options=config["features"]["histograms"],
+    log:
+        "results/{dataset}/logs/weigh_histograms.log",
+    benchmark:
+        "results/{dataset}/timings/weigh_histograms.tsv"
+    script:
+        "../scripts/weigh_histograms.py"

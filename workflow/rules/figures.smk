@@ -1,0 +1,21 @@
+rule draw_figure:
+    """One figure from the table of the same name."""
+    input:
+        table="results/{dataset}/{study}/tables/{figure}.csv",
+        code=code("plots", "tables"),
+        style=str(BASE / "src/jointsparse/jointsparse.mplstyle"),
+    output:
+        png=report(
+            "results/{dataset}/{study}/figures/{figure}.png",
+            caption="../report/{figure}.rst",
+            category="Results",
+        ),
+        pdf="results/{dataset}/{study}/figures/{figure}.pdf",
+    params:
+        where=lambda w: f"studies.{w.study}.figures",
+    log:
+        "results/{dataset}/{study}/logs/draw_figure/{figure}.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/draw_figure/{figure}.tsv"
+    script:
+        "../scripts/draw_figure.py"

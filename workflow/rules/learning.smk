@@ -1,0 +1,40 @@
+rule train_sweep:
+    """Train every pair of first step size and radius, for one loss and norm."""
+    input:
+        features="results/{dataset}/{study}/features.npy",
+        tasks="results/{dataset}/{study}/tasks/run{run}.npz",
+        code=lambda w: code(
+            "sweep", f"solvers/{study(w)['training']['solver']}", f"losses/{w.loss}", f"norms/{w.norm}", "tables"
+        ),
+    output:
+        sweep="results/{dataset}/{study}/sweeps/run{run}/n{n}/{loss}-{norm}.npz",
+    params:
+        where=lambda w: f"studies.{w.study}.methods.{w.loss}-{w.norm}",
+        grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"],
+        training=lambda w: study(w)["training"],
+    log:
+        "results/{dataset}/{study}/logs/train_sweep/run{run}/n{n}/{loss}-{norm}.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/train_sweep/run{run}/n{n}/{loss}-{norm}.tsv"
+    script:
+        "../scripts/train_sweep.py"
+
+
+rule train_svm:
+    """Independent linear classifiers with scikit-learn's LinearSVC, over a grid of C."""
+    input:
+        features="results/{dataset}/{study}/features.npy",
+        tasks="results/{dataset}/{study}/tasks/run{run}.npz",
+        code=code("svm", "tables"),
+    output:
+        sweep="results/{dataset}/{study}/sweeps/run{run}/n{n}/svm-l2.npz",
+    params:
+        where=lambda w: f"studies.{w.study}.methods.svm-l2",
+        grid=lambda w: study(w)["methods"]["svm-l2"],
+        seed=config["seed"],
+    log:
+        "results/{dataset}/{study}/logs/train_svm/run{run}/n{n}.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/train_svm/run{run}/n{n}.tsv"
+    script:
+        "../scripts/train_svm.py"

@@ -1,0 +1,50 @@
+rule choose_words:
+    """The most frequent content words, and which image has which."""
+    input:
+        images="results/{dataset}/images.parquet",
+        captions="results/{dataset}/captions.parquet",
+        code=code("tasks", "tables"),
+    output:
+        words=report(
+            "results/{dataset}/{study}/tables/words.csv",
+            caption="../report/words.rst",
+            category="Tasks",
+        ),
+        labels="results/{dataset}/{study}/labels.npy",
+    params:
+        where=lambda w: f"studies.{w.study}.words",
+        options=lambda w: {key: value for key, value in study(w)["words"].items() if key != "n_validation_words"},
+    log:
+        "results/{dataset}/{study}/logs/choose_words.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/choose_words.tsv"
+    script:
+        "../scripts/choose_words.py"
+
+
+rule draw_tasks:
+    """The training sets of every word and size, and the words whose validation images choose the radius."""
+    input:
+        images="results/{dataset}/images.parquet",
+        words="results/{dataset}/{study}/tables/words.csv",
+        labels="results/{dataset}/{study}/labels.npy",
+        code=code("tasks", "tables"),
+    output:
+        tasks="results/{dataset}/{study}/tasks/run{run}.npz",
+        table=report(
+            "results/{dataset}/{study}/tables/tasks_run{run}.csv",
+            caption="../report/tasks.rst",
+            category="Tasks",
+        ),
+    params:
+        where=lambda w: f"studies.{w.study}",
+        sizes=lambda w: study(w)["sizes"],
+        negatives_per_positive=lambda w: study(w)["negatives_per_positive"],
+        n_validation_words=lambda w: study(w)["words"]["n_validation_words"],
+        seed=config["seed"],
+    log:
+        "results/{dataset}/{study}/logs/draw_tasks/run{run}.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/draw_tasks/run{run}.tsv"
+    script:
+        "../scripts/draw_tasks.py"

@@ -1,0 +1,17 @@
+"""The most frequent content words, and which image has which."""
+
+from job import job
+
+from jointsparse import tasks
+from jointsparse.tables import read_table, write_array, write_table
+
+
+def main(images, captions, options, output):
+    words, labels = tasks.choose_words(read_table(images), read_table(captions), **options)
+    write_table(words, output.words)
+    write_array(output.labels, labels)
+
+
+if __name__ == "__main__":
+    with job(snakemake):
+        main(*snakemake.input[:2], snakemake.params.options, snakemake.output)

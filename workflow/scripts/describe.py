@@ -1,0 +1,27 @@
+"""Local descriptors of one shard of the images."""
+
+from job import job
+
+from jointsparse.features import shards
+from jointsparse.registry import pick
+from jointsparse.tables import read_table, write_array
+
+
+def main(images, shard, n_shards, loader, options, longest_side, extractor, extractor_options, output, progress):
+    picture = pick("datasets", loader).picture
+    descriptors, counts = shards.describe(
+        shards.part(read_table(images)["image"], shard, n_shards),
+        lambda image: picture(image, **options, longest_side=longest_side),
+        lambda grey: pick("features", extractor).describe(grey, **extractor_options),
+        progress=progress,
+    )
+    write_array(output.descriptors, descriptors)
+    write_array(output.counts, counts)
+
+
+if __name__ == "__main__":
+    with job(snakemake) as progress:
+        w, p = snakemake.wildcards, snakemake.params
+        source = (p.loader, p.options, p.longest_side)
+        extractor = (p.extractor, p.extractor_options)
+        main(snakemake.input.images, int(w.shard), int(w.shards), *source, *extractor, snakemake.output, progress)

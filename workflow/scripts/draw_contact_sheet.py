@@ -1,0 +1,25 @@
+"""Some images with a caption each, to see what a dataset holds."""
+
+from job import job
+
+from jointsparse import plots
+from jointsparse.registry import pick
+from jointsparse.tables import read_table, written
+
+
+def main(images, captions, loader, options, longest_side, seed, output):
+    picture = pick("datasets", loader).picture
+    figure = plots.contact_sheet(
+        read_table(images),
+        read_table(captions),
+        lambda image: picture(image, **options, longest_side=longest_side),
+        seed=seed,
+    )
+    with written(output) as path:
+        figure.savefig(path)
+
+
+if __name__ == "__main__":
+    with job(snakemake):
+        p = snakemake.params
+        main(*snakemake.input[:2], p.loader, p.options, p.longest_side, p.seed, snakemake.output[0])

@@ -1,0 +1,18 @@
+"""One figure from the table of the same name."""
+
+from job import job
+
+from jointsparse import plots
+from jointsparse.tables import read_table, written
+
+
+def main(figure, table, outputs):
+    drawn = plots.draw(figure, read_table(table))
+    for output in outputs:
+        with written(output) as path:
+            drawn.savefig(path, metadata={"CreationDate": None} if path.suffix == ".pdf" else None)
+
+
+if __name__ == "__main__":
+    with job(snakemake):
+        main(snakemake.wildcards.figure, snakemake.input.table, snakemake.output)

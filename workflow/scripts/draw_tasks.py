@@ -1,0 +1,27 @@
+"""The training sets of every word and size, and the words whose validation images choose the radius."""
+
+import numpy as np
+from job import job
+
+from jointsparse import tasks
+from jointsparse.tables import read_table, write_arrays, write_table
+
+
+def main(images, words, labels, options, seed, output):
+    Y, validation_words, table = tasks.draw(
+        np.load(labels),
+        read_table(images)["split"].to_numpy(),
+        read_table(words)["word"].tolist(),
+        **options,
+        rng=np.random.default_rng(seed),
+    )
+    write_arrays(output.tasks, Y=Y, sizes=options["sizes"], validation_words=validation_words)
+    write_table(table, output.table)
+
+
+if __name__ == "__main__":
+    with job(snakemake):
+        p = snakemake.params
+        options = {name: p[name] for name in ("sizes", "negatives_per_positive", "n_validation_words")}
+        seed = [p.seed, int(snakemake.wildcards.run)]
+        main(*snakemake.input[:3], options, seed, snakemake.output)

@@ -1,0 +1,35 @@
+"""Choose the best pair of every sweep and test it."""
+
+from itertools import product
+
+import numpy as np
+from job import job
+
+from jointsparse import comparison
+from jointsparse.tables import read_arrays, read_table, write_arrays, write_table
+
+
+def trained_sweeps(runs, sizes, methods, tasks, sweeps):
+    tasks = dict(zip(runs, map(read_arrays, tasks), strict=True))
+    for (run, n, method), path in zip(product(runs, sizes, methods), sweeps, strict=True):
+        yield comparison.trained_sweep(run, n, method, tasks[run], read_arrays(path))
+
+
+def main(files, runs, sizes, methods, output, progress):
+    tables = comparison.evaluate(
+        trained_sweeps(runs, sizes, methods, files.tasks, files.sweeps),
+        np.load(files.features),
+        np.load(files.labels),
+        read_table(files.images)["split"].to_numpy(),
+        read_table(files.words)["word"].tolist(),
+        converging_method=methods[0],
+    )
+    for name in ("auc", "auc_by_word", "sparsity", "convergence"):
+        write_table(getattr(tables, name), output[name])
+    write_arrays(output.scores, **tables.scores)
+
+
+if __name__ == "__main__":
+    with job(snakemake) as progress:
+        p = snakemake.params
+        main(snakemake.input, p.runs, p.sizes, p.methods, snakemake.output, progress)

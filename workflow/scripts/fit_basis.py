@@ -1,0 +1,26 @@
+"""The images in a basis in which features are uncorrelated."""
+
+import numpy as np
+from job import job
+
+from jointsparse import basis
+from jointsparse.tables import read_sparse, read_table, write_array, write_arrays
+
+
+def main(images, histograms, options, seed, output):
+    X = read_sparse(histograms)
+    fitted_on = read_table(images)["split"].isin(options["fitted_on"]).to_numpy()
+    fitted = basis.fit(
+        X[fitted_on],
+        rank=options["rank"],
+        centred=options["centred"],
+        whitened=options["whitened"],
+        rng=np.random.default_rng(seed),
+    )
+    write_arrays(output.basis, **fitted._asdict())
+    write_array(output.features, basis.project(X, fitted))
+
+
+if __name__ == "__main__":
+    with job(snakemake):
+        main(*snakemake.input[:2], snakemake.params.options, snakemake.params.seed, snakemake.output)

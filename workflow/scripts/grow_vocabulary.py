@@ -1,0 +1,27 @@
+"""A vocabulary tree from a sample of the descriptors."""
+
+import numpy as np
+from job import job
+
+from jointsparse.features import shards, vocabulary_tree
+from jointsparse.tables import read_table, write_arrays
+
+
+def main(images, descriptors, counts, options, seed, n_jobs, output, progress):
+    sample = shards.sample(
+        [np.load(path, mmap_mode="r") for path in descriptors],
+        [np.load(path) for path in counts],
+        read_table(images)["split"].isin(options["fitted_on"]).to_numpy(),
+        options["sample_size"],
+        rng=np.random.default_rng(seed),
+    )
+    tree = vocabulary_tree.grow(
+        sample, branching=options["branching"], depth=options["depth"], seed=seed, n_jobs=n_jobs, progress=progress
+    )
+    write_arrays(output, **tree._asdict())
+
+
+if __name__ == "__main__":
+    with job(snakemake) as progress:
+        i, p = snakemake.input, snakemake.params
+        main(i.images, i.descriptors, i.counts, p.options, p.seed, snakemake.threads, snakemake.output[0], progress)

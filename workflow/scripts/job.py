@@ -1,0 +1,52 @@
+"""What every script does around its one library call: progress, the log file, and one clear line if it fails."""
+
+import logging
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tqdm import tqdm
+
+
+@contextmanager
+def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
+    """Run a job; gives `progress(done, total)`: a bar in a terminal, a line every ten seconds in the log file else.
+
+    A ValueError ends the job with its message and the place in config.yaml where the values come from; anything
+    unexpected leaves its whole traceback in the log file.
+    """
+    name = f"{snakemake.rule} {' '.join(snakemake.wildcards)}"
+    logging.basicConfig(filename=snakemake.log[0], filemode="w", format="%(asctime)s %(message)s", level=logging.INFO)
+    logging.captureWarnings(True)
+    logging.info("%s begins", name)
+    bar = tqdm(desc=name, disable=not sys.stderr.isatty(), leave=False)
+    last_line = time.monotonic()
+
+    def progress(done: int, total: int) -> None:
+        nonlocal last_line
+        bar.total = total
+        bar.update(done - bar.n)
+        if time.monotonic() - last_line > 10 or done == total:
+            last_line = time.monotonic()
+            logging.info("%d of %d", done, total)
+
+    try:
+        yield progress
+    except ValueError as error:
+        logging.info("%s", traceback.format_exc())
+        _fail(f"{name}: {' '.join(str(error).split())} (config.yaml: {snakemake.params.where})")
+    except Exception as error:
+        logging.info("%s", traceback.format_exc())
+        _fail(f"{name}: {type(error).__name__}: {error} (the traceback is in {snakemake.log[0]})")
+    finally:
+        bar.close()
+    logging.info("%s ends", name)
+
+
+def _fail(message: str) -> None:
+    logging.error("error: %s", message)
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(1)

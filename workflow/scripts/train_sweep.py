@@ -1,0 +1,20 @@
+"""Train every pair of first step size and radius, for one loss and norm."""
+
+import numpy as np
+from job import job
+
+from jointsparse import sweep
+from jointsparse.tables import read_arrays, write_arrays
+
+
+def main(features, tasks, n, loss, norm, grid, training, output, progress):
+    tasks = read_arrays(tasks)
+    Y = tasks["Y"][tasks["sizes"] == n][0]
+    trained = sweep.run(np.load(features), Y, loss=loss, norm=norm, **grid, **training, progress=progress)
+    write_arrays(output, **trained)
+
+
+if __name__ == "__main__":
+    with job(snakemake) as progress:
+        w, p = snakemake.wildcards, snakemake.params
+        main(*snakemake.input[:2], int(w.n), w.loss, w.norm, p.grid, p.training, snakemake.output[0], progress)

@@ -1,0 +1,24 @@
+"""Histograms of all images, weighted and normalised."""
+
+from job import job
+from scipy import sparse
+
+from jointsparse.features import vocabulary_tree
+from jointsparse.tables import read_arrays, read_sparse, read_table, write_sparse
+
+
+def main(images, histograms, tree, options, output):
+    weighted = vocabulary_tree.weigh(
+        sparse.vstack([read_sparse(path) for path in histograms], format="csr"),
+        vocabulary_tree.VocabularyTree(**read_arrays(tree)),
+        weighting=options["weighting"],
+        normalise=options["normalised"],
+        fit_rows=(read_table(images)["split"] == "train").to_numpy(),
+    )
+    write_sparse(output, weighted)
+
+
+if __name__ == "__main__":
+    with job(snakemake):
+        i = snakemake.input
+        main(i.images, i.histograms, i.tree, snakemake.params.options, snakemake.output[0])
