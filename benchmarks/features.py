@@ -3,7 +3,8 @@
     python benchmarks/features.py [--rounds 7] [--sample 50000]
 
 Every round runs each task once, one after the other; the medians over the rounds are printed. Pictures and descriptors
-come from scikit-learn's two sample photographs; the tree is timed in three rounds at most. Rates belong to the machine named; ratios carry further.
+come from scikit-learn's two sample photographs; the tree is timed in three rounds at most. Rates belong to the machine
+named; ratios carry further.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from skimage.color import rgb2gray
 from skimage.feature import SIFT, daisy
 from skimage.transform import resize
 from sklearn.datasets import load_sample_images
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from jointsparse.features import vocabulary_tree
 from jointsparse.features.dense_sift import describe

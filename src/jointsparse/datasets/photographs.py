@@ -122,7 +122,7 @@ def check_pictures(
     longest_side: int,
     progress: Progress | None = None,
 ) -> dict[str, str]:
-    """Why pictures cannot be used: {name: reason} for each that does not open, is too small, or repeats another's bytes.
+    """Why pictures cannot be used, {name: reason}: they do not open, are too small, or repeat another's bytes.
 
     Every picture is decoded whole, so that a truncated file is found here and not an hour later.
     """

@@ -1,0 +1,355 @@
+"""Vocabulary tree: words for local descriptors by hierarchical k-means, and histograms over all its levels.
+
+Nister, D. and Stewenius, H. (2006), Scalable recognition with a vocabulary tree, CVPR. As a multi-resolution histogram
+in Quattoni, Carreras, Collins and Darrell (2009), Section 6: 10 + 100 + 1000 + 10000 words.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+
+WEIGHTINGS = ("count", "sqrt", "tf-idf")
+
+BLOCK = 65_536  # descriptors looked at together: 8 MB of uint8
+MAX_ITER = 50  # of k-means in a node; measured: root mean square distance to the leaves within 0.1 % of that after 100
+
+Progress = Callable[[int, int], None]
+Splits = dict[tuple[int, ...], np.ndarray]  # path of child numbers from the root -> centres of that node's children
+
+
+class VocabularyTree(NamedTuple):
+    """A tree of words as plain arrays, one entry per node, level by level (breadth-first); node 0 is the root.
+
+    centres: (n_nodes, length) float32; the root's is not used.
+    first_child: (n_nodes,) int32; the children of a node follow one another from here. 0 for a leaf.
+    n_children: (n_nodes,) int32; 0 for a leaf.
+    level: (n_nodes,) int32; 0 for the root, 1 to depth for the words.
+
+    Every node but the root is a word: word w is node w + 1 and column w of a histogram.
+    """
+
+    centres: np.ndarray
+    first_child: np.ndarray
+    n_children: np.ndarray
+    level: np.ndarray
+
+
+def grow(
+    descriptors: np.ndarray,
+    *,
+    branching: int = 10,
+    depth: int = 4,
+    min_points: int = 50,
+    seed: int,
+    progress: Progress | None = None,
+) -> VocabularyTree:
+    """Split the descriptors by k-means into `branching` parts, each part again, and so on for `depth` levels.
+
+    In every node: minimise over centres c_1, ..., c_b  sum_x min_k |x - c_k|^2, the sum over the node's descriptors x.
+
+    descriptors: (n, length) uint8, a sample of those to be quantised later.
+    branching: children per node, at least 2 (fewer where k-means leaves a part empty).
+    depth: levels below the root, at least 1.
+    min_points: a node with fewer descriptors than this, or with fewer distinct ones than `branching`, is a leaf
+        whatever its level.
+    seed: integer; a node's random state derives from it and from the node's path.
+    progress: called as progress(done, total) after the root and after each subtree, in descriptors times levels.
+
+    Returns the tree, about branching + branching^2 + ... + branching^depth words.
+    Raises ValueError if an option is outside its range or if the root itself cannot be split.
+    Source: Nister and Stewenius (2006), Section 3. k-means is scikit-learn's, from one k-means++ start.
+
+    >>> points = np.repeat(np.array([[0, 0], [0, 9], [90, 0], [90, 9]], dtype=np.uint8), 5, axis=0)
+    >>> tree = grow(points, branching=2, depth=2, min_points=2, seed=0)
+    >>> tree.level.tolist()
+    [0, 1, 1, 2, 2, 2, 2]
+    >>> sorted(tree.centres[1:3].tolist())
+    [[0.0, 4.5], [90.0, 4.5]]
+    """
+    descriptors = _checked(descriptors)
+    _check_at_least("branching", branching, 2)
+    _check_at_least("depth", depth, 1)
+    _check_at_least("min_points", min_points, 1)
+    _check_at_least("seed", seed, 0)
+    if len(descriptors) < max(branching, min_points) or not _has_distinct(descriptors, branching):
+        raise ValueError(
+            f"descriptors must hold at least {max(branching, min_points)} rows (branching, min_points), "
+            f"{branching} of them distinct, got {len(descriptors)} rows"
+        )
+    total, done = len(descriptors) * depth, len(descriptors)
+    with _single_thread():
+        centres, labels = _split(descriptors, (), branching, seed)
+        splits: Splits = {(): centres}
+        for child in range(len(centres)):
+            part = descriptors[labels == child]
+            if progress is not None:
+                progress(done, total)
+            splits |= _split_downwards(part, (child,), branching, depth, min_points, seed)
+            done += len(part) * (depth - 1)
+    if progress is not None:
+        progress(done, total)
+    return _number(splits)
+
+
+def _single_thread() -> AbstractContextManager[object]:
+    """Holds BLAS and OpenMP at one thread: with two, the last bit of a centre depends on who comes first."""
+    import sklearn.cluster  # noqa: F401, only libraries that are already loaded can be held
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(limits=1)
+    return limits
+
+
+def _split_downwards(
+    points: np.ndarray, path: tuple[int, ...], branching: int, depth: int, min_points: int, seed: int
+) -> Splits:
+    if len(path) == depth or len(points) < min_points or not _has_distinct(points, branching):
+        return {}
+    centres, labels = _split(points, path, branching, seed)
+    splits = {path: centres}
+    for child in range(len(centres)):
+        splits |= _split_downwards(points[labels == child], (*path, child), branching, depth, min_points, seed)
+    return splits
+
+
+def _split(points: np.ndarray, path: tuple[int, ...], branching: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Centres of a node's children, and which child each of its points belongs to."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    random_state = int(np.random.SeedSequence(seed, spawn_key=path).generate_state(1)[0])
+    k_means = KMeans(branching, n_init=1, max_iter=MAX_ITER, tol=1e-4, random_state=random_state, copy_x=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked: empty ones are dropped below
+        labels = k_means.fit(points.astype(np.float32)).labels_
+    kept, labels = np.unique(labels, return_inverse=True)
+    return k_means.cluster_centers_[kept].astype(np.float32), labels
+
+
+def _number(splits: Splits) -> VocabularyTree:
+    """The tree as arrays: nodes level by level, and in each level by path."""
+    first_child, n_children, level = [0], [0], [0]
+    number: dict[tuple[int, ...], int] = {(): 0}
+    in_order = sorted(splits, key=lambda path: (len(path), path))
+    for path in in_order:
+        n = len(splits[path])
+        first_child[number[path]], n_children[number[path]] = len(level), n
+        for child in range(n):
+            number[(*path, child)] = len(level)
+            first_child.append(0)
+            n_children.append(0)
+            level.append(len(path) + 1)
+    root = np.zeros((1, splits[()].shape[1]), np.float32)
+    return VocabularyTree(
+        np.concatenate([root, *(splits[path] for path in in_order)]),
+        np.array(first_child, np.int32),
+        np.array(n_children, np.int32),
+        np.array(level, np.int32),
+    )
+
+
+def _has_distinct(points: np.ndarray, n: int) -> bool:
+    """Whether there are at least n distinct rows; the first few nearly always suffice to see it."""
+    return any(len(np.unique(points[:stop], axis=0)) >= n for stop in (10 * n, len(points)))
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _descend(
+    centres: np.ndarray,
+    half_squares: np.ndarray,
+    first_child: np.ndarray,
+    n_children: np.ndarray,
+    descriptors: np.ndarray,
+    paths: np.ndarray,
+) -> None:
+    """Fill `paths`: from the root, always to the nearest child, argmax of centre . x - |centre|^2 / 2."""
+    x = np.empty(descriptors.shape[1], np.float32)
+    for i in range(len(descriptors)):
+        descriptor, path = descriptors[i], paths[i]
+        for j in range(len(x)):
+            x[j] = descriptor[j]
+        node = 0
+        for above in range(paths.shape[1]):
+            first = first_child[node]
+            last = first + n_children[node]
+            if first == last:
+                path[above:] = -1
+                break
+            best = np.float32(-np.inf)
+            for child in range(first, last):
+                centre = centres[child]
+                score = -half_squares[child]
+                for j in range(len(x)):
+                    score += centre[j] * x[j]
+                if score > best:  # Choice: of children equally near, the first
+                    best = score
+                    node = child
+            path[above] = node
+
+
+def quantise(tree: VocabularyTree, descriptors: np.ndarray) -> np.ndarray:
+    """The greedy path of every descriptor x down the tree: node <- argmin over its children k of |x - c_k|^2.
+
+    descriptors: (n, length) uint8; memory-mapped is fine, they are read in blocks.
+
+    Returns the nodes met, (n, depth) int32: column l - 1 is the node at level l, or -1 below an early leaf. Of
+    children equally near, the first is taken.
+    Raises ValueError if the descriptors are not uint8 of the tree's length.
+    Source: Nister and Stewenius (2006), Section 3.
+
+    >>> level = np.array([0, 1, 1], np.int32)
+    >>> centres = np.array([[0, 0], [10, 10], [200, 200]], np.float32)
+    >>> tree = VocabularyTree(centres, np.array([1, 0, 0], np.int32), np.array([2, 0, 0], np.int32), level)
+    >>> quantise(tree, np.array([[180, 250], [0, 9]], dtype=np.uint8)).tolist()
+    [[2], [1]]
+    """
+    descriptors = _checked(descriptors, tree.centres.shape[1])
+    # Numba compiles anew for read-only arrays, such as memory maps; these are only copied where they are.
+    centres = np.require(tree.centres, np.float32, ["C", "W"])
+    first_child = np.require(tree.first_child, np.int32, ["C", "W"])
+    n_children = np.require(tree.n_children, np.int32, ["C", "W"])
+    half_squares = np.einsum("ij,ij->i", centres, centres) / np.float32(2)
+    paths = np.empty((len(descriptors), _depth(tree)), np.int32)
+    for start in range(0, len(descriptors), BLOCK):
+        block = np.array(descriptors[start : start + BLOCK], order="C")
+        _descend(centres, half_squares, first_child, n_children, block, paths[start : start + BLOCK])
+    return paths
+
+
+def encode(tree: VocabularyTree, descriptors: np.ndarray, counts_per_image: np.ndarray) -> sparse.csr_matrix:
+    """Multi-resolution histograms: H[image, w] = how many of the image's descriptors pass through word w.
+
+    descriptors: (n, length) uint8, image after image; memory-mapped is fine. About 65,000 of them are held at a time,
+        or those of the largest image if it has more.
+    counts_per_image: (n_images,) integers that sum to n.
+
+    Returns counts, csr (n_images, n_words) int32. Word w is node w + 1, so that the columns come level by level. In
+    each level a row sums to the image's number of descriptors, less those that ended in a leaf above.
+    Raises ValueError if the counts do not sum to n, or as `quantise`.
+    Source: Quattoni et al. (2009), Section 6.
+
+    >>> level = np.array([0, 1, 1], np.int32)
+    >>> centres = np.array([[0, 0], [10, 10], [200, 200]], np.float32)
+    >>> tree = VocabularyTree(centres, np.array([1, 0, 0], np.int32), np.array([2, 0, 0], np.int32), level)
+    >>> encode(tree, np.array([[180, 250], [0, 9], [1, 1]], dtype=np.uint8), np.array([1, 0, 2])).toarray().tolist()
+    [[0, 1], [0, 0], [2, 0]]
+    """
+    descriptors = _checked(descriptors, tree.centres.shape[1])
+    counts_per_image = np.asarray(counts_per_image)
+    if counts_per_image.ndim != 1 or counts_per_image.dtype.kind not in "iu" or (counts_per_image < 0).any():
+        raise ValueError("counts_per_image must be a vector of integers of at least 0")
+    ends = np.concatenate([[0], np.cumsum(counts_per_image, dtype=np.int64)])
+    if ends[-1] != len(descriptors):
+        raise ValueError(f"counts_per_image must sum to the {len(descriptors)} descriptors, got {ends[-1]}")
+    n_words = len(tree.level) - 1
+    blocks = [sparse.csr_matrix((0, n_words), dtype=np.int32)]
+    for images in _image_blocks(ends):
+        paths = quantise(tree, descriptors[ends[images.start] : ends[images.stop]])
+        image = np.repeat(np.arange(len(images), dtype=np.int32), counts_per_image[images.start : images.stop])
+        rows, words = np.repeat(image, paths.shape[1]), paths.ravel() - 1
+        met = words >= 0  # -1 stands below an early leaf
+        ones = np.ones(int(met.sum()), np.int32)
+        blocks.append(sparse.csr_matrix((ones, (rows[met], words[met])), shape=(len(images), n_words)))
+    return sparse.csr_matrix(sparse.vstack(blocks, format="csr"))
+
+
+def _image_blocks(ends: np.ndarray) -> Iterator[range]:
+    """Consecutive images that together hold at most BLOCK descriptors, or a single one that holds more."""
+    start, n_images = 0, len(ends) - 1
+    while start < n_images:
+        stop = int(np.searchsorted(ends, ends[start] + BLOCK, side="right")) - 1
+        stop = min(max(stop, start + 1), n_images)
+        yield range(start, stop)
+        start = stop
+
+
+@njit(cache=True, nogil=True)
+def _normalise_levels(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, level: np.ndarray, depth: int) -> None:
+    """Scale, in place, each level's entries of each row to unit l2 norm; `level` is that of each column."""
+    squares = np.empty(depth + 1)
+    for i in range(len(indptr) - 1):
+        squares[:] = 0
+        for k in range(indptr[i], indptr[i + 1]):
+            squares[level[indices[k]]] += np.float64(data[k]) * data[k]
+        for k in range(indptr[i], indptr[i + 1]):
+            if squares[level[indices[k]]] > 0:
+                data[k] /= np.sqrt(squares[level[indices[k]]])
+
+
+def weigh(
+    counts: sparse.csr_matrix,
+    tree: VocabularyTree,
+    *,
+    weighting: str = "sqrt",
+    normalise: bool = True,
+    fit_rows: np.ndarray | None = None,
+) -> sparse.csr_matrix:
+    """Features from counts h: each word weighted, then each level's part v of each row divided by its |v|_2.
+
+    counts: (n_images, n_words), as `encode` gives them.
+    weighting: "count": h; "sqrt": sqrt(h); "tf-idf": h ln(N / N_w), where N_w of the N images in `fit_rows` hold
+        word w.
+    normalise: whether to give each level's part of a row unit l2 norm; a part of zeros stays.
+    fit_rows: rows that set the N_w, as a boolean mask or as indices; "tf-idf" needs it, the others do without.
+
+    Returns a new csr matrix (n_images, n_words), float32.
+    Raises ValueError for an unknown weighting, for "tf-idf" without `fit_rows`, or if the columns are not the tree's
+    words.
+    Source: Nister and Stewenius (2006), Section 4, for the weights ln(N / N_w).
+
+    >>> nodes = np.zeros(4, np.int32)
+    >>> tree = VocabularyTree(np.zeros((4, 2), np.float32), nodes, nodes, np.array([0, 1, 1, 1], np.int32))
+    >>> weigh(sparse.csr_matrix([[9, 16, 0], [0, 0, 0]]), tree).toarray()
+    array([[0.6, 0.8, 0. ],
+           [0. , 0. , 0. ]], dtype=float32)
+    """
+    if weighting not in WEIGHTINGS:
+        raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
+    n_words = len(tree.level) - 1
+    if counts.shape[1] != n_words:
+        raise ValueError(f"counts must have one column for each of the tree's {n_words} words, got {counts.shape[1]}")
+    weighted = sparse.csr_matrix(counts, dtype=np.float32, copy=True)
+    if weighting == "sqrt":
+        np.sqrt(weighted.data, out=weighted.data)
+    elif weighting == "tf-idf":
+        weighted.data *= _idf(weighted, fit_rows)[weighted.indices]
+    if normalise:
+        _normalise_levels(weighted.data, weighted.indices, weighted.indptr, tree.level[1:], _depth(tree))
+    return weighted
+
+
+def _idf(counts: sparse.csr_matrix, fit_rows: np.ndarray | None) -> np.ndarray:
+    """ln(N / N_w) over the given rows, (n_words,) float32."""
+    if fit_rows is None:
+        raise ValueError('weighting "tf-idf" needs fit_rows, the images that set the document frequencies, got None')
+    fitted = counts[np.asarray(fit_rows)]
+    if fitted.shape[0] == 0:
+        raise ValueError("fit_rows must choose at least one image, got none")
+    holding = np.bincount(fitted.indices[fitted.data > 0], minlength=counts.shape[1])
+    # Choice: a word that no fitting image holds has weight 0; the formula has no value for it.
+    return np.log(fitted.shape[0] / np.where(holding > 0, holding, fitted.shape[0])).astype(np.float32)
+
+
+def _depth(tree: VocabularyTree) -> int:
+    return int(tree.level[-1])
+
+
+def _checked(descriptors: np.ndarray, length: int | None = None) -> np.ndarray:
+    if descriptors.ndim != 2 or descriptors.dtype != np.uint8:
+        raise ValueError(
+            f"descriptors must be uint8 (n, length), got {descriptors.dtype} with shape {descriptors.shape}"
+        )
+    if length is not None and descriptors.shape[1] != length:
+        raise ValueError(f"descriptors must have the tree's length {length}, got {descriptors.shape[1]}")
+    return descriptors
+
+
+def _check_at_least(name: str, value: int, least: int) -> None:
+    if not (isinstance(value, Integral) and value >= least):
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")

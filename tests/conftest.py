@@ -1,0 +1,26 @@
+"""Fixtures shared by tests: small folders of photographs made on the spot."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+
+@pytest.fixture
+def album(tmp_path: Path) -> Path:
+    """A folder of twelve pictures with two captions each, all in good order, without splits.csv."""
+    return make_album(tmp_path / "album", 12)
+
+
+def make_album(root: Path, n_images: int) -> Path:
+    rng = np.random.default_rng(0)
+    (root / "images").mkdir(parents=True)
+    lines = ["image,caption"]
+    for i in range(n_images):
+        name = f"{i:03}.jpg"
+        picture = rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)
+        Image.fromarray(picture).save(root / "images" / name)
+        lines += [f"{name},A dog number {i}.", f'{name},"A cat, or ""kitten"", on grass."']
+    (root / "captions.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return root

@@ -1,0 +1,67 @@
+"""The SVD basis: uncorrelated features, against NumPy's own decomposition."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from jointsparse import basis
+
+
+@pytest.fixture
+def X():
+    rng = np.random.default_rng(0)
+    dense = rng.poisson(0.4, (120, 80)).astype(np.float32) * rng.gamma(1.0, 1.0, 80).astype(np.float32)
+    return sparse.csr_matrix(dense)
+
+
+def fit(X, **options):
+    return basis.fit(X, **options, rng=np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("whitened", [True, False])
+@pytest.mark.parametrize("rank", [3, 60])
+def test_features_are_uncorrelated(X, centred, whitened, rank):
+    Z = basis.project(X, fit(X, rank=rank, centred=centred, whitened=whitened)).astype(float)
+    assert Z.shape == (120, rank)
+    covariance = Z.T @ Z / len(Z)
+    off_diagonal = covariance - np.diag(np.diag(covariance))
+    assert np.abs(off_diagonal).max() < (2e-3 if rank == 3 else 1e-5) * covariance.max()
+    if whitened:
+        np.testing.assert_allclose(np.diag(covariance), 1 / rank, rtol=1e-3)
+    assert np.mean(np.sum(Z**2, axis=1)) == pytest.approx(1, rel=1e-3)
+    if centred:
+        np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-5)
+
+
+def test_full_rank_keeps_distances(X):
+    dense = X.toarray().astype(float)
+    fitted = fit(X, rank=80)
+    Z = basis.project(X, fitted).astype(float)
+    got = np.linalg.norm(Z[:, None] - Z[None], axis=2)
+    expected = fitted.scale * np.linalg.norm(dense[:, None] - dense[None], axis=2)
+    np.testing.assert_allclose(got, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("rank", [3, 60])
+def test_singular_values_are_numpys(X, rank):
+    dense = X.toarray().astype(float)
+    expected = np.linalg.svd(dense - dense.mean(axis=0), compute_uv=False)[:rank]
+    np.testing.assert_allclose(fit(X, rank=rank).singular_values, expected, rtol=1e-3)
+
+
+def test_same_seed_same_basis(X):
+    np.testing.assert_array_equal(fit(X, rank=5).components, fit(X, rank=5).components)
+
+
+@pytest.mark.parametrize(("rank", "centred", "most"), [(0, True, 80), (81, True, 80), (31, False, 30), (30, True, 29)])
+def test_rank_beyond_the_data_is_one_clear_error(X, rank, centred, most):
+    rows = X if most == 80 else X[:30]
+    with pytest.raises(ValueError, match=f"rank must be between 1 and {most} .* got {rank}"):
+        fit(rows, rank=rank, centred=centred)
+
+
+def test_rank_above_the_rank_of_the_data_is_one_clear_error(X):
+    repeated = sparse.vstack([X[:10]] * 5, format="csr")
+    with pytest.raises(ValueError, match="rank must be at most 9, the rank of the data, got 20"):
+        fit(repeated, rank=20)

@@ -1,0 +1,184 @@
+import numpy as np
+import oracles_features
+import pytest
+
+from jointsparse.features import FEATURES, dense_sift
+from jointsparse.features.dense_sift import LENGTH, describe, smallest_side
+
+PLAIN = {"patch_sizes": (16,), "step": 8, "min_contrast": 1e-6}
+
+
+def texture(height, width, seed=0):
+    """Smooth noise in [0.2, 0.5], with gradients in every direction."""
+    noise = np.random.default_rng(seed).random((height + 4, width + 4))
+    smooth = sum(noise[i : i + height, j : j + width] for i in range(5) for j in range(5)) / 25
+    low, high = smooth.min(), smooth.max()
+    return (0.2 + 0.3 * (smooth - low) / (high - low)).astype(np.float32)
+
+
+def differences(got, expected):
+    return np.abs(got.astype(int) - expected.astype(int)).max()
+
+
+def test_room_names_an_extractor():
+    extractor = FEATURES["dense_sift"]
+    side = extractor.smallest_side()
+    assert extractor.describe(texture(side, side)).shape == (1 + 4 + 9, extractor.LENGTH)
+
+
+@pytest.mark.parametrize("rootsift", [True, False])
+@pytest.mark.parametrize("patch_sizes, step", [((16,), 8), ((5, 18), 7), ((4, 12), 11)])
+def test_agrees_with_the_slow_twin(patch_sizes, step, rootsift):
+    picture = texture(25, 32)
+    picture[:, :9] = 0.3  # some flat patches
+    options = {
+        "patch_sizes": patch_sizes, "step": step, "clip": 0.2, "rootsift": rootsift, "min_contrast": 0.004,
+    }  # fmt: skip
+    got = describe(picture, **options)
+    expected = oracles_features.dense_sift(picture, **options)
+    assert got.shape == expected.shape
+    assert np.abs(got - np.minimum(expected, 255)).max() <= 0.51
+
+
+def test_clip_agrees_with_the_slow_twin():
+    picture = np.zeros((16, 16), np.float32)
+    picture[:, 5:] = 1  # one edge, few large components
+    for clip in (0.1, 0.2, 1.0):
+        options = {**PLAIN, "clip": clip, "rootsift": False}
+        expected = oracles_features.dense_sift(picture, **options)
+        assert np.abs(describe(picture, **options) - np.minimum(expected, 255)).max() <= 0.51
+
+
+@pytest.mark.parametrize("level", [0.0, 0.3, 1.0])
+def test_constant_picture_gives_zeros(level):
+    descriptors = describe(np.full((40, 50), level, np.float32), min_contrast=1e-6)
+    assert descriptors.shape[1] == LENGTH
+    assert not descriptors.any()
+
+
+def test_min_contrast_is_the_mean_gradient():
+    ramp = np.tile(np.arange(64, dtype=np.float32) / 100, (32, 1))  # 0.01 per pixel, away from the border
+    options = {"patch_sizes": (16,), "step": 24}
+    assert not describe(ramp, min_contrast=0.0101, **options).any()
+    assert describe(ramp, min_contrast=0.0099, **options)[1].any()
+
+
+@pytest.mark.parametrize("rootsift", [True, False])
+def test_brightness_and_contrast_do_not_matter(rootsift):
+    picture = texture(40, 56)
+    expected = describe(picture, rootsift=rootsift, **PLAIN)
+    assert differences(describe(picture + np.float32(0.4), rootsift=rootsift, **PLAIN), expected) <= 1
+    assert differences(describe(picture * np.float32(0.1), rootsift=rootsift, **PLAIN), expected) <= 1
+    assert differences(describe(picture * np.float32(2.0), rootsift=rootsift, **PLAIN), expected) == 0
+
+
+def test_faint_pictures_are_described_like_strong_ones():
+    picture = texture(32, 32) - np.float32(0.25)
+    picture = np.maximum(picture, 0)
+    assert differences(describe(picture * np.float32(2.0**-10), **PLAIN), describe(picture, **PLAIN)) == 0
+
+
+@pytest.mark.parametrize("height, width", [(32, 32), (33, 47), (48, 64), (240, 320)])
+@pytest.mark.parametrize("step", [5, 8])
+def test_number_of_descriptors(height, width, step):
+    got = len(describe(texture(height, width), patch_sizes=(16, 32), step=step))
+    expected = sum(((height - s) // step + 1) * ((width - s) // step + 1) for s in (16, 32))
+    assert got == expected
+
+
+def test_1131_descriptors_at_320_by_240():
+    assert len(describe(texture(240, 320), patch_sizes=(16,), step=8)) == 1131
+
+
+def test_rotation_turns_grid_cells_and_orientations():
+    picture = texture(40, 40)
+    upright = describe(picture, **PLAIN).reshape(4, 4, 4, 4, 8)
+    got = describe(np.rot90(picture), **PLAIN).reshape(4, 4, 4, 4, 8)
+    # A quarter turn to the left takes a gradient to the right (orientation 0) to one upwards (orientation 6).
+    expected = np.roll(np.rot90(np.rot90(upright, axes=(0, 1)), axes=(2, 3)), -2, axis=-1)
+    assert differences(got, expected) <= 1
+
+
+@pytest.mark.parametrize("orientation", range(8))
+def test_ramp_has_one_orientation(orientation):
+    angle = np.pi / 4 * orientation
+    y, x = np.mgrid[:48, :48] - 23.5
+    ramp = (0.5 + 0.01 * (np.cos(angle) * x + np.sin(angle) * y)).astype(np.float32)
+    inner = describe(ramp, patch_sizes=(16,), step=16).reshape(3, 3, 16, 8)[1, 1]
+    others = np.delete(inner, orientation, axis=1)
+    assert (inner[:, orientation] > 100).all()
+    assert others.max() <= 4  # rounding of the ramp to float32, under the square root
+
+
+@pytest.mark.parametrize("rootsift", [True, False])
+def test_descriptors_have_unit_norm(rootsift):
+    norms = np.linalg.norm(describe(texture(64, 64), rootsift=rootsift).astype(float), axis=1) / dense_sift.UNIT
+    assert np.abs(norms - 1).max() < 0.02
+
+
+def test_patches_see_only_their_own_pixels():
+    picture = texture(48, 48)
+    changed = picture.copy()
+    changed[26:, 26:] = 0.9  # the gradient looks one pixel further
+    got = describe(changed, **PLAIN).reshape(5, 5, LENGTH)
+    expected = describe(picture, **PLAIN).reshape(5, 5, LENGTH)
+    assert np.array_equal(got[:2], expected[:2]) and np.array_equal(got[:, :2], expected[:, :2])
+    assert not np.array_equal(got[2, 2], expected[2, 2])
+
+
+def test_same_result_for_every_layout_and_every_time():
+    picture = texture(40, 50)
+    original = picture.copy()
+    expected = describe(picture)
+    readonly = picture.copy()
+    readonly.flags.writeable = False
+    for same in (picture, np.asfortranarray(picture), np.repeat(picture, 2, axis=1)[:, ::2], readonly):
+        assert np.array_equal(describe(same), expected)
+    assert np.array_equal(describe(picture.astype(np.float64)), expected)
+    assert np.array_equal(picture, original)
+
+
+def test_smallest_side_holds_one_patch_of_every_size():
+    options = {"patch_sizes": (10, 20), "step": 50}
+    side = smallest_side(**options)
+    assert side == 20
+    assert len(describe(texture(side, side), **options)) == 2
+    with pytest.raises(ValueError, match="at least 20 pixels"):
+        describe(texture(side - 1, side), **options)
+
+
+@pytest.mark.parametrize(
+    "picture, message",
+    [
+        (np.zeros((300, 20)), r"at least 32 pixels on its shorter side, got 20 x 300"),
+        (np.zeros((0, 0)), r"at least 32 pixels"),
+        (np.zeros((40, 40, 3)), r"grey, \(height, width\), got shape \(40, 40, 3\)"),
+        (np.zeros(40), r"grey, \(height, width\)"),
+        (np.full((40, 40), np.nan), r"got NaN"),
+        (np.full((40, 40), np.inf), r"got values from inf to inf"),
+        (np.full((40, 40), 255, np.uint8), r"in \[0, 1\], got values from 255 to 255"),
+        (np.full((40, 40), -0.1), r"in \[0, 1\], got values from -0.1"),
+        (np.full((40, 40), "a"), r"real numbers"),
+    ],
+)
+def test_pictures_that_cannot_be_described(picture, message):
+    with pytest.raises(ValueError, match=message):
+        describe(picture)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"patch_sizes": ()}, "patch_sizes must be integers of at least 4 pixels"),
+        ({"patch_sizes": (16, 3)}, "patch_sizes must be integers of at least 4 pixels"),
+        ({"patch_sizes": (16.0,)}, "patch_sizes must be integers"),
+        ({"step": 0}, "step must be an integer of at least 1 pixel, got 0"),
+        ({"step": 1.5}, "step must be an integer"),
+        ({"clip": 0.0}, "clip must be above 0 and at most 1, got 0.0"),
+        ({"clip": float("nan")}, "clip must be above 0"),
+        ({"min_contrast": 0.0}, "min_contrast must be between 1e-06 and 1, got 0.0"),
+    ],
+)
+def test_options_out_of_range(options, message):
+    with pytest.raises(ValueError, match=message):
+        describe(texture(40, 40), **options)

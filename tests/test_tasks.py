@@ -1,0 +1,127 @@
+"""Words as tasks: which words are chosen, who has them, and what the training sets hold."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from jointsparse import tasks
+
+IMAGES = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["validation", "test"]})
+CAPTIONS = pd.DataFrame(
+    [
+        ("a", "The dog runs."),
+        ("a", "A DOG!"),
+        ("b", "Two dogs, and a cat."),
+        ("c", "The cat's café; it is 3 o'clock"),
+        ("d", "dog"),
+        ("e", "a cat"),
+        ("f", "dog cat"),
+    ],
+    columns=["image", "caption"],
+)
+
+
+def test_most_frequent_words_of_the_training_images_come_first():
+    words, labels = tasks.choose_words(IMAGES, CAPTIONS, n_words=2)
+    assert words["word"].tolist() == ["dog", "café"]  # cat is in one training image, after café in the alphabet
+    np.testing.assert_array_equal(labels[:, 0], [True, False, False, True, False, True])
+    assert words.loc[0, ["images", "train", "validation", "test"]].tolist() == [3, 2, 0, 1]
+
+
+def test_inflected_forms_are_joined_when_asked():
+    words, labels = tasks.choose_words(IMAGES, CAPTIONS, n_words=2, join_inflections=True)
+    assert words["word"].tolist() == ["dog", "cat"]
+    assert words["forms"].tolist() == ["dog dogs", "cat cat's"]
+    assert labels[1, 0]
+
+
+def test_stop_words_short_words_and_digits_are_no_tasks():
+    with pytest.raises(ValueError, match="n_words must be at most"):
+        tasks.choose_words(IMAGES, CAPTIONS, n_words=100)
+    words, _ = tasks.choose_words(IMAGES, CAPTIONS, n_words=4, min_length=4, stop_words=["Café"])
+    assert words["word"].tolist() == ["cat's", "dogs", "o'clock", "runs"]
+
+
+def test_whole_captions_are_labels_when_asked():
+    captions = pd.DataFrame({"image": list("abcdef"), "caption": ["Tall Building"] * 3 + ["The"] * 3})
+    words, labels = tasks.choose_words(IMAGES, captions, n_words=2, split_captions=False)
+    assert words["word"].tolist() == ["Tall Building", "The"]
+    np.testing.assert_array_equal(labels.sum(axis=1), 1)
+
+
+def many(n_images=300, n_words=5, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.random((n_images, n_words)) < np.linspace(0.1, 0.5, n_words)
+    split = rng.choice(["train", "validation", "test"], n_images, p=[0.6, 0.2, 0.2])
+    return labels, split, [f"word{k}" for k in range(n_words)]
+
+
+def draw(labels, split, words, seed=1, **options):
+    options = {"sizes": [5, 10, 40], "n_validation_words": 2} | options
+    return tasks.draw(labels, split, words, **options, rng=np.random.default_rng(seed))
+
+
+def test_training_sets_hold_what_their_names_say():
+    labels, split, words = many()
+    Y, validation_words, table = draw(labels, split, words)
+    assert Y.shape == (3, 300, 5)
+    assert validation_words.sum() == 2
+    assert not Y[:, split != "train"].any()
+    np.testing.assert_array_equal(Y[0] == 1, (Y[0] == 1) & labels)
+    np.testing.assert_array_equal(Y[0] == -1, (Y[0] == -1) & ~labels)
+    np.testing.assert_array_equal((Y[0] == 1).sum(axis=0), 5)
+    np.testing.assert_array_equal((Y[1] == -1).sum(axis=0), 20)
+    in_table = table.set_index(["n", "word"])
+    for s, n in enumerate([5, 10, 40]):
+        for k, word in enumerate(words):
+            assert in_table.loc[(n, word), "positives"] == (Y[s, :, k] == 1).sum()
+            assert in_table.loc[(n, word), "negatives"] == (Y[s, :, k] == -1).sum()
+
+
+def test_rare_word_is_capped_and_says_so():
+    labels, split, words = many()
+    table = draw(labels, split, words)[2].set_index(["n", "word"])
+    have = int(labels[split == "train", 0].sum())
+    assert have < 40
+    assert table.loc[(40, "word0"), "positives"] == have
+    assert table.loc[(40, "word0"), "capped"]
+    assert not table.loc[(5, "word0"), "capped"]
+
+
+def test_training_sets_are_nested():
+    Y = draw(*many())[0]
+    assert (Y[2][Y[0] != 0] == Y[0][Y[0] != 0]).all()
+
+
+def test_same_seed_same_sets_other_seed_others():
+    first, again, other = (draw(*many(), seed=seed)[0] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_word_too_rare_for_the_smallest_size_is_one_clear_error():
+    labels, split, words = many()
+    with pytest.raises(ValueError, match=r"smallest of sizes must be at most \d+, .* with the word 'word0', got 60"):
+        draw(labels, split, words, sizes=[100, 60])
+
+
+def test_word_in_nearly_every_image_is_one_clear_error():
+    labels, split, words = many()
+    labels[split == "train", 1] = True
+    with pytest.raises(ValueError, match=r"missing from at least 5 training images .* 'word1' is missing from 0"):
+        draw(labels, split, words)
+
+
+@pytest.mark.parametrize("part", ["validation", "test"])
+@pytest.mark.parametrize(("value", "kind"), [(False, "with"), (True, "without")])
+def test_part_without_a_positive_or_negative_is_one_clear_error(part, value, kind):
+    labels, split, words = many()
+    labels[split == part] = value
+    with pytest.raises(ValueError, match=f"the {part} part must hold an image {kind} each word, got none"):
+        draw(labels, split, words)
+
+
+@pytest.mark.parametrize("n", [0, 5])
+def test_number_of_validation_words_must_leave_some(n):
+    with pytest.raises(ValueError, match=f"n_validation_words must be between 1 and 4 .* got {n}"):
+        draw(*many(), n_validation_words=n)

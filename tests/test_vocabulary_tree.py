@@ -1,0 +1,296 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import oracles_features
+import pytest
+from scipy import sparse
+
+from jointsparse.features import vocabulary_tree
+from jointsparse.features.vocabulary_tree import VocabularyTree, encode, grow, quantise, weigh
+
+
+def points(n, length=12, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (n, length)).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def full():
+    """A tree of depth 3 whose leaves are all on the last level: 3 + 9 + 27 words."""
+    tree = grow(points(2000), branching=3, depth=3, min_points=3, seed=0)
+    assert np.bincount(tree.level).tolist() == [1, 3, 9, 27]
+    return tree
+
+
+@pytest.fixture(scope="module")
+def early():
+    """A tree with leaves on every level: one clump of equal descriptors, a small clump, and the rest."""
+    rest = points(600) // 4
+    clump = np.full((200, 12), 255, np.uint8)
+    small = 128 + points(15, seed=1) // 32
+    return grow(np.concatenate([rest, clump, small]), branching=3, depth=3, min_points=20, seed=0)
+
+
+def has_leaf_above_the_last_level(tree):
+    return bool(((tree.n_children == 0) & (tree.level < tree.level.max())).any())
+
+
+@pytest.mark.parametrize("name", ["full", "early"])
+def test_nodes_come_level_by_level_and_children_together(name, request):
+    tree = request.getfixturevalue(name)
+    assert (np.diff(tree.level) >= 0).all()
+    parents = np.flatnonzero(tree.n_children)
+    children = np.concatenate([tree.first_child[p] + np.arange(tree.n_children[p]) for p in parents])
+    assert np.array_equal(children, np.arange(1, len(tree.level)))
+    assert np.array_equal(tree.level[children], 1 + np.repeat(tree.level[parents], tree.n_children[parents]))
+    assert [a.dtype for a in tree] == [np.float32, np.int32, np.int32, np.int32]
+    assert len({len(a) for a in tree}) == 1
+    assert (tree.first_child[tree.n_children == 0] == 0).all()
+
+
+@pytest.mark.parametrize("name", ["full", "early"])
+def test_paths_are_the_greedy_ones(name, request):
+    tree = request.getfixturevalue(name)
+    descriptors = np.concatenate([points(500, seed=2), points(200, seed=3) // 4, np.full((3, 12), 255, np.uint8)])
+    got = quantise(tree, descriptors)
+    expected = [oracles_features.greedy_path(tree, x, 3) for x in descriptors]
+    assert got.dtype == np.int32
+    assert got.tolist() == expected
+
+
+def test_early_leaves_end_their_paths(early):
+    assert has_leaf_above_the_last_level(early)
+    paths = quantise(early, np.full((1, 12), 255, np.uint8))[0]
+    assert paths[0] > 0 and paths[-1] == -1
+    assert early.n_children[paths[paths > 0][-1]] == 0
+
+
+def test_centres_of_the_first_level_are_the_means_of_their_descriptors(full):
+    descriptors = points(2000)
+    first = quantise(full, descriptors)[:, 0]
+    for node in (1, 2, 3):
+        got, expected = full.centres[node], descriptors[first == node].mean(axis=0)
+        assert np.abs(got - expected).max() < 3  # k-means may stop a step before it stands still
+
+
+def test_equal_children_go_to_the_first():
+    level = np.array([0, 1, 1, 1], np.int32)
+    centres = np.array([[0, 0], [9, 9], [5, 5], [5, 5]], np.float32)
+    tree = VocabularyTree(centres, np.array([1, 0, 0, 0], np.int32), np.array([3, 0, 0, 0], np.int32), level)
+    assert quantise(tree, np.array([[5, 5], [7, 7], [0, 0]], np.uint8)).tolist() == [[2], [1], [2]]
+
+
+def test_two_tight_groups_are_found():
+    descriptors = np.repeat(np.array([[0, 0], [0, 9], [90, 0], [90, 9]], np.uint8), 5, axis=0)
+    tree = grow(descriptors, branching=2, depth=3, min_points=2, seed=0)
+    assert tree.level.tolist() == [0, 1, 1, 2, 2, 2, 2]  # four distinct descriptors: nothing left for level 3
+    assert sorted(tree.centres[3:].tolist()) == [[0, 0], [0, 9], [90, 0], [90, 9]]
+
+
+def test_same_seed_same_tree(full):
+    got = grow(points(2000), branching=3, depth=3, min_points=3, seed=0)
+    for a, b in zip(got, full, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_same_tree_in_a_fresh_process_with_more_threads(full):
+    program = (
+        "import numpy as np; from jointsparse.features.vocabulary_tree import grow; import sys;"
+        "points = np.random.default_rng(0).integers(0, 256, (2000, 12)).astype(np.uint8);"
+        "sys.stdout.buffer.write(grow(points, branching=3, depth=3, min_points=3, seed=0).centres.tobytes())"
+    )
+    threads = {"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}
+    got = subprocess.run([sys.executable, "-c", program], env=os.environ | threads, capture_output=True, check=True)
+    assert np.array_equal(np.frombuffer(got.stdout, np.float32).reshape(-1, 12), full.centres)
+
+
+def test_another_seed_another_tree(full):
+    other = grow(points(2000), branching=3, depth=3, min_points=3, seed=1)
+    assert not np.array_equal(other.centres, full.centres)
+
+
+def test_read_only_descriptors_can_be_grown_from(full):
+    descriptors = points(2000)
+    descriptors.flags.writeable = False
+    tree = grow(descriptors, branching=3, depth=3, min_points=3, seed=0)
+    assert np.array_equal(tree.centres, full.centres)
+
+
+def test_progress_counts_up_to_the_total():
+    seen = []
+    descriptors = np.concatenate([points(300), np.zeros((100, 12), np.uint8)])
+    grow(descriptors, branching=3, depth=3, min_points=5, seed=0, progress=lambda *pair: seen.append(pair))
+    done = [d for d, _ in seen]
+    assert done == sorted(done)
+    assert {total for _, total in seen} == {400 * 3}
+    assert done[-1] == 400 * 3
+
+
+def test_many_duplicates_do_not_warn():
+    few = np.random.default_rng(0).integers(0, 2, (500, 3)).astype(np.uint8)  # eight distinct descriptors
+    tree = grow(few, branching=4, depth=5, min_points=2, seed=0)
+    paths = quantise(tree, few)
+    assert len(np.unique(paths.max(axis=1))) <= 8
+    assert (tree.n_children[1:] <= 4).all()
+
+
+def test_tree_survives_npz(full, tmp_path):
+    np.savez(tmp_path / "tree.npz", **full._asdict())
+    with np.load(tmp_path / "tree.npz") as file:
+        loaded = VocabularyTree(**file)
+    assert np.array_equal(quantise(loaded, points(20)), quantise(full, points(20)))
+
+
+@pytest.mark.parametrize("name", ["full", "early"])
+def test_histograms_agree_with_the_slow_twin(name, request):
+    tree = request.getfixturevalue(name)
+    counts_per_image = np.array([0, 7, 1, 0, 40, 2, 0])
+    descriptors = points(50, seed=4) // 2
+    got = encode(tree, descriptors, counts_per_image)
+    assert isinstance(got, sparse.csr_matrix) and got.dtype == np.int32
+    expected = [
+        oracles_features.histogram(tree, [oracles_features.greedy_path(tree, x, 3) for x in part])
+        for part in np.split(descriptors, np.cumsum(counts_per_image)[:-1])
+    ]
+    assert got.toarray().tolist() == expected
+
+
+def test_every_level_counts_every_descriptor(full):
+    counts_per_image = np.array([30, 0, 20])
+    counts = encode(full, points(50), counts_per_image).toarray()
+    for level in (1, 2, 3):
+        assert counts[:, full.level[1:] == level].sum(axis=1).tolist() == counts_per_image.tolist()
+
+
+@pytest.mark.parametrize("block", [1, 7, 30, 1000])
+def test_blocks_and_memory_maps_change_nothing(full, tmp_path, monkeypatch, block):
+    descriptors = points(100)
+    counts_per_image = np.array([10, 0, 25, 64, 1])
+    expected = encode(full, descriptors, counts_per_image)
+    np.save(tmp_path / "descriptors.npy", descriptors)
+    mapped = np.load(tmp_path / "descriptors.npy", mmap_mode="r")
+    monkeypatch.setattr(vocabulary_tree, "BLOCK", block)
+    got = encode(full, mapped, counts_per_image)
+    assert (got != expected).nnz == 0
+    assert got.has_canonical_format
+
+
+def test_no_images_and_no_descriptors(full):
+    assert encode(full, points(0), np.zeros(0, int)).shape == (0, 39)
+    assert encode(full, points(0), np.zeros(2, int)).nnz == 0
+    assert quantise(full, points(0)).shape == (0, 3)
+
+
+@pytest.fixture
+def counts(full):
+    return encode(full, points(90, seed=5), np.array([50, 0, 38, 2]))
+
+
+def test_count_without_normalising_is_the_count(full, counts):
+    got = weigh(counts, full, weighting="count", normalise=False)
+    assert got.dtype == np.float32
+    assert (got != counts).nnz == 0
+
+
+def test_sqrt_is_the_default(full, counts):
+    got = weigh(counts, full, normalise=False).toarray()
+    assert np.allclose(got, np.sqrt(counts.toarray()), rtol=1e-6)
+
+
+@pytest.mark.parametrize("weighting", vocabulary_tree.WEIGHTINGS)
+def test_each_level_has_unit_norm_and_zeros_stay(full, counts, weighting):
+    raw = weigh(counts, full, weighting=weighting, normalise=False, fit_rows=np.array([0, 1, 3])).toarray()
+    got = weigh(counts, full, weighting=weighting, fit_rows=np.array([0, 1, 3])).toarray()
+    for level in (1, 2, 3):
+        part, expected = got[:, full.level[1:] == level], raw[:, full.level[1:] == level]
+        norms = np.linalg.norm(expected, axis=1, keepdims=True)
+        assert np.allclose(part, expected / np.where(norms > 0, norms, 1), atol=1e-6)
+    assert not got[1].any()
+
+
+def test_tf_idf_by_its_formula(full, counts):
+    fit_rows = np.array([0, 1, 3])
+    dense = counts.toarray()
+    holding = (dense[fit_rows] > 0).sum(axis=0)
+    expected = np.where(holding > 0, dense * np.log(3 / np.maximum(holding, 1)), 0)
+    got = weigh(counts, full, weighting="tf-idf", normalise=False, fit_rows=fit_rows).toarray()
+    assert np.allclose(got, expected, rtol=1e-6)
+
+
+def test_tf_idf_looks_at_the_fit_rows_only(full, counts):
+    mask = np.array([True, True, False, True])
+    got = weigh(counts, full, weighting="tf-idf", fit_rows=mask)
+    changed = counts.tolil()
+    changed[2] = 5
+    expected = weigh(sparse.csr_matrix(changed), full, weighting="tf-idf", fit_rows=np.flatnonzero(mask))
+    assert np.array_equal(got.toarray()[mask], expected.toarray()[mask])
+
+
+def test_weigh_leaves_the_counts_alone(full, counts):
+    before = counts.copy()
+    weigh(counts.astype(np.float32), full)
+    single = counts.astype(np.float32)
+    weigh(single, full)
+    assert (single != before).nnz == 0
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"branching": 1}, "branching must be an integer of at least 2, got 1"),
+        ({"depth": 0}, "depth must be an integer of at least 1, got 0"),
+        ({"depth": 1.5}, "depth must be an integer"),
+        ({"min_points": 0}, "min_points must be an integer of at least 1, got 0"),
+        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
+        ({"branching": 200}, "at least 200 rows .* got 100 rows"),
+        ({"min_points": 101}, "at least 101 rows .* got 100 rows"),
+    ],
+)
+def test_grow_refuses(options, message):
+    with pytest.raises(ValueError, match=message):
+        grow(points(100), **{"seed": 0, **options})
+
+
+def test_grow_refuses_copies_of_a_few_descriptors():
+    with pytest.raises(ValueError, match="10 of them distinct"):
+        grow(np.repeat(points(9), 20, axis=0), seed=0)
+
+
+@pytest.mark.parametrize(
+    "descriptors, message",
+    [
+        (np.zeros((5, 12), np.float32), "must be uint8"),
+        (np.zeros(12, np.uint8), "must be uint8 .* shape"),
+        (np.zeros((5, 11), np.uint8), "tree's length 12, got 11"),
+    ],
+)
+def test_wrong_descriptors(full, descriptors, message):
+    with pytest.raises(ValueError, match=message):
+        quantise(full, descriptors)
+    with pytest.raises(ValueError, match=message):
+        encode(full, descriptors, np.array([len(descriptors)]))
+
+
+@pytest.mark.parametrize(
+    "counts_per_image, message",
+    [
+        (np.array([3, 3]), "must sum to the 5 descriptors, got 6"),
+        (np.array([6, -1]), "integers of at least 0"),
+        (np.array([2.5, 2.5]), "integers of at least 0"),
+    ],
+)
+def test_wrong_counts_per_image(full, counts_per_image, message):
+    with pytest.raises(ValueError, match=message):
+        encode(full, points(5), counts_per_image)
+
+
+def test_weigh_refuses(full, counts):
+    with pytest.raises(ValueError, match="one of count, sqrt, tf-idf, got 'log'"):
+        weigh(counts, full, weighting="log")
+    with pytest.raises(ValueError, match="needs fit_rows"):
+        weigh(counts, full, weighting="tf-idf")
+    with pytest.raises(ValueError, match="fit_rows must choose at least one image"):
+        weigh(counts, full, weighting="tf-idf", fit_rows=np.zeros(4, bool))
+    with pytest.raises(ValueError, match="39 words, got 38"):
+        weigh(counts[:, :-1], full)
