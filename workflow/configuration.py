@@ -121,7 +121,9 @@ def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
 def dataset_entry(config: dict[str, Any], name: str) -> dict[str, Any]:
     """A dataset's entry, its options and studies filled in where it has none."""
     if name not in config["datasets"]:
-        raise ConfigError(f"dataset must be one of {', '.join(config['datasets'])}, got {name!r} (config.yaml: dataset)")
+        raise ConfigError(
+            f"dataset must be one of {', '.join(config['datasets'])}, got {name!r} (config.yaml: dataset)"
+        )
     return {"options": {}, "studies": {}} | config["datasets"][name]
 
 

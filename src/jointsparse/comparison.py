@@ -52,7 +52,9 @@ class SignTest(NamedTuple):
     p_reverse: np.ndarray
 
 
-def sign_test(f: np.ndarray, g: np.ndarray, labels: np.ndarray, *, n_pairings: int, rng: np.random.Generator) -> SignTest:
+def sign_test(
+    f: np.ndarray, g: np.ndarray, labels: np.ndarray, *, n_pairings: int, rng: np.random.Generator
+) -> SignTest:
     """Does f rank positives above negatives more often than g? Sign tests over random pairs, pooled over tasks.
 
     Each positive of a task is paired with a distinct negative of the same task (the smaller side decides how many
@@ -147,7 +149,10 @@ def evaluate(
         arrays, chosen_on = one.arrays, one.validation_words
         best_eta0 = sweep.choose_eta0(arrays)
         validation_auc = np.array(
-            [auc(X[validation] @ arrays["W"][p][:, chosen_on], labels[validation][:, chosen_on]).mean() for p in best_eta0]
+            [
+                auc(X[validation] @ arrays["W"][p][:, chosen_on], labels[validation][:, chosen_on]).mean()
+                for p in best_eta0
+            ]
         )
         chosen = sweep.choose_parameter(validation_auc)
         for i, p in enumerate(best_eta0):
@@ -176,7 +181,13 @@ def evaluate(
                     key | {"word": word, "validation_word": bool(is_v), "positives": int(n_pos), "auc": value}
                     for word, is_v, n_pos, value in zip(words, chosen_on, positives, by_word, strict=True)
                 ]
-    return Evaluation(*map(pd.DataFrame, (chosen_rows, word_rows, sparsity_rows, convergence_rows)), scores)
+    return Evaluation(
+        auc=pd.DataFrame(chosen_rows),
+        auc_by_word=pd.DataFrame(word_rows),
+        sparsity=pd.DataFrame(sparsity_rows),
+        convergence=pd.DataFrame(convergence_rows),
+        scores=scores,
+    )
 
 
 def _warning(arrays: dict[str, np.ndarray], pair: int) -> str:

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 from importlib.resources import as_file, files
+from textwrap import wrap
 
 import numpy as np
 import pandas as pd
@@ -60,7 +61,7 @@ def auc(table: pd.DataFrame) -> Figure:
     axes.axhspan(low, high, color="0.93", label=f"range of the paper's Fig. 3 (Reuters): {low:g} to {high:g}", zorder=0)
     for method, marker in zip(table["method"].unique(), MARKERS, strict=False):
         axes.plot(mean[method].index, mean[method], marker=marker, label=method)
-        if table["run"].nunique() > 1:
+        if len(table["run"].unique()) > 1:
             one = table[table["method"] == method]
             axes.plot(one["n_samples"], one["auc"], ".", color=axes.lines[-1].get_color(), alpha=0.4, markersize=3)
     sizes = sorted(table["n_samples"].unique())
@@ -85,20 +86,18 @@ def sparsity(table: pd.DataFrame) -> Figure:
             continue  # not a sparse method
         (line,) = axes.plot(100 * points["features"], points["auc"], marker=marker, label=method)
         colours[method] = line.get_color()
-        for radius, point in points.iterrows():
-            axes.annotate(
-                f"{radius:g}", (100 * point["features"], point["auc"]), (4, 4), textcoords="offset points", fontsize=7
-            )
-    for row in papers.FIGURE_4.itertuples():
+        for radius, used, reached in zip(points.index, 100 * points["features"], points["auc"], strict=True):
+            axes.annotate(f"{radius:g}", (used, reached), (5, -9), textcoords="offset points", fontsize=7)
+    for paper_method, used, reached in papers.FIGURE_4:
         axes.plot(
-            100 * row.features,
-            row.auc,
+            100 * used,
+            reached,
             marker="*",
             markersize=11,
             linestyle="none",
-            color=colours.get(row.method, "0.5"),
+            color=colours.get(paper_method, "0.5"),
             markerfacecolor="none",
-            label=f"paper (Reuters): {row.method} {row.auc:.0%} AUC with {row.features:.0%}",
+            label=f"paper (Reuters): {paper_method} {reached:.0%} AUC with {used:.0%}",
         )
     axes.set_xlim(0, 104)
     axes.set_xlabel("features used by any word (%)")
@@ -122,7 +121,7 @@ def significance(table: pd.DataFrame) -> Figure:
             row = group[group["against"] == other].iloc[0]
             line += [_p(row[name]) for name in ("p", "p_median", "p_reverse", "p_holm", "paper")]
         cells.append(line)
-    figure, axes = _canvas(2.2 + 3.1 * len(others), 1.5 + 0.3 * len(cells))
+    figure, axes = _canvas(2.2 + 3.1 * len(others), 1.3 + 0.24 * len(cells))
     axes.axis("off")
     drawn = axes.table(cells, colLabels=header, loc="upper center", cellLoc="right", edges="horizontal")
     drawn.auto_set_font_size(False)
@@ -167,7 +166,7 @@ def contact_sheet(
     figure = Figure(figsize=(2.2 * columns, 2.1 * rows), layout="constrained")
     for axes, image in zip(np.ravel(figure.subplots(rows, columns)), shown, strict=False):
         axes.imshow(picture(image), cmap="gray", vmin=0, vmax=1)
-        axes.set_title(str(first.get(image, ""))[:80], fontsize=6, wrap=True)
+        axes.set_title("\n".join(wrap(str(first.get(image, "")), 34)[:3]), fontsize=6)
     for axes in figure.axes:
         axes.axis("off")
     return figure

@@ -36,9 +36,7 @@ def run(
         rows = np.flatnonzero(Y[:, k])
         X_k, y = X[rows].astype(np.float64), Y[rows, k]
         for p, strength in enumerate(C):
-            learner = LinearSVC(
-                C=strength, loss="hinge", fit_intercept=False, max_iter=max_iter, random_state=seed
-            )
+            learner = LinearSVC(C=strength, loss="hinge", fit_intercept=False, max_iter=max_iter, random_state=seed)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", ConvergenceWarning)
                 learner.fit(X_k, y)

@@ -69,7 +69,7 @@ def choose_words(
     ranked = sorted((key for key in rows_with if train_counts[key]), key=lambda key: (-train_counts[key], key))
     if len(ranked) < n_words:
         raise ValueError(
-            f"n_words must be at most {len(ranked)}, the number of content words in the training captions, got {n_words}"
+            f"n_words must be at most {len(ranked)}, the number of content words in training captions, got {n_words}"
         )
     labels = np.zeros((len(images), n_words), dtype=bool)
     table = []

@@ -7,13 +7,13 @@ rule fit_basis:
     output:
         basis="results/{dataset}/{study}/basis.npz",
         features="results/{dataset}/{study}/features.npy",
-    params:
-        where=lambda w: f"studies.{w.study}.basis",
-        options=lambda w: study(w)["basis"],
-        seed=config["seed"],
     log:
         "results/{dataset}/{study}/logs/fit_basis.log",
     benchmark:
         "results/{dataset}/{study}/timings/fit_basis.tsv"
+    params:
+        where=lambda w: f"studies.{w.study}.basis",
+        options=lambda w: study(w)["basis"],
+        seed=config["seed"],
     script:
         "../scripts/fit_basis.py"

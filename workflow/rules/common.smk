@@ -61,9 +61,7 @@ def raw_files(w):
 
 def shards(pattern):
     """All parts of a result that is made in shards."""
-    return lambda w: expand(
-        pattern, shard=range(dataset(w)["shards"]), shards=dataset(w)["shards"], allow_missing=True
-    )
+    return lambda w: expand(pattern, shard=range(dataset(w)["shards"]), shards=dataset(w)["shards"], allow_missing=True)
 
 
 def runs(w):

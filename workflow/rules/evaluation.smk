@@ -18,15 +18,15 @@ rule evaluate:
         sparsity="results/{dataset}/{study}/tables/sparsity.csv",
         convergence="results/{dataset}/{study}/tables/convergence.csv",
         scores="results/{dataset}/{study}/scores.npz",
+    log:
+        "results/{dataset}/{study}/logs/evaluate.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/evaluate.tsv"
     params:
         where=lambda w: f"studies.{w.study}",
         runs=lambda w: list(runs(w)),
         sizes=lambda w: study(w)["sizes"],
         methods=lambda w: list(study(w)["methods"]),
-    log:
-        "results/{dataset}/{study}/logs/evaluate.log",
-    benchmark:
-        "results/{dataset}/{study}/timings/evaluate.tsv"
     script:
         "../scripts/evaluate.py"
 
@@ -46,15 +46,15 @@ rule compare_methods:
             caption="../report/significance.rst",
             category="Results",
         ),
+    log:
+        "results/{dataset}/{study}/logs/compare_methods.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/compare_methods.tsv"
     params:
         where=lambda w: f"studies.{w.study}.sign_tests",
         runs=lambda w: list(runs(w)),
         methods=lambda w: list(study(w)["methods"]),
         n_pairings=lambda w: study(w)["sign_tests"]["n_pairings"],
         seed=config["seed"],
-    log:
-        "results/{dataset}/{study}/logs/compare_methods.log",
-    benchmark:
-        "results/{dataset}/{study}/timings/compare_methods.tsv"
     script:
         "../scripts/compare_methods.py"

@@ -3,11 +3,19 @@ rule describe:
     input:
         images="results/{dataset}/images.parquet",
         code=lambda w: code(
-            f"datasets/{dataset(w)['loader']}", f"features/{config['features']['extractor']}", "features/shards", "tables"
+            f"datasets/{dataset(w)['loader']}",
+            f"features/{config['features']['extractor']}",
+            "features/shards",
+            "registry",
+            "tables",
         ),
     output:
         descriptors="results/{dataset}/descriptors/{shard}-of-{shards}.npy",
         counts="results/{dataset}/descriptors/{shard}-of-{shards}.counts.npy",
+    log:
+        "results/{dataset}/logs/describe/{shard}-of-{shards}.log",
+    benchmark:
+        "results/{dataset}/timings/describe/{shard}-of-{shards}.tsv"
     params:
         where="features",
         loader=lambda w: dataset(w)["loader"],
@@ -15,10 +23,6 @@ rule describe:
         longest_side=config["features"]["longest_side"],
         extractor=config["features"]["extractor"],
         extractor_options=config["features"]["options"],
-    log:
-        "results/{dataset}/logs/describe/{shard}-of-{shards}.log",
-    benchmark:
-        "results/{dataset}/timings/describe/{shard}-of-{shards}.tsv"
     script:
         "../scripts/describe.py"
 
@@ -32,15 +36,14 @@ rule grow_vocabulary:
         code=code("features/vocabulary_tree", "features/shards", "tables"),
     output:
         tree="results/{dataset}/vocabulary.npz",
-    params:
-        where="features.vocabulary",
-        options=config["features"]["vocabulary"],
-        seed=config["seed"],
-    threads: workflow.cores
     log:
         "results/{dataset}/logs/grow_vocabulary.log",
     benchmark:
         "results/{dataset}/timings/grow_vocabulary.tsv"
+    params:
+        where="features.vocabulary",
+        options=config["features"]["vocabulary"],
+        seed=config["seed"],
     script:
         "../scripts/grow_vocabulary.py"
 
@@ -54,12 +57,12 @@ rule encode:
         code=code("features/vocabulary_tree", "tables"),
     output:
         histograms="results/{dataset}/histograms/{shard}-of-{shards}.npz",
-    params:
-        where="features.vocabulary",
     log:
         "results/{dataset}/logs/encode/{shard}-of-{shards}.log",
     benchmark:
         "results/{dataset}/timings/encode/{shard}-of-{shards}.tsv"
+    params:
+        where="features.vocabulary",
     script:
         "../scripts/encode.py"
 
@@ -73,12 +76,12 @@ rule weigh_histograms:
         code=code("features/vocabulary_tree", "tables"),
     output:
         histograms="results/{dataset}/histograms.npz",
-    params:
-        where="features.histograms",
-        options=config["features"]["histograms"],
     log:
         "results/{dataset}/logs/weigh_histograms.log",
     benchmark:
         "results/{dataset}/timings/weigh_histograms.tsv"
+    params:
+        where="features.histograms",
+        options=config["features"]["histograms"],
     script:
         "../scripts/weigh_histograms.py"

@@ -11,11 +11,11 @@ rule draw_figure:
             category="Results",
         ),
         pdf="results/{dataset}/{study}/figures/{figure}.pdf",
-    params:
-        where=lambda w: f"studies.{w.study}.figures",
     log:
         "results/{dataset}/{study}/logs/draw_figure/{figure}.log",
     benchmark:
         "results/{dataset}/{study}/timings/draw_figure/{figure}.tsv"
+    params:
+        where=lambda w: f"studies.{w.study}.figures",
     script:
         "../scripts/draw_figure.py"

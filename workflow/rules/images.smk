@@ -2,7 +2,9 @@ rule read_images:
     """Read and check the images and captions of a dataset."""
     input:
         raw=raw_files,
-        code=lambda w: code(f"datasets/{dataset(w)['loader']}", f"features/{config['features']['extractor']}", "tables"),
+        code=lambda w: code(
+            f"datasets/{dataset(w)['loader']}", f"features/{config['features']['extractor']}", "registry", "tables"
+        ),
     output:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
@@ -11,6 +13,10 @@ rule read_images:
             caption="../report/left_out.rst",
             category="Images",
         ),
+    log:
+        "results/{dataset}/logs/read_images.log",
+    benchmark:
+        "results/{dataset}/timings/read_images.tsv"
     params:
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
@@ -18,10 +24,6 @@ rule read_images:
         longest_side=config["features"]["longest_side"],
         extractor=config["features"]["extractor"],
         extractor_options=config["features"]["options"],
-    log:
-        "results/{dataset}/logs/read_images.log",
-    benchmark:
-        "results/{dataset}/timings/read_images.tsv"
     script:
         "../scripts/read_images.py"
 
@@ -31,18 +33,18 @@ rule draw_contact_sheet:
     input:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
-        code=lambda w: code(f"datasets/{dataset(w)['loader']}", "plots"),
+        code=lambda w: code(f"datasets/{dataset(w)['loader']}", "plots", "registry", "tables"),
     output:
         figure="results/{dataset}/contact_sheet.png",
+    log:
+        "results/{dataset}/logs/draw_contact_sheet.log",
+    benchmark:
+        "results/{dataset}/timings/draw_contact_sheet.tsv"
     params:
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         longest_side=config["features"]["longest_side"],
         seed=config["seed"],
-    log:
-        "results/{dataset}/logs/draw_contact_sheet.log",
-    benchmark:
-        "results/{dataset}/timings/draw_contact_sheet.tsv"
     script:
         "../scripts/draw_contact_sheet.py"

@@ -8,14 +8,14 @@ rule train_sweep:
         ),
     output:
         sweep="results/{dataset}/{study}/sweeps/run{run}/n{n}/{loss}-{norm}.npz",
-    params:
-        where=lambda w: f"studies.{w.study}.methods.{w.loss}-{w.norm}",
-        grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"],
-        training=lambda w: study(w)["training"],
     log:
         "results/{dataset}/{study}/logs/train_sweep/run{run}/n{n}/{loss}-{norm}.log",
     benchmark:
         "results/{dataset}/{study}/timings/train_sweep/run{run}/n{n}/{loss}-{norm}.tsv"
+    params:
+        where=lambda w: f"studies.{w.study}.methods.{w.loss}-{w.norm}",
+        grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"],
+        training=lambda w: study(w)["training"],
     script:
         "../scripts/train_sweep.py"
 
@@ -28,13 +28,13 @@ rule train_svm:
         code=code("svm", "tables"),
     output:
         sweep="results/{dataset}/{study}/sweeps/run{run}/n{n}/svm-l2.npz",
-    params:
-        where=lambda w: f"studies.{w.study}.methods.svm-l2",
-        grid=lambda w: study(w)["methods"]["svm-l2"],
-        seed=config["seed"],
     log:
         "results/{dataset}/{study}/logs/train_svm/run{run}/n{n}.log",
     benchmark:
         "results/{dataset}/{study}/timings/train_svm/run{run}/n{n}.tsv"
+    params:
+        where=lambda w: f"studies.{w.study}.methods.svm-l2",
+        grid=lambda w: study(w)["methods"]["svm-l2"],
+        seed=config["seed"],
     script:
         "../scripts/train_svm.py"

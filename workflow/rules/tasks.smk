@@ -11,13 +11,13 @@ rule choose_words:
             category="Tasks",
         ),
         labels="results/{dataset}/{study}/labels.npy",
-    params:
-        where=lambda w: f"studies.{w.study}.words",
-        options=lambda w: {key: value for key, value in study(w)["words"].items() if key != "n_validation_words"},
     log:
         "results/{dataset}/{study}/logs/choose_words.log",
     benchmark:
         "results/{dataset}/{study}/timings/choose_words.tsv"
+    params:
+        where=lambda w: f"studies.{w.study}.words",
+        options=lambda w: {key: value for key, value in study(w)["words"].items() if key != "n_validation_words"},
     script:
         "../scripts/choose_words.py"
 
@@ -36,15 +36,15 @@ rule draw_tasks:
             caption="../report/tasks.rst",
             category="Tasks",
         ),
+    log:
+        "results/{dataset}/{study}/logs/draw_tasks/run{run}.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/draw_tasks/run{run}.tsv"
     params:
         where=lambda w: f"studies.{w.study}",
         sizes=lambda w: study(w)["sizes"],
         negatives_per_positive=lambda w: study(w)["negatives_per_positive"],
         n_validation_words=lambda w: study(w)["words"]["n_validation_words"],
         seed=config["seed"],
-    log:
-        "results/{dataset}/{study}/logs/draw_tasks/run{run}.log",
-    benchmark:
-        "results/{dataset}/{study}/timings/draw_tasks/run{run}.tsv"
     script:
         "../scripts/draw_tasks.py"

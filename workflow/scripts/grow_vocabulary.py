@@ -7,7 +7,7 @@ from jointsparse.features import shards, vocabulary_tree
 from jointsparse.tables import read_table, write_arrays
 
 
-def main(images, descriptors, counts, options, seed, n_jobs, output, progress):
+def main(images, descriptors, counts, options, seed, output, progress):
     sample = shards.sample(
         [np.load(path, mmap_mode="r") for path in descriptors],
         [np.load(path) for path in counts],
@@ -16,7 +16,7 @@ def main(images, descriptors, counts, options, seed, n_jobs, output, progress):
         rng=np.random.default_rng(seed),
     )
     tree = vocabulary_tree.grow(
-        sample, branching=options["branching"], depth=options["depth"], seed=seed, n_jobs=n_jobs, progress=progress
+        sample, branching=options["branching"], depth=options["depth"], seed=seed, progress=progress
     )
     write_arrays(output, **tree._asdict())
 
@@ -24,4 +24,4 @@ def main(images, descriptors, counts, options, seed, n_jobs, output, progress):
 if __name__ == "__main__":
     with job(snakemake) as progress:
         i, p = snakemake.input, snakemake.params
-        main(i.images, i.descriptors, i.counts, p.options, p.seed, snakemake.threads, snakemake.output[0], progress)
+        main(i.images, i.descriptors, i.counts, p.options, p.seed, snakemake.output[0], progress)
