@@ -2,14 +2,36 @@
 
 import ast
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from inspect import signature
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import jsonschema
 import yaml
 
 from jointsparse.registry import pick, room
+
+TYPES = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a block of keys",
+}
+
+
+def _is_integer(_: jsonschema.TypeChecker, value: Any) -> bool:
+    """Whole numbers count, file names and array sizes are made of them; 10.0 is none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+)
 
 
 class ConfigError(ValueError):
@@ -21,28 +43,40 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
     schema = yaml.safe_load(schema_file.read_text())
     _check_schema(config, schema, "")
     dataset_entry(config, config["dataset"])
-    _known("features", config["features"]["extractor"], "features.extractor")
+    _known("extractor", "features", config["features"]["extractor"], "features.extractor")
     for name, block in config["studies"].items():
         _check_study(block, f"studies.{name}")
     for name, entry in config["datasets"].items():
-        _known("datasets", entry["loader"], f"datasets.{name}.loader")
+        _check_loader(entry["loader"], entry.get("options", {}), f"datasets.{name}")
         for study in entry.get("studies", {}):
             where = f"datasets.{name}.studies.{study}"
+            if study not in config["studies"]:
+                raise ConfigError(_one_of("a study", config["studies"], study, f"datasets.{name}.studies"))
             block = study_block(config, name, study)
             _check_schema(block, {"$ref": "#/$defs/study", "$defs": schema["$defs"]}, where)
             _check_study(block, where)
 
 
 def _check_schema(block: dict[str, Any], schema: dict[str, Any], where: str) -> None:
-    """Raise ConfigError on the first value that the schema refuses or that is not finite."""
-    errors = sorted(
-        jsonschema.Draft202012Validator(schema).iter_errors(block), key=lambda error: [str(part) for part in error.path]
-    )
+    """Raise ConfigError on the first key that is no text, and value that the schema refuses or that is not finite."""
+    for path, key in _keys(block, where):
+        if not isinstance(key, str):
+            raise ConfigError(f"a key must be text, got {key!r}: put it in quotes {_place(path)}")
+    errors = sorted(Validator(schema).iter_errors(block), key=lambda error: [str(part) for part in error.path])
     if errors:
         raise ConfigError(_sentence(errors[0], where))
     for path, value in _numbers(block, where):
         if not math.isfinite(value):
-            raise ConfigError(f"{path.rpartition('.')[2]} must be finite, got {value} (config.yaml: {path})")
+            key = path.rpartition(".")[2].partition("[")[0]
+            raise ConfigError(f"{key} must be finite, got {value} {_place(path)}")
+
+
+def _keys(block: Any, where: str) -> Iterator[tuple[str, Any]]:
+    """Every key of a block and of the blocks inside, with the path of the block it stands in."""
+    if isinstance(block, dict):
+        for key, value in block.items():
+            yield where, key
+            yield from _keys(value, f"{where}.{key}".lstrip("."))
 
 
 def _numbers(block: Any, where: str) -> Iterator[tuple[str, float]]:
@@ -57,56 +91,83 @@ def _numbers(block: Any, where: str) -> Iterator[tuple[str, float]]:
         yield where, block
 
 
+def _check_loader(loader: str, options: dict[str, Any], where: str) -> None:
+    """Raise ConfigError where a loader does not exist, lacks an option or has no such option."""
+    _known("loader", "datasets", loader, f"{where}.loader")
+    try:
+        signature(pick("datasets", loader).read).bind(**options, smallest_side=1, longest_side=1)
+    except TypeError as error:
+        raise ConfigError(f"options must fit the loader {loader}: {error} {_place(f'{where}.options')}") from None
+
+
 def _check_study(block: dict[str, Any], where: str) -> None:
     """Raise ConfigError where a study names a plug-in that does not exist, or asks for more than there is."""
-    _known("solvers", block["training"]["solver"], f"{where}.training.solver")
+    _known("solver", "solvers", block["training"]["solver"], f"{where}.training.solver")
     for method in block["methods"]:
+        place = f"{where}.methods.{method}"
         loss, dash, norm = method.partition("-")
         if not dash:
-            raise ConfigError(f"a method must be named loss-norm, got {method!r} (config.yaml: {where}.methods)")
+            raise ConfigError(f"a method must be named loss-norm or svm-l2, got {method!r} {_place(place)}")
         if method != "svm-l2":
-            _known("losses", loss, f"{where}.methods")
-            _known("norms", norm, f"{where}.methods")
-    words = block["words"]
-    if words["n_validation_words"] >= words["n_words"]:
+            _known("loss", "losses", loss, place)
+            _known("norm", "norms", norm, place)
+    if "significance" in block["figures"] and len(block["methods"]) == 1:
+        only = ", ".join(block["methods"])
         raise ConfigError(
-            f"n_validation_words must be less than n_words = {words['n_words']}, "
-            f"got {words['n_validation_words']} (config.yaml: {where}.words)"
+            f"methods must name at least two for the figure significance, got {only} {_place(f'{where}.methods')}"
+        )
+    n_words, n_validation_words = block["words"]["n_words"], block["words"]["n_validation_words"]
+    if n_validation_words >= n_words:
+        raise ConfigError(
+            f"n_validation_words must be less than n_words = {n_words}, got {n_validation_words} "
+            f"{_place(f'{where}.words.n_validation_words')}"
         )
 
 
-def _known(room_name: str, plug_in: str, where: str) -> None:
-    try:
-        pick(room_name, plug_in)
-    except ValueError as error:
-        raise ConfigError(f"{error} (config.yaml: {where})") from None
+def _known(key: str, room_name: str, plug_in: str, where: str) -> None:
+    """Raise ConfigError where a room has no such plug-in."""
+    if plug_in not in names_of(room_name):
+        raise ConfigError(_one_of(key, names_of(room_name), plug_in, where))
+
+
+def _one_of(key: str, known: Iterable[str], got: Any, where: str) -> str:
+    """One line for an unknown name."""
+    return f"{key} must be one of {', '.join(known)}, got {got!r} {_place(where)}"
+
+
+def _place(where: str) -> str:
+    return f"(config.yaml: {where.lstrip('.') or 'top level'})"
 
 
 def _sentence(error: jsonschema.ValidationError, inside: str) -> str:
-    """One line for one schema error: where, what the key is for, what came."""
+    """One line for one schema error: what was expected, what came, where."""
     where = inside + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.path)
-    place = f"(config.yaml: {where.lstrip('.') or 'top level'})"
     if error.validator == "additionalProperties":
         known = set(error.schema.get("properties", {}))
         unknown = sorted(set(error.instance) - known)
-        return f"unknown key {unknown[0]!r}; the keys here are {', '.join(sorted(known))} {place}"
+        return f"unknown key {unknown[0]!r}; the keys here are {', '.join(sorted(known))} {_place(where)}"
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
-        return f"the key {missing[0]!r} is missing {place}"
-    got = repr(error.instance)
+        return f"the key {missing[0]!r} is missing {_place(where)}"
+    key = next((part for part in reversed(error.path) if isinstance(part, str)), "the configuration")
+    if error.validator == "enum":
+        return _one_of(key, error.validator_value, error.instance, where)
     expected = {
-        "type": f"of type {error.validator_value}",
+        "type": TYPES.get(str(error.validator_value)),
         "minLength": "not empty",
         "minimum": f"at least {error.validator_value}",
         "maximum": f"at most {error.validator_value}",
         "exclusiveMinimum": f"greater than {error.validator_value}",
         "exclusiveMaximum": f"less than {error.validator_value}",
-        "enum": f"one of {error.validator_value}",
         "minItems": f"a list of at least {error.validator_value}",
+        "minProperties": f"a block of at least {error.validator_value} entry",
         "uniqueItems": "a list without repetitions",
+        "pattern": "named with letters, digits, - and _",
     }.get(error.validator, error.message)
-    key = next((part for part in reversed(error.path) if isinstance(part, str)), "the configuration")
-    return f"{key} must be {expected}, got {got[:80]} {place}"
+    got = "nothing" if error.instance is None else shorten(repr(error.instance), 80, placeholder=" …")
+    if error.validator == "type" and isinstance(error.instance, str):
+        got += ", which YAML reads as text"  # as it does 1e-3, but not 1.0e-3
+    return f"{key} must be {expected}, got {got} {_place(where)}"
 
 
 def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
@@ -121,16 +182,14 @@ def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
 def dataset_entry(config: dict[str, Any], name: str) -> dict[str, Any]:
     """A dataset's entry, its options and studies filled in where it has none."""
     if name not in config["datasets"]:
-        raise ConfigError(
-            f"dataset must be one of {', '.join(config['datasets'])}, got {name!r} (config.yaml: dataset)"
-        )
+        raise ConfigError(_one_of("dataset", config["datasets"], name, "dataset"))
     return {"options": {}, "studies": {}} | config["datasets"][name]
 
 
 def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, Any]:
     """A study's block, with what a dataset's entry replaces in it."""
     if study not in config["studies"]:
-        raise ConfigError(f"study must be one of {', '.join(config['studies'])}, got {study!r} (config.yaml: studies)")
+        raise ConfigError(_one_of("study", config["studies"], study, "studies"))
     return merged(config["studies"][study], dataset_entry(config, dataset)["studies"].get(study, {}))
 
 
@@ -148,7 +207,7 @@ def raw_files(config: dict[str, Any], dataset: str) -> list[str]:
     if not (root / "images").is_dir():
         raise ConfigError(
             f"root must be a folder that holds a folder 'images', got {str(root)!r}: put the data there, link it, or "
-            f"name another (config.yaml: datasets.{dataset}.options.root)"
+            f"name another {_place(f'datasets.{dataset}.options.root')}"
         )
     return [str(root / "images"), *map(str, sorted(root.glob("*.csv")))]
 
@@ -162,7 +221,7 @@ def library_files(package: Path, *files: str) -> list[str]:
     while todo:
         file = todo.pop()
         path = package / f"{file}.py"
-        if file not in found and path.exists():
+        if file not in found and (file in files or path.exists()):
             found.add(file)
             todo += _imported(path)
     return [str(package / f"{file}.py") for file in sorted(found)]

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 from importlib.resources import as_file, files
+from itertools import cycle
 from textwrap import wrap
 
 import numpy as np
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 
 from jointsparse import papers
 
-MARKERS = "osD^vX"
+MARKERS = "osD^vXP"  # one more than there are colours, so that 42 methods differ
 
 
 def draw(name: str, table: pd.DataFrame) -> Figure:
@@ -59,7 +60,7 @@ def auc(table: pd.DataFrame) -> Figure:
     mean = table.groupby(["method", "n_samples"], sort=False)["auc"].mean()
     low, high = papers.FIGURE_3_AUC_RANGE
     axes.axhspan(low, high, color="0.93", label=f"range of the paper's Fig. 3 (Reuters): {low:g} to {high:g}", zorder=0)
-    for method, marker in zip(table["method"].unique(), MARKERS, strict=False):
+    for method, marker in zip(table["method"].unique(), cycle(MARKERS), strict=False):
         axes.plot(mean[method].index, mean[method], marker=marker, label=method)
         if len(table["run"].unique()) > 1:
             one = table[table["method"] == method]
@@ -80,7 +81,7 @@ def sparsity(table: pd.DataFrame) -> Figure:
     figure, axes = _canvas()
     largest = table[table["n"] == table["n"].max()].groupby(["method", "parameter"], sort=False).mean(numeric_only=True)
     colours = {}
-    for method, marker in zip(table["method"].unique(), MARKERS, strict=False):
+    for method, marker in zip(table["method"].unique(), cycle(MARKERS), strict=False):
         points = largest.loc[method].sort_index()
         if points["features"].min() == points["features"].max() == 1:
             continue  # not a sparse method

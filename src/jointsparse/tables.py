@@ -37,25 +37,29 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
 def read_table(path: str | Path) -> pd.DataFrame:
     """Read what `write_table` wrote."""
     if Path(path).suffix == ".csv":
-        return pd.read_csv(path, float_precision="round_trip")
+        # Only nothing is missing: "nan" and "null" are words that captions may hold.
+        return pd.read_csv(path, keep_default_na=False, na_values=[""])
     return pd.read_parquet(path)
 
 
 def write_arrays(path: str | Path, **arrays: Any) -> None:
     """Write named arrays (.npz, without pickle)."""
+    for name, array in arrays.items():
+        # NumPy 2.1 would take allow_pickle=False for one more array.
+        if np.asarray(array).dtype.hasobject:
+            raise ValueError(f"{name} must hold numbers or text, got Python objects")
     with written(path) as temporary:
-        np.savez(temporary, allow_pickle=False, **arrays)
+        np.savez(temporary, **arrays)
 
 
 def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
     """Read what `write_arrays` wrote; a damaged file is a ValueError that names it."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise ValueError(f"{path} is damaged ({error}): delete it and run again") from None
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files}
+        except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, ValueError) as error:
+            raise ValueError(f"{path} is damaged ({error}): delete it and run again") from None
 
 
 def write_array(path: str | Path, array: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""What every rule file uses: the checked config, the library files of a stage, the wildcards, the list of results."""
+"""What the other files here use: the checked config, the library files of a stage, wildcards, the list of results."""
 
 import os
 import sys
@@ -11,7 +11,8 @@ sys.path[:0] = [str(BASE / "workflow"), str(BASE / "src")]
 import configuration
 
 # Scripts run the library of this checkout, whose files the rules list under code=, wherever pip may have put another.
-os.environ["PYTHONPATH"] = os.pathsep.join([str(BASE / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+paths = [str(BASE / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+os.environ.update(PYTHONPATH=os.pathsep.join(paths))
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".snakemake/numba").absolute()))
 for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
     # One thread per job: the same sums in the same order on any number of cores.
@@ -80,11 +81,14 @@ def sweeps(w):
 
 
 def everything():
-    """What reproduce-all makes: the figures, and with them the tables, of every study of the configured dataset."""
+    """What reproduce-all makes: the tables and figures of every study of the configured dataset."""
     name = config["dataset"]
-    return [
-        f"results/{name}/{one}/figures/{figure}.{suffix}"
-        for one in config["studies"]
-        for figure in configuration.study_block(config, name, one)["figures"]
-        for suffix in ("png", "pdf")
-    ] + [f"results/{name}/contact_sheet.png"]
+    results = [f"results/{name}/left_out.csv", f"results/{name}/contact_sheet.png"]
+    for one in config["studies"]:
+        figures = configuration.study_block(config, name, one)["figures"]
+        tables = ["words", "auc", "auc_by_word", "convergence", "sparsity", "significance"]
+        results += expand(
+            "results/{name}/{one}/figures/{figure}.{suffix}", name=name, one=one, figure=figures, suffix=["png", "pdf"]
+        )
+        results += expand("results/{name}/{one}/tables/{table}.csv", name=name, one=one, table=tables)
+    return results

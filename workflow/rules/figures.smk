@@ -7,7 +7,7 @@ rule draw_figure:
     output:
         png=report(
             "results/{dataset}/{study}/figures/{figure}.png",
-            caption="../report/{figure}.rst",
+            caption="../report/figures.rst",
             category="Results",
         ),
         pdf="results/{dataset}/{study}/figures/{figure}.pdf",

@@ -37,7 +37,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
         yield progress
     except ValueError as error:
         logging.info("%s", traceback.format_exc())
-        _fail(f"{name}: {' '.join(str(error).split())} (config.yaml: {snakemake.params.where})")
+        _fail(f"{name}: {error} (config.yaml: {snakemake.params.where})")
     except Exception as error:
         logging.info("%s", traceback.format_exc())
         _fail(f"{name}: {type(error).__name__}: {error} (the traceback is in {snakemake.log[0]})")
@@ -47,6 +47,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
 
 
 def _fail(message: str) -> None:
+    message = " ".join(message.split())
     logging.error("error: %s", message)
     print(f"error: {message}", file=sys.stderr)
     sys.exit(1)

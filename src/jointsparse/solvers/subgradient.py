@@ -42,6 +42,8 @@ def fit(
     called radius here, because scikit-learn's C means nearly the opposite.
     progress: called with (iterations done, of all).
     """
+    if not np.all(np.asarray(eta0) > 0):
+        raise ValueError(f"eta0 must be greater than 0, got {np.min(eta0)}")
     # Choice: the iterate with the smallest objective is kept, as usual for subgradient methods; the papers do not say.
     n_features, n_tasks, n_pairs = X.shape[1], Y.shape[1], len(radius)
     members = [np.flatnonzero(Y[:, k]) for k in range(n_tasks)]
@@ -77,5 +79,5 @@ def task_weights(Y: np.ndarray, normalisation: str) -> np.ndarray:
     if normalisation == "sum":
         return np.ones(Y.shape[1])
     if normalisation == "mean":
-        return 1.0 / np.count_nonzero(Y, axis=0)
+        return 1.0 / np.maximum(np.count_nonzero(Y, axis=0), 1)
     raise ValueError(f"normalisation must be 'sum' or 'mean', got {normalisation!r}")

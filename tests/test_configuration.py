@@ -1,0 +1,338 @@
+"""config.yaml: the shipped one passes; every mistake is one line that says what was expected, what came and where."""
+
+import copy
+from pathlib import Path
+
+import configuration
+import pytest
+import yaml
+from configuration import ConfigError
+
+ROOT = Path(__file__).parents[1]
+SCHEMA = ROOT / "workflow" / "config.schema.yaml"
+PACKAGE = ROOT / "src" / "jointsparse"
+ANNOTATION = ("studies", "annotation")
+OVERRIDE = ("datasets", "collage", "studies", "annotation")
+GRID = {"eta0": [1], "radius": [1]}
+
+
+@pytest.fixture
+def config():
+    return yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+
+
+def put(config, path, value):
+    block = config
+    for key in path[:-1]:
+        block = block.setdefault(key, {})
+    block[path[-1]] = value
+
+
+def remove(config, path):
+    block = config
+    for key in path[:-1]:
+        block = block[key]
+    del block[path[-1]]
+
+
+def message(config):
+    with pytest.raises(ConfigError) as caught:
+        configuration.check(config, SCHEMA)
+    return str(caught.value)
+
+
+def test_the_shipped_config_passes(config):
+    configuration.check(config, SCHEMA)
+
+
+def test_checking_changes_nothing(config):
+    expected = copy.deepcopy(config)
+    configuration.check(config, SCHEMA)
+    assert config == expected
+
+
+@pytest.mark.parametrize("name", ["collage", "flickr8k", "scene15"])
+def test_every_shipped_dataset_may_be_chosen(config, name):
+    configuration.check(config | {"dataset": name}, SCHEMA)
+
+
+def keys_of(schema, path=""):
+    """Every key that a schema offers, as (path, its own schema)."""
+    for key, inside in schema.get("properties", {}).items():
+        yield f"{path}.{key}", inside
+        yield from keys_of(inside, f"{path}.{key}")
+    for part in ("additionalProperties", "items"):
+        if isinstance(schema.get(part), dict):
+            yield from keys_of(schema[part], f"{path}.*")
+    for name, inside in schema.get("$defs", {}).items():
+        yield from keys_of(inside, f"{path}.{name}")
+
+
+def test_every_key_of_the_schema_is_described():
+    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    keys = dict(keys_of(schema))
+    assert {".seed", ".study.basis.rank", ".datasets.*.options.split_names.test"} <= set(keys)
+    assert [key for key, inside in keys.items() if not ("description" in inside or "$ref" in inside)] == []
+
+
+def test_every_block_of_the_schema_refuses_unknown_keys():
+    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    blocks = dict(keys_of(schema)) | {"study": schema["$defs"]["study"], "": schema}
+    open_blocks = [
+        key for key, block in blocks.items() if "properties" in block and "additionalProperties" not in block
+    ]
+    assert open_blocks == []
+
+
+# path, value, what the message says was expected and came, and the place it names (the path, where None)
+BAD_VALUES = [
+    # typing errors in keys
+    (("datset",), "collage", "unknown key 'datset'; the keys here are dataset, datasets, ", "top level"),
+    ((*ANNOTATION, "basis", "rnak"), 9, "unknown key 'rnak'; the keys here are centred,", "studies.annotation.basis"),
+    ((*OVERRIDE, "szes"), [9], "unknown key 'szes'; the keys here are basis,", "datasets.collage.studies.annotation"),
+    (
+        (*OVERRIDE, "basis", "rnak"),
+        9,
+        "unknown key 'rnak'; the keys here are centred, fitted_on, rank, whitened",
+        "datasets.collage.studies.annotation.basis",
+    ),
+    (("datasets", "flickr8k", "options", "rot"), "x", "unknown key 'rot'", "datasets.flickr8k.options"),
+    (("datasets", "my photos"), {"loader": "scenes", "shards": 1}, "named with letters, digits, - and _", "datasets"),
+    (("datasets", 2009), {"loader": "scenes", "shards": 1}, "a key must be text, got 2009: put it in", "datasets"),
+    ((True,), 1, "a key must be text, got True: put it in quotes", "top level"),  # yes: and on: in YAML
+    # names that do not exist
+    (("dataset",), "flickr", "dataset must be one of collage, flickr8k, scene15, got 'flickr'", None),
+    (("datasets", "collage", "loader"), "foto", "loader must be one of collage, photos, scenes, got 'foto'", None),
+    (("features", "extractor"), "surf", "extractor must be one of dense_sift, got 'surf'", None),
+    (("features", "histograms", "weighting"), "tfidf", "must be one of count, sqrt, tf-idf, got 'tfidf'", None),
+    ((*ANNOTATION, "training", "solver"), "adam", "solver must be one of subgradient, got 'adam'", None),
+    ((*ANNOTATION, "methods", "hinge-l3"), GRID, "norm must be one of l1, l12, l1inf, l2, got 'l3'", None),
+    ((*ANNOTATION, "methods", "hing-l1"), GRID, "loss must be one of hinge, logistic, squared, got 'hing'", None),
+    ((*ANNOTATION, "methods", "hinge"), GRID, "a method must be named loss-norm or svm-l2, got 'hinge'", None),
+    ((*OVERRIDE, "methods", "hinge-l3"), GRID, "norm must be one of l1, l12, l1inf, l2, got 'l3'", None),
+    ((*ANNOTATION, "figures"), ["roc"], "must be one of convergence, auc, sparsity, significance, got 'roc'", "[0]"),
+    (
+        ("datasets", "collage", "studies", "anotation"),
+        {},
+        "a study must be one of annotation, got 'anotation'",
+        "datasets.collage.studies",
+    ),
+    # test images fit nothing
+    ((*ANNOTATION, "basis", "fitted_on"), ["train", "test"], "one of train, validation, unlabelled, got 'test'", "[1]"),
+    (("features", "vocabulary", "fitted_on"), ["test"], "one of train, validation, unlabelled, got 'test'", "[0]"),
+    ((*OVERRIDE, "basis", "fitted_on"), ["test"], "one of train, validation, unlabelled, got 'test'", "[0]"),
+    # numbers out of range
+    ((*ANNOTATION, "methods", "hinge-l1", "radius"), [1, -3.0], "radius must be at least 0, got -3.0", "[1]"),
+    ((*ANNOTATION, "methods", "hinge-l1", "eta0"), [-1], "eta0 must be greater than 0, got -1", "[0]"),
+    ((*ANNOTATION, "methods", "hinge-l1", "eta0"), [0], "eta0 must be greater than 0, got 0", "[0]"),
+    ((*ANNOTATION, "methods", "svm-l2", "C"), [0], "C must be greater than 0, got 0", "[0]"),
+    ((*ANNOTATION, "basis", "rank"), 0, "rank must be at least 1, got 0", None),
+    ((*OVERRIDE, "basis", "rank"), 0, "rank must be at least 1, got 0", None),
+    (("datasets", "scene15", "options", "validation_fraction"), 1, "must be less than 1, got 1", None),
+    (("seed",), -1, "seed must be at least 0, got -1", None),
+    ((*ANNOTATION, "methods", "hinge-l1", "radius"), [float("nan")], "radius must be finite, got nan", "[0]"),
+    ((*ANNOTATION, "methods", "hinge-l1", "eta0"), [float("inf")], "eta0 must be finite, got inf", "[0]"),
+    ((*OVERRIDE, "methods", "hinge-l1", "radius"), [float("inf")], "radius must be finite, got inf", "[0]"),
+    ((*ANNOTATION, "words", "n_validation_words"), 40, "must be less than n_words = 40, got 40", None),
+    (
+        (*OVERRIDE, "words", "n_words"),
+        10,
+        "n_validation_words must be less than n_words = 10, got 10",
+        "datasets.collage.studies.annotation.words.n_validation_words",
+    ),
+    # values of another type
+    ((*ANNOTATION, "basis", "rank"), "ten", "rank must be a whole number, got 'ten', which YAML reads as text", None),
+    ((*ANNOTATION, "methods", "hinge-l1", "eta0"), ["1e-3"], "eta0 must be a number, got '1e-3', which YAML", "[0]"),
+    ((*ANNOTATION, "basis", "rank"), 10.0, "rank must be a whole number, got 10.0", None),
+    ((*ANNOTATION, "basis", "rank"), float("nan"), "rank must be a whole number, got nan", None),
+    (("seed",), True, "seed must be a whole number, got True", None),
+    ((*ANNOTATION, "basis", "centred"), 1, "centred must be true or false, got 1", None),
+    ((*ANNOTATION, "methods", "hinge-l1", "radius"), 3, "radius must be a list, got 3", None),
+    (("dataset",), 5, "dataset must be text, got 5", None),
+    (("datasets",), None, "datasets must be a block of keys, got nothing", None),
+    (("datasets", "collage"), None, "collage must be a block of keys, got nothing", None),
+    (("datasets", "collage", "options"), None, "options must be a block of keys, got nothing", None),
+    (OVERRIDE, None, "annotation must be a block of keys, got nothing", None),
+    ((*OVERRIDE, "basis"), 5, "basis must be a block of keys, got 5", None),
+    ((*ANNOTATION, "words"), ["man"], "words must be a block of keys, got ['man']", None),
+    # lists and blocks of a wrong length
+    ((*ANNOTATION, "methods", "hinge-l1", "radius"), [], "radius must be a list of at least 1, got []", None),
+    ((*ANNOTATION, "sizes"), [], "sizes must be a list of at least 1, got []", None),
+    ((*ANNOTATION, "sizes"), [40, 40], "sizes must be a list without repetitions, got [40, 40]", None),
+    ((*ANNOTATION, "methods"), {}, "methods must be a block of at least 1 entry, got {}", None),
+    (("datasets",), {}, "datasets must be a block of at least 1 entry, got {}", None),
+    ((*ANNOTATION, "methods"), {"hinge-l1": GRID}, "at least two for the figure significance, got hinge-l1", None),
+    (("datasets", "flickr8k", "options", "root"), "", "root must be not empty, got ''", None),
+    # options of another loader
+    (("datasets", "flickr8k", "options"), {}, "must fit the loader photos: missing a required argument: 'root'", None),
+    (("datasets", "collage", "options", "root"), "x", "must fit the loader collage", "datasets.collage.options"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "said", "place"), BAD_VALUES)
+def test_a_bad_value_is_one_line_with_its_place(config, path, value, said, place):
+    put(config, path, value)
+    got = message(config)
+    where = ".".join(map(str, path))
+    expected = {None: where, "[0]": f"{where}[0]", "[1]": f"{where}[1]"}.get(place, place)
+    assert said in got
+    assert got.endswith(f" (config.yaml: {expected})")
+    assert "\n" not in got and len(got) < 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("dataset",),
+        ("datasets", "collage", "loader"),
+        ("features", "vocabulary", "depth"),
+        (*ANNOTATION, "basis"),
+        (*ANNOTATION, "methods", "hinge-l1", "eta0"),
+        (*ANNOTATION, "words", "n_words"),
+    ],
+)
+def test_a_missing_key_is_named_with_the_block_it_belongs_in(config, path):
+    remove(config, path)
+    place = ".".join(path[:-1]) or "top level"
+    assert message(config) == f"the key {path[-1]!r} is missing (config.yaml: {place})"
+
+
+@pytest.mark.parametrize(
+    ("whole", "got"), [([1, 2], "[1, 2]"), (None, "nothing"), ("text", "'text', which YAML reads as text")]
+)
+def test_a_config_that_is_no_block_is_refused(whole, got):
+    assert message(whole) == f"the configuration must be a block of keys, got {got} (config.yaml: top level)"
+
+
+def test_a_long_value_is_cut_short(config):
+    config["features"]["options"]["patch_sizes"] = [16] * 1000
+    assert len(message(config)) < 200
+    assert " … (config.yaml: features.options.patch_sizes)" in message(config)
+
+
+def test_a_bad_override_of_a_dataset_that_is_not_run_is_found_too(config):
+    put(config, ("datasets", "scene15", "studies", "annotation", "basis", "rank"), 0)
+    assert config["dataset"] == "collage"
+    assert message(config) == (
+        "rank must be at least 1, got 0 (config.yaml: datasets.scene15.studies.annotation.basis.rank)"
+    )
+
+
+def test_one_method_is_enough_without_sign_tests(config):
+    put(config, (*ANNOTATION, "methods"), {"logistic-l12": GRID})
+    put(config, (*ANNOTATION, "figures"), ["auc"])
+    configuration.check(config, SCHEMA)
+
+
+# Blocks
+
+
+def test_merging_replaces_values_inside_blocks_and_takes_lists_whole():
+    block = {"a": {"b": 1, "c": [1, 2, 3]}, "d": 4}
+    got = configuration.merged(block, {"a": {"c": [9]}, "e": 5})
+    assert got == {"a": {"b": 1, "c": [9]}, "d": 4, "e": 5}
+
+
+def test_merging_leaves_both_blocks_alone():
+    block, replacing = {"a": {"b": 1}}, {"a": {"b": 2}}
+    configuration.merged(block, replacing)
+    assert (block, replacing) == ({"a": {"b": 1}}, {"a": {"b": 2}})
+
+
+def test_merging_nothing_is_the_block_itself():
+    assert configuration.merged({"a": {"b": 1}}, {}) == {"a": {"b": 1}}
+
+
+def test_merging_a_value_with_a_block_takes_the_new_one():
+    assert configuration.merged({"a": 1, "b": {"c": 2}}, {"a": {"c": 3}, "b": 4}) == {"a": {"c": 3}, "b": 4}
+
+
+def test_a_dataset_entry_is_filled_in(config):
+    got = configuration.dataset_entry({"datasets": {"x": {"loader": "scenes", "shards": 2}}}, "x")
+    assert got == {"loader": "scenes", "shards": 2, "options": {}, "studies": {}}
+
+
+def test_an_unknown_dataset_lists_the_known(config):
+    with pytest.raises(ConfigError, match=r"^dataset must be one of collage, flickr8k, scene15, got 'x'"):
+        configuration.dataset_entry(config, "x")
+
+
+def test_a_study_holds_what_its_dataset_replaces(config):
+    got = configuration.study_block(config, "collage", "annotation")
+    assert got["basis"] == config["studies"]["annotation"]["basis"] | {"rank": 300}
+    assert got["sizes"] == [10, 20, 40, 80]
+    assert got["methods"] == config["studies"]["annotation"]["methods"]
+
+
+def test_a_study_is_itself_where_its_dataset_replaces_nothing(config):
+    assert configuration.study_block(config, "flickr8k", "annotation") == config["studies"]["annotation"]
+
+
+def test_an_unknown_study_lists_the_known(config):
+    with pytest.raises(ConfigError, match=r"^study must be one of annotation, got 'x'"):
+        configuration.study_block(config, "collage", "x")
+
+
+def test_names_of_a_room_are_sorted():
+    assert configuration.names_of("norms") == ["l1", "l12", "l1inf", "l2"]
+
+
+# Files
+
+
+def test_raw_files_are_the_images_and_the_tables(config, album):
+    (album / "notes.txt").write_text("no table")
+    config["datasets"]["flickr8k"]["options"]["root"] = str(album)
+    expected = [str(album / "images"), str(album / "captions.csv")]
+    assert configuration.raw_files(config, "flickr8k") == expected
+
+
+def test_a_composed_dataset_has_no_raw_files(config):
+    assert configuration.raw_files(config, "collage") == []
+
+
+@pytest.mark.parametrize("folder", [".", "images"])
+def test_a_root_without_images_is_one_line(config, tmp_path, folder):
+    (tmp_path / "images").touch()  # a file, not a folder
+    root = str(tmp_path / folder)
+    config["datasets"]["flickr8k"]["options"]["root"] = root
+    with pytest.raises(ConfigError) as caught:
+        configuration.raw_files(config, "flickr8k")
+    assert str(caught.value) == (
+        f"root must be a folder that holds a folder 'images', got {root!r}: put the data there, link it, or name "
+        "another (config.yaml: datasets.flickr8k.options.root)"
+    )
+
+
+def library_files(*files):
+    return [str(Path(path).relative_to(PACKAGE)) for path in configuration.library_files(PACKAGE, *files)]
+
+
+def test_library_files_bring_the_neighbours_they_import():
+    assert library_files("norms/l12") == ["checks.py", "norms/l1.py", "norms/l12.py", "norms/l2.py"]
+
+
+def test_library_files_follow_imports_of_imports():
+    assert library_files("comparison") == ["comparison.py", "papers.py", "registry.py", "sweep.py"]
+
+
+def test_library_files_do_not_follow_the_rooms_dictionaries():
+    got = library_files("sweep", "norms/l1inf", "losses/hinge", "solvers/subgradient")
+    expected = ["checks.py", "losses/hinge.py", "norms/l1inf.py", "registry.py", "solvers/subgradient.py", "sweep.py"]
+    assert got == expected
+
+
+def test_library_files_understand_every_way_to_import(tmp_path):
+    for name in ("a", "b", "c", "d"):
+        (tmp_path / f"{name}.py").touch()
+    (tmp_path / "top.py").write_text(
+        "import numpy\nimport jointsparse.a\nfrom jointsparse import b\nfrom jointsparse.c import name\n"
+        "def late():\n    from jointsparse import d\n"
+    )
+    got = [Path(path).name for path in configuration.library_files(tmp_path, "top")]
+    assert got == ["a.py", "b.py", "c.py", "d.py", "top.py"]
+
+
+def test_library_files_name_a_file_that_does_not_exist():
+    with pytest.raises(FileNotFoundError, match=r"norms/l3\.py"):
+        configuration.library_files(PACKAGE, "norms/l3")

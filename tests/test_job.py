@@ -1,0 +1,114 @@
+"""What a script says when it works and when it fails, run as Snakemake runs it: in a process of its own."""
+
+import os
+import pty
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+SCRIPT = """
+import sys
+import warnings
+from types import SimpleNamespace
+from job import job
+wildcards, params = ["collage", "1"], SimpleNamespace(where="studies.annotation.basis")
+snakemake = SimpleNamespace(rule="fit_basis", wildcards=wildcards, params=params, log=sys.argv[1:])
+with job(snakemake) as progress:
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a body inside the job: exit status, stdout, stderr and the log."""
+
+    def run(body, stderr=subprocess.PIPE):
+        log = tmp_path / "job.log"
+        code = SCRIPT + "\n".join(f"    {line}" for line in body.splitlines())
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(log)], stdout=subprocess.PIPE, stderr=stderr, env=environment, text=True
+        )
+        return SimpleNamespace(status=done.returncode, out=done.stdout, err=done.stderr, log=log.read_text(), path=log)
+
+    return run
+
+
+def test_a_bad_value_is_one_line_that_ends_with_its_place(run):
+    done = run("raise ValueError('rank must be at most 300, got 900')")
+    assert done.status == 1
+    assert done.err == (
+        "error: fit_basis collage 1: rank must be at most 300, got 900 (config.yaml: studies.annotation.basis)\n"
+    )
+
+
+def test_a_bad_value_is_explained_in_the_log_too(run):
+    done = run("raise ValueError('rank must be at most 300, got 900')")
+    assert done.err.strip() in done.log
+    assert "Traceback" in done.log
+
+
+def test_an_unexpected_error_is_one_line_that_names_the_log(run):
+    done = run("{}['W']")
+    assert done.status == 1
+    assert done.err == f"error: fit_basis collage 1: KeyError: 'W' (the traceback is in {done.path})\n"
+
+
+def test_an_unexpected_error_leaves_its_traceback_in_the_log(run):
+    done = run("{}['W']")
+    assert "Traceback (most recent call last)" in done.log
+    assert "KeyError: 'W'" in done.log
+
+
+@pytest.mark.parametrize("error", ["ValueError", "TypeError"])
+def test_a_message_of_several_lines_becomes_one(run, error):
+    done = run(f"raise {error}('first\\n    second')")
+    assert "first second" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_job_that_works_says_nothing_and_logs_its_beginning_and_end(run):
+    done = run("pass")
+    assert (done.status, done.out, done.err) == (0, "", "")
+    assert [line.split(" ", 2)[2] for line in done.log.splitlines()] == [
+        "fit_basis collage 1 begins",
+        "fit_basis collage 1 ends",
+    ]
+
+
+def test_a_job_that_fails_does_not_end_well(run):
+    assert " ends" not in run("raise ValueError").log
+
+
+def test_the_end_of_progress_is_logged_and_no_bar_is_drawn_without_a_terminal(run):
+    done = run("for i in range(5):\n    progress(i + 1, 5)")
+    assert "5 of 5" in done.log and "4 of 5" not in done.log
+    assert done.err == ""
+
+
+def test_progress_is_logged_every_ten_seconds(run):
+    """On a clock that moves on by four seconds whenever it is looked at."""
+    clock = "import itertools, job\nticks = itertools.count(1000, 4)\njob.time.monotonic = lambda: next(ticks)\n"
+    logged = run(clock + "for i in range(9):\n    progress(i + 1, 1000)").log
+    assert [i for i in range(1, 10) if f" {i} of 1000\n" in logged] == EVERY
+
+
+def test_a_bar_is_drawn_in_a_terminal(run):
+    ours, theirs = pty.openpty()
+    run("for i in range(5):\n    progress(i + 1, 5)", stderr=theirs)
+    drawn = os.read(ours, 10_000).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert "fit_basis collage 1" in drawn
+
+
+def test_warnings_go_to_the_log(run):
+    done = run("warnings.simplefilter('always')\nwarnings.warn('mind the gap')")
+    assert "mind the gap" in done.log
+    assert done.err == ""
+
+
+def test_an_old_log_is_replaced(run):
+    run("raise ValueError('first')")
+    assert "first" not in run("pass").log

@@ -1,0 +1,113 @@
+"""Shards: all images once and in order, and a sample that does not know of shards."""
+
+import numpy as np
+import pytest
+
+from jointsparse.features import shards
+
+
+@pytest.mark.parametrize("n_items", [0, 1, 5, 12, 97])
+@pytest.mark.parametrize("n_shards", [1, 2, 3, 7, 12])
+def test_the_parts_are_all_items_in_order_and_equally_large(n_items, n_shards):
+    items = list(range(n_items))
+    parts = [shards.part(items, shard, n_shards) for shard in range(n_shards)]
+    assert [item for part in parts for item in part] == items
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def pictures():
+    """Three pictures by name; their descriptors are their rows."""
+    rng = np.random.default_rng(0)
+    return {name: rng.integers(0, 256, (n, 4), dtype=np.uint8) for name, n in [("a", 3), ("b", 1), ("c", 5)]}
+
+
+def test_describe_puts_descriptors_below_each_other_in_the_order_of_the_images():
+    album = pictures()
+    descriptors, counts = shards.describe(["c", "a", "b"], album.get, lambda picture: picture)
+    np.testing.assert_array_equal(descriptors, np.concatenate([album["c"], album["a"], album["b"]]))
+    assert counts.tolist() == [5, 3, 1]
+    assert (descriptors.dtype, counts.dtype) == (np.uint8, np.int64)
+
+
+def test_describe_keeps_a_place_for_an_image_without_descriptors():
+    album = pictures() | {"empty": np.empty((0, 4), dtype=np.uint8)}
+    descriptors, counts = shards.describe(["a", "empty", "b"], album.get, lambda picture: picture)
+    assert counts.tolist() == [3, 0, 1]
+    assert len(descriptors) == 4
+
+
+def test_describe_counts_images():
+    seen = []
+    shards.describe("abc", pictures().get, lambda p: p, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_shard_without_images_is_refused():
+    with pytest.raises(ValueError, match=r"^shards must be at most the number of images, got a shard without any$"):
+        shards.describe([], pictures().get, lambda picture: picture)
+
+
+def described(n_shards, n_images=20):
+    """Descriptors that say their image and their number in it, in shards."""
+    counts = np.arange(n_images) % 4
+    rows = np.array([(image, i) for image, n in enumerate(counts) for i in range(n)])
+    parts = [shards.part(np.arange(n_images), shard, n_shards) for shard in range(n_shards)]
+    return [rows[np.isin(rows[:, 0], part)] for part in parts], [counts[part] for part in parts]
+
+
+WANTED = np.arange(20) % 3 > 0
+
+
+def sample(n_shards, size, wanted=WANTED, seed=0):
+    return shards.sample(*described(n_shards), wanted, size, rng=np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("n_shards", [2, 3, 10, 20])
+def test_the_sample_does_not_depend_on_sharding(n_shards):
+    np.testing.assert_array_equal(sample(n_shards, 9), sample(1, 9))
+
+
+def test_the_sample_is_drawn_from_wanted_images_only():
+    drawn = np.concatenate([sample(3, 9, seed=seed) for seed in range(50)])
+    (rows,), _ = described(1)
+    assert set(drawn[:, 0]) == set(rows[WANTED[rows[:, 0]], 0])
+
+
+def test_the_sample_is_drawn_without_replacement_and_keeps_the_order():
+    drawn = [tuple(row) for row in sample(3, 9)]
+    assert drawn == sorted(set(drawn))
+    assert len(drawn) == 9
+
+
+def test_every_wanted_descriptor_is_equally_likely():
+    (rows,), _ = described(1)
+    candidates = [tuple(row) for row in rows[WANTED[rows[:, 0]]]]
+    drawn = [tuple(row) for seed in range(600) for row in sample(2, 5, seed=seed)]
+    got, expected = np.array([drawn.count(one) for one in candidates]), len(drawn) / len(candidates)
+    assert np.abs(got - expected).max() < 5 * np.sqrt(expected)
+
+
+def test_a_sample_larger_than_there_is_takes_everything():
+    (rows,), _ = described(1)
+    np.testing.assert_array_equal(sample(3, 10_000), rows[WANTED[rows[:, 0]]])
+
+
+def test_the_same_seed_gives_the_same_sample():
+    np.testing.assert_array_equal(sample(2, 9, seed=4), sample(2, 9, seed=4))
+    assert (sample(2, 9, seed=4) != sample(2, 9, seed=5)).any()
+
+
+def test_memory_mapped_shards_are_sampled_alike(tmp_path):
+    descriptors, counts = described(3)
+    for i, shard in enumerate(descriptors):
+        np.save(tmp_path / f"{i}.npy", shard)
+    mapped = [np.load(tmp_path / f"{i}.npy", mmap_mode="r") for i in range(3)]
+    got = shards.sample(mapped, counts, WANTED, 9, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(got, sample(1, 9))
+
+
+@pytest.mark.parametrize("wanted", [np.zeros(20, dtype=bool), np.arange(20) % 4 == 0])
+def test_nothing_to_sample_from_is_refused(wanted):
+    """No image is wanted, or only images without descriptors are."""
+    with pytest.raises(ValueError, match=r"^fitted_on must name splits that hold images with descriptors, got none$"):
+        sample(2, 9, wanted=wanted)

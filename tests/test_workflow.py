@@ -1,0 +1,383 @@
+"""The whole workflow in miniature: what it makes, what reruns after which change, and what it says of bad input."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import configuration
+import pandas as pd
+import pytest
+import yaml
+from conftest import make_album
+
+BASE = Path(__file__).parents[1]
+METHODS = 4  # of the annotation study
+SIZES = 2  # of the overlay
+FIGURES = ("convergence", "auc", "sparsity", "significance")
+
+
+class Project:
+    """A copy of the workflow in a folder of its own."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        root.mkdir()
+        for name in ("Snakefile", "config.yaml"):
+            shutil.copy(BASE / name, root)
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        for name in ("workflow", "src", "profiles"):
+            shutil.copytree(BASE / name, root / name, ignore=ignored)
+        shutil.copy(BASE / "tests" / "config.yaml", root / "overlay.yaml")
+
+    def snakemake(self, *arguments: str, cores: int = 2, overlays: tuple[str, ...] = ()) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "snakemake", "--cores", str(cores)]
+        command += ["--configfile", "overlay.yaml", *overlays, "--nocolor", *arguments]
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+
+    def run(self, *arguments: str, **options) -> str:
+        done = self.snakemake("reproduce-all", *arguments, **options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def planned(self, *arguments: str, **options) -> dict[str, int]:
+        """How many jobs of each rule a run would execute."""
+        output = self.run("--dry-run", *arguments, **options)
+        table = re.search(r"^job\s+count\n-+\s+-+\n(.*?)^total", output, re.MULTILINE | re.DOTALL)
+        if not table:
+            assert "Nothing to be done" in output, output
+            return {}
+        jobs = dict(line.split() for line in table[1].strip().splitlines())
+        jobs.pop("reproduce-all", None)
+        return {rule: int(count) for rule, count in jobs.items()}
+
+    def planned_outputs(self, *arguments: str, rule: str) -> list[str]:
+        output = self.run("--dry-run", *arguments)
+        return re.findall(rf"rule {rule}:\n(?:    .*\n)*?    output: (.*)\n", output)
+
+    @contextmanager
+    def edited(self, file: str, old: str, new: str) -> Iterator[None]:
+        """A file with one text replaced, until the block ends."""
+        path = self.root / file
+        before = path.read_text()
+        assert old in before, (file, old)
+        path.write_text(before.replace(old, new))
+        try:
+            yield
+        finally:
+            path.write_text(before)
+
+    def tables(self) -> dict[str, bytes]:
+        """Every table of results; measured seconds lie elsewhere."""
+        results = self.root / "results"
+        return {str(path.relative_to(results)): path.read_bytes() for path in sorted(results.rglob("*.csv"))}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose embedded run has been made once."""
+    made = Project(tmp_path_factory.mktemp("workflow") / "project")
+    made.run()
+    return made
+
+
+def after_sweeps() -> dict[str, int]:
+    return {"evaluate": 1, "compare_methods": 1, "draw_figure": len(FIGURES)}
+
+
+def test_every_figure_and_table_is_made(project):
+    study = project.root / "results" / "collage" / "annotation"
+    for figure in FIGURES:
+        assert (study / "figures" / f"{figure}.png").stat().st_size > 5_000
+        assert (study / "figures" / f"{figure}.pdf").read_bytes().startswith(b"%PDF")
+    auc = pd.read_csv(study / "tables" / "auc.csv")
+    assert len(auc) == METHODS * SIZES
+    assert auc["auc"].between(0.2, 1).all()
+    by_word = pd.read_csv(study / "tables" / "auc_by_word.csv")
+    assert len(by_word) == METHODS * SIZES * 6
+    assert len(pd.read_csv(study / "tables" / "significance.csv")) == (METHODS - 1) * SIZES * 2
+    assert len(pd.read_csv(study / "tables" / "words.csv")) == 6
+    assert (project.root / "results" / "collage" / "contact_sheet.png").exists()
+    assert not list(project.root.rglob("*.part*"))
+
+
+def test_every_stage_leaves_its_log_and_its_seconds(project):
+    results = project.root / "results"
+    n_jobs = sum(project.planned("--forceall").values())
+    assert len(list(results.rglob("timings/**/*.tsv"))) == n_jobs
+    assert len(list(results.rglob("logs/**/*.log"))) == n_jobs
+
+
+def test_second_run_has_nothing_to_do(project):
+    assert project.planned() == {}
+
+
+def test_touched_library_file_reruns_nothing(project):
+    (project.root / "src" / "jointsparse" / "sweep.py").touch()
+    assert project.planned() == {}
+
+
+def test_changed_radius_grid_reruns_that_norm_and_what_follows(project):
+    with project.edited(
+        "overlay.yaml", "hinge-l1: {eta0: [0.1, 1], radius: [1, 10]}", "hinge-l1: {eta0: [1], radius: [5]}"
+    ):
+        assert project.planned() == {"train_sweep": SIZES} | after_sweeps()
+        outputs = project.planned_outputs(rule="train_sweep")
+    assert len(outputs) == SIZES
+    assert all("/hinge-l1.npz" in output for output in outputs)
+
+
+@pytest.mark.parametrize("norm", ["l1inf", "l2"])
+def test_edited_norm_reruns_its_sweeps_and_what_follows(project, norm):
+    with project.edited(f"src/jointsparse/norms/{norm}.py", "import numpy", "import  numpy"):
+        assert project.planned() == {"train_sweep": SIZES} | after_sweeps()
+        outputs = project.planned_outputs(rule="train_sweep")
+    assert all(f"/hinge-{norm}.npz" in output for output in outputs)
+
+
+def test_edited_plots_redraw_and_refit_nothing(project):
+    with project.edited("src/jointsparse/plots.py", "Convergence of", "Progress of"):
+        assert project.planned() == {"draw_figure": len(FIGURES), "draw_contact_sheet": 1}
+
+
+def test_edited_comparison_refits_nothing(project):
+    with project.edited("src/jointsparse/comparison.py", "import numpy", "import  numpy"):
+        assert project.planned() == after_sweeps()
+
+
+def test_edited_extractor_describes_again(project):
+    with project.edited("src/jointsparse/features/dense_sift.py", "import numpy", "import  numpy"):
+        planned = project.planned()
+    assert planned["describe"] == 2
+    assert planned["train_sweep"] == 3 * SIZES
+
+
+def test_changed_number_of_pairings_compares_again_and_no_more(project):
+    with project.edited("overlay.yaml", "n_pairings: 7", "n_pairings: 8"):
+        assert project.planned() == {"compare_methods": 1, "draw_figure": 1}
+
+
+def test_other_method_trains_that_method_alone(project):
+    text = "      svm-l2: {C: [0.1, 1]}"
+    with project.edited("overlay.yaml", text, text + "\n      logistic-l12: {eta0: [0.1], radius: [1]}"):
+        assert project.planned() == {"train_sweep": SIZES} | after_sweeps()
+
+
+def test_new_dataset_reruns_nothing_of_the_old(project):
+    make_album(project.root / "mine", 30)
+    entry = {"loader": "photos", "shards": 1, "options": {"root": "mine"}, "studies": {"annotation": {"sizes": [2, 3]}}}
+    (project.root / "mine.yaml").write_text(yaml.safe_dump({"datasets": {"mine": entry}}))
+    assert project.planned(overlays=("mine.yaml",)) == {}
+    planned = project.planned("--config", "dataset=mine", overlays=("mine.yaml",))
+    assert planned["read_images"] == 1
+    outputs = project.run("--dry-run", "--config", "dataset=mine", overlays=("mine.yaml",))
+    assert "results/collage" not in outputs
+
+
+@pytest.mark.parametrize(
+    ("deleted", "rebuilt"),
+    [
+        ("annotation/figures/auc.pdf", {"draw_figure": 1}),
+        ("annotation/tables/significance.csv", {"compare_methods": 1, "draw_figure": 1}),
+        ("left_out.csv", None),
+        ("annotation/tables/words.csv", None),
+        ("descriptors", {}),  # everything made of them is there
+    ],
+)
+def test_deleted_output_is_rebuilt_with_what_needs_it(project, tmp_path, deleted, rebuilt):
+    path = project.root / "results" / "collage" / deleted
+    shutil.move(path, tmp_path / "away")
+    try:
+        planned = project.planned()
+    finally:
+        shutil.move(tmp_path / "away", path)
+    if rebuilt is not None:
+        assert planned == rebuilt
+    elif deleted == "left_out.csv":
+        assert planned["read_images"] == 1
+    else:
+        assert planned["choose_words"] == 1
+        assert "fit_basis" not in planned
+
+
+def test_rebuilding_a_deleted_sweep_gives_the_same_bytes(project):
+    path = project.root / "results" / "collage" / "annotation" / "sweeps" / "run1" / "n3" / "hinge-l1inf.npz"
+    before = path.read_bytes()
+    path.unlink()
+    target = str(path.relative_to(project.root))
+    done = project.snakemake(target)
+    assert done.returncode == 0, done.stderr
+    assert Counter(re.findall(r"^(?:local)?rule (\w+):", done.stdout + done.stderr, re.MULTILINE)) == {"train_sweep": 1}
+    assert path.read_bytes() == before
+    # What was made of the old file is older than the new one, but was made of the same bytes or is made again; a run
+    # brings everything up to date.
+    project.run()
+    assert project.planned() == {}
+
+
+def test_one_core_and_another_folder_give_the_same_tables(project, tmp_path):
+    other = Project(tmp_path / "elsewhere")
+    other.run(cores=1)
+    expected, got = project.tables(), other.tables()
+    assert len(expected) == 8
+    assert got.keys() == expected.keys()
+    for name in expected:
+        assert got[name] == expected[name], name
+
+
+def test_lint_asks_for_nothing_but_conda_environments(project):
+    output = project.snakemake("--lint").stderr
+    asked = set(re.findall(r"^    \* (.*)", output, re.MULTILINE))
+    assert asked <= {"Specify a conda environment or container for each rule.:"}, output
+
+
+def test_report_shows_what_was_left_out_and_the_results(project):
+    done = project.snakemake("--report", "report.html")
+    assert done.returncode == 0, done.stderr
+    report = (project.root / "report.html").read_text()
+    for shown in ("left_out.csv", "auc.csv", "significance.png", "Images and captions that are not used"):
+        assert shown in report
+
+
+def rules() -> dict[str, tuple[str, str]]:
+    """Rule name -> its text and the file it stands in."""
+    found = {}
+    for file in sorted((BASE / "workflow" / "rules").glob("*.smk")):
+        for name, body in re.findall(r"^rule (\w+):\n((?:    .*\n|\n)+)", file.read_text(), re.MULTILINE):
+            found[name] = body
+    return found
+
+
+def imported_by(script: Path) -> list[str]:
+    """The library files that a script imports, rooms left out."""
+    package = BASE / "src" / "jointsparse"
+    tree = ast.parse(script.read_text())
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("jointsparse"):
+            base = node.module.replace("jointsparse", "", 1).lstrip(".").replace(".", "/")
+            names += [base, *(f"{base}/{alias.name}".lstrip("/") for alias in node.names)]
+    return [name for name in names if (package / f"{name}.py").exists()]
+
+
+@pytest.mark.parametrize("rule", rules())
+def test_code_lists_what_the_script_imports(rule):
+    listed = re.findall(r'"([a-z0-9_/]+)"', re.search(r"code=.*?\n    \w+:", rules()[rule], re.DOTALL)[0])
+    package = BASE / "src" / "jointsparse"
+    declared = configuration.library_files(package, *listed)
+    needed = configuration.library_files(package, *imported_by(BASE / "workflow" / "scripts" / f"{rule}.py"))
+    assert set(needed) <= set(declared)
+
+
+@pytest.mark.parametrize("rule", rules())
+def test_each_rule_has_its_script_a_log_and_a_benchmark(rule):
+    body = rules()[rule]
+    assert f'"../scripts/{rule}.py"' in body
+    for needed in ("log:", "benchmark:", "where="):
+        assert needed in body
+
+
+def test_scripts_can_be_imported_without_snakemake():
+    scripts = sorted((BASE / "workflow" / "scripts").glob("*.py"))
+    names = ",".join(script.stem for script in scripts)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import {names}"], cwd=BASE / "workflow" / "scripts", capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_library_has_never_heard_of_the_workflow():
+    for file in (BASE / "src" / "jointsparse").rglob("*.py"):
+        assert not re.search(
+            r"snakemake|config\.yaml|results/|wildcard", file.read_text().lower().split('"""', 2)[-1]
+        ), file
+
+
+# Bad input: the run ends at once, says one clear line, and loses nothing.
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Project:
+    """A project whose dataset is a small folder of photographs."""
+    made = Project(tmp_path / "project")
+    make_album(made.root / "mine", 30)
+    rows = [f"{i:03}.jpg,A {'dog and a cat' if i % 2 else 'horse'}." for i in range(30)]
+    (made.root / "mine" / "captions.csv").write_text("\n".join(["image,caption", *rows, ""]))
+    study = {
+        "sizes": [2, 3],
+        "words": {"n_words": 3, "n_validation_words": 1},
+        "basis": {"rank": 3},
+    }
+    entry = {"loader": "photos", "shards": 1, "options": {"root": "mine"}, "studies": {"annotation": study}}
+    (made.root / "mine.yaml").write_text(yaml.safe_dump({"dataset": "mine", "datasets": {"mine": entry}}))
+    return made
+
+
+def refused(project: Project, target: str = "reproduce-all") -> str:
+    """The one line that a failing run says."""
+    done = project.snakemake(target, overlays=("mine.yaml",))
+    assert done.returncode != 0
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "config.yaml: " in line]
+    assert len(set(lines)) == 1, done.stdout + done.stderr
+    return lines[0]
+
+
+def change(project: Project, **study) -> None:
+    overlay = yaml.safe_load((project.root / "mine.yaml").read_text())
+    overlay["datasets"]["mine"]["studies"]["annotation"] |= study
+    (project.root / "mine.yaml").write_text(yaml.safe_dump(overlay))
+
+
+def test_captions_without_header_end_the_run_with_one_line(mine):
+    path = mine.root / "mine" / "captions.csv"
+    path.write_text(path.read_text().removeprefix("image,caption\n"))
+    line = refused(mine, "results/mine/left_out.csv")
+    assert "captions.csv must begin with a header line that names the columns image,caption, got" in line
+    assert line.endswith("(config.yaml: datasets.mine.options)")
+
+
+def test_too_few_positives_end_the_run_with_one_line(mine):
+    splits = [f"{i:03}.jpg,{('train', 'train', 'train', 'train', 'validation', 'test')[i // 5]}" for i in range(30)]
+    (mine.root / "mine" / "splits.csv").write_text("\n".join(["image,split", *splits]))
+    change(mine, sizes=[15], words={"n_words": 3, "n_validation_words": 1})
+    line = refused(mine, "results/mine/annotation/tasks/run1.npz")
+    assert "the smallest of sizes must be at most 10, the number of training images with the word" in line
+    assert line.endswith("(config.yaml: studies.annotation)")
+
+
+def test_rank_above_the_data_ends_the_run_with_one_line(mine):
+    change(mine, basis={"rank": 1000})
+    line = refused(mine, "results/mine/annotation/features.npy")
+    assert re.search(r"rank must be between 1 and \d+ \(18 images, \d+ features, centred\), got 1000", line)
+    assert line.endswith("(config.yaml: studies.annotation.basis)")
+
+
+def test_mistake_in_the_config_ends_before_any_job(mine):
+    change(mine, basis={"rnak": 3})
+    line = refused(mine)
+    assert line.startswith("unknown key 'rnak'; the keys here are centred, fitted_on, rank, whitened")
+    assert not (mine.root / "results").exists()
+
+
+def test_missing_root_is_one_line_and_no_other_dataset_needs_it(mine):
+    shutil.rmtree(mine.root / "mine")
+    assert refused(mine).startswith("root must be a folder that holds a folder 'images', got 'mine'")
+    assert mine.planned("--config", "dataset=collage", overlays=("mine.yaml",))["read_images"] == 1
+
+
+def test_bad_pictures_are_left_out_and_the_run_goes_on(mine):
+    (mine.root / "mine" / "images" / "003.jpg").write_bytes(b"no picture")
+    with (mine.root / "mine" / "captions.csv").open("a") as file:
+        file.write("ghost.jpg,A ghost.\n")
+    done = mine.snakemake("results/mine/left_out.csv", overlays=("mine.yaml",))
+    assert done.returncode == 0, done.stderr
+    left_out = pd.read_csv(mine.root / "results" / "mine" / "left_out.csv").set_index("item")["reason"]
+    assert sorted(left_out.index) == ["003.jpg", "ghost.jpg"]
+    assert "does not open" in left_out["003.jpg"]
