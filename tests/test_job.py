@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import sys
+import termios
 from types import SimpleNamespace
 
 import pytest
@@ -28,7 +29,12 @@ def run(tmp_path):
         code = SCRIPT + "\n".join(f"    {line}" for line in body.splitlines())
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         done = subprocess.run(
-            [sys.executable, "-c", code, str(log)], stdout=subprocess.PIPE, stderr=stderr, env=environment, text=True
+            [sys.executable, "-c", code, str(log)],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=environment,
+            text=True,
+            timeout=60,
         )
         return SimpleNamespace(status=done.returncode, out=done.stdout, err=done.stderr, log=log.read_text(), path=log)
 
@@ -96,6 +102,8 @@ def test_progress_is_logged_every_ten_seconds(run):
 
 def test_a_bar_is_drawn_in_a_terminal(run):
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    os.set_blocking(ours, False)  # nothing drawn is an error then, and not an endless wait
     run("for i in range(5):\n    progress(i + 1, 5)", stderr=theirs)
     drawn = os.read(ours, 10_000).decode()
     os.close(ours)

@@ -64,7 +64,9 @@ def significance_table(methods=METHODS, sizes=SIZES, runs=(1,)):
         table[name] = 10.0 ** rng.uniform(-9, 0, len(rows))
     reported = papers.TABLE_1.set_index("n")
     norms = table["against"].str.split("-").str[1]
-    return table.assign(paper=[reported[norm].get(n) for norm, n in zip(norms, table["n"], strict=True)])
+    return table.assign(
+        paper=[reported[norm].get(n) if norm in reported else None for norm, n in zip(norms, table["n"], strict=True)]
+    )
 
 
 TABLES = {
