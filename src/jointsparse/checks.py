@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[Any]  # float64 or float32, as it came
+FLOATING = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def as_matrix(W: ArrayLike, name: str = "W") -> Floats:
@@ -29,6 +30,8 @@ def as_columns(W: ArrayLike, name: str = "W") -> Floats:
 
 def real_array(W: ArrayLike, name: str) -> Floats:
     """`W` as a C-contiguous, writable array of float64 or float32; may be `W` itself."""
+    if type(W) is np.ndarray and W.dtype in FLOATING and W.flags.carray:
+        return W  # what follows costs more than projecting a small matrix
     try:
         array = np.asarray(W)
     except (TypeError, ValueError):
@@ -83,8 +86,7 @@ def as_output(out: Any, W: Floats) -> Floats:
         raise ValueError(f"out must be an array {W.dtype} {W.shape}, got {got}")
     if not out.flags.writeable:
         raise ValueError("out must be writable, got a read-only array")
-    same = out.ctypes.data == W.ctypes.data
-    if out.flags.c_contiguous and (same or not np.may_share_memory(out, W)):
+    if out.flags.c_contiguous and (out is W or not np.may_share_memory(out, W) or out.ctypes.data == W.ctypes.data):
         return out
     return np.empty_like(W)
 

@@ -18,28 +18,42 @@ FINITE = REORDER | {"nnan", "ninf"}
 
 Vector = NDArray[np.float64]
 
+# Non-negative floats are ordered as their bits are, and a largest integer is found by vector instructions, which the
+# compiler does not use for floats. NaN and infinity have the largest bits of all, so this finds them too.
+INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
+NOT_FINITE, OVERFLOW = -1.0, -2.0  # in the place of theta
+
 
 @njit(cache=True, fastmath=REORDER)
 def abs_sum(a):  # type: ignore[no-untyped-def]
-    total = 0.0
+    result = a.dtype.type(0)
     for j in range(a.size):
-        total += abs(a[j])
-    return total
-
-
-@njit(cache=True, fastmath=FINITE)
-def abs_max(a):  # type: ignore[no-untyped-def]
-    top = abs(a[0])
-    for j in range(1, a.size):
-        top = max(top, abs(a[j]))
-    return top
+        result += abs(a[j])
+    return result
 
 
 @njit(cache=True)
-def row_statistics(A, sums, maxima):  # type: ignore[no-untyped-def]
+def largest_bits(bits, no_sign):  # type: ignore[no-untyped-def]
+    largest = bits[0] & no_sign
+    for j in range(1, bits.size):
+        x = bits[j] & no_sign
+        largest = x if x > largest else largest
+    return largest
+
+
+@njit(cache=True)
+def row_statistics(A, bits, sums, maxima):  # type: ignore[no-untyped-def]
+    """Per row the sum and the maximum of |A_ij|; False if an entry is NaN or infinite. `bits` are those of A."""
+    no_sign = ~np.array([-0.0], A.dtype).view(bits.dtype)[0]
+    infinite = np.array([np.inf], A.dtype).view(bits.dtype)[0]
+    tops = np.empty(A.shape[0], bits.dtype)
+    largest = infinite & 0
     for i in range(A.shape[0]):
         sums[i] = abs_sum(A[i])
-        maxima[i] = abs_max(A[i])
+        tops[i] = largest_bits(bits[i], no_sign)
+        largest = max(largest, tops[i])
+    maxima[:] = tops.view(A.dtype)
+    return largest < infinite
 
 
 @njit(cache=True)
@@ -57,10 +71,8 @@ def total(x):  # type: ignore[no-untyped-def]
 def statistics(W: Floats) -> tuple[Vector, Vector]:
     """Per row the sum and the maximum of the absolute values; NaN or infinity: ValueError. A sum may overflow."""
     sums, maxima = np.zeros(len(W)), np.zeros(len(W))
-    if W.size:
-        row_statistics(W, sums, maxima)
-        if not np.isfinite(total(sums)):
-            require_finite(W)
+    if W.size and not row_statistics(W, W.view(INTEGER[W.dtype]), sums, maxima):
+        require_finite(W)
     return sums, maxima
 
 
@@ -87,15 +99,18 @@ def dual_norm(W: ArrayLike) -> float:
 
 
 @njit(cache=True, fastmath=FINITE)
-def above(a, mu):  # type: ignore[no-untyped-def]
-    """How many |a_j| exceed mu, and their sum."""
-    count, top_sum = 0.0, 0.0
+def excess(a, level):  # type: ignore[no-untyped-def]
+    """How many |a_j| exceed the level, and by how much in all.
+
+    Written with a difference and max, not with if: this form is seven times as fast, on vector units.
+    """
+    zero, one = a.dtype.type(0), a.dtype.type(1)
+    count, mass = zero, zero
     for j in range(a.size):
-        x = abs(a[j])
-        if x > mu:
-            count += 1.0
-            top_sum += x
-    return count, top_sum
+        x = abs(a[j]) - level
+        mass += max(x, zero)
+        count += one if x > zero else zero
+    return count, mass
 
 
 @njit(cache=True, fastmath=FINITE)
@@ -107,7 +122,7 @@ def bound_and_slope(sums, maxima, m, theta):  # type: ignore[no-untyped-def]
         one, all_ = maxima[i] - theta, (sums[i] - theta) * share
         higher = max(one, all_)
         weight = 1.0 if one >= all_ else share
-        value += higher if higher > 0.0 else 0.0
+        value += max(higher, 0.0)
         slope += weight if higher > 0.0 else 0.0
     return value, slope
 
@@ -127,51 +142,124 @@ def screen(sums, maxima, m, radius):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def newton(A, radius, sums, maxima, mu):  # type: ignore[no-untyped-def]
-    """Newton on theta; writes the maxima mu of the projection and returns theta. For 0 < radius < ||A||.
+def lowest(sums, maxima, m, i, theta):  # type: ignore[no-untyped-def]
+    """A lower bound of mu_i(theta): one entry is above it, or all m are."""
+    return max(maxima[i] - theta, (sums[i] - theta) / m)
 
-    mu_i(theta) is the largest of (s_k - theta) / k over k, s_k being the sum of the k largest |A_ij|. So any set of
-    largest entries bounds mu_i from below, the solution for such sets bounds theta from below, and the entries above
-    the bound of mu_i are a better set. theta grows until the sets repeat; a row whose sum it passes is zero for good.
+
+@njit(cache=True)
+def climb(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-def]
+    """Newton on theta and the rows' sets together, from a theta that is no larger than the solution.
+
+    mu_i(theta) is the largest of (s - theta) / k over all sets of k entries of row i with sum s. So any sets bound the
+    mu_i from below, the solution for these sets bounds theta from below, and the entries above the bound of mu_i are a
+    better set. theta grows until the sets repeat; a row whose sum it passes is zero for good.
+
+    rows: the rows to look at, and mu: a guess for each, any number. Both are overwritten: their first entries, as many
+    as are returned with theta, are the rows that are not zero and their mu.
     """
-    m = A.shape[1]
-    theta = screen(sums, maxima, m, radius)
-    rows = np.nonzero(sums > theta)[0]
-    k, s = np.ones(rows.size), maxima[rows]
+    m, smallest_step = A.shape[1], np.finfo(A.dtype).eps
+    k = np.zeros(rows.size)
     alive, first = rows.size, True
     while True:
-        kept, changed = 0, first
-        level, lost, slope = 0.0, 0.0, 0.0
+        kept, changed, level, slope = 0, first, 0.0, 0.0
         for r in range(alive):
             i = rows[r]
             if sums[i] <= theta:
                 changed = True
                 continue
-            count, top_sum = above(A[i], max((s[r] - theta) / k[r], (sums[i] - theta) / m, maxima[i] - theta))
-            if count == 0.0:  # theta is too small to show beside the row's maximum
-                count, top_sum = 1.0, maxima[i]
+            at = A.dtype.type(mu[r])
+            count, mass = excess(A[i], at)
+            if count == 0:  # a guess too high, or theta too small to show beside the row's maximum
+                count, mass = A.dtype.type(1), A.dtype.type(maxima[i] - at)
             changed = changed or count != k[r]
-            rows[kept], k[kept], s[kept] = i, count, top_sum
-            kept += 1
-            mu_i = (top_sum - theta) / count
-            larger = level + mu_i
-            added = larger - level
-            lost += (level - (larger - added)) + (mu_i - added)
-            level = larger
+            rows[kept], k[kept], mu[kept] = i, count, at + (mass - theta) / count
+            level += mu[kept]
             slope += 1.0 / count
+            kept += 1
         alive = kept
         if alive == 0:  # the radius is too small to show beside the row sums
-            mu[:] = 0.0
-            return sums.max()
-        previous = theta
-        theta += ((level - radius) + lost) / slope
+            return theta, 0
+        step = (level - radius) / slope
         # Only rounding lets theta fall, except at first, where the screening may have been a rounding too high.
-        if not changed or (theta <= previous and not first):
-            break
+        last = not changed or (step <= smallest_step * theta and not first)
+        if last:
+            step = (total(mu[:alive]) - radius) / slope
+        elif first:
+            step = max(step, 0.0)
+        theta += step
+        for r in range(alive):
+            mu[r] -= step / k[r]
+            if not last:
+                mu[r] = max(mu[r], lowest(sums, maxima, m, rows[r], theta))
+        if last:
+            return theta, alive
         first = False
+
+
+@njit(cache=True)
+def newton(A, radius, sums, maxima, mu):  # type: ignore[no-untyped-def]
+    """Write the maxima mu of the projection and return theta. For 0 < radius < ||A||."""
+    m = A.shape[1]
+    theta = screen(sums, maxima, m, radius)
+    rows = np.nonzero(sums > theta)[0]
+    # A first guess of theta, and of where mu_i lies between its bounds, from every so many of the rows: a guess costs
+    # a fiftieth of the matrix and saves half of the steps.
+    guess, height = theta, 0.0
+    if rows.size >= 256:
+        some = rows[:: rows.size // 64].copy()
+        share = some.size / rows.size
+        at = np.zeros(some.size)
+        for r in range(some.size):
+            at[r] = lowest(sums, maxima, m, some[r], theta)
+        guess, alive = climb(A, radius * share, sums, maxima, theta, some, at)
+        above, between = 0.0, 0.0
+        for r in range(alive):
+            i = some[r]
+            above += at[r] - lowest(sums, maxima, m, i, guess)
+            between += maxima[i] - guess / m - lowest(sums, maxima, m, i, guess)
+        height = above / between if between > 0.0 else 0.0
+    levels = np.empty(rows.size)
+    for r in range(rows.size):
+        i = rows[r]
+        low = lowest(sums, maxima, m, i, guess)
+        levels[r] = max(low + height * (maxima[i] - guess / m - low), 0.0)
+    theta, alive = climb(A, radius, sums, maxima, theta, rows, levels)
     mu[:] = 0.0
+    if alive == 0:
+        return sums.max()
     for r in range(alive):
-        mu[rows[r]] = max((s[r] - theta) / k[r], 0.0)
+        mu[rows[r]] = max(levels[r], 0.0)
+    return theta
+
+
+@njit(cache=True)
+def keep_within(mu, radius):  # type: ignore[no-untyped-def]
+    """Take `mu` down by the last digit or two it may need so that its sum is at most the radius."""
+    for _ in range(3):
+        sum_ = total(mu)
+        if sum_ <= radius:
+            break
+        mu *= min(radius / sum_, 1.0 - 2.0**-52)
+
+
+@njit(cache=True)
+def solve(A, bits, radius, mu):  # type: ignore[no-untyped-def]
+    """theta, and the levels mu at which the projection clips: all of the default method in one call."""
+    d = A.shape[0]
+    sums, maxima = np.empty(d), np.empty(d)
+    if not row_statistics(A, bits, sums, maxima):
+        return NOT_FINITE
+    if not np.isfinite(sums.sum()):
+        return OVERFLOW
+    mu[:] = maxima
+    if total(maxima) <= radius:
+        return 0.0
+    if radius == 0.0:
+        mu[:] = 0.0
+        return sums.max()
+    theta = newton(A, radius, sums, maxima, mu)
+    keep_within(mu, radius)
     return theta
 
 
@@ -226,28 +314,29 @@ def clip_rows(A, mu, B):  # type: ignore[no-untyped-def]
 
 
 def levels(W: Floats, radius: float, method: str) -> tuple[float, Vector]:
-    """theta and mu of the projection of `W`, which is finite and not empty."""
+    """theta and mu of the projection of `W`, which is not empty."""
+    mu = np.empty(len(W))
+    if method == "newton":
+        theta = float(solve(W, W.view(INTEGER[W.dtype]), radius, mu))
+        if theta >= 0.0:
+            return theta, mu
     sums, maxima = statistics(W)
-    if not np.isfinite(total(sums)):  # finite entries, but their sum overflows
+    if not np.isfinite(sums.sum()):  # finite entries, but their sum overflows
         theta, mu = levels(W * 2.0**-64, radius * 2.0**-64, method)
         return theta * 2.0**64, mu * 2.0**64 if theta else maxima
     if total(maxima) <= radius:
         return 0.0, maxima
     if radius == 0.0:
         return float(sums.max()), np.zeros(len(W))
-    if method == "sort":
-        return sort_and_merge(W, radius)
-    mu = np.empty(len(W))
-    return float(newton(W, radius, sums, maxima, mu)), mu
+    theta, mu = sort_and_merge(W, radius)
+    keep_within(mu, radius)
+    return theta, mu
 
 
-def within(mu: Vector, radius: float, dtype: np.dtype[Any]) -> Floats:
-    """`mu` in the matrix's precision, taken down by the last digit or two it may need so that its sum is <= radius."""
-    for _ in range(3):
-        excess = total(mu)
-        if excess <= radius:
-            break
-        mu = mu * min(radius / excess, 1.0 - 2.0**-52)
+def rounded_down(mu: Vector, dtype: np.dtype[Any]) -> Floats:
+    """`mu` in the matrix's precision, never larger."""
+    if mu.dtype == dtype:
+        return mu
     rounded = mu.astype(dtype)
     return np.where(rounded > mu, np.nextafter(rounded, dtype.type(0.0)), rounded)
 
@@ -306,7 +395,7 @@ def project(
         raise ValueError(f"method must be newton or sort, got {method!r}")
     B = as_output(out, W)
     theta, mu = levels(W, radius, method) if W.size else (0.0, np.zeros(len(W)))
-    mu = within(mu, radius, W.dtype)
+    mu = rounded_down(mu, W.dtype)
     if theta == 0.0:
         B[...] = W
     else:
@@ -321,11 +410,12 @@ def maxima_for_theta(A, theta, sums, maxima, mu):  # type: ignore[no-untyped-def
     for i in range(A.shape[0]):
         mu[i] = 0.0
         if sums[i] > theta:
-            better = max(maxima[i] - theta, (sums[i] - theta) / A.shape[1])
+            better = lowest(sums, maxima, A.shape[1], i, theta)
             while better > mu[i]:
                 mu[i] = better
-                count, top_sum = above(A[i], better)
-                better = (top_sum - theta) / count if count > 0.0 else 0.0
+                at = A.dtype.type(better)
+                count, mass = excess(A[i], at)
+                better = at + (mass - theta) / count if count > 0 else 0.0
 
 
 def prox(W: ArrayLike, step: float) -> Floats:
