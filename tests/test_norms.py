@@ -539,3 +539,38 @@ def test_pivots_take_linear_time_on_ties_and_sorted_input():
 def test_l12_of_one_task_is_the_l1_ball(rng):
     w = rng.normal(size=(50, 1))
     np.testing.assert_allclose(l12.project(w, 1.0), l1.project(w, 1.0), atol=1e-15)
+
+
+def test_l1inf_warm_start_gives_the_cold_projection_whatever_it_remembers(rng):
+    warm = l1inf.Warm()
+    W = rng.normal(size=(300, 7))
+    for step in range(60):
+        W += 0.05 * rng.normal(size=W.shape)
+        scale = 10.0 ** rng.integers(-12, 13) if step % 7 == 6 else 1.0  # now and then another matrix altogether
+        radius = rng.uniform(1e-4, 1.1) * l1inf.norm(scale * W)
+        got = l1inf.project(scale * W, radius, warm=warm)
+        expected = l1inf.project(scale * W, radius, method="sort")
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-14 * np.abs(scale * W).max())
+        assert l1inf.norm(got) <= radius
+
+
+@pytest.mark.parametrize("memory", [np.full(40, 1e300), np.full(40, -1.0), np.zeros(40), np.zeros(3)])
+@pytest.mark.parametrize("theta", [0.0, 1e-300, 1e300])
+def test_l1inf_warm_start_from_nonsense_is_still_exact(rng, memory, theta):
+    warm = l1inf.Warm()
+    warm.theta, warm.mu = theta, memory
+    W = rng.normal(size=(40, 9))
+    got = l1inf.project(W, 3.0, warm=warm)
+    np.testing.assert_allclose(got, l1inf.project(W, 3.0), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_l1inf_newton_agrees_with_sort_where_it_guesses_from_a_sample(rng, dtype):
+    for _ in range(40):
+        d, m = rng.integers(256, 900), rng.integers(1, 12)
+        W = (rng.standard_t(rng.uniform(1, 5), size=(d, m)) * rng.gamma(0.5, size=(d, 1))).astype(dtype)
+        W[rng.random(d) < 0.2] = 0
+        radius = 10 ** rng.uniform(-4, 0) * l1inf.norm(W)
+        got = l1inf.project(W, radius)
+        expected = l1inf.project(W.astype(np.float64), radius, method="sort")
+        np.testing.assert_allclose(got, expected, rtol=0, atol=20 * np.finfo(dtype).eps * np.abs(W).max())

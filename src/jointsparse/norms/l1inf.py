@@ -158,7 +158,7 @@ def climb(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-
     rows: the rows to look at, and mu: a guess for each, any number. Both are overwritten: their first entries, as many
     as are returned with theta, are the rows that are not zero and their mu.
     """
-    m, smallest_step = A.shape[1], np.finfo(A.dtype).eps
+    m, rounding = A.shape[1], 4 * np.finfo(A.dtype).eps
     k = np.zeros(rows.size)
     alive, first = rows.size, True
     while True:
@@ -172,21 +172,20 @@ def climb(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-
             count, mass = excess(A[i], at)
             if count == 0:  # a guess too high, or theta too small to show beside the row's maximum
                 count, mass = A.dtype.type(1), A.dtype.type(maxima[i] - at)
-            changed = changed or count != k[r]
-            rows[kept], k[kept], mu[kept] = i, count, at + (mass - theta) / count
-            level += mu[kept]
+            better = at + (mass - theta) / count
+            if not first:
+                changed = changed or (count != k[r] and better > at + rounding * at)
+                better = max(better, at)
+            rows[kept], k[kept], mu[kept] = i, count, better
+            level += better
             slope += 1.0 / count
             kept += 1
         alive = kept
         if alive == 0:  # the radius is too small to show beside the row sums
             return theta, 0
-        step = (level - radius) / slope
-        # Only rounding lets theta fall, except at first, where the screening may have been a rounding too high.
-        last = not changed or (step <= smallest_step * theta and not first)
-        if last:
-            step = (total(mu[:alive]) - radius) / slope
-        elif first:
-            step = max(step, 0.0)
+        last = not changed
+        # Below zero by rounding, or because the sets are still poor: theta is known to be no smaller.
+        step = (total(mu[:alive]) - radius) / slope if last else max((level - radius) / slope, 0.0)
         theta += step
         for r in range(alive):
             mu[r] -= step / k[r]
@@ -219,12 +218,17 @@ def guess_from_some(A, radius, sums, maxima, theta, rows):  # type: ignore[no-un
 
 
 @njit(cache=True)
-def newton(A, radius, sums, maxima, mu):  # type: ignore[no-untyped-def]
-    """Write the maxima mu of the projection and return theta. For 0 < radius < ||A||."""
+def newton(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
+    """Write the maxima mu of the projection and return theta. For 0 < radius < ||A||.
+
+    warm_theta: a guess of theta; then mu holds guesses too. 0 without one; then mu is 0.
+    """
     m = A.shape[1]
     theta = screen(sums, maxima, m, radius)
-    rows = np.nonzero(sums > theta)[0]
-    guess, share = guess_from_some(A, radius, sums, maxima, theta, rows)
+    guess, share = warm_theta, 0.0
+    if guess <= theta:
+        rows = np.nonzero(sums > theta)[0]
+        guess, share = guess_from_some(A, radius, sums, maxima, theta, rows)
     # Rows that the guess calls zero are left out at first: theta from some of the rows is a lower bound too.
     start = max(theta, 0.97 * guess)
     while True:
@@ -232,7 +236,8 @@ def newton(A, radius, sums, maxima, mu):  # type: ignore[no-untyped-def]
         levels = np.empty(rows.size)
         for r in range(rows.size):
             low = lowest(sums, maxima, m, rows[r], guess)
-            levels[r] = max(low + share * (maxima[rows[r]] - guess / m - low), 0.0)
+            high = maxima[rows[r]]
+            levels[r] = min(max(low + share * (high - guess / m - low), mu[rows[r]]), high)
         if 2 * rows.size < A.shape[0] and A.size > 2**20:  # out of cache, scattered rows are read slowly
             order = np.arange(rows.size)
             theta, alive = climb(A[rows], radius, sums[rows], maxima[rows], theta, order, levels)
@@ -261,7 +266,7 @@ def keep_within(mu, radius):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def solve(A, bits, radius, mu):  # type: ignore[no-untyped-def]
+def solve(A, bits, radius, warm_theta, mu):  # type: ignore[no-untyped-def]
     """theta, and the levels mu at which the projection clips: all of the default method in one call."""
     d = A.shape[0]
     sums, maxima = np.empty(d), np.empty(d)
@@ -269,13 +274,13 @@ def solve(A, bits, radius, mu):  # type: ignore[no-untyped-def]
         return NOT_FINITE
     if not np.isfinite(sums.sum()):
         return OVERFLOW
-    mu[:] = maxima
     if total(maxima) <= radius:
+        mu[:] = maxima
         return 0.0
     if radius == 0.0:
         mu[:] = 0.0
         return sums.max()
-    theta = newton(A, radius, sums, maxima, mu)
+    theta = newton(A, radius, sums, maxima, warm_theta, mu)
     keep_within(mu, radius)
     return theta
 
@@ -330,12 +335,33 @@ def clip_rows(A, mu, B):  # type: ignore[no-untyped-def]
                 b[j] = top if a[j] > top else (-top if a[j] < -top else a[j])
 
 
-def levels(W: Floats, radius: float, method: str) -> tuple[float, Vector]:
+class Warm:
+    """What a projection remembers for the next one of a slowly changing matrix: theta and the levels mu.
+
+    Any memory gives an exact projection (to rounding); a good one saves half of the time.
+
+    >>> warm = Warm()
+    >>> for radius in (3.0, 2.9):
+    ...     B = project([[3.0, -1.0], [1.0, 2.0]], radius, warm=warm)
+    >>> round(warm.theta, 12)
+    1.066666666667
+    """
+
+    def __init__(self) -> None:
+        self.theta = 0.0
+        self.mu = np.empty(0)
+
+
+def levels(W: Floats, radius: float, method: str, warm: Warm | None = None) -> tuple[float, Vector]:
     """theta and mu of the projection of `W`, which is not empty."""
-    mu = np.empty(len(W))
     if method == "newton":
-        theta = float(solve(W, W.view(INTEGER[W.dtype]), radius, mu))
+        theta, mu = 0.0, np.zeros(len(W))
+        if warm is not None and len(warm.mu) == len(W):
+            theta, mu = warm.theta, warm.mu.copy()
+        theta = float(solve(W, W.view(INTEGER[W.dtype]), radius, theta, mu))
         if theta >= 0.0:
+            if warm is not None:
+                warm.theta, warm.mu = theta, mu
             return theta, mu
     sums, maxima = statistics(W)
     if not np.isfinite(sums.sum()):  # finite entries, but their sum overflows
@@ -365,6 +391,7 @@ def project(
     *,
     out: Floats | None = None,
     method: Literal["newton", "sort"] = "newton",
+    warm: Warm | None = None,
     return_theta: Literal[False] = False,
 ) -> Floats: ...
 @overload
@@ -374,6 +401,7 @@ def project(
     *,
     out: Floats | None = None,
     method: Literal["newton", "sort"] = "newton",
+    warm: Warm | None = None,
     return_theta: Literal[True],
 ) -> tuple[Floats, float, Floats]: ...
 
@@ -384,6 +412,7 @@ def project(
     *,
     out: Floats | None = None,
     method: Literal["newton", "sort"] = "newton",
+    warm: Warm | None = None,
     return_theta: bool = False,
 ) -> Floats | tuple[Floats, float, Floats]:
     """min_B 1/2 ||B - W||_F^2  subject to  sum_i max_j |B_ij| <= radius.
@@ -393,9 +422,9 @@ def project(
 
     W: (n_features, n_tasks). radius: at least 0, the papers' C. out: where to write, an array of W's shape and
     precision, perhaps W itself; a new array by default. method: "newton", Newton's method on theta, or "sort", the
-    paper's sort and merge in O(dm log dm); they agree up to rounding. return_theta: return (B, theta, mu), theta a
-    float and mu of shape (n_features,); inside the ball theta is 0 and mu the row maxima, for radius 0 theta is the
-    largest row sum.
+    paper's sort and merge in O(dm log dm); they agree up to rounding. warm: see `Warm`, for "newton" only.
+    return_theta: return (B, theta, mu), theta a float and mu of shape (n_features,); inside the ball theta is 0 and mu
+    the row maxima, for radius 0 theta is the largest row sum.
 
     Inside the ball B is W bit for bit. Otherwise norm(B) <= radius holds to the last digit, so projecting again alters
     nothing. Raises ValueError for NaN, infinity, a wrong shape, an unknown method and a radius below 0 or NaN.
@@ -411,7 +440,7 @@ def project(
     if method not in ("newton", "sort"):
         raise ValueError(f"method must be newton or sort, got {method!r}")
     B = as_output(out, W)
-    theta, mu = levels(W, radius, method) if W.size else (0.0, np.zeros(len(W)))
+    theta, mu = levels(W, radius, method, warm) if W.size else (0.0, np.zeros(len(W)))
     mu = rounded_down(mu, W.dtype)
     if theta == 0.0:
         B[...] = W
