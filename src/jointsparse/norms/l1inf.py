@@ -162,11 +162,11 @@ def climb(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-
     k = np.zeros(rows.size)
     alive, first = rows.size, True
     while True:
-        kept, changed, level, slope = 0, first, 0.0, 0.0
+        kept, same, better_sets, level, slope = 0, not first, first, 0.0, 0.0
         for r in range(alive):
             i = rows[r]
             if sums[i] <= theta:
-                changed = True
+                same, better_sets = False, True
                 continue
             at = A.dtype.type(mu[r])
             count, mass = excess(A[i], at)
@@ -174,7 +174,8 @@ def climb(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-
                 count, mass = A.dtype.type(1), A.dtype.type(maxima[i] - at)
             better = at + (mass - theta) / count
             if not first:
-                changed = changed or (count != k[r] and better > at + rounding * at)
+                same = same and count == k[r]
+                better_sets = better_sets or (count != k[r] and better > at + rounding * at)
                 better = max(better, at)
             rows[kept], k[kept], mu[kept] = i, count, better
             level += better
@@ -183,9 +184,11 @@ def climb(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-
         alive = kept
         if alive == 0:  # the radius is too small to show beside the row sums
             return theta, 0
-        last = not changed
         # Below zero by rounding, or because the sets are still poor: theta is known to be no smaller.
-        step = (total(mu[:alive]) - radius) / slope if last else max((level - radius) / slope, 0.0)
+        step = max((level - radius) / slope, 0.0)
+        last = same or (not better_sets and step <= rounding * theta)
+        if last:
+            step = (total(mu[:alive]) - radius) / slope
         theta += step
         for r in range(alive):
             mu[r] -= step / k[r]
