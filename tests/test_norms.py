@@ -523,7 +523,7 @@ def test_simplex_refuses_what_it_cannot_do():
     ]:
         with pytest.raises(ValueError, match=message):
             l1.project_simplex(v, z)
-    with pytest.raises(ValueError, match=r"^method must be pivot or sort, got 'heap'$"):
+    with pytest.raises(ValueError, match=r"^method must be newton, pivot or sort, got 'heap'$"):
         l1.project_simplex([1.0], 1.0, method="heap")
 
 

@@ -85,6 +85,27 @@ def test_same_bytes_twice_are_used_once(album):
     assert reason(read(album).left_out, "copy.jpg") == "same bytes as 000.jpg"
 
 
+def test_copy_without_a_caption_takes_nothing_from_its_original(album):
+    (album / "images" / "000 copy.jpg").write_bytes((album / "images" / "001.jpg").read_bytes())
+    images, _, left_out = read(album)
+    assert reason(left_out, "000 copy.jpg") == "no caption"
+    assert "001.jpg" in set(images["image"])
+
+
+def test_blank_caption_is_no_caption(album):
+    path = album / "captions.csv"
+    path.write_text(
+        "".join(line for line in path.read_text().splitlines(True) if not line.startswith("004")) + "004.jpg, \n"
+    )
+    assert reason(read(album).left_out, "004.jpg") == "no caption"
+
+
+def test_splits_without_training_part_are_one_clear_error(album):
+    (album / "splits.csv").write_text("\n".join(["image,split", *(f"{i:03}.jpg,test" for i in range(12))]))
+    with pytest.raises(ValueError, match="must hold at least one usable training image, got none of 12 usable images"):
+        read(album)
+
+
 def test_other_files_are_listed(album):
     (album / "images" / "Thumbs.db").write_bytes(b"x")
     assert reason(read(album).left_out, "Thumbs.db").startswith("not a picture file")
@@ -191,7 +212,7 @@ def test_scene_outside_a_class_folder_is_one_clear_error(album):
 
 
 def test_unknown_dataset_lists_the_known_ones():
-    with pytest.raises(ValueError, match="datasets knows collage, photos, scenes; got 'photo'"):
+    with pytest.raises(ValueError, match=r"datasets knows .*photos, .*scenes.*; got 'photo'"):
         pick("datasets", "photo")
 
 

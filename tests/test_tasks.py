@@ -49,6 +49,18 @@ def test_whole_captions_are_labels_when_asked():
     np.testing.assert_array_equal(labels.sum(axis=1), 1)
 
 
+def test_class_names_are_kept_whatever_their_length_unless_told_otherwise():
+    captions = pd.DataFrame({"image": list("abcdef"), "caption": ["TV"] * 2 + ["002"] * 2 + ["the"] * 2})
+    words, _ = tasks.choose_words(IMAGES, captions, n_words=2, split_captions=False, stop_words=["THE"])
+    assert words["word"].tolist() == ["002", "TV"]
+
+
+def test_contractions_of_stop_words_are_stop_words():
+    captions = pd.DataFrame({"image": list("abcd"), "caption": ["It's there's they're dog's"] * 4})
+    words, _ = tasks.choose_words(IMAGES, captions, n_words=1)
+    assert words["word"].tolist() == ["dog's"]
+
+
 def many(n_images=300, n_words=5, seed=0):
     rng = np.random.default_rng(seed)
     labels = rng.random((n_images, n_words)) < np.linspace(0.1, 0.5, n_words)

@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema
 import yaml
 
+from jointsparse.datasets.photographs import read_folder
 from jointsparse.registry import pick, room
 
 TYPES = {
@@ -94,8 +95,11 @@ def _numbers(block: Any, where: str) -> Iterator[tuple[str, float]]:
 def _check_loader(loader: str, options: dict[str, Any], where: str) -> None:
     """Raise ConfigError where a loader does not exist, lacks an option or has no such option."""
     _known("loader", "datasets", loader, f"{where}.loader")
+    read = pick("datasets", loader).read
     try:
-        signature(pick("datasets", loader).read).bind(**options, smallest_side=1, longest_side=1)
+        call = signature(read).bind(**options, smallest_side=1, longest_side=1)
+        if "options" in call.arguments:  # photos and scenes pass these on
+            signature(read_folder).bind("root", None, **call.arguments["options"])
     except TypeError as error:
         raise ConfigError(f"options must fit the loader {loader}: {error} {_place(f'{where}.options')}") from None
 

@@ -217,8 +217,9 @@ def significance(
 
     scores: test scores by "run method n" (see `Evaluation`). labels: (n_test_images, n_words) bool. validation_words:
     per run, bool; these are left out in the rows with words = "test words" and kept in those with "all words".
-    n_samples: per n. p, wins, losses: of the first pairing drawn from seed; p_median: over all n_pairings; p_holm: p
-    corrected for all comparisons of the table with the same words and run. paper: Quattoni et al. 2009, Table 1.
+    n_samples: per n. p, wins, losses: of the first pairing drawn from seed; p_median: over all n_pairings; p_holm,
+    p_reverse_holm: corrected for all comparisons of the table with the same words, run and direction. paper: Quattoni
+    et al. 2009, Table 1.
 
     Pooled pairs share images across words, so the test is not exact; and a median of p-values is not a p-value.
     """
@@ -239,6 +240,7 @@ def significance(
                     )
             table = pd.DataFrame(rows)
             table["p_holm"] = holm(table["p"].to_numpy())
+            table["p_reverse_holm"] = holm(table["p_reverse"].to_numpy())
             tables.append(table)
     table = pd.concat(tables, ignore_index=True)
     reported = papers.TABLE_1.set_index("n")

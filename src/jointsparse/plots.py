@@ -59,7 +59,7 @@ def auc(table: pd.DataFrame) -> Figure:
     figure, axes = _canvas()
     mean = table.groupby(["method", "n_samples"], sort=False)["auc"].mean()
     low, high = papers.FIGURE_3_AUC_RANGE
-    axes.axhspan(low, high, color="0.93", label=f"range of the paper's Fig. 3 (Reuters): {low:g} to {high:g}", zorder=0)
+    axes.axhspan(low, high, color="0.88", label=f"range of the paper's Fig. 3 (Reuters): {low:g} to {high:g}", zorder=0)
     for method, marker in zip(table["method"].unique(), cycle(MARKERS), strict=False):
         axes.plot(mean[method].index, mean[method], marker=marker, label=method)
         if len(table["run"].unique()) > 1:

@@ -38,7 +38,7 @@ def read_table(path: str | Path) -> pd.DataFrame:
     """Read what `write_table` wrote."""
     if Path(path).suffix == ".csv":
         # Only nothing is missing: "nan" and "null" are words that captions may hold.
-        return pd.read_csv(path, keep_default_na=False, na_values=[""])
+        return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype={"word": str})  # "002" is one too
     return pd.read_parquet(path)
 
 

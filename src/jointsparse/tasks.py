@@ -44,22 +44,27 @@ def choose_words(
     """The most frequent content words of the training images, and which image has which word.
 
     images: columns image, split. captions: columns image, caption. n_words: how many words. min_length: in letters.
-    stop_words: left out besides English function words. split_captions=False: a whole caption is one label (class
-    names). join_inflections: forms with one English stem (Snowball) count as one word, named by its commonest form.
+    stop_words: left out besides English function words (what stands before an apostrophe counts: "it's" is "it").
+    split_captions=False: a whole caption is one label (class names), whatever its length, and only stop_words are left
+    out. join_inflections: forms with one English stem (Snowball) count as one word, named by its commonest form.
 
     Returns the table of words (word; forms; number of images in all, and per split), most frequent first, and the
     labels (n_images, n_words), bool, in the order of `images`. An image has a word if any of its captions does.
     Raises ValueError if the training captions hold fewer than n_words content words.
     """
     # Choice: frequency is the number of training images with the word; equal counts are ordered alphabetically.
-    left_out = english_stop_words() | {word.lower() for word in stop_words} if split_captions else frozenset()
+    left_out = {word.lower() for word in stop_words}
+    if split_captions:
+        left_out |= english_stop_words()
+    else:
+        min_length = 1
     stem = stemmer("english").stemWord if join_inflections else str
     row = {image: i for i, image in enumerate(images["image"])}
     rows_with: dict[str, set[int]] = defaultdict(set)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     for image, caption in zip(captions["image"], captions["caption"], strict=True):
         for word in words_of(caption) if split_captions else [caption.strip()]:
-            if word not in left_out and len(word) >= min_length:
+            if len(word) >= min_length and not {word.lower(), word.partition("'")[0]} & left_out:
                 key = stem(word)
                 rows_with[key].add(row[image])
                 forms[key][word] += 1

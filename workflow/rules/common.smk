@@ -85,10 +85,13 @@ def everything():
     name = config["dataset"]
     results = [f"results/{name}/left_out.csv", f"results/{name}/contact_sheet.png"]
     for one in config["studies"]:
-        figures = configuration.study_block(config, name, one)["figures"]
-        tables = ["words", "auc", "auc_by_word", "convergence", "sparsity", "significance"]
+        study = configuration.study_block(config, name, one)
+        tables = ["words", "auc", "auc_by_word", "convergence", "sparsity"]
+        tables += [f"tasks_run{run}" for run in range(1, study["runs"] + 1)]
+        if len(study["methods"]) > 1:
+            tables.append("significance")
+        results += [f"results/{name}/{one}/tables/{table}.csv" for table in tables]
         results += expand(
-            "results/{name}/{one}/figures/{figure}.{suffix}", name=name, one=one, figure=figures, suffix=["png", "pdf"]
+            f"results/{name}/{one}/figures/{{figure}}.{{suffix}}", figure=study["figures"], suffix=["png", "pdf"]
         )
-        results += expand("results/{name}/{one}/tables/{table}.csv", name=name, one=one, table=tables)
     return results

@@ -17,7 +17,7 @@ rule describe:
     benchmark:
         "results/{dataset}/timings/describe/{shard}-of-{shards}.tsv"
     params:
-        where="features",
+        where=lambda w: f"features.options, datasets.{w.dataset}.shards",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         longest_side=config["features"]["longest_side"],

@@ -15,6 +15,7 @@ rule choose_words:
         "results/{dataset}/{study}/logs/choose_words.log",
     benchmark:
         "results/{dataset}/{study}/timings/choose_words.tsv"
+    priority: 10  # mistakes in the words end the run before minutes are spent on descriptors
     params:
         where=lambda w: f"studies.{w.study}.words",
         options=lambda w: {key: value for key, value in study(w)["words"].items() if key != "n_validation_words"},
@@ -40,6 +41,7 @@ rule draw_tasks:
         "results/{dataset}/{study}/logs/draw_tasks/run{run}.log",
     benchmark:
         "results/{dataset}/{study}/timings/draw_tasks/run{run}.tsv"
+    priority: 10
     params:
         where=lambda w: f"studies.{w.study}",
         sizes=lambda w: study(w)["sizes"],

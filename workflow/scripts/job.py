@@ -49,5 +49,5 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
 def _fail(message: str) -> None:
     message = " ".join(message.split())
     logging.error("error: %s", message)
-    print(f"error: {message}", file=sys.stderr)
+    sys.stderr.write(f"error: {message}\n")  # in one piece, as jobs side by side write to the same place
     sys.exit(1)

@@ -11,8 +11,7 @@ def main(images, histograms, tree, options, output):
     weighted = vocabulary_tree.weigh(
         sparse.vstack([read_sparse(path) for path in histograms], format="csr"),
         vocabulary_tree.VocabularyTree(**read_arrays(tree)),
-        weighting=options["weighting"],
-        normalise=options["normalised"],
+        **options,
         fit_rows=(read_table(images)["split"] == "train").to_numpy(),
     )
     write_sparse(output, weighted)

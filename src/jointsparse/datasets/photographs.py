@@ -75,10 +75,10 @@ def read_folder(
         validation_fraction=validation_fraction,
         seed=seed,
     )
-    left_out |= unplaced | check_pictures(
+    reasons, digests = check_pictures(
         folder / "images", names, smallest_side=smallest_side, longest_side=longest_side, progress=progress
     )
-    return gather(splits, captions, left_out)
+    return gather(splits, captions, left_out | unplaced | reasons, digests)
 
 
 def fitted_size(width: int, height: int, longest_side: int) -> tuple[int, int]:
@@ -121,8 +121,8 @@ def check_pictures(
     smallest_side: int,
     longest_side: int,
     progress: Progress | None = None,
-) -> dict[str, str]:
-    """Why pictures cannot be used, {name: reason}: they do not open, are too small, or repeat another's bytes.
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Why pictures cannot be used, {name: reason}: they do not open or are too small; and {name: digest of its bytes}.
 
     Every picture is decoded whole, so that a truncated file is found here and not an hour later.
     """
@@ -140,19 +140,15 @@ def check_pictures(
             return f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}", digest
         return "", digest
 
-    reasons: dict[str, str] = {}
-    first_with: dict[str, str] = {}
+    reasons, digests = {}, {}
     with ThreadPoolExecutor(2) as pool:  # Pillow decodes outside the interpreter's lock
         for done, (name, (reason, digest)) in enumerate(zip(names, pool.map(look, names), strict=True), start=1):
-            if not reason and digest in first_with:
-                # Choice: of byte-identical pictures the first by name stays, so that none sits in two splits.
-                reason = f"same bytes as {first_with[digest]}"
-            first_with.setdefault(digest, name)
+            digests[name] = digest
             if reason:
                 reasons[name] = reason
             if progress:
                 progress(done, len(names))
-    return reasons
+    return reasons, digests
 
 
 def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
@@ -262,18 +258,37 @@ def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random
     return {name: drawn[name] for name in names}
 
 
-def gather(splits: Mapping[str, str], captions: pd.DataFrame, left_out: Mapping[str, str]) -> Photographs:
-    """The three tables, from each usable image's split, all caption rows, and the reasons for what is not used."""
+def gather(
+    splits: Mapping[str, str],
+    captions: pd.DataFrame,
+    left_out: Mapping[str, str],
+    digests: Mapping[str, str] | None = None,
+) -> Photographs:
+    """The three tables, from each image's split, all caption rows, and the reasons for what is not used.
+
+    digests: of each picture's bytes; of usable pictures with the same bytes only the first by name is used.
+    """
     reasons = dict(left_out)
+    captions = captions[captions["caption"].str.strip() != ""]
     captioned = set(captions["image"])
     for name in captioned - set(splits) - set(reasons):
         reasons[name] = "captions.csv names an image that is not there"
     for name, split in splits.items():
         if name not in captioned and split != "unlabelled":
             reasons.setdefault(name, "no caption")
+    # Choice: of byte-identical pictures one is used, so that none sits in two splits.
+    first_with: dict[str, str] = {}
+    for name in sorted(name for name in splits if name not in reasons):
+        first = first_with.setdefault(digests[name], name) if digests else name
+        if first != name:
+            reasons[name] = f"same bytes as {first}"
     usable = sorted(name for name in splits if name not in reasons)
-    if not usable:
-        raise ValueError(f"the dataset must hold at least one usable image, got none ({len(reasons)} left out)")
+    if not any(splits[name] == "train" for name in usable):
+        example = f", the first because: {min(reasons.items())}" if reasons else ""
+        raise ValueError(
+            f"the dataset must hold at least one usable training image, got none of {len(usable)} usable images "
+            f"({len(reasons)} left out{example})"
+        )
     images = pd.DataFrame({"image": usable, "split": [splits[name] for name in usable]}, dtype=str)
     kept = captions[captions["image"].isin(usable)]
     kept = kept.sort_values("image", kind="stable").reset_index(drop=True)
