@@ -1,0 +1,423 @@
+"""The l1 ball under sparse updates: a point that changes in a few coordinates at a time and stays in the ball.
+
+Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
+ICML 2008, sec. 6 and Fig. 3.
+
+Projecting takes one number off every magnitude, so it is not taken off: one shift Theta is kept for all, and a tree
+holds the keys |w_i| + Theta of the non-zero entries in order, with the counts and sums of its subtrees. The search for
+the next Theta walks down the tree once, and all entries below it leave the tree by one cut.
+
+Erratum: the keys of Fig. 3 are unshifted, so its search returns the whole new Theta, not what to add to the old one.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from jointsparse.checks import Floats, as_radius, real_array, require_finite
+from jointsparse.norms import l1
+
+# The tree is a treap whose nodes are the coordinates: ordered by (key, coordinate) from left to right, and by a hash of
+# the coordinate from top to bottom, which makes it balanced. Node 0 is no node; coordinate i is node i + 1. A record
+# keeps what one visit needs together, and subtotals are rebuilt from below at each change, so they gather no rounding.
+NODE = np.dtype(
+    [
+        ("key", np.float64),  # |w_i| + Theta
+        ("sum_left", np.float64),
+        ("sum_right", np.float64),
+        ("left", np.int32),
+        ("right", np.int32),
+        ("count_left", np.int32),
+        ("count_right", np.int32),
+        ("sign", np.float64),
+    ],
+    align=True,
+)
+MOST = 2**31 - 2  # coordinates
+
+UNTOUCHED, TOUCHED = 0.0, -1.0  # keys of nodes outside the tree; the sign of a touched node holds its new value
+
+
+@njit(cache=True)
+def height(node):  # type: ignore[no-untyped-def]
+    """A hash of the node, different for each: the larger it is the nearer to the root."""
+    h = np.uint32(node) * np.uint32(0x9E3779B1)
+    h = (h ^ (h >> np.uint32(15))) * np.uint32(0x85EBCA6B)
+    return np.uint32(h ^ (h >> np.uint32(13)))
+
+
+@njit(cache=True)
+def set_left(nodes, node, child):  # type: ignore[no-untyped-def]
+    nodes[node].left = child
+    nodes[node].count_left = nodes[child].count_left + nodes[child].count_right + 1 if child else 0
+    nodes[node].sum_left = nodes[child].sum_left + nodes[child].sum_right + nodes[child].key if child else 0.0
+
+
+@njit(cache=True)
+def set_right(nodes, node, child):  # type: ignore[no-untyped-def]
+    nodes[node].right = child
+    nodes[node].count_right = nodes[child].count_left + nodes[child].count_right + 1 if child else 0
+    nodes[node].sum_right = nodes[child].sum_left + nodes[child].sum_right + nodes[child].key if child else 0.0
+
+
+@njit(cache=True)
+def is_before(nodes, a, b):  # type: ignore[no-untyped-def]
+    return nodes[a].key < nodes[b].key or (nodes[a].key == nodes[b].key and a < b)
+
+
+@njit(cache=True)
+def hang(nodes, path, depth, child, before):  # type: ignore[no-untyped-def]
+    """Hang `child` below the path of `depth` nodes, on the side where `before` belongs; returns the root."""
+    while depth > 0:
+        depth -= 1
+        node = path[depth]
+        if is_before(nodes, before, node):
+            set_left(nodes, node, child)
+        else:
+            set_right(nodes, node, child)
+        child = node
+    return child
+
+
+@njit(cache=True)
+def split(nodes, root, key, node, path):  # type: ignore[no-untyped-def]
+    """The trees of what comes before (key, node) and of what comes after."""
+    depth = 0
+    while root:
+        path[depth] = root
+        depth += 1
+        before = nodes[root].key < key or (nodes[root].key == key and root < node)
+        root = nodes[root].right if before else nodes[root].left
+    smaller, larger = 0, 0
+    while depth > 0:
+        depth -= 1
+        root = path[depth]
+        if nodes[root].key < key or (nodes[root].key == key and root < node):
+            set_right(nodes, root, smaller)
+            smaller = root
+        else:
+            set_left(nodes, root, larger)
+            larger = root
+    return smaller, larger
+
+
+@njit(cache=True)
+def merge(nodes, smaller, larger, path):  # type: ignore[no-untyped-def]
+    """One tree of two, the first before the second."""
+    depth = 0
+    while smaller and larger:
+        if height(smaller) > height(larger):
+            path[depth] = smaller
+            smaller = nodes[smaller].right
+        else:
+            path[depth] = -larger
+            larger = nodes[larger].left
+        depth += 1
+    child = smaller if smaller else larger
+    while depth > 0:
+        depth -= 1
+        if path[depth] > 0:
+            set_right(nodes, path[depth], child)
+            child = path[depth]
+        else:
+            set_left(nodes, -path[depth], child)
+            child = -path[depth]
+    return child
+
+
+@njit(cache=True)
+def insert(nodes, root, node, path):  # type: ignore[no-untyped-def]
+    """The tree with `node`, whose key is set."""
+    depth = 0
+    while root and height(root) > height(node):
+        path[depth] = root
+        depth += 1
+        root = nodes[root].left if is_before(nodes, node, root) else nodes[root].right
+    smaller, larger = split(nodes, root, nodes[node].key, node, path[depth:])
+    set_left(nodes, node, smaller)
+    set_right(nodes, node, larger)
+    return hang(nodes, path, depth, node, node)
+
+
+@njit(cache=True)
+def remove(nodes, root, node, path):  # type: ignore[no-untyped-def]
+    """The tree without `node`."""
+    depth = 0
+    while root != node:
+        path[depth] = root
+        depth += 1
+        root = nodes[root].left if is_before(nodes, node, root) else nodes[root].right
+    child = merge(nodes, nodes[node].left, nodes[node].right, path[depth:])
+    root = hang(nodes, path, depth, child, node)
+    nodes[node].key = UNTOUCHED
+    return root
+
+
+@njit(cache=True)
+def shift_for(nodes, root, z):  # type: ignore[no-untyped-def]
+    """Theta with sum (key - Theta)_+ = z. Paper: Fig. 3, the search for the pivot."""
+    s, rho = 0.0, 0
+    while root:
+        larger_s = s + (nodes[root].sum_right + nodes[root].key)
+        larger_rho = rho + nodes[root].count_right + 1
+        if larger_s - larger_rho * nodes[root].key < z:
+            s, rho, root = larger_s, larger_rho, nodes[root].left
+        else:
+            root = nodes[root].right
+    return (s - z) / rho
+
+
+@njit(cache=True)
+def drop(nodes, root, path):  # type: ignore[no-untyped-def]
+    """Forget a whole tree; each entry pays for this when it is inserted."""
+    depth = 0
+    if root:
+        path[0], depth = root, 1
+    while depth > 0:
+        depth -= 1
+        node = path[depth]
+        nodes[node].key = UNTOUCHED
+        for child in (nodes[node].right, nodes[node].left):
+            if child:
+                path[depth] = child
+                depth += 1
+
+
+@njit(cache=True)
+def finish_right_spine(nodes, spine, depth, above):  # type: ignore[no-untyped-def]
+    """Take the nodes below height `above` off the spine, whose right subtrees are now complete."""
+    last = 0
+    while depth > 0 and np.int64(height(spine[depth - 1])) < above:
+        depth -= 1
+        set_right(nodes, spine[depth], last)
+        last = spine[depth]
+    return last, depth
+
+
+@njit(cache=True)
+def build(nodes, order, path):  # type: ignore[no-untyped-def]
+    """The tree of the nodes in `order`, which is theirs from left to right, in linear time."""
+    depth = 0
+    for node in order:
+        last, depth = finish_right_spine(nodes, path, depth, np.int64(height(node)))
+        set_left(nodes, node, last)
+        path[depth] = node
+        depth += 1
+    return finish_right_spine(nodes, path, depth, np.int64(2**32))[0]
+
+
+@njit(cache=True)
+def rebase(nodes, root, theta, path):  # type: ignore[no-untyped-def]
+    """Take Theta off all keys, but for a part below the last digit of the largest one: nothing is rounded."""
+    top = root
+    while nodes[top].right:
+        top = nodes[top].right
+    digit = 2.0 ** (math.frexp(nodes[top].key)[1] - 53)
+    if digit == 0.0:
+        return theta
+    shift = math.floor(theta / digit) * digit
+    order = np.empty(nodes[root].count_left + nodes[root].count_right + 1, np.int32)
+    path[0], depth, seen = root, 1, 0
+    while depth > 0:
+        depth -= 1
+        node = path[depth]
+        order[seen] = node
+        seen += 1
+        for child in (nodes[node].right, nodes[node].left):
+            if child:
+                path[depth] = child
+                depth += 1
+    for node in order[::-1]:  # children before parents
+        nodes[node].key -= shift
+        set_left(nodes, node, nodes[node].left)
+        set_right(nodes, node, nodes[node].right)
+    return theta - shift
+
+
+@njit(cache=True)
+def take_out(nodes, root, theta, indices, values, path, touched):  # type: ignore[no-untyped-def]
+    """Take the entries to be changed out of the tree; their signs then hold the new values. Root and their number."""
+    n_touched = 0
+    for k in range(indices.size):
+        node = indices[k] + 1
+        if nodes[node].key != TOUCHED:
+            value = 0.0
+            if nodes[node].key > 0.0:
+                value = nodes[node].sign * (nodes[node].key - theta)
+                root = remove(nodes, root, node, path)
+            nodes[node].key, nodes[node].sign = TOUCHED, value
+            touched[n_touched] = node
+            n_touched += 1
+        nodes[node].sign += values[k]
+    return root, n_touched
+
+
+@njit(cache=True)
+def put_back(nodes, root, theta, touched, path):  # type: ignore[no-untyped-def]
+    """Put them into the tree with their new values."""
+    for node in touched:
+        value = nodes[node].sign
+        nodes[node].key = abs(value) + theta
+        nodes[node].sign = 1.0 if value > 0.0 else -1.0
+        if nodes[node].key > theta:
+            root = insert(nodes, root, node, path)
+        else:
+            nodes[node].key = UNTOUCHED
+    return root
+
+
+@njit(cache=True)
+def totals(nodes, root):  # type: ignore[no-untyped-def]
+    """Number and sum of the keys."""
+    if root == 0:
+        return 0, 0.0
+    return nodes[root].count_left + nodes[root].count_right + 1, nodes[root].sum_left + (
+        nodes[root].sum_right + nodes[root].key
+    )
+
+
+@njit(cache=True)
+def project(nodes, root, theta, z, path):  # type: ignore[no-untyped-def]
+    """Root and Theta after the projection. Paper: Fig. 3."""
+    count, total = totals(nodes, root)
+    if total - count * theta > z:
+        theta = max(shift_for(nodes, root, z), theta)
+        smaller, root = split(nodes, root, theta, nodes.size, path)
+        drop(nodes, smaller, path)
+        count, total = totals(nodes, root)
+    if count == 0:
+        return 0, 0.0
+    # Old keys sum to less than z above Theta = 0, so where this holds half of the entries are new since the last time:
+    # they pay for it. And no entry loses more digits than the mean one would have lost.
+    if count * theta > 2.0 * z:
+        theta = rebase(nodes, root, theta, path)
+    return root, theta
+
+
+@njit(cache=True)
+def update(nodes, root, theta, z, indices, values, path):  # type: ignore[no-untyped-def]
+    """Root, Theta and, where they alone can stay in the ball, the touched nodes, which are then out of the tree."""
+    touched = np.empty(indices.size, np.int64)
+    root, n_touched = take_out(nodes, root, theta, indices, values, path, touched)
+    touched = touched[:n_touched]
+    top = 0.0
+    for node in touched:
+        top = max(top, abs(nodes[node].sign))
+    if top > 2.0 * z:  # Theta grows by at least top - z > z, the most that any other entry can be
+        drop(nodes, root, path)
+        return 0, 0.0, touched
+    root = put_back(nodes, root, theta, touched, path)
+    root, theta = project(nodes, root, theta, z, path)
+    return root, theta, touched[:0]
+
+
+@njit(cache=True)
+def unfit(indices, values, n):  # type: ignore[no-untyped-def]
+    """The place of the first index outside 0..n-1, if any, else their number; and whether sum |values| is finite."""
+    total, place = 0.0, indices.size
+    for k in range(indices.size):
+        total += abs(values[k])
+        if place == indices.size and not 0 <= indices[k] < n:
+            place = k
+    return place, np.isfinite(total)
+
+
+class SparseL1Ball:
+    """A point w in the l1 ball, sum_i |w_i| <= radius, that sparse updates move: w <- project(w + sum_k values_k e_k).
+
+    n: number of coordinates. radius: at least 0, the papers' z. point: (n,), where to start, projected first, in
+    O(n log n); zero by default. Raises ValueError for an n below 0 or above 2^31 - 2, an unfit radius, or a point that
+    is not n finite numbers.
+
+    `add` takes O(k log N) for k indices and N non-zero coordinates (amortised: an entry that becomes zero is paid for
+    when it is added), a coordinate and the norm O(1), the array O(n); memory is 48 bytes for each coordinate that was
+    ever not zero. One object must not be changed by two threads at once.
+
+    Source: Duchi et al. (2008), sec. 6 and Fig. 3.
+
+    >>> ball = SparseL1Ball(5, radius=2.0)
+    >>> ball.add([0, 3], [3.0, -2.0])
+    >>> ball.toarray()
+    array([ 1.5,  0. ,  0. , -0.5,  0. ])
+    """
+
+    def __init__(self, n: int, radius: float, point: ArrayLike | None = None) -> None:
+        if not 0 <= n <= MOST:
+            raise ValueError(f"n must be between 0 and {MOST}, got {n}")
+        self.n = int(n)
+        self.radius = as_radius(radius)
+        self._nodes = np.zeros(self.n + 1, NODE)
+        self._path = np.empty(self.n + 2, np.int64)
+        self._root = 0
+        self._theta = 0.0
+        if point is not None:
+            start = real_array(point, "point").astype(np.float64)
+            if start.shape != (self.n,):
+                raise ValueError(f"point must have shape ({self.n},), got {start.shape}")
+            require_finite(start, "point")
+            self._start_from(np.arange(self.n), start)
+
+    def _start_from(self, indices: NDArray[np.int64], values: Floats) -> None:
+        """The tree, empty so far, of the projection of `values`; all other coordinates are 0."""
+        projected = l1.project(values, self.radius)
+        nodes = indices + 1
+        self._nodes["key"][nodes] = np.abs(projected)
+        self._nodes["sign"][nodes] = np.sign(projected)
+        kept = projected != 0
+        order = nodes[kept][np.lexsort((nodes[kept], np.abs(projected[kept])))]
+        self._root, self._theta = build(self._nodes, order, self._path), 0.0
+
+    def add(self, indices: ArrayLike, values: ArrayLike) -> None:
+        """Add values[k] to coordinate indices[k] for all k, then project; an index that comes twice is added twice.
+
+        indices: (k,) integers in 0..n-1. values: (k,). Raises ValueError, and changes nothing, for other indices, NaN,
+        infinity and lengths that differ.
+        """
+        where = np.asarray(indices)
+        numbers = real_array(values, "values").astype(np.float64, copy=False)
+        if where.dtype.kind not in "iu" and where.size:
+            raise ValueError(f"indices must be integers, got dtype {where.dtype}")
+        if where.ndim != 1 or where.shape != numbers.shape:
+            raise ValueError(f"indices and values must be vectors of one length, got {where.shape}, {numbers.shape}")
+        where = np.ascontiguousarray(where, np.int64)
+        place, finite = unfit(where, numbers, self.n)
+        if place < len(where):
+            raise ValueError(f"indices must be in 0..{self.n - 1}, got {where[place]}")
+        if not finite:
+            require_finite(numbers, "values")
+            raise ValueError("values must have a finite sum of absolute values")
+        self._root, self._theta, alone = update(
+            self._nodes, self._root, self._theta, self.radius, where, numbers, self._path
+        )
+        if len(alone):
+            self._start_from(alone - 1, self._nodes["sign"][alone])
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, index: int) -> float:
+        """Coordinate `index`, in 0..n-1."""
+        if not 0 <= index < self.n:
+            raise IndexError(f"index must be in 0..{self.n - 1}, got {index}")
+        node = self._nodes[index + 1]
+        return float(node["sign"] * (node["key"] - self._theta)) if node["key"] > 0 else 0.0
+
+    def toarray(self) -> NDArray[np.float64]:
+        """The point, (n,)."""
+        key = self._nodes["key"][1:]
+        return np.where(key > 0, self._nodes["sign"][1:] * (key - self._theta), 0.0)
+
+    def nonzero(self) -> NDArray[np.int64]:
+        """The coordinates that are not zero, in increasing order."""
+        return np.flatnonzero(self._nodes["key"][1:] > 0)
+
+    def count_nonzero(self) -> int:
+        """The number of coordinates that are not zero."""
+        return int(totals(self._nodes, self._root)[0])
+
+    def norm(self) -> float:
+        """sum_i |w_i|."""
+        count, total = totals(self._nodes, self._root)
+        return float(max(total - count * self._theta, 0.0))

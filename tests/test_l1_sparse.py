@@ -1,0 +1,214 @@
+"""Facts of the l1 ball under sparse updates: always the same point as adding and projecting the whole vector."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jointsparse.norms import l1
+from jointsparse.norms.l1_sparse import SparseL1Ball
+
+entry = st.integers(-4, 4).map(lambda i: i / 4) | st.floats(-10, 10) | st.sampled_from([1e-9, -1e3, 1e300, -1e-300])
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def follow(ball, updates, tolerance):
+    """Every update against the projection of the whole vector, in extended precision, from the point before it."""
+    for indices, values in updates:
+        w = ball.toarray()
+        np.add.at(w, indices, values)
+        ball.add(indices, values)
+        expected = oracles.project_l1_by_sorting(w, ball.radius)
+        assert np.abs(ball.toarray() - expected).max(initial=0) <= tolerance * max(np.abs(w).max(initial=0), 1e-300)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    n=st.integers(1, 50),
+    radius=st.sampled_from([0.0, 1e-300, 0.5, 1.0, 7.0, 1e6, np.inf]),
+    updates=st.lists(st.lists(st.tuples(st.integers(0, 10**6), entry), max_size=8), max_size=20),
+)
+def test_any_sequence_of_updates(n, radius, updates):
+    ball = SparseL1Ball(n, radius)
+    follow(ball, [([i % n for i, _ in u], [x for _, x in u]) for u in updates], tolerance=2e-15 * n + 4e-15)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1.0, 1e12, 1e300])
+@pytest.mark.parametrize("radius", [0.01, 1.0, 30.0])
+def test_long_sequences_from_a_full_point(rng, radius, scale):
+    n = 300
+    ball = SparseL1Ball(n, radius * scale, rng.normal(size=n) * scale)
+    updates = [(rng.integers(0, n, 7), rng.standard_t(1.5, size=7) * 0.1 * scale) for _ in range(300)]
+    follow(ball, updates, tolerance=1e-14)
+
+
+def test_many_ties(rng):
+    ball = SparseL1Ball(200, 8.0)
+    follow(ball, [(rng.integers(0, 200, 9), rng.integers(-2, 3, 9) / 8) for _ in range(300)], tolerance=1e-14)
+
+
+def test_keys_in_order_and_in_reverse_order():
+    """A tree that is not balanced would need minutes here."""
+    n = 200_000
+    for values in (np.arange(1.0, n + 1), np.arange(n, 0.0, -1)):
+        ball = SparseL1Ball(n, 1e11)
+        for start in range(0, n, 1000):
+            ball.add(np.arange(start, start + 1000), values[start : start + 1000])
+        np.testing.assert_array_equal(ball.toarray(), values)
+        ball.add([0], [0.5])
+        np.testing.assert_allclose(ball.norm(), values.sum() + 0.5, rtol=1e-15)
+
+
+def test_a_million_entries_in_one_update(rng):
+    w = rng.normal(size=10**6)
+    ball = SparseL1Ball(10**6, 1000.0)
+    ball.add(np.arange(10**6), w)
+    np.testing.assert_allclose(ball.toarray(), l1.project(w, 1000.0), atol=1e-14)
+
+
+def test_nothing_drifts_over_a_million_updates(rng):
+    """Beside the same sequence in extended precision, projected as a whole each time: here, once per 100 updates."""
+    n, k, radius = 400, 100, 20.0
+    ball, exact = SparseL1Ball(n, radius), np.zeros(n, np.longdouble)
+    for _ in range(10_000):
+        indices, values = rng.integers(0, n, k), rng.normal(size=k) * 0.01
+        ball.add(indices, values)
+        np.add.at(exact, indices, values)
+        exact = oracles.project_l1_by_sorting(exact, radius)
+    assert np.abs(ball.toarray() - exact).max() <= 1e-13 * radius / n * 100
+    np.testing.assert_allclose(ball.norm(), radius, rtol=1e-14)
+
+
+def test_the_shift_is_rebased(rng):
+    """A million single updates push about a hundred radii through the ball; keys stay as large as the point."""
+    n, radius = 1000, 10.0
+    ball = SparseL1Ball(n, radius, rng.normal(size=n))
+    indices, values = rng.integers(0, n, 100_000), rng.normal(size=100_000) * 0.01
+    for i, x in zip(indices, values, strict=True):
+        ball.add([i], [x])
+        assert ball._theta * ball.count_nonzero() <= 2 * radius
+    np.testing.assert_allclose(np.abs(ball.toarray()).sum(), radius, rtol=1e-13)
+
+
+# The point
+
+
+def test_inside_the_ball_nothing_is_shifted(rng):
+    w = rng.normal(size=50)
+    ball = SparseL1Ball(50, 1e3, w)
+    np.testing.assert_array_equal(ball.toarray(), w)
+    ball.add([3, 7], [0.25, -0.5])
+    w[3] += 0.25
+    w[7] -= 0.5
+    np.testing.assert_array_equal(ball.toarray(), w)
+
+
+def test_the_first_point_is_projected(rng):
+    w = rng.normal(size=500)
+    np.testing.assert_array_equal(SparseL1Ball(500, 3.0, w).toarray(), l1.project(w, 3.0))
+
+
+def test_duplicates_add_up():
+    ball = SparseL1Ball(3, 10.0)
+    ball.add([1, 2, 1, 1], [1.0, 2.0, 3.0, -0.5])
+    np.testing.assert_array_equal(ball.toarray(), [0, 3.5, 2])
+
+
+def test_what_is_taken_back_is_gone():
+    ball = SparseL1Ball(3, 10.0)
+    ball.add([1, 2], [1.0, 2.0])
+    ball.add([1], [-1.0])
+    assert (ball.nonzero().tolist(), ball.count_nonzero(), ball[1], ball.norm()) == ([2], 1, 0.0, 2.0)
+
+
+def test_coordinates_norm_and_zeros_agree_with_the_array(rng):
+    ball = SparseL1Ball(100, 2.0)
+    for _ in range(50):
+        ball.add(rng.integers(0, 100, 5), rng.normal(size=5))
+        w = ball.toarray()
+        assert [ball[i] for i in range(100)] == w.tolist()
+        np.testing.assert_array_equal(ball.nonzero(), np.flatnonzero(w))
+        assert ball.count_nonzero() == np.count_nonzero(w)
+        np.testing.assert_allclose(ball.norm(), np.abs(w).sum(), rtol=1e-14)
+
+
+def test_an_entry_far_beyond_all_others():
+    ball = SparseL1Ball(4, 1.0, [0.25, 0.25, 0.25, 0.25])
+    ball.add([2, 3], [1e20, -1e300])
+    np.testing.assert_array_equal(ball.toarray(), [0, 0, 0, -1])
+    ball.add([0], [0.5])
+    np.testing.assert_array_equal(ball.toarray(), [0.25, 0, 0, -0.75])
+
+
+def test_radius_zero():
+    ball = SparseL1Ball(3, 0.0, [1.0, 2.0, 3.0])
+    ball.add([0], [1.0])
+    assert not ball.toarray().any() and ball.norm() == 0.0
+
+
+def test_no_coordinates_and_no_updates():
+    ball = SparseL1Ball(0, 1.0, [])
+    ball.add([], [])
+    assert (len(ball), ball.toarray().shape, ball.norm()) == (0, (0,), 0.0)
+
+
+def test_the_same_updates_give_the_same_point(rng):
+    updates = [(rng.integers(0, 100, 5), rng.normal(size=5)) for _ in range(100)]
+
+    def run(_):
+        ball = SparseL1Ball(100, 2.0)
+        for update in updates:
+            ball.add(*update)
+        return ball.toarray().tobytes()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(run, range(32)))) == 1
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    "indices, values, message",
+    [
+        ([0, 5], [1.0, 1.0], r"^indices must be in 0\.\.4, got 5$"),
+        ([-1], [1.0], r"^indices must be in 0\.\.4, got -1$"),
+        ([0.0], [1.0], r"^indices must be integers, got dtype float64$"),
+        ([0, 1], [1.0], r"^indices and values must be vectors of one length, got \(2,\), \(1,\)$"),
+        (0, 1.0, r"^indices and values must be vectors of one length"),
+        ([0, 1], [1.0, np.nan], r"^values must be finite, got nan at \(1,\)$"),
+        ([0, 1], [1.0, -np.inf], r"^values must be finite, got -inf at \(1,\)$"),
+        ([0, 1], [1e308, 1e308], r"^values must have a finite sum"),
+    ],
+)
+def test_unfit_updates_are_refused_and_change_nothing(indices, values, message):
+    ball = SparseL1Ball(5, 1.0, [0.5, 0.0, 0.0, 0.0, -0.5])
+    with pytest.raises(ValueError, match=message):
+        ball.add(indices, values)
+    np.testing.assert_array_equal(ball.toarray(), [0.5, 0, 0, 0, -0.5])
+
+
+def test_unfit_balls_are_refused():
+    for n, radius, point, message in [
+        (-1, 1.0, None, r"^n must be between 0 and 2147483646, got -1$"),
+        (2**31, 1.0, None, "^n must be between"),
+        (2, -1.0, None, r"^radius must be at least 0, got -1\.0$"),
+        (2, 1.0, [1.0], r"^point must have shape \(2,\), got \(1,\)$"),
+        (2, 1.0, [1.0, np.nan], r"^point must be finite, got nan at \(1,\)$"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            SparseL1Ball(n, radius, point)
+
+
+def test_coordinates_out_of_range_are_refused():
+    ball = SparseL1Ball(3, 1.0)
+    for index in (-1, 3):
+        with pytest.raises(IndexError, match="index must be in"):
+            ball[index]
