@@ -22,6 +22,7 @@ Vector = NDArray[np.float64]
 # compiler does not use for floats. NaN and infinity have the largest bits of all, so this finds them too.
 INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
 NOT_FINITE, OVERFLOW = -1.0, -2.0  # in the place of theta
+SMALLEST = 5e-324  # theta is 0 inside the ball only, whatever rounding says
 
 
 @njit(cache=True, fastmath=REORDER)
@@ -65,7 +66,7 @@ def total(x):  # type: ignore[no-untyped-def]
         added = larger - result
         lost += (result - (larger - added)) + (x[i] - added)
         result = larger
-    return result + lost
+    return result + lost if result < np.inf else result
 
 
 def statistics(W: Floats) -> tuple[Vector, Vector]:
@@ -148,6 +149,27 @@ def lowest(sums, maxima, m, i, theta):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def settle(mu, k, radius):  # type: ignore[no-untyped-def]
+    """The last step of theta, for sets of size k; rows that it takes to zero leave the others more to give."""
+    steps = 0.0
+    while True:
+        slope, dead = 0.0, False
+        for r in range(mu.size):
+            mu[r] = max(mu[r], 0.0)
+            slope += 1.0 / k[r] if mu[r] > 0.0 else 0.0
+        if slope == 0.0:
+            return steps
+        step = (total(mu) - radius) / slope
+        steps += step
+        for r in range(mu.size):
+            if mu[r] > 0.0:
+                mu[r] -= step / k[r]
+                dead = dead or mu[r] < 0.0
+        if not dead:
+            return steps
+
+
+@njit(cache=True)
 def climb(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-def]
     """Newton on theta and the rows' sets together, from a theta that is no larger than the solution.
 
@@ -165,7 +187,7 @@ def climb(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-
         kept, same, better_sets, level, slope = 0, not first, first, 0.0, 0.0
         for r in range(alive):
             i = rows[r]
-            if sums[i] <= theta:
+            if sums[i] <= theta * (1.0 - rounding):  # not within rounding: many such rows may have much in all
                 same, better_sets = False, True
                 continue
             at = A.dtype.type(mu[r])
@@ -186,16 +208,11 @@ def climb(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-
             return theta, 0
         # Below zero by rounding, or because the sets are still poor: theta is known to be no smaller.
         step = max((level - radius) / slope, 0.0)
-        last = same or (not better_sets and step <= rounding * theta)
-        if last:
-            step = (total(mu[:alive]) - radius) / slope
+        if same or (not better_sets and step <= rounding * theta):
+            return theta + settle(mu[:alive], k, radius), alive
         theta += step
         for r in range(alive):
-            mu[r] -= step / k[r]
-            if not last:
-                mu[r] = max(mu[r], lowest(sums, maxima, m, rows[r], theta))
-        if last:
-            return theta, alive
+            mu[r] = max(mu[r] - step / k[r], lowest(sums, maxima, m, rows[r], theta))
         first = False
 
 
@@ -227,13 +244,14 @@ def newton(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-
     warm_theta: a guess of theta; then mu holds guesses too. 0 without one; then mu is 0.
     """
     m = A.shape[1]
-    theta = screen(sums, maxima, m, radius)
+    rounding = 4 * np.finfo(A.dtype).eps
+    least = screen(sums, maxima, m, radius) * (1.0 - rounding)
     guess, share = warm_theta, 0.0
-    if guess <= theta:
-        rows = np.nonzero(sums > theta)[0]
-        guess, share = guess_from_some(A, radius, sums, maxima, theta, rows)
+    if guess <= least:
+        rows = np.nonzero(sums > least)[0]
+        guess, share = guess_from_some(A, radius, sums, maxima, least, rows)
     # Rows that the guess calls zero are left out at first: theta from some of the rows is a lower bound too.
-    start = max(theta, 0.97 * guess)
+    start, theta = max(least, 0.97 * guess), least
     while True:
         rows = np.nonzero(sums > start)[0]
         levels = np.empty(rows.size)
@@ -247,14 +265,14 @@ def newton(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-
             rows = rows[order]
         else:
             theta, alive = climb(A, radius, sums, maxima, theta, rows, levels)
-        if theta >= start:
+        if theta >= start or start == least:
             break
-        start = guess = theta
+        start = guess = theta = max(theta, least)
     mu[:] = 0.0
     if alive == 0:
         return sums.max()
     for r in range(alive):
-        mu[rows[r]] = max(levels[r], 0.0)
+        mu[rows[r]] = levels[r]
     return theta
 
 
@@ -264,8 +282,10 @@ def keep_within(mu, radius):  # type: ignore[no-untyped-def]
     for _ in range(3):
         sum_ = total(mu)
         if sum_ <= radius:
-            break
+            return
         mu *= min(radius / sum_, 1.0 - 2.0**-52)
+    if total(mu) > radius:  # next to 5e-324 there are no further digits
+        mu[:] = np.maximum(mu - SMALLEST, 0.0)
 
 
 @njit(cache=True)
@@ -285,7 +305,7 @@ def solve(A, bits, radius, warm_theta, mu):  # type: ignore[no-untyped-def]
         return sums.max()
     theta = newton(A, radius, sums, maxima, warm_theta, mu)
     keep_within(mu, radius)
-    return theta
+    return max(theta, SMALLEST)
 
 
 def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
@@ -305,25 +325,35 @@ def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
     # Paper: h_i has slope -1/k after r_ik; and 0 after the last one, k = m + 1, where row i dies.
     slope_of_piece = np.append(-1 / k[:m], 0.0)
     change_at_k = np.diff(slope_of_piece, prepend=0.0)
-    slopes = np.cumsum(change_at_k[visits % (m + 1)])
-    # Paper: N at each visited point, from ||A|| downwards, until it would pass C.
-    N = total(s[:, 0]) + np.append(0.0, np.cumsum(slopes[:-1] * np.diff(r_visited)))
-    t = int(np.count_nonzero(np.minimum.accumulate(N) > radius)) - 1
+    # Paper: N at each visited point, from ||A|| downwards, until it would pass C. Choice: from N = 0 at the last point
+    # upwards, where slopes and pieces only add up; downwards they cancel, and little is left of a small C.
+    steepness = np.cumsum(change_at_k[visits[:0:-1] % (m + 1)])
+    N = np.append(0.0, np.cumsum(steepness * -np.diff(r_visited[::-1])))[::-1]
+    t = max(int((radius < N).sum()) - 1, 0)
     theta = float(r_visited[t])
 
-    def at(theta: float) -> tuple[Vector, float]:
+    def at(theta: float) -> tuple[Vector, Vector, float]:
         # Paper: k_i is the last visited value of row i; mu_i = max(s_ik - (theta - r_ik) / k, 0), slope -sum_i 1/k_i.
         k_i = np.count_nonzero(r <= theta, axis=1)
         last = np.arange(d), k_i - 1
-        return np.maximum(s[last] - (theta - r[last]) / k_i, 0.0), float((1 / k_i[k_i <= m]).sum())
+        mu = np.maximum(s[last] - (theta - r[last]) / k_i, 0.0)
+        return mu, k_i.astype(np.float64), float((1 / k_i[k_i <= m]).sum())
 
-    # Paper: theta = r^t + (N^t - C) / sum_i 1/k_i. Done twice, since the running sum N that chose the piece
-    # has gathered the rounding errors of all the pieces before.
-    for _ in range(2):
-        mu, slope = at(theta)
-        if slope > 0:
-            theta = max(theta + (total(mu) - radius) / slope, theta / 2)
-    return theta, at(theta)[0]
+    # Paper: theta = r^t + (N^t - C) / sum_i 1/k_i. Repeated, since the running sum N that chose the piece has gathered
+    # rounding errors, and many rows may bend or die within them; low and high keep the steps from going astray.
+    low, high = 0.0, np.inf
+    while True:
+        mu, _, slope = at(theta)
+        N_theta = total(mu)
+        low, high = (theta, high) if N_theta >= radius else (low, theta)
+        better = theta + (N_theta - radius) / slope if slope > 0 else low
+        if not low < better < high:
+            better = low + (high - low) / 2
+        if N_theta == radius or better in (low, high):
+            break
+        theta = better
+    mu, k_i, _ = at(low)
+    return low + settle(mu, k_i, radius), mu
 
 
 @njit(cache=True)
@@ -367,7 +397,9 @@ def levels(W: Floats, radius: float, method: str, warm: Warm | None = None) -> t
                 warm.theta, warm.mu = theta, mu
             return theta, mu
     sums, maxima = statistics(W)
-    if not np.isfinite(sums.sum()):  # finite entries, but their sum overflows
+    with np.errstate(over="ignore"):
+        overflow = np.isinf(sums.sum())  # of finite entries
+    if overflow:
         theta, mu = levels(W * 2.0**-64, radius * 2.0**-64, method)
         return theta * 2.0**64, mu * 2.0**64 if theta else maxima
     if total(maxima) <= radius:
@@ -376,7 +408,7 @@ def levels(W: Floats, radius: float, method: str, warm: Warm | None = None) -> t
         return float(sums.max()), np.zeros(len(W))
     theta, mu = sort_and_merge(W, radius)
     keep_within(mu, radius)
-    return theta, mu
+    return max(theta, SMALLEST), mu
 
 
 def rounded_down(mu: Vector, dtype: np.dtype[Any]) -> Floats:
@@ -467,6 +499,17 @@ def maxima_for_theta(A, theta, sums, maxima, mu):  # type: ignore[no-untyped-def
                 better = at + (mass - theta) / count if count > 0 else 0.0
 
 
+def levels_for_theta(W: Floats, theta: float) -> Vector:
+    sums, maxima = statistics(W)
+    mu = np.empty(len(W))
+    overflow = np.isinf(sums)  # of finite entries
+    sums[overflow] = 0.0
+    maxima_for_theta(W, theta, sums, maxima, mu)
+    if overflow.any():
+        mu[overflow] = levels_for_theta(W[overflow] * 2.0**-64, theta * 2.0**-64) * 2.0**64
+    return mu
+
+
 def prox(W: ArrayLike, step: float) -> Floats:
     """min_B 1/2 ||B - W||_F^2 + step * sum_i max_j |B_ij|.
 
@@ -481,12 +524,9 @@ def prox(W: ArrayLike, step: float) -> Floats:
     """
     W = as_matrix(W)
     step = as_radius(step, "step")
-    sums, maxima = statistics(W)
-    if step == 0.0 or not W.size:
+    mu = levels_for_theta(W, step)
+    if step == 0.0:
         return W.copy()
-    if not np.isfinite(sums).all():  # finite entries, but their sum overflows
-        return prox(W * 2.0**-64, step * 2.0**-64) * 2.0**64
-    B, mu = np.empty_like(W), np.empty(len(W))
-    maxima_for_theta(W, step, sums, maxima, mu)
+    B = np.empty_like(W)
     clip_rows(W, mu.astype(W.dtype), B)
     return B
