@@ -8,7 +8,7 @@ reproduce-all: .venv/run.stamp
 	$(BIN)/snakemake reproduce-all
 
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
