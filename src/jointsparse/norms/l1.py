@@ -482,7 +482,7 @@ def project_weighted(W: Floats, radius: ArrayLike, weights: ArrayLike, out: Floa
     projected = np.empty_like(V)
     for b, v, a_l, z in zip(projected, V, A, radii, strict=True):
         # Powers of two that bring the largest entry and the largest weight near 1: nothing overflows.
-        unit, heavy = (2.0 ** -float(np.frexp(x.max(initial=0.0))[1] - 1) for x in (np.abs(v), a_l))
+        unit, heavy = (2.0 ** min(1 - int(np.frexp(x.max(initial=0.0))[1]), 1023) for x in (np.abs(v), a_l))
         u, c, y = v * unit, a_l * heavy, float(z * unit * heavy)
         if total_of(u * c, False) <= y:
             b[...] = v
