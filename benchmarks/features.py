@@ -2,18 +2,15 @@
 
     python benchmarks/features.py [--rounds 7] [--sample 50000]
 
-Every round runs each task once, one after the other; the medians over the rounds are printed. Pictures and descriptors
-come from scikit-learn's two sample photographs; the tree is timed in three rounds at most. Rates belong to the machine
-named; ratios carry further.
+Every round runs one task after the other; the medians over the rounds, of CPU time, are printed. Pictures and
+descriptors come from scikit-learn's two sample photographs; slow tasks take part in three rounds only. Rates belong to
+the machine named; ratios carry further.
 """
 
 import argparse
-import platform
-import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import numpy as np
+from measure import machine, medians
 from skimage.color import rgb2gray
 from skimage.feature import SIFT, daisy
 from skimage.transform import resize
@@ -25,13 +22,6 @@ from jointsparse.features.dense_sift import describe
 
 STEP = 8
 PATCH = 16
-
-
-def machine() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0] if names else platform.processor()}, {len(names)} cores; Python {platform.python_version()}"
 
 
 def skimage_daisy(picture: np.ndarray) -> np.ndarray:
@@ -53,18 +43,6 @@ def skimage_sift(picture: np.ndarray) -> np.ndarray:
     sift.scales, sift.octaves, sift.orientations = np.ones(n, int), np.zeros(n, int), np.zeros(n)
     sift.extract(picture)
     return sift.descriptors
-
-
-def medians(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    for task in tasks.values():
-        task()  # compiles, and fills the caches
-    seconds: dict[str, list[float]] = {name: [] for name in tasks}
-    for _ in range(rounds):
-        for name, task in tasks.items():
-            start = time.perf_counter()
-            task()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: float(np.median(values)) for name, values in seconds.items()}
 
 
 def compare_extractors(photograph: np.ndarray, height: int, width: int, rounds: int) -> None:
@@ -111,7 +89,7 @@ def main() -> None:
         descriptors = np.concatenate([describe(photograph, step=2) for photograph in photographs])
         rng = np.random.default_rng(0)
         n = min(options.sample, len(descriptors))
-        time_tree(descriptors[rng.choice(len(descriptors), n, replace=False)], min(3, options.rounds))
+        time_tree(descriptors[rng.choice(len(descriptors), n, replace=False)], options.rounds)
 
 
 if __name__ == "__main__":

@@ -1,169 +1,440 @@
-"""Time of the l1,inf projection in units of its limit, and of peers in units of ours.
-
-The limit is one pass that takes each row's largest absolute value and one pass that reads the matrix again and writes
-a clipped copy, both compiled, in the fastest form we know: no projection can do with less. Figures are medians of
-interleaved rounds in one process, of CPU time of the calling thread, so that other work on the machine matters little.
+"""Times of the l1,inf and l1 projections in units of their limits, beside those of other libraries in the same run.
 
     python benchmarks/projections.py [--quick] [--out FOLDER]
 
-prints a table and writes projections.csv and projections.png. Peers are measured if they are installed:
-`pip install spams-bin`. Its proximal operator at the known solution theta is the least that a projection built on it
-can cost; a search for theta calls it many times.
+prints tables, marking figures on the wrong side of our goals with *, and writes them as CSV with one figure,
+projections.png. The limit is one pass that reads the matrix and takes what a projection needs to know first, and one
+that reads it again and writes the result, compiled in the fastest form we know (measure.py); the plain limit is the
+same for l1,inf as one would write it in Numba without a thought, for comparison with figures made with that. Figures
+are medians of interleaved rounds in one process, of CPU time, and of wall time where two threads take part.
+
+Peers are measured if they are installed: `pip install spams-bin POT optax`. SPAMS has the proximal operator of the
+l1,inf norm, so a projection built on it searches for theta; a single call at the known theta is timed too, which is the
+least that any such search can cost. The conversion to the Fortran order it wants is not counted.
 """
 
 import argparse
-import platform
+import multiprocessing
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from importlib.resources import as_file, files
+from itertools import cycle
 from pathlib import Path
 
+import l1 as l1_sections
 import numpy as np
 import pandas as pd
-from numba import njit
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from measure import ENTRIES, RADII, Task, machine, medians, plain_row_limit, row_limit, show
 
 from jointsparse.norms import l1inf
 
-SHAPES = [(200, 60), (3_000, 40), (11_110, 40), (100_000, 40), (1_000, 1_000), (10_000, 100)]
-RADII = [0.001, 0.01, 0.1, 0.5]  # in units of the norm
-ENTRIES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
-    "normal": lambda rng, shape: rng.normal(size=shape),
-    "uniform": lambda rng, shape: rng.uniform(-1, 1, shape),
-    "t1.5": lambda rng, shape: rng.standard_t(1.5, shape),
+# Goals for time / limit of a cold projection, float64, normal entries, by radius.
+GOALS = {
+    (200, 60): (1.5, 3.5, 8, 14),
+    (3_000, 40): (2.5, 5, 10, 14),
+    (11_110, 40): (2, 5, 10, 12),
+    (100_000, 40): (1.4, 3.5, 5, 6),
+    (1_000, 1_000): (1.5, 3, 4, 5),
+    (10_000, 100): (1.5, 4, 5.5, 8),
 }
+AT_MOST = {"warm / cold": 1.1, "warm after a jump / cold": 1.1, "float32 / float64": 0.65}
+AT_LEAST = {"SPAMS search / ours": 2.0}
 SHIFT = 0.002  # of a warm start: how far the matrix moves between two projections, in units of its entries
+JUMP = 4 / 3  # of theta, where a ball that is barely active makes it jump
+SEARCH_TOLERANCE = {"float64": 1e-9, "float32": 1e-6}  # of the radius
 
 
-@njit(fastmath={"reassoc", "nsz", "contract", "nnan", "ninf"})
-def limit_passes(A, bits, no_sign, tops, maxima, B):  # type: ignore[no-untyped-def]
-    for i in range(A.shape[0]):
-        row = bits[i]
-        top = row[0] & no_sign
-        for j in range(1, row.size):
-            x = row[j] & no_sign
-            top = x if x > top else top
-        tops[i] = top
-    for i in range(A.shape[0]):
-        a, b, high = A[i], B[i], maxima[i]
-        for j in range(a.size):
-            b[j] = min(max(a[j], -high), high)
+def moving(A: np.ndarray, step: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
+    """Projections of a matrix that moves on with every call, a few steps there and back."""
+    path = [A + A.dtype.type(SHIFT * t) * step for t in range(4)]
+    turns, out = cycle([0, 1, 2, 3, 2, 1]), np.empty_like(A)
+    return lambda: l1inf.project(path[next(turns)], radius, out=out, warm=warm)
 
 
-def limit(A: np.ndarray) -> Callable[[], None]:
-    integer = l1inf.INTEGER[A.dtype]
-    tops, B = np.empty(len(A), integer), np.empty_like(A)
-    halves = np.abs(A).max(axis=1) / 2
-    arguments = (A, A.view(integer), np.array(np.iinfo(integer).max, integer)[()], tops, halves, B)
-    return lambda: limit_passes(*arguments)
+def jumping(A: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
+    """Projections for which theta jumps up and down: matrix and radius are scaled, so that cold costs are equal."""
+    turns, out = cycle([(A, radius), (A * A.dtype.type(JUMP), radius * JUMP)]), np.empty_like(A)
+    return lambda: l1inf.project(*next(turns), out=out, warm=warm)
 
 
-def interleaved(runs: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of CPU time of each, all of them once per round."""
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for run in runs.values():
-        run()  # compiles, and brings the matrix near
-    for _ in range(rounds):
-        for name, run in runs.items():
-            start = time.thread_time()
-            run()
-            seconds[name].append(time.thread_time() - start)
-    return {name: float(np.median(values)) for name, values in seconds.items()}
+def norm_by_columns(B: np.ndarray) -> float:
+    """||B||_{1,inf} at the speed of Fortran order."""
+    return float(np.maximum(B.max(axis=1), -B.min(axis=1)).sum(dtype=np.float64))
 
 
-def warm_run(A: np.ndarray, step: np.ndarray, radius: float, rounds: int) -> Callable[[], object]:
-    """Projects a matrix that moves on with every call."""
-    warm, out = l1inf.Warm(), np.empty_like(A)
-    path = iter([A + A.dtype.type(SHIFT * t) * step for t in range(rounds + 1)])
-    return lambda: l1inf.project(next(path), radius, out=out, warm=warm)
+def search(prox: Callable[[float], np.ndarray], radius: float, top: float, norm: float, tolerance: float) -> int:
+    """A projection by a proximal operator: false position (Illinois) for theta in [0, top]. Returns the calls of prox.
+
+    It takes 6 to 20 calls, no more than other methods, and bisection takes 30.
+    """
+    low, high, above, below = 0.0, top, norm - radius, -radius
+    calls, side = 0, 0
+    while True:
+        theta = (low * below - high * above) / (below - above)
+        excess = norm_by_columns(prox(theta)) - radius
+        calls += 1
+        if abs(excess) <= tolerance * radius or high - low <= tolerance / 8 * high:
+            return calls
+        if excess > 0:
+            low, above = theta, excess
+            below /= 2 if side > 0 else 1
+            side = 1
+        else:
+            high, below = theta, excess
+            above /= 2 if side < 0 else 1
+            side = -1
 
 
-def peers(A: np.ndarray, radius: float) -> dict[str, Callable[[], object]]:
-    """The projections of others that are installed."""
+def spams_tasks(A: np.ndarray, radius: float) -> dict[str, Task]:
     try:
         import spams
     except ImportError:
         return {}
     theta = l1inf.project(A, radius, return_theta=True)[1]
-    U = np.asfortranarray(A)
-    return {"spams prox at known theta": lambda: spams.proximalFlat(U, lambda1=theta, regul="l1linf", numThreads=1)}
+    U, top, norm = np.asfortranarray(A), l1inf.dual_norm(A), l1inf.norm(A)
 
+    def prox(step: float) -> np.ndarray:
+        return spams.proximalFlat(U, lambda1=step, regul="l1linf", numThreads=1)
 
-def measure(shape: tuple[int, int], entries: str, dtype: type, fraction: float, rounds: int) -> dict[str, object]:
-    rng = np.random.default_rng(0)
-    A = ENTRIES[entries](rng, shape).astype(dtype)
-    step = ENTRIES[entries](rng, shape).astype(dtype)
-    radius = fraction * l1inf.norm(A)
-    out = np.empty_like(A)
-    runs: dict[str, Callable[[], object]] = {
-        "limit": limit(A),
-        "cold": lambda: l1inf.project(A, radius, out=out),
-        "warm": warm_run(A, step, radius, rounds),
+    return {
+        "SPAMS prox": lambda: prox(theta),
+        "SPAMS search": lambda: search(prox, radius, top, norm, SEARCH_TOLERANCE[A.dtype.name]),
     }
-    others = peers(A, radius)
-    seconds = interleaved(runs | others, rounds)
-    row: dict[str, object] = {"shape": "{} x {}".format(*shape), "entries": entries, "dtype": np.dtype(dtype).name}
-    row |= {"radius / norm": fraction, "limit (us)": 1e6 * seconds["limit"]}
-    row |= {f"{name} / limit": seconds[name] / seconds["limit"] for name in ("cold", "warm")}
-    row |= {f"{name} / ours": seconds[name] / seconds["cold"] for name in others}
-    return row
 
 
-def growth(rounds: int) -> pd.DataFrame:
-    """Seconds of a projection against the number of entries, radius a tenth of the norm, 100 columns."""
-    rows = []
-    for n_entries in (10**4, 10**5, 10**6, 10**7):
+def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: int) -> Iterator[dict[str, object]]:
+    """One row for float64 and one for float32, measured in the same rounds."""
+    rng = np.random.default_rng(0)
+    draw = [ENTRIES[entries](rng, shape) for _ in range(2)]
+    cpu: dict[str, Task] = {}
+    wall: dict[str, Task] = {}
+    for dtype in ("float64", "float32"):
+        A, step = (entry.astype(dtype) for entry in draw)
+        radius, out = fraction * l1inf.norm(A), np.empty_like(A)
+        tasks: dict[str, Task] = {
+            "limit": row_limit(A),
+            "plain limit": plain_row_limit(A),
+            "cold": lambda A=A, radius=radius, out=out: l1inf.project(A, radius, out=out),
+            "cold, moving": moving(A, step, radius, None),
+            "warm, moving": moving(A, step, radius, l1inf.Warm()),
+            "cold, jumping": jumping(A, radius, None),
+            "warm, jumping": jumping(A, radius, l1inf.Warm()),
+        } | spams_tasks(A, radius)
+        cpu |= {f"{dtype} {name}": task for name, task in tasks.items()}
+        wall |= {
+            f"{dtype} limit, 1": row_limit(A),
+            f"{dtype} limit, 2": row_limit(A, threads=2),
+            f"{dtype} ours, 1": lambda A=A, radius=radius, out=out: l1inf.project(A, radius, out=out),
+            f"{dtype} ours, 2": lambda A=A, radius=radius, out=out: l1inf.project(A, radius, out=out, threads=2),
+        }
+    seconds = medians(cpu, rounds)
+    wall_seconds = medians(wall, rounds, time.perf_counter)
+    for dtype in ("float64", "float32"):
+        t = {name.removeprefix(f"{dtype} "): s for name, s in seconds.items() if name.startswith(dtype)}
+        w = {name.removeprefix(f"{dtype} "): s for name, s in wall_seconds.items() if name.startswith(dtype)}
+        row: dict[str, object] = {"features x tasks": "{} x {}".format(*shape), "entries": entries, "dtype": dtype}
+        row |= {"radius / norm": fraction, "limit (us)": 1e6 * t["limit"], "plain limit (us)": 1e6 * t["plain limit"]}
+        row["cold / limit"] = cold = t["cold"] / t["limit"]
+        if (entries, dtype) == ("normal", "float64"):
+            row["goal"] = GOALS[shape][RADII.index(fraction)]
+        # Several matrices in turn are further away than one: a warm start is compared with cold ones of the same.
+        warm = t["warm, moving"] / t["cold, moving"]
+        row |= {
+            "cold / plain limit": t["cold"] / t["plain limit"],
+            "warm / limit": warm * cold,
+            "warm / cold": warm,
+            "warm after a jump / cold": t["warm, jumping"] / t["cold, jumping"],
+        }
+        if dtype == "float32":
+            row["float32 / float64"] = t["cold"] / seconds["float64 cold"]
+        row |= {
+            "one thread / two threads": w["ours, 1"] / w["ours, 2"],
+            # Two threads gain nothing on small matrices: the limit is what the better number of them takes.
+            "two threads / limit": w["ours, 2"] / min(w["limit, 1"], w["limit, 2"]),
+        }
+        row |= {f"{name} / ours": t[name] / t["cold"] for name in ("SPAMS prox", "SPAMS search") if name in t}
+        if "SPAMS search" in t:
+            row["SPAMS calls"] = cpu[f"{dtype} SPAMS search"]()
+        yield row
+
+
+def growth_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
+    """Seconds against the number of entries, 100 columns, radius a tenth of the norm; the limit slows down too when
+    matrices leave the caches."""
+    for n_entries in sizes:
         A = np.random.default_rng(0).normal(size=(n_entries // 100, 100))
         radius, out = 0.1 * l1inf.norm(A), np.empty_like(A)
-        runs: dict[str, Callable[[], object]] = {"newton": lambda: l1inf.project(A, radius, out=out)}  # noqa: B023
-        if n_entries <= 10**6:
-            runs["sort"] = lambda: l1inf.project(A, radius, out=out, method="sort")  # noqa: B023
-        rows.append({"entries": n_entries} | interleaved(runs, rounds))
-    return pd.DataFrame(rows)
+        tasks: dict[str, Task] = {"limit": row_limit(A)}
+        for method in ("newton", "sort"):
+            tasks[method] = lambda A=A, radius=radius, out=out, method=method: l1inf.project(
+                A, radius, out=out, method=method
+            )
+        yield {"entries": n_entries} | medians(tasks, rounds)
 
 
-def figure(table: pd.DataFrame, path: Path) -> None:
-    from matplotlib.figure import Figure
+def slopes(grown: pd.DataFrame) -> dict[str, float]:
+    """The power of the number of entries with which time grows."""
+    logs = np.log(grown)
+    return {method: float(np.polyfit(logs["entries"], logs[method], 1)[0]) for method in grown.columns[1:]}
 
-    drawn = Figure(figsize=(11, 4.2), layout="constrained")
-    for axes, dtype in zip(drawn.subplots(1, 2, sharey=True), ("float64", "float32"), strict=True):
-        rows = table[(table["entries"] == "normal") & (table["dtype"] == dtype)]
-        for shape, cells in rows.groupby("shape", sort=False):
-            (line,) = axes.plot(cells["radius / norm"], cells["cold / limit"], "o-", label=shape)
-            axes.plot(cells["radius / norm"], cells["warm / limit"], "--", color=line.get_color())
-        axes.set_xscale("log")
-        axes.set_xlabel("radius / norm")
-        axes.set_title(f"{dtype}, normal entries; dashed: warm start")
-        axes.grid(color="0.9")
-    drawn.axes[0].set_ylabel("time / limit")
-    drawn.axes[0].set_ylim(0)
-    drawn.axes[0].legend(title="features x tasks", fontsize=8)
-    drawn.savefig(path, dpi=120)
+
+def sparse_matrix_rows(n_features: int, rounds: int) -> Iterator[dict[str, object]]:
+    """Matrices with 40 columns and many zero rows: all rows are read and written, only the others should cost more."""
+    beyond = None
+    for fraction in (1.0, 0.3, 0.1, 0.03, 0.01):
+        rng = np.random.default_rng(0)
+        A = rng.normal(size=(n_features, 40))
+        A[rng.permutation(n_features)[round(fraction * n_features) :]] = 0.0
+        full = A[A.any(axis=1)]
+        radius, out, full_out = 0.1 * l1inf.norm(A), np.empty_like(A), np.empty_like(full)
+        tasks: dict[str, Task] = {
+            "limit": row_limit(A),
+            "ours": lambda A=A, radius=radius, out=out: l1inf.project(A, radius, out=out),
+            "limit of those rows": row_limit(full),
+            "ours on those rows": lambda A=full, radius=radius, out=full_out: l1inf.project(A, radius, out=out),
+        }
+        t = medians(tasks, rounds)
+        beyond = beyond or t["ours"] - t["limit"]
+        yield {
+            "non-zero rows": fraction,
+            "limit (us)": 1e6 * t["limit"],
+            "limit of those rows (us)": 1e6 * t["limit of those rows"],
+            "ours / limit": t["ours"] / t["limit"],
+            "(ours - limit) / (that with no zero row)": (t["ours"] - t["limit"]) / beyond,
+            "ours / limit of those rows": t["ours"] / t["limit of those rows"],
+            "ours on those rows alone / their limit": t["ours on those rows"] / t["limit of those rows"],
+        }
+
+
+# Linux only: writing 5 makes the process's present use of memory its peak. Numba's own allocations count too.
+PEAK, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def bytes_in_use(what: str) -> int:
+    line = next(line for line in PEAK.read_text().splitlines() if line.startswith(what))
+    return 1024 * int(line.split()[1])
+
+
+def extra_memory(method: str, n_entries: int) -> float:
+    """Bytes used beside the matrix and its result at the worst moment, over those of the matrix."""
+    A = np.random.default_rng(0).normal(size=(n_entries // 100, 100))
+    radius, out = 0.1 * l1inf.norm(A), np.zeros_like(A)
+    l1inf.project(A[:300], radius * 300 / len(A), out=out[:300], method=method)  # compiles
+    out[:] = 0.0  # in memory from now on
+    RESET.write_text("5")
+    before = bytes_in_use("VmRSS")
+    l1inf.project(A, radius, out=out, method=method)
+    return (bytes_in_use("VmHWM") - before) / A.nbytes
+
+
+def memory_rows(sizes: list[int]) -> Iterator[dict[str, object]]:
+    """Each in a process of its own, where no memory lies about that was given back before."""
+    if not os.access(RESET, os.W_OK):
+        return
+    spawn = multiprocessing.get_context("spawn")
+    for n_entries in sizes:
+        row: dict[str, object] = {"entries": n_entries}
+        for method in ("newton", "sort"):
+            with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+                row[f"{method}: extra / matrix"] = pool.submit(extra_memory, method, n_entries).result()
+        yield row
+
+
+def marked(column: str, row: pd.Series) -> str:
+    """A figure for people, with * where it misses its goal."""
+    value = row[column]
+    most = row["goal"] if column == "cold / limit" else AT_MOST.get(column, np.inf)
+    missed = value > most or value < AT_LEAST.get(column, 0.0)
+    digits = 0 if column == "SPAMS calls" else 2 if column in AT_MOST else 1
+    return f"{value:.{digits}f}{'*' if missed else ''}"
+
+
+def by_radius(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """One line per matrix, the figures for all radii in one cell."""
+    lines = []
+    for shape, rows in table.groupby("features x tasks", sort=False):
+        line = {"features x tasks": shape}
+        for column in columns:
+            cells = [marked(column, row) if column != "goal" else f"{row[column]:g}" for _, row in rows.iterrows()]
+            line[column] = " ".join(cell.rjust(max(5, len(cell))) for cell in cells)
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def show_matrices(table: pd.DataFrame) -> None:
+    for (entries, dtype), rows in table.groupby(["entries", "dtype"], sort=False):
+        title = f"l1,inf, {entries} entries, {dtype}; radius / norm " + " / ".join(f"{radius:g}" for radius in RADII)
+        first = [
+            "cold / limit",
+            "goal",
+            "cold / plain limit",
+            "warm / limit",
+            "warm / cold",
+            "warm after a jump / cold",
+        ]
+        second = ["float32 / float64", "one thread / two threads", "two threads / limit"]
+        second += ["SPAMS prox / ours", "SPAMS search / ours", "SPAMS calls"]
+        for columns in (first, second):
+            show(
+                title, by_radius(rows, [column for column in columns if column in rows and rows[column].notna().any()])
+            )
+
+
+def show_vectors(table: pd.DataFrame) -> None:
+    first = [column for column in table if column.startswith("float")]
+    second = [column for column in table if column.endswith("/ ours")]
+    shown = table.copy()
+    for column in (column for column in first if column.endswith("ours / limit")):
+        shown[column] = [f"{x:.2f}{'*' if x > l1_sections.GOAL else ''}" for x in table[column]]
+    for columns in (first, second):
+        rows = table[columns].notna().any(axis=1)
+        show(
+            f"l1 ball, one vector; goal: ours / limit <= {l1_sections.GOAL:g}",
+            shown.loc[rows, [*table.columns[:3], *columns]],
+        )
+
+
+def figure(tables: dict[str, pd.DataFrame]) -> Figure:
+    with as_file(files("jointsparse") / "jointsparse.mplstyle") as sheet, style.context(str(sheet)):
+        drawn = Figure(figsize=(17, 8.5))
+        panels = drawn.subplots(2, 4).ravel()
+        matrices = tables["projections"]
+        normal = matrices[matrices["entries"] == "normal"]
+        for axes, dtype in zip(panels[:2], ("float64", "float32"), strict=True):
+            draw_by_radius(axes, normal[normal["dtype"] == dtype], dtype)
+        top = 1.05 * normal[["cold / limit", "warm / limit"]].max(axis=None)
+        panels[0].set_ylim(0, top)
+        panels[1].set_ylim(0, top)
+        draw_spams(panels[2], normal[normal["dtype"] == "float64"])
+        draw_threads(panels[3], normal)
+        draw_growth(panels[4], tables["growth"])
+        draw_sparse_matrices(panels[5], tables["rows"])
+        draw_l1(panels[6], tables["l1-dense"])
+        draw_updates(panels[7], tables["l1-sparse"])
+    return drawn
+
+
+def draw_by_radius(axes: Axes, rows: pd.DataFrame, dtype: str) -> None:
+    for shape, cells in rows.groupby("features x tasks", sort=False):
+        (line,) = axes.plot(cells["radius / norm"], cells["cold / limit"], "o-", label=shape)
+        axes.plot(cells["radius / norm"], cells["warm / limit"], "--", color=line.get_color())
+    axes.set(xscale="log", xlabel="radius / norm", ylabel="time / limit", title=f"l1,inf, {dtype}; dashed: warm start")
+    axes.legend(title="features x tasks")
+
+
+def draw_spams(axes: Axes, rows: pd.DataFrame) -> None:
+    axes.set(xscale="log", yscale="log", xlabel="radius / norm", ylabel="time / ours", title="l1,inf, float64, SPAMS")
+    if "SPAMS search / ours" not in rows:
+        axes.text(0.5, 0.5, "spams-bin is not installed", ha="center", transform=axes.transAxes)
+        return
+    for shape, cells in rows.groupby("features x tasks", sort=False):
+        (line,) = axes.plot(cells["radius / norm"], cells["SPAMS search / ours"], "o-", label=shape)
+        axes.plot(cells["radius / norm"], cells["SPAMS prox / ours"], ":", color=line.get_color())
+    axes.axhline(1, color="0.35", linewidth=1)
+    axes.set_title("l1,inf, float64: SPAMS; dotted: one prox")
+
+
+def draw_threads(axes: Axes, rows: pd.DataFrame) -> None:
+    n_entries = [np.prod([int(part) for part in shape.split(" x ")]) for shape in rows["features x tasks"]]
+    for dtype, marker in (("float64", "o"), ("float32", "s")):
+        chosen = (rows["dtype"] == dtype).to_numpy()
+        axes.plot(np.array(n_entries)[chosen], rows.loc[chosen, "one thread / two threads"], marker, ls="", label=dtype)
+    axes.axhline(1, color="0.35", linewidth=1)
+    axes.set(
+        xscale="log",
+        xlabel="entries",
+        ylabel="wall time, one thread / two threads",
+        title="l1,inf, two threads, all radii",
+    )
+    axes.set_ylim(0, max(2.2, axes.get_ylim()[1]))
+    axes.legend()
+
+
+def draw_growth(axes: Axes, grown: pd.DataFrame) -> None:
+    for (method, slope), marker in zip(slopes(grown).items(), "Dos", strict=True):
+        axes.plot(grown["entries"], grown[method], marker=marker, label=f"{method}: entries^{slope:.2f}")
+    axes.set(xscale="log", yscale="log", xlabel="entries", ylabel="seconds", title="l1,inf, radius 0.1 of the norm")
+    axes.legend()
+
+
+def draw_sparse_matrices(axes: Axes, rows: pd.DataFrame) -> None:
+    axes.plot(100 * rows["non-zero rows"], rows["ours / limit"], "o-", label="time / limit")
+    share = rows["limit of those rows (us)"] / rows["limit (us)"]
+    axes.plot(100 * rows["non-zero rows"], share, "s--", label="limit of the non-zero rows / limit")
+    axes.axhline(1, color="0.35", linewidth=1)
+    axes.set(xscale="log", xlabel="rows that are not zero (%)", ylabel="time / limit", title="l1,inf, mostly zero rows")
+    axes.set_ylim(0)
+    axes.legend()
+
+
+def draw_l1(axes: Axes, dense: pd.DataFrame) -> None:
+    rows = dense[(dense["entries"] == "normal") & (dense["radius / norm"] == 0.1)]
+    ours = rows["float64 ours / limit"]
+    axes.plot(rows["n"], ours, "o-", label="ours")
+    for name, marker in zip(l1_sections.PEERS, "sD^", strict=True):
+        if f"{name} / ours" in rows:
+            axes.plot(rows["n"], ours * rows[f"{name} / ours"], marker=marker, label=name)
+    axes.set(xscale="log", yscale="log", xlabel="entries", ylabel="time / limit", title="l1, radius 0.1 of the norm")
+    axes.set_ylim(0.5)
+    axes.legend(loc="lower left", ncols=2)
+
+
+def draw_updates(axes: Axes, sparse: pd.DataFrame) -> None:
+    for n, rows in sparse.groupby("n"):
+        (line,) = axes.plot(rows["k"], rows["update (us)"], "o-", label=f"{n:,}")
+        axes.plot(rows["k"], rows["full (us)"], "--", color=line.get_color())
+    axes.set(xscale="log", yscale="log", xlabel="k, entries that change", ylabel="microseconds")
+    axes.set_title("l1, sparse updates; dashed: full projection")
+    axes.set_ylim(top=30 * axes.get_ylim()[1])
+    axes.legend(title="entries", loc="upper left", ncols=2)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, normal entries only")
-    parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for the table and figure")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="about a minute: fewer rounds, sizes and distributions")
+    parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for tables and figure")
     options = parser.parse_args()
-    entries = ["normal"] if options.quick else list(ENTRIES)
-    rows = []
-    for dtype in (np.float64, np.float32):
-        for name in entries:
-            for shape in SHAPES:
-                rounds = 7 if options.quick or np.prod(shape) > 2e6 else 31
-                rows += [measure(shape, name, dtype, fraction, rounds) for fraction in RADII]
-    table = pd.DataFrame(rows)
-    grown = growth(5)
+    quick, rounds = options.quick, 5 if options.quick else 15
+    entries = ["normal"] if quick else list(ENTRIES)
     options.out.mkdir(parents=True, exist_ok=True)
-    table.to_csv(options.out / "projections.csv", index=False)
-    grown.to_csv(options.out / "growth.csv", index=False)
-    figure(table, options.out / "projections.png")
-    print(f"{platform.processor() or platform.machine()}, NumPy {np.__version__}, one thread")
-    print(table.round(2).to_string(index=False))
-    print(grown.to_string(index=False))
-    for method in ("newton", "sort"):
-        known = grown.dropna(subset=method)
-        slope = np.polyfit(np.log(known["entries"]), np.log(known[method]), 1)[0]
-        print(f"{method}: time grows like entries^{slope:.2f}")
+    start = time.perf_counter()
+    print(f"{machine()}; medians of at most {rounds} interleaved rounds; *: misses its goal")
+    tables: dict[str, pd.DataFrame] = {}
+
+    def keep(name: str, rows: Iterator[dict[str, object]]) -> pd.DataFrame:
+        tables[name] = pd.DataFrame(rows)
+        tables[name].assign(machine=machine()).to_csv(options.out / f"{name}.csv", index=False)
+        return tables[name]
+
+    cells = ((name, shape, fraction) for name in entries for shape in GOALS for fraction in RADII)
+    show_matrices(keep("projections", (r for name, s, f in cells for r in matrix_rows(s, name, f, rounds))))
+
+    grown = keep("growth", growth_rows([10**4, 10**5, 10**6] if quick else [10**4, 10**5, 10**6, 10**7], rounds))
+    powers = ", ".join(f"{method} like entries^{slope:.2f}" for method, slope in slopes(grown).items())
+    show(f"l1,inf, growth: seconds, 100 columns, radius a tenth of the norm; {powers}", grown)
+
+    sparse_matrices = keep("rows", sparse_matrix_rows(100_000, rounds))
+    show("l1,inf, 100,000 x 40, of which some rows are not zero, radius a tenth of the norm", sparse_matrices)
+
+    memory = keep("memory", memory_rows([10**6] if quick else [10**6, 10**7]))
+    show("l1,inf, memory at the worst moment beside matrix and result, over the matrix", memory)
+
+    sizes = [10**3, 10**5] if quick else [10**3, 10**5, 10**7]
+    show_vectors(keep("l1-dense", l1_sections.dense_rows(sizes, entries, rounds)))
+
+    columns = keep("l1-columns", l1_sections.column_rows(rounds))
+    show("l1 balls, one per column, radius a tenth of the norm", columns)
+
+    sizes = [10**4, 10**5] if quick else [10**4, 10**5, 10**6, 10**7]
+    show("l1 ball under sparse updates", keep("l1-sparse", l1_sections.sparse_rows(sizes, rounds)))
+
+    figure(tables).savefig(options.out / "projections.png")
+    print(f"\n{time.perf_counter() - start:.0f} s; tables and figure are in {options.out}")
 
 
 if __name__ == "__main__":

@@ -257,6 +257,54 @@ def test_many_rows_that_die_within_rounding(rng, method, tolerance):
         assert np.abs(got - expected).max() <= tolerance
 
 
+# Other layouts, several threads
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("method", ["newton", "sort"])
+def test_tasks_may_stand_in_rows(rng, method, order):
+    W = rng.normal(size=(30, 4))
+    rows = np.array(W.T, order=order)
+    radius = 0.3 * l1inf.norm(W)
+    expected, theta, mu = l1inf.project(W, radius, method=method, return_theta=True)
+    got, got_theta, got_mu = l1inf.project(rows, radius, axis=0, method=method, return_theta=True)
+    assert got.shape == (4, 30) and np.array_equal(got.T, expected)
+    assert got_theta == theta and np.array_equal(got_mu, mu)
+    assert l1inf.project(rows, radius, axis=0, method=method, out=rows) is rows
+    assert np.array_equal(rows.T, expected)
+    assert l1inf.norm(W.T, axis=0) == l1inf.norm(W) and l1inf.dual_norm(W.T, axis=0) == l1inf.dual_norm(W)
+    assert np.array_equal(l1inf.prox(W.T, 0.5, axis=0).T, l1inf.prox(W, 0.5))
+
+
+@pytest.mark.parametrize("bad", [2, -1, None, "tasks"])
+def test_unknown_axis_is_refused(bad):
+    with pytest.raises(ValueError, match=f"axis must be 0 or 1, got {bad!r}"):
+        l1inf.project(np.ones((2, 2)), 1.0, axis=bad)
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, None])
+def test_threads_must_be_a_number(bad):
+    with pytest.raises(ValueError, match=f"threads must be an integer of at least 1, got {bad!r}"):
+        l1inf.project(np.ones((2, 2)), 1.0, threads=bad)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_threads_alter_no_bit(rng, dtype):
+    W = rng.normal(size=(30_000, 40)).astype(dtype)  # large enough for several threads to be used
+    radius = 0.1 * l1inf.norm(W)
+    expected = l1inf.project(W, radius, return_theta=True)
+    for threads in (2, 3, 64):
+        got = l1inf.project(W, radius, threads=threads, return_theta=True)
+        assert [np.asarray(part).tobytes() for part in got] == [np.asarray(part).tobytes() for part in expected]
+    assert l1inf.project(W, np.inf, threads=2).tobytes() == W.tobytes()
+    W[-1, -1] = np.nan
+    with pytest.raises(ValueError, match="W must be finite"):
+        l1inf.project(W, radius, threads=2)
+    W[-1, -1] = np.finfo(dtype).max
+    W[-2] = np.finfo(dtype).max
+    check(W, radius, threads=2)
+
+
 # Many callers
 
 

@@ -3,7 +3,9 @@
 Quattoni, Carreras, Collins, Darrell: An efficient projection for l1,inf regularization. ICML 2009.
 """
 
-from typing import Any, Literal, overload
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal, overload
 
 import numpy as np
 from numba import njit
@@ -22,6 +24,7 @@ Vector = NDArray[np.float64]
 # compiler does not use for floats. NaN and infinity have the largest bits of all, so this finds them too.
 INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
 NOT_FINITE, OVERFLOW = -1.0, -2.0  # in the place of theta
+LARGE = 2**20  # entries from which threads pay
 SMALLEST = 5e-324  # theta is 0 inside the ball only, whatever rounding says
 
 
@@ -42,7 +45,7 @@ def largest_bits(bits, no_sign):  # type: ignore[no-untyped-def]
     return largest
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def row_statistics(A, bits, sums, maxima):  # type: ignore[no-untyped-def]
     """Per row the sum and the maximum of |A_ij|; False if an entry is NaN or infinite. `bits` are those of A."""
     no_sign = ~np.array([-0.0], A.dtype).view(bits.dtype)[0]
@@ -77,26 +80,38 @@ def statistics(W: Floats) -> tuple[Vector, Vector]:
     return sums, maxima
 
 
-def norm(W: ArrayLike) -> float:
+def features_first(W: ArrayLike, axis: int) -> Floats:
+    """`W` as a matrix (n_features, n_tasks); axis: that of the tasks."""
+    if axis == 1:
+        return as_matrix(W)
+    if axis != 0:
+        raise ValueError(f"axis must be 0 or 1, got {axis!r}")
+    W = np.asarray(W)
+    return as_matrix(W.T if W.ndim == 2 else W)
+
+
+def norm(W: ArrayLike, *, axis: Literal[0, 1] = 1) -> float:
     """||W||_{1,inf} = sum_i max_j |W_ij| ([Q09] sec. 3).
 
-    W: (n_features, n_tasks). Returns a float. Raises ValueError for NaN, infinity or a wrong shape.
+    W: (n_features, n_tasks). axis: the axis of the tasks; 0 for W of shape (n_tasks, n_features). Returns a float.
+    Raises ValueError for NaN, infinity or a wrong shape.
 
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     5.0
     """
-    return float(total(statistics(as_matrix(W))[1]))
+    return float(total(statistics(features_first(W, axis))[1]))
 
 
-def dual_norm(W: ArrayLike) -> float:
+def dual_norm(W: ArrayLike, *, axis: Literal[0, 1] = 1) -> float:
     """max_i sum_j |W_ij|, the dual of the l1,inf norm.
 
-    W: (n_features, n_tasks). Returns a float. Raises ValueError for NaN, infinity or a wrong shape.
+    W: (n_features, n_tasks). axis: the axis of the tasks; 0 for W of shape (n_tasks, n_features). Returns a float.
+    Raises ValueError for NaN, infinity or a wrong shape.
 
     >>> dual_norm([[3.0, -1.0], [0.0, 2.0]])
     4.0
     """
-    return float(statistics(as_matrix(W))[0].max(initial=0.0))
+    return float(statistics(features_first(W, axis))[0].max(initial=0.0))
 
 
 @njit(cache=True, fastmath=FINITE)
@@ -112,6 +127,16 @@ def excess(a, level):  # type: ignore[no-untyped-def]
         mass += max(x, zero)
         count += one if x > zero else zero
     return count, mass
+
+
+@njit(cache=True, fastmath=FINITE)
+def count_above(a, level):  # type: ignore[no-untyped-def]
+    """How many |a_j| exceed the level: half the work of `excess`."""
+    zero, one = a.dtype.type(0), a.dtype.type(1)
+    count = zero
+    for j in range(a.size):
+        count += one if abs(a[j]) > level else zero
+    return count
 
 
 @njit(cache=True, fastmath=FINITE)
@@ -143,9 +168,9 @@ def screen(sums, maxima, m, radius):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def lowest(sums, maxima, m, i, theta):  # type: ignore[no-untyped-def]
-    """A lower bound of mu_i(theta): one entry is above it, or all m are."""
-    return max(maxima[i] - theta, (sums[i] - theta) / m)
+def lowest(sums, maxima, share, i, theta):  # type: ignore[no-untyped-def]
+    """A lower bound of mu_i(theta): one entry is above it, or all m are. share: 1 / m."""
+    return max(maxima[i] - theta, (sums[i] - theta) * share)
 
 
 @njit(cache=True)
@@ -170,6 +195,51 @@ def settle(mu, k, radius):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def visit(A, theta, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
+    """Better sets for some rows: of size k and slope -1/k, with mu(theta). Rows that are zero are left out.
+
+    k: 0 at first, so that mu is any guess; negative where mu is another bound than that of the set.
+    Returns the number of rows that are left, the sums of their mu and 1/k, whether all sets are as they were, and
+    whether one is better by more than rounding.
+    """
+    rounding = 4 * np.finfo(A.dtype).eps
+    kept, level, slope, same, better_sets = 0, 0.0, 0.0, True, False
+    for r in range(rows.size):
+        i = rows[r]
+        if sums[i] <= theta * (1.0 - rounding):  # not within rounding: many such rows may have much in all
+            same, better_sets = False, True
+            continue
+        at = A.dtype.type(mu[r])
+        count, better, inverse = k[r], mu[r], slopes[r]
+        if count <= 0 or max(count_above(A[i], at), 1) != count:
+            count, mass = excess(A[i], at)
+            if count == 0:  # a guess too high, or theta too small to show beside the row's maximum
+                count, mass = A.dtype.type(1), A.dtype.type(maxima[i] - at)
+            inverse = 1.0 / count
+            better = at + (mass - theta) * inverse
+            if count != abs(k[r]):
+                same = False
+                better_sets = better_sets or k[r] == 0 or better > at + rounding * at
+            if k[r] != 0:
+                better = max(better, at)
+        rows[kept], mu[kept], k[kept], slopes[kept] = i, better, count, inverse
+        level += better
+        slope += inverse
+        kept += 1
+    return kept, level, slope, same, better_sets
+
+
+@njit(cache=True)
+def descend(step, theta, at_least, rounding, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
+    """mu of the same sets after a step of theta, or a better bound."""
+    for r in range(rows.size):
+        mu[r] -= step * slopes[r]
+        low = lowest(sums, maxima, at_least, rows[r], theta)
+        if low > mu[r] + rounding * low:
+            mu[r], k[r] = low, -k[r]
+
+
+@njit(cache=True)
 def climb(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-def]
     """Newton on theta and the rows' sets together, from a theta that is no larger than the solution.
 
@@ -180,60 +250,39 @@ def climb(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-
     rows: the rows to look at, and mu: a guess for each, any number. Both are overwritten: their first entries, as many
     as are returned with theta, are the rows that are not zero and their mu.
     """
-    m, rounding = A.shape[1], 4 * np.finfo(A.dtype).eps
-    k = np.zeros(rows.size)
-    alive, first = rows.size, True
+    at_least, rounding = 1.0 / A.shape[1], 4 * np.finfo(A.dtype).eps
+    k, slopes = np.zeros(rows.size), np.empty(rows.size)
     while True:
-        kept, same, better_sets, level, slope = 0, not first, first, 0.0, 0.0
-        for r in range(alive):
-            i = rows[r]
-            if sums[i] <= theta * (1.0 - rounding):  # not within rounding: many such rows may have much in all
-                same, better_sets = False, True
-                continue
-            at = A.dtype.type(mu[r])
-            count, mass = excess(A[i], at)
-            if count == 0:  # a guess too high, or theta too small to show beside the row's maximum
-                count, mass = A.dtype.type(1), A.dtype.type(maxima[i] - at)
-            better = at + (mass - theta) / count
-            if not first:
-                same = same and count == k[r]
-                better_sets = better_sets or (count != k[r] and better > at + rounding * at)
-                better = max(better, at)
-            rows[kept], k[kept], mu[kept] = i, count, better
-            level += better
-            slope += 1.0 / count
-            kept += 1
-        alive = kept
+        alive, level, slope, same, better_sets = visit(A, theta, sums, maxima, rows, mu, k, slopes)
         if alive == 0:  # the radius is too small to show beside the row sums
             return theta, 0
+        rows, mu, k, slopes = rows[:alive], mu[:alive], k[:alive], slopes[:alive]
         # Below zero by rounding, or because the sets are still poor: theta is known to be no smaller.
         step = max((level - radius) / slope, 0.0)
         if same or (not better_sets and step <= rounding * theta):
-            return theta + settle(mu[:alive], k, radius), alive
+            return theta + settle(mu, k, radius), alive
         theta += step
-        for r in range(alive):
-            mu[r] = max(mu[r] - step / k[r], lowest(sums, maxima, m, rows[r], theta))
-        first = False
+        descend(step, theta, at_least, rounding, sums, maxima, rows, mu, k, slopes)
 
 
 @njit(cache=True)
 def guess_from_some(A, radius, sums, maxima, theta, rows):  # type: ignore[no-untyped-def]
     """A guess of theta from every so many of the rows, and of the share of the way up from its lowest value to its
     largest at which mu_i lies. Costs a fiftieth of the matrix and saves half of the steps."""
-    m = A.shape[1]
+    at_least = 1.0 / A.shape[1]
     if rows.size < 256:
         return theta, 0.0
     some = rows[:: min(rows.size // 64, 64)].copy()
     share = some.size / rows.size
     mu = np.empty(some.size)
     for r in range(some.size):
-        mu[r] = lowest(sums, maxima, m, some[r], theta)
+        mu[r] = lowest(sums, maxima, at_least, some[r], theta)
     guess, alive = climb(A, radius * share, sums, maxima, theta, some, mu)
     above, between = 0.0, 0.0
     for r in range(alive):
-        low = lowest(sums, maxima, m, some[r], guess)
+        low = lowest(sums, maxima, at_least, some[r], guess)
         above += mu[r] - low
-        between += maxima[some[r]] - guess / m - low
+        between += maxima[some[r]] - guess * at_least - low
     return guess, (above / between if between > 0.0 else 0.0)
 
 
@@ -243,7 +292,7 @@ def newton(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-
 
     warm_theta: a guess of theta; then mu holds guesses too. 0 without one; then mu is 0.
     """
-    m = A.shape[1]
+    m, at_least = A.shape[1], 1.0 / A.shape[1]
     rounding = 4 * np.finfo(A.dtype).eps
     least = screen(sums, maxima, m, radius) * (1.0 - rounding)
     guess, share = warm_theta, 0.0
@@ -256,9 +305,9 @@ def newton(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-
         rows = np.nonzero(sums > start)[0]
         levels = np.empty(rows.size)
         for r in range(rows.size):
-            low = lowest(sums, maxima, m, rows[r], guess)
+            low = lowest(sums, maxima, at_least, rows[r], guess)
             high = maxima[rows[r]]
-            levels[r] = min(max(low + share * (high - guess / m - low), mu[rows[r]]), high)
+            levels[r] = min(max(low + share * (high - guess * at_least - low), mu[rows[r]]), high)
         if 2 * rows.size < A.shape[0] and A.size > 2**20:  # out of cache, scattered rows are read slowly
             order = np.arange(rows.size)
             theta, alive = climb(A[rows], radius, sums[rows], maxima[rows], theta, order, levels)
@@ -289,12 +338,8 @@ def keep_within(mu, radius):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def solve(A, bits, radius, warm_theta, mu):  # type: ignore[no-untyped-def]
-    """theta, and the levels mu at which the projection clips: all of the default method in one call."""
-    d = A.shape[0]
-    sums, maxima = np.empty(d), np.empty(d)
-    if not row_statistics(A, bits, sums, maxima):
-        return NOT_FINITE
+def solve(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
+    """theta, and the levels mu at which the projection clips. mu holds guesses if warm_theta is not 0."""
     if not np.isfinite(sums.sum()):
         return OVERFLOW
     if total(maxima) <= radius:
@@ -306,6 +351,62 @@ def solve(A, bits, radius, warm_theta, mu):  # type: ignore[no-untyped-def]
     theta = newton(A, radius, sums, maxima, warm_theta, mu)
     keep_within(mu, radius)
     return max(theta, SMALLEST)
+
+
+@njit(cache=True)
+def round_down(mu, rounded):  # type: ignore[no-untyped-def]
+    """mu in the matrix's precision, never larger."""
+    for i in range(mu.size):
+        rounded[i] = mu[i]
+        if rounded[i] > mu[i]:
+            rounded[i] = np.nextafter(rounded[i], rounded.dtype.type(0))
+
+
+@njit(cache=True, fastmath={"nnan", "nsz"})
+def clip_row(a, top, b):  # type: ignore[no-untyped-def]
+    for j in range(a.size):
+        b[j] = min(max(a[j], -top), top)
+
+
+@njit(cache=True, nogil=True)
+def clip_rows(A, mu, B):  # type: ignore[no-untyped-def]
+    """B_ij = sign(A_ij) min(|A_ij|, mu_i). The loop over a row stands apart to run on vector units."""
+    for i in range(A.shape[0]):
+        if mu[i] == 0.0:
+            B[i] = 0.0
+        else:
+            clip_row(A[i], mu[i], B[i])
+
+
+@njit(cache=True)
+def project_newton(A, bits, radius, warm_theta, mu, rounded, B):  # type: ignore[no-untyped-def]
+    """All of the default method in one call, for small matrices: theta; mu, also rounded, and B are written."""
+    sums, maxima = np.empty(A.shape[0]), np.empty(A.shape[0])
+    if not row_statistics(A, bits, sums, maxima):
+        return NOT_FINITE
+    theta = solve(A, radius, sums, maxima, warm_theta, mu)
+    if theta > 0.0:
+        round_down(mu, rounded)
+        clip_rows(A, rounded, B)
+    return theta
+
+
+def project_in_threads(
+    W: Floats, radius: float, warm_theta: float, mu: Vector, rounded: Floats, B: Floats, threads: int
+) -> float:
+    """The same, with the two passes over the whole matrix shared out among threads."""
+    sums, maxima = np.empty(len(W)), np.empty(len(W))
+    bits = W.view(INTEGER[W.dtype])
+    ends = np.linspace(0, len(W), threads + 1).astype(int)
+    parts = [slice(*pair) for pair in itertools.pairwise(ends) if pair[0] < pair[1]]
+    with ThreadPoolExecutor(threads) as pool:
+        if not all(pool.map(lambda part: row_statistics(W[part], bits[part], sums[part], maxima[part]), parts)):
+            return NOT_FINITE
+        theta = float(solve(W, radius, sums, maxima, warm_theta, mu))
+        if theta > 0.0:
+            round_down(mu, rounded)
+            list(pool.map(lambda part: clip_rows(W[part], rounded[part], B[part]), parts))
+    return theta
 
 
 def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
@@ -356,18 +457,6 @@ def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
     return low + settle(mu, k_i, radius), mu
 
 
-@njit(cache=True)
-def clip_rows(A, mu, B):  # type: ignore[no-untyped-def]
-    """B_ij = sign(A_ij) min(|A_ij|, mu_i)."""
-    for i in range(A.shape[0]):
-        a, b, top = A[i], B[i], mu[i]
-        if top == 0.0:
-            b[:] = 0.0
-        else:
-            for j in range(a.size):
-                b[j] = top if a[j] > top else (-top if a[j] < -top else a[j])
-
-
 class Warm:
     """What a projection remembers for the next one of a slowly changing matrix: theta and the levels mu.
 
@@ -385,22 +474,13 @@ class Warm:
         self.mu = np.empty(0)
 
 
-def levels(W: Floats, radius: float, method: str, warm: Warm | None = None) -> tuple[float, Vector]:
-    """theta and mu of the projection of `W`, which is not empty."""
-    if method == "newton":
-        theta, mu = 0.0, np.zeros(len(W))
-        if warm is not None and len(warm.mu) == len(W):
-            theta, mu = warm.theta, warm.mu.copy()
-        theta = float(solve(W, W.view(INTEGER[W.dtype]), radius, theta, mu))
-        if theta >= 0.0:
-            if warm is not None:
-                warm.theta, warm.mu = theta, mu
-            return theta, mu
+def levels(W: Floats, radius: float) -> tuple[float, Vector]:
+    """theta and mu by "sort", or where row sums overflow."""
     sums, maxima = statistics(W)
     with np.errstate(over="ignore"):
         overflow = np.isinf(sums.sum())  # of finite entries
     if overflow:
-        theta, mu = levels(W * 2.0**-64, radius * 2.0**-64, method)
+        theta, mu = levels(W * 2.0**-64, radius * 2.0**-64)
         return theta * 2.0**64, mu * 2.0**64 if theta else maxima
     if total(maxima) <= radius:
         return 0.0, maxima
@@ -411,22 +491,16 @@ def levels(W: Floats, radius: float, method: str, warm: Warm | None = None) -> t
     return max(theta, SMALLEST), mu
 
 
-def rounded_down(mu: Vector, dtype: np.dtype[Any]) -> Floats:
-    """`mu` in the matrix's precision, never larger."""
-    if mu.dtype == dtype:
-        return mu
-    rounded = mu.astype(dtype)
-    return np.where(rounded > mu, np.nextafter(rounded, dtype.type(0.0)), rounded)
-
-
 @overload
 def project(
     W: ArrayLike,
     radius: float,
     *,
+    axis: Literal[0, 1] = 1,
     out: Floats | None = None,
     method: Literal["newton", "sort"] = "newton",
     warm: Warm | None = None,
+    threads: int = 1,
     return_theta: Literal[False] = False,
 ) -> Floats: ...
 @overload
@@ -434,9 +508,11 @@ def project(
     W: ArrayLike,
     radius: float,
     *,
+    axis: Literal[0, 1] = 1,
     out: Floats | None = None,
     method: Literal["newton", "sort"] = "newton",
     warm: Warm | None = None,
+    threads: int = 1,
     return_theta: Literal[True],
 ) -> tuple[Floats, float, Floats]: ...
 
@@ -445,9 +521,11 @@ def project(
     W: ArrayLike,
     radius: float,
     *,
+    axis: Literal[0, 1] = 1,
     out: Floats | None = None,
     method: Literal["newton", "sort"] = "newton",
     warm: Warm | None = None,
+    threads: int = 1,
     return_theta: bool = False,
 ) -> Floats | tuple[Floats, float, Floats]:
     """min_B 1/2 ||B - W||_F^2  subject to  sum_i max_j |B_ij| <= radius.
@@ -455,11 +533,13 @@ def project(
     The solution takes the same mass theta off every row it does not set to zero: B_ij = sign(W_ij) min(|W_ij|, mu_i)
     with sum_j (|W_ij| - mu_i)_+ = theta where mu_i > 0, sum_j |W_ij| <= theta where mu_i = 0, and sum_i mu_i = radius.
 
-    W: (n_features, n_tasks). radius: at least 0, the papers' C. out: where to write, an array of W's shape and
-    precision, perhaps W itself; a new array by default. method: "newton", Newton's method on theta, or "sort", the
-    paper's sort and merge in O(dm log dm); they agree up to rounding. warm: see `Warm`, for "newton" only.
-    return_theta: return (B, theta, mu), theta a float and mu of shape (n_features,); inside the ball theta is 0 and mu
-    the row maxima, for radius 0 theta is the largest row sum.
+    W: (n_features, n_tasks). radius: at least 0, the papers' C. axis: the axis of the tasks; 0 for W of shape
+    (n_tasks, n_features), like scikit-learn's coef_. out: where to write, an array of W's shape and precision, perhaps
+    W itself; a new array by default. method: "newton", Newton's method on theta, or "sort", the paper's sort and merge
+    in O(dm log dm); they agree up to rounding. warm: see `Warm`, for "newton" only. threads: at least 1; more than one
+    share the passes over a large matrix, and alter no bit of the result. return_theta: return (B, theta, mu), theta a
+    float and mu of shape (n_features,); inside the ball theta is 0 and mu the row maxima, for radius 0 theta is the
+    largest row sum.
 
     Inside the ball B is W bit for bit. Otherwise norm(B) <= radius holds to the last digit, so projecting again alters
     nothing. Raises ValueError for NaN, infinity, a wrong shape, an unknown method and a radius below 0 or NaN.
@@ -470,19 +550,37 @@ def project(
     array([[ 2., -1.],
            [ 1.,  1.]])
     """
-    W = as_matrix(W)
+    W = features_first(W, axis)
     radius = as_radius(radius)
     if method not in ("newton", "sort"):
         raise ValueError(f"method must be newton or sort, got {method!r}")
-    B = as_output(out, W)
-    theta, mu = levels(W, radius, method, warm) if W.size else (0.0, np.zeros(len(W)))
-    mu = rounded_down(mu, W.dtype)
+    if not (isinstance(threads, int) and threads >= 1):
+        raise ValueError(f"threads must be an integer of at least 1, got {threads!r}")
+    target = out if axis == 1 or not isinstance(out, np.ndarray) else out.T
+    B = as_output(target, W)
+    mu = np.zeros(len(W))
+    rounded = mu if W.dtype == np.float64 else np.empty(len(W), W.dtype)
+    theta = OVERFLOW if W.size else 0.0
+    if W.size and method == "newton":
+        guess = 0.0
+        if warm is not None and len(warm.mu) == len(W):
+            guess, mu[:] = warm.theta, warm.mu
+        if threads > 1 and W.size >= LARGE:
+            theta = project_in_threads(W, radius, guess, mu, rounded, B, threads)
+        else:
+            theta = float(project_newton(W, W.view(INTEGER[W.dtype]), radius, guess, mu, rounded, B))
+        if warm is not None and theta >= 0.0:
+            warm.theta, warm.mu = theta, mu.copy()
+    if theta < 0.0:
+        theta, mu[:] = levels(W, radius)
+        if theta > 0.0:
+            round_down(mu, rounded)
+            clip_rows(W, rounded, B)
     if theta == 0.0:
+        rounded[:] = mu
         B[...] = W
-    else:
-        clip_rows(W, mu, B)
-    B = deliver(B, out)
-    return (B, theta, mu) if return_theta else B
+    B = deliver(B if axis == 1 else B.T, out)
+    return (B, theta, rounded) if return_theta else B
 
 
 @njit(cache=True)
@@ -491,7 +589,7 @@ def maxima_for_theta(A, theta, sums, maxima, mu):  # type: ignore[no-untyped-def
     for i in range(A.shape[0]):
         mu[i] = 0.0
         if sums[i] > theta:
-            better = lowest(sums, maxima, A.shape[1], i, theta)
+            better = lowest(sums, maxima, 1.0 / A.shape[1], i, theta)
             while better > mu[i]:
                 mu[i] = better
                 at = A.dtype.type(better)
@@ -510,23 +608,23 @@ def levels_for_theta(W: Floats, theta: float) -> Vector:
     return mu
 
 
-def prox(W: ArrayLike, step: float) -> Floats:
+def prox(W: ArrayLike, step: float, *, axis: Literal[0, 1] = 1) -> Floats:
     """min_B 1/2 ||B - W||_F^2 + step * sum_i max_j |B_ij|.
 
     Each row loses its projection onto the l1 ball of radius step (Moreau); project(W, radius) is prox(W, theta).
 
-    W: (n_features, n_tasks). step: at least 0. Returns a new array. Raises ValueError as `project` does.
+    W: (n_features, n_tasks). step: at least 0. axis: the axis of the tasks; 0 for W of shape (n_tasks, n_features).
+    Returns a new array. Raises ValueError as `project` does.
     Source: the penalised form, Quattoni et al. (2009), eq. 2.
 
     >>> prox([[3.0, -1.0], [1.0, 2.0]], step=1.0)
     array([[ 2., -1.],
            [ 1.,  1.]])
     """
-    W = as_matrix(W)
+    W = features_first(W, axis)
     step = as_radius(step, "step")
     mu = levels_for_theta(W, step)
-    if step == 0.0:
-        return W.copy()
-    B = np.empty_like(W)
-    clip_rows(W, mu.astype(W.dtype), B)
-    return B
+    B = W.copy()
+    if step > 0.0:
+        clip_rows(W, mu.astype(W.dtype), B)
+    return B if axis == 1 else B.T

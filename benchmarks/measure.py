@@ -1,0 +1,154 @@
+"""What the benchmarks share: the machine's name, entries to draw, interleaved medians, and the limits of a projection.
+
+A limit is as little as any projection can do: one compiled pass that reads the matrix and takes what it needs to know
+of it, and one that reads it again and writes the result, same matrix, same precision, same number of threads, same
+run. Ratios to it carry from machine to machine; seconds do not.
+"""
+
+import platform
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numba
+import numpy as np
+import pandas as pd
+from numba import njit
+
+RADII = (0.001, 0.01, 0.1, 0.5)  # in units of the norm
+ENTRIES: dict[str, Callable[[np.random.Generator, int | tuple[int, int]], np.ndarray]] = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "uniform": lambda rng, shape: rng.uniform(-1, 1, shape),
+    "t(1.5)": lambda rng, shape: rng.standard_t(1.5, shape),
+}
+ROUND = 3e-3  # seconds for which a quick task is repeated in every round
+PATIENCE = 0.15  # seconds in all for a slow one, which takes part in fewer rounds
+FEWEST = 3  # rounds for any task
+
+Task = Callable[[], object]
+
+
+def machine() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}"
+    return f"{names[0] if names else platform.processor()}, {len(names)} cores; {versions}"
+
+
+def medians(tasks: Mapping[str, Task], rounds: int, clock: Callable[[], float] = time.process_time) -> dict[str, float]:
+    """Seconds per call of each task; every round runs one task after the other.
+
+    By default CPU time, of all threads together: other work on the machine matters little, and no library gains by
+    starting threads of its own.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    calls, turns = {}, {}
+    for name, task in tasks.items():
+        task()  # compiles
+        start = clock()
+        task()
+        once = max(clock() - start, 1e-7)
+        calls[name] = max(1, int(ROUND / once))
+        turns[name] = max(FEWEST, int(PATIENCE / once))
+    for turn in range(rounds):
+        for name, task in tasks.items():
+            if turn < turns[name]:
+                if calls[name] > 1:
+                    task()  # fills the caches
+                start = clock()
+                for _ in range(calls[name]):
+                    task()
+                seconds[name].append((clock() - start) / calls[name])
+    return {name: float(np.median(values)) for name, values in seconds.items()}
+
+
+def show(title: str, table: pd.DataFrame) -> None:
+    with pd.option_context("display.width", 250, "display.max_columns", 40, "display.max_rows", None):
+        print(f"\n{title}\n{table.to_string(index=False, float_format='{:.4g}'.format)}", flush=True)
+
+
+# Limit of the l1,inf projection. Non-negative floats are ordered as their bits are, and a largest integer is found by
+# vector instructions: the fastest form we know.
+INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract", "nnan", "ninf"})
+def row_passes(A, bits, no_sign, tops, levels, B):  # type: ignore[no-untyped-def]
+    for i in range(A.shape[0]):
+        row = bits[i]
+        top = row[0] & no_sign
+        for j in range(1, row.size):
+            x = row[j] & no_sign
+            top = x if x > top else top
+        tops[i] = top
+    for i in range(A.shape[0]):
+        a, b, high = A[i], B[i], levels[i]
+        for j in range(a.size):
+            b[j] = min(max(a[j], -high), high)
+
+
+@njit(cache=True)
+def plain_row_passes(A, tops, levels, B):  # type: ignore[no-untyped-def]
+    """The same as one would write it first, without flags for the compiler: here the maximum is found one by one."""
+    for i in range(A.shape[0]):
+        top = abs(A[i, 0])
+        for j in range(1, A.shape[1]):
+            x = abs(A[i, j])
+            if x > top:
+                top = x
+        tops[i] = top
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            B[i, j] = min(max(A[i, j], -levels[i]), levels[i])
+
+
+def row_limit(A: np.ndarray, threads: int = 1) -> Task:
+    """The two passes over A with every row clipped at half of its maximum, each thread with its share of the rows."""
+    integer = INTEGER[A.dtype]
+    no_sign = np.array(np.iinfo(integer).max, integer)[()]
+    arrays = (A, A.view(integer), np.empty(len(A), integer), np.abs(A).max(axis=1) / 2, np.empty_like(A))
+    shares = [slice(len(A) * t // threads, len(A) * (t + 1) // threads) for t in range(threads)]
+    arguments = [
+        (a[s], bits[s], no_sign, tops[s], levels[s], b[s]) for s in shares for a, bits, tops, levels, b in [arrays]
+    ]
+    if threads == 1:
+        return lambda: row_passes(*arguments[0])
+    pool = ThreadPoolExecutor(threads)
+    return lambda: list(pool.map(lambda share: row_passes(*share), arguments))
+
+
+def plain_row_limit(A: np.ndarray) -> Task:
+    arguments = A, np.empty(len(A), A.dtype), np.abs(A).max(axis=1) / 2, np.empty_like(A)
+    return lambda: plain_row_passes(*arguments)
+
+
+# Limit of the l1 projection: a sum of absolute values, and a soft threshold.
+
+
+@njit(cache=True, fastmath={"reassoc", "nsz", "contract"})
+def sum_pass(v):  # type: ignore[no-untyped-def]
+    total = v.dtype.type(0)
+    for i in range(v.size):
+        total += abs(v[i])
+    return total
+
+
+@njit(cache=True)
+def soft_pass(v, theta, b):  # type: ignore[no-untyped-def]
+    for i in range(v.size):
+        w = abs(v[i]) - theta
+        b[i] = (w if v[i] > 0.0 else -w) if w > 0.0 else 0.0
+
+
+@njit(cache=True)
+def vector_passes(v, theta, b):  # type: ignore[no-untyped-def]
+    total = sum_pass(v)
+    soft_pass(v, theta, b)
+    return total
+
+
+def vector_limit(v: np.ndarray) -> Task:
+    theta, b = v.dtype.type(0.7), np.empty_like(v)
+    return lambda: vector_passes(v, theta, b)
