@@ -3,19 +3,73 @@
 Obozinski, Taskar, Jordan: Multi-task feature selection, 2006; the l1-2 norm that [Q08] and [Q09] compare theirs with.
 """
 
+import math
+
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike
 
 from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver
 from jointsparse.norms import l1
-from jointsparse.norms.l2 import Vector, directions, scaled_lengths
+from jointsparse.norms.l2 import Vector, directions, scaled, scaled_lengths
+
+LEAST, MOST = 2.0**-600, 2.0**600  # sums of squares between these have lost nothing to underflow or overflow
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def sum_of_squares(w):  # type: ignore[no-untyped-def]
+    result = 0.0
+    for j in range(w.size):
+        x = np.float64(w[j])
+        result += x * x
+    return result
+
+
+@njit(cache=True)
+def plain_lengths(W, lengths):  # type: ignore[no-untyped-def]
+    """Whether no row has entries so large, so small or so odd that its sum of squares is unsafe."""
+    for i in range(W.shape[0]):
+        squares = sum_of_squares(W[i])
+        if not (LEAST < squares < MOST or (squares == 0.0 and not W[i].any())):
+            return False
+        lengths[i] = math.sqrt(squares)
+    return True
+
+
+@njit(cache=True, inline="always")
+def scale_row_entries(w, inverse, length, b):  # type: ignore[no-untyped-def]
+    for j in range(w.size):
+        b[j] = (w[j] * inverse) * length
+
+
+@njit(cache=True)
+def scale_row_here(b, inverse, length):  # type: ignore[no-untyped-def]
+    scale_row_entries(b, inverse, length, b)
+
+
+@njit(cache=True)
+def scale_rows(W, lengths, shorter, B):  # type: ignore[no-untyped-def]
+    """The rows of W, `lengths` long, at the lengths `shorter`; B may be W."""
+    # The compiler uses vector units where it knows that B is W, or sees that they are apart.
+    here = B.ctypes.data == W.ctypes.data
+    for i in range(W.shape[0]):
+        if shorter[i] == 0.0:
+            B[i] = 0
+        elif here:
+            scale_row_here(B[i], 1.0 / lengths[i], shorter[i])
+        else:
+            scale_row_entries(W[i], 1.0 / lengths[i], shorter[i], B[i])
 
 
 def row_lengths(W: Floats) -> Vector:
     """The l2 length of each row, (n_features,); infinite where it is above the largest float."""
-    lengths, power = scaled_lengths(W, axis=1)
-    with np.errstate(over="ignore"):
-        return np.ravel(lengths / power)
+    lengths = np.empty(len(W))
+    if not plain_lengths(W, lengths):
+        V, power = scaled(W, axis=1)
+        plain_lengths(V, lengths)
+        with np.errstate(over="ignore"):
+            lengths /= power[:, 0]
+    return lengths
 
 
 def norm(W: ArrayLike) -> float:
@@ -59,15 +113,23 @@ def project(W: ArrayLike, radius: float, *, out: Floats | None = None) -> Floats
     W = as_matrix(W)
     radius = as_radius(radius)
     B = as_output(out, W)
-    lengths, power = scaled_lengths(W, axis=1)
-    # Lengths are counted in another unit where they would overflow.
-    unit = 2.0**-64 if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0
-    true_lengths = np.ravel(lengths * (unit / power))
+    lengths, unit = np.empty(len(W)), 1.0
+    plain = plain_lengths(W, lengths)
+    if plain:
+        V, P, true_lengths = W, B, lengths
+    else:
+        V, power = scaled(W, axis=1)
+        plain_lengths(V, lengths)
+        P = np.empty_like(V)
+        # Lengths are counted in another unit where they would overflow.
+        unit = 2.0**-64 if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0
+        true_lengths = lengths * (unit / power[:, 0])
     if l1.norm(true_lengths) <= radius * unit:
         B[...] = W
     else:
-        shorter = l1.project(true_lengths, radius * unit) / unit
-        B[...] = directions(W, lengths, power) * shorter[:, np.newaxis]
+        scale_rows(V, lengths, l1.project(true_lengths, radius * unit) / unit, P)
+        if not plain:
+            B[...] = P
     return deliver(B, out)
 
 

@@ -295,10 +295,12 @@ def newton(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-
     m, at_least = A.shape[1], 1.0 / A.shape[1]
     rounding = 4 * np.finfo(A.dtype).eps
     least = screen(sums, maxima, m, radius) * (1.0 - rounding)
-    guess, share = warm_theta, 0.0
-    if guess <= least:
-        rows = np.nonzero(sums > least)[0]
-        guess, share = guess_from_some(A, radius, sums, maxima, least, rows)
+    guess, share = guess_from_some(A, radius, sums, maxima, least, np.nonzero(sums > least)[0])
+    # A memory of theta that is far off costs more than none; without a guess there is no telling.
+    if warm_theta > least and (guess == least or abs(warm_theta - guess) < 0.2 * guess):
+        guess, share = warm_theta, 0.0
+    else:
+        mu[:] = 0.0
     # Rows that the guess calls zero are left out at first: theta from some of the rows is a lower bound too.
     start, theta = max(least, 0.97 * guess), least
     while True:

@@ -3,14 +3,96 @@
 Quattoni, Carreras, Collins, Darrell: An efficient projection for l1,inf regularization. ICML 2009.
 """
 
+import math
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import Floats, as_columns, as_output, as_radii, deliver, require_finite
 
 Vector = NDArray[np.float64]
+
+TILE = 256  # entries of a matrix, or somewhat fewer, that are worked on side by side
+LEAST, MOST = 2.0**-600, 2.0**600  # sums of squares between these have lost nothing to underflow or overflow
+
+
+@njit(cache=True)
+def add_squares(w, sums):  # type: ignore[no-untyped-def]
+    for k in range(w.size):
+        x = np.float64(w[k])
+        sums[k] += x * x
+
+
+@njit(cache=True)
+def column_lengths(W):  # type: ignore[no-untyped-def]
+    """The l2 length of every column; not a number where entries are so large, so small or so odd that it is unsafe."""
+    n_features, n_tasks = W.shape
+    # Several rows at a time: single ones may be too short for vector units.
+    size = n_tasks * min(n_features, max(1, TILE // n_tasks))
+    w, squares, lengths = W.reshape(W.size), np.zeros(size), np.zeros(n_tasks)
+    for start in range(0, w.size, size):
+        add_squares(w[start : min(start + size, w.size)], squares)
+    for k in range(size):
+        lengths[k % n_tasks] += squares[k]
+    for l in range(n_tasks):
+        if lengths[l] == 0.0:
+            lengths[l] = np.nan if W[:, l].any() else 0.0
+        else:
+            lengths[l] = math.sqrt(lengths[l]) if LEAST < lengths[l] < MOST else np.nan
+    return lengths
+
+
+@njit(cache=True, inline="always")
+def scale_entries(w, inverse, radii, b):  # type: ignore[no-untyped-def]
+    n_tasks = inverse.size
+    for first in range(0, w.size, n_tasks):
+        x, y = w[first : first + n_tasks], b[first : first + n_tasks]
+        for l in range(n_tasks):
+            y[l] = (x[l] * inverse[l]) * radii[l]
+
+
+@njit(cache=True)
+def scale_here(b, inverse, radii):  # type: ignore[no-untyped-def]
+    scale_entries(b, inverse, radii, b)
+
+
+@njit(cache=True)
+def project_columns(W, radii, B):  # type: ignore[no-untyped-def]
+    """Whether W was fit; if so the projection is in B, which may be W."""
+    n_features, n_tasks = W.shape
+    lengths = column_lengths(W)
+    size = n_tasks * min(n_features, max(1, TILE // n_tasks))
+    inverses, scales = np.ones(size), np.ones(size)
+    for k in range(size):
+        l = k % n_tasks
+        if not lengths[l] <= radii[l]:
+            inverses[k], scales[k] = 1.0 / lengths[l], radii[l]
+        if math.isnan(lengths[l]):
+            return False
+    w, b = W.reshape(W.size), B.reshape(W.size)
+    whole = w.size - w.size % size
+    # The compiler uses vector units where it knows that B is W, or sees that they are apart.
+    if B.ctypes.data == W.ctypes.data:
+        scale_here(b[:whole], inverses, scales)
+    else:
+        scale_entries(w[:whole], inverses, scales, b[:whole])
+    for k in range(w.size - whole):
+        b[whole + k] = (w[whole + k] * inverses[k]) * scales[k]
+    return True
+
+
+def scaled(W: Floats, axis: int) -> tuple[Vector, Vector]:
+    """W with the largest entry along `axis` brought near 1 by a power of two, and that power, with `axis` of size 1.
+
+    NaN or infinity: ValueError.
+    """
+    tops = np.abs(W).max(axis=axis, keepdims=True, initial=0.0).astype(np.float64)
+    if not np.isfinite(tops).all():
+        require_finite(W)
+    power = np.ldexp(1.0, -np.maximum(np.frexp(tops)[1], -1000))
+    return W * power, power
 
 
 def scaled_lengths(W: Floats, axis: int) -> tuple[Vector, Vector]:
@@ -18,11 +100,8 @@ def scaled_lengths(W: Floats, axis: int) -> tuple[Vector, Vector]:
 
     Both keep `axis` as an axis of size 1. NaN or infinity: ValueError.
     """
-    tops = np.abs(W).max(axis=axis, keepdims=True, initial=0.0).astype(np.float64)
-    if not np.isfinite(tops).all():
-        require_finite(W)
-    power = np.ldexp(1.0, -np.maximum(np.frexp(tops)[1], -1000))
-    return np.sqrt(np.square(W * power).sum(axis=axis, keepdims=True)), power
+    V, power = scaled(W, axis)
+    return np.sqrt(np.square(V).sum(axis=axis, keepdims=True)), power
 
 
 def directions(W: Floats, lengths: Vector, power: Vector) -> Floats:
@@ -40,10 +119,13 @@ def norm(W: ArrayLike) -> Any:
     array([5., 1.])
     """
     W = as_columns(W)
-    lengths, power = scaled_lengths(W, axis=0)
-    with np.errstate(over="ignore"):  # a length above the largest float is infinite
-        true_lengths = (lengths / power)[0]
-    return true_lengths if W.ndim == 2 else float(true_lengths)
+    columns = W if W.ndim == 2 else W[:, np.newaxis]
+    lengths = column_lengths(columns) if W.size else np.zeros(columns.shape[1])
+    if np.isnan(lengths).any():
+        V, power = scaled(columns, axis=0)
+        with np.errstate(over="ignore"):  # a length above the largest float is infinite
+            lengths = column_lengths(V) / power[0]
+    return lengths if W.ndim == 2 else float(lengths[0])
 
 
 def dual_norm(W: ArrayLike) -> Any:
@@ -76,10 +158,14 @@ def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None) -> Fl
     W = as_columns(W)
     B = as_output(out, W)
     radii = as_radii(radius, W.shape[1] if W.ndim == 2 else 1)
-    lengths, power = scaled_lengths(W, axis=0)
-    with np.errstate(over="ignore"):  # a radius that overflows here is larger than the length
-        inside = lengths <= radii * power
-    B[...] = np.where(inside, W, directions(W, lengths, power) * np.where(inside, 0.0, radii))
+    columns, result = (W, B) if W.ndim == 2 else (W[:, np.newaxis], B[:, np.newaxis])
+    if W.size and not project_columns(columns, radii, result):
+        V, power = scaled(columns, axis=0)
+        with np.errstate(over="ignore"):  # a radius that overflows here is larger than the length
+            z = radii * power[0]
+        projected = np.empty_like(V)
+        project_columns(V, z, projected)
+        result[...] = np.where(column_lengths(V) <= z, columns, projected / power)
     return deliver(B, out)
 
 
