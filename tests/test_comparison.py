@@ -95,7 +95,7 @@ def one_sweep(method="hinge-l1inf", n=5, run=1, seed=0):
         "eta0": np.array([0.1, 1.0, 0.1, 1.0]),
         "W": W,
         "objective": np.array([[4.0, 2.0], [4.0, 3.0], [4.0, 1.5], [4.0, 1.0]]),
-        "best": np.array([1, 1, 1, 1]),
+        "gap": np.array([0.9, 0.9, 0.01, 0.02]),
     }
     return comparison.TrainedSweep(run, n, method, 60, arrays, np.array([True, False, False, True]))
 
@@ -114,6 +114,7 @@ def test_choice_is_by_objective_and_validation_words_and_the_rest_is_tested():
     assert (row["parameter"], row["eta0"]) == (10.0, 1.0)
     assert row["warning"] == "parameter at the upper edge of its grid; eta0 at the upper edge of its grid"
     assert row["features"] == pytest.approx(1 / 3)
+    assert row["gap"] == 0.02 and tables.sparsity["gap"].tolist() == [0.9, 0.02]
     test = split == "test"
     by_word = [roc_auc_score(labels[test, k], X[test, 0]) for k in range(4)]
     assert row["auc"] == pytest.approx(np.mean(by_word[1:3]))

@@ -12,13 +12,14 @@ from jointsparse import papers, plots
 METHODS = ["hinge-l1inf", "hinge-l1", "hinge-l2", "svm-l2"]
 SIZES = {40: 4_800, 80: 9_600, 160: 19_200}
 DENSE = {"hinge-l2", "svm-l2"}
+RINGED = "certified gap above 5%, up to 30%"
 
 
 def convergence_table(methods=METHODS, sizes=SIZES, runs=(1,)):
     """Four radii, of the first method only, with a curve each."""
     return pd.DataFrame(
         {"run": run, "n": n, "n_samples": sizes[n], "method": methods[0], "parameter": radius, "eta0": 1 / radius}
-        | {"iteration": t, "objective": (1 - radius / 200) ** t + 0.01 * (run - 1)}
+        | {"iteration": t, "objective": (1 - radius / 200) ** t + 0.01 * (run - 1), "gap": radius / 300}
         for run in runs
         for n in sizes
         for radius in (0.1, 1.0, 10.0, 100.0)
@@ -34,7 +35,7 @@ def auc_table(methods=METHODS, sizes=SIZES, runs=(1,)):
         for n in sizes
         for method in methods
     ]
-    return pd.DataFrame(rows).assign(auc=0.6 + 0.1 * rng.random(len(rows)))
+    return pd.DataFrame(rows).assign(auc=0.6 + 0.1 * rng.random(len(rows)), gap=0.01)
 
 
 def sparsity_table(methods=METHODS, sizes=SIZES, runs=(1,)):
@@ -42,7 +43,7 @@ def sparsity_table(methods=METHODS, sizes=SIZES, runs=(1,)):
     rng = np.random.default_rng(0)
     return pd.DataFrame(
         {"run": run, "n": n, "method": method, "parameter": radius, "auc": 0.6 + 0.1 * rng.random()}
-        | {"features": 1.0 if method in DENSE else rng.random()}
+        | {"features": 1.0 if method in DENSE else rng.random(), "gap": 0.01}
         for run in runs
         for n in sizes
         for method in methods
@@ -161,10 +162,10 @@ def test_convergence_draws_every_radius_on_the_largest_training_sets():
     table = convergence_table()
     drawn = lines(plots.draw("convergence", table))
     assert list(drawn) == [
-        "radius 0.1 (eta0 10)",
-        "radius 1 (eta0 1)",
-        "radius 10 (eta0 0.1)",
-        "radius 100 (eta0 0.01)",
+        "radius 0.1 (eta0 10, certified gap 0.033%)",
+        "radius 1 (eta0 1, certified gap 0.33%)",
+        "radius 10 (eta0 0.1, certified gap 3.3%)",
+        "radius 100 (eta0 0.01, certified gap 33%)",
     ]
     for radius, got in zip((0.1, 1, 10, 100), drawn.values(), strict=True):
         expected = table[(table["n"] == 160) & (table["parameter"] == radius)][["iteration", "objective"]]
@@ -189,6 +190,22 @@ def test_convergence_shows_what_the_paper_did_beside_ours():
 def test_convergence_shows_all_of_a_curve_that_descends():
     (axes,) = plots.draw("convergence", convergence_table()).axes
     assert axes.get_ylim() == (0, 1.05)
+
+
+def test_convergence_of_a_solver_without_step_sizes_names_none():
+    table = convergence_table().assign(eta0=np.nan)
+    assert next(iter(lines(plots.draw("convergence", table)))) == "radius 0.1 (certified gap 0.033%)"
+
+
+@pytest.mark.parametrize("figure", ["auc", "sparsity"])
+def test_fits_that_may_be_far_from_the_optimum_are_ringed(figure):
+    table = {"auc": auc_table, "sparsity": sparsity_table}[figure]()
+    assert not [label for label in lines(plots.draw(figure, table)) if "gap" in label]
+    far = (table["n"] == 160) & (table["method"] == "hinge-l1")
+    table.loc[far, "gap"] = 0.3
+    (ringed,) = [xy for label, xy in lines(plots.draw(figure, table)).items() if label == RINGED]
+    x = table.loc[far, "n_samples"] if figure == "auc" else 100 * table.loc[far, "features"]
+    assert sorted(map(tuple, ringed)) == sorted(zip(x, table.loc[far, "auc"], strict=True))
 
 
 def test_auc_draws_every_method_over_the_number_of_samples():

@@ -55,7 +55,7 @@ def test_it_has_the_arrays_of_a_sweep():
     assert trained["parameter"].tolist() == C
     assert np.isnan(trained["eta0"]).all() and trained["eta0"].shape == (3,)
     assert trained["W"].shape == (3, 8, 4) and trained["W"].dtype == X.dtype
-    assert trained["best"].tolist() == [1, 1, 1]
+    assert np.isnan(trained["gap"]).all() and trained["gap"].shape == (3,)
 
 
 def test_samples_outside_a_task_do_not_matter():

@@ -1,29 +1,15 @@
-"""Projected subgradient descent against a slow twin, over every norm and loss; the grid and the choice of a pair."""
+"""The grid of a sweep and the choice of a pair."""
 
 from itertools import product
 
-import cvxpy
 import numpy as np
-import oracles
 import pytest
 
 from jointsparse import sweep
-from jointsparse.losses import LOSSES
-from jointsparse.norms import NORMS
+from jointsparse.losses import hinge
+from jointsparse.norms import l1inf
+from jointsparse.problem import Problem
 from jointsparse.solvers import subgradient
-
-ETA0 = np.array([0.02, 0.3, 0.3, 2.0])
-RADIUS = np.array([1.5, 0.4, 100.0, 0.0])
-
-
-@pytest.fixture(params=sorted(NORMS))
-def norm(request):
-    return request.param
-
-
-@pytest.fixture(params=sorted(LOSSES))
-def loss(request):
-    return request.param
 
 
 def problem(n=24, d=5, m=3, seed=0):
@@ -32,176 +18,6 @@ def problem(n=24, d=5, m=3, seed=0):
     X = rng.normal(size=(n, d))
     Y = np.where(X[:, :1] + 0.5 * X[:, 1:2] + rng.normal(0, 0.7, (n, m)) > 0, 1.0, -1.0)
     return X, np.where(rng.random((n, m)) < 0.3, 0.0, Y)
-
-
-def fit(X, Y, loss="hinge", norm="l1inf", eta0=ETA0, radius=RADIUS, **options):
-    return subgradient.fit(X, Y, loss=LOSSES[loss], norm=NORMS[norm], eta0=eta0, radius=radius, **options)
-
-
-def objective_of(W, X, Y, loss, c):
-    """sum_k c_k sum_{i: Y_ik != 0} loss(Y_ik x_i·w_k), entry by entry."""
-    return float((c * oracles.loss_value(loss, X @ W, Y)).sum())
-
-
-def slow_fit(X, Y, loss, norm, eta0, radius, n_iter, c):
-    """One pair, step by step: the iterates and their objectives."""
-    W = np.zeros((X.shape[1], Y.shape[1]))
-    iterates, objective = [W], [objective_of(W, X, Y, loss, c)]
-    for t in range(1, n_iter + 1):
-        G = np.zeros_like(W)
-        for (i, k), y in np.ndenumerate(Y):
-            if y != 0:
-                G[:, k] += c[k] * oracles.LOSS_SLOPES[loss](X[i] @ W[:, k], y) * X[i]
-        W = oracles.PROJECTIONS[norm](W - eta0 / np.sqrt(t) * G, radius).astype(float)
-        iterates.append(W)
-        objective.append(objective_of(W, X, Y, loss, c))
-    return iterates, objective
-
-
-# The solver
-
-
-def test_training_agrees_with_its_slow_twin(loss, norm):
-    X, Y = problem()
-    trained = fit(X, Y, loss, norm, n_iter=6)
-    for p, (eta0, radius) in enumerate(zip(ETA0, RADIUS, strict=True)):
-        iterates, objective = slow_fit(X, Y, loss, norm, eta0, radius, 6, np.ones(3))
-        np.testing.assert_allclose(trained.objective[p], objective, rtol=1e-12)
-        np.testing.assert_allclose(trained.W[p], iterates[trained.best[p]], atol=1e-12)
-
-
-def test_the_mean_of_losses_agrees_with_its_slow_twin(loss):
-    X, Y = problem()
-    Y[:15, 0] = 0  # tasks of different sizes
-    trained = fit(X, Y, loss, n_iter=6, normalisation="mean")
-    c = np.array([1 / sum(y != 0 for y in column) for column in Y.T])
-    iterates, objective = slow_fit(X, Y, loss, "l1inf", ETA0[0], RADIUS[0], 6, c)
-    np.testing.assert_allclose(trained.objective[0], objective, rtol=1e-12)
-    np.testing.assert_allclose(trained.W[0], iterates[trained.best[0]], atol=1e-12)
-
-
-def test_pairs_together_are_each_pair_alone(loss, norm):
-    X, Y = problem()
-    together = fit(X, Y, loss, norm, n_iter=30)
-    for p in range(len(ETA0)):
-        alone = fit(X, Y, loss, norm, ETA0[p : p + 1], RADIUS[p : p + 1], n_iter=30)
-        np.testing.assert_allclose(together.W[p], alone.W[0], atol=1e-12)
-        np.testing.assert_allclose(together.objective[p], alone.objective[0], rtol=1e-12)
-
-
-def test_the_first_objective_is_the_loss_of_the_zero_matrix(loss):
-    X, Y = problem()
-    got, expected = fit(X, Y, loss, n_iter=3).objective[:, 0], oracles.loss_value(loss, 0 * Y, Y).sum()
-    np.testing.assert_allclose(got, expected, rtol=1e-14)
-
-
-def test_every_matrix_lies_in_its_ball(loss, norm):
-    X, Y = problem()
-    trained = fit(X, Y, loss, norm, n_iter=30)
-    for W, radius in zip(trained.W, RADIUS, strict=True):
-        assert np.all(NORMS[norm].norm(W) <= radius * (1 + 1e-12))
-
-
-def test_the_kept_matrix_has_the_smallest_objective_of_the_trace(loss, norm):
-    X, Y = problem()
-    trained = fit(X, Y, loss, norm, n_iter=30)
-    np.testing.assert_array_equal(trained.best, trained.objective.argmin(axis=1))
-    got = trained.objective.min(axis=1)
-    expected = [objective_of(W, X, Y, loss, np.ones(3)) for W in trained.W]
-    np.testing.assert_allclose(got, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("normalisation", ["sum", "mean"])
-def test_samples_outside_a_task_do_not_matter(norm, normalisation):
-    X, Y = problem()
-    Y[:6] = 0
-    changed = X.copy()
-    changed[:6] = 1e6
-    some = fit(X, Y, norm=norm, n_iter=10, normalisation=normalisation)
-    others = fit(changed, Y, norm=norm, n_iter=10, normalisation=normalisation)
-    without = fit(X[6:], Y[6:], norm=norm, n_iter=10, normalisation=normalisation)
-    for other in (others, without):
-        np.testing.assert_array_equal(some.W, other.W)
-        np.testing.assert_array_equal(some.objective, other.objective)
-
-
-@pytest.mark.parametrize("normalisation", ["sum", "mean"])
-def test_a_task_without_samples_stays_zero(normalisation):
-    X, Y = problem()
-    Y[:, 1] = 0
-    trained = fit(X, Y, n_iter=10, normalisation=normalisation)
-    assert not trained.W[:, :, 1].any()
-    assert np.isfinite(trained.objective).all()
-
-
-def test_mean_is_sum_with_another_step_where_tasks_are_equally_large():
-    X, Y = problem()
-    Y = np.where(Y == 0, 1.0, Y)
-    mean = fit(X, Y, eta0=ETA0 * len(X), n_iter=10, normalisation="mean")
-    total = fit(X, Y, n_iter=10)
-    np.testing.assert_allclose(mean.W, total.W, atol=1e-12)
-    np.testing.assert_allclose(mean.objective * len(X), total.objective, rtol=1e-12)
-
-
-def test_float32_stays_float32(loss, norm):
-    X, Y = problem()
-    single = fit(X.astype(np.float32), Y.astype(np.int8), loss, norm, n_iter=5)
-    double = fit(X, Y, loss, norm, n_iter=5)
-    assert (single.W.dtype, double.W.dtype, single.objective.dtype) == (np.float32, np.float64, np.float64)
-    np.testing.assert_allclose(single.objective, double.objective, rtol=1e-4)
-
-
-def test_training_leaves_its_input_alone():
-    X, Y = problem()
-    X_before, Y_before = X.copy(), Y.copy()
-    fit(X, Y, n_iter=5)
-    np.testing.assert_array_equal(X, X_before)
-    np.testing.assert_array_equal(Y, Y_before)
-
-
-def test_radius_zero_gives_the_zero_matrix(loss, norm):
-    X, Y = problem()
-    trained = fit(X, Y, loss, norm, n_iter=5)
-    assert RADIUS[3] == 0 and not trained.W[3].any()
-    np.testing.assert_allclose(trained.objective[3], trained.objective[3, 0])
-
-
-def test_no_iterations_give_the_zero_matrix():
-    trained = fit(*problem(), n_iter=0)
-    assert trained.objective.shape == (4, 1)
-    assert not trained.W.any() and not trained.best.any()
-
-
-def test_many_iterations_come_near_the_optimum_of_a_convex_solver():
-    X, Y = problem(n=40, d=6, m=3, seed=1)
-    W = cvxpy.Variable((6, 3))
-    hinge = cvxpy.sum(cvxpy.multiply(np.abs(Y), cvxpy.pos(1 - cvxpy.multiply(Y, X @ W))))
-    ball = [cvxpy.sum(cvxpy.max(cvxpy.abs(W), axis=1)) <= 0.8]
-    expected = cvxpy.Problem(cvxpy.Minimize(hinge), ball).solve(solver="CLARABEL")
-    got = fit(X, Y, eta0=np.array([0.1]), radius=np.array([0.8]), n_iter=2000).objective.min()
-    assert expected * (1 - 1e-6) <= got <= expected * 1.001
-
-
-def test_progress_counts_iterations():
-    seen = []
-    fit(*problem(), n_iter=3, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
-
-
-@pytest.mark.parametrize("eta0", [0.0, -0.1, np.nan])
-def test_a_step_size_that_does_not_descend_is_refused(eta0):
-    with pytest.raises(ValueError, match=rf"^eta0 must be greater than 0, got {eta0}"):
-        fit(*problem(), eta0=np.array([0.1, eta0]), radius=np.ones(2))
-
-
-def test_a_negative_radius_is_refused(norm):
-    with pytest.raises(ValueError, match=r"^radius must be at least 0, got -3\.0"):
-        fit(*problem(), norm=norm, eta0=np.ones(1), radius=np.array([-3.0]))
-
-
-def test_an_unknown_normalisation_is_refused():
-    with pytest.raises(ValueError, match=r"^normalisation must be 'sum' or 'mean', got 'median'"):
-        fit(*problem(), normalisation="median")
 
 
 # The grid
@@ -221,9 +37,20 @@ def test_the_grid_goes_through_all_eta0_for_each_radius():
 def test_a_sweep_holds_the_fit_of_each_pair():
     X, Y = problem()
     swept = run(X, Y)
-    expected = fit(X, Y, eta0=swept["eta0"], radius=swept["parameter"], n_iter=5)
-    for name in ("W", "objective", "best"):
+    tasks = Problem.from_matrix(X, Y)
+    grid = {"eta0": swept["eta0"], "strength": swept["parameter"]}
+    expected = subgradient.fit(tasks, loss=hinge, norm=l1inf, n_iter=5, **grid)
+    for name in ("W", "objective", "gap"):
         np.testing.assert_array_equal(swept[name], getattr(expected, name))
+
+
+def test_a_solver_without_step_sizes_takes_each_radius_once():
+    swept = run(*problem(), solver="pdhg", tol=1e-6, n_iter=2000)
+    assert swept["parameter"].tolist() == [3.0, 1.0] and np.isnan(swept["eta0"]).all()
+    assert (swept["gap"] <= 1e-6).all()
+    by_steps = run(*problem(), n_iter=3000)
+    best = sweep.choose_eta0(by_steps)[::-1]
+    np.testing.assert_allclose(np.nanmin(swept["objective"], 1), by_steps["objective"][best].min(1), rtol=1e-3)
 
 
 def test_a_sweep_does_not_touch_samples_of_no_task():
@@ -239,7 +66,7 @@ def test_a_sweep_does_not_touch_samples_of_no_task():
     [
         ({"norm": "l3"}, "; got 'l3'"),
         ({"loss": "hing"}, "; got 'hing'"),
-        ({"solver": "adam"}, "solvers knows subgradient; got 'adam'"),
+        ({"solver": "adam"}, "; got 'adam'"),
     ],
 )
 def test_an_unknown_name_lists_the_known(plug_in, said):
@@ -274,3 +101,26 @@ def test_the_parameter_with_the_largest_validation_auc_is_chosen():
 
 def test_the_smallest_of_equally_good_parameters_is_chosen():
     assert sweep.choose_parameter(np.array([0.5, 0.7, 0.7])) == 1
+
+
+# A path of radii
+
+
+def test_a_path_finds_what_each_radius_alone_does():
+    X, Y = problem(n=80, d=12)
+    options = {"loss": "hinge", "norm": "l1inf", "n_iter": 5000, "normalisation": "sum", "tol": 1e-4}
+    radii = [3.0, 0.5, 1.0, 2.0]
+    found = sweep.path(X, Y, radius=radii, **options)
+    alone = run(X, Y, solver="pdhg", eta0=[1.0], **options | {"radius": sorted(radii)})
+    assert found["parameter"].tolist() == sorted(radii)
+    assert found["W"].shape == (4, 12, 3) and (found["gap"] <= 1e-4).all()
+    np.testing.assert_allclose(found["objective"], np.nanmin(alone["objective"], axis=1), rtol=2e-4)
+    assert (np.diff(found["objective"]) <= 0).all()
+    assert (l1inf.norm(found["W"][-1]) <= 3.0) and found["n_iter"].shape == (4,)
+
+
+def test_progress_counts_radii():
+    seen = []
+    options = {"loss": "hinge", "norm": "l1inf", "n_iter": 10, "normalisation": "sum"}
+    sweep.path(*problem(), radius=[0.1, 0.2], progress=lambda done, of: seen.append((done, of)), **options)
+    assert seen == [(1, 2), (2, 2)]

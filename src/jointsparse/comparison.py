@@ -12,6 +12,8 @@ from scipy.stats import binom, rankdata
 
 from jointsparse import papers, sweep
 
+GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
+
 
 def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Area under the ROC curve of each task: the fraction of (positive, negative) pairs that are ranked rightly.
@@ -113,7 +115,8 @@ def trained_sweep(
 class Evaluation(NamedTuple):
     """The tables of a study, and the test scores of every chosen fit as {"run method n": (n_test_images, n_words)}.
 
-    auc: one row per run, n and method: the chosen pair, its averages of AUC and its fraction of features.
+    auc: one row per run, n and method: the chosen pair, its averages of AUC, its fraction of features, and its gap: how
+    far its objective may be from the optimum, as a fraction of it.
     auc_by_word: one row per run, n, method and word. sparsity: one row per run, n, method and radius at its best eta0.
     convergence: the objective of the first method at every iteration, per run, n and radius at its best eta0.
     """
@@ -162,7 +165,8 @@ def evaluate(
             point = {
                 "parameter": arrays["parameter"][p],
                 "eta0": arrays["eta0"][p],
-                "objective": objective.min() / objective[0],
+                "objective": np.nanmin(objective) / objective[0],
+                "gap": arrays["gap"][p],
                 "features": float(W.any(axis=1).mean()),
                 "validation_auc": validation_auc[i],
             }
@@ -171,8 +175,11 @@ def evaluate(
             sparsity_rows.append(key | point)
             if one.method == converging_method:
                 convergence_rows += [
-                    key | {"parameter": point["parameter"], "eta0": point["eta0"], "iteration": t, "objective": value}
+                    key
+                    | {"parameter": point["parameter"], "eta0": point["eta0"], "iteration": t, "objective": value}
+                    | {"gap": point["gap"]}
                     for t, value in enumerate(objective / objective[0])
+                    if not np.isnan(value)
                 ]
             if i == chosen:
                 chosen_rows.append(key | point | {"warning": _warning(arrays, p)})
@@ -197,6 +204,8 @@ def _warning(arrays: dict[str, np.ndarray], pair: int) -> str:
         values, value = np.unique(arrays[name]), arrays[name][pair]
         if len(values) > 1 and value in (values[0], values[-1]):
             warnings.append(f"{name} at the {'lower' if value == values[0] else 'upper'} edge of its grid")
+    if arrays["gap"][pair] > GAP:
+        warnings.append(f"certified gap {arrays['gap'][pair]:.0%}")
     unconverged = arrays.get("unconverged", np.zeros(pair + 1, dtype=int))[pair]
     if unconverged:
         warnings.append(f"{unconverged} tasks not converged")

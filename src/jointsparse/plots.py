@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jointsparse import papers
+from jointsparse.comparison import GAP
 
 MARKERS = "osD^vXP"  # one more than there are colours, so that 42 methods differ
 
@@ -41,7 +42,8 @@ def convergence(table: pd.DataFrame) -> Figure:
     largest = table[(table["n"] == table["n"].max()) & (table["run"] == table["run"].min())]
     figure, axes = _canvas()
     for radius, rows in largest.groupby("parameter"):
-        label = f"radius {radius:g} (eta0 {rows['eta0'].iloc[0]:g})"
+        label = f"radius {radius:g} (" + ("" if rows["eta0"].isna().all() else f"eta0 {rows['eta0'].iloc[0]:g}, ")
+        label += f"certified gap {_percent(rows['gap'].iloc[0])})"
         axes.plot(rows["iteration"], rows["objective"], label=label)
     axes.set_ylim(0, max(1.05, min(2.0, largest["objective"].quantile(0.99))))
     axes.set_xlabel("iteration")
@@ -65,6 +67,9 @@ def auc(table: pd.DataFrame) -> Figure:
         if len(table["run"].unique()) > 1:
             one = table[table["method"] == method]
             axes.plot(one["n_samples"], one["auc"], ".", color=axes.lines[-1].get_color(), alpha=0.4, markersize=3)
+    _mark_unfinished(
+        axes, table.groupby(["method", "n_samples"], as_index=False).agg({"auc": "mean", "gap": "max"}), "n_samples"
+    )
     sizes = sorted(table["n_samples"].unique())
     axes.set_xscale("log")
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
@@ -74,6 +79,18 @@ def auc(table: pd.DataFrame) -> Figure:
     axes.set_title("Comparison of methods (paper: Fig. 3)")
     axes.legend()
     return figure
+
+
+def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str) -> None:
+    """A ring around each point whose fit may be far from the optimum."""
+    far = points[points["gap"] > GAP]
+    if len(far):
+        label = f"certified gap above {_percent(GAP)}, up to {_percent(far['gap'].max())}"
+        axes.plot(far[x], far["auc"], "o", color="0.35", markersize=11, markerfacecolor="none", label=label)
+
+
+def _percent(gap: float) -> str:
+    return f"{100 * gap:.2g}%"
 
 
 def sparsity(table: pd.DataFrame) -> Figure:
@@ -89,6 +106,8 @@ def sparsity(table: pd.DataFrame) -> Figure:
         colours[method] = line.get_color()
         for radius, used, reached in zip(points.index, 100 * points["features"], points["auc"], strict=True):
             axes.annotate(f"{radius:g}", (used, reached), (5, -9), textcoords="offset points", fontsize=7)
+    drawn = largest[largest.index.get_level_values("method").isin(list(colours))]
+    _mark_unfinished(axes, drawn.assign(features=100 * drawn["features"]), "features")
     for paper_method, used, reached in papers.FIGURE_4:
         axes.plot(
             100 * used,

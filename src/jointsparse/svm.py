@@ -23,8 +23,8 @@ def run(
     X: (n_samples, n_features). Y: (n_samples, n_tasks) in {-1, 0, +1}. C: scikit-learn's C, large = weakly regularised.
 
     Returns the arrays of a sweep, one entry per C: parameter (C), eta0 (NaN), W (n_C, n_features, n_tasks), objective
-    (n_C, 2): the sum of hinge losses at the zero matrix and at W, best (1), unconverged: the number of tasks that
-    reached max_iter.
+    (n_C, 2): the sum of hinge losses at the zero matrix and at W, gap (NaN: LinearSVC certifies none), unconverged: the
+    number of tasks that reached max_iter.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
@@ -52,6 +52,6 @@ def run(
         "eta0": np.full(len(C), np.nan),
         "W": W,
         "objective": hinge,
-        "best": np.ones(len(C), dtype=int),
+        "gap": np.full(len(C), np.nan),
         "unconverged": unconverged,
     }

@@ -4,10 +4,13 @@ Source: Quattoni et al. 2009, sec. 6.2: eta0 by the training objective, the radi
 """
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 from itertools import product
+from typing import Any
 
 import numpy as np
 
+from jointsparse.problem import Fit, Problem
 from jointsparse.registry import pick
 
 
@@ -22,41 +25,84 @@ def run(
     n_iter: int,
     normalisation: str,
     solver: str = "subgradient",
+    tol: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, np.ndarray]:
     """Train every (eta0, radius) pair of a grid.
 
     X: (n_samples, n_features). Y: (n_samples, n_tasks) in {-1, 0, +1}; samples of no task are not touched.
-    loss, norm, solver: names of plug-ins. Other arguments: see the solver.
+    loss, norm, solver: names of plug-ins. tol: the relative duality gap to stop at, for solvers that do. A solver
+    without step sizes takes each radius once. Other arguments: see the solver.
 
-    Returns the arrays of a sweep, one entry per pair: parameter (the radius), eta0, W (n_pairs, n_features, n_tasks),
-    objective (n_pairs, n_iter + 1), best (the iteration of W).
+    Besides X it keeps a copy of each task's rows, and two matrices (n_pairs, n_features, n_tasks) for every pair.
+
+    Returns the arrays of a sweep, one entry per pair: parameter (the radius), eta0 (NaN without step sizes), W
+    (n_pairs, n_features, n_tasks), objective (n_pairs, n_iter + 1), gap: the certified relative duality gap of W.
     """
-    used = Y.any(axis=1)
-    pairs = np.array(list(product(radius, eta0)), dtype=float)
-    fitted = pick("solvers", solver).fit(
-        X[used],
-        Y[used],
-        loss=pick("losses", loss),
-        norm=pick("norms", norm),
-        eta0=pairs[:, 1],
-        radius=pairs[:, 0],
-        n_iter=n_iter,
-        normalisation=normalisation,
-        progress=progress,
-    )
+    fit = pick("solvers", solver).fit
+    loss_module, norm_module = pick("losses", loss), pick("norms", norm)
+    options: dict[str, Any] = {"n_iter": n_iter, "progress": progress}
+    steps: Sequence[float] = eta0 if "eta0" in signature(fit).parameters else [np.nan]
+    pairs = np.array(list(product(radius, steps)), dtype=float)
+    if steps is eta0:
+        options["eta0"] = pairs[:, 1]
+    if tol is not None and "tol" in signature(fit).parameters:
+        options["tol"] = tol
+    problem = Problem.from_matrix(X, Y, normalisation=normalisation)
+    fitted = fit(problem, loss=loss_module, norm=norm_module, strength=pairs[:, 0], **options)
     return {
         "parameter": pairs[:, 0],
         "eta0": pairs[:, 1],
         "W": fitted.W,
         "objective": fitted.objective,
-        "best": fitted.best,
+        "gap": fitted.gap,
+    }
+
+
+def path(
+    X: np.ndarray,
+    Y: np.ndarray,
+    *,
+    loss: str,
+    norm: str,
+    radius: Sequence[float],
+    n_iter: int,
+    normalisation: str,
+    tol: float = 1e-3,
+    solver: str = "pdhg",
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, np.ndarray]:
+    """Train a path of radii, each from the solution for the next smaller one.
+
+    Arguments as in `run`, for solvers without step sizes. Returns, one entry per radius in increasing order: parameter
+    (the radius), W (n_radii, n_features, n_tasks), objective (n_radii,), of W, gap: its certified relative duality gap,
+    and n_iter: the iterations it took. progress: called with (radii done, of all).
+    """
+    problem = Problem.from_matrix(X, Y, normalisation=normalisation)
+    plug_ins = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
+    radii = np.sort(np.asarray(radius, dtype=float))
+    fits: list[Fit] = []
+    for done, one in enumerate(radii):
+        start = fits[-1] if fits else None
+        fits.append(
+            pick("solvers", solver).fit(
+                problem, **plug_ins, strength=np.array([one]), tol=tol, n_iter=n_iter, start=start
+            )
+        )
+        if progress:
+            progress(done + 1, len(radii))
+    return {
+        "parameter": radii,
+        "W": np.concatenate([fit.W for fit in fits]),
+        "objective": np.array([np.nanmin(fit.objective) for fit in fits]),
+        "gap": np.concatenate([fit.gap for fit in fits]),
+        "n_iter": np.array([fit.n_iter for fit in fits]),
     }
 
 
 def choose_eta0(sweep: dict[str, np.ndarray]) -> np.ndarray:
     """For each value of the parameter, in increasing order, the index of the pair with the smallest objective."""
-    smallest = sweep["objective"].min(axis=1)
+    smallest = np.nanmin(sweep["objective"], axis=1)
     chosen = []
     for value in np.unique(sweep["parameter"]):
         pairs = np.flatnonzero(sweep["parameter"] == value)

@@ -1,10 +1,15 @@
-"""The room of losses. A loss is a module with two functions on margins F = XW and labels Y in {-1, 0, +1}:
+"""The room of losses. A loss is a module with four functions of margins F = XW, labels Y and the samples' weights c:
 
-- ``value(F, Y)``: (n_tasks,) array, each column's sum over the samples that belong to the task (Y != 0);
-- ``subgradient(F, Y)``: the derivative with respect to F, of F's shape and dtype, 0 where Y = 0.
+- ``value(F, Y, c)``: (n_tasks,) array, each column's weighted sum over the samples;
+- ``subgradient(F, Y, c)``: its derivative with respect to F, of F's shape and dtype;
+- ``dual_value(A, Y, c)``: (n_tasks,) array, what the losses add to the dual objective at the dual variables A;
+- ``dual_step(A, F, Y, c, sigma)``: the proximal step of the dual variables, of A's shape and dtype.
 
-F is (n_samples, n_tasks), float64 or float32, in any memory order. Y has the same shape, or (n_samples, 1) where all
-tasks share it. Only shapes and types are checked, since solvers call these in their inner loop; NaN in F gives NaN.
+F and A are (n_samples, n_tasks), float64 or float32, in any memory order. Y and c have the same shape, or
+(n_samples, 1) where all tasks share them; without c the first two weigh every sample 1. A sample of weight 0 is not
+part of the task. The losses of classification take labels -1 and +1 and leave out a sample of label 0 as well; to the
+squared loss 0 is a target like any other. Only shapes and types are checked, since solvers call these in their inner
+loop; NaN in F gives NaN.
 """
 
 from jointsparse.losses import hinge, logistic, squared

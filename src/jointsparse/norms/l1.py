@@ -183,7 +183,9 @@ def begin(v, z, theta, signed):  # type: ignore[no-untyped-def]
     guessed = theta > -np.inf
     theta = theta if guessed else v.dtype.type(0)
     total, excess, count = survey(v, theta, signed)
-    if not guessed and z < total / 64:  # far from 0, and not far from the largest entry
+    # Without a guess 0 will do, unless theta is far from it and not far from the largest entry. Short vectors start
+    # from the largest entry too, where small whole numbers are projected without rounding.
+    if not guessed and (z < total / 64 or v.size < 4 * FIRST_SAMPLE):
         count = -1.0
     return total, theta, excess, count
 

@@ -1,0 +1,252 @@
+"""What a solver solves: tasks, each with samples of its own, and the two products with their features.
+
+minimise over W  sum_k sum_i c_ik loss(f_ik, y_ik),  f_k = X_k w_k + b_k,
+subject to ||W|| <= radius, or with penalty * ||W|| added. Source: Quattoni et al. (2009), eq. 1 and 2.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache, wraps
+from itertools import pairwise
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+from threadpoolctl import ThreadpoolController
+
+# Products with few columns take twice as long where BLAS copies its operands first; OpenBLAS does not for this many
+# multiplications or fewer. Between the two products with a part of X it should stay in the second-level cache.
+SMALL_PRODUCT = 10**6
+LONG_ROW = 4096
+PART = 720_000  # bytes
+# Where fewer than one in so many features have weights, gathering these takes less time than the whole product.
+FEW = 25
+
+
+class Part(NamedTuple):
+    """Some samples of a task. X: (n, n_features), dense or CSR. y, c: (n, 1), labels and weights of the losses."""
+
+    task: int
+    X: Any
+    y: np.ndarray
+    c: np.ndarray
+
+
+class Problem:
+    """Tasks to be learnt together.
+
+    X: per task (n_k, n_features), arrays of one floating dtype or CSR. y: per task (n_k,), labels -1 and +1 or numbers.
+    weights: per task (n_k,), at least 0, of the losses; 1 by default. normalisation: "sum" (Quattoni et al. 2009,
+    sec. 6) or "mean", which divides each task's weights by their sum (sec. 5). intercept: whether b_k is free; else 0.
+    """
+
+    def __init__(
+        self,
+        X: Sequence[Any],
+        y: Sequence[np.ndarray],
+        weights: Sequence[np.ndarray] | None = None,
+        *,
+        normalisation: str = "sum",
+        intercept: bool = False,
+    ) -> None:
+        if normalisation not in ("sum", "mean"):
+            raise ValueError(f"normalisation must be 'sum' or 'mean', got {normalisation!r}")
+        self.n_tasks, self.n_features, self.dtype = len(X), X[0].shape[1], X[0].dtype
+        self.intercept = intercept
+        self.parts: list[Part] = []
+        for k in range(self.n_tasks):
+            c = np.ones(len(y[k])) if weights is None else np.asarray(weights[k], dtype=np.float64)
+            if normalisation == "mean" and c.sum() > 0:
+                c = c / c.sum()
+            X_k = X[k] if sparse.issparse(X[k]) else np.ascontiguousarray(X[k])
+            column = np.stack([y[k], c]).astype(self.dtype)[..., np.newaxis]
+            height = max(PART // max(self.n_features * self.dtype.itemsize, 1), 32)
+            # Parts of equal size, and at least one, so that every task is there.
+            ends = np.linspace(0, X_k.shape[0], max(-(-X_k.shape[0] // height), 1) + 1).astype(int)
+            for start, end in pairwise(ends):
+                self.parts.append(Part(k, X_k[start:end], column[0, start:end], column[1, start:end]))
+
+    @classmethod
+    def from_matrix(
+        cls,
+        X: Any,
+        Y: np.ndarray,
+        weights: np.ndarray | None = None,
+        *,
+        normalisation: str = "sum",
+        intercept: bool = False,
+    ) -> "Problem":
+        """The tasks of one matrix of samples; each keeps a copy of its rows.
+
+        X: (n_samples, n_features), dense or CSR. Y: (n_samples, n_tasks). weights: (n_samples, n_tasks), at least 0;
+        by default 1 where Y is not 0. Samples of weight 0 are not part of that task.
+        """
+        if weights is None:
+            weights = np.asarray(Y != 0, dtype=np.float64)
+        members = [np.flatnonzero(weights[:, k]) for k in range(Y.shape[1])]
+        return cls(
+            [X[rows] for rows in members],
+            [Y[rows, k] for k, rows in enumerate(members)],
+            [weights[rows, k] for k, rows in enumerate(members)],
+            normalisation=normalisation,
+            intercept=intercept,
+        )
+
+
+def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
+    """X W for a W with few columns. X: (n, n_features). W: (n_features, n_pairs).
+
+    used: the rows of W that are not 0, if known.
+    """
+    if used is not None and FEW * len(used) < len(W) and not sparse.issparse(X):
+        return np.asarray(X[:, used] @ W[used])
+    if sparse.issparse(X) or W.shape[1] == 1:
+        return np.asarray(X @ W)
+    width = small_width(X.shape[0], W.shape[1])
+    F = X[:, :width] @ W[:width]
+    for left in range(width, X.shape[1], width):
+        F += X[:, left : left + width] @ W[left : left + width]
+    return F
+
+
+def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) -> None:
+    """V += X^T A for an A with few columns; V = X^T A if it is the first. A: (n, n_pairs). V: (n_features, n_pairs)."""
+    if sparse.issparse(X) or A.shape[1] == 1:
+        V[...] = X.T @ A if first else V + X.T @ A
+        return
+    width = small_width(*A.shape)
+    for left in range(0, X.shape[1], width):
+        columns, part = X[:, left : left + width].T, V[left : left + width]
+        if first:
+            np.matmul(columns, A, out=part)
+        else:
+            part += columns @ A
+
+
+def small_width(n: int, n_pairs: int) -> int:
+    """How many columns of a part of n rows make a small product."""
+    return max(SMALL_PRODUCT // max(n * n_pairs, 1), 8)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def in_one_thread(fit: Callable[..., "Fit"]) -> Callable[..., "Fit"]:
+    """Let BLAS use one thread while a solver runs: same bits everywhere, and small products take longer in two."""
+
+    @wraps(fit)
+    def alone(*arguments: Any, **options: Any) -> "Fit":
+        with _libraries().limit(limits=1, user_api="blas"):
+            return fit(*arguments, **options)
+
+    return alone
+
+
+@njit(cache=True)
+def by_task(W, W_of):  # type: ignore[no-untyped-def]
+    """Copy W (n_pairs, n_features, n_tasks) to W_of (n_tasks, n_features, n_pairs). NumPy takes ten times as long."""
+    for i in range(W.shape[1]):
+        for k in range(W.shape[2]):
+            for p in range(W.shape[0]):
+                W_of[k, i, p] = W[p, i, k]
+
+
+class Regulariser(NamedTuple):
+    """||W|| <= strength, or strength * ||W|| added where `penalised`. norm: a plug-in. strength: (n_pairs,)."""
+
+    norm: ModuleType
+    strength: np.ndarray
+    penalised: bool = False
+
+    def step(self, W: np.ndarray, pair: int, size: float, **warm: Any) -> None:
+        """Project W (n_features, n_tasks), in place; where penalised, the proximal step of that size."""
+        if self.penalised:
+            W[...] = self.norm.prox(W, self.strength[pair] * size)
+        else:
+            self.norm.project(W, self.strength[pair], out=W, **warm)
+
+    def cost(self, W: np.ndarray, pair: int) -> float:
+        """What is added to the losses."""
+        return float(self.strength[pair] * np.sum(self.norm.norm(W))) if self.penalised else 0.0
+
+
+class Fit(NamedTuple):
+    """What training found, for each of the pairs.
+
+    W: (n_pairs, n_features, n_tasks), the iterate of smallest objective, and b: (n_pairs, n_tasks), its intercepts.
+    objective: (n_pairs, n_iter + 1) at every iterate, NaN where it was not computed. bound: (n_pairs,), no objective is
+    smaller. gap: (n_pairs,), the relative duality gap, (objective - bound) / objective: the solution is no further from
+    the optimum. n_iter: iterations done. dual: per part of the problem (n, n_pairs), the dual variables of `bound`.
+    """
+
+    W: np.ndarray
+    b: np.ndarray
+    objective: np.ndarray
+    bound: np.ndarray
+    gap: np.ndarray
+    n_iter: int
+    dual: list[np.ndarray]
+
+
+def lower_bound(problem: Problem, loss: ModuleType, regulariser: Regulariser, dual: list[np.ndarray]) -> np.ndarray:
+    """A number (n_pairs,) that no objective is smaller than, from any dual variables of the losses.
+
+    dual: per part (n, n_pairs), in the domain of loss.dual_value. With V = X^T dual the bound is
+    sum dual_value - radius ||V||_dual; where penalised, sum dual_value of the dual variables scaled down until
+    ||V||_dual <= penalty. With intercepts only dual variables count that sum to 0 within each task: the larger side is
+    scaled down first. Source: Fenchel's duality; see docs/training.md.
+    """
+    n_pairs = dual[0].shape[1]
+    if problem.intercept:
+        dual = balanced(problem, dual)
+    V = np.zeros((problem.n_tasks, problem.n_features, n_pairs))
+    exact = [A.astype(np.float64) for A in dual]  # in double precision, whatever X is
+    for part, A in zip(problem.parts, exact, strict=True):
+        V[part.task] += part.X.T @ A
+    return bound_from(problem, loss, regulariser, exact, V)
+
+
+def bound_from(
+    problem: Problem, loss: ModuleType, regulariser: Regulariser, dual: list[np.ndarray], V: np.ndarray
+) -> np.ndarray:
+    """`lower_bound` of balanced dual variables for which V = X^T dual, (n_tasks, n_features, n_pairs), is known."""
+    n_pairs = V.shape[2]
+    bounds, share = np.zeros(n_pairs), np.ones((problem.n_tasks, n_pairs))
+    for pair in range(n_pairs):
+        size = regulariser.norm.dual_norm(V[:, :, pair].T)  # one number, or one per task
+        strength = regulariser.strength[pair]
+        if regulariser.penalised:
+            share[:, pair] = strength / np.maximum(np.maximum(size, strength), np.finfo(float).tiny)
+        else:
+            bounds[pair] -= np.sum(strength * size)
+    for part, A in zip(problem.parts, dual, strict=True):
+        bounds += loss.dual_value(A * share[part.task], part.y, part.c)
+    return bounds
+
+
+def balanced(problem: Problem, dual: list[np.ndarray]) -> list[np.ndarray]:
+    """The dual variables with the larger of the positive and negative sums of each task scaled down to the other."""
+    n_pairs = dual[0].shape[1]
+    up, down = (np.zeros((problem.n_tasks, n_pairs)) for _ in range(2))
+    for part, A in zip(problem.parts, dual, strict=True):
+        up[part.task] += np.maximum(A, 0).sum(axis=0, dtype=np.float64)
+        down[part.task] -= np.minimum(A, 0).sum(axis=0, dtype=np.float64)
+    even, tiny = np.minimum(up, down), np.finfo(float).tiny
+    shrink_up, shrink_down = even / np.maximum(up, tiny), even / np.maximum(down, tiny)
+    return [
+        np.where(A > 0, A * shrink_up[part.task], A * shrink_down[part.task])
+        for part, A in zip(problem.parts, dual, strict=True)
+    ]
+
+
+def objective_at_zero(problem: Problem, loss: ModuleType) -> float:
+    """The objective for W = 0."""
+    return float(sum(loss.value(np.zeros_like(part.y), part.y, part.c).sum() for part in problem.parts))
+
+
+def relative_gap(objective: np.ndarray, bound: np.ndarray, at_zero: float) -> np.ndarray:
+    """(objective - bound) / objective, but over a thousandth of the objective at W = 0 where that is larger."""
+    return np.maximum(objective - bound, 0.0) / np.maximum(np.maximum(objective, 1e-3 * at_zero), np.finfo(float).tiny)

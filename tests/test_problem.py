@@ -1,0 +1,139 @@
+"""Tasks, their products, and bounds that hold for any dual variables."""
+
+import hashlib
+import inspect
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from jointsparse.losses import LOSSES
+from jointsparse.norms import NORMS
+from jointsparse.problem import Problem, Regulariser, add_transposed_product, lower_bound, product, relative_gap
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def problem(rng, intercept=False, dtype=float):
+    X = [rng.normal(size=(n, 7)).astype(dtype) for n in (5, 40, 1)]
+    y = [np.sign(rng.normal(size=len(x))) for x in X]
+    weights = [rng.uniform(0, 2, len(x)) for x in X]
+    return Problem(X, y, weights, intercept=intercept)
+
+
+def test_tasks_of_a_matrix_are_those_of_a_list(rng):
+    X = rng.normal(size=(30, 4))
+    Y = rng.integers(-1, 2, size=(30, 3))
+    members = [np.flatnonzero(y) for y in Y.T]
+    for normalisation in ("sum", "mean"):
+        of_matrix = Problem.from_matrix(X, Y, normalisation=normalisation)
+        of_list = Problem(
+            [X[i] for i in members], [Y[i, k] for k, i in enumerate(members)], normalisation=normalisation
+        )
+        for got, expected in zip(of_matrix.parts, of_list.parts, strict=True):
+            assert got.task == expected.task
+            for name in ("X", "y", "c"):
+                np.testing.assert_array_equal(getattr(got, name), getattr(expected, name))
+
+
+def test_weights_say_what_is_part_of_a_task(rng):
+    X, Y, weights = rng.normal(size=(6, 2)), rng.normal(size=(6, 2)), np.ones((6, 2))
+    weights[:4, 1], Y[0, 0] = 0, 0.0  # a label may be 0 where weights are given
+    made = Problem.from_matrix(X, Y, weights)
+    assert [len(part.y) for part in made.parts] == [6, 2]
+    np.testing.assert_array_equal(made.parts[0].y[:, 0], Y[:, 0])
+
+
+def test_mean_divides_by_the_sum_of_the_weights(rng):
+    made = Problem([np.ones((3, 1))], [np.ones(3)], [np.array([1.0, 2.0, 5.0])], normalisation="mean")
+    np.testing.assert_allclose(made.parts[0].c[:, 0], [1 / 8, 2 / 8, 5 / 8])
+
+
+def test_large_tasks_come_in_parts_and_empty_ones_in_one(monkeypatch, rng):
+    monkeypatch.setattr("jointsparse.problem.PART", 8 * 3 * 40)
+    X = rng.normal(size=(101, 3))
+    made = Problem([X, X[:0]], [np.ones(101), np.ones(0)])
+    assert [(part.task, len(part.y)) for part in made.parts] == [(0, 33), (0, 34), (0, 34), (1, 0)]
+    np.testing.assert_array_equal(np.vstack([part.X for part in made.parts]), X)
+
+
+@pytest.mark.parametrize("n_pairs", [1, 3])
+@pytest.mark.parametrize("small", [1, 10**6])
+def test_products(monkeypatch, rng, n_pairs, small):
+    monkeypatch.setattr("jointsparse.problem.SMALL_PRODUCT", small)
+    X, W, A = rng.normal(size=(20, 90)), rng.normal(size=(90, n_pairs)), rng.normal(size=(20, n_pairs))
+    W[3:] = 0
+    for features in (X, sparse.csr_matrix(X)):
+        for used in (None, np.arange(3)):
+            np.testing.assert_allclose(product(features, W, used), X @ W, atol=1e-13)
+        V = np.ones((90, n_pairs))
+        add_transposed_product(features, A, V, first=False)
+        np.testing.assert_allclose(V, 1 + X.T @ A, atol=1e-13)
+        add_transposed_product(features, A, V, first=True)
+        np.testing.assert_allclose(V, X.T @ A, atol=1e-13)
+
+
+@pytest.mark.parametrize("norm", sorted(NORMS))
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("penalised", [False, True])
+def test_no_feasible_objective_is_below_any_bound(rng, norm, loss, intercept, penalised):
+    tasks = problem(rng, intercept)
+    strength = np.array([0.3, 2.0])
+    regulariser = Regulariser(NORMS[norm], strength, penalised)
+    for _ in range(20):
+        # Of a domain that all losses have: 0 <= A y <= c.
+        dual = [part.y * part.c * rng.random((len(part.y), 2)) ** rng.uniform(0.1, 9) for part in tasks.parts]
+        bound = lower_bound(tasks, LOSSES[loss], regulariser, dual)
+        W = rng.normal(size=(2, 7, 3)) * rng.uniform(0, 2)
+        b = rng.normal(size=3) if intercept else np.zeros(3)
+        for pair in range(2):
+            if not penalised:
+                regulariser.step(W[pair], pair, 1.0)
+            objective = regulariser.cost(W[pair], pair)
+            for part in tasks.parts:
+                F = part.X @ W[pair][:, [part.task]] + b[part.task]
+                objective += LOSSES[loss].value(F, part.y, part.c).sum()
+            assert bound[pair] <= objective + 1e-9
+
+
+def test_the_gap_is_relative_but_not_to_almost_nothing():
+    got = relative_gap(np.array([10.0, 1e-9, 5.0, 0.0]), np.array([9.0, 0.0, 6.0, 0.0]), 10.0)
+    np.testing.assert_allclose(got, [0.1, 1e-7, 0.0, 0.0])
+
+
+def test_an_unknown_normalisation_is_refused():
+    with pytest.raises(ValueError, match=r"^normalisation must be 'sum' or 'mean', got 'median'"):
+        Problem([np.ones((1, 1))], [np.ones(1)], normalisation="median")
+
+
+def work():
+    """A digest of what solvers find for products large enough to be shared out among threads."""
+    from jointsparse import sweep
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 700)).astype(np.float32)
+    Y = np.where(X[:, :5] > 0, 1, -1)
+    digest = hashlib.sha256()
+    for solver in ("subgradient", "pdhg"):
+        options = {"loss": "hinge", "norm": "l1inf", "n_iter": 12, "normalisation": "sum", "solver": solver}
+        for array in sweep.run(X, Y, eta0=[0.01, 0.1, 1.0], radius=[1.0, 10.0], **options).values():
+            digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def test_training_does_not_depend_on_the_number_of_threads_or_processes():
+    code = f"import hashlib\nimport numpy as np\n{inspect.getsource(work)}\nprint(work())"
+    environments = [os.environ | {"OPENBLAS_NUM_THREADS": n, "OMP_NUM_THREADS": n} for n in ("1", "2", "2")]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+        for environment in environments
+    ]
+    digests = {process.communicate(timeout=120)[0].strip() for process in processes}
+    assert digests == {work()}
