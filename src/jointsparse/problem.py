@@ -77,7 +77,7 @@ class Problem:
         normalisation: str = "sum",
         intercept: bool = False,
     ) -> "Problem":
-        """The tasks of one matrix of samples; each keeps a copy of its rows.
+        """The tasks of one matrix of samples; each keeps a copy of its rows, unless it has all of them.
 
         X: (n_samples, n_features), dense or CSR. Y: (n_samples, n_tasks). weights: (n_samples, n_tasks), at least 0;
         by default 1 where Y is not 0. Samples of weight 0 are not part of that task.
@@ -86,7 +86,7 @@ class Problem:
             weights = np.asarray(Y != 0, dtype=np.float64)
         members = [np.flatnonzero(weights[:, k]) for k in range(Y.shape[1])]
         return cls(
-            [X[rows] for rows in members],
+            [X if len(rows) == X.shape[0] else X[rows] for rows in members],
             [Y[rows, k] for k, rows in enumerate(members)],
             [weights[rows, k] for k, rows in enumerate(members)],
             normalisation=normalisation,

@@ -1,0 +1,221 @@
+"""Online learning: how regret grows with the number of examples, and what a step costs with and without lazy updates.
+
+    python benchmarks/online.py [--quick] [--out FOLDER]
+
+prints tables, marking figures on the wrong side of our goals with *, and writes them as CSV with one figure,
+online.png.
+
+Regret: a stream of examples whose labels depend on a few features that the tasks share, a tenth of them flipped; the
+losses before each step, added up, less those of the best fixed W of the first T examples in the ball. pdhg certifies a
+bound that no W in the ball is below, and its own W; regret to the bound is what the table calls regret, and regret to
+that W is no larger and nearly the same. The slope is that of log regret against log T, and its goal at most 0.6, for
+the sqrt(T) of Zinkevich's theorem.
+
+Cost: one step of k non-zero features, margins included, by lazy updates, and with the whole matrix projected (warm);
+CPU time, medians of interleaved rounds in one process. W is as a stream of such examples left it.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+from importlib.resources import as_file, files
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from measure import Task, machine, medians, show
+from scipy import sparse
+
+from jointsparse.losses import hinge
+from jointsparse.norms import NORMS
+from jointsparse.online import Eager, Lazy, OnlineJointSparseClassifier, Rows, csr
+from jointsparse.problem import Problem
+from jointsparse.solvers import pdhg
+
+GOAL = 0.6  # slope of log regret against log T, at most
+RADII = {"l1inf": 3.0, "l1": 1.5}
+N_FEATURES, N_TASKS, ETA0, NOISE = 50, 8, 0.1, 0.1
+HORIZONS = (100, 300, 1_000, 3_000, 10_000, 30_000)
+GAP = 1e-4  # of the best fixed W, relative
+STREAM = 2_000  # examples before times are taken, and the number of different ones
+
+
+def stream(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """X (n, n_features) and signs (n, n_tasks)."""
+    rng = np.random.default_rng(seed)
+    W = np.zeros((N_FEATURES, N_TASKS))
+    W[:5] = rng.choice([-1.0, 1.0], (5, 1)) * rng.uniform(0.5, 1.5, (5, N_TASKS))
+    X = rng.normal(size=(n, N_FEATURES))
+    return X, np.where((X @ W > 0) ^ (rng.random((n, N_TASKS)) < NOISE), 1, -1)
+
+
+def losses_of_stream(norm: str, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """The loss of each example before its step."""
+    model = OnlineJointSparseClassifier(norm, RADII[norm], eta0=ETA0, labels="signed")
+    losses = np.empty(len(Y))
+    for t in range(len(Y)):
+        F = model.decision_function(X[t : t + 1]) if t else np.zeros((1, N_TASKS))
+        losses[t] = hinge.value(F, Y[t : t + 1]).sum()
+        model.partial_fit(X[t : t + 1], Y[t : t + 1])
+    return losses
+
+
+def regret_rows(norms: list[str], seeds: list[int], horizons: tuple[int, ...]) -> Iterator[dict[str, object]]:
+    for norm in norms:
+        for seed in seeds:
+            X, Y = stream(seed, horizons[-1])
+            losses = losses_of_stream(norm, X, Y)
+            for T in horizons:
+                problem, strength = Problem.from_matrix(X[:T], Y[:T]), np.array([RADII[norm]])
+                best = pdhg.fit(problem, loss=hinge, norm=NORMS[norm], strength=strength, n_iter=5000, tol=GAP)
+                regret, bound = losses[:T].sum() - best.bound[0], best.bound[0]
+                yield {
+                    "norm": norm,
+                    "seed": seed,
+                    "T": T,
+                    "loss / T": losses[:T].mean(),
+                    "best fixed / T": bound / T,
+                    "gap": best.gap[0],
+                    "regret": regret,
+                    "regret / sqrt(T)": regret / np.sqrt(T),
+                }
+
+
+def slopes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Per norm the slope of log regret against log T: mean and largest over the seeds."""
+    found = [
+        {"norm": norm, "slope": np.polyfit(np.log(of_seed["T"]), np.log(of_seed["regret"]), 1)[0]}
+        for (norm, _), of_seed in rows.groupby(["norm", "seed"], sort=False)
+    ]
+    table = pd.DataFrame(found).groupby("norm", sort=False)["slope"].agg(["mean", "max"]).reset_index()
+    table.columns = ["norm", "slope, mean", "slope, largest"]
+    return table.assign(goal=["" if worst <= GOAL else "*" for worst in table["slope, largest"]])
+
+
+def examples(d: int, k: int, m: int) -> tuple[Rows, np.ndarray]:
+    """Examples of k random features, and subgradients times step size."""
+    rng = np.random.default_rng(0)
+    indices = np.concatenate([rng.choice(d, k, replace=False) for _ in range(STREAM)])
+    ends = np.arange(0, STREAM * k + 1, k)
+    X = sparse.csr_array((rng.normal(size=STREAM * k), indices, ends), shape=(STREAM, d))
+    return csr(X), rng.normal(size=(STREAM, m)) * (rng.random((STREAM, m)) < 0.5) * 0.02
+
+
+def step_tasks(norm: str, d: int, k: int, m: int) -> tuple[dict[str, Task], int]:
+    """A step by lazy updates and with the whole matrix projected, and the number of features that are not zero."""
+    X, G = examples(d, k, m)
+    lazy, eager = Lazy(d, m, norm, 10.0, False), Eager(d, m, norm, 10.0, False)
+    for t in range(STREAM):
+        lazy.step(X.part(slice(t, t + 1)), G[t : t + 1])
+    eager.start_from(lazy)
+    turns = {"lazy": count(), "full": count()}
+
+    def by_lazy() -> None:
+        t = next(turns["lazy"]) % STREAM
+        part = X.part(slice(t, t + 1))
+        lazy.margins(part)
+        lazy.step(part, G[t : t + 1])
+
+    def in_full() -> None:
+        t = next(turns["full"]) % STREAM
+        where, values = X.indices[t * k : (t + 1) * k], X.data[t * k : (t + 1) * k]
+        values @ eager.W[where]
+        eager.W[where] += np.outer(values, G[t])
+        NORMS[norm].project(eager.W, 10.0, out=eager.W, **eager.warm)
+
+    return {"lazy": by_lazy, "full": in_full}, int(eager.W.any(axis=1).sum())
+
+
+def cost_rows(norms: list[str], cells: list[tuple[int, int, int]], rounds: int) -> Iterator[dict[str, object]]:
+    for norm in norms:
+        for d, k, m in cells:
+            tasks, alive = step_tasks(norm, d, k, m)
+            t = medians(tasks, rounds)
+            yield {
+                "norm": norm,
+                "features": d,
+                "k": k,
+                "tasks": m,
+                "rows not zero": alive,
+                "lazy (us)": t["lazy"] * 1e6,
+                "full (us)": t["full"] * 1e6,
+                "full / lazy": t["full"] / t["lazy"],
+                "lazy / (k m) (ns)": t["lazy"] * 1e9 / (k * m),
+            }
+
+
+def draw_regret(axes: Axes, rows: pd.DataFrame) -> None:
+    for norm, of_norm in rows.groupby("norm", sort=False):
+        by_T = of_norm.groupby("T")["regret"]
+        (line,) = axes.plot(by_T.mean().index, by_T.mean(), "o-", label=norm)
+        axes.fill_between(by_T.min().index, by_T.min(), by_T.max(), color=line.get_color(), alpha=0.2)
+    T = np.array(sorted(rows["T"].unique()))
+    first = rows[rows["T"] == T[0]]["regret"].mean()
+    axes.plot(T, first * np.sqrt(T / T[0]), "--", color="0.35", label="like sqrt(T)")
+    axes.set(xscale="log", yscale="log", xlabel="T, examples", ylabel="regret (sum of hinge losses)")
+    axes.set_title("regret; bands: all seeds")
+    axes.legend()
+
+
+def draw_cost(axes: Axes, rows: pd.DataFrame, against: str) -> None:
+    fixed = {"features": ("k", 10), "k": ("features", 10_000)}[against]
+    rows = rows[(rows[fixed[0]] == fixed[1]) & (rows["tasks"] == 40)]
+    for norm, of_norm in rows.groupby("norm", sort=False):
+        of_norm = of_norm.sort_values(against)
+        (line,) = axes.plot(of_norm[against], of_norm["lazy (us)"], "o-", label=norm)
+        axes.plot(of_norm[against], of_norm["full (us)"], "--", color=line.get_color())
+    name = {"features": "features", "k": "k, non-zeros per example"}
+    axes.set(xscale="log", yscale="log", xlabel=name[against], ylabel="microseconds per example")
+    axes.set_title(f"{fixed[0]} = {fixed[1]:,}; dashed: all projected")
+    axes.legend()
+
+
+def figure(regret: pd.DataFrame, cost: pd.DataFrame) -> Figure:
+    with as_file(files("jointsparse") / "jointsparse.mplstyle") as sheet, style.context(sheet):
+        result = Figure(figsize=(12, 3.6), layout="constrained")
+        axes = result.subplots(1, 3)
+        draw_regret(axes[0], regret)
+        draw_cost(axes[1], cost, "features")
+        draw_cost(axes[2], cost, "k")
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="about a minute: fewer seeds, examples and sizes")
+    parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for tables and figure")
+    options = parser.parse_args()
+    quick, rounds = options.quick, 5 if options.quick else 15
+    options.out.mkdir(parents=True, exist_ok=True)
+    start = time.perf_counter()
+    print(f"{machine()}; medians of at most {rounds} interleaved rounds; *: misses its goal")
+
+    def keep(name: str, table: pd.DataFrame) -> pd.DataFrame:
+        table.assign(machine=machine()).to_csv(options.out / f"{name}.csv", index=False)
+        return table
+
+    norms, seeds = list(RADII), list(range(2 if quick else 5))
+    rows = regret_rows(norms, seeds, HORIZONS[:4] if quick else HORIZONS)
+    regret = keep("online-regret", pd.DataFrame(rows))
+    means = regret.drop(columns="seed").groupby(["norm", "T"], sort=False).mean().reset_index()
+    show(f"regret: {N_FEATURES} features, {N_TASKS} tasks, means over {len(seeds)} seeds", means)
+    show(f"slope of log regret against log T, goal at most {GOAL}", keep("online-slopes", slopes(regret)))
+
+    sizes = [1_000, 10_000] if quick else [1_000, 10_000, 100_000, 1_000_000]
+    cells = [(d, 10, 40) for d in sizes] + [(10_000, k, 40) for k in (1, 100, 1_000)]
+    cells += [(10_000, 10, m) for m in ((5,) if quick else (5, 200))]
+    # A million features of 40 tasks are too many for the records of l1, 70 bytes for each weight.
+    cost = pd.DataFrame(cost_rows(["l1inf"], cells, rounds))
+    cost_l1 = pd.DataFrame(cost_rows(["l1"], [cell for cell in cells if cell[0] <= 100_000], rounds))
+    cost = keep("online-cost", pd.concat([cost, cost_l1]))
+    show("one step, margins included", cost)
+    figure(regret, cost).savefig(options.out / "online.png")
+    print(f"\n{time.perf_counter() - start:.0f} s; tables and figure are in {options.out}")
+
+
+if __name__ == "__main__":
+    main()
