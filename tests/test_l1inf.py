@@ -257,6 +257,38 @@ def test_many_rows_that_die_within_rounding(rng, method, tolerance):
         assert np.abs(got - expected).max() <= tolerance
 
 
+@pytest.mark.parametrize("dtype, huge", [(np.float64, 1e308), (np.float32, 3e38)])
+@pytest.mark.parametrize("method", ["newton", "sort"])
+def test_a_row_sum_that_overflows(rng, method, dtype, huge):
+    W = rng.normal(size=(300, 20)).astype(dtype)
+    W[3, :2] = huge
+    radius = float(dtype(huge / 4))
+    check(W, radius, method=method, expected=np.clip(W, *(sign * np.eye(1, 300, 3).T * radius for sign in (-1, 1))))
+    assert l1inf.dual_norm(W) == (np.inf if dtype == np.float64 else np.abs(W).sum(axis=1, dtype=float).max())
+
+
+def test_long_rows_of_float32_are_added_up_in_double_precision(rng):
+    W = rng.uniform(size=(1, 3_000_000)).astype(np.float32)
+    np.testing.assert_allclose(l1inf.dual_norm(W), W.sum(dtype=float), rtol=1e-7)
+
+
+def test_other_byte_orders_keep_their_precision(rng):
+    W = rng.normal(size=(3, 4)).astype(np.float32)
+    assert l1inf.project(W.astype(">f4"), 1.0).tobytes() == l1inf.project(W, 1.0).tobytes()
+
+
+def test_numbers_beyond_floats_are_refused():
+    with pytest.raises(ValueError, match="radius must be a number, got 1000"):
+        l1inf.project(np.ones((2, 2)), 10**400)
+    with pytest.raises(ValueError, match="W must hold real numbers"):
+        l1inf.project([[10**400]], 1.0)
+
+
+def test_a_memory_must_be_one():
+    with pytest.raises(ValueError, match="warm must be a Warm object or None, got 3"):
+        l1inf.project(np.ones((2, 2)), 1.0, warm=3)
+
+
 # Other layouts, several threads
 
 
@@ -293,7 +325,7 @@ def test_threads_alter_no_bit(rng, dtype):
     W = rng.normal(size=(30_000, 40)).astype(dtype)  # large enough for several threads to be used
     radius = 0.1 * l1inf.norm(W)
     expected = l1inf.project(W, radius, return_theta=True)
-    for threads in (2, 3, 64):
+    for threads in (2, np.int64(3), 64):
         got = l1inf.project(W, radius, threads=threads, return_theta=True)
         assert [np.asarray(part).tobytes() for part in got] == [np.asarray(part).tobytes() for part in expected]
     assert l1inf.project(W, np.inf, threads=2).tobytes() == W.tobytes()

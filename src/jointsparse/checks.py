@@ -38,11 +38,11 @@ def real_array(W: ArrayLike, name: str) -> Floats:
         raise ValueError(f"{name} must be an array of real numbers, got {type(W).__name__}") from None
     if array.dtype.kind not in "fiubO":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    dtype = np.float32 if array.dtype == np.float32 else np.float64
+    dtype = np.float32 if array.dtype.kind == "f" and array.dtype.itemsize == 4 else np.float64
     try:
         # Writable too: Numba would compile every kernel once more for read-only arrays.
         return np.require(array, dtype, ["C", "W"]).reshape(array.shape)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}") from None
 
 
@@ -58,7 +58,7 @@ def as_radius(radius: Any, name: str = "radius") -> float:
     """`radius` as a float, at least 0; infinity is allowed."""
     try:
         value = float(radius)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be a number, got {radius!r}") from None
     if not value >= 0:
         raise ValueError(f"{name} must be at least 0, got {value}")

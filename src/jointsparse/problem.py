@@ -18,7 +18,6 @@ from threadpoolctl import ThreadpoolController
 # Products with few columns take twice as long where BLAS copies its operands first; OpenBLAS does not for this many
 # multiplications or fewer. Between the two products with a part of X it should stay in the second-level cache.
 SMALL_PRODUCT = 10**6
-LONG_ROW = 4096
 PART = 720_000  # bytes
 # Where fewer than one in so many features have weights, gathering these takes less time than the whole product.
 FEW = 25
@@ -146,12 +145,19 @@ def in_one_thread(fit: Callable[..., "Fit"]) -> Callable[..., "Fit"]:
 
 
 @njit(cache=True)
-def by_task(W, W_of):  # type: ignore[no-untyped-def]
-    """Copy W (n_pairs, n_features, n_tasks) to W_of (n_tasks, n_features, n_pairs). NumPy takes ten times as long."""
+def interleave(W, W_of):  # type: ignore[no-untyped-def]
     for i in range(W.shape[1]):
         for k in range(W.shape[2]):
             for p in range(W.shape[0]):
                 W_of[k, i, p] = W[p, i, k]
+
+
+def by_task(W: np.ndarray, W_of: np.ndarray) -> None:
+    """Copy W (n_pairs, n_features, n_tasks) to W_of (n_tasks, n_features, n_pairs)."""
+    if len(W) == 1:
+        W_of[:, :, 0] = W[0].T
+    else:  # NumPy would take ten times as long
+        interleave(W, W_of)
 
 
 class Regulariser(NamedTuple):

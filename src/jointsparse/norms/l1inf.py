@@ -5,6 +5,7 @@ Quattoni, Carreras, Collins, Darrell: An efficient projection for l1,inf regular
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
 from typing import Literal, overload
 
 import numpy as np
@@ -25,14 +26,24 @@ Vector = NDArray[np.float64]
 INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
 NOT_FINITE, OVERFLOW = -1.0, -2.0  # in the place of theta
 LARGE = 2**20  # entries from which threads pay
+BLOCK = 4096  # entries of a row that are added up in the matrix's precision
 SMALLEST = 5e-324  # theta is 0 inside the ball only, whatever rounding says
 
 
 @njit(cache=True, fastmath=REORDER)
-def abs_sum(a):  # type: ignore[no-untyped-def]
+def abs_sum_of_block(a):  # type: ignore[no-untyped-def]
     result = a.dtype.type(0)
     for j in range(a.size):
         result += abs(a[j])
+    return result
+
+
+@njit(cache=True)
+def abs_sum(a):  # type: ignore[no-untyped-def]
+    """In double precision but for blocks, so that long rows of float32 lose no digits."""
+    result = 0.0
+    for start in range(0, a.size, BLOCK):
+        result += abs_sum_of_block(a[start : start + BLOCK])
     return result
 
 
@@ -53,7 +64,7 @@ def row_statistics(A, bits, sums, maxima):  # type: ignore[no-untyped-def]
     tops = np.empty(A.shape[0], bits.dtype)
     largest = infinite & 0
     for i in range(A.shape[0]):
-        sums[i] = abs_sum(A[i])
+        sums[i] = abs_sum_of_block(A[i]) if A.shape[1] <= BLOCK else abs_sum(A[i])
         tops[i] = largest_bits(bits[i], no_sign)
         largest = max(largest, tops[i])
     maxima[:] = tops.view(A.dtype)
@@ -73,10 +84,12 @@ def total(x):  # type: ignore[no-untyped-def]
 
 
 def statistics(W: Floats) -> tuple[Vector, Vector]:
-    """Per row the sum and the maximum of the absolute values; NaN or infinity: ValueError. A sum may overflow."""
+    """Per row the sum and the maximum of the absolute values; NaN or infinity: ValueError. A sum may be infinite."""
     sums, maxima = np.zeros(len(W)), np.zeros(len(W))
     if W.size and not row_statistics(W, W.view(INTEGER[W.dtype]), sums, maxima):
         require_finite(W)
+    if W.dtype == np.float32 and np.isinf(sums).any():
+        return statistics(W.astype(np.float64))
     return sums, maxima
 
 
@@ -476,18 +489,19 @@ class Warm:
         self.mu = np.empty(0)
 
 
-def levels(W: Floats, radius: float) -> tuple[float, Vector]:
-    """theta and mu by "sort", or where row sums overflow."""
+def levels(W: Floats, radius: float, method: str) -> tuple[float, Vector]:
+    """theta and mu by "sort", or by either method where row sums overflow in W's precision."""
+    if W.dtype == np.float32:
+        return levels(W.astype(np.float64), radius, method)
     sums, maxima = statistics(W)
     with np.errstate(over="ignore"):
-        overflow = np.isinf(sums.sum())  # of finite entries
+        overflow = np.isinf(sums.sum())
     if overflow:
-        theta, mu = levels(W * 2.0**-64, radius * 2.0**-64)
+        theta, mu = levels(W * 2.0**-64, radius * 2.0**-64, method)
         return theta * 2.0**64, mu * 2.0**64 if theta else maxima
-    if total(maxima) <= radius:
-        return 0.0, maxima
-    if radius == 0.0:
-        return float(sums.max()), np.zeros(len(W))
+    if method == "newton" or total(maxima) <= radius or radius == 0.0:
+        mu = np.zeros(len(W))
+        return float(solve(W, radius, sums, maxima, 0.0, mu)), mu
     theta, mu = sort_and_merge(W, radius)
     keep_within(mu, radius)
     return max(theta, SMALLEST), mu
@@ -556,8 +570,10 @@ def project(
     radius = as_radius(radius)
     if method not in ("newton", "sort"):
         raise ValueError(f"method must be newton or sort, got {method!r}")
-    if not (isinstance(threads, int) and threads >= 1):
+    if not isinstance(threads, Integral) or threads < 1:
         raise ValueError(f"threads must be an integer of at least 1, got {threads!r}")
+    if warm is not None and not isinstance(warm, Warm):
+        raise ValueError(f"warm must be a Warm object or None, got {warm!r}")
     target = out if axis == 1 or not isinstance(out, np.ndarray) else out.T
     B = as_output(target, W)
     mu = np.zeros(len(W))
@@ -574,7 +590,7 @@ def project(
         if warm is not None and theta >= 0.0:
             warm.theta, warm.mu = theta, mu.copy()
     if theta < 0.0:
-        theta, mu[:] = levels(W, radius)
+        theta, mu[:] = levels(W, radius, method)
         if theta > 0.0:
             round_down(mu, rounded)
             clip_rows(W, rounded, B)

@@ -24,17 +24,22 @@ from jointsparse.problem import (
 
 
 @njit(cache=True)
+def any_weight(w):  # type: ignore[no-untyped-def]
+    """Whether a weight is not 0. Without an early end it runs on vector units."""
+    found = False
+    for k in range(w.size):
+        found |= w[k] != 0
+    return found
+
+
+@njit(cache=True)
 def features_in_use(W, used):  # type: ignore[no-untyped-def]
-    """Whether any weight of a feature is not 0: `used` (n_features,). Looks no further than it must."""
+    """Whether any weight of a feature is not 0: `used` (n_features,)."""
     for i in range(W.shape[1]):
-        used[i] = False
-        for p in range(W.shape[0]):
-            for k in range(W.shape[2]):
-                if W[p, i, k] != 0:
-                    used[i] = True
-                    break
-            if used[i]:
-                break
+        p = 0
+        while p < W.shape[0] and not any_weight(W[p, i]):
+            p += 1
+        used[i] = p < W.shape[0]
 
 
 @njit(cache=True)
