@@ -1,5 +1,6 @@
 """Facts of the l1 ball, the simplex and their relatives; what every norm must do is in test_norms.py."""
 
+import functools
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -39,6 +40,11 @@ def draws(rng, n):
 
 
 # The l1 ball
+
+
+def test_the_norm_is_infinite_where_sums_overflow():
+    assert l1.norm([1e308, -1e308]) == np.inf
+    np.testing.assert_array_equal(l1.norm([[1e308, 1.0], [1e308, 2.0]]), [np.inf, 3.0])
 
 
 @settings(deadline=None, max_examples=300)
@@ -101,6 +107,48 @@ def test_one_ulp_decides_what_is_inside(rng, method):
     assert l1.project(v, np.nextafter(size, 9e9), method=method).tobytes() == v.tobytes()
     outside = l1.project(v, np.nextafter(size, 0), method=method)
     np.testing.assert_allclose(outside, v, rtol=0, atol=4 * EPS)
+
+
+def projections():
+    """Every way to project the columns of V onto a set that contains 0, as (what, project)."""
+    for method in METHODS:
+        for project in (l1.project, l1.project_nonnegative):
+            yield f"{project.__name__}, {method}", functools.partial(project, method=method)
+    yield "one by one", lambda V, z: np.stack([l1.project(v, r) for v, r in zip(V.T, z, strict=True)], axis=1)
+    yield "weights", lambda V, z: l1.project(V, z, weights=np.ones(len(V)))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(4, 700), (30, 300), (300, 100), (5000, 9)])
+def test_zeros_stay_zeros_however_near_the_radius_is_to_the_norm(rng, dtype, shape):
+    V = (rng.uniform(size=shape) * (rng.random(shape) < 0.7)).astype(dtype)
+    size = l1.norm(V)
+    for what, project in projections():
+        for radii in (size, np.nextafter(size, 0), np.nextafter(size, np.inf), size * (1 - 3e-8), size * 0.5):
+            got = project(V, radii)
+            assert not got[V == 0].any(), what
+            assert not project(got, radii)[got == 0].any(), what
+            np.testing.assert_allclose(l1.norm(got), np.minimum(radii, size), rtol=64 * np.finfo(dtype).eps)
+
+
+@settings(deadline=None, max_examples=200)
+@given(v=vectors, fraction=fractions, dtype=st.sampled_from([np.float64, np.float32]))
+def test_no_projection_adds_entries(v, fraction, dtype):
+    v = (v if dtype == np.float64 else np.clip(v, -1e37, 1e37)).astype(dtype)
+    V = np.stack([v, np.abs(v)], axis=1)
+    for what, project in projections():
+        got = project(V, l1.norm(V) * fraction)
+        assert not got[V == 0].any(), what
+        assert not project(got, l1.norm(V) * fraction)[got == 0].any(), what
+
+
+def test_a_zero_among_entries_that_sum_to_the_radius():
+    v, radius = np.array([0.41643062916792795, 0.8523841701715669, 0, 0.47138529765377946]), 1.7402000969932743
+    assert radius < l1.norm(v)
+    for method in METHODS:
+        for project in (l1.project, l1.project_nonnegative):
+            np.testing.assert_allclose(project(v, radius, method=method), v, rtol=1e-15)
+    np.testing.assert_allclose(l1.project(v, radius, weights=np.ones(4)), v, rtol=1e-15)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -296,6 +344,20 @@ def test_unfit_weights_are_refused(bad):
         l1.project([1.0, 2.0], 1.0, weights=bad)
 
 
+def test_weights_may_differ_much_but_not_beyond_all_bounds():
+    np.testing.assert_array_equal(l1.project([1.0, 2.0, 3.0], 1.0, weights=[1e-75, 1.0, 1e75]), [1, 1, 0])
+    np.testing.assert_array_equal(l1.project([1.0, 2.0], 1e-75, weights=[1e-75, 1.0]), [1, 0])
+    np.testing.assert_array_equal(l1.project(np.ones((2, 2)), 2e300, weights=[[1e-300, 1e300], [1e-300, 1e299]]), 1)
+    with pytest.raises(
+        ValueError, match=r"^weights must differ by a factor of at most 2\^500 .* got 1e-300 and 1e\+300$"
+    ):
+        l1.project([1.0, 2.0, 3.0], 1.0, weights=[1e-300, 1.0, 1e300])
+
+
+def test_a_weighted_radius_beyond_all_numbers_leaves_w_alone():
+    np.testing.assert_array_equal(l1.project([1e-300], 1e308, weights=[1.0]), [1e-300])
+
+
 def test_weights_go_with_newton_only():
     with pytest.raises(ValueError, match=r"^method must be newton where weights are given, got 'sort'$"):
         l1.project([1.0], 1.0, weights=[1.0], method="sort")
@@ -331,6 +393,16 @@ def test_simplex_of_long_vectors(rng, method):
                     got, np.maximum(v - theta, 0).astype(float), atol=4e-15 * scale, err_msg=what
                 )
                 np.testing.assert_allclose(got.sum(), z, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_simplex_in_float32_ends_where_its_numbers_end(method):
+    most = np.finfo(np.float32).max
+    for v in ([1.0, 2.0], [most, most], [-most, most, 0.0], [5.0]):
+        got, expected = l1.project_simplex(np.float32(v), most, method=method), oracles.project_simplex(v, float(most))
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+    with pytest.raises(ValueError, match=r"^z must be reachable by 2 finite numbers \(float32\), got 1e\+39$"):
+        l1.project_simplex(np.float32([1.0, 2.0]), 1e39, method=method)
 
 
 @pytest.mark.parametrize("method", METHODS)

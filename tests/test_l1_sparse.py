@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jointsparse.norms import l1
 from jointsparse.norms.l1_sparse import SparseL1Ball
 
-entry = st.integers(-4, 4).map(lambda i: i / 4) | st.floats(-10, 10) | st.sampled_from([1e-9, -1e3, 1e300, -1e-300])
+entry = st.integers(-4, 4).map(lambda i: i / 4) | st.floats(-10, 10) | st.sampled_from([1e-9, -1e3, 1e250, -1e-300])
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_any_sequence_of_updates(n, radius, updates):
     follow(ball, [([i % n for i, _ in u], [x for _, x in u]) for u in updates], tolerance=2e-15 * n + 4e-15)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1.0, 1e12, 1e300])
+@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1.0, 1e12, 1e250])
 @pytest.mark.parametrize("radius", [0.01, 1.0, 30.0])
 def test_long_sequences_from_a_full_point(rng, radius, scale):
     n = 300
@@ -141,10 +141,20 @@ def test_coordinates_norm_and_zeros_agree_with_the_array(rng):
 
 def test_an_entry_far_beyond_all_others():
     ball = SparseL1Ball(4, 1.0, [0.25, 0.25, 0.25, 0.25])
-    ball.add([2, 3], [1e20, -1e300])
+    ball.add([2, 3], [1e20, -1e250])
     np.testing.assert_array_equal(ball.toarray(), [0, 0, 0, -1])
     ball.add([0], [0.5])
     np.testing.assert_array_equal(ball.toarray(), [0.25, 0, 0, -0.75])
+
+
+@pytest.mark.parametrize("radius", [2.0**900, np.inf])
+def test_the_largest_numbers_do_not_overflow(radius):
+    ball = SparseL1Ball(3, radius)
+    for _ in range(10):
+        for i in range(3):
+            ball.add([i], [2.0**900])
+    np.testing.assert_allclose(ball.norm(), min(radius, 30 * 2.0**900), rtol=1e-15)
+    np.testing.assert_allclose(np.abs(ball.toarray()).sum(), ball.norm(), rtol=1e-15)
 
 
 def test_radius_zero():
@@ -185,7 +195,8 @@ def test_the_same_updates_give_the_same_point(rng):
         (0, 1.0, r"^indices and values must be vectors of one length"),
         ([0, 1], [1.0, np.nan], r"^values must be finite, got nan at \(1,\)$"),
         ([0, 1], [1.0, -np.inf], r"^values must be finite, got -inf at \(1,\)$"),
-        ([0, 1], [1e308, 1e308], r"^values must have a finite sum"),
+        ([0, 1], [1e308, 1e308], r"^values must have a sum of magnitudes of at most 2\^900$"),
+        ([0, 1], [2.0**900, 2.0**900], r"^values must have a sum of magnitudes of at most 2\^900$"),
     ],
 )
 def test_unfit_updates_are_refused_and_change_nothing(indices, values, message):
@@ -199,6 +210,10 @@ def test_unfit_balls_are_refused():
     for n, radius, point, message in [
         (-1, 1.0, None, r"^n must be between 0 and 2147483646, got -1$"),
         (2**31, 1.0, None, "^n must be between"),
+        (3.0, 1.0, None, r"^n must be an integer, got 3\.0$"),
+        ("3", 1.0, None, r"^n must be an integer, got '3'$"),
+        (2, 1e308, None, r"^radius must be at most 2\^900 or infinite, got 1e\+308$"),
+        (2, np.inf, [1e308, 1e308], r"^point must have a sum of magnitudes of at most 2\^900$"),
         (2, -1.0, None, r"^radius must be at least 0, got -1\.0$"),
         (2, 1.0, [1.0], r"^point must have shape \(2,\), got \(1,\)$"),
         (2, 1.0, [1.0, np.nan], r"^point must be finite, got nan at \(1,\)$"),

@@ -541,6 +541,18 @@ def test_l12_of_one_task_is_the_l1_ball(rng):
     np.testing.assert_allclose(l12.project(w, 1.0), l1.project(w, 1.0), atol=1e-15)
 
 
+def test_l12_keeps_zero_rows_however_near_the_radius_is_to_the_norm(rng):
+    for dtype in (np.float64, np.float32):
+        for _ in range(300):
+            W = (rng.uniform(size=(4, 2)) * (rng.random((4, 1)) < 0.7)).astype(dtype)
+            for radius in (l12.norm(W), np.nextafter(l12.norm(W), 0), l12.norm(W) * 0.5):
+                got = l12.project(W, radius)
+                assert not got[W == 0].any()
+                assert not l12.project(got, radius)[got == 0].any()
+    W = [[0.41643062916792795], [0.8523841701715669], [0.0], [0.47138529765377946]]
+    np.testing.assert_allclose(l12.project(W, 1.7402000969932743), W, rtol=1e-15)
+
+
 def test_l1inf_warm_start_gives_the_cold_projection_whatever_it_remembers(rng):
     warm = l1inf.Warm()
     W = rng.normal(size=(300, 7))

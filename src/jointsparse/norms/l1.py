@@ -30,7 +30,11 @@ BALL, SIMPLEX, NONNEGATIVE = 0, 1, 2  # the sets: sum |w| <= z; w >= 0 and sum w
 
 FIRST_SAMPLE, FIRST_ROWS, MAX_SAMPLE = 64, 128, 2**17  # entries or rows of the samples from which theta is guessed
 STRETCH = 8  # neighbouring entries that go into a sample together: a cache line of float64
-SURE = 0.25  # a last step that is expected to pass fewer entries is checked only while the result is written
+# A last step that is expected to pass fewer entries is checked only while the result is written: most likely it passes
+# none and a sweep is saved, else the result is put right afterwards.
+SURE = 0.25
+VISIBLE = 1e-3  # the rounding of theta may be this part of z; beyond, steps are not as precise as that prediction needs
+FAR = 1 / 64  # where z is a smaller part of the sum, 0 is a start so far from theta that one below the top is better
 CLOSE = 1e-4  # nearer to the radius than this, a sum in float32 is taken again in float64
 BLOCK = 1024  # entries whose sum is taken in any order; the sums of blocks are added without loss
 
@@ -41,6 +45,7 @@ OPEN, DONE, ALONE = 0, 1, 2  # states of a column: not known to be solved, solve
 
 LARGE = 2.0**900  # columns with sums above this are scaled down first, so that nothing overflows
 LARGE_FLOAT32 = 2.0**100  # the same for float32, whose blocks are summed in float32: they are computed in float64
+MOST_SPREAD = 2.0**500  # of weights: their squares must neither overflow nor vanish beside each other
 
 
 @njit(cache=True)
@@ -150,7 +155,7 @@ def newton(v, z, total, theta, excess, count, signed):  # type: ignore[no-untype
                 return theta, rest, -1.0
             # The last step passed |previous - count| entries, so the next one may pass this many.
             passed = abs(previous - count) * abs(rest / step) if step != 0.0 else np.inf
-            if passed < SURE and eps * abs(theta) * count < 1e-3 * z:  # z shows beside the entries
+            if passed < SURE and eps * abs(theta) * count < VISIBLE * z:  # z shows beside the entries
                 return better, (theta - better) + rest, count
             plain = previous > 0.0 or above_all or theta == 0.0  # 0 is no guess
             step = rest if plain else first_step(excess, count, z)
@@ -160,7 +165,7 @@ def newton(v, z, total, theta, excess, count, signed):  # type: ignore[no-untype
             for i in range(v.size):
                 ties += (v[i] if signed else abs(v[i])) == top
             return top, -z / ties, -1.0
-        else:  # no guess, or a misleading one. f is larger than for the largest entry alone, or for all without ()_+
+        else:  # no guess, or a misleading one. f is at least its largest term alone, and all terms without the ()_+
             theta, above_all = v.dtype.type(max(largest(v, signed) - z, (total - z) / v.size)), True
             previous, step = -1.0, 0.0
         excess, count = above(v, theta, signed)
@@ -185,7 +190,7 @@ def begin(v, z, theta, signed):  # type: ignore[no-untyped-def]
     total, excess, count = survey(v, theta, signed)
     # Without a guess 0 will do, unless theta is far from it and not far from the largest entry. Short vectors start
     # from the largest entry too, where small whole numbers are projected without rounding.
-    if not guessed and (z < total / 64 or v.size < 4 * FIRST_SAMPLE):
+    if not guessed and (z < total * FAR or v.size < 4 * FIRST_SAMPLE):
         count = -1.0
     return total, theta, excess, count
 
@@ -207,13 +212,21 @@ def guess(v, z, signed):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def not_below_zero(theta, rest):  # type: ignore[no-untyped-def]
+    """theta and rest such that zeros stay zeros, if rounding has brought their sum below 0; not for the simplex."""
+    if theta < 0.0:
+        return type(theta)(0), max(theta + rest, type(rest)(0))
+    return theta, max(rest, -theta)
+
+
+@njit(cache=True)
 def solve(v, z, kind):  # type: ignore[no-untyped-def]
     """What `newton` returns; theta is -1 inside the l1 ball, NaN if v is not finite or must be scaled first."""
-    signed, unfit = kind != BALL, v.dtype.type(np.nan)
-    if not z >= 0.0 or v.size == 0 or not (kind != SIMPLEX or z < LARGE):
+    signed, unfit, large = kind != BALL, v.dtype.type(np.nan), LARGE if v.itemsize == 8 else LARGE_FLOAT32
+    if not z >= 0.0 or v.size == 0 or not (kind != SIMPLEX or z < large):
         return unfit, 0.0, -1.0
     total, theta, excess, count = begin(v, z, guess(v, z, signed), signed)
-    if not total < (LARGE if v.itemsize == 8 else LARGE_FLOAT32):
+    if not total < large:
         return unfit, 0.0, -1.0
     if kind == BALL and total <= z * (1.0 + CLOSE) and (total < z * (1.0 - CLOSE) or total_of(v, False) <= z):
         return v.dtype.type(-1.0), 0.0, -1.0
@@ -221,7 +234,10 @@ def solve(v, z, kind):  # type: ignore[no-untyped-def]
         return v.dtype.type(0.0), 0.0, -1.0
     if z == 0.0:
         return largest(v, signed), 0.0, -1.0
-    return newton(v, z, total_of(v, True) if signed else total, theta, excess, count, signed)
+    theta, rest, n = newton(v, z, total_of(v, True) if signed else total, theta, excess, count, signed)
+    if kind != SIMPLEX:
+        theta, rest = not_below_zero(theta, rest)
+    return theta, rest, n
 
 
 @njit(cache=True, inline="always")
@@ -424,7 +440,7 @@ def column_tops(W, signed):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def column_start(W, radii, signed):  # type: ignore[no-untyped-def]
-    """A theta at or below the solution for each column: f is larger than for the largest entry alone."""
+    """A theta at or below the solution for each column: f is at least the term of the largest entry alone."""
     theta = column_tops(W, signed)
     for l in range(theta.size):
         theta[l] = theta[l] - radii[l] if signed or theta[l] > radii[l] else 0
@@ -455,7 +471,7 @@ def newton_columns(W, radii, theta, excess, count, signed, state, guessed):  # t
                 previous[l] > 0.0 and sweep > 1 and (count[l] == previous[l] or better < theta[l])
             ):
                 rest[l], n[l], state[l] = more, -1.0, DONE
-            elif eps * abs(theta[l]) * count[l] > 1e-3 * radii[l]:  # z hardly shows beside the entries
+            elif eps * abs(theta[l]) * count[l] > VISIBLE * radii[l]:  # z hardly shows beside the entries
                 state[l] = ALONE
             elif sweep == 0:
                 wrong, previous[l], step[l] = np.inf, count[l], first_step(excess[l], count[l], radii[l])
@@ -511,7 +527,7 @@ def solve_columns(W, radii, kind):  # type: ignore[no-untyped-def]
     excess, count = column_survey(W, theta, signed, totals)
     state = np.full(n_tasks, OPEN)
     large = LARGE if W.itemsize == 8 else LARGE_FLOAT32
-    if not (totals < large).all() or (kind == SIMPLEX and not (radii < LARGE).all()):
+    if not (totals < large).all() or (kind == SIMPLEX and not (radii < large).all()):
         return False, theta, theta, totals
     if kind == BALL and (np.abs(totals - radii) <= CLOSE * radii).any():
         totals = column_sums(W)
@@ -521,6 +537,9 @@ def solve_columns(W, radii, kind):  # type: ignore[no-untyped-def]
         if kind != SIMPLEX and totals[l] <= radii[l]:
             theta[l], state[l] = -1 if kind == BALL else 0, DONE
     rest, n = newton_columns(W, radii, theta, excess, count, signed, state, W.shape[0] >= 4 * FIRST_ROWS)
+    for l in range(n_tasks):
+        if kind != SIMPLEX and totals[l] > radii[l]:
+            theta[l], rest[l] = not_below_zero(theta[l], rest[l])
     return True, theta, rest, n
 
 
@@ -624,7 +643,7 @@ def shrink_weighted(v, a, z, b):  # type: ignore[no-untyped-def]
     """b_i = sign(v_i) (|v_i| - theta a_i)_+ with sum a_i |b_i| = z > 0, by Newton's method; v outside the ball."""
     theta = 0.0
     for i in range(v.size):
-        theta = max(theta, (abs(v[i]) - z / a[i]) / a[i])  # f is larger than for any entry alone
+        theta = max(theta, (abs(v[i]) - z / a[i]) / a[i])  # f is at least any of its terms alone
     previous, rest = -1.0, 0.0
     while True:
         excess, lost, slope, count = 0.0, 0.0, 0.0, 0.0
@@ -639,6 +658,7 @@ def shrink_weighted(v, a, z, b):  # type: ignore[no-untyped-def]
         if count == previous or better == theta or (previous >= 0.0 and better < theta):
             break
         previous, theta, rest = count, better, 0.0
+    theta, rest = not_below_zero(theta, rest)
     for i in range(v.size):
         w = (abs(v[i]) - theta * a[i]) - rest * a[i]
         b[i] = (w if v[i] > 0.0 else -w) if w > 0.0 else 0.0
@@ -665,8 +685,8 @@ def sums_of(W: Floats) -> NDArray[np.float64]:
 def norm(W: ArrayLike) -> Any:
     """||w_l||_1 = sum_i |W_il| for each task l.
 
-    W: (n_features, n_tasks), or one task's (n_features,). Returns an array (n_tasks,), for a vector a float. Raises
-    ValueError for NaN, infinity or a wrong shape.
+    W: (n_features, n_tasks), or one task's (n_features,). Returns an array (n_tasks,), for a vector a float; infinity
+    for sums above the largest float. Raises ValueError for NaN, infinity or a wrong shape.
 
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     array([3., 3.])
@@ -675,6 +695,7 @@ def norm(W: ArrayLike) -> Any:
     sums = sums_of(W)
     if not np.isfinite(sums).all():
         require_finite(W)
+        sums[~np.isfinite(sums)] = np.inf  # above the largest float
     return like(W, sums)
 
 
@@ -757,7 +778,8 @@ def threshold(v: Floats, z: float, kind: int, method: Method) -> tuple[float, fl
     u = size.astype(np.float64) - top
     u = u[u > -z]
     below = threshold_by_sorting(u, z) if method == "sort" else threshold_by_pivot(u.copy(), z)
-    return top, polish(u, z, below)
+    rest = polish(u, z, below)
+    return not_below_zero(top, rest) if kind != SIMPLEX else (top, rest)
 
 
 def by_method(W: Floats, radii: NDArray[np.float64], kind: int, method: Method, B: Floats) -> bool:
@@ -822,8 +844,8 @@ def project_onto(kind: int, W: ArrayLike, radius: ArrayLike, method: Method, out
         raise ValueError(f"method must be newton, pivot or sort, got {method!r}")
     B = as_output(out, V)
     radii = as_radii(radius, V.shape[1] if V.ndim == 2 else 1, called)
-    if kind == SIMPLEX and (np.isinf(radii).any() or (not len(V) and radii.any())):
-        raise ValueError(f"z must be reachable by {len(V)} finite numbers, got {radius!r}")
+    if kind == SIMPLEX and ((radii > np.finfo(V.dtype).max).any() or (not len(V) and radii.any())):
+        raise ValueError(f"z must be reachable by {len(V)} finite numbers ({V.dtype}), got {radius!r}")
     if not V.size:
         return deliver(B, out)
     columns, result = (V, B) if V.ndim == 2 else (V[:, np.newaxis], B[:, np.newaxis])
@@ -856,8 +878,9 @@ def project(
     z or C. method: "newton", the fastest; "pivot", expected linear time ([D08] Fig. 2); "sort", O(n log n) ([D08]
     Fig. 1); they agree up to rounding. weights: positive, (n_features,) or W's shape, solved by "newton". out: where to
     write, an array of W's shape and precision, perhaps W itself; a new array by default. Returns B; a column inside
-    its ball comes back bit for bit. Raises ValueError for NaN, infinity, a wrong shape, an unknown method, a radius
-    below 0 or NaN, and weights that are not positive and finite.
+    its ball comes back bit for bit, and zeros stay zeros. The norm of another may exceed its radius by rounding, unlike
+    that of an l1,inf projection. Raises ValueError for NaN, infinity, a wrong shape, an unknown method, a radius below
+    0 or NaN, and weights that are not positive and finite or, in one column, differ by a factor above 2^500.
 
     Source: Duchi et al. (2008), eq. 7, Fig. 1 and Fig. 2.
 
@@ -882,11 +905,16 @@ def project_weighted(W: Floats, radius: ArrayLike, weights: ArrayLike, out: Floa
         raise ValueError("weights must be positive and finite")
     V = tasks(W).astype(np.float64)
     A = np.broadcast_to(a, V.shape) if a.ndim == 1 else tasks(a)
+    least, most = A.min(axis=1, initial=np.inf), A.max(axis=1, initial=0.0)
+    for l in np.flatnonzero(least < most / MOST_SPREAD)[:1]:
+        raise ValueError(
+            f"weights must differ by a factor of at most 2^500 within a column, got {least[l]} and {most[l]}"
+        )
     projected = np.empty_like(V)
     for b, v, a_l, z in zip(projected, V, A, radii, strict=True):
         # Powers of two that bring the largest entry and the largest weight near 1: nothing overflows.
         unit, heavy = (2.0 ** min(1 - int(np.frexp(x.max(initial=0.0))[1]), 1023) for x in (np.abs(v), a_l))
-        u, c, y = v * unit, a_l * heavy, float(z * unit * heavy)
+        u, c, y = v * unit, a_l * heavy, float(z) * unit * heavy
         if total_of(u * c, False) <= y:
             b[...] = v
         elif y == 0.0:
@@ -904,7 +932,8 @@ def project_simplex(v: ArrayLike, z: float, *, method: Method = "newton", out: F
     The solution is w_i = max(v_i - theta, 0).
 
     v: (n,), any signs. z: at least 0. method and out as in `project`. Returns an array (n,). Raises ValueError for NaN,
-    infinity, a wrong shape, an unknown method, an empty v with z > 0, and z below 0, NaN or infinite.
+    infinity, a wrong shape, an unknown method, an empty v with z > 0, and z below 0, NaN or above the largest
+    number of v's precision.
 
     Source: Duchi et al. (2008), eq. 3, Fig. 1 and Fig. 2.
 

@@ -53,7 +53,7 @@ def scale_rows(W, lengths, shorter, B):  # type: ignore[no-untyped-def]
     # The compiler uses vector units where it knows that B is W, or sees that they are apart.
     here = B.ctypes.data == W.ctypes.data
     for i in range(W.shape[0]):
-        if shorter[i] == 0.0:
+        if shorter[i] == 0.0 or lengths[i] == 0.0:
             B[i] = 0
         elif here:
             scale_row_here(B[i], 1.0 / lengths[i], shorter[i])
@@ -104,7 +104,7 @@ def project(W: ArrayLike, radius: float, *, out: Floats | None = None) -> Floats
     precision, perhaps W itself; a new array by default. Returns B; inside the ball W comes back bit for bit. Raises
     ValueError for NaN, infinity, a wrong shape, a radius below 0 or NaN.
 
-    Source: the row lengths by Duchi et al. (2008), Fig. 2.
+    Source: the row lengths by Duchi et al. (2008), eq. 7, solved as in `l1.project`.
 
     >>> project([[3.0, 4.0], [0.0, 2.0]], radius=4.0)
     array([[2.1, 2.8],

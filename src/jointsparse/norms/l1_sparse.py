@@ -11,6 +11,7 @@ Erratum: the keys of Fig. 3 are unshifted, so its search returns the whole new T
 """
 
 import math
+import operator
 
 import numpy as np
 from numba import njit
@@ -36,6 +37,7 @@ NODE = np.dtype(
     align=True,
 )
 MOST = 2**31 - 2  # coordinates
+LARGE = 2.0**900  # bounds the radius and what one update adds: no sum of so many keys overflows
 
 UNTOUCHED, TOUCHED = 0.0, -1.0  # keys of nodes outside the tree; the sign of a touched node holds its new value
 
@@ -315,21 +317,21 @@ def update(nodes, root, theta, z, indices, values, path):  # type: ignore[no-unt
 
 @njit(cache=True)
 def unfit(indices, values, n):  # type: ignore[no-untyped-def]
-    """The place of the first index outside 0..n-1, if any, else their number; and whether sum |values| is finite."""
+    """The place of the first index outside 0..n-1, if any, else their number; whether sum |values| is not too large."""
     total, place = 0.0, indices.size
     for k in range(indices.size):
         total += abs(values[k])
         if place == indices.size and not 0 <= indices[k] < n:
             place = k
-    return place, np.isfinite(total)
+    return place, total <= LARGE
 
 
 class SparseL1Ball:
     """A point w in the l1 ball, sum_i |w_i| <= radius, that sparse updates move: w <- project(w + sum_k values_k e_k).
 
     n: number of coordinates. radius: at least 0, the papers' z. point: (n,), where to start, projected first, in
-    O(n log n); zero by default. Raises ValueError for an n below 0 or above 2^31 - 2, an unfit radius, or a point that
-    is not n finite numbers.
+    O(n log n); zero by default. Raises ValueError for an n that is no integer in 0..2^31 - 2, an unfit radius, one
+    above 2^900 that is not infinite, or a point that is not n finite numbers whose magnitudes sum to at most 2^900.
 
     `add` takes O(k log N) for k indices and N non-zero coordinates (amortised: an entry that becomes zero is paid for
     when it is added), a coordinate and the norm O(1), the array O(n); memory is 48 bytes for each coordinate that was
@@ -344,10 +346,15 @@ class SparseL1Ball:
     """
 
     def __init__(self, n: int, radius: float, point: ArrayLike | None = None) -> None:
-        if not 0 <= n <= MOST:
+        try:
+            self.n = operator.index(n)
+        except TypeError:
+            raise ValueError(f"n must be an integer, got {n!r}") from None
+        if not 0 <= self.n <= MOST:
             raise ValueError(f"n must be between 0 and {MOST}, got {n}")
-        self.n = int(n)
         self.radius = as_radius(radius)
+        if LARGE < self.radius < math.inf:
+            raise ValueError(f"radius must be at most 2^900 or infinite, got {self.radius}")
         self._nodes = np.zeros(self.n + 1, NODE)
         self._path = np.empty(self.n + 2, np.int64)
         self._root = 0
@@ -357,6 +364,8 @@ class SparseL1Ball:
             if start.shape != (self.n,):
                 raise ValueError(f"point must have shape ({self.n},), got {start.shape}")
             require_finite(start, "point")
+            if l1.norm(start) > LARGE:
+                raise ValueError("point must have a sum of magnitudes of at most 2^900")
             self._start_from(np.arange(self.n), start)
 
     def _start_from(self, indices: NDArray[np.int64], values: Floats) -> None:
@@ -373,7 +382,7 @@ class SparseL1Ball:
         """Add values[k] to coordinate indices[k] for all k, then project; an index that comes twice is added twice.
 
         indices: (k,) integers in 0..n-1. values: (k,). Raises ValueError, and changes nothing, for other indices, NaN,
-        infinity and lengths that differ.
+        infinity, magnitudes whose sum is above 2^900, and lengths that differ.
         """
         where = np.asarray(indices)
         numbers = real_array(values, "values").astype(np.float64, copy=False)
@@ -382,12 +391,12 @@ class SparseL1Ball:
         if where.ndim != 1 or where.shape != numbers.shape:
             raise ValueError(f"indices and values must be vectors of one length, got {where.shape}, {numbers.shape}")
         where = np.ascontiguousarray(where, np.int64)
-        place, finite = unfit(where, numbers, self.n)
+        place, small = unfit(where, numbers, self.n)
         if place < len(where):
             raise ValueError(f"indices must be in 0..{self.n - 1}, got {where[place]}")
-        if not finite:
+        if not small:
             require_finite(numbers, "values")
-            raise ValueError("values must have a finite sum of absolute values")
+            raise ValueError("values must have a sum of magnitudes of at most 2^900")
         self._root, self._theta, alone = update(
             self._nodes, self._root, self._theta, self.radius, where, numbers, self._path
         )
