@@ -819,3 +819,23 @@ def test_workers_find_the_same_bits():
 def test_norms_do_without_scikit_learn():
     code = "import sys, jointsparse.norms; assert not {'sklearn', 'jointsparse.estimators'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_targets_far_from_zero_are_learnt_as_well(offset, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4)).astype(dtype)
+    y = X @ [1.0, 2.0, 0.0, 0.0] + offset + 0.1 * rng.normal(size=50)
+    model = JointSparseRegressor(radius=5.0).fit(X, y)
+    assert model.score(X, y) > 0.99
+    assert abs(model.intercept_ - offset) < 0.2
+
+
+def test_a_refit_that_fails_leaves_the_model_as_it_was():
+    X, y = np.array([[1.0], [-1.0]]), np.array(["a", "b"])
+    model = JointSparseClassifier().fit(X, y)
+    expected = model.predict(X).tolist()
+    with pytest.raises(ValueError, match="losses knows"):
+        model.set_params(loss="nope").fit(X, ["q", "r"])
+    assert model.classes_.tolist() == ["a", "b"] and model.predict(X).tolist() == expected

@@ -399,3 +399,9 @@ def test_scikit_learn_conventions(options):
     )
     assert [result for result in found if result["status"] == "failed"] == []
     assert {result["check_name"] for result in found if result["status"] == "xfail"} == set(EXPECTED_FAILURES)
+
+
+def test_labels_stay_as_they_were():
+    model = OnlineJointSparseClassifier(labels="01").partial_fit([[1.0], [-1.0]], [1, 0])
+    with pytest.raises(ValueError, match="labels must stay '01', as at the first step, got 'signed'"):
+        model.set_params(labels="signed").partial_fit([[1.0], [-1.0]], [1, -1])

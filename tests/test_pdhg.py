@@ -215,3 +215,13 @@ def test_progress_is_told():
     told = []
     fit_hinge(tasks(), tol=0.0, n_iter=3, progress=lambda done, of_all: told.append((done, of_all)))
     assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared"])
+def test_one_task_and_one_pair_are_as_easy_as_two_pairs(loss):
+    tasks = Problem([np.array([[1.0, -0.5]])], [np.ones(1)])
+    options = {"loss": LOSSES[loss], "norm": NORMS["l1inf"], "tol": 1e-4, "penalised": True}
+    one = pdhg.fit(tasks, strength=np.array([0.1]), **options)
+    two = pdhg.fit(tasks, strength=np.array([0.1, 0.1]), **options)
+    assert one.gap[0] <= 1e-4 and one.n_iter == two.n_iter
+    np.testing.assert_allclose(one.W[0], two.W[1], atol=1e-12)

@@ -137,3 +137,16 @@ def test_training_does_not_depend_on_the_number_of_threads_or_processes():
     ]
     digests = {process.communicate(timeout=120)[0].strip() for process in processes}
     assert digests == {work()}
+
+
+def test_sparse_tasks_stay_whole(monkeypatch, rng):
+    monkeypatch.setattr("jointsparse.problem.PART", 1)
+    made = Problem([sparse.csr_matrix(rng.normal(size=(200, 3)))], [np.ones(200)])
+    assert len(made.parts) == 1
+
+
+def test_what_does_not_fit_together_is_refused():
+    with pytest.raises(ValueError, match="task 0 must have a label and a weight for each of its 3 samples, got 2, 2"):
+        Problem([np.ones((3, 1))], [np.ones(2)])
+    with pytest.raises(ValueError, match=r"Y must be a matrix with a row for each of 3 samples, got shape \(2, 1\)"):
+        Problem.from_matrix(np.ones((3, 1)), np.ones((2, 1)))

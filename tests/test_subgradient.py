@@ -261,7 +261,7 @@ def test_training_goes_on_from_another_fit(loss, norm):
     options = {"loss": LOSSES[loss], "norm": NORMS[norm], "strength": 0.8, "eta0": 0.001}
     second = subgradient.fit(tasks, n_iter=5, start=first, **options)
     np.testing.assert_allclose(second.objective[0, 0], first.objective.min(), rtol=1e-12)
-    assert second.objective.min() <= first.objective.min()
+    assert second.objective.min() <= first.objective.min() * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -292,3 +292,19 @@ def test_margins_of_few_features_are_those_of_all(monkeypatch):
     assert expected.W.any(axis=(0, 2)).mean() < 1
     monkeypatch.setattr("jointsparse.problem.FEW", 1)
     np.testing.assert_allclose(fit(X, Y, radius=RADIUS[[0, 1, 1, 3]] / 10, n_iter=20).W, expected.W, atol=1e-12)
+
+
+def test_a_start_outside_the_ball_is_projected(norm):
+    X, Y = problem()
+    large = fit(X, Y, norm=norm, eta0=np.array([0.1]), radius=np.array([10.0]))
+    small = subgradient.fit(
+        Problem.from_matrix(X, Y), loss=LOSSES["hinge"], norm=NORMS[norm], strength=0.5, eta0=0.1, start=large, n_iter=5
+    )
+    assert np.all(NORMS[norm].norm(small.W[0]) <= 0.5 * (1 + 1e-12))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_divergence_names_eta0():
+    X, Y = problem()
+    with pytest.raises(ValueError, match=r"training diverged in iteration \d+: choose an eta0 below 1e\+200"):
+        fit(X * 1e100, Y, "squared", eta0=np.array([1e200]), radius=np.array([1e300]))

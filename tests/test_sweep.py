@@ -124,3 +124,24 @@ def test_progress_counts_radii():
     options = {"loss": "hinge", "norm": "l1inf", "n_iter": 10, "normalisation": "sum"}
     sweep.path(*problem(), radius=[0.1, 0.2], progress=lambda done, of: seen.append((done, of)), **options)
     assert seen == [(1, 2), (2, 2)]
+
+
+# What makes no sense
+
+
+@pytest.mark.parametrize("grid", [{"radius": []}, {"eta0": []}, {"radius": [np.inf]}])
+def test_a_grid_without_numbers_is_refused(grid):
+    with pytest.raises(ValueError, match="radius and eta0 must be lists of finite numbers, at least one each"):
+        run(*problem(), **grid)
+
+
+def test_other_labels_are_refused():
+    X, Y = problem()
+    with pytest.raises(ValueError, match="Y must hold -1, 0 and"):
+        run(X, 7 * Y)
+
+
+def test_a_path_needs_a_solver_that_stops():
+    options = {"loss": "hinge", "norm": "l1inf", "n_iter": 10, "normalisation": "sum"}
+    with pytest.raises(ValueError, match="solver must be one that stops at tol, such as pdhg, got 'subgradient'"):
+        sweep.path(*problem(), radius=[0.1], solver="subgradient", **options)

@@ -12,8 +12,6 @@ from scipy.stats import binom, rankdata
 
 from jointsparse import papers, sweep
 
-GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
-
 
 def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Area under the ROC curve of each task: the fraction of (positive, negative) pairs that are ranked rightly.
@@ -204,7 +202,7 @@ def _warning(arrays: dict[str, np.ndarray], pair: int) -> str:
         values, value = np.unique(arrays[name]), arrays[name][pair]
         if len(values) > 1 and value in (values[0], values[-1]):
             warnings.append(f"{name} at the {'lower' if value == values[0] else 'upper'} edge of its grid")
-    if arrays["gap"][pair] > GAP:
+    if arrays["gap"][pair] > sweep.GAP:
         warnings.append(f"certified gap {arrays['gap'][pair]:.0%}")
     unconverged = arrays.get("unconverged", np.zeros(pair + 1, dtype=int))[pair]
     if unconverged:

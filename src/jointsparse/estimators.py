@@ -5,7 +5,8 @@ Source: Quattoni et al. (2009), eq. 1 and 2.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from inspect import signature
 from itertools import product
 from numbers import Integral
@@ -32,6 +33,22 @@ CODES = {"classes": (0, 1), "01": (0, 1), "signed": (-1, 1), "masked": (-1, 0, 1
 # et al. (2009) use 200.
 N_ITER_TO_TOL, N_ITER = 10_000, 200
 FLOATING = [np.float64, np.float32]
+
+
+def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
+    """Where a method that learns fails, the estimator stays as it was."""
+
+    @wraps(learn)
+    def guarded(self: Any, *arguments: Any, **options: Any) -> Any:
+        before = self.__dict__.copy()
+        try:
+            return learn(self, *arguments, **options)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return guarded
 
 
 class _JointSparse(BaseEstimator):
@@ -375,6 +392,7 @@ class JointSparseClassifier(_JointSparseClassifier):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on samples that the tasks share.
 
@@ -385,6 +403,7 @@ class JointSparseClassifier(_JointSparseClassifier):
         X, _, Y, weights = self._read(X, y, sample_weight)
         return self._fit(self._shared(X, Y, weights))
 
+    @all_or_nothing
     def fit_tasks(
         self, tasks: Sequence[tuple[Any, ArrayLike]], sample_weight: Sequence[ArrayLike] | None = None
     ) -> Self:
@@ -495,6 +514,7 @@ class JointSparseClassifierCV(_JointSparseClassifier):
         self.cv = cv
         self.validation_tasks = validation_tasks
 
+    @all_or_nothing
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, X_val: Any = None, y_val: Any = None
     ) -> Self:
@@ -658,6 +678,7 @@ class JointSparseRegressor(RegressorMixin, _JointSparse):
         self.normalisation = normalisation
         self.fit_intercept = fit_intercept
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on samples that the targets share.
 
@@ -670,11 +691,12 @@ class JointSparseRegressor(RegressorMixin, _JointSparse):
         )
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         Y = y.reshape(len(y), -1)
-        self._fit(self._shared(X, Y, np.repeat(weight[:, np.newaxis], Y.shape[1], axis=1)))
+        self._fit([X] * Y.shape[1], list(Y.T), [weight] * Y.shape[1])
         if y.ndim == 1:
             self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
         return self
 
+    @all_or_nothing
     def fit_tasks(
         self, tasks: Sequence[tuple[Any, ArrayLike]], sample_weight: Sequence[ArrayLike] | None = None
     ) -> Self:
@@ -689,13 +711,19 @@ class JointSparseRegressor(RegressorMixin, _JointSparse):
         ([[2.0, -2.0]], [0])
         """
         features, targets, weights = self._read_tasks(tasks, sample_weight, y_numeric=True)
-        return self._fit(self._problem(features, targets, weights))
+        return self._fit(features, targets, weights)
 
-    def _fit(self, problem: Problem) -> Self:
+    def _fit(self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> Self:
+        # Far from 0, targets would lose digits, and the objective at W = 0, which gaps are relative to, says nothing.
+        centres = np.zeros(len(Y))
+        if self.fit_intercept:
+            centres += [np.average(y, weights=c) if c.any() else 0.0 for y, c in zip(Y, weights, strict=True)]
+        problem = self._problem(X, [y - centre for y, centre in zip(Y, centres, strict=True)], weights)
         strength, penalised = one_of(self.radius, self.penalty)
         strength = as_strength(strength, "penalty" if penalised else "radius")
         _, fitted = self._train(problem, "squared", [strength], penalised, [self.eta0])
         self._keep(fitted, 0)
+        self.intercept_ = (self.intercept_ + centres).astype(self.intercept_.dtype)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -533,6 +533,7 @@ class OnlineJointSparseClassifier(_JointSparseClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
         self._check_parameters()
+        self._coding = self.labels
         for name in ("max_iter", "batch_size"):
             if not isinstance(getattr(self, name), Integral) or getattr(self, name) < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}")
@@ -558,7 +559,9 @@ class OnlineJointSparseClassifier(_JointSparseClassifier):
             y = column_or_1d(y, warn=True)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if first:
-            self._flat = y.ndim == 1
+            self._flat, self._coding = y.ndim == 1, self.labels
+        if self.labels != self._coding:
+            raise ValueError(f"labels must stay {self._coding!r}, as at the first step, got {self.labels!r}")
         if self._flat != (y.ndim == 1):
             raise ValueError(f"y must be a {'vector' if self._flat else 'matrix'} as at first, got shape {y.shape}")
         self._learn_classes(y, classes, first)

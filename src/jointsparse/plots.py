@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jointsparse import papers
-from jointsparse.comparison import GAP
+from jointsparse.sweep import GAP
 
 MARKERS = "osD^vXP"  # one more than there are colours, so that 42 methods differ
 

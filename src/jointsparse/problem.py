@@ -58,11 +58,18 @@ class Problem:
             c = np.ones(len(y[k])) if weights is None else np.asarray(weights[k], dtype=np.float64)
             if normalisation == "mean" and c.sum() > 0:
                 c = c / c.sum()
+            if not X[k].shape[0] == len(y[k]) == len(c):
+                raise ValueError(
+                    f"task {k} must have a label and a weight for each of its {X[k].shape[0]} samples, "
+                    f"got {len(y[k])}, {len(c)}"
+                )
             X_k = X[k] if sparse.issparse(X[k]) else np.ascontiguousarray(X[k])
             column = np.stack([y[k], c]).astype(self.dtype)[..., np.newaxis]
+            # Sparse parts would each add a whole dense V.
             height = max(PART // max(self.n_features * self.dtype.itemsize, 1), 32)
+            height = X_k.shape[0] if sparse.issparse(X_k) else height
             # Parts of equal size, and at least one, so that every task is there.
-            ends = np.linspace(0, X_k.shape[0], max(-(-X_k.shape[0] // height), 1) + 1).astype(int)
+            ends = np.linspace(0, X_k.shape[0], max(-(-X_k.shape[0] // max(height, 1)), 1) + 1).astype(int)
             for start, end in pairwise(ends):
                 self.parts.append(Part(k, X_k[start:end], column[0, start:end], column[1, start:end]))
 
@@ -81,6 +88,8 @@ class Problem:
         X: (n_samples, n_features), dense or CSR. Y: (n_samples, n_tasks). weights: (n_samples, n_tasks), at least 0;
         by default 1 where Y is not 0. Samples of weight 0 are not part of that task.
         """
+        if Y.ndim != 2 or len(Y) != X.shape[0]:
+            raise ValueError(f"Y must be a matrix with a row for each of {X.shape[0]} samples, got shape {Y.shape}")
         if weights is None:
             weights = np.asarray(Y != 0, dtype=np.float64)
         members = [np.flatnonzero(weights[:, k]) for k in range(Y.shape[1])]
@@ -184,8 +193,8 @@ class Fit(NamedTuple):
 
     W: (n_pairs, n_features, n_tasks), the iterate of smallest objective, and b: (n_pairs, n_tasks), its intercepts.
     objective: (n_pairs, n_iter + 1) at every iterate, NaN where it was not computed. bound: (n_pairs,), no objective is
-    smaller. gap: (n_pairs,), the relative duality gap, (objective - bound) / objective: the solution is no further from
-    the optimum. n_iter: iterations done. dual: per part of the problem (n, n_pairs), the dual variables of `bound`.
+    smaller. gap: (n_pairs,), the relative duality gap, see `relative_gap`: the solution is no further from the optimum.
+    n_iter: iterations done. dual: per part of the problem (n, n_pairs), the dual variables of `bound`.
     """
 
     W: np.ndarray
@@ -254,5 +263,5 @@ def objective_at_zero(problem: Problem, loss: ModuleType) -> float:
 
 
 def relative_gap(objective: np.ndarray, bound: np.ndarray, at_zero: float) -> np.ndarray:
-    """(objective - bound) / objective, but over a thousandth of the objective at W = 0 where that is larger."""
+    """(objective - bound) / objective, but over a thousandth of the objective at W = 0, b = 0 where that is larger."""
     return np.maximum(objective - bound, 0.0) / np.maximum(np.maximum(objective, 1e-3 * at_zero), np.finfo(float).tiny)

@@ -13,6 +13,8 @@ import numpy as np
 from jointsparse.problem import Fit, Problem
 from jointsparse.registry import pick
 
+GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
+
 
 def run(
     X: np.ndarray,
@@ -43,6 +45,10 @@ def run(
     loss_module, norm_module = pick("losses", loss), pick("norms", norm)
     options: dict[str, Any] = {"n_iter": n_iter, "progress": progress}
     steps: Sequence[float] = eta0 if "eta0" in signature(fit).parameters else [np.nan]
+    if not len(radius) or not len(steps) or not np.isfinite(np.asarray(radius, dtype=float)).all():
+        raise ValueError(f"radius and eta0 must be lists of finite numbers, at least one each, got {radius}, {eta0}")
+    if not np.isin(Y, (-1, 0, 1)).all():
+        raise ValueError("Y must hold -1, 0 and +1 only")
     pairs = np.array(list(product(radius, steps)), dtype=float)
     if steps is eta0:
         options["eta0"] = pairs[:, 1]
@@ -78,17 +84,16 @@ def path(
     (the radius), W (n_radii, n_features, n_tasks), objective (n_radii,), of W, gap: its certified relative duality gap,
     and n_iter: the iterations it took. progress: called with (radii done, of all).
     """
+    fit = pick("solvers", solver).fit
+    if "tol" not in signature(fit).parameters:
+        raise ValueError(f"solver must be one that stops at tol, such as pdhg, got {solver!r}")
     problem = Problem.from_matrix(X, Y, normalisation=normalisation)
     plug_ins = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
     radii = np.sort(np.asarray(radius, dtype=float))
     fits: list[Fit] = []
     for done, one in enumerate(radii):
         start = fits[-1] if fits else None
-        fits.append(
-            pick("solvers", solver).fit(
-                problem, **plug_ins, strength=np.array([one]), tol=tol, n_iter=n_iter, start=start
-            )
-        )
+        fits.append(fit(problem, **plug_ins, strength=np.array([one]), tol=tol, n_iter=n_iter, start=start))
         if progress:
             progress(done + 1, len(radii))
     return {

@@ -168,7 +168,7 @@ def first_metric(problem: Problem, regulariser: Regulariser, at: Point) -> Metri
     for part, A in zip(problem.parts, at.A, strict=True):
         dual += spectral[part.task] * np.square(A, dtype=np.float64).sum(axis=0)
     # The size of W: as far towards V as the ball allows, but no further than margins of 1.
-    W = np.ascontiguousarray(at.V.transpose(2, 1, 0))
+    W = at.V.transpose(2, 1, 0).copy()
     largest = np.abs(W).max(axis=(1, 2), keepdims=True, initial=0)
     W *= 1e6 / np.where(largest > 0, largest, 1)
     for pair in range(len(W)) if not regulariser.penalised else ():

@@ -86,6 +86,8 @@ def fit(
     b = np.zeros((n_pairs, n_tasks), dtype=problem.dtype)
     if start is not None:
         W[...], b[...] = start.W, start.b
+        for p in range(n_pairs) if not penalised else ():
+            regulariser.step(W[p], p, 1.0)
     warm = [{"warm": norm.Warm()} if hasattr(norm, "Warm") else {} for _ in range(n_pairs)]
     W_of = np.empty((n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
     G, in_use = np.zeros_like(W_of), np.empty(problem.n_features, dtype=bool)
@@ -130,7 +132,14 @@ def fit(
         descend(W, G, step)
         b -= step[:, np.newaxis] * slope_b
         for p in range(n_pairs):
-            regulariser.step(W[p], p, float(step[p]), **warm[p])
+            try:
+                regulariser.step(W[p], p, float(step[p]), **warm[p])
+            except ValueError:
+                if np.isfinite(W[p]).all():
+                    raise
+                raise ValueError(
+                    f"training diverged in iteration {t + 1}: choose an eta0 below {eta0[p]:g}, or scale the features"
+                ) from None
     for of_part in average:
         of_part /= np.where(weights > 0, weights, 1)
     bound = lower_bound(problem, loss, regulariser, average)
