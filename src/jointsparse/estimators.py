@@ -344,7 +344,8 @@ class JointSparseClassifier(_JointSparseClassifier):
     coef_ : (n_tasks, n_features), W transposed, exact zeros; intercept_ : (n_tasks,)
     selected_features_ : indices of the features that are not 0 in some task
     classes_ : the classes, or the two labels that predict tells apart
-    duality_gap_ : the objective is certified to lie no further from the optimum, relative to itself
+    duality_gap_ : the objective is certified to lie no further from the optimum, relative to itself, or to a thousandth
+        of that of W = 0 and b = 0 where that is more
     objective_ : (n_iter_ + 1,), at every iterate, NaN where it was not computed
     n_iter_ : iterations done
     n_features_in_, feature_names_in_ : as in scikit-learn
