@@ -150,3 +150,9 @@ def test_what_does_not_fit_together_is_refused():
         Problem([np.ones((3, 1))], [np.ones(2)])
     with pytest.raises(ValueError, match=r"Y must be a matrix with a row for each of 3 samples, got shape \(2, 1\)"):
         Problem.from_matrix(np.ones((3, 1)), np.ones((2, 1)))
+
+
+def test_a_bound_is_never_below_that_of_no_dual_variables(rng):
+    tasks = problem(rng)
+    dual = [part.y * part.c for part in tasks.parts]
+    assert lower_bound(tasks, LOSSES["hinge"], Regulariser(NORMS["l1inf"], np.array([1e6])), dual).tolist() == [0.0]

@@ -239,7 +239,7 @@ def bound_from(
             bounds[pair] -= np.sum(strength * size)
     for part, A in zip(problem.parts, dual, strict=True):
         bounds += loss.dual_value(A * share[part.task], part.y, part.c)
-    return bounds
+    return np.maximum(bounds, 0.0)  # that of no dual variables at all
 
 
 def balanced(problem: Problem, dual: list[np.ndarray]) -> list[np.ndarray]:
