@@ -103,15 +103,7 @@ class _JointSparse(BaseEstimator):
 
     def _problem(self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> Problem:
         """The tasks, without samples of weight 0. X, Y, weights: per task (n_k, n_features), (n_k,), (n_k,)."""
-        members = [np.flatnonzero(weight) for weight in weights]
-        return Problem(
-            # Tasks with all rows share one X; Problem.from_matrix would copy it for each.
-            [X_k if len(rows) == X_k.shape[0] else X_k[rows] for X_k, rows in zip(X, members, strict=True)],
-            [Y_k[rows] for Y_k, rows in zip(Y, members, strict=True)],
-            [weight[rows] for weight, rows in zip(weights, members, strict=True)],
-            normalisation=self.normalisation,
-            intercept=bool(self.fit_intercept),
-        )
+        return Problem(X, Y, weights, normalisation=self.normalisation, intercept=bool(self.fit_intercept))
 
     def _shared(self, X: Any, Y: np.ndarray, weights: np.ndarray) -> Problem:
         """The tasks of samples that they share. X: (n_samples, n_features). Y, weights: (n_samples, n_tasks)."""

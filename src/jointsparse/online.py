@@ -24,7 +24,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from jointsparse.estimators import FLOATING, _JointSparseClassifier, as_strength
+from jointsparse.estimators import FLOATING, _JointSparseClassifier, all_or_nothing, as_strength
 from jointsparse.registry import pick
 
 Matrix = NDArray[np.float64]
@@ -499,6 +499,7 @@ class OnlineJointSparseClassifier(_JointSparseClassifier):
         self.batch_size = batch_size
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Begin anew, and take max_iter passes over the samples in random order.
 
@@ -506,8 +507,10 @@ class OnlineJointSparseClassifier(_JointSparseClassifier):
         sample_weight: (n_samples,), at least 0, which multiplies the sample's losses; 0 leaves it out. Raises
         ValueError, and leaves the model as it was, where input or parameters make no sense.
         """
-        return self._all_or_nothing(self._fit, X, y, sample_weight)
+        self._fit(X, y, sample_weight)
+        return self
 
+    @all_or_nothing
     def partial_fit(
         self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -519,16 +522,7 @@ class OnlineJointSparseClassifier(_JointSparseClassifier):
         "classes" and y a vector. Raises ValueError, and leaves the model as it was, where input or parameters make no
         sense, and where norm, radius or average have changed since the first step.
         """
-        return self._all_or_nothing(self._partial_fit, X, y, classes, sample_weight)
-
-    def _all_or_nothing(self, learn: Any, *arguments: Any) -> Self:
-        before = self.__dict__.copy()
-        try:
-            learn(*arguments)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        self._partial_fit(X, y, classes, sample_weight)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:

@@ -36,8 +36,9 @@ class Problem:
     """Tasks to be learnt together.
 
     X: per task (n_k, n_features), arrays of one floating dtype or CSR. y: per task (n_k,), labels -1 and +1 or numbers.
-    weights: per task (n_k,), at least 0, of the losses; 1 by default. normalisation: "sum" (Quattoni et al. 2009,
-    sec. 6) or "mean", which divides each task's weights by their sum (sec. 5). intercept: whether b_k is free; else 0.
+    weights: per task (n_k,), at least 0, of the losses; 1 by default, 0 leaves a sample out. normalisation: "sum"
+    (Quattoni et al. 2009, sec. 6) or "mean", which divides each task's weights by their sum (sec. 5). intercept:
+    whether b_k is free; else 0. A task keeps a copy of its rows, unless it has all of them.
     """
 
     def __init__(
@@ -56,15 +57,18 @@ class Problem:
         self.parts: list[Part] = []
         for k in range(self.n_tasks):
             c = np.ones(len(y[k])) if weights is None else np.asarray(weights[k], dtype=np.float64)
-            if normalisation == "mean" and c.sum() > 0:
-                c = c / c.sum()
             if not X[k].shape[0] == len(y[k]) == len(c):
                 raise ValueError(
                     f"task {k} must have a label and a weight for each of its {X[k].shape[0]} samples, "
                     f"got {len(y[k])}, {len(c)}"
                 )
-            X_k = X[k] if sparse.issparse(X[k]) else np.ascontiguousarray(X[k])
-            column = np.stack([y[k], c]).astype(self.dtype)[..., np.newaxis]
+            members = np.flatnonzero(c)
+            X_k = X[k] if len(members) == len(c) else X[k][members]
+            X_k = X_k if sparse.issparse(X_k) else np.ascontiguousarray(X_k)
+            c = c[members]
+            if normalisation == "mean" and c.sum() > 0:
+                c = c / c.sum()
+            column = np.stack([y[k][members], c]).astype(self.dtype)[..., np.newaxis]
             # Sparse parts would each add a whole dense V.
             height = max(PART // max(self.n_features * self.dtype.itemsize, 1), 32)
             height = X_k.shape[0] if sparse.issparse(X_k) else height
@@ -83,7 +87,7 @@ class Problem:
         normalisation: str = "sum",
         intercept: bool = False,
     ) -> "Problem":
-        """The tasks of one matrix of samples; each keeps a copy of its rows, unless it has all of them.
+        """The tasks of one matrix of samples.
 
         X: (n_samples, n_features), dense or CSR. Y: (n_samples, n_tasks). weights: (n_samples, n_tasks), at least 0;
         by default 1 where Y is not 0. Samples of weight 0 are not part of that task.
@@ -92,14 +96,8 @@ class Problem:
             raise ValueError(f"Y must be a matrix with a row for each of {X.shape[0]} samples, got shape {Y.shape}")
         if weights is None:
             weights = np.asarray(Y != 0, dtype=np.float64)
-        members = [np.flatnonzero(weights[:, k]) for k in range(Y.shape[1])]
-        return cls(
-            [X if len(rows) == X.shape[0] else X[rows] for rows in members],
-            [Y[rows, k] for k, rows in enumerate(members)],
-            [weights[rows, k] for k, rows in enumerate(members)],
-            normalisation=normalisation,
-            intercept=intercept,
-        )
+        tasks = [X] * Y.shape[1]
+        return cls(tasks, list(Y.T), list(weights.T), normalisation=normalisation, intercept=intercept)
 
 
 def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
