@@ -202,6 +202,25 @@ def test_spectral_bounds_are_close_from_above():
     assert np.all(got[:3] >= expected[:3]) and np.all(got[:3] <= 1.06 * np.array(expected[:3])) and got[3] == 1
 
 
+@pytest.mark.parametrize(
+    ("dtype", "scale"), [(float, 2.0**200), (float, 2.0**-500), (np.float32, 2.0**35), (np.float32, 2.0**-50)]
+)
+def test_spectral_bounds_scale_with_the_features(dtype, scale):
+    X = np.random.default_rng(1).normal(size=(20, 40)).astype(dtype)
+    one, other = (pdhg.spectral_bounds(Problem([x], [np.ones(20)])) for x in (X, (X * scale).astype(dtype)))
+    np.testing.assert_allclose(other / scale**2, one, rtol=1e-6)
+
+
+def test_spectral_bounds_leave_out_samples_of_weight_zero():
+    X = np.random.default_rng(1).normal(size=(40, 10))
+    c = (np.arange(40) > 1).astype(float)
+    expected = pdhg.spectral_bounds(Problem([X[2:]], [np.ones(38)]))
+    X[:2] *= 1e5
+    shared = Problem([X], [np.ones(40)], [c])
+    assert len(shared.y) == 40
+    np.testing.assert_allclose(pdhg.spectral_bounds(shared), expected, rtol=1e-6)
+
+
 def test_numbers_may_be_learnt_and_zero_is_one_of_them():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4))

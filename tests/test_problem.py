@@ -12,7 +12,8 @@ from scipy import sparse
 
 from jointsparse.losses import LOSSES
 from jointsparse.norms import NORMS
-from jointsparse.problem import Problem, Regulariser, add_transposed_product, lower_bound, product, relative_gap
+from jointsparse.problem import Problem, Regulariser, add_transposed_product, lower_bound, product, relative_gap, room
+from jointsparse.solvers import SOLVERS
 
 
 @pytest.fixture
@@ -156,3 +157,94 @@ def test_a_bound_is_never_below_that_of_no_dual_variables(rng):
     tasks = problem(rng)
     dual = [part.y * part.c for part in tasks.parts]
     assert lower_bound(tasks, LOSSES["hinge"], Regulariser(NORMS["l1inf"], np.array([1e6])), dual).tolist() == [0.0]
+
+
+# Tasks that share X
+
+
+def nearly_whole(rng, dtype=float):
+    """Features, and labels (100, 3) of tasks that lack 0, 1 and 9 samples."""
+    X = rng.normal(size=(100, 6)).astype(dtype)
+    Y = np.where(X[:, :1] + rng.normal(size=(100, 3)) > 0, 1.0, -1.0)
+    Y[40, 1] = Y[50:59, 2] = 0
+    return X, Y
+
+
+@pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_matrix])
+def test_tasks_that_lack_few_samples_share_their_features(rng, container):
+    X, Y = nearly_whole(rng)
+    Y = np.column_stack([Y, np.where(np.arange(100) < 10, 0, Y[:, 0])])  # a tenth is no longer few
+    made = Problem.from_matrix(container(X), Y)
+    assert [len(part.y) for part in made.parts] == [100, 100, 100, 90]
+    first = [part.X.data if sparse.issparse(part.X) else part.X for part in made.parts]
+    assert [np.shares_memory(first[0], x) for x in first] == [True, True, True, False]
+    np.testing.assert_array_equal(made.parts[2].c[:, 0], Y[:, 2] != 0)
+    np.testing.assert_array_equal(np.vstack([part.y for part in made.parts]), made.y)
+    np.testing.assert_array_equal(np.vstack([made.c[part.rows] for part in made.parts]), made.c)
+
+
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("normalisation", ["sum", "mean"])
+def test_sharing_features_solves_the_same_problem(monkeypatch, rng, solver, loss, intercept, normalisation):
+    X, Y = nearly_whole(rng)
+    if loss == "squared":
+        Y[Y == 0] = np.nan  # labels that are not there may be anything
+    weights = np.where(np.isin(Y, (-1, 1)), rng.uniform(0.5, 2, Y.shape), 0)
+    Y, weights = Y[:, 1:], weights[:, 1:]
+    fits, lengths = [], []
+    for lacking in (10, 10**9):
+        monkeypatch.setattr("jointsparse.problem.LACKING", lacking)
+        made = Problem.from_matrix(X, Y, weights, normalisation=normalisation, intercept=intercept)
+        lengths.append(len(made.y))
+        scale = 0.01 if normalisation == "sum" else 1.0
+        options = {"eta0": np.array([scale, 0.1 * scale])} if solver == "subgradient" else {}
+        found = SOLVERS[solver].fit(
+            made, loss=LOSSES[loss], norm=NORMS["l1inf"], strength=np.array([0.3, 1.0]), n_iter=40, **options
+        )
+        fits.append(found)
+        absent = np.vstack([np.zeros((0, 2)), *found.dual])[made.c[:, 0] == 0]
+        assert len(absent) == len(made.y) - 190 and not absent.any()
+        again = lower_bound(made, LOSSES[loss], Regulariser(NORMS["l1inf"], np.array([0.3, 1.0])), found.dual)
+        np.testing.assert_allclose(found.bound, again, rtol=1e-12)
+    assert lengths == [200, 190]
+    for name in ("W", "b", "objective", "bound", "gap"):
+        np.testing.assert_allclose(getattr(fits[0], name), getattr(fits[1], name), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+def test_absent_samples_that_cannot_be_multiplied_by_0_are_left_out(rng, bad):
+    X, Y = nearly_whole(rng)
+    X[40, 0] = bad
+    Y[40] = 0
+    assert [len(part.y) for part in Problem.from_matrix(X, Y).parts] == [99, 99, 90]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("factor", [1e10, np.inf, np.nan])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_numbers_too_large_to_square_are_refused(dtype, factor, container):
+    large = room(dtype)
+    X = np.ones((3, 2), dtype)
+    Problem([container(X)], [np.ones(3)], [np.full(3, 0.9 * large)])
+    with pytest.raises(ValueError, match=r"^weights times labels of task 0 must be finite and at most .* scale them"):
+        Problem([container(X)], [np.ones(3)], [np.array([1, 1, factor * large])])
+    with pytest.raises(ValueError, match=r"^weights times labels of task 0 must be finite and at most .* scale them"):
+        Problem([container(X)], [np.array([1, 1, factor * large])])
+    X[1, 1] = factor * large
+    with pytest.raises(ValueError, match=r"^features of task 1 must be finite and at most .* scale them"):
+        Problem([container(X[:1]), container(X)], [np.ones(1), np.ones(3)])
+
+
+def test_every_row_that_a_task_has_is_looked_at():
+    X, Y = np.ones((30, 2)), np.ones((30, 3))
+    X[4], Y[:5, 0], Y[4, 1] = np.nan, 0, 0
+    with pytest.raises(ValueError, match=r"^features of task 2 must be finite .* got nan"):
+        Problem.from_matrix(X, Y)
+    X[4], X[29] = 1.0, np.inf
+    for column in (0, 1, 2):
+        Y = np.ones((30, 3))
+        Y[29], Y[20:, 0], Y[29, column] = 0, 0, 1
+        with pytest.raises(ValueError, match=rf"^features of task {column} must be finite .* got inf"):
+            Problem.from_matrix(X, Y)

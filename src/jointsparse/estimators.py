@@ -93,13 +93,18 @@ class _JointSparse(BaseEstimator):
         self.n_iter_ = int(fitted.n_iter)
         self.objective_ = fitted.objective[pair, : self.n_iter_ + 1].copy()
         self.duality_gap_ = float(fitted.gap[pair])
-        if "tol" in signature(pick("solvers", self.solver).fit).parameters and not self.duality_gap_ <= self.tol:
+        if self._unproven(fitted)[pair]:
             warnings.warn(
                 f"after {self.n_iter_} iterations the objective is certified to be within {self.duality_gap_:.2g} of "
                 f"the optimum (relative), not within tol={self.tol:g}: raise n_iter or tol, or scale the features",
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _unproven(self, fitted: Fit) -> np.ndarray:
+        """Which pairs of a fit, (n_pairs,), are not certified to be within tol although the solver stops there."""
+        stops = "tol" in signature(pick("solvers", self.solver).fit).parameters
+        return ~(fitted.gap <= self.tol) & stops
 
     def _problem(self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> Problem:
         """The tasks, without samples of weight 0. X, Y, weights: per task (n_k, n_features), (n_k,), (n_k,)."""
@@ -281,6 +286,8 @@ class _JointSparseClassifier(ClassifierMixin, _JointSparse):
         if Y.shape != F.shape:
             raise ValueError(f"y must have one column per task, {F.shape[1]}, got {Y.shape[1]}")
         weights = _check_sample_weight(sample_weight, F, dtype=np.float64)[:, np.newaxis] * (Y != 0)
+        if not weights.any():
+            raise ValueError("y must hold at least one label of a sample of positive weight, got none")
         return float(np.average((F > 0) == (Y > 0), weights=weights))
 
     def __sklearn_tags__(self) -> Any:
@@ -515,7 +522,8 @@ class JointSparseClassifierCV(_JointSparseClassifier):
 
         X, y, sample_weight: as in JointSparseClassifier. X_val, y_val: held-out samples that choose instead of folds,
         as in the papers; none of them is trained on. Raises ValueError where input or parameters make no sense, and
-        where no fold has a validation task with both positives and negatives.
+        where no fold has a validation task with both positives and negatives; one ConvergenceWarning where fits that
+        the choice rests on did not reach tol.
         """
         X, y, Y, weights = self._read(X, y, sample_weight)
         if (X_val is None) != (y_val is None):
@@ -536,12 +544,22 @@ class JointSparseClassifierCV(_JointSparseClassifier):
             )
         else:
             folds = [(self._shared(X, Y, weights), *self._read_validation(X_val, y_val, Y.shape[1]))]
-        scores = []
+        scores, gaps, unproven = [], [], []
         for problem, X_test, Y_test, weights_test in folds:
             fitted, best, steps = self._train_grid(problem, self.grid_, penalised)
+            gaps.append(fitted.gap)
+            unproven.append(self._unproven(fitted))
             margins = [np.asarray(X_test @ fitted.W[pair]) + fitted.b[pair] for pair in best]
             scores.append([mean_auc(F[:, tasks], Y_test[:, tasks], weights_test[:, tasks]) for F in margins])
         self.scores_ = np.array(scores).T
+        if np.any(unproven):
+            warnings.warn(
+                f"the choice rests on {np.size(gaps)} fits, of which {np.sum(unproven)} are not certified to be within "
+                f"tol={self.tol:g} of their optima, but within {np.max(gaps):.2g} (relative) at worst: raise n_iter or "
+                "tol, or scale the features",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
         counted = ~np.isnan(self.scores_).any(axis=0)
         if not counted.any():

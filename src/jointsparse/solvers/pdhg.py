@@ -122,13 +122,19 @@ def spectral_bounds(problem: Problem) -> np.ndarray:
     T = np.zeros((problem.n_tasks, LANCZOS_STEPS, LANCZOS_STEPS))
     for j in range(LANCZOS_STEPS):
         V = v[..., np.newaxis].astype(problem.dtype)
-        w = transposed(problem, [product(part.X, V[part.task]) for part in problem.parts])[0][:, :, 0].astype(float)
+        # Rows of weight 0 are those of no sample.
+        f = [product(part.X, V[part.task]) * (part.c != 0) for part in problem.parts]
+        w = transposed(problem, f)[0][:, :, 0].astype(float)
         T[:, j, j] = (w * v).sum(axis=1)
         w -= T[:, j, j, np.newaxis] * v + beta[:, np.newaxis] * before
-        beta = np.linalg.norm(w, axis=1)
+        # Squares of the entries may overflow; powers of two change no digit.
+        size = np.exp2(np.frexp(np.abs(w).max(axis=1, initial=0))[1])
+        w /= size[:, np.newaxis]
+        length = np.linalg.norm(w, axis=1)
+        beta = size * length
         if j + 1 < LANCZOS_STEPS:
             T[:, j, j + 1] = T[:, j + 1, j] = beta
-        before, v = v, w / np.maximum(beta, TINY)[:, np.newaxis]
+        before, v = v, w / np.maximum(length, TINY)[:, np.newaxis]
     largest = np.linalg.eigvalsh(T)[:, -1]
     return np.where(largest > 0, 1.05 * largest, 1.0)
 
@@ -162,7 +168,7 @@ def first_metric(problem: Problem, regulariser: Regulariser, at: Point) -> Metri
     spectral = spectral_bounds(problem)
     n = np.zeros(problem.n_tasks)
     for part in problem.parts:
-        n[part.task] += len(part.y)
+        n[part.task] += np.count_nonzero(part.c)
     b_scale = INTERCEPT * spectral / np.maximum(n, 1)
     dual = np.zeros(at.W.shape[2])
     for part, A in zip(problem.parts, at.A, strict=True):
@@ -170,10 +176,10 @@ def first_metric(problem: Problem, regulariser: Regulariser, at: Point) -> Metri
     # The size of W: as far towards V as the ball allows, but no further than margins of 1.
     W = at.V.transpose(2, 1, 0).copy()
     largest = np.abs(W).max(axis=(1, 2), keepdims=True, initial=0)
-    W *= 1e6 / np.where(largest > 0, largest, 1)
+    W *= 1e6 / np.where(largest > 1e6 / np.finfo(problem.dtype).max, largest, 1)
     for pair in range(len(W)) if not regulariser.penalised else ():
         regulariser.step(W[pair], pair, 1.0)
-    F = [product(part.X, np.ascontiguousarray(W[:, :, part.task].T)) for part in problem.parts]
+    F = [product(part.X, np.ascontiguousarray(W[:, :, part.task].T)) * (part.c != 0) for part in problem.parts]
     margin = np.sqrt(sum(np.square(f, dtype=np.float64).sum(axis=0) for f in F) / max(n.sum(), 1))
     length = np.linalg.norm(W.reshape(len(W), -1).astype(float), axis=1)
     length /= np.where(margin > 1, margin, 1)

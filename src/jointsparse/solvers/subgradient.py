@@ -91,7 +91,7 @@ def fit(
     warm = [{"warm": norm.Warm()} if hasattr(norm, "Warm") else {} for _ in range(n_pairs)]
     W_of = np.empty((n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
     G, in_use = np.zeros_like(W_of), np.empty(problem.n_features, dtype=bool)
-    average = [np.zeros((len(part.y), n_pairs), dtype=problem.dtype) for part in problem.parts]
+    F, slopes, average = (np.zeros((len(problem.y), n_pairs), dtype=problem.dtype) for _ in range(3))
     objective = np.zeros((n_pairs, n_iter + 1))
     best, best_W, best_b = np.zeros(n_pairs, dtype=int), W.copy(), b.copy()
     weights = np.zeros(n_pairs, dtype=problem.dtype)
@@ -104,19 +104,20 @@ def fit(
         weight = (t + 1) ** 2 * step
         slope_b = np.zeros_like(b)
         previous = -1
-        for part, of_part in zip(problem.parts, average, strict=True):
+        for part in problem.parts:
             k = part.task
-            F = product(part.X, W_of[k], used)
+            margins = product(part.X, W_of[k], used)
             if problem.intercept:
-                F += b[:, k]
-            objective[:, t] += loss.value(F, part.y, part.c)
+                margins += b[:, k]
+            F[part.rows] = margins
             if t < n_iter:
-                slopes = loss.subgradient(F, part.y, part.c)
-                add_transposed_product(part.X, slopes, G[k], first=k != previous)
-                of_part -= weight * slopes
+                of_part = loss.subgradient(margins, part.y, part.c)
+                add_transposed_product(part.X, of_part, G[k], first=k != previous)
+                slopes[part.rows] = of_part
                 if problem.intercept:
-                    slope_b[:, k] += slopes.sum(axis=0)
+                    slope_b[:, k] += of_part.sum(axis=0)
             previous = k
+        objective[:, t] = loss.value(F, problem.y, problem.c)
         for p in range(n_pairs) if penalised else ():
             objective[p, t] += regulariser.cost(W[p], p)
         better = objective[:, t] < objective[np.arange(n_pairs), best]
@@ -128,6 +129,7 @@ def fit(
             progress(t, n_iter)
         if t == n_iter:
             break
+        average -= np.multiply(slopes, weight, out=slopes)
         weights += weight
         descend(W, G, step)
         b -= step[:, np.newaxis] * slope_b
@@ -140,9 +142,9 @@ def fit(
                 raise ValueError(
                     f"training diverged in iteration {t + 1}: choose an eta0 below {eta0[p]:g}, or scale the features"
                 ) from None
-    for of_part in average:
-        of_part /= np.where(weights > 0, weights, 1)
-    bound = lower_bound(problem, loss, regulariser, average)
+    average /= np.where(weights > 0, weights, 1)
+    dual = [average[part.rows] for part in problem.parts]
+    bound = lower_bound(problem, loss, regulariser, dual)
     smallest = objective[np.arange(n_pairs), best]
     gap = relative_gap(smallest, bound, objective_at_zero(problem, loss))
-    return Fit(best_W, best_b, objective, bound, gap, n_iter, average)
+    return Fit(best_W, best_b, objective, bound, gap, n_iter, dual)
