@@ -13,6 +13,8 @@ include: "workflow/rules/basis.smk"
 include: "workflow/rules/tasks.smk"
 include: "workflow/rules/learning.smk"
 include: "workflow/rules/evaluation.smk"
+include: "workflow/rules/synthetic.smk"
+include: "workflow/rules/claims.smk"
 include: "workflow/rules/figures.smk"
 
 

@@ -34,6 +34,14 @@ def test_features_are_uncorrelated(X, centred, whitened, rank):
         np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-5)
 
 
+@pytest.mark.parametrize(("rows", "centred", "expected"), [(50, False, 50), (50, True, 49), (120, True, 80)])
+def test_full_rank_is_that_of_the_data(X, rows, centred, expected):
+    fitted = fit(X[:rows], rank="full", centred=centred)
+    assert fitted.components.shape == (80, expected)
+    twice = fit(sparse.vstack([X[:rows]] * 2, format="csr"), rank="full", centred=centred)
+    assert twice.components.shape == (80, expected)
+
+
 def test_full_rank_keeps_distances(X):
     dense = X.toarray().astype(float)
     fitted = fit(X, rank=80)

@@ -1,12 +1,13 @@
-"""AUC, sign tests and the tables made of them, against scikit-learn, SciPy and hand counts."""
+"""AUC, EER, tests and the tables made of them, against scikit-learn, SciPy and hand counts."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from scipy.stats import binomtest
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import roc_auc_score, roc_curve
 
-from jointsparse import comparison
+from jointsparse import comparison, sweep
 
 
 def scored(n=200, m=6, seed=0, ties=False):
@@ -37,9 +38,53 @@ def test_auc_without_positives_is_undefined():
     assert np.isnan(comparison.auc(np.arange(3.0)[:, None], np.zeros((3, 1), dtype=bool)))[0]
 
 
+def slow_eer(scores, labels):
+    """Of one task: where the piecewise linear ROC curve meets the line from (0, 1) to (1, 0)."""
+    if labels.all() or not labels.any():
+        return np.nan
+    fpr, tpr, _ = roc_curve(labels, scores, drop_intermediate=False)
+    return np.interp(0, fpr - (1 - tpr), fpr)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_eer_is_where_scikit_learns_roc_curve_meets_the_diagonal(ties, dtype):
+    for seed in range(20):
+        scores, labels = scored(n=37, seed=seed, ties=ties)
+        scores = scores.astype(dtype)
+        expected = [slow_eer(scores[:, k], labels[:, k]) for k in range(labels.shape[1])]
+        np.testing.assert_allclose(comparison.eer(scores, labels), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_eer_by_hand():
+    labels = np.array([[True], [True], [False], [False], [False]])
+    # One positive of two is above every negative, the other below one of three: rejected 1/2 meets accepted 1/3.
+    assert comparison.eer(np.array([[5.0], [3.0], [4.0], [2.0], [1.0]]), labels) == pytest.approx([1 / 3])
+    # Perfect, reversed, and all tied: accepted together, halfway along the only step.
+    assert comparison.eer(np.array([[5.0], [4.0], [3.0], [2.0], [1.0]]), labels) == [0.0]
+    assert comparison.eer(np.array([[1.0], [2.0], [3.0], [4.0], [5.0]]), labels) == [1.0]
+    assert comparison.eer(np.zeros((5, 1)), labels) == [0.5]
+
+
+def test_infinite_scores_are_tied():
+    labels = np.array([[True], [False]])
+    assert comparison.eer(np.full((2, 1), np.inf), labels) == [0.5]
+
+
+@pytest.mark.parametrize("labels", [np.zeros((3, 1), dtype=bool), np.ones((3, 1), dtype=bool)])
+def test_eer_without_positives_or_negatives_is_undefined(labels):
+    assert np.isnan(comparison.eer(np.arange(3.0)[:, None], labels))[0]
+
+
+def test_eer_of_undefined_scores_is_undefined():
+    scores, labels = scored()
+    scores[3, 1] = np.nan
+    np.testing.assert_array_equal(np.isnan(comparison.eer(scores, labels)), np.arange(6) == 1)
+
+
 def test_two_averages():
     by_task, positives = np.array([0.5, 0.9, 0.1]), np.array([10, 30, 5])
-    plain, weighted = comparison.average_auc(by_task, positives, np.array([True, True, False]))
+    plain, weighted = comparison.average(by_task, positives, np.array([True, True, False]))
     assert plain == pytest.approx(0.7)
     assert weighted == pytest.approx((0.5 * 10 + 0.9 * 30) / 40)
 
@@ -93,7 +138,7 @@ def one_sweep(method="hinge-l1inf", n=5, run=1, seed=0):
     arrays = {
         "parameter": np.array([1.0, 1.0, 10.0, 10.0]),
         "eta0": np.array([0.1, 1.0, 0.1, 1.0]),
-        "W": W,
+        "W": W[[0, 3]],
         "objective": np.array([[4.0, 2.0], [4.0, 3.0], [4.0, 1.5], [4.0, 1.0]]),
         "gap": np.array([0.9, 0.9, 0.01, 0.02]),
     }
@@ -110,7 +155,7 @@ def example(seed=3):
 def test_choice_is_by_objective_and_validation_words_and_the_rest_is_tested():
     X, labels, split, words = example()
     tables = comparison.evaluate([one_sweep()], X, labels, split, words, converging_method="hinge-l1inf")
-    (row,) = tables.auc.to_dict("records")
+    (row,) = tables.chosen.to_dict("records")
     assert (row["parameter"], row["eta0"]) == (10.0, 1.0)
     assert row["warning"] == "parameter at the upper edge of its grid; eta0 at the upper edge of its grid"
     assert row["features"] == pytest.approx(1 / 3)
@@ -120,24 +165,152 @@ def test_choice_is_by_objective_and_validation_words_and_the_rest_is_tested():
     assert row["auc"] == pytest.approx(np.mean(by_word[1:3]))
     assert row["auc_all"] == pytest.approx(np.mean(by_word))
     assert row["auc_weighted"] == pytest.approx(np.average(by_word[1:3], weights=labels[test].sum(axis=0)[1:3]))
-    np.testing.assert_allclose(tables.auc_by_word["auc"], by_word)
-    assert tables.auc_by_word["validation_word"].tolist() == [True, False, False, True]
+    eer_by_word = [slow_eer(X[test, 0], labels[test, k]) for k in range(4)]
+    assert row["eer"] == pytest.approx(np.mean(eer_by_word[1:3]))
+    assert row["eer_all_weighted"] == pytest.approx(np.average(eer_by_word, weights=labels[test].sum(axis=0)))
+    assert tables.by_word["word"].tolist() == words
+    assert tables.by_word["positives"].tolist() == labels[test].sum(axis=0).tolist()
+    np.testing.assert_allclose(tables.by_word["auc"], by_word)
+    np.testing.assert_allclose(tables.by_word["eer"], eer_by_word)
+    assert tables.by_word["validation_word"].tolist() == [True, False, False, True]
     assert tables.sparsity["parameter"].tolist() == [1.0, 10.0]
     assert tables.convergence["objective"].tolist() == [1.0, 0.5, 1.0, 0.25]
 
 
-def test_choice_never_looks_at_test_images():
+CHOICE = ["parameter", "eta0", "validation"]
+
+
+@pytest.mark.parametrize("metric", ["auc", "eer"])
+def test_choice_never_looks_at_test_images(metric):
     X, labels, split, words = example()
+    test = split == "test"
+    flipped, undefined, other = labels.copy(), X.copy(), X.copy()
+    flipped[test] = ~flipped[test]
+    undefined[test] = np.nan
+    other[test] = np.random.default_rng(9).normal(size=other[test].shape)
     sweeps = [one_sweep(seed=seed) for seed in range(5)]
-    scrambled = labels.copy()
-    scrambled[split == "test"] = ~scrambled[split == "test"]
-    first, second = (
-        comparison.evaluate(sweeps, X, some, split, words, converging_method="").auc for some in (labels, scrambled)
+    expected, *others = (
+        comparison.evaluate(sweeps, features, some, split, words, converging_method="", metric=metric).chosen
+        for features, some in ((X, labels), (X, flipped), (undefined, labels), (other, labels))
     )
-    pd.testing.assert_frame_equal(
-        first[["parameter", "eta0", "validation_auc"]], second[["parameter", "eta0", "validation_auc"]]
+    for got in others:
+        pd.testing.assert_frame_equal(got[CHOICE], expected[CHOICE])
+        assert (got["auc"] != expected["auc"]).all()
+
+
+def test_choice_is_given_validation_images_only(monkeypatch):
+    X, labels, split, words = example()
+    seen = []
+
+    def choose(one, X, labels, metric, choose=comparison.choose):
+        seen.append((X, labels))
+        return choose(one, X, labels, metric)
+
+    monkeypatch.setattr(comparison, "choose", choose)
+    comparison.evaluate([one_sweep(), one_sweep(seed=1)], X, labels, split, words, converging_method="")
+    assert len(seen) == 2
+    for got_X, got_labels in seen:
+        np.testing.assert_array_equal(got_X, X[split == "validation"])
+        np.testing.assert_array_equal(got_labels, labels[split == "validation"])
+
+
+@pytest.mark.parametrize(("metric", "expected"), [("auc", 2), ("eer", 1)])
+def test_radius_has_the_largest_auc_or_the_smallest_eer(metric, expected):
+    # Ten positives P and ten negatives N, from the largest score down. Radius 1: all tied. Radius 2: 8 P, 10 N, 2 P,
+    # AUC 0.8, EER 0.2. Radius 3: 7 P, 3 N, 3 P, 7 N, AUC 0.91, EER 0.3.
+    labels = np.repeat([True, False], 10)[:, None]
+    X = np.zeros((20, 3))
+    X[:10, 1] = np.repeat([1, -1], [8, 2])
+    X[:, 2] = np.repeat([4, 2, 3, 1], [7, 3, 3, 7])
+    arrays = {
+        "parameter": np.array([1.0, 2.0, 3.0]),
+        "eta0": np.ones(3),
+        "W": np.eye(3)[:, :, None],
+        "objective": np.ones((3, 2)),
+        "gap": np.zeros(3),
+    }
+    one = comparison.TrainedSweep(1, 5, "hinge-l1", 15, arrays, np.array([True]))
+    pairs, validation, chosen = comparison.choose(one, X, labels, metric)
+    np.testing.assert_array_equal(pairs, [0, 1, 2])
+    np.testing.assert_allclose(validation, {"auc": [0.5, 0.8, 0.91], "eer": [0.5, 0.2, 0.3]}[metric])
+    assert chosen == expected
+
+
+@pytest.mark.parametrize("metric", ["auc", "eer"])
+def test_of_equally_good_radii_the_smallest_is_chosen(metric):
+    X, labels, split, words = example()
+    one = one_sweep()
+    one.arrays["W"][:] = 1
+    table = comparison.evaluate([one], X, labels, split, words, converging_method="", metric=metric).chosen
+    assert table["parameter"].tolist() == [1.0]
+
+
+def test_sparse_features_give_the_same_tables():
+    X, labels, split, words = example()
+    dense, compressed = (
+        comparison.evaluate([one_sweep()], some, labels, split, words, converging_method="hinge-l1inf")
+        for some in (X, sparse.csr_matrix(X))
     )
-    assert (first["auc"] != second["auc"]).all()
+    for name in ("chosen", "by_word", "sparsity", "convergence"):
+        pd.testing.assert_frame_equal(getattr(dense, name), getattr(compressed, name))
+
+
+def test_weights_are_the_non_zero_ones_of_the_first_run_at_one_size():
+    X, labels, split, words = example()
+    sweeps = [one_sweep(method, n=n, run=run) for run in (2, 1) for n in (5, 9) for method in ("hinge-l1inf", "svm-l2")]
+    for one in sweeps[::2]:
+        one.arrays["W"][1, 0, 2] = 0
+    tables = comparison.evaluate(sweeps, X, labels, split, words, converging_method="", at_size=9)
+    for method, used in (("hinge-l1inf", [0, 1, 3]), ("svm-l2", [0, 1, 2, 3])):
+        rows = tables.weights[tables.weights["method"] == method]
+        assert rows["word"].tolist() == used
+        assert (rows[["feature", "weight", "n_features", "n_words"]] == [0, 1, 3, 4]).all(axis=None)
+    without = comparison.evaluate(sweeps, X, labels, split, words, converging_method="").weights
+    assert len(without) == 0 and list(without) == list(tables.weights)
+
+
+def test_what_evaluate_does_not_know_is_one_clear_error():
+    X, labels, split, words = example()
+    with pytest.raises(ValueError, match="metric must be one of auc, eer, got 'f1'"):
+        comparison.evaluate([], X, labels, split, words, converging_method="", metric="f1")
+    with pytest.raises(ValueError, match="at_size must be one of the sizes of run 1, got 7"):
+        comparison.evaluate([one_sweep()], X, labels, split, words, converging_method="", at_size=7)
+    with pytest.raises(ValueError, match="metric must be one of auc, eer, got 'f1'"):
+        comparison.path_table([], X, labels, split, metric="f1")
+
+
+@pytest.mark.parametrize("metric", ["auc", "eer"])
+def test_path_has_the_rows_of_sparsity(metric):
+    X, labels, split, words = example()
+    one = one_sweep()
+    kept = [0, 3]  # the best eta0 of each radius
+    arrays = {name: one.arrays[name][kept] for name in ("parameter", "gap")} | {"W": one.arrays["W"]}
+    arrays["objective"] = one.arrays["objective"][kept].min(axis=1)
+    one.arrays["objective"][0] = one.arrays["objective"][1] - 1
+    expected = comparison.evaluate([one], X, labels, split, words, converging_method="", metric=metric).sparsity
+    arrays["at_zero"] = np.array(4.0)
+    got = comparison.path_table([one._replace(arrays=arrays)], X, labels, split, metric=metric)
+    assert list(got) == list(expected)
+    assert got["eta0"].isna().all()
+    assert got["objective"].tolist() == [0.5, 0.25]
+    pd.testing.assert_frame_equal(got.drop(columns=["eta0", "objective"]), expected.drop(columns=["eta0", "objective"]))
+
+
+def test_path_reads_what_sweep_gives():
+    X, labels, split, _ = example()
+    Y = np.where(split == "train", 1, 0)[:, None] * np.where(labels, 1, -1)
+    radii = [0.1, 1.0, 5.0]
+    arrays = sweep.path(X, Y, loss="hinge", norm="l1", radius=radii, n_iter=50, normalisation="sum")
+    one = comparison.TrainedSweep(1, 30, "hinge-l1", 120, arrays, np.array([True, False, False, True]))
+    table = comparison.path_table([one], X, labels, split)
+    assert table["parameter"].tolist() == radii
+    test = split == "test"
+    for row, W in zip(table.to_dict("records"), arrays["W"], strict=True):
+        by_word = [roc_auc_score(labels[test, k], X[test] @ W[:, k]) for k in (1, 2)]
+        assert row["auc"] == pytest.approx(np.mean(by_word))
+        assert row["features"] == pytest.approx(np.mean((W != 0).any(axis=1)))
+        hinge = np.maximum(0, 1 - Y * (X @ W))[Y != 0].sum()
+        assert row["objective"] == pytest.approx(hinge / np.count_nonzero(Y), rel=1e-4)
 
 
 def test_significance_table_holds_both_directions_and_the_papers_values():
@@ -161,3 +334,85 @@ def test_significance_table_holds_both_directions_and_the_papers_values():
     expected = binomtest(row["wins"], row["wins"] + row["losses"], alternative="greater").pvalue
     assert row["p"] == pytest.approx(expected)
     assert (table["p_holm"] >= table["p"]).all()
+
+
+def slow_metrics(scores, labels):
+    """AUC and EER of each task, (2, n_tasks)."""
+    columns = list(zip(scores.T, labels.T, strict=True))
+    auc = [np.nan if y.all() or not y.any() else roc_auc_score(y, f) for f, y in columns]
+    return np.array([auc, [slow_eer(f, y) for f, y in columns]])
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_resampled_metrics_are_those_of_repeated_images(ties):
+    scores, labels = scored(n=25, ties=ties)
+    counts = comparison._resample(25, 20, np.random.default_rng(0))
+    got = comparison._resampled(scores, labels, counts)
+    for b, count in enumerate(counts):
+        drawn = np.repeat(np.arange(25), count)
+        np.testing.assert_allclose(got[:, b], slow_metrics(scores[drawn], labels[drawn]), rtol=1e-12, atol=1e-15)
+    assert np.isnan(got).any()  # the rare task is missing from some
+    np.testing.assert_array_equal(got[0, 0], comparison.auc(scores, labels))
+    np.testing.assert_array_equal(got[1, 0], comparison.eer(scores, labels))
+
+
+def study(n_images=30, n_runs=3, ties=False):
+    rng = np.random.default_rng(4)
+    labels = rng.random((n_images, 5)) < [0.1, 0.3, 0.5, 0.5, 0.6]
+    methods = ["hinge-l1inf", "hinge-l1", "svm-l2"]
+    noise = {method: 1.0 + i for i, method in enumerate(methods)}
+    scores = {
+        f"{run} {method} {n}": labels + rng.normal(0, noise[method], labels.shape)
+        for run in range(1, n_runs + 1)
+        for method in methods
+        for n in (40, 80)
+    }
+    validation_words = {run: np.arange(5) == run for run in range(1, n_runs + 1)}
+    options = {"n_samples": {40: 480, 80: 960}, "methods": methods, "n_resamples": 12, "seed": 7}
+    return scores, labels, validation_words, options
+
+
+@pytest.mark.parametrize("n_runs", [1, 2])
+def test_differences_are_those_of_repeated_images_and_runs(n_runs):
+    scores, labels, validation_words, options = study(n_runs=n_runs)
+    table = comparison.differences(scores, labels, validation_words, **options)
+    assert len(table) == 2 * 2 * 2 * 2
+    rng = np.random.default_rng(7)
+    images, runs = comparison._resample(30, 12, rng), comparison._resample(n_runs, 12, rng)
+    drawn = [np.repeat(np.arange(30), counts) for counts in images]
+    by_word = {name: np.array([slow_metrics(f[some], labels[some]) for some in drawn]) for name, f in scores.items()}
+    for row in table.to_dict("records"):
+        expected = []
+        for b, run_counts in enumerate(runs):
+            by_run = []
+            for run in np.repeat(list(validation_words), run_counts):
+                words = ~validation_words[run] if row["words"] == "test words" else np.ones(5, dtype=bool)
+                f, g = (by_word[f"{run} {row[name]} {row['n']}"][b][:, words] for name in ("method", "against"))
+                by_run.append(np.nanmean((f - g)[["auc", "eer"].index(row["metric"])]))
+            expected.append(np.mean(by_run))
+        assert row["difference"] == pytest.approx(expected[0], rel=1e-9, abs=1e-12)
+        assert (row["low"], row["high"]) == pytest.approx(tuple(np.quantile(expected[1:], [0.025, 0.975])), rel=1e-9)
+        assert row["runs"] == n_runs and row["n_samples"] == 12 * row["n"]
+
+
+def test_the_better_method_has_the_larger_auc_and_the_smaller_eer():
+    scores, labels, validation_words, options = study(n_images=400)
+    table = comparison.differences(scores, labels, validation_words, **options)
+    auc, eer = table[table["metric"] == "auc"], table[table["metric"] == "eer"]
+    assert (auc["low"] > 0).all() and (eer["high"] < 0).all()
+    assert ((table["low"] < table["difference"]) & (table["difference"] < table["high"])).all()
+
+
+def test_a_method_does_not_differ_from_itself_and_a_seed_gives_one_table():
+    scores, labels, validation_words, options = study()
+    scores |= {name.replace("hinge-l1inf", "same"): values for name, values in scores.items()}
+    options["methods"] = ["hinge-l1inf", "same", "svm-l2"]
+    first, second = (comparison.differences(scores, labels, validation_words, **options) for _ in range(2))
+    pd.testing.assert_frame_equal(first, second)
+    assert (first.loc[first["against"] == "same", ["difference", "low", "high"]] == 0).all(axis=None)
+
+
+def test_words_that_no_resample_holds_are_undefined_and_nothing_warns():
+    scores, _, validation_words, options = study()
+    table = comparison.differences(scores, np.zeros((30, 5), dtype=bool), validation_words, **options)
+    assert table[["difference", "low", "high"]].isna().all(axis=None)

@@ -6,7 +6,7 @@ from pathlib import Path
 import configuration
 import pytest
 import yaml
-from configuration import ConfigError
+from configuration import CLAIMS, FIGURES, ConfigError
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "workflow" / "config.schema.yaml"
@@ -14,6 +14,11 @@ PACKAGE = ROOT / "src" / "jointsparse"
 ANNOTATION = ("studies", "annotation")
 OVERRIDE = ("datasets", "collage", "studies", "annotation")
 GRID = {"eta0": [1], "radius": [1]}
+PHOTOS = {"loader": "scenes", "studies": {"annotation": {}}}
+SIMILARITIES = {"measure": "cosine", "n_prototypes": 9}
+RANK = "a whole number of at least 1 or full"
+KINDS = ("words", "recovery", "cost")
+TREE = ("features", "vocabularies", "tree")
 
 
 def known(room):
@@ -55,7 +60,7 @@ def test_checking_changes_nothing(config):
     assert config == expected
 
 
-@pytest.mark.parametrize("name", ["collage", "flickr8k", "scene15"])
+@pytest.mark.parametrize("name", ["collage", "flickr8k", "scene15", "reuters21578", ["scene15", "synthetic"]])
 def test_every_shipped_dataset_may_be_chosen(config, name):
     configuration.check(config | {"dataset": name}, SCHEMA)
 
@@ -75,13 +80,14 @@ def keys_of(schema, path=""):
 def test_every_key_of_the_schema_is_described():
     schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
     keys = dict(keys_of(schema))
-    assert {".seed", ".study.basis.rank", ".datasets.*.options.split_names.test"} <= set(keys)
+    assert {".seed", ".words.basis.rank", ".datasets.*.options.split_names.test"} <= set(keys)
     assert [key for key, inside in keys.items() if not ("description" in inside or "$ref" in inside)] == []
 
 
 def test_every_block_of_the_schema_refuses_unknown_keys():
     schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
-    blocks = dict(keys_of(schema)) | {"study": schema["$defs"]["study"], "": schema}
+    blocks = dict(keys_of(schema)) | {kind: schema["$defs"][kind] for kind in KINDS} | {"": schema}
+    blocks[".studies"] = {}  # checked by kind
     open_blocks = [
         key for key, block in blocks.items() if "properties" in block and "additionalProperties" not in block
     ]
@@ -93,7 +99,7 @@ BAD_VALUES = [
     # typing errors in keys
     (("datset",), "collage", "unknown key 'datset'; the keys here are dataset, datasets, ", "top level"),
     ((*ANNOTATION, "basis", "rnak"), 9, "unknown key 'rnak'; the keys here are centred,", "studies.annotation.basis"),
-    ((*OVERRIDE, "szes"), [9], "unknown key 'szes'; the keys here are basis,", "datasets.collage.studies.annotation"),
+    ((*OVERRIDE, "szes"), [9], "unknown key 'szes'; the keys here are at_size,", "datasets.collage.studies.annotation"),
     (
         (*OVERRIDE, "basis", "rnak"),
         9,
@@ -101,37 +107,47 @@ BAD_VALUES = [
         "datasets.collage.studies.annotation.basis",
     ),
     (("datasets", "flickr8k", "options", "rot"), "x", "unknown key 'rot'", "datasets.flickr8k.options"),
-    (("datasets", "my photos"), {"loader": "scenes", "shards": 1}, "named with letters, digits, - and _", "datasets"),
-    (("datasets", 2009), {"loader": "scenes", "shards": 1}, "a key must be text, got 2009: put it in", "datasets"),
+    (("datasets", "my photos"), PHOTOS, "named with letters, digits, - and _", "datasets"),
+    (("datasets", 2009), PHOTOS, "a key must be text, got 2009: put it in", "datasets"),
     ((True,), 1, "a key must be text, got True: put it in quotes", "top level"),  # yes: and on: in YAML
     # names that do not exist
     (("dataset",), "flickr", "got 'flickr'", None),
     (("datasets", "collage", "loader"), "foto", f"loader must be one of {known('datasets')}, got 'foto'", None),
     (("features", "extractor"), "surf", f"extractor must be one of {known('features')}, got 'surf'", None),
-    (("features", "histograms", "weighting"), "tfidf", "must be one of count, sqrt, tf-idf, got 'tfidf'", None),
+    ((*TREE, "weighting"), "tfidf", "must be one of count, sqrt, tf-idf, got 'tfidf'", None),
     ((*ANNOTATION, "training", "solver"), "adam", f"solver must be one of {known('solvers')}, got 'adam'", None),
     ((*ANNOTATION, "methods", "hinge-l3"), GRID, f"norm must be one of {known('norms')}, got 'l3'", None),
     ((*ANNOTATION, "methods", "hing-l1"), GRID, f"loss must be one of {known('losses')}, got 'hing'", None),
     ((*ANNOTATION, "methods", "hinge"), GRID, "a method must be named loss-norm or svm-l2, got 'hinge'", None),
     ((*OVERRIDE, "methods", "hinge-l3"), GRID, f"norm must be one of {known('norms')}, got 'l3'", None),
-    ((*ANNOTATION, "figures"), ["roc"], "must be one of convergence, auc, sparsity, significance, got 'roc'", "[0]"),
+    ((*ANNOTATION, "figures"), ["roc"], f"figures must be one of {', '.join(FIGURES)}, got 'roc'", "[0]"),
+    ((*ANNOTATION, "claims"), ["best"], f"claims must be one of {', '.join(CLAIMS)}, got 'best'", "[0]"),
+    ((*ANNOTATION, "kind"), "world", "kind must be one of words, recovery, cost, got 'world'", None),
+    ((*ANNOTATION, "vocabulary"), "bush", "vocabulary must be one of tree, words3000, got 'bush'", None),
+    (("studies", "stories", "at_size"), 31, "at_size must be one of 15, 30, 60, 120, 240, got 31", None),
+    (
+        (*ANNOTATION, "path", "methods"),
+        ["svm-l2"],
+        "methods must be one of hinge-l1inf, hinge-l1, hinge-l2, got",
+        "[0]",
+    ),
     (
         ("datasets", "collage", "studies", "anotation"),
         {},
-        "a study must be one of annotation, got 'anotation'",
+        "a study must be one of annotation, stories, scenes, text, recovery, cost, got 'anotation'",
         "datasets.collage.studies",
     ),
     # test images fit nothing
     ((*ANNOTATION, "basis", "fitted_on"), ["train", "test"], "one of train, validation, unlabelled, got 'test'", "[1]"),
-    (("features", "vocabulary", "fitted_on"), ["test"], "one of train, validation, unlabelled, got 'test'", "[0]"),
+    ((*TREE, "fitted_on"), ["test"], "one of train, validation, unlabelled, got 'test'", "[0]"),
     ((*OVERRIDE, "basis", "fitted_on"), ["test"], "one of train, validation, unlabelled, got 'test'", "[0]"),
     # numbers out of range
     ((*ANNOTATION, "methods", "hinge-l1", "radius"), [1, -3.0], "radius must be at least 0, got -3.0", "[1]"),
     ((*ANNOTATION, "methods", "hinge-l1", "eta0"), [-1], "eta0 must be greater than 0, got -1", "[0]"),
     ((*ANNOTATION, "methods", "hinge-l1", "eta0"), [0], "eta0 must be greater than 0, got 0", "[0]"),
     ((*ANNOTATION, "methods", "svm-l2", "C"), [0], "C must be greater than 0, got 0", "[0]"),
-    ((*ANNOTATION, "basis", "rank"), 0, "rank must be at least 1, got 0", None),
-    ((*OVERRIDE, "basis", "rank"), 0, "rank must be at least 1, got 0", None),
+    ((*ANNOTATION, "basis", "rank"), 0, f"rank must be {RANK}, got 0", None),
+    ((*OVERRIDE, "basis", "rank"), 0, f"rank must be {RANK}, got 0", None),
     (("datasets", "scene15", "options", "validation_fraction"), 1, "must be less than 1, got 1", None),
     (("seed",), -1, "seed must be at least 0, got -1", None),
     ((*ANNOTATION, "methods", "hinge-l1", "radius"), [float("nan")], "radius must be finite, got nan", "[0]"),
@@ -145,14 +161,16 @@ BAD_VALUES = [
         "datasets.collage.studies.annotation.words.n_validation_words",
     ),
     # values of another type
-    ((*ANNOTATION, "basis", "rank"), "ten", "rank must be a whole number, got 'ten', which YAML reads as text", None),
+    ((*ANNOTATION, "basis", "rank"), "ten", f"rank must be {RANK}, got 'ten'", None),
     ((*ANNOTATION, "methods", "hinge-l1", "eta0"), ["1e-3"], "eta0 must be a number, got '1e-3', which YAML", "[0]"),
-    ((*ANNOTATION, "basis", "rank"), 10.0, "rank must be a whole number, got 10.0", None),
-    ((*ANNOTATION, "basis", "rank"), float("nan"), "rank must be a whole number, got nan", None),
+    ((*ANNOTATION, "basis", "rank"), 10.0, f"rank must be {RANK}, got 10.0", None),
+    ((*ANNOTATION, "basis", "rank"), float("nan"), "rank must be finite, got nan", None),
     (("seed",), True, "seed must be a whole number, got True", None),
     ((*ANNOTATION, "basis", "centred"), 1, "centred must be true or false, got 1", None),
     ((*ANNOTATION, "methods", "hinge-l1", "radius"), 3, "radius must be a list, got 3", None),
-    (("dataset",), 5, "dataset must be text, got 5", None),
+    (("dataset",), 5, "dataset must be text or a list, got 5", None),
+    (("dataset",), [], "dataset must be a list of at least 1, got []", None),
+    (("dataset",), ["collage", "collage"], "dataset must be a list without repetitions, got", None),
     (("datasets",), None, "datasets must be a block of keys, got nothing", None),
     (("datasets", "collage"), None, "collage must be a block of keys, got nothing", None),
     (("datasets", "collage", "options"), None, "options must be a block of keys, got nothing", None),
@@ -165,8 +183,24 @@ BAD_VALUES = [
     ((*ANNOTATION, "sizes"), [40, 40], "sizes must be a list without repetitions, got [40, 40]", None),
     ((*ANNOTATION, "methods"), {}, "methods must be a block of at least 1 entry, got {}", None),
     (("datasets",), {}, "datasets must be a block of at least 1 entry, got {}", None),
-    ((*ANNOTATION, "methods"), {"hinge-l1": GRID}, "at least two for the figure significance, got hinge-l1", None),
+    ((*ANNOTATION, "methods"), {"hinge-l1": GRID}, "at least two for the figure differences, got hinge-l1", None),
     (("datasets", "flickr8k", "options", "root"), "", "root must be not empty, got ''", None),
+    # what does not go together
+    (
+        (*ANNOTATION, "similarities"),
+        SIMILARITIES,
+        "a basis or similarities, got both (set one to null)",
+        "studies.annotation",
+    ),
+    (
+        ("datasets", "collage", "studies", "recovery"),
+        {},
+        "kind must be words for the loader collage, got 'recovery'",
+        None,
+    ),
+    (("datasets", "synthetic", "studies", "text"), {}, "recovery or cost for the loader synthetic, got 'words'", None),
+    (("datasets", "collage", "studies", "text"), {}, "the key 'vocabulary' is missing, which pictures need", None),
+    (("studies", "text", "figures"), ["path"], "the figure path needs the key 'path'", "studies.text"),
     # options of another loader
     (
         ("datasets", "flickr8k", "options", "n_images"),
@@ -187,7 +221,7 @@ def test_a_bad_value_is_one_line_with_its_place(config, path, value, said, place
     expected = {None: where, "[0]": f"{where}[0]", "[1]": f"{where}[1]"}.get(place, place)
     assert said in got
     assert got.endswith(f" (config.yaml: {expected})")
-    assert "\n" not in got and len(got) < 200
+    assert "\n" not in got and len(got.replace(", ".join(CLAIMS), "")) < 400
 
 
 @pytest.mark.parametrize(
@@ -195,8 +229,10 @@ def test_a_bad_value_is_one_line_with_its_place(config, path, value, said, place
     [
         ("dataset",),
         ("datasets", "collage", "loader"),
-        ("features", "vocabulary", "depth"),
-        (*ANNOTATION, "basis"),
+        ("datasets", "collage", "studies"),
+        (*TREE, "depth"),
+        (*ANNOTATION, "kind"),
+        (*ANNOTATION, "sizes"),
         (*ANNOTATION, "methods", "hinge-l1", "eta0"),
         (*ANNOTATION, "words", "n_words"),
     ],
@@ -222,15 +258,18 @@ def test_a_long_value_is_cut_short(config):
 
 def test_a_bad_override_of_a_dataset_that_is_not_run_is_found_too(config):
     put(config, ("datasets", "scene15", "studies", "annotation", "basis", "rank"), 0)
-    assert config["dataset"] == "collage"
+    assert "scene15" not in config["dataset"]
     assert message(config) == (
-        "rank must be at least 1, got 0 (config.yaml: datasets.scene15.studies.annotation.basis.rank)"
+        f"rank must be {RANK}, got 0 (config.yaml: datasets.scene15.studies.annotation.basis.rank)"
     )
 
 
 def test_one_method_is_enough_without_sign_tests(config):
     put(config, (*ANNOTATION, "methods"), {"logistic-l12": GRID})
     put(config, (*ANNOTATION, "figures"), ["auc"])
+    remove(config, (*ANNOTATION, "path"))
+    config["datasets"] = {"collage": config["datasets"]["collage"] | {"studies": {"annotation": {}}}}
+    config["dataset"] = "collage"
     configuration.check(config, SCHEMA)
 
 
@@ -258,8 +297,8 @@ def test_merging_a_value_with_a_block_takes_the_new_one():
 
 
 def test_a_dataset_entry_is_filled_in(config):
-    got = configuration.dataset_entry({"datasets": {"x": {"loader": "scenes", "shards": 2}}}, "x")
-    assert got == {"loader": "scenes", "shards": 2, "options": {}, "studies": {}}
+    got = configuration.dataset_entry({"datasets": {"x": PHOTOS}}, "x")
+    assert got == PHOTOS | {"shards": 1, "options": {}}
 
 
 def test_an_unknown_dataset_lists_the_known(config):
@@ -280,7 +319,7 @@ def test_a_study_is_itself_where_its_dataset_replaces_nothing(config):
 
 
 def test_an_unknown_study_lists_the_known(config):
-    with pytest.raises(ConfigError, match=r"^study must be one of annotation, got 'x'"):
+    with pytest.raises(ConfigError, match=r"^study must be one of annotation, .*, got 'x'"):
         configuration.study_block(config, "collage", "x")
 
 
@@ -299,7 +338,20 @@ def test_raw_files_are_the_images_and_the_tables(config, album):
 
 
 def test_a_composed_dataset_has_no_raw_files(config):
-    assert configuration.raw_files(config, "collage") == []
+    for name in ("collage", "documents", "synthetic"):
+        assert configuration.raw_files(config, name) == []
+
+
+def test_raw_files_of_samples_are_those_named(config, tmp_path):
+    options = config["datasets"]["reuters21578"]["options"]
+    options["root"] = str(tmp_path)
+    for name in (options["train"], options["test"], "other"):
+        (tmp_path / name).touch()
+    with pytest.raises(ConfigError, match=r"^root must be a folder that holds 'topics.txt', got '"):
+        configuration.raw_files(config, "reuters21578")
+    (tmp_path / "topics.txt").touch()
+    expected = [str(tmp_path / name) for name in (options["train"], options["test"], "topics.txt")]
+    assert configuration.raw_files(config, "reuters21578") == expected
 
 
 @pytest.mark.parametrize("folder", [".", "images"])
@@ -324,7 +376,14 @@ def test_library_files_bring_the_neighbours_they_import():
 
 
 def test_library_files_follow_imports_of_imports():
-    assert library_files("comparison") == ["comparison.py", "papers.py", "problem.py", "registry.py", "sweep.py"]
+    assert library_files("comparison") == [
+        "comparison.py",
+        "papers.py",
+        "problem.py",
+        "registry.py",
+        "sweep.py",
+        "thresholds.py",
+    ]
 
 
 def test_library_files_do_not_follow_the_rooms_dictionaries():

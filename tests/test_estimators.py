@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFit
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import Lasso, LogisticRegression, MultiTaskLasso
 from sklearn.metrics import r2_score
-from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
+from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -391,11 +391,32 @@ def test_a_fit_that_does_not_reach_tol_warns():
     assert model.duality_gap_ > 1e-9 and model.n_iter_ == 5
 
 
+def test_folds_that_do_not_reach_tol_warn_once():
+    X, Y = problem()
+    model = JointSparseClassifierCV(radii=[0.0, 1.0, 3.0], cv=4, tol=1e-9, n_iter=5)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, Y[:, 0])
+    said = [str(warning.message) for warning in caught]
+    assert len(said) == 2 and said[1].startswith("after 5 iterations the objective is certified to be within")
+    folds = list(StratifiedKFold(4).split(X, Y[:, 0]))
+    gaps = []
+    with pytest.warns(ConvergenceWarning):
+        for radius in (1.0, 3.0):
+            for train, _ in folds:
+                one = JointSparseClassifier(radius=radius, tol=1e-9, n_iter=5).fit(X[train], Y[train, 0])
+                gaps.append(one.duality_gap_)
+    assert said[0] == (
+        "the choice rests on 12 fits, of which 8 are not certified to be within tol=1e-09 of their optima, but within "
+        f"{max(gaps):.2g} (relative) at worst: raise n_iter or tol, or scale the features"
+    )
+
+
 def test_subgradients_promise_no_gap_and_do_not_warn():
     X, Y = problem()
     model = JointSparseClassifier(solver="subgradient", n_iter=3, eta0=0.01, tol=1e-9).fit(X, Y[:, 0])
     assert model.duality_gap_ > 1e-9 and model.n_iter_ == 3
     assert JointSparseClassifier(solver="subgradient", eta0=0.01).fit(X, Y[:, 0]).n_iter_ == 200
+    JointSparseClassifierCV(solver="subgradient", n_iter=3, eta0=[0.01], tol=1e-9).fit(X, Y[:, 0])
 
 
 # Corners
@@ -497,6 +518,43 @@ def test_a_score_needs_one_column_per_task():
     model = JointSparseClassifier(labels="signed").fit(X, Y)
     with pytest.raises(ValueError, match=r"^y must have one column per task, 3, got 2"):
         model.score(X, Y[:, :2])
+
+
+def test_a_score_needs_a_label_that_counts():
+    X, Y = problem()
+    model = JointSparseClassifier(labels="masked").fit(X, Y)
+    for y, weight in ((0 * Y, None), (np.where(np.arange(40)[:, np.newaxis] < 5, Y, 0), np.arange(40) >= 5)):
+        with pytest.raises(ValueError, match=r"^y must hold at least one label of a sample of positive weight, got no"):
+            model.score(X, y, weight)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("solver", ["pdhg", "subgradient"])
+@pytest.mark.parametrize(("dtype", "scale"), [(np.float64, 1e150), (np.float32, 1e20)])
+def test_features_too_large_to_square_are_refused(estimator, solver, dtype, scale):
+    X, Y = problem()
+    with pytest.raises(
+        ValueError, match=rf"^features of task 0 must be finite and at most .* in {dtype.__name__}, got"
+    ):
+        estimator(solver=solver).fit((scale * X).astype(dtype), Y[:, 0])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # what becomes of some of them
+@pytest.mark.parametrize(("dtype", "scale"), [(float, 1e70), (float, 1e-150), (np.float32, 1e12), (np.float32, 1e-37)])
+def test_features_of_any_other_scale_are_trained_on(dtype, scale):
+    X, Y = problem()
+    for radius in (1.0, 1 / scale):
+        model = JointSparseClassifier(radius=radius, n_iter=100).fit((scale * X).astype(dtype), Y[:, 0])
+        assert np.isfinite(model.coef_).all() and 0 <= model.duality_gap_ <= 1
+
+
+@pytest.mark.parametrize("large", [1e200, 1e308, np.inf])
+def test_weights_too_large_to_square_are_refused(large):
+    X, Y = problem()
+    with pytest.raises(ValueError, match=r"^weights times labels of task 0 must be finite and at most .* in float64"):
+        JointSparseClassifier(class_weight={-1: 1.0, 1: large}).fit(X, Y[:, 0])
+    with pytest.raises(ValueError, match=r"weights times labels of task 0|sample_weight contains infinity"):
+        JointSparseClassifier().fit(X, Y[:, 0], np.full(40, large))
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -667,11 +725,12 @@ def test_held_out_samples_choose_as_in_the_paper():
     model.fit(X[:60], Y[:60], X_val=X[60:], y_val=Y[60:])
     swept = sweep.run(X[:60], Y[:60], loss="hinge", norm="l1inf", radius=[0.1, 1.0, 10.0], normalisation="sum", **grid)
     pairs = sweep.choose_eta0(swept)
-    auc = [comparison.auc(X[60:] @ swept["W"][p][:, [0, 2]], Y[60:][:, [0, 2]] > 0).mean() for p in pairs]
-    chosen = pairs[sweep.choose_parameter(np.array(auc))]
+    auc = [comparison.auc(X[60:] @ W[:, [0, 2]], Y[60:][:, [0, 2]] > 0).mean() for W in swept["W"]]
+    best = sweep.choose_parameter(np.array(auc))
+    chosen = pairs[best]
     np.testing.assert_allclose(model.scores_[:, 0], auc)
     assert (model.radius_, model.eta0_) == (swept["parameter"][chosen], swept["eta0"][chosen])
-    np.testing.assert_array_equal(model.coef_, swept["W"][chosen].T)
+    np.testing.assert_array_equal(model.coef_, swept["W"][best].T)
 
 
 def test_a_predefined_split_is_one_fold_and_the_refit_takes_all():

@@ -307,4 +307,4 @@ def test_a_start_outside_the_ball_is_projected(norm):
 def test_divergence_names_eta0():
     X, Y = problem()
     with pytest.raises(ValueError, match=r"training diverged in iteration \d+: choose an eta0 below 1e\+200"):
-        fit(X * 1e100, Y, "squared", eta0=np.array([1e200]), radius=np.array([1e300]))
+        fit(X * 1e70, Y, "squared", eta0=np.array([1e200]), radius=np.array([1e300]))

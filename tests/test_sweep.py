@@ -40,8 +40,9 @@ def test_a_sweep_holds_the_fit_of_each_pair():
     tasks = Problem.from_matrix(X, Y)
     grid = {"eta0": swept["eta0"], "strength": swept["parameter"]}
     expected = subgradient.fit(tasks, loss=hinge, norm=l1inf, n_iter=5, **grid)
-    for name in ("W", "objective", "gap"):
+    for name in ("objective", "gap"):
         np.testing.assert_array_equal(swept[name], getattr(expected, name))
+    np.testing.assert_array_equal(swept["W"], expected.W[sweep.choose_eta0(swept)])
 
 
 def test_a_solver_without_step_sizes_takes_each_radius_once():
@@ -117,6 +118,25 @@ def test_a_path_finds_what_each_radius_alone_does():
     np.testing.assert_allclose(found["objective"], np.nanmin(alone["objective"], axis=1), rtol=2e-4)
     assert (np.diff(found["objective"]) <= 0).all()
     assert (l1inf.norm(found["W"][-1]) <= 3.0) and found["n_iter"].shape == (4,)
+    assert found["at_zero"] == alone["objective"][0, 0] == np.count_nonzero(Y)
+
+
+def test_spaced_radii_lie_between_multiples_of_the_grid_s_ends():
+    got = sweep.spaced([10, 0, 300, 30], n_radii=5, lowest=0.1, highest=3)
+    assert got[0] == 1 and got[-1] == 900
+    np.testing.assert_allclose(np.diff(np.log(got)), np.log(900) / 4, rtol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("grid", "ends", "said"),
+    [
+        ([0.0], (0.1, 3), "a number greater than 0, got"),
+        ([1.0, 2.0], (3, 0.1), "room between them, got radii from 3 to"),
+    ],
+)
+def test_radii_need_room(grid, ends, said):
+    with pytest.raises(ValueError, match=said):
+        sweep.spaced(grid, n_radii=3, lowest=ends[0], highest=ends[1])
 
 
 def test_progress_counts_radii():

@@ -94,8 +94,8 @@ def test_one_array_comes_back_bit_for_bit(tmp_path):
 @pytest.mark.parametrize("density", [0.0, 0.1])
 def test_a_sparse_matrix_comes_back(tmp_path, density):
     expected = sparse.random(30, 50, density, format="csr", rng=np.random.default_rng(0), dtype=np.float32)
-    tables.write_sparse(tmp_path / "matrix.npz", expected)
-    got = tables.read_sparse(tmp_path / "matrix.npz")
+    tables.write_matrix(tmp_path / "matrix.npz", expected)
+    got = tables.read_matrix(tmp_path / "matrix.npz")
     assert (got.shape, got.dtype, got.format) == (expected.shape, expected.dtype, "csr")
     assert (got != expected).nnz == 0
 

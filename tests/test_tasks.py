@@ -137,3 +137,23 @@ def test_part_without_a_positive_or_negative_is_one_clear_error(part, value, kin
 def test_number_of_validation_words_must_leave_some(n):
     with pytest.raises(ValueError, match=f"n_validation_words must be between 1 and 4 .* got {n}"):
         draw(*many(), n_validation_words=n)
+
+
+# Images set aside
+
+
+def test_images_set_aside_become_unlabelled_and_no_others():
+    split = np.array(["train"] * 20 + ["validation"] * 5 + ["test"] * 10 + ["unlabelled"] * 3)
+    got = tasks.set_aside(split, {"train": 7, "test": 4, "validation": 0}, rng=np.random.default_rng(0))
+    assert [np.count_nonzero(got == name) for name in ("train", "validation", "test", "unlabelled")] == [13, 5, 6, 14]
+    np.testing.assert_array_equal(got[got != "unlabelled"], split[got != "unlabelled"])
+    again = tasks.set_aside(split, {"test": 4, "validation": 0, "train": 7}, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(got, again)
+    assert (tasks.set_aside(split, {}, rng=np.random.default_rng(0)) == split).all()
+
+
+@pytest.mark.parametrize(("numbers", "there"), [({"train": 20}, 20), ({"test": 1}, 0)])
+def test_more_images_than_there_are_cannot_be_set_aside(numbers, there):
+    split = np.array(["train"] * 20)
+    with pytest.raises(ValueError, match=rf"set aside must be less than {there}, the number there is, got"):
+        tasks.set_aside(split, numbers, rng=np.random.default_rng(0))

@@ -12,15 +12,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import configuration
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from conftest import make_album
 
 BASE = Path(__file__).parents[1]
+CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
+DATASETS = ("collage", "documents", "synthetic")
 METHODS = 4  # of the annotation study
-SIZES = 2  # of the overlay
-FIGURES = ("convergence", "auc", "sparsity", "significance")
+SIZES = 2  # of every study in the overlay
+FIGURES = CONFIG["studies"]["annotation"]["figures"]
+ALL_FIGURES = sum(
+    len(CONFIG["studies"][study]["figures"]) for d in DATASETS for study in CONFIG["datasets"][d]["studies"]
+)
+# Sweeps of the overlay by norm: annotation, stories (two runs), scenes, text.
+SWEEPS = {"l1inf": SIZES * 5, "l1": SIZES * 5, "l2": SIZES * 4}
+STUDIES = 6
 
 
 class Project:
@@ -77,7 +86,8 @@ class Project:
     def tables(self) -> dict[str, bytes]:
         """Every table of results; measured seconds lie elsewhere."""
         results = self.root / "results"
-        return {str(path.relative_to(results)): path.read_bytes() for path in sorted(results.rglob("*.csv"))}
+        files = [path for path in sorted(results.rglob("*.csv")) if path.parent.name != "timings"]
+        return {str(path.relative_to(results)): path.read_bytes() for path in files}
 
 
 @pytest.fixture(scope="module")
@@ -89,18 +99,25 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def after_sweeps() -> dict[str, int]:
-    return {"evaluate": 1, "compare_methods": 1, "draw_figure": len(FIGURES)}
+    """What follows the sweeps of the annotation study."""
+    return {"evaluate": 1, "compare_methods": 1, "resample_differences": 1, "judge_claims": 1} | {
+        "draw_figure": len(FIGURES) - 1,  # the path is trained apart
+        "write_claims_page": 1,
+    }
 
 
 def test_every_figure_and_table_is_made(project):
+    for dataset in DATASETS:
+        for study in CONFIG["datasets"][dataset]["studies"]:
+            for figure in CONFIG["studies"][study]["figures"]:
+                path = project.root / "results" / dataset / study / "figures" / figure
+                assert path.with_suffix(".png").stat().st_size > 5_000
+                assert path.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
     study = project.root / "results" / "collage" / "annotation"
-    for figure in FIGURES:
-        assert (study / "figures" / f"{figure}.png").stat().st_size > 5_000
-        assert (study / "figures" / f"{figure}.pdf").read_bytes().startswith(b"%PDF")
-    auc = pd.read_csv(study / "tables" / "auc.csv")
-    assert len(auc) == METHODS * SIZES
-    assert auc["auc"].between(0.2, 1).all()
-    by_word = pd.read_csv(study / "tables" / "auc_by_word.csv")
+    chosen = pd.read_csv(study / "tables" / "chosen.csv")
+    assert len(chosen) == METHODS * SIZES
+    assert chosen["auc"].between(0.2, 1).all()
+    by_word = pd.read_csv(study / "tables" / "by_word.csv")
     assert len(by_word) == METHODS * SIZES * 6
     assert len(pd.read_csv(study / "tables" / "significance.csv")) == (METHODS - 1) * SIZES * 2
     assert len(pd.read_csv(study / "tables" / "words.csv")) == 6
@@ -119,6 +136,41 @@ def test_second_run_has_nothing_to_do(project):
     assert project.planned() == {}
 
 
+def test_every_claim_is_on_the_page_with_its_study_and_the_tables_that_its_number_stands_in(project):
+    folder = project.root / "results" / "claims" / "+".join(DATASETS)
+    judged = pd.concat([pd.read_csv(folder / "claims.csv"), pd.read_csv(folder / "timings" / "claims.csv")])
+    studies = {study for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]}
+    assert set(judged["study"]) == studies
+    assert set(judged["id"]) == {claim for study in studies for claim in CONFIG["studies"][study]["claims"]}
+    page = (folder / "claims.md").read_text()
+    for row in judged.itertuples():
+        assert (project.root / row.config).is_file()
+        assert row.id in page
+        if row.verdict != "not tested":
+            assert (project.root / row.source).is_file()
+
+
+def test_what_a_study_was_run_with_stands_beside_its_tables(project):
+    got = yaml.safe_load((project.root / "results" / "collage" / "stories" / "config.yaml").read_text())
+    assert got["seed"] == CONFIG["seed"]
+    assert got["studies"]["stories"]["set_aside"] == {"train": 40}
+    assert got["datasets"]["collage"]["options"]["n_images"] == 240
+
+
+def test_images_set_aside_are_unlabelled_and_never_in_a_task(project):
+    study = project.root / "results" / "collage" / "stories"
+    before = pd.read_parquet(study.parent / "images.parquet")["split"].to_numpy()
+    after = pd.read_parquet(study / "images.parquet")["split"].to_numpy()
+    changed = before != after
+    assert changed.sum() == 40
+    assert set(before[changed]) == {"train"}
+    assert set(after[changed]) == {"unlabelled"}
+    with np.load(study / "tasks" / "run1.npz") as tasks:
+        assert not tasks["Y"][:, after != "train"].any()
+    with np.load(study / "basis" / "features.npz") as features:
+        assert features["dense"].shape[1] <= (after == "unlabelled").sum()
+
+
 def test_touched_library_file_reruns_nothing(project):
     (project.root / "src" / "jointsparse" / "sweep.py").touch()
     assert project.planned() == {}
@@ -128,46 +180,67 @@ def test_changed_radius_grid_reruns_that_norm_and_what_follows(project):
     with project.edited(
         "overlay.yaml", "hinge-l1: {eta0: [0.1, 1], radius: [1, 10]}", "hinge-l1: {eta0: [1], radius: [5]}"
     ):
-        assert project.planned() == {"train_sweep": SIZES} | after_sweeps()
+        planned = project.planned()
+        assert planned == {
+            "train_sweep": SIZES,
+            "train_path": 1,
+            "write_config": 1,
+            "evaluate_path": 1,
+        } | after_sweeps() | {"draw_figure": len(FIGURES)}
         outputs = project.planned_outputs(rule="train_sweep")
     assert len(outputs) == SIZES
     assert all("/hinge-l1.npz" in output for output in outputs)
 
 
 @pytest.mark.parametrize("norm", ["l1inf", "l2"])
-def test_edited_norm_reruns_its_sweeps_and_what_follows(project, norm):
+def test_edited_norm_reruns_its_sweeps(project, norm):
     with project.edited(f"src/jointsparse/norms/{norm}.py", "import numpy", "import  numpy"):
-        assert project.planned() == {"train_sweep": SIZES} | after_sweeps()
+        assert project.planned()["train_sweep"] == SWEEPS[norm]
         outputs = project.planned_outputs(rule="train_sweep")
     assert all(f"/hinge-{norm}.npz" in output for output in outputs)
 
 
 def test_edited_plots_redraw_and_refit_nothing(project):
     with project.edited("src/jointsparse/plots.py", "Convergence of", "Progress of"):
-        assert project.planned() == {"draw_figure": len(FIGURES), "draw_contact_sheet": 1}
+        assert project.planned() == {"draw_figure": ALL_FIGURES, "draw_contact_sheet": 1}
 
 
 def test_edited_comparison_refits_nothing(project):
     with project.edited("src/jointsparse/comparison.py", "import numpy", "import  numpy"):
-        assert project.planned() == after_sweeps()
+        planned = project.planned()
+    assert planned["evaluate"] == 4
+    assert not {"train_sweep", "train_path", "train_svm", "recover", "measure_cost"} & set(planned)
+
+
+def test_edited_claims_are_judged_again_and_no_more(project):
+    with project.edited("src/jointsparse/claims.py", "import numpy", "import  numpy"):
+        assert project.planned() == {"judge_claims": STUDIES, "write_claims_page": 1}
 
 
 def test_edited_extractor_describes_again(project):
     with project.edited("src/jointsparse/features/dense_sift.py", "import numpy", "import  numpy"):
         planned = project.planned()
     assert planned["describe"] == 2
-    assert planned["train_sweep"] == 3 * SIZES
+    assert planned["train_sweep"] == 3 * SIZES + 3 * 2 * SIZES + 2 * SIZES  # annotation, stories, scenes
 
 
 def test_changed_number_of_pairings_compares_again_and_no_more(project):
-    with project.edited("overlay.yaml", "n_pairings: 7", "n_pairings: 8"):
-        assert project.planned() == {"compare_methods": 1, "draw_figure": 1}
+    with project.edited(
+        "overlay.yaml",
+        "    tests: {n_pairings: 7, n_resamples: 30}\n  stories",
+        "    tests: {n_pairings: 8, n_resamples: 30}\n  stories",
+    ):
+        assert project.planned() == {"compare_methods": 1, "draw_figure": 1} | {
+            "judge_claims": 1,
+            "write_claims_page": 1,
+            "write_config": 1,
+        }
 
 
 def test_other_method_trains_that_method_alone(project):
     text = "      hinge-l2: {eta0: [0.1, 1], radius: [1, 10]}"
     with project.edited("overlay.yaml", text, text + "\n      logistic-l12: {eta0: [0.1], radius: [1]}"):
-        assert project.planned() == {"train_sweep": SIZES} | after_sweeps()
+        assert project.planned() == {"train_sweep": SIZES, "write_config": 1} | after_sweeps()
 
 
 def test_new_dataset_reruns_nothing_of_the_old(project):
@@ -185,7 +258,10 @@ def test_new_dataset_reruns_nothing_of_the_old(project):
     ("deleted", "rebuilt"),
     [
         ("annotation/figures/auc.pdf", {"draw_figure": 1}),
-        ("annotation/tables/significance.csv", {"compare_methods": 1, "draw_figure": 1}),
+        (
+            "annotation/tables/significance.csv",
+            {"compare_methods": 1, "draw_figure": 1, "judge_claims": 1, "write_claims_page": 1},
+        ),
         ("left_out.csv", None),
         ("annotation/tables/words.csv", None),
         ("descriptors", {}),  # everything made of them is there
@@ -226,7 +302,7 @@ def test_one_core_and_another_folder_give_the_same_tables(project, tmp_path):
     other = Project(tmp_path / "elsewhere")
     other.run(cores=1)
     expected, got = project.tables(), other.tables()
-    assert len(expected) == 8
+    assert len(expected) == 49
     assert got.keys() == expected.keys()
     for name in expected:
         assert got[name] == expected[name], name
@@ -242,7 +318,7 @@ def test_report_shows_what_was_left_out_and_the_results(project):
     done = project.snakemake("--report", "report.html")
     assert done.returncode == 0, done.stderr
     report = (project.root / "report.html").read_text()
-    for shown in ("left_out.csv", "auc.csv", "significance.png", "Images and captions that are not used"):
+    for shown in ("left_out.csv", "chosen.csv", "significance.png", "Images and captions that are not used"):
         assert shown in report
 
 
@@ -354,7 +430,7 @@ def test_too_few_positives_end_the_run_with_one_line(mine):
 
 def test_rank_above_the_data_ends_the_run_with_one_line(mine):
     change(mine, basis={"rank": 1000})
-    line = refused(mine, "results/mine/annotation/features.npy")
+    line = refused(mine, "results/mine/annotation/basis/features.npz")
     assert re.search(r"rank must be between 1 and \d+ \(18 images, \d+ features, centred\), got 1000", line)
     assert line.endswith("(config.yaml: studies.annotation.basis)")
 

@@ -11,7 +11,9 @@ from typing import Any
 import jsonschema
 import yaml
 
+from jointsparse.claims import CLAIMS
 from jointsparse.datasets.photographs import read_folder
+from jointsparse.plots import FIGURES
 from jointsparse.registry import pick, room
 
 TYPES = {
@@ -43,19 +45,20 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
     """Raise ConfigError with one line on the first mistake: what was expected, what came, and where."""
     schema = yaml.safe_load(schema_file.read_text())
     _check_schema(config, schema, "")
-    dataset_entry(config, config["dataset"])
+    for name in chosen_datasets(config):
+        dataset_entry(config, name)
     _known("extractor", "features", config["features"]["extractor"], "features.extractor")
     for name, block in config["studies"].items():
-        _check_study(block, f"studies.{name}")
+        _check_study(config, block, schema, f"studies.{name}")
     for name, entry in config["datasets"].items():
         _check_loader(entry["loader"], entry.get("options", {}), f"datasets.{name}")
-        for study in entry.get("studies", {}):
+        for study in entry["studies"]:
             where = f"datasets.{name}.studies.{study}"
             if study not in config["studies"]:
                 raise ConfigError(_one_of("a study", config["studies"], study, f"datasets.{name}.studies"))
             block = study_block(config, name, study)
-            _check_schema(block, {"$ref": "#/$defs/study", "$defs": schema["$defs"]}, where)
-            _check_study(block, where)
+            _check_study(config, block, schema, where)
+            _check_kind(block, entry["loader"], where)
 
 
 def _check_schema(block: dict[str, Any], schema: dict[str, Any], where: str) -> None:
@@ -95,17 +98,28 @@ def _numbers(block: Any, where: str) -> Iterator[tuple[str, float]]:
 def _check_loader(loader: str, options: dict[str, Any], where: str) -> None:
     """Raise ConfigError where a loader does not exist, lacks an option or has no such option."""
     _known("loader", "datasets", loader, f"{where}.loader")
-    read = pick("datasets", loader).read
+    read = getattr(pick("datasets", loader), "read", lambda: None)  # synthetic tasks are drawn by their study
+    sides = {"smallest_side": 1, "longest_side": 1} if has_pictures(loader) else {}
     try:
-        call = signature(read).bind(**options, smallest_side=1, longest_side=1)
+        call = signature(read).bind(**options, **sides)
         if "options" in call.arguments:  # photos and scenes pass these on
             signature(read_folder).bind("root", None, **call.arguments["options"])
     except TypeError as error:
         raise ConfigError(f"options must fit the loader {loader}: {error} {_place(f'{where}.options')}") from None
 
 
-def _check_study(block: dict[str, Any], where: str) -> None:
-    """Raise ConfigError where a study names a plug-in that does not exist, or asks for more than there is."""
+def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str, Any], where: str) -> None:
+    """Raise ConfigError where a study does not fit its kind, names what does not exist or contradicts itself."""
+    _check_schema(block, {"$ref": f"#/$defs/{block['kind']}", "$defs": schema["$defs"]}, where)
+    for key, known in (("figures", FIGURES), ("claims", CLAIMS)):
+        for i, name in enumerate(block[key]):
+            if name not in known:
+                raise ConfigError(_one_of(key, known, name, f"{where}.{key}[{i}]"))
+    if block["kind"] == "words":
+        _check_words_study(config, block, where)
+
+
+def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str) -> None:
     _known("solver", "solvers", block["training"]["solver"], f"{where}.training.solver")
     for method in block["methods"]:
         place = f"{where}.methods.{method}"
@@ -115,17 +129,41 @@ def _check_study(block: dict[str, Any], where: str) -> None:
         if method != "svm-l2":
             _known("loss", "losses", loss, place)
             _known("norm", "norms", norm, place)
-    if "significance" in block["figures"] and len(block["methods"]) == 1:
-        only = ", ".join(block["methods"])
-        raise ConfigError(
-            f"methods must name at least two for the figure significance, got {only} {_place(f'{where}.methods')}"
-        )
+    for figure in block["figures"]:
+        table = FIGURES[figure].table
+        if table in ("significance", "differences") and len(block["methods"]) == 1:
+            only = ", ".join(block["methods"])
+            raise ConfigError(
+                f"methods must name at least two for the figure {figure}, got {only} {_place(f'{where}.methods')}"
+            )
+        if table == "path" and "path" not in block:
+            raise ConfigError(f"the figure {figure} needs the key 'path' {_place(where)}")
     n_words, n_validation_words = block["words"]["n_words"], block["words"]["n_validation_words"]
     if n_validation_words >= n_words:
         raise ConfigError(
             f"n_validation_words must be less than n_words = {n_words}, got {n_validation_words} "
             f"{_place(f'{where}.words.n_validation_words')}"
         )
+    if block.get("basis") and block.get("similarities"):
+        raise ConfigError(f"a study must have a basis or similarities, got both (set one to null) {_place(where)}")
+    if "vocabulary" in block and block["vocabulary"] not in config["features"]["vocabularies"]:
+        known = config["features"]["vocabularies"]
+        raise ConfigError(_one_of("vocabulary", known, block["vocabulary"], f"{where}.vocabulary"))
+    if block.get("at_size", block["sizes"][0]) not in block["sizes"]:
+        raise ConfigError(_one_of("at_size", map(str, block["sizes"]), block["at_size"], f"{where}.at_size"))
+    for i, method in enumerate(block.get("path", {}).get("methods", [])):
+        trained = [name for name in block["methods"] if name != "svm-l2"]
+        if method not in trained:
+            raise ConfigError(_one_of("methods", trained, method, f"{where}.path.methods[{i}]"))
+
+
+def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:
+    """Raise ConfigError where a dataset cannot serve a study."""
+    if (block["kind"] == "words") == (loader == "synthetic"):
+        served = "recovery or cost" if loader == "synthetic" else "words"
+        raise ConfigError(f"kind must be {served} for the loader {loader}, got {block['kind']!r} {_place(where)}")
+    if has_pictures(loader) and "vocabulary" not in block:
+        raise ConfigError(f"the key 'vocabulary' is missing, which pictures need {_place(where)}")
 
 
 def _known(key: str, room_name: str, plug_in: str, where: str) -> None:
@@ -157,7 +195,7 @@ def _sentence(error: jsonschema.ValidationError, inside: str) -> str:
     if error.validator == "enum":
         return _one_of(key, error.validator_value, error.instance, where)
     expected = {
-        "type": TYPES.get(str(error.validator_value)),
+        "type": " or ".join(TYPES[kind] for kind in _types(error) if kind in TYPES),
         "minLength": "not empty",
         "minimum": f"at least {error.validator_value}",
         "maximum": f"at most {error.validator_value}",
@@ -166,12 +204,20 @@ def _sentence(error: jsonschema.ValidationError, inside: str) -> str:
         "minItems": f"a list of at least {error.validator_value}",
         "minProperties": f"a block of at least {error.validator_value} entry",
         "uniqueItems": "a list without repetitions",
+        "anyOf": "a whole number of at least 1 or full",
         "pattern": "named with letters, digits, - and _",
     }.get(error.validator, error.message)
     got = "nothing" if error.instance is None else shorten(repr(error.instance), 80, placeholder=" …")
     if error.validator == "type" and isinstance(error.instance, str):
         got += ", which YAML reads as text"  # as it does 1e-3, but not 1.0e-3
     return f"{key} must be {expected}, got {got} {_place(where)}"
+
+
+def _types(error: jsonschema.ValidationError) -> list[str]:
+    """The types that a value may have, where that is what is wrong."""
+    if error.validator != "type":
+        return []
+    return error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
 
 
 def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
@@ -184,10 +230,20 @@ def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
 
 
 def dataset_entry(config: dict[str, Any], name: str) -> dict[str, Any]:
-    """A dataset's entry, its options and studies filled in where it has none."""
+    """A dataset's entry, its options and shards filled in where it has none."""
     if name not in config["datasets"]:
         raise ConfigError(_one_of("dataset", config["datasets"], name, "dataset"))
-    return {"options": {}, "studies": {}} | config["datasets"][name]
+    return {"options": {}, "shards": 1} | config["datasets"][name]
+
+
+def chosen_datasets(config: dict[str, Any]) -> list[str]:
+    """The datasets to run."""
+    return [config["dataset"]] if isinstance(config["dataset"], str) else config["dataset"]
+
+
+def has_pictures(loader: str) -> bool:
+    """Whether a dataset consists of pictures; the features of others are given."""
+    return hasattr(pick("datasets", loader), "picture")
 
 
 def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, Any]:
@@ -203,15 +259,24 @@ def names_of(room_name: str) -> list[str]:
 
 
 def raw_files(config: dict[str, Any], dataset: str) -> list[str]:
-    """What a dataset is read from: its folder of images and the tables beside it; nothing for a composed one."""
-    options = dataset_entry(config, dataset)["options"]
-    if "root" not in options:
+    """What a dataset is read from: the files in its root and, of pictures, their folder; nothing if it is composed."""
+    entry = dataset_entry(config, dataset)
+    if "root" not in entry["options"]:
         return []
-    root = Path(options["root"])
+    root = Path(entry["options"]["root"])
+    where = _place(f"datasets.{dataset}.options.root")
+    if not has_pictures(entry["loader"]):
+        named = [
+            root / entry["options"][key] for key in ("train", "validation", "test", "topics") if key in entry["options"]
+        ]
+        for path in named:
+            if not path.is_file():
+                raise ConfigError(f"root must be a folder that holds {path.name!r}, got {str(root)!r} {where}")
+        return [str(path) for path in named]
     if not (root / "images").is_dir():
         raise ConfigError(
             f"root must be a folder that holds a folder 'images', got {str(root)!r}: put the data there, link it, or "
-            f"name another {_place(f'datasets.{dataset}.options.root')}"
+            f"name another {where}"
         )
     return [str(root / "images"), *map(str, sorted(root.glob("*.csv")))]
 

@@ -4,7 +4,7 @@ Source: Quattoni et al. 2009, sec. 6 ("we performed SVD to obtain a new basis of
 uncorrelated"); 2008 report, sec. 5.2 (from unlabelled images).
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -24,10 +24,16 @@ class Basis(NamedTuple):
 
 
 def fit(
-    X: sparse.csr_matrix, *, rank: int, centred: bool = True, whitened: bool = False, rng: np.random.Generator
+    X: sparse.csr_matrix,
+    *,
+    rank: int | Literal["full"],
+    centred: bool = True,
+    whitened: bool = False,
+    rng: np.random.Generator,
 ) -> Basis:
     """The first `rank` right singular vectors of X (n_samples, n_features), by default of X less its column means.
 
+    rank: their number, or "full": as many as X has (its numerical rank).
     whitened: each new feature is divided by its standard deviation (root mean square if not centred) over X.
     The paper's "uncorrelated" can mean either. The new features are then scaled by one number, so that the rows of X
     have a mean squared length of 1 and step sizes and radii mean the same whatever the rank and the features.
@@ -37,7 +43,8 @@ def fit(
     # Choice: mean squared length 1.
     n_samples, n_features = X.shape
     most = min(n_samples - centred, n_features)
-    if not 1 <= rank <= most:
+    wanted = most if rank == "full" else rank
+    if not 1 <= wanted <= most:
         raise ValueError(
             f"rank must be between 1 and {most} ({n_samples} images, {n_features} features"
             f"{', centred' if centred else ''}), got {rank}"
@@ -45,21 +52,22 @@ def fit(
     dense = X.toarray().astype(np.float32)
     mean = dense.mean(axis=0, dtype=np.float64).astype(np.float32) if centred else np.zeros(n_features, np.float32)
     dense -= mean
-    if rank < 0.5 * min(dense.shape):
+    if wanted < 0.5 * min(dense.shape):
         from sklearn.utils.extmath import randomized_svd
 
-        _, singular_values, right = randomized_svd(dense, rank, random_state=int(rng.integers(2**31)))
+        _, singular_values, right = randomized_svd(dense, wanted, random_state=int(rng.integers(2**31)))
     else:
         _, singular_values, right = linalg.svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)
-        singular_values, right = singular_values[:rank], right[:rank]
     numerical_rank = int((singular_values > 1e-5 * singular_values[0]).sum())
-    if numerical_rank < rank:
+    if numerical_rank < wanted and rank != "full":
         raise ValueError(f"rank must be at most {numerical_rank}, the rank of the data, got {rank}")
+    wanted = min(wanted, numerical_rank)
+    singular_values, right = singular_values[:wanted], right[:wanted]
     components = right.T.astype(np.float64)
     variances = singular_values.astype(np.float64) ** 2 / n_samples
     if whitened:
         components /= np.sqrt(variances)
-    mean_squared_length = rank if whitened else variances.sum()
+    mean_squared_length = wanted if whitened else variances.sum()
     return Basis(
         mean=mean,
         components=np.ascontiguousarray(components, dtype=np.float32),

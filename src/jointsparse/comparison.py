@@ -1,16 +1,19 @@
-"""How good a ranking is, and whether one is better than another: AUC, sign tests, and the tables made of them.
+"""How good a ranking is, and whether one is better than another: AUC, EER, tests, and the tables made of them.
 
-Source: Quattoni et al. 2009, sec. 6.1.
+Source: Quattoni et al. 2009, sec. 6.1; EER: 2008 report, sec. 5.2.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numba import njit
+from scipy import sparse
 from scipy.stats import binom, rankdata
 
 from jointsparse import papers, sweep
+from jointsparse.thresholds import GAP
 
 
 def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -31,10 +34,81 @@ def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return (rank_sums - positives * (positives + 1) / 2) / (positives * negatives)
 
 
-def average_auc(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tuple[float, float]:
-    """The plain mean of the AUCs of some tasks, and the paper's mean in which every positive weighs the same.
+@njit(cache=True, nogil=True)
+def _weighted_auc_eer(
+    order: np.ndarray, last: np.ndarray, labels: np.ndarray, counts: np.ndarray, auc: np.ndarray, eer: np.ndarray
+) -> None:
+    """Fill auc and eer (n_resamples,) of one task, where image i counts counts[b, i] times in resample b.
 
-    by_task: (n_tasks,) AUC. positives: (n_tasks,) their numbers of positives. tasks: (n_tasks,) bool.
+    order, last: see `_ranked`. labels: (n_images,) 0 or 1, in that order.
+    """
+    for b in range(len(counts)):
+        positives, negatives = 0, 0
+        for i in range(len(order)):
+            positives += counts[b, order[i]] * labels[i]
+            negatives += counts[b, order[i]] * (1 - labels[i])
+        if positives == 0 or negatives == 0:
+            auc[b] = eer[b] = np.nan
+            continue
+        # below: positives * negatives times (false negative rate - false positive rate); EER is where it meets 0.
+        twice_area, above, below = 0, 0, positives * negatives
+        tied_positives, tied_negatives = 0, 0
+        for i in range(len(order)):
+            tied_positives += counts[b, order[i]] * labels[i]
+            tied_negatives += counts[b, order[i]] * (1 - labels[i])
+            if last[i]:
+                twice_area += tied_positives * (2 * (negatives - above) - tied_negatives)
+                if below > 0:
+                    step = tied_negatives * positives + tied_positives * negatives
+                    if step >= below:
+                        eer[b] = (above + tied_negatives * (below / step)) / negatives
+                    below -= step
+                above += tied_negatives
+                tied_positives, tied_negatives = 0, 0
+        auc[b] = twice_area / (2 * positives * negatives)
+
+
+def _ranked(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The samples by decreasing score (n_samples,), and which of them is the last of those with its score."""
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    return order, np.append(ranked[1:] != ranked[:-1], True)
+
+
+def _resampled(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """AUC and EER, (2, n_resamples, n_tasks), where sample i counts counts[b, i] times in resample b; else as `auc`."""
+    by_metric = np.full((2, labels.shape[1], len(counts)), np.nan)
+    for k in range(labels.shape[1]):
+        if not np.isnan(scores[:, k]).any():
+            order, last = _ranked(scores[:, k])
+            _weighted_auc_eer(order, last, labels[order, k].astype(np.int64), counts, *by_metric[:, k])
+    return by_metric.swapaxes(1, 2)
+
+
+def eer(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Equal error rate of each task: where the fractions of positives rejected and of negatives accepted are the same.
+
+    A threshold is moved from the largest score down; between two thresholds that tell samples apart both fractions are
+    interpolated linearly, and tied scores are accepted together.
+
+    scores: (n_samples, n_tasks). labels: the same shape, bool. A task without positives or negatives gets NaN.
+    Source: Quattoni et al. 2008 report, sec. 5.2.
+
+    >>> eer(np.array([[0.1], [0.4], [0.35], [0.8]]), np.array([[False], [False], [True], [True]]))
+    array([0.5])
+    """
+    # Choice: linear interpolation on the ROC curve; the report does not say how it reads the rate off.
+    return _resampled(scores, labels, np.ones((1, len(scores)), np.int32))[1, 0]
+
+
+METRICS = {"auc": auc, "eer": eer}
+SIGN = {"auc": 1, "eer": -1}  # -1: smaller is better
+
+
+def average(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tuple[float, float]:
+    """The plain mean of a metric over some tasks, and the paper's mean in which every positive weighs the same.
+
+    by_task: (n_tasks,) AUC or EER. positives: (n_tasks,) their numbers of positives. tasks: (n_tasks,) bool.
     """
     chosen = by_task[tasks]
     return float(chosen.mean()), float(np.average(chosen, weights=positives[tasks]))
@@ -113,85 +187,170 @@ def trained_sweep(
 class Evaluation(NamedTuple):
     """The tables of a study, and the test scores of every chosen fit as {"run method n": (n_test_images, n_words)}.
 
-    auc: one row per run, n and method: the chosen pair, its averages of AUC, its fraction of features, and its gap: how
-    far its objective may be from the optimum, as a fraction of it.
-    auc_by_word: one row per run, n, method and word. sparsity: one row per run, n, method and radius at its best eta0.
-    convergence: the objective of the first method at every iteration, per run, n and radius at its best eta0.
+    chosen: one row per run, n and method: the chosen pair, its objective relative to W = 0, its gap (how far its
+    objective may be from the optimum, as a fraction of it), its fraction of features, the metric on the validation
+    words, and its averages of AUC and EER over test images: of the words not used for validation, and _all words; plain
+    and _weighted (see `average`).
+    by_word: one row per run, n, method and word. sparsity: one row per run, n, method and radius at its best eta0.
+    convergence: the objective of one method at every iteration, per run, n and radius at its best eta0.
+    weights: the non-zero weights of the chosen fits of the first run at one size, and W's shape: n_features, n_words.
     """
 
-    auc: pd.DataFrame
-    auc_by_word: pd.DataFrame
+    chosen: pd.DataFrame
+    by_word: pd.DataFrame
     sparsity: pd.DataFrame
     convergence: pd.DataFrame
+    weights: pd.DataFrame
     scores: dict[str, np.ndarray]
+
+
+def choose(
+    one: TrainedSweep, X: np.ndarray | sparse.csr_matrix, labels: np.ndarray, metric: str
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Choose eta0 by training objective and the radius by a metric on the validation words.
+
+    X: (n_validation_images, n_features), labels: (n_validation_images, n_words) bool; of validation images only.
+    Returns the pair of each radius in increasing order (n_radii,), its mean of the metric over the validation words
+    (n_radii,), and which of these radii is the best.
+    """
+    best_eta0 = sweep.choose_eta0(one.arrays)
+    validation = _validation(one, X, labels, metric)
+    return best_eta0, validation, sweep.choose_parameter(SIGN[metric] * validation)
+
+
+def _validation(one: TrainedSweep, X: np.ndarray | sparse.csr_matrix, labels: np.ndarray, metric: str) -> np.ndarray:
+    """The mean of the metric over the validation words, for each radius."""
+    words = one.validation_words
+    return np.array([METRICS[metric](X @ W[:, words], labels[:, words]).mean() for W in one.arrays["W"]])
 
 
 def evaluate(
     sweeps: Iterable[TrainedSweep],
-    X: np.ndarray,
+    X: np.ndarray | sparse.csr_matrix,
     labels: np.ndarray,
     split: np.ndarray,
     words: Sequence[str],
     *,
     converging_method: str,
+    metric: str = "auc",
+    at_size: int | None = None,
 ) -> Evaluation:
-    """Choose eta0 by training objective and the radius by validation AUC over the validation words, then test.
+    """Choose eta0 by training objective and the radius by a metric on the validation words, then test.
 
-    X: (n_images, n_features). labels: (n_images, n_words) bool. split: (n_images,). words: their names.
-    converging_method: the method whose objective at every iteration is wanted.
-    Test images enter only after the choice is made.
+    X: (n_images, n_features), dense or CSR. labels: (n_images, n_words) bool. split: (n_images,). words: their names.
+    converging_method: the method whose objective at every iteration is wanted. metric: "auc" or "eer".
+    at_size: the n whose weights are wanted, of the first sweep's run; None: of none.
+    Test images enter only after the choice is made. Raises ValueError if no sweep of the first run is at_size.
     """
-    validation, test = split == "validation", split == "test"
-    positives = labels[test].sum(axis=0)
+    _check_metric(metric)
+    on_validation, on_test = ((X[split == part], labels[split == part]) for part in ("validation", "test"))
+    positives = on_test[1].sum(axis=0)
     chosen_rows, word_rows, sparsity_rows, convergence_rows = [], [], [], []
-    scores = {}
+    weights: list[pd.DataFrame] = []
+    scores: dict[str, np.ndarray] = {}
+    first_run = None
     for one in sweeps:
-        key = {"run": one.run, "n": one.n, "n_samples": one.n_samples, "method": one.method}
-        arrays, chosen_on = one.arrays, one.validation_words
-        best_eta0 = sweep.choose_eta0(arrays)
-        validation_auc = np.array(
-            [
-                auc(X[validation] @ arrays["W"][p][:, chosen_on], labels[validation][:, chosen_on]).mean()
-                for p in best_eta0
-            ]
-        )
-        chosen = sweep.choose_parameter(validation_auc)
-        for i, p in enumerate(best_eta0):
-            W, objective = arrays["W"][p], arrays["objective"][p]
-            test_scores = X[test] @ W
-            by_word = auc(test_scores, labels[test])
-            point = {
-                "parameter": arrays["parameter"][p],
-                "eta0": arrays["eta0"][p],
-                "objective": np.nanmin(objective) / objective[0],
-                "gap": arrays["gap"][p],
-                "features": float(W.any(axis=1).mean()),
-                "validation_auc": validation_auc[i],
-            }
-            point["auc"], point["auc_weighted"] = average_auc(by_word, positives, ~chosen_on)
-            point["auc_all"], point["auc_all_weighted"] = average_auc(by_word, positives, np.ones_like(chosen_on))
-            sparsity_rows.append(key | point)
+        first_run = one.run if first_run is None else first_run
+        best_eta0, validation, chosen = choose(one, *on_validation, metric)
+        for i, (p, W) in enumerate(zip(best_eta0, one.arrays["W"], strict=True)):
+            objective = one.arrays["objective"][p] / one.arrays["objective"][p, 0]
+            row, by_word, test_scores = _tested(one, p, W, np.nanmin(objective), validation[i], *on_test)
+            sparsity_rows.append(row)
             if one.method == converging_method:
                 convergence_rows += [
-                    key
-                    | {"parameter": point["parameter"], "eta0": point["eta0"], "iteration": t, "objective": value}
-                    | {"gap": point["gap"]}
-                    for t, value in enumerate(objective / objective[0])
+                    _key(one)
+                    | {"parameter": row["parameter"], "eta0": row["eta0"], "iteration": t, "objective": value}
+                    | {"gap": row["gap"]}
+                    for t, value in enumerate(objective)
                     if not np.isnan(value)
                 ]
             if i == chosen:
-                chosen_rows.append(key | point | {"warning": _warning(arrays, p)})
+                chosen_rows.append(row | {"warning": _warning(one.arrays, p)})
                 scores[f"{one.run} {one.method} {one.n}"] = test_scores
                 word_rows += [
-                    key | {"word": word, "validation_word": bool(is_v), "positives": int(n_pos), "auc": value}
-                    for word, is_v, n_pos, value in zip(words, chosen_on, positives, by_word, strict=True)
+                    _key(one)
+                    | {"word": word, "validation_word": bool(one.validation_words[k]), "positives": int(positives[k])}
+                    | {name: values[k] for name, values in by_word.items()}
+                    for k, word in enumerate(words)
                 ]
+                if (one.run, one.n) == (first_run, at_size):
+                    weights.append(_weights(one.method, W))
+    if at_size is not None and not weights:
+        raise ValueError(f"at_size must be one of the sizes of run {first_run}, got {at_size}")
     return Evaluation(
-        auc=pd.DataFrame(chosen_rows),
-        auc_by_word=pd.DataFrame(word_rows),
+        chosen=pd.DataFrame(chosen_rows),
+        by_word=pd.DataFrame(word_rows),
         sparsity=pd.DataFrame(sparsity_rows),
         convergence=pd.DataFrame(convergence_rows),
+        weights=pd.concat(weights, ignore_index=True) if weights else _weights("", np.zeros((0, 0))),
         scores=scores,
+    )
+
+
+def path_table(
+    paths: Iterable[TrainedSweep],
+    X: np.ndarray | sparse.csr_matrix,
+    labels: np.ndarray,
+    split: np.ndarray,
+    *,
+    metric: str = "auc",
+) -> pd.DataFrame:
+    """The rows of `Evaluation.sparsity` for every radius of some paths, whose arrays are those of `sweep.path`.
+
+    X, labels, split, metric: as in `evaluate`. Nothing is chosen, and eta0 is empty.
+    """
+    _check_metric(metric)
+    on_validation, on_test = ((X[split == part], labels[split == part]) for part in ("validation", "test"))
+    rows = []
+    for one in paths:
+        objective = one.arrays["objective"] / one.arrays["at_zero"]
+        validation = _validation(one, *on_validation, metric)
+        rows += [_tested(one, p, W, objective[p], validation[p], *on_test)[0] for p, W in enumerate(one.arrays["W"])]
+    return pd.DataFrame(rows)
+
+
+def _check_metric(metric: str) -> None:
+    if metric not in METRICS:
+        raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
+
+
+def _tested(
+    one: TrainedSweep,
+    pair: int,
+    W: np.ndarray,
+    objective: float,
+    validation: float,
+    X: np.ndarray | sparse.csr_matrix,
+    labels: np.ndarray,
+) -> tuple[dict[str, Any], dict[str, np.ndarray], np.ndarray]:
+    """A pair's row of `Evaluation.sparsity`, its AUC and EER by word, and its scores, all on the test images X."""
+    scores = X @ W
+    row = _key(one) | {
+        "parameter": one.arrays["parameter"][pair],
+        "eta0": one.arrays["eta0"][pair] if "eta0" in one.arrays else np.nan,
+        "objective": objective,
+        "gap": one.arrays["gap"][pair],
+        "features": float(W.any(axis=1).mean()),
+        "validation": validation,
+    }
+    by_word = {name: function(scores, labels) for name, function in METRICS.items()}
+    for name, values in by_word.items():
+        for suffix, tasks in (("", ~one.validation_words), ("_all", np.ones_like(one.validation_words))):
+            plain, weighted = average(values, labels.sum(axis=0), tasks)
+            row |= {f"{name}{suffix}": plain, f"{name}{suffix}_weighted": weighted}
+    return row, by_word, scores
+
+
+def _key(one: TrainedSweep) -> dict[str, Any]:
+    return {"run": one.run, "n": one.n, "n_samples": one.n_samples, "method": one.method}
+
+
+def _weights(method: str, W: np.ndarray) -> pd.DataFrame:
+    """The non-zero weights of W (n_features, n_words) as rows."""
+    feature, word = np.nonzero(W)
+    return pd.DataFrame(
+        {"method": method, "feature": feature, "word": word, "weight": W[feature, word]}
+        | {"n_features": W.shape[0], "n_words": W.shape[1]}
     )
 
 
@@ -202,7 +361,7 @@ def _warning(arrays: dict[str, np.ndarray], pair: int) -> str:
         values, value = np.unique(arrays[name]), arrays[name][pair]
         if len(values) > 1 and value in (values[0], values[-1]):
             warnings.append(f"{name} at the {'lower' if value == values[0] else 'upper'} edge of its grid")
-    if arrays["gap"][pair] > sweep.GAP:
+    if arrays["gap"][pair] > GAP:
         warnings.append(f"certified gap {arrays['gap'][pair]:.0%}")
     unconverged = arrays.get("unconverged", np.zeros(pair + 1, dtype=int))[pair]
     if unconverged:
@@ -256,3 +415,68 @@ def significance(
         for n, against in zip(table["n"], table["against"], strict=True)
     ]
     return table
+
+
+def differences(
+    scores: dict[str, np.ndarray],
+    labels: np.ndarray,
+    validation_words: dict[int, np.ndarray],
+    *,
+    n_samples: dict[int, int],
+    methods: Sequence[str],
+    n_resamples: int,
+    seed: int,
+) -> pd.DataFrame:
+    """How much the first method differs from each other one, in AUC and EER, with 95 % bootstrap intervals.
+
+    scores, labels, validation_words, n_samples: as in `significance`. difference: method minus against, of the plain
+    mean over words (words: "test words" or "all words"), averaged over runs; runs: how many. low, high: percentiles of
+    the difference when test images are drawn anew n_resamples times, with replacement and the same for all methods,
+    words and runs, and the runs too. A word that such a draw leaves without positives or negatives is left out of its
+    mean. The words are taken as given: the intervals say nothing of other words.
+
+    Resampling both images and runs makes the intervals rather too wide (Owen 2007, The pigeonhole bootstrap); with a
+    single run they say nothing of other training sets.
+    """
+    rng = np.random.default_rng(seed)
+    images, runs = (_resample(n, n_resamples, rng) for n in (len(labels), len(validation_words)))
+    rows = []
+    for n in n_samples:
+        means = {
+            method: np.stack(
+                [
+                    _means_over_words(_resampled(scores[f"{run} {method} {n}"], labels, images), in_validation)
+                    for run, in_validation in validation_words.items()
+                ]
+            )
+            for method in methods
+        }
+        for other in methods[1:]:
+            by_run = means[methods[0]] - means[other]
+            drawn = (by_run * runs.T[:, None, None, :]).sum(axis=0) / runs.shape[1]
+            for i, metric in enumerate(METRICS):
+                for j, words in enumerate(("test words", "all words")):
+                    resampled = drawn[i, j, 1:][~np.isnan(drawn[i, j, 1:])]
+                    low, high = np.quantile(resampled, (0.025, 0.975)) if len(resampled) else (np.nan, np.nan)
+                    rows.append(
+                        {"metric": metric, "n": n, "n_samples": n_samples[n], "words": words, "method": methods[0]}
+                        | {"against": other, "difference": drawn[i, j, 0], "low": low, "high": high}
+                        | {"runs": runs.shape[1]}
+                    )
+    return pd.DataFrame(rows).sort_values("metric", kind="stable", ignore_index=True)
+
+
+def _resample(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
+    """How often each of n things is drawn, (1 + n_resamples, n): once each in the first row, then with replacement."""
+    drawn = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples)
+    return np.concatenate([np.ones((1, n)), drawn]).astype(np.int32)
+
+
+def _means_over_words(by_word: np.ndarray, in_validation: np.ndarray) -> np.ndarray:
+    """Means over test words and over all words, NaNs left out: (2, n_resamples, n_words) to (2, 2, n_resamples)."""
+    means = []
+    for words in (~in_validation, np.ones_like(in_validation)):
+        defined = ~np.isnan(by_word[..., words])
+        with np.errstate(invalid="ignore"):
+            means.append(np.where(defined, by_word[..., words], 0.0).sum(axis=-1) / defined.sum(axis=-1))
+    return np.stack(means, axis=1)

@@ -22,13 +22,14 @@ def run(
 
     X: (n_samples, n_features). Y: (n_samples, n_tasks) in {-1, 0, +1}. C: scikit-learn's C, large = weakly regularised.
 
-    Returns the arrays of a sweep, one entry per C: parameter (C), eta0 (NaN), W (n_C, n_features, n_tasks), objective
-    (n_C, 2): the sum of hinge losses at the zero matrix and at W, gap (NaN: LinearSVC certifies none), unconverged: the
-    number of tasks that reached max_iter.
+    Returns the arrays of a sweep, one entry per C, in increasing order: parameter (C), eta0 (NaN), W (n_C, n_features,
+    n_tasks), objective (n_C, 2): the sum of hinge losses at the zero matrix and at W, gap (NaN: LinearSVC certifies
+    none), unconverged: the number of tasks that reached max_iter.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
+    C = sorted(C)
     n_tasks = Y.shape[1]
     W = np.zeros((len(C), X.shape[1], n_tasks), dtype=X.dtype)
     hinge, unconverged = np.zeros((len(C), 2)), np.zeros(len(C), dtype=int)

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from jointsparse.problem import Fit, Problem
+from jointsparse.problem import Fit, Problem, objective_at_zero
 from jointsparse.registry import pick
-
-GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
 
 
 def run(
@@ -36,10 +34,11 @@ def run(
     loss, norm, solver: names of plug-ins. tol: the relative duality gap to stop at, for solvers that do. A solver
     without step sizes takes each radius once. Other arguments: see the solver.
 
-    Besides X it keeps a copy of each task's rows, and two matrices (n_pairs, n_features, n_tasks) for every pair.
+    Besides X it keeps what a Problem keeps of each task's rows, and for every pair two matrices (n_features, n_tasks).
 
-    Returns the arrays of a sweep, one entry per pair: parameter (the radius), eta0 (NaN without step sizes), W
-    (n_pairs, n_features, n_tasks), objective (n_pairs, n_iter + 1), gap: the certified relative duality gap of W.
+    Returns the arrays of a sweep. One entry per pair: parameter (the radius), eta0 (NaN without step sizes), objective
+    (n_pairs, n_iter + 1), gap: the certified relative duality gap. One entry per radius, in increasing order: W
+    (n_radii, n_features, n_tasks), of the eta0 that `choose_eta0` chooses.
     """
     fit = pick("solvers", solver).fit
     loss_module, norm_module = pick("losses", loss), pick("norms", norm)
@@ -56,13 +55,8 @@ def run(
         options["tol"] = tol
     problem = Problem.from_matrix(X, Y, normalisation=normalisation)
     fitted = fit(problem, loss=loss_module, norm=norm_module, strength=pairs[:, 0], **options)
-    return {
-        "parameter": pairs[:, 0],
-        "eta0": pairs[:, 1],
-        "W": fitted.W,
-        "objective": fitted.objective,
-        "gap": fitted.gap,
-    }
+    swept = {"parameter": pairs[:, 0], "eta0": pairs[:, 1], "objective": fitted.objective, "gap": fitted.gap}
+    return swept | {"W": fitted.W[choose_eta0(swept)]}
 
 
 def path(
@@ -82,7 +76,8 @@ def path(
 
     Arguments as in `run`, for solvers without step sizes. Returns, one entry per radius in increasing order: parameter
     (the radius), W (n_radii, n_features, n_tasks), objective (n_radii,), of W, gap: its certified relative duality gap,
-    and n_iter: the iterations it took. progress: called with (radii done, of all).
+    n_iter: the iterations it took, and at_zero: the objective at W = 0, one number. progress: called with (radii done,
+    of all).
     """
     fit = pick("solvers", solver).fit
     if "tol" not in signature(fit).parameters:
@@ -102,7 +97,23 @@ def path(
         "objective": np.array([np.nanmin(fit.objective) for fit in fits]),
         "gap": np.concatenate([fit.gap for fit in fits]),
         "n_iter": np.array([fit.n_iter for fit in fits]),
+        "at_zero": np.array(objective_at_zero(problem, plug_ins["loss"])),
     }
+
+
+def spaced(radius: Sequence[float], *, n_radii: int, lowest: float, highest: float) -> np.ndarray:
+    """Radii evenly spaced in their logarithm, from lowest * the smallest of a grid above 0 to highest * the largest.
+
+    >>> spaced([1, 10], n_radii=3, lowest=0.1, highest=10).tolist()
+    [0.1, 3.16, 100.0]
+    """
+    positive = [value for value in radius if value > 0]
+    if not positive:
+        raise ValueError(f"radius must hold a number greater than 0, got {radius}")
+    ends = lowest * min(positive), highest * max(positive)
+    if not ends[0] < ends[1]:
+        raise ValueError(f"lowest and highest must leave room between them, got radii from {ends[0]:g} to {ends[1]:g}")
+    return np.array([float(f"{value:.3g}") for value in np.geomspace(*ends, n_radii)])
 
 
 def choose_eta0(sweep: dict[str, np.ndarray]) -> np.ndarray:

@@ -38,7 +38,8 @@ def read_table(path: str | Path) -> pd.DataFrame:
     """Read what `write_table` wrote."""
     if Path(path).suffix == ".csv":
         # Only nothing is missing: "nan" and "null" are words that captions may hold.
-        return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype={"word": str})  # "002" is one too
+        text = {"word": str, "radius_rule": str}  # "002" is one too, and "true" may be all there is
+        return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=text)
     return pd.read_parquet(path)
 
 
@@ -68,12 +69,18 @@ def write_array(path: str | Path, array: np.ndarray) -> None:
         np.save(temporary, array, allow_pickle=False)
 
 
-def write_sparse(path: str | Path, matrix: sparse.csr_matrix) -> None:
-    """Write a CSR matrix (.npz)."""
-    write_arrays(path, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=np.array(matrix.shape))
+def write_matrix(path: str | Path, matrix: np.ndarray | sparse.csr_matrix) -> None:
+    """Write a dense or CSR matrix (.npz)."""
+    if isinstance(matrix, np.ndarray):
+        write_arrays(path, dense=matrix)
+    else:
+        shape = np.array(matrix.shape)
+        write_arrays(path, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=shape)
 
 
-def read_sparse(path: str | Path) -> sparse.csr_matrix:
-    """Read what `write_sparse` wrote."""
+def read_matrix(path: str | Path) -> np.ndarray | sparse.csr_matrix:
+    """Read what `write_matrix` wrote."""
     arrays = read_arrays(path)
+    if "dense" in arrays:
+        return arrays["dense"]
     return sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"]))

@@ -6,7 +6,7 @@ tasks; for n = 40, 80, 160, 320, 640, each gets n positive and 2n negative train
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -84,6 +84,24 @@ def choose_words(
         counts = {split: int(labels[mask, j].sum()) for split, mask in in_split.items()}
         table.append({"word": by_count[0], "forms": " ".join(by_count), "images": int(labels[:, j].sum())} | counts)
     return pd.DataFrame(table), labels
+
+
+def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator) -> np.ndarray:
+    """The splits (n_images,) with some images of each split, drawn at random, made unlabelled.
+
+    numbers: split -> how many of its images. Raises ValueError where a split has no more than that.
+    Source: Quattoni et al. 2008, sec. 5.2: a basis from images that no task uses.
+    """
+    result = split.astype(object)
+    for name in sorted(numbers):
+        members = np.flatnonzero(split == name)
+        if 0 < numbers[name] >= len(members):
+            raise ValueError(
+                f"the number of {name} images to set aside must be less than {len(members)}, the number there is, "
+                f"got {numbers[name]}"
+            )
+        result[rng.permutation(members)[: numbers[name]]] = "unlabelled"
+    return result
 
 
 def draw(

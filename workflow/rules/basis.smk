@@ -1,12 +1,12 @@
 rule fit_basis:
     """The images in a basis in which features are uncorrelated."""
     input:
-        images="results/{dataset}/images.parquet",
-        histograms="results/{dataset}/histograms.npz",
+        images=images,
+        features=given,
         code=code("basis", "tables"),
     output:
-        basis="results/{dataset}/{study}/basis.npz",
-        features="results/{dataset}/{study}/features.npy",
+        basis="results/{dataset}/{study}/basis/basis.npz",
+        features="results/{dataset}/{study}/basis/features.npz",
     log:
         "results/{dataset}/{study}/logs/fit_basis.log",
     benchmark:
@@ -17,3 +17,24 @@ rule fit_basis:
         seed=config["seed"],
     script:
         "../scripts/fit_basis.py"
+
+
+rule fit_similarities:
+    """Similarities of the images to unlabelled ones."""
+    input:
+        images=images,
+        features=given,
+        code=code("features/similarities", "tables"),
+    output:
+        prototypes="results/{dataset}/{study}/similarities/prototypes.npz",
+        features="results/{dataset}/{study}/similarities/features.npz",
+    log:
+        "results/{dataset}/{study}/logs/fit_similarities.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/fit_similarities.tsv"
+    params:
+        where=lambda w: f"studies.{w.study}.similarities",
+        options=lambda w: study(w)["similarities"],
+        seed=config["seed"],
+    script:
+        "../scripts/fit_similarities.py"

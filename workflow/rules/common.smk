@@ -20,7 +20,8 @@ for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
 
 try:
     configuration.check(config, BASE / "workflow" / "config.schema.yaml")
-    configuration.raw_files(config, config["dataset"])
+    for name in configuration.chosen_datasets(config):
+        configuration.raw_files(config, name)
 except configuration.ConfigError as error:
     raise WorkflowError(str(error))
 
@@ -28,9 +29,21 @@ LOSSES = configuration.names_of("losses")
 NORMS = configuration.names_of("norms")
 
 
+def those(names):
+    """A wildcard that is one of these names."""
+    return "|".join(names) or "(?!)"  # that none is
+
+
+PICTURES = [name for name, entry in config["datasets"].items() if configuration.has_pictures(entry["loader"])]
+DRAWN = [name for name, entry in config["datasets"].items() if entry["loader"] == "synthetic"]
+SAMPLES = [name for name in config["datasets"] if name not in PICTURES + DRAWN]
+
+
 wildcard_constraints:
-    dataset=r"[\w-]+",
-    study=r"[\w-]+",
+    datasets=r"[\w+-]+",
+    dataset=those(config["datasets"]),
+    vocabulary=those(config["features"]["vocabularies"]),
+    study=those(config["studies"]),
     run=r"\d+",
     n=r"\d+",
     shard=r"\d+",
@@ -50,6 +63,11 @@ def study(w):
     return configuration.study_block(config, w.dataset, w.study)
 
 
+def vocabulary(w, *keys):
+    """These values of the vocabulary that a job is about."""
+    return {key: config["features"]["vocabularies"][w.vocabulary][key] for key in keys}
+
+
 def code(*files):
     """The library files that decide a stage's numbers: those named and the neighbours they import."""
     return configuration.library_files(BASE / "src" / "jointsparse", *files)
@@ -63,6 +81,27 @@ def raw_files(w):
 def shards(pattern):
     """All parts of a result that is made in shards."""
     return lambda w: expand(pattern, shard=range(dataset(w)["shards"]), shards=dataset(w)["shards"], allow_missing=True)
+
+
+def images(w):
+    """The images of a study with their splits."""
+    own = "{dataset}/{study}" if any(study(w)["set_aside"].values()) else "{dataset}"
+    return f"results/{own}/images.parquet"
+
+
+def given(w):
+    """What a study starts from: histograms of visual words, or the features that the dataset comes with."""
+    if w.dataset in SAMPLES:
+        return "results/{dataset}/features.npz"
+    return f"results/{{dataset}}/vocabularies/{study(w)['vocabulary']}/histograms.npz"
+
+
+def features(w):
+    """What a study learns from."""
+    for kind in ("basis", "similarities"):
+        if study(w).get(kind):
+            return f"results/{{dataset}}/{{study}}/{kind}/features.npz"
+    return given(w)
 
 
 def runs(w):
@@ -80,18 +119,59 @@ def sweeps(w):
     )
 
 
+def at_size(w):
+    """The training sets that figures for a single size show."""
+    # Choice: 30 positives, as in the figures of Quattoni et al. 2008, where a study does not say.
+    sizes = study(w)["sizes"]
+    return study(w).get("at_size", 30 if 30 in sizes else max(sizes))
+
+
+def table(name, kind):
+    """Where a study keeps a table; measured seconds lie apart."""
+    return f"{'timings' if kind == 'cost' else 'tables'}/{name}.csv"
+
+
+def table_of_figure(w):
+    """The table that a figure shows."""
+    return f"results/{{dataset}}/{{study}}/{table(configuration.FIGURES[w.figure].table, study(w)['kind'])}"
+
+
+def tables_of_claims(w):
+    """The tables that a study's claims are judged by."""
+    block = study(w)
+    needed = {name for one in block["claims"] for name in configuration.CLAIMS[one].tables}
+    return [
+        f"results/{{dataset}}/{{study}}/{table(name, block['kind'])}" for name in sorted(needed & set(tables(block)))
+    ]
+
+
+def tables(block):
+    """The names of a study's tables."""
+    if block["kind"] != "words":
+        return [block["kind"], "claims"]
+    names = ["words", "chosen", "by_word", "convergence", "sparsity", "weights", "claims"]
+    names += [f"tasks_run{run}" for run in range(1, block["runs"] + 1)]
+    names += ["significance", "differences"] if len(block["methods"]) > 1 else []
+    return names + (["path"] if "path" in block else [])
+
+
+def studies(datasets):
+    """Each dataset with each of its studies and the block of that study."""
+    for name in datasets:
+        for one in configuration.dataset_entry(config, name)["studies"]:
+            yield name, one, configuration.study_block(config, name, one)
+
+
 def everything():
-    """What reproduce-all makes: the tables and figures of every study of the configured dataset."""
-    name = config["dataset"]
-    results = [f"results/{name}/left_out.csv", f"results/{name}/contact_sheet.png"]
-    for one in config["studies"]:
-        study = configuration.study_block(config, name, one)
-        tables = ["words", "auc", "auc_by_word", "convergence", "sparsity"]
-        tables += [f"tasks_run{run}" for run in range(1, study["runs"] + 1)]
-        if len(study["methods"]) > 1:
-            tables.append("significance")
-        results += [f"results/{name}/{one}/tables/{table}.csv" for table in tables]
+    """What reproduce-all makes: the tables and figures of every study of the configured datasets, and the claims."""
+    datasets = configuration.chosen_datasets(config)
+    results = [f"results/claims/{'+'.join(datasets)}/claims.md"]
+    for name in datasets:
+        results += [f"results/{name}/left_out.csv"] if name not in DRAWN else []
+        results += [f"results/{name}/contact_sheet.png"] if name in PICTURES else []
+    for name, one, block in studies(datasets):
+        results += [f"results/{name}/{one}/{table(each, block['kind'])}" for each in tables(block)]
         results += expand(
-            f"results/{name}/{one}/figures/{{figure}}.{{suffix}}", figure=study["figures"], suffix=["png", "pdf"]
+            f"results/{name}/{one}/figures/{{figure}}.{{suffix}}", figure=block["figures"], suffix=["png", "pdf"]
         )
     return results

@@ -1,22 +1,23 @@
 rule evaluate:
     """Choose the best pair of every sweep and test it."""
     input:
-        images="results/{dataset}/images.parquet",
-        features="results/{dataset}/{study}/features.npy",
+        images=images,
+        features=features,
         words="results/{dataset}/{study}/tables/words.csv",
         labels="results/{dataset}/{study}/labels.npy",
         tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
         sweeps=sweeps,
         code=code("comparison", "tables"),
     output:
-        auc=report(
-            "results/{dataset}/{study}/tables/auc.csv",
-            caption="../report/auc_table.rst",
+        chosen=report(
+            "results/{dataset}/{study}/tables/chosen.csv",
+            caption="../report/chosen.rst",
             category="Results",
         ),
-        auc_by_word="results/{dataset}/{study}/tables/auc_by_word.csv",
+        by_word="results/{dataset}/{study}/tables/by_word.csv",
         sparsity="results/{dataset}/{study}/tables/sparsity.csv",
         convergence="results/{dataset}/{study}/tables/convergence.csv",
+        weights="results/{dataset}/{study}/tables/weights.csv",
         scores="results/{dataset}/{study}/scores.npz",
     log:
         "results/{dataset}/{study}/logs/evaluate.log",
@@ -27,16 +28,47 @@ rule evaluate:
         runs=lambda w: list(runs(w)),
         sizes=lambda w: study(w)["sizes"],
         methods=lambda w: list(study(w)["methods"]),
+        metric=lambda w: study(w)["metric"],
+        at_size=at_size,
     script:
         "../scripts/evaluate.py"
+
+
+rule evaluate_path:
+    """Test every radius of the paths."""
+    input:
+        images=images,
+        features=features,
+        labels="results/{dataset}/{study}/labels.npy",
+        tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
+        paths=lambda w: expand(
+            "results/{{dataset}}/{{study}}/paths/run{run}/{method}.npz",
+            run=runs(w),
+            method=study(w)["path"]["methods"],
+        ),
+        code=code("comparison", "tables"),
+    output:
+        path="results/{dataset}/{study}/tables/path.csv",
+    log:
+        "results/{dataset}/{study}/logs/evaluate_path.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/evaluate_path.tsv"
+    params:
+        where=lambda w: f"studies.{w.study}.path",
+        runs=lambda w: list(runs(w)),
+        n=lambda w: max(study(w)["sizes"]),
+        methods=lambda w: study(w)["path"]["methods"],
+        metric=lambda w: study(w)["metric"],
+    script:
+        "../scripts/evaluate_path.py"
 
 
 rule compare_methods:
     """Sign tests of the first method against each other one."""
     input:
-        images="results/{dataset}/images.parquet",
+        images=images,
         labels="results/{dataset}/{study}/labels.npy",
-        auc="results/{dataset}/{study}/tables/auc.csv",
+        chosen="results/{dataset}/{study}/tables/chosen.csv",
         tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
         scores="results/{dataset}/{study}/scores.npz",
         code=code("comparison", "tables"),
@@ -51,10 +83,39 @@ rule compare_methods:
     benchmark:
         "results/{dataset}/{study}/timings/compare_methods.tsv"
     params:
-        where=lambda w: f"studies.{w.study}.sign_tests",
+        where=lambda w: f"studies.{w.study}.tests",
         runs=lambda w: list(runs(w)),
         methods=lambda w: list(study(w)["methods"]),
-        n_pairings=lambda w: study(w)["sign_tests"]["n_pairings"],
+        n_pairings=lambda w: study(w)["tests"]["n_pairings"],
         seed=config["seed"],
     script:
         "../scripts/compare_methods.py"
+
+
+rule resample_differences:
+    """Intervals of the first method's lead over each other one, by resampling the test images."""
+    input:
+        images=images,
+        labels="results/{dataset}/{study}/labels.npy",
+        chosen="results/{dataset}/{study}/tables/chosen.csv",
+        tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
+        scores="results/{dataset}/{study}/scores.npz",
+        code=code("comparison", "tables"),
+    output:
+        differences=report(
+            "results/{dataset}/{study}/tables/differences.csv",
+            caption="../report/differences.rst",
+            category="Results",
+        ),
+    log:
+        "results/{dataset}/{study}/logs/resample_differences.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/resample_differences.tsv"
+    params:
+        where=lambda w: f"studies.{w.study}.tests",
+        runs=lambda w: list(runs(w)),
+        methods=lambda w: list(study(w)["methods"]),
+        n_resamples=lambda w: study(w)["tests"]["n_resamples"],
+        seed=config["seed"],
+    script:
+        "../scripts/resample_differences.py"

@@ -35,14 +35,14 @@ rule grow_vocabulary:
         counts=shards("results/{dataset}/descriptors/{shard}-of-{shards}.counts.npy"),
         code=code("features/vocabulary_tree", "features/shards", "tables"),
     output:
-        tree="results/{dataset}/vocabulary.npz",
+        tree="results/{dataset}/vocabularies/{vocabulary}/tree.npz",
     log:
-        "results/{dataset}/logs/grow_vocabulary.log",
+        "results/{dataset}/vocabularies/{vocabulary}/logs/grow_vocabulary.log",
     benchmark:
-        "results/{dataset}/timings/grow_vocabulary.tsv"
+        "results/{dataset}/vocabularies/{vocabulary}/timings/grow_vocabulary.tsv"
     params:
-        where="features.vocabulary",
-        options=config["features"]["vocabulary"],
+        where=lambda w: f"features.vocabularies.{w.vocabulary}",
+        options=lambda w: vocabulary(w, "branching", "depth", "sample_size", "fitted_on"),
         seed=config["seed"],
     script:
         "../scripts/grow_vocabulary.py"
@@ -53,16 +53,16 @@ rule encode:
     input:
         descriptors="results/{dataset}/descriptors/{shard}-of-{shards}.npy",
         counts="results/{dataset}/descriptors/{shard}-of-{shards}.counts.npy",
-        tree="results/{dataset}/vocabulary.npz",
+        tree="results/{dataset}/vocabularies/{vocabulary}/tree.npz",
         code=code("features/vocabulary_tree", "tables"),
     output:
-        histograms="results/{dataset}/histograms/{shard}-of-{shards}.npz",
+        histograms="results/{dataset}/vocabularies/{vocabulary}/histograms/{shard}-of-{shards}.npz",
     log:
-        "results/{dataset}/logs/encode/{shard}-of-{shards}.log",
+        "results/{dataset}/vocabularies/{vocabulary}/logs/encode/{shard}-of-{shards}.log",
     benchmark:
-        "results/{dataset}/timings/encode/{shard}-of-{shards}.tsv"
+        "results/{dataset}/vocabularies/{vocabulary}/timings/encode/{shard}-of-{shards}.tsv"
     params:
-        where="features.vocabulary",
+        where=lambda w: f"features.vocabularies.{w.vocabulary}",
     script:
         "../scripts/encode.py"
 
@@ -71,17 +71,17 @@ rule weigh_histograms:
     """Histograms of all images, weighted and normalised."""
     input:
         images="results/{dataset}/images.parquet",
-        histograms=shards("results/{dataset}/histograms/{shard}-of-{shards}.npz"),
-        tree="results/{dataset}/vocabulary.npz",
+        histograms=shards("results/{dataset}/vocabularies/{vocabulary}/histograms/{shard}-of-{shards}.npz"),
+        tree="results/{dataset}/vocabularies/{vocabulary}/tree.npz",
         code=code("features/vocabulary_tree", "tables"),
     output:
-        histograms="results/{dataset}/histograms.npz",
+        histograms="results/{dataset}/vocabularies/{vocabulary}/histograms.npz",
     log:
-        "results/{dataset}/logs/weigh_histograms.log",
+        "results/{dataset}/vocabularies/{vocabulary}/logs/weigh_histograms.log",
     benchmark:
-        "results/{dataset}/timings/weigh_histograms.tsv"
+        "results/{dataset}/vocabularies/{vocabulary}/timings/weigh_histograms.tsv"
     params:
-        where="features.histograms",
-        options=config["features"]["histograms"],
+        where=lambda w: f"features.vocabularies.{w.vocabulary}",
+        options=lambda w: vocabulary(w, "weighting", "normalise"),
     script:
         "../scripts/weigh_histograms.py"

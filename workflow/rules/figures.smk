@@ -1,7 +1,7 @@
 rule draw_figure:
     """One figure from the table of the same name."""
     input:
-        table="results/{dataset}/{study}/tables/{figure}.csv",
+        table=table_of_figure,
         code=code("plots", "tables"),
         style=str(BASE / "src/jointsparse/jointsparse.mplstyle"),
     output:

@@ -17,6 +17,8 @@ rule read_images:
         "results/{dataset}/logs/read_images.log",
     benchmark:
         "results/{dataset}/timings/read_images.tsv"
+    wildcard_constraints:
+        dataset=those(PICTURES),
     params:
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
@@ -48,3 +50,47 @@ rule draw_contact_sheet:
         seed=config["seed"],
     script:
         "../scripts/draw_contact_sheet.py"
+
+
+rule read_samples:
+    """Read and check a dataset whose features are given; its samples and labels take the place of images and captions."""
+    input:
+        raw=raw_files,
+        code=lambda w: code(f"datasets/{dataset(w)['loader']}", "registry", "tables"),
+    output:
+        images="results/{dataset}/images.parquet",
+        captions="results/{dataset}/captions.parquet",
+        left_out="results/{dataset}/left_out.csv",
+        features="results/{dataset}/features.npz",
+    log:
+        "results/{dataset}/logs/read_samples.log",
+    benchmark:
+        "results/{dataset}/timings/read_samples.tsv"
+    wildcard_constraints:
+        dataset=those(SAMPLES),
+    params:
+        where=lambda w: f"datasets.{w.dataset}.options",
+        loader=lambda w: dataset(w)["loader"],
+        options=lambda w: dataset(w)["options"],
+    script:
+        "../scripts/read_samples.py"
+
+
+rule set_aside:
+    """Images of which a study uses no captions."""
+    input:
+        images="results/{dataset}/images.parquet",
+        code=code("tasks", "tables"),
+    output:
+        images="results/{dataset}/{study}/images.parquet",
+    log:
+        "results/{dataset}/{study}/logs/set_aside.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/set_aside.tsv"
+    priority: 10
+    params:
+        where=lambda w: f"studies.{w.study}.set_aside",
+        numbers=lambda w: study(w)["set_aside"],
+        seed=config["seed"],
+    script:
+        "../scripts/set_aside.py"

@@ -1,7 +1,7 @@
 rule train_sweep:
     """Train every pair of first step size and radius, for one loss and norm."""
     input:
-        features="results/{dataset}/{study}/features.npy",
+        features=features,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
         code=lambda w: code(
             "sweep", f"solvers/{study(w)['training']['solver']}", f"losses/{w.loss}", f"norms/{w.norm}", "tables"
@@ -23,7 +23,7 @@ rule train_sweep:
 rule train_svm:
     """Independent linear classifiers with scikit-learn's LinearSVC, over a grid of C."""
     input:
-        features="results/{dataset}/{study}/features.npy",
+        features=features,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
         code=code("svm", "tables"),
     output:
@@ -38,3 +38,24 @@ rule train_svm:
         seed=config["seed"],
     script:
         "../scripts/train_svm.py"
+
+
+rule train_path:
+    """Train a path of radii, each from the solution for the one before."""
+    input:
+        features=features,
+        tasks="results/{dataset}/{study}/tasks/run{run}.npz",
+        code=lambda w: code("sweep", "solvers/pdhg", f"losses/{w.loss}", f"norms/{w.norm}", "tables"),
+    output:
+        path="results/{dataset}/{study}/paths/run{run}/{loss}-{norm}.npz",
+    log:
+        "results/{dataset}/{study}/logs/train_path/run{run}/{loss}-{norm}.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/train_path/run{run}/{loss}-{norm}.tsv"
+    params:
+        where=lambda w: f"studies.{w.study}.path",
+        options=lambda w: {key: value for key, value in study(w)["path"].items() if key != "methods"},
+        grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"]["radius"],
+        normalisation=lambda w: study(w)["training"]["normalisation"],
+    script:
+        "../scripts/train_path.py"

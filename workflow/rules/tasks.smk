@@ -1,7 +1,7 @@
 rule choose_words:
     """The most frequent content words, and which image has which."""
     input:
-        images="results/{dataset}/images.parquet",
+        images=images,
         captions="results/{dataset}/captions.parquet",
         code=code("tasks", "tables"),
     output:
@@ -26,7 +26,7 @@ rule choose_words:
 rule draw_tasks:
     """The training sets of every word and size, and the words whose validation images choose the radius."""
     input:
-        images="results/{dataset}/images.parquet",
+        images=images,
         words="results/{dataset}/{study}/tables/words.csv",
         labels="results/{dataset}/{study}/labels.npy",
         code=code("tasks", "tables"),

@@ -12,7 +12,7 @@ def main(files, runs, methods, n_pairings, seed, output):
         read_arrays(files.scores),
         np.load(files.labels)[(read_table(files.images)["split"] == "test").to_numpy()],
         {run: read_arrays(path)["validation_words"] for run, path in zip(runs, files.tasks, strict=True)},
-        n_samples=read_table(files.auc).set_index("n")["n_samples"].to_dict(),
+        n_samples=read_table(files.chosen).set_index("n")["n_samples"].to_dict(),
         methods=methods,
         n_pairings=n_pairings,
         seed=seed,

@@ -4,13 +4,13 @@ import numpy as np
 from job import job
 
 from jointsparse.features import vocabulary_tree
-from jointsparse.tables import read_arrays, write_sparse
+from jointsparse.tables import read_arrays, write_matrix
 
 
 def main(descriptors, counts, tree, output):
     tree = vocabulary_tree.VocabularyTree(**read_arrays(tree))
     histograms = vocabulary_tree.encode(tree, np.load(descriptors, mmap_mode="r"), np.load(counts))
-    write_sparse(output, histograms)
+    write_matrix(output, histograms)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 from job import job
 
 from jointsparse import comparison
-from jointsparse.tables import read_arrays, read_table, write_arrays, write_table
+from jointsparse.tables import read_arrays, read_matrix, read_table, write_arrays, write_table
 
 
 def trained_sweeps(runs, sizes, methods, tasks, sweeps):
@@ -15,16 +15,18 @@ def trained_sweeps(runs, sizes, methods, tasks, sweeps):
         yield comparison.trained_sweep(run, n, method, tasks[run], read_arrays(path))
 
 
-def main(files, runs, sizes, methods, output, progress):
+def main(files, runs, sizes, methods, metric, at_size, output, progress):
     tables = comparison.evaluate(
         trained_sweeps(runs, sizes, methods, files.tasks, files.sweeps),
-        np.load(files.features),
+        read_matrix(files.features),
         np.load(files.labels),
         read_table(files.images)["split"].to_numpy(),
         read_table(files.words)["word"].tolist(),
         converging_method=methods[0],
+        metric=metric,
+        at_size=at_size,
     )
-    for name in ("auc", "auc_by_word", "sparsity", "convergence"):
+    for name in ("chosen", "by_word", "sparsity", "convergence", "weights"):
         write_table(getattr(tables, name), output[name])
     write_arrays(output.scores, **tables.scores)
 
@@ -32,4 +34,4 @@ def main(files, runs, sizes, methods, output, progress):
 if __name__ == "__main__":
     with job(snakemake) as progress:
         p = snakemake.params
-        main(snakemake.input, p.runs, p.sizes, p.methods, snakemake.output, progress)
+        main(snakemake.input, p.runs, p.sizes, p.methods, p.metric, p.at_size, snakemake.output, progress)

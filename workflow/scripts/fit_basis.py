@@ -4,11 +4,11 @@ import numpy as np
 from job import job
 
 from jointsparse import basis
-from jointsparse.tables import read_sparse, read_table, write_array, write_arrays
+from jointsparse.tables import read_matrix, read_table, write_arrays, write_matrix
 
 
-def main(images, histograms, options, seed, output):
-    X = read_sparse(histograms)
+def main(images, features, options, seed, output):
+    X = read_matrix(features)
     fitted_on = read_table(images)["split"].isin(options["fitted_on"]).to_numpy()
     fitted = basis.fit(
         X[fitted_on],
@@ -18,7 +18,7 @@ def main(images, histograms, options, seed, output):
         rng=np.random.default_rng(seed),
     )
     write_arrays(output.basis, **fitted._asdict())
-    write_array(output.features, basis.project(X, fitted))
+    write_matrix(output.features, basis.project(X, fitted))
 
 
 if __name__ == "__main__":

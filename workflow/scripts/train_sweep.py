@@ -1,16 +1,15 @@
 """Train every pair of first step size and radius, for one loss and norm."""
 
-import numpy as np
 from job import job
 
 from jointsparse import sweep
-from jointsparse.tables import read_arrays, write_arrays
+from jointsparse.tables import read_arrays, read_matrix, write_arrays
 
 
 def main(features, tasks, n, loss, norm, grid, training, output, progress):
     tasks = read_arrays(tasks)
     Y = tasks["Y"][tasks["sizes"] == n][0]
-    trained = sweep.run(np.load(features), Y, loss=loss, norm=norm, **grid, **training, progress=progress)
+    trained = sweep.run(read_matrix(features), Y, loss=loss, norm=norm, **grid, **training, progress=progress)
     write_arrays(output, **trained)
 
 

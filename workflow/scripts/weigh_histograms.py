@@ -4,17 +4,17 @@ from job import job
 from scipy import sparse
 
 from jointsparse.features import vocabulary_tree
-from jointsparse.tables import read_arrays, read_sparse, read_table, write_sparse
+from jointsparse.tables import read_arrays, read_matrix, read_table, write_matrix
 
 
 def main(images, histograms, tree, options, output):
     weighted = vocabulary_tree.weigh(
-        sparse.vstack([read_sparse(path) for path in histograms], format="csr"),
+        sparse.vstack([read_matrix(path) for path in histograms], format="csr"),
         vocabulary_tree.VocabularyTree(**read_arrays(tree)),
         **options,
         fit_rows=(read_table(images)["split"] == "train").to_numpy(),
     )
-    write_sparse(output, weighted)
+    write_matrix(output, weighted)
 
 
 if __name__ == "__main__":

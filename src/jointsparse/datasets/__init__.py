@@ -1,11 +1,20 @@
-"""The room of datasets of captioned photographs. A dataset is a module with two functions:
+"""The room of datasets. One of captioned photographs is a module with two functions:
 
 - ``read(**options) -> Photographs``: the usable images with their split, the captions, and what was left out and why;
 - ``picture(image, **options)``: one image as grey levels in [0, 1], shape (height, width), float32.
 
-``options`` are the entries of the dataset's block in config.yaml. Only this room opens raw files.
+One whose features are given has ``read(**options) -> Samples`` alone: the same tables and a matrix. ``synthetic`` draws
+tasks with known weights instead. ``options`` are the entries of the dataset's block in config.yaml. Only this room
+opens raw files.
 """
 
-from jointsparse.datasets import collage, photos, scenes
+from jointsparse.datasets import collage, documents, libsvm, photos, scenes, synthetic
 
-DATASETS = {"collage": collage, "photos": photos, "scenes": scenes}
+DATASETS = {
+    "collage": collage,
+    "documents": documents,
+    "libsvm": libsvm,
+    "photos": photos,
+    "scenes": scenes,
+    "synthetic": synthetic,
+}

@@ -1,0 +1,871 @@
+"""What the papers claim, and what our tables say of it.
+
+One rule for all: a claim holds if the whole 95 % interval of its number lies on the claimed side of a threshold, does
+not hold if the whole interval lies on the other side, and is undecided otherwise, thus always where there is no
+interval. Counts (features in use, significant tests) need none. What the tables do not hold is not tested.
+
+Sources: Quattoni et al. 2009 (ICML), its technical report of 2008 and its poster.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+Tables = Mapping[str, pd.DataFrame]
+
+HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED = "holds", "does not hold", "undecided", "not tested"
+VERDICTS = (HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED)
+
+# fmt: off
+COLUMNS = (
+    "id", "paper", "place", "claim", "n", "number", "low", "high", "number_means", "verdict", "table", "rows", "timed",
+)
+# fmt: on
+ORIGINS = ("dataset", "study", "source", "seed", "config")  # further columns that `page` needs
+
+JOINT = "hinge-l1inf"
+# Methods that may stand for one of the papers', the nearest first: the ICML paper trained l2 by SVM-Light, the report
+# by the same projected subgradient method as the rest.
+L1, SVM_L2, HINGE_L2 = ("hinge-l1",), ("svm-l2", "hinge-l2"), ("hinge-l2", "svm-l2")
+
+# "Above" and "below" 0, strictly: the closed limits next to it.
+ABOVE, BELOW = float(np.nextafter(0.0, 1.0)), float(np.nextafter(0.0, -1.0))
+
+CONFIDENCE = 0.95
+SMALL = 20_000  # samples; Quattoni et al. 2009, sec. 6.2
+FEW_FEATURES = 0.3  # of all features; Quattoni et al. 2009, sec. 6.2 on Fig. 4
+N_ITER = 200  # iterations; Quattoni et al. 2009, Fig. 2
+FEW_POSITIVES = 30  # per topic; Quattoni et al. 2008, Fig. 3 and 4
+EQUAL_RECALL = 0.05  # Choice: precisions are compared where the joint method's recall is lower by no more than this.
+HIGH_RECALL = 0.9  # Choice: "high".
+SIMILAR_ERROR = 0.02  # Choice: "very similar" test errors differ by at most this.
+SIMILAR_AUC = 0.01  # Choice: "similar" AUCs differ by at most this.
+SIGNIFICANT = 0.05  # Choice: the level of a significant test, after Holm's correction.
+MANY_MORE_FEATURES = 2 * FEW_FEATURES  # Choice: "many more" features are at least twice as many.
+CONVERGED = 0.05  # Choice: converged is within 5 % of the optimum, relative to the objective.
+MOST_TOPICS = 0.75  # Choice: "all but a few" topics are at least three in four.
+FLAT_SLOPE = 0.2  # Choice: iterations that grow slower than n^0.2 do not depend on n.
+LINEAR_SLOPE = 1.2  # Choice: seconds that grow slower than n^1.2 grow linearly.
+NEARLY_FLAT_SLOPE = 0.15  # Choice: so slowly may seconds / (x log x) grow; larger matrices leave the caches.
+FAR_BELOW = 0.1  # Choice: "far below" is less than a tenth.
+
+
+class Judgement(NamedTuple):
+    """A number, its 95 % interval (NaN: there is none) and the verdict they lead to.
+
+    number_means: what the number is, with its unit, and where the interval comes from; why, if not tested. rows: which
+    rows of a table gave it. n: their size, if there is one. table: which table, if not the first that the claim names.
+    """
+
+    number: float
+    low: float
+    high: float
+    verdict: str
+    number_means: str
+    rows: str
+    n: int | None = None
+    table: str = ""
+
+
+class Claim(NamedTuple):
+    """A claim: where it stands, in our words, the tables it reads, whether it rests on measured seconds, its judge."""
+
+    paper: str
+    place: str
+    sentence: str
+    tables: tuple[str, ...]
+    judge: Callable[[Tables], list[Judgement]]
+    timed: bool = False
+
+
+class NotTested(Exception):
+    """Why the tables do not say anything about a claim."""
+
+
+def judge(tables: Tables, ids: Sequence[str]) -> pd.DataFrame:
+    """The verdicts on some claims: one row per claim, or per claim and size or comparison where it speaks of several.
+
+    tables: by name, such as "chosen", "differences", "recovery" or "cost". ids: names of CLAIMS.
+
+    Columns: id, paper, place, claim (in our words), n (size or empty), number, low, high, number_means, verdict, table,
+    rows (see `Judgement`), timed. Raises ValueError with the known ids for another, and for tables without the columns
+    that a claim reads.
+    """
+    records = []
+    for name in ids:
+        if name not in CLAIMS:
+            raise ValueError(f"claims knows {', '.join(CLAIMS)}; got {name!r}")
+        claim = CLAIMS[name]
+        source = {"id": name, "paper": claim.paper, "place": claim.place, "claim": claim.sentence, "timed": claim.timed}
+        try:
+            judgements = claim.judge(tables)
+        except NotTested as reason:
+            judgements = [_not_tested(reason)]
+        records += [source | one._asdict() | {"table": one.table or claim.tables[0]} for one in judgements]
+    return pd.DataFrame(records, columns=list(COLUMNS)).astype({"n": "Int64"})
+
+
+# The rule
+
+
+class _Estimate(NamedTuple):
+    """A number, its interval (NaN: none), and where the interval comes from."""
+
+    number: float
+    low: float
+    high: float
+    origin: str
+
+
+def _verdict(low: float, high: float, least: float, most: float) -> str:
+    """Whether all, none or some of [low, high] is in [least, most]; NaN: undecided."""
+    if least <= low and high <= most:
+        return HOLDS
+    return DOES_NOT_HOLD if high < least or low > most else UNDECIDED
+
+
+def _conclude(
+    estimate: _Estimate,
+    what: str,
+    rows: str,
+    *,
+    n: int | None = None,
+    table: str = "",
+    least: float = -np.inf,
+    most: float = np.inf,
+    count: bool = False,
+) -> Judgement:
+    """The judgement of a number that is claimed to be in [least, most]; a count needs no interval."""
+    number, low, high, origin = estimate
+    if np.isnan(number):
+        raise NotTested(f"{what} is not a number")
+    exact = count and np.isnan(low)
+    verdict = _verdict(number, number, least, most) if exact else _verdict(low, high, least, most)
+    return Judgement(number, low, high, verdict, f"{what}; {origin}", rows, n, table)
+
+
+def _not_tested(reason: NotTested, n: int | None = None, rows: str = "") -> Judgement:
+    return Judgement(np.nan, np.nan, np.nan, NOT_TESTED, str(reason), rows, n)
+
+
+def _each(
+    judge_one: Callable[..., Judgement], tables: Tables, sizes: Iterable[int], others: Iterable[tuple[str, ...]]
+) -> list[Judgement]:
+    """One judgement per size and other method; what one of them lacks does not keep the rest from being judged."""
+    judgements = []
+    for n, other in product(sizes, others):
+        try:
+            judgements.append(judge_one(tables, n, other))
+        except NotTested as reason:
+            judgements.append(_not_tested(reason, n, _selector(n=n)))
+    return judgements
+
+
+def _worst(judgements: Sequence[Judgement], badness: Callable[[float], float]) -> Judgement:
+    """The judgement that speaks most against a claim, for a claim about all sizes; badness: of a number."""
+    tested = [one for one in judgements if one.verdict != NOT_TESTED]
+    if not tested:
+        return judgements[0]
+    severity = (HOLDS, UNDECIDED, DOES_NOT_HOLD)
+    worst = max(tested, key=lambda one: (severity.index(one.verdict), badness(one.number)))
+    sizes = ", ".join(str(one.n) for one in tested)
+    return worst._replace(rows=f"{worst.rows}, the worst of n={sizes}")
+
+
+# Rows and estimates
+
+
+def _selector(**where: Any) -> str:
+    return ", ".join(f"{column}={value}" for column, value in where.items())
+
+
+def _select(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.DataFrame:
+    """The rows of a table with these values in these columns, at least one. needed: other columns it must have."""
+    table = tables.get(name)
+    if table is None or table.empty:
+        raise NotTested(f"there is no table {name}, or it is empty")
+    missing = [column for column in (*needed, *where) if column not in table]
+    if missing:
+        raise ValueError(f"table {name} must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
+    for column, value in where.items():
+        table = table[table[column] == value]
+    if table.empty:
+        raise NotTested(f"table {name} has no row with {_selector(**where)}")
+    return table
+
+
+def _sizes(rows: pd.DataFrame) -> list[int]:
+    return sorted(int(n) for n in rows["n"].unique())
+
+
+def _few_positives(rows: pd.DataFrame) -> int:
+    """The size to look at where the report looks at n = 30: the smallest from 30 on, or else the largest."""
+    # Choice: another size stands for n = 30 where a study does not have it.
+    sizes = _sizes(rows)
+    return next((n for n in sizes if n >= FEW_POSITIVES), sizes[-1])
+
+
+def _known(rows: pd.DataFrame, column: str, names: tuple[str, ...]) -> str:
+    """The first of some methods that the rows have."""
+    there = set(rows[column])
+    for name in names:
+        if name in there:
+            return name
+    raise NotTested(f"there is no row with {column}={' or '.join(names)}")
+
+
+def _mean(values: pd.Series) -> _Estimate:
+    """The mean over runs and its t interval. values: one per run; NaN are left out."""
+    there = values.dropna().to_numpy(dtype=float)
+    if not len(there):
+        raise NotTested("no run has the numbers that it takes")
+    mean = float(there.mean())
+    if len(there) == 1:
+        return _Estimate(mean, np.nan, np.nan, "one run, no interval")
+    half = stats.t.ppf((1 + CONFIDENCE) / 2, len(there) - 1) * stats.sem(there)
+    return _Estimate(mean, mean - half, mean + half, f"mean and 95 % t interval over {len(there)} runs")
+
+
+def _by_run(rows: pd.DataFrame, value: str) -> pd.Series:
+    """A column by run, of rows that hold each run once."""
+    if rows["run"].duplicated().any():
+        raise ValueError(f"expected one row per run to read {value} from, got {len(rows)} for {rows['run'].nunique()}")
+    return rows.set_index("run")[value]
+
+
+def _difference(
+    tables: Tables, name: str, value: str, where: dict[str, Any], by: str, one: str, other: str
+) -> _Estimate:
+    """A value at one minus the value at other, paired by run. one, other: what stands in the column `by`."""
+    left, right = (
+        _by_run(_select(tables, name, "run", value, **where, **{by: which}), value) for which in (one, other)
+    )
+    return _mean(left - right)
+
+
+def _bootstrapped(tables: Tables, metric: str, n: int, against: tuple[str, ...]) -> tuple[_Estimate, str]:
+    """The joint method's metric minus another's as the table of differences has it, and the other's name."""
+    where = {"metric": metric, "words": "test words", "method": JOINT, "n": n}
+    rows = _select(tables, "differences", "against", "difference", "low", "high", "runs", **where)
+    other = _known(rows, "against", against)
+    rows = rows[rows["against"] == other]
+    if len(rows) > 1:
+        raise ValueError(f"expected one row of differences with {_selector(**where, against=other)}, got {len(rows)}")
+    difference, low, high, runs = rows[["difference", "low", "high", "runs"]].iloc[0]
+    origin = f"95 % paired bootstrap interval over test images, and runs ({runs:g})"
+    return _Estimate(float(difference), float(low), float(high), origin), other
+
+
+class _Line(NamedTuple):
+    """A straight line through points: its slope with a 95 % interval (NaN below 3 points) and how far points scatter.
+
+    scatter: the factor within which the ratio of two points agrees with the line, in 95 of 100 cases, as a logarithm.
+    """
+
+    slope: float
+    low: float
+    high: float
+    scatter: float
+
+
+def _log_log(x: np.ndarray, y: np.ndarray) -> _Line:
+    """Least squares of log y on log x."""
+    if not ((x > 0) & (y > 0) & np.isfinite(y)).all():
+        raise NotTested("a slope between logarithms needs positive, finite numbers")
+    u, v = np.log(x), np.log(y)
+    deviation = u - u.mean()
+    spread = float(deviation @ deviation)
+    if spread == 0:
+        raise NotTested(f"a slope needs two sizes, got {len(np.unique(x))}")
+    slope = float(deviation @ v) / spread
+    freedom = len(u) - 2
+    if freedom == 0:
+        return _Line(slope, np.nan, np.nan, np.nan)
+    residual = v - v.mean() - slope * deviation
+    error = np.sqrt(float(residual @ residual) / freedom)
+    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, freedom)
+    half = quantile * error / np.sqrt(spread)
+    return _Line(slope, slope - half, slope + half, quantile * error * np.sqrt(2))
+
+
+# The synthetic experiment
+
+
+def _recovery(n: int) -> dict[str, Any]:
+    return {"solver": "subgradient", "radius_rule": "true", "n": n}
+
+
+def _recovery_sizes(tables: Tables) -> list[int]:
+    return _sizes(_select(tables, "recovery", "n", solver="subgradient", radius_rule="true"))
+
+
+def _error_at(tables: Tables, n: int, against: tuple[str, ...]) -> Judgement:
+    where, other = _recovery(n), against[0]
+    estimate = _difference(tables, "recovery", "test_error", where, "method", JOINT, other)
+    what = f"test error of {JOINT} minus that of {other} (fraction)"
+    return _conclude(estimate, what, _selector(**where, method=JOINT, against=other), n=n, most=BELOW)
+
+
+def synthetic_error_order(tables: Tables) -> list[Judgement]:
+    """The joint method's test error is the lowest, at each n."""
+    return _each(_error_at, tables, _recovery_sizes(tables), (L1, HINGE_L2[:1]))
+
+
+def _precision_at(tables: Tables, n: int, against: tuple[str, ...]) -> Judgement:
+    where, other = _recovery(n), against[0]
+    recall = _difference(tables, "recovery", "recall", where, "method", JOINT, other).number
+    if recall < -EQUAL_RECALL:
+        raise NotTested(f"recall of {JOINT} is {-recall:.3f} below that of {other}, more than {EQUAL_RECALL:g}")
+    estimate = _difference(tables, "recovery", "precision", where, "method", JOINT, other)
+    what = f"precision of {JOINT} minus that of {other} (fraction), where recalls differ by {recall:+.3f}"
+    return _conclude(estimate, what, _selector(**where, method=JOINT, against=other), n=n, least=ABOVE)
+
+
+def selection_precision(tables: Tables) -> list[Judgement]:
+    """The joint method's precision is above l1's at no less recall, at each n."""
+    return _each(_precision_at, tables, _recovery_sizes(tables), (L1,))
+
+
+def _recall_at(tables: Tables, n: int, method: tuple[str, ...]) -> Judgement:
+    where = _recovery(n) | {"method": method[0]}
+    estimate = _mean(_by_run(_select(tables, "recovery", "run", "recall", **where), "recall"))
+    return _conclude(estimate, f"recall of {method[0]} (fraction)", _selector(**where), n=n, least=HIGH_RECALL)
+
+
+def selection_recall(tables: Tables) -> list[Judgement]:
+    """Recall of either method is high at every n: its worst."""
+    sizes = _recovery_sizes(tables)
+    return [_worst(_each(_recall_at, tables, sizes, [method]), lambda recall: -recall) for method in ((JOINT,), L1)]
+
+
+def _validation_at(tables: Tables, n: int, method: tuple[str, ...]) -> Judgement:
+    where: dict[str, Any] = {"solver": "subgradient", "n": n, "method": method[0]}
+    estimate = _difference(tables, "recovery", "test_error", where, "radius_rule", "validated", "true")
+    what = f"test error of {method[0]} with the radius chosen by validation minus that with the true one (fraction)"
+    rows = _selector(**where, radius_rule="validated", against="true")
+    return _conclude(estimate, what, rows, n=n, least=-SIMILAR_ERROR, most=SIMILAR_ERROR)
+
+
+def radius_by_validation(tables: Tables) -> list[Judgement]:
+    """Radii by validation give very similar test errors: the worst n of each method."""
+    sizes = _recovery_sizes(tables)
+    return [_worst(_each(_validation_at, tables, sizes, [m]), abs) for m in ((JOINT,), L1, HINGE_L2[:1])]
+
+
+def iterations_independent_of_samples(tables: Tables) -> list[Judgement]:
+    """Iterations to an objective within 1 % of the optimum do not grow with n."""
+    where = {"solver": "subgradient", "radius_rule": "true", "method": JOINT}
+    rows = _select(tables, "recovery", "n", "iterations", **where)
+    # A run that never comes near took more iterations than any that does.
+    median = rows["iterations"].astype(float).fillna(np.inf).groupby(rows["n"]).median()
+    never = median.index[np.isinf(median)]
+    median = median[~np.isinf(median)]
+    # Sizes below the rest may be left out: they took longer, so that with them the exponent would be smaller still.
+    if median.empty or (never > median.index.min()).any():
+        raise NotTested(f"at n={', '.join(map(str, never))} most runs do not come within 1 % of the optimum")
+    line = _log_log(median.index.to_numpy(dtype=float), np.maximum(median.to_numpy(), 1))
+    what = "exponent of n in the iterations to 1 % accuracy (median over runs)"
+    what += f", without n={', '.join(map(str, never))}, where most runs do not reach it" if len(never) else ""
+    estimate = _Estimate(*line[:3], f"log-log slope over {len(median)} sizes, 95 % t interval")
+    return [_conclude(estimate, what, _selector(**where), most=FLAT_SLOPE)]
+
+
+# Image annotation, stories and scenes
+
+
+def _auc_at(tables: Tables, n: int, against: tuple[str, ...], least: float, most: float) -> Judgement:
+    estimate, other = _bootstrapped(tables, "auc", n, against)
+    what = f"AUC of {JOINT} minus that of {other} (fraction, words not used for validation)"
+    rows = _selector(metric="auc", words="test words", n=n, method=JOINT, against=other)
+    return _conclude(estimate, what, rows, n=n, least=least, most=most)
+
+
+def _auc_above_at(tables: Tables, n: int, against: tuple[str, ...]) -> Judgement:
+    return _auc_at(tables, n, against, ABOVE, np.inf)
+
+
+def _auc_similar_at(tables: Tables, n: int, against: tuple[str, ...]) -> Judgement:
+    return _auc_at(tables, n, against, -SIMILAR_AUC, SIMILAR_AUC)
+
+
+def _auc_sizes(tables: Tables, *, small: bool) -> list[int]:
+    """The sizes below 20,000 samples, or the others."""
+    rows = _select(tables, "differences", "n", "n_samples", metric="auc", words="test words")
+    rows = rows[(rows["n_samples"] < SMALL) == small]
+    if rows.empty:
+        raise NotTested(f"table differences has no size of {'less than' if small else 'at least'} {SMALL:,} samples")
+    return _sizes(rows)
+
+
+def auc_order(tables: Tables) -> list[Judgement]:
+    """The joint method's AUC is above l1's and l2's at each size below 20,000 samples."""
+    return _each(_auc_above_at, tables, _auc_sizes(tables, small=True), (L1, SVM_L2))
+
+
+def auc_level_when_large(tables: Tables) -> list[Judgement]:
+    """AUCs are similar from 20,000 samples on."""
+    return _each(_auc_similar_at, tables, _auc_sizes(tables, small=False), (L1, SVM_L2))
+
+
+def scene_order(tables: Tables) -> list[Judgement]:
+    """The joint method's AUC is above l1's at each n."""
+    sizes = _sizes(_select(tables, "differences", "n", metric="auc", words="test words"))
+    return _each(_auc_above_at, tables, sizes, (L1,))
+
+
+def auc_significant(tables: Tables) -> list[Judgement]:
+    """Every sign test against l1 and l2 below 20,000 samples is significant: the largest corrected p-value."""
+    rows = _select(tables, "significance", "n", "n_samples", "against", "p_holm", words="test words", method=JOINT)
+    rows = rows[rows["n_samples"] < SMALL]
+    if rows.empty:
+        raise NotTested(f"table significance has no size of less than {SMALL:,} samples")
+    others = [_known(rows, "against", names) for names in (L1, SVM_L2)]
+    p = rows.loc[rows["against"].isin(others), "p_holm"].astype(float)
+    # A missing p-value is not a significant one.
+    largest = _Estimate(float(p.fillna(1).max()), np.nan, np.nan, "tests pool words and are not exact")
+    what = f"largest of {len(p)} one-sided p-values of sign tests, Holm-corrected within run and table"
+    selector = _selector(words="test words", n_samples=f"below {SMALL}", method=JOINT, against=" and ".join(others))
+    return [_conclude(largest, what, selector, most=float(np.nextafter(SIGNIFICANT, 0)), count=True)]
+
+
+def _path(tables: Tables) -> tuple[str, int, pd.DataFrame, pd.DataFrame]:
+    """The table that shows AUC against sparsity, its largest size, and the rows of the joint method and of l1."""
+    name = "path" if len(tables.get("path", ())) else "sparsity"
+    n = _sizes(_select(tables, name, "n"))[-1]
+    joint, l1 = (_select(tables, name, "run", "features", "auc", n=n, method=method) for method in (JOINT, L1[0]))
+    return name, n, joint, l1
+
+
+def _best_with_few(rows: pd.DataFrame) -> pd.Series:
+    """By run, the best AUC with at most 30 % of the features."""
+    return rows[rows["features"] <= FEW_FEATURES].groupby("run")["auc"].max()
+
+
+def auc_at_30_percent(tables: Tables) -> list[Judgement]:
+    """With at most 30 % of the features the joint method's AUC is above l1's."""
+    name, n, joint, l1 = _path(tables)
+    few = f"at most {FEW_FEATURES:.0%} of the features"
+    what = f"best AUC of {JOINT} minus that of {L1[0]} (fraction), both among fits with {few}"
+    rows = _selector(n=n, method=JOINT, against=L1[0])
+    estimate = _mean(_best_with_few(joint) - _best_with_few(l1))
+    return [_conclude(estimate, what, rows, n=n, table=name, least=ABOVE)]
+
+
+def features_to_match(tables: Tables) -> list[Judgement]:
+    """l1 needs many more features for the AUC that the joint method has with at most 30 % of them."""
+    name, n, joint, l1 = _path(tables)
+    target = _best_with_few(joint)
+    matching = l1[l1["auc"] >= l1["run"].map(target)]
+    tried = l1.groupby("run")["features"].max()
+    # Choice: where no fit of l1 gets there, the most features that it used are a lower bound, if they are many.
+    bound = tried.where(tried >= MANY_MORE_FEATURES).reindex(target.index)
+    needed = matching.groupby("run")["features"].min().reindex(target.index).fillna(bound)
+    what = f"fraction of features with which {L1[0]} reaches the best AUC of {JOINT} with at most {FEW_FEATURES:.0%}"
+    rows = _selector(n=n, method=L1[0], against=JOINT)
+    return [_conclude(_mean(needed), what, rows, n=n, table=name, least=MANY_MORE_FEATURES)]
+
+
+def _fits_of_largest(tables: Tables) -> pd.DataFrame:
+    """The subgradient fits on the largest sets, and how far each is from the optimum, relative to its objective.
+
+    Columns: run, n, method, parameter; gap: an upper bound, certified; least: a lower one.
+    """
+    rows = _select(tables, "convergence", "run", "n", "method", "parameter", "eta0", "iteration", "objective", "gap")
+    rows = rows[rows["n"] == rows["n"].max()]
+    if rows["eta0"].isna().all():
+        raise NotTested("table convergence holds fits of a solver without step sizes")
+    if rows["iteration"].max() > N_ITER:
+        raise NotTested(f"table convergence holds fits of {rows['iteration'].max()} iterations, more than {N_ITER}")
+    keys = ["run", "n", "method", "parameter"]
+    fits = rows.groupby(keys, as_index=False).agg(gap=("gap", "first"), objective=("objective", "min"))
+    # The optimum falls as the radius grows, so what a smaller radius reaches bounds it from above.
+    reached = fits.groupby("run")["objective"].cummin()
+    fits["least"] = (fits["objective"] - reached) / np.maximum(fits["objective"], 1e-3)  # scaled like the gap
+    return fits
+
+
+def _largest_gap(fits: pd.DataFrame, radii: str, rows: str) -> Judgement:
+    gap = float(fits["gap"].max(skipna=False))
+    # Choice: in the place of a confidence interval, bounds of the distance from the optimum.
+    estimate = _Estimate(gap, float(fits["least"].max()), gap, "upper bound by duality, lower one by smaller radii")
+    what = f"largest relative distance from the optimum (fraction) of {JOINT}, {radii}"
+    return _conclude(estimate, what, rows, n=int(fits["n"].iloc[0]), most=CONVERGED)
+
+
+def convergence_200(tables: Tables) -> list[Judgement]:
+    """Within 200 iterations the largest training sets are fitted to within 5 %: at every radius, at the chosen one."""
+    fits = _fits_of_largest(tables)
+    fits = fits[fits["method"] == JOINT]
+    if fits.empty:
+        raise NotTested(f"table convergence has no row with {_selector(method=JOINT)}")
+    n = int(fits["n"].iloc[0])
+    rows = _selector(n=n, method=JOINT)
+    judgements = [_largest_gap(fits, "at any radius", rows)]
+    try:
+        chosen = _select(tables, "chosen", "run", "parameter", n=n, method=JOINT)[["run", "parameter"]]
+        of_chosen = fits.merge(chosen, on=["run", "parameter"])
+        if of_chosen.empty:
+            raise NotTested("table convergence has no radius that table chosen names")
+        judgements.append(_largest_gap(of_chosen, "at the chosen radius", f"{rows}, parameter as in table chosen"))
+    except NotTested as reason:
+        judgements.append(_not_tested(reason, n, rows))
+    return judgements
+
+
+def _eer_from_runs(tables: Tables, n: int, method: str, other: str) -> Judgement:
+    estimate = _difference(tables, "chosen", "eer", {"n": n}, "method", method, other)
+    what = f"average EER of {method} minus that of {other} (fraction, words not used for validation)"
+    return _conclude(estimate, what, _selector(n=n, method=method, against=other), n=n, table="chosen", most=BELOW)
+
+
+def _eer_at(tables: Tables, n: int, against: tuple[str, ...]) -> Judgement:
+    try:
+        estimate, other = _bootstrapped(tables, "eer", n, against)
+    except NotTested:
+        other = _known(_select(tables, "chosen", "method", n=n), "method", against)
+        return _eer_from_runs(tables, n, JOINT, other)
+    what = f"average EER of {JOINT} minus that of {other} (fraction, words not used for validation)"
+    rows = _selector(metric="eer", words="test words", n=n, method=JOINT, against=other)
+    return _conclude(estimate, what, rows, n=n, table="differences", most=BELOW)
+
+
+def _eer_sizes(tables: Tables) -> list[int]:
+    try:
+        return _sizes(_select(tables, "differences", "n", metric="eer", words="test words"))
+    except NotTested:
+        return _sizes(_select(tables, "chosen", "n"))
+
+
+def eer_order(tables: Tables) -> list[Judgement]:
+    """The joint method's average EER is below l1's and l2's, at each n."""
+    return _each(_eer_at, tables, _eer_sizes(tables), (L1, HINGE_L2))
+
+
+def _l1_over_l2_at(tables: Tables, n: int, against: tuple[str, ...]) -> Judgement:
+    other = _known(_select(tables, "chosen", "method", n=n), "method", against)
+    return _eer_from_runs(tables, n, L1[0], other)
+
+
+def l1_over_l2(tables: Tables) -> list[Judgement]:
+    """l1's average EER is below l2's, at each n."""
+    return _each(_l1_over_l2_at, tables, _sizes(_select(tables, "chosen", "n")), (HINGE_L2,))
+
+
+def eer_most_topics(tables: Tables) -> list[Judgement]:
+    """The joint method has the lowest EER on all but a few topics, at n = 30."""
+    n = _few_positives(_select(tables, "by_word", "n"))
+    rows = _select(tables, "by_word", "method", "word", "eer", n=n, validation_word=False)
+    methods = [_known(rows, "method", names) for names in ((JOINT,), L1, HINGE_L2)]
+    eer = (
+        rows.pivot_table(values="eer", index="word", columns="method", aggfunc="mean").reindex(columns=methods).dropna()
+    )
+    if eer.empty:
+        raise NotTested(f"no topic has an EER of {', '.join(methods)} at n={n}")
+    best = eer[JOINT] < eer[methods[1:]].min(axis=1)
+    # Choice: topics count as drawn at random and independent of each other.
+    low, high = stats.binomtest(int(best.sum()), len(best)).proportion_ci(CONFIDENCE, method="wilson")
+    what = f"fraction of {len(best)} topics on which {JOINT} has the lowest EER (mean over runs)"
+    estimate = _Estimate(float(best.mean()), float(low), float(high), "95 % Wilson interval over topics")
+    selector = _selector(n=n, validation_word=False, method=JOINT, against=" and ".join(methods[1:]))
+    return [_conclude(estimate, what, selector, n=n, least=MOST_TOPICS)]
+
+
+def joint_sparsity(tables: Tables) -> list[Judgement]:
+    """The joint method uses fewer features than l1, at n = 30."""
+    n = _few_positives(_select(tables, "chosen", "n"))
+    estimate = _difference(tables, "chosen", "features", {"n": n}, "method", JOINT, L1[0])
+    what = f"features used by {JOINT} minus those used by {L1[0]} (fraction of all features)"
+    return [_conclude(estimate, what, _selector(n=n, method=JOINT, against=L1[0]), n=n, most=BELOW, count=True)]
+
+
+def feature_sharing(tables: Tables) -> list[Judgement]:
+    """Features that the joint method uses serve more tasks each than those that l1 uses."""
+    shared = []
+    for method in (JOINT, L1[0]):
+        rows = _select(tables, "weights", "feature", "weight", method=method)
+        rows = rows[rows["weight"] != 0]
+        shared.append(len(rows) / max(rows["feature"].nunique(), 1))
+    what = f"tasks per used feature of {JOINT} minus those of {L1[0]} (mean over features with a weight)"
+    estimate = _Estimate(shared[0] - shared[1], np.nan, np.nan, "counted in the chosen fits of one run")
+    return [_conclude(estimate, what, _selector(method=JOINT, against=L1[0]), least=ABOVE, count=True)]
+
+
+# Measured seconds
+
+
+def _measured(tables: Tables, part: str) -> list[tuple[str, pd.DataFrame]]:
+    """The rows of a part by increasing x, once per method where there are several, and what selects them."""
+    rows = _select(tables, "cost", "x", "seconds", part=part).sort_values("x", kind="stable")
+    if "method" not in rows or rows["method"].isna().all():
+        return [(_selector(part=part), rows)]
+    return [(_selector(part=part, method=method), one) for method, one in rows.groupby("method", sort=False)]
+
+
+def _growth(rows: pd.DataFrame, selector: str, what: str, most: float, divided_by: str = "") -> Judgement:
+    """The slope of log seconds, or of log seconds / (x log x), on log x, claimed to be at most `most`."""
+    x, seconds = rows["x"].to_numpy(dtype=float), rows["seconds"].to_numpy(dtype=float)
+    if divided_by:
+        if x[0] <= 1:
+            raise NotTested(f"x log x needs x above 1, got {x[0]:g}")
+        seconds = seconds / (x * np.log(x))
+    line = _log_log(x, seconds)
+    estimate = _Estimate(*line[:3], f"log-log slope over {len(x)} sizes, 95 % t interval; timed")
+    return _conclude(estimate, f"exponent of {what} in the seconds{divided_by}", selector, most=most)
+
+
+def cost_linear_in_samples(tables: Tables) -> list[Judgement]:
+    """Seconds per iteration grow linearly with the training samples."""
+    return [
+        _growth(rows, selector, "the number of samples", LINEAR_SLOPE)
+        for selector, rows in _measured(tables, "training samples")
+    ]
+
+
+def projection_n_log_n(tables: Tables) -> list[Judgement]:
+    """Seconds of a projection grow like x log x, x the number of entries."""
+    return [
+        _growth(rows, selector, "x, the number of entries,", NEARLY_FLAT_SLOPE, " / (x log x)")
+        for selector, rows in _measured(tables, "projection size")
+    ]
+
+
+def _fewest_rows(rows: pd.DataFrame, selector: str) -> Judgement:
+    """Seconds with the fewest non-zero rows over those with the most."""
+    x, seconds = rows["x"].to_numpy(dtype=float), rows["seconds"].to_numpy(dtype=float)
+    line, ratio = _log_log(x, seconds), float(seconds[0] / seconds[-1])
+    factor = np.exp(line.scatter)
+    what = f"seconds with {x[0]:g} non-zero rows over seconds with {x[-1]:g}"
+    estimate = _Estimate(ratio, ratio / factor, ratio * factor, "95 % interval by the scatter about a power law; timed")
+    return _conclude(estimate, what, selector, most=FAR_BELOW)
+
+
+def projection_non_zero_rows(tables: Tables) -> list[Judgement]:
+    """Seconds of a projection depend on the non-zero rows: they grow linearly with them, and few take far less."""
+    judgements = []
+    for selector, rows in _measured(tables, "projection rows"):
+        judgements.append(_growth(rows, selector, "the number of non-zero rows", LINEAR_SLOPE))
+        judgements.append(_fewest_rows(rows, selector))
+    return judgements
+
+
+REPORT, ICML, POSTER = "Quattoni et al. 2008 (report)", "Quattoni et al. 2009 (ICML)", "Quattoni et al. 2009 (poster)"
+
+CLAIMS = {
+    "synthetic-error-order": Claim(
+        ICML,
+        "sec. 5, Fig. 1 top; report: sec. 5.1",
+        "l1,inf has a lower test error than l1 and than l2 at every training size.",
+        ("recovery",),
+        synthetic_error_order,
+    ),
+    "selection-precision": Claim(
+        ICML,
+        "sec. 5, Fig. 1 bottom; report: sec. 5.1",
+        "At equal recall l1,inf picks the relevant features with higher precision than l1.",
+        ("recovery",),
+        selection_precision,
+    ),
+    "selection-recall": Claim(
+        ICML,
+        "sec. 5, Fig. 1 bottom; report: sec. 5.1",
+        f"l1,inf and l1 both find nearly all relevant features (recall {HIGH_RECALL:g} or more) even from few samples.",
+        ("recovery",),
+        selection_recall,
+    ),
+    "radius-by-validation": Claim(
+        ICML,
+        "sec. 5, footnote 2",
+        "Radii chosen by validation give nearly the test errors of the true radii.",
+        ("recovery",),
+        radius_by_validation,
+    ),
+    "auc-order": Claim(
+        ICML,
+        "sec. 6.2, Fig. 3",
+        f"Below {SMALL:,} samples l1,inf has a higher average AUC than l1 and than l2.",
+        ("differences",),
+        auc_order,
+    ),
+    "auc-significant": Claim(
+        ICML,
+        "sec. 6.2, Table 1",
+        f"Below {SMALL:,} samples l1,inf is significantly better than l1 and than l2 by sign tests.",
+        ("significance",),
+        auc_significant,
+    ),
+    "auc-level-when-large": Claim(
+        ICML,
+        "sec. 6.2, Fig. 3; its Table 1 has p = .001 against l2 at 63,408 samples",
+        f"From {SMALL:,} samples on, the methods' average AUCs are about the same.",
+        ("differences",),
+        auc_level_when_large,
+    ),
+    "auc-at-30-percent": Claim(
+        ICML,
+        "sec. 6.2, Fig. 4",
+        f"With at most {FEW_FEATURES:.0%} of the features l1,inf has a higher average AUC than l1.",
+        ("path", "sparsity"),
+        auc_at_30_percent,
+    ),
+    "features-to-match": Claim(
+        ICML,
+        "sec. 6.2, Fig. 4",
+        f"For the AUC that l1,inf has with {FEW_FEATURES:.0%} of the features l1 needs many more of them.",
+        ("path", "sparsity"),
+        features_to_match,
+    ),
+    "convergence-200": Claim(
+        ICML,
+        "sec. 6.2, Fig. 2",
+        f"The projected subgradient method converges within {N_ITER} iterations on the largest training sets.",
+        ("convergence", "chosen"),
+        convergence_200,
+    ),
+    "projection-n-log-n": Claim(
+        ICML,
+        "abstract, sec. 4.2; report: sec. 4.2",
+        "Projecting a matrix of x entries takes O(x log x) time.",
+        ("cost",),
+        projection_n_log_n,
+        timed=True,
+    ),
+    "eer-order": Claim(
+        REPORT,
+        "sec. 5.2, Fig. 3 left",
+        "l1,inf has a lower average EER than l1 and than l2.",
+        ("differences", "chosen"),
+        eer_order,
+    ),
+    "l1-over-l2": Claim(
+        REPORT,
+        "sec. 5.2, Fig. 3 left",
+        "l1 has a lower average EER than l2.",
+        ("chosen",),
+        l1_over_l2,
+    ),
+    "eer-most-topics": Claim(
+        REPORT,
+        "sec. 5.2, Fig. 3 right",
+        f"l1,inf has the lowest EER on all but a few topics, at n = {FEW_POSITIVES}.",
+        ("by_word",),
+        eer_most_topics,
+    ),
+    "joint-sparsity": Claim(
+        REPORT,
+        "sec. 5.2, Fig. 4",
+        f"l1,inf uses fewer features than l1, at n = {FEW_POSITIVES}.",
+        ("chosen",),
+        joint_sparsity,
+    ),
+    "feature-sharing": Claim(
+        REPORT,
+        "sec. 5.2, Fig. 4",
+        "A feature that l1,inf uses serves more tasks than one that l1 uses.",
+        ("weights",),
+        feature_sharing,
+    ),
+    "iterations-independent-of-samples": Claim(
+        REPORT,
+        "sec. 2",
+        "How many iterations reach a given accuracy does not depend on the number of samples.",
+        ("recovery",),
+        iterations_independent_of_samples,
+    ),
+    "cost-linear-in-samples": Claim(
+        REPORT,
+        "abstract, sec. 6",
+        "The cost of training is linear in the number of samples.",
+        ("cost",),
+        cost_linear_in_samples,
+        timed=True,
+    ),
+    "projection-non-zero-rows": Claim(
+        REPORT,
+        "sec. 4.2; ICML: sec. 4.2",
+        "What a projection costs depends on the non-zero rows alone.",
+        ("cost",),
+        projection_non_zero_rows,
+        timed=True,
+    ),
+    "scene-order": Claim(
+        POSTER,
+        "Indoor Scene Recognition, L1 vs L1INF",
+        "On scenes, l1,inf has a higher average AUC than l1 at every training size.",
+        ("differences",),
+        scene_order,
+    ),
+}
+
+
+# The page
+
+# What Markdown or HTML would not print as it stands.
+_ESCAPED = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"} | {character: f"\\{character}" for character in "*_`[]\\~$"}
+)
+
+
+def page(table: pd.DataFrame) -> str:
+    """Verdicts as Markdown: how many of each; per paper and claim a table; the studies with their files.
+
+    table: rows of `judge`, of one or more studies, with the columns dataset, study, source (the file of the table that
+    gave the number), config (the file that says what the study was run with) and seed besides. Text is escaped. Raises
+    ValueError if columns are missing.
+    """
+    missing = [column for column in (*COLUMNS, *ORIGINS) if column not in table]
+    if missing:
+        raise ValueError(f"table must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
+    counts = table["verdict"].value_counts()
+    lines = ["# The papers' claims", "", "; ".join(f"{verdict}: {counts.get(verdict, 0)}" for verdict in VERDICTS), ""]
+    lines.append(
+        "A claim holds if the whole 95 % interval of its number lies on the claimed side of the threshold, does not "
+        'hold if it lies on the other side, and is undecided otherwise. "Timed" verdicts rest on measured seconds.'
+    )
+    for paper, of_paper in table.groupby("paper", sort=False):
+        lines += ["", f"## {_cell(paper)}"]
+        for name, rows in of_paper.groupby("id", sort=False):
+            first = rows.iloc[0]
+            lines += ["", f"**{_cell(first['claim'])}** {_cell(first['place'])} (`{name}`)", ""]
+            lines += _lines(["study", "n", "number", "what the number is", "verdict", "table: rows"])
+            lines += [_line(_cells(row)) for row in rows.to_dict("records")]
+    if len(table):
+        lines += ["", "## Where the numbers stand", ""]
+        lines += _lines(["study", "table", "file", "seed", "run with"])
+        for row in table.drop_duplicates(["dataset", "study", "table"]).to_dict("records"):
+            lines.append(_line([_study(row), *(_cell(row[name]) for name in ("table", "source", "seed", "config"))]))
+    return "\n".join(lines) + "\n"
+
+
+def _cells(row: dict[Any, Any]) -> list[str]:
+    number, low, high = (float(row[column]) for column in ("number", "low", "high"))
+    shown = "" if np.isnan(number) else f"{number:.3g}"
+    if not np.isnan(low):
+        shown += f" ({low:.3g} to {high:.3g})"
+    verdict = _cell(row["verdict"]) + (" (timed)" if row["timed"] else "")
+    source = f"{_cell(row['table'])}: {_cell(row['rows'])}".removesuffix(": ")
+    return [_study(row), _cell(row["n"]), shown, _cell(row["number_means"]), verdict, source]
+
+
+def _study(row: dict[Any, Any]) -> str:
+    return f"{_cell(row['dataset'])}, {_cell(row['study'])}"
+
+
+def _lines(header: Sequence[str]) -> list[str]:
+    return [_line(header), _line(["---"] * len(header))]
+
+
+def _cell(value: Any) -> str:
+    """A value as one line of text that Markdown prints as it stands; nothing for a missing one."""
+    if pd.isna(value):
+        return ""
+    if isinstance(value, float) and value.is_integer():  # a whole number beside missing ones
+        value = int(value)
+    return " ".join(str(value).split()).translate(_ESCAPED)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

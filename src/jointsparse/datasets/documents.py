@@ -1,0 +1,169 @@
+"""Generated documents with topics: sparse features that topics share. Nothing is read; all comes from a seed.
+
+How it is drawn:
+
+- Topics. Topic k is that of LARGEST / k**DECAY of all documents, drawn for each topic independently of the others, so
+  that a document has none, one or several. With 40 topics the rarest is that of 1.6 % of the documents.
+- Telling features. `n_telling` of all features, drawn at random, form one pool for all topics. Each topic uses a third
+  to two thirds of the pool, drawn at random, at rates that are Gamma distributed. So each feature of the pool speaks
+  for many topics and against the rest: what joint sparsity exploits. Besides, OWN of a topic's telling words come from
+  N_OWN features of its own, drawn from all features.
+- Words. The number of words of a document is Poisson (at least 1), its mean Gamma distributed with mean `length`. With
+  probability `telling` a word comes from the document's topics, each equally; with probability `noise` from the pool,
+  whatever the topic; else, and in place of telling words where a document has no topic, from the background: Zipf's
+  law over all features, feature i with probability log(1 + 1/(i + 1)) / log(n_features + 1), about 1/(i + 1).
+- Features. Word counts times log(n / n_i) + 1, where n_i of the n training documents hold the word; 0 for words that
+  no training document holds. Rows then have length 1.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from jointsparse.datasets.photographs import FRACTIONS, draw_splits
+from jointsparse.datasets.samples import Samples, gather
+
+# Choice: all of these and the defaults below, so that linear classifiers are good but not perfect and sharing features
+# pays. They were set by looking at test AUC: what these documents say of a method is no evidence for it.
+LARGEST = 0.25  # part of the documents that have the first topic
+DECAY = 0.75  # exponent of Zipf's law for the topics' sizes
+USED = (1 / 3, 2 / 3)  # part of the pool that a topic uses, from and to
+EVENNESS = 4.0  # of the rates within it: their standard deviation is half their mean
+OWN = 0.05  # part of a topic's telling words from features of its own
+N_OWN = 20  # how many those are
+SHAPE = 4.0  # of the Gamma distribution of lengths: their standard deviation is half the mean
+
+N_PER_BLOCK = 1000  # documents drawn at a time, which bounds the memory; part of what a seed means
+
+
+class Topics(NamedTuple):
+    """What each topic talks about: features (n_topics, n) and the cumulative preference (n_topics, n) over them."""
+
+    features: np.ndarray
+    cumulative: np.ndarray
+
+
+def read(
+    *,
+    n_documents: int = 6000,
+    n_features: int = 20000,
+    n_topics: int = 40,
+    n_telling: int = 100,
+    length: float = 200,
+    telling: float = 0.15,
+    noise: float = 0.05,
+    fractions: Mapping[str, float] = FRACTIONS,
+    seed: int = 0,
+) -> Samples:
+    """Draw documents as the head of this file says.
+
+    n_documents, n_features, n_topics: how many. n_telling: features in the topics' common pool. length: mean number of
+    words of a document. telling, noise: probabilities that a word comes from the document's topics, and from the pool
+    whatever the topic. fractions: of the documents in each split. seed: of everything.
+
+    Samples are "document 1", …; labels "topic 1" (the most frequent), … A document all of whose words are unknown to
+    training has an empty row. Raises ValueError for options that make no sense.
+    """
+    for name, value in (("n_documents", n_documents), ("n_features", n_features), ("n_topics", n_topics)):
+        _require(isinstance(value, int) and value >= 1, name, "a whole number from 1 on", value)
+    _require(n_features < 2**31, "n_features", "below 2**31", n_features)
+    _require(isinstance(n_telling, int), "n_telling", "a whole number", n_telling)
+    _require(1 <= n_telling <= n_features, "n_telling", f"from 1 to n_features ({n_features})", n_telling)
+    _require(0 < length < np.inf, "length", "above 0 and finite", length)
+    _require(0 <= telling <= 1, "telling", "from 0 to 1", telling)
+    _require(noise >= 0 and telling + noise <= 1, "noise", f"from 0 to 1 - telling ({1 - telling:g})", noise)
+
+    rng = np.random.default_rng(seed)
+    names = [f"document {i + 1}" for i in range(n_documents)]
+    splits = draw_splits(names, fractions, rng)
+    _require("train" in splits.values(), "fractions", "such that a document is for training", dict(fractions))
+    topics_of = _draw_labels(n_documents, n_topics, rng)
+    pool = rng.choice(n_features, n_telling, replace=False)
+    topics = _draw_topics(pool, n_features, n_topics, rng)
+    blocks = [
+        _draw_words(topics_of[start : start + N_PER_BLOCK], topics, pool, n_features, length, (telling, noise), rng)
+        for start in range(0, n_documents, N_PER_BLOCK)
+    ]
+    counts = sparse.csr_matrix(sparse.vstack(blocks, format="csr"))
+    is_training = np.array([split == "train" for split in splits.values()])
+    labels = [[f"topic {k + 1}" for k in row] for row in np.split(topics_of.indices, topics_of.indptr[1:-1])]
+    return gather(splits, labels, {}, _weigh(counts, is_training))
+
+
+def _require(right: bool, name: str, expected: str, got: object) -> None:
+    """Raise ValueError unless an option is right."""
+    if not right:
+        raise ValueError(f"{name} must be {expected}, got {got!r}")
+
+
+def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> sparse.csr_matrix:
+    """Which document has which topic, csr (n_documents, n_topics) of ones."""
+    sizes = np.rint(LARGEST * n_documents / np.arange(1, n_topics + 1) ** DECAY).astype(int)
+    rows = [rng.choice(n_documents, max(1, size), replace=False) for size in sizes]
+    columns = np.repeat(np.arange(n_topics), [len(row) for row in rows])
+    drawn = sparse.csr_matrix((np.ones(len(columns)), (np.concatenate(rows), columns)), shape=(n_documents, n_topics))
+    drawn.sort_indices()
+    return drawn
+
+
+def _draw_topics(pool: np.ndarray, n_features: int, n_topics: int, rng: np.random.Generator) -> Topics:
+    """What each topic talks about."""
+    n_used = np.rint(len(pool) * rng.uniform(*USED, n_topics)).clip(1)
+    used = rng.permuted(np.tile(np.arange(len(pool)), (n_topics, 1)), axis=1) < n_used[:, None]
+    rates = used * rng.gamma(EVENNESS, 1 / EVENNESS, used.shape)
+    own = rng.integers(n_features, size=(n_topics, N_OWN))
+    features = np.hstack([np.tile(pool, (n_topics, 1)), own])
+    shares = np.hstack([(1 - OWN) * rates / rates.sum(axis=1, keepdims=True), np.full(own.shape, OWN / N_OWN)])
+    cumulative = np.cumsum(shares, axis=1)
+    return Topics(features, cumulative / cumulative[:, -1:])
+
+
+def _draw_words(
+    topics_of: sparse.csr_matrix,
+    topics: Topics,
+    pool: np.ndarray,
+    n_features: int,
+    length: float,
+    chances: tuple[float, float],
+    rng: np.random.Generator,
+) -> sparse.csr_matrix:
+    """How often each document has each word, csr (n_documents, n_features) float32."""
+    n_documents, n_topics = topics_of.shape
+    telling, noise = chances
+    lengths = np.maximum(1, rng.poisson(length * rng.gamma(SHAPE, 1 / SHAPE, n_documents)))
+    document = np.repeat(np.arange(n_documents), lengths)
+    n_words = len(document)
+    # The inverse of the background's distribution function: no table over all features, no search in it.
+    word = np.minimum((n_features + 1.0) ** rng.random(n_words), n_features).astype(np.int64) - 1
+
+    kind = rng.random(n_words)
+    from_pool = np.flatnonzero((kind >= telling) & (kind < telling + noise))
+    word[from_pool] = rng.choice(pool, len(from_pool))
+
+    n_topics_of = np.diff(topics_of.indptr)
+    from_topics = np.flatnonzero((kind < telling) & (n_topics_of[document] > 0))
+    teller = document[from_topics]
+    topic = topics_of.indices[topics_of.indptr[teller] + rng.integers(n_topics_of[teller])]
+    # One search for all topics: topic k's distribution function is moved to [k, k + 1].
+    n = topics.features.shape[1]
+    steps = (topics.cumulative + np.arange(n_topics)[:, None]).ravel()
+    place = np.searchsorted(steps, topic + rng.random(len(topic)), side="right")
+    word[from_topics] = topics.features.ravel()[np.minimum(place, topic * n + n - 1)]
+    return sparse.csr_matrix((np.ones(n_words, np.float32), (document, word)), shape=(n_documents, n_features))
+
+
+def _weigh(counts: sparse.csr_matrix, is_training: np.ndarray) -> sparse.csr_matrix:
+    """Rows of length 1 from word counts, words weighed by how rare they are in training documents; csr float32."""
+    n_with = np.bincount(counts[is_training].indices, minlength=counts.shape[1])
+    # Choice: a word unknown to training has weight 0, since nothing can be learned about it.
+    weight = np.where(n_with > 0, np.log(is_training.sum() / np.maximum(n_with, 1)) + 1, 0.0)
+    values = counts.data * weight[counts.indices]
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    squares = np.bincount(row, values**2, minlength=counts.shape[0])
+    length = np.sqrt(np.where(squares > 0, squares, 1.0))
+    X = counts.copy()
+    X.data = (values / length[row]).astype(np.float32)
+    X.eliminate_zeros()
+    return X

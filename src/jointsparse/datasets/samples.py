@@ -1,0 +1,41 @@
+"""What every dataset of given features shares: the result of reading one. Its twin for pictures is `photographs`."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+from scipy import sparse
+
+
+class Samples(NamedTuple):
+    """A dataset as read and checked, whose features are given.
+
+    images: columns image (the sample's name), split (one of `photographs.SPLITS`), one row per sample.
+    captions: columns image, caption: one row per label of a sample; a sample may have none and is then a negative of
+        every task. Read by `tasks.choose_words` with split_captions=False.
+    left_out: columns item, reason: everything that is not used.
+    X: features, csr (n_samples, n_features) float32, rows in the order of `images`.
+    """
+
+    images: pd.DataFrame
+    captions: pd.DataFrame
+    left_out: pd.DataFrame
+    X: sparse.csr_matrix
+
+
+def gather(
+    splits: Mapping[str, str],
+    labels: Sequence[Sequence[str]],
+    left_out: Mapping[str, str],
+    X: sparse.csr_matrix,
+) -> Samples:
+    """The tables, from each sample's split, its labels and its row of X (all in one order), and what is not used.
+
+    Raises ValueError where there is no training sample.
+    """
+    if "train" not in splits.values():
+        raise ValueError(f"the dataset must hold at least one training sample, got none of {len(splits)} samples")
+    images = pd.DataFrame(list(splits.items()), columns=["image", "split"], dtype=str)
+    rows = [(name, label) for name, given in zip(splits, labels, strict=True) for label in given]
+    captions = pd.DataFrame(rows, columns=["image", "caption"], dtype=str)
+    return Samples(images, captions, pd.DataFrame(list(left_out.items()), columns=["item", "reason"], dtype=str), X)

@@ -1,0 +1,87 @@
+"""Tasks whose weights are known: vectors that share a few relevant features, with normal samples of unit length.
+
+Not a dataset of photographs: it offers `draw`. Source: Quattoni et al. 2009, sec. 5.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Synthetic(NamedTuple):
+    """Tasks with samples of their own, and what generated them.
+
+    W: (n_features, n_tasks), the true weights. relevant: (n_features,) bool, the features that tasks choose theirs
+    from. X_train, X_validation, X_test: (n_tasks, n, n_features), float32, rows of length 1. y_train, y_validation,
+    y_test: (n_tasks, n) of -1 and +1, int8.
+    """
+
+    W: np.ndarray
+    relevant: np.ndarray
+    X_train: np.ndarray
+    y_train: np.ndarray
+    X_validation: np.ndarray
+    y_validation: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+
+def draw(
+    *,
+    n_features: int = 200,
+    n_tasks: int = 60,
+    relevant: float = 0.1,
+    n_train: int = 640,
+    n_validation: int = 200,
+    n_test: int = 1000,
+    rng: np.random.Generator,
+) -> Synthetic:
+    """Draw weights and samples.
+
+    A fraction `relevant` of the features forms V. Each task uses a random subset of V, of a size uniform between half
+    of V and all; its weights are normal(0, 1) there and 0 elsewhere. Samples are normal(0, 1), then scaled to length 1;
+    labels are sign(w_k . x). n_train, n_validation, n_test: samples per task.
+
+    For a training set of n samples take the first n of each task, so that sets of different sizes are nested. One state
+    of rng gives the same W, validation and test samples whatever n_train is. Raises ValueError for sizes that are too
+    small.
+    """
+    for name, value, least in [
+        ("n_features", n_features, 1),
+        ("n_tasks", n_tasks, 1),
+        ("n_train", n_train, 1),
+        ("n_validation", n_validation, 0),
+        ("n_test", n_test, 0),
+    ]:
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    n_relevant = round(relevant * n_features) if 0 <= relevant <= 1 else 0
+    if n_relevant < 1:
+        raise ValueError(
+            f"relevant must be a fraction, at most 1, that makes at least one of {n_features} features relevant, "
+            f"got {relevant}"
+        )
+    V = rng.choice(n_features, n_relevant, replace=False)
+    W = np.zeros((n_features, n_tasks))
+    for w in W.T:
+        # Choice: half of an odd number is rounded up, so no task is without features.
+        used = rng.choice(V, rng.integers((n_relevant + 1) // 2, n_relevant + 1), replace=False)
+        w[used] = rng.normal(size=len(used))
+    # Choice: 1,000 test and 200 validation samples for each task; the paper names no numbers.
+    X_test, y_test = _samples(W, n_test, rng)
+    X_validation, y_validation = _samples(W, n_validation, rng)
+    X_train, y_train = _samples(W, n_train, rng)
+    is_relevant = np.isin(np.arange(n_features), V)
+    return Synthetic(W, is_relevant, X_train, y_train, X_validation, y_validation, X_test, y_test)
+
+
+def _samples(W: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """n samples of each task, and their labels."""
+    X = np.empty((W.shape[1], n, W.shape[0]), dtype=np.float32)
+    for of_task in X:
+        normal = rng.normal(size=of_task.shape)
+        of_task[...] = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    # Labels are those of the rounded samples. einsum: the same bits for any number of threads.
+    scores = np.einsum("knd,dk->kn", X, W)
+    # Choice: sign(0) = +1. A small training set may hold one label only; the paper does not balance them.
+    return X, np.where(scores >= 0, 1, -1).astype(np.int8)

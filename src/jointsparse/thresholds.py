@@ -1,0 +1,4 @@
+"""Limits of ours, apart from what computes and what draws, so that both may use them without knowing each other."""
+
+# Choice: the papers certify nothing. A fraction of the optimum, see `problem.Fit`.
+GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures

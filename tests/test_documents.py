@@ -1,0 +1,202 @@
+"""Generated documents: drawn as their head says, from the seed alone, and without looking at the test part."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.svm import LinearSVC
+
+from jointsparse import tasks
+from jointsparse.comparison import auc
+from jointsparse.datasets import documents
+from jointsparse.datasets.photographs import SPLITS
+
+SMALL = {"n_documents": 300, "n_features": 1000, "n_topics": 8, "n_telling": 30, "length": 40}
+
+
+@pytest.fixture(scope="module")
+def default():
+    return documents.read()
+
+
+def labels_of(samples, n_topics):
+    names = [f"topic {k + 1}" for k in range(n_topics)]
+    row = {image: i for i, image in enumerate(samples.images["image"])}
+    labels = np.zeros((len(samples.images), n_topics), dtype=bool)
+    for image, caption in zip(samples.captions["image"], samples.captions["caption"], strict=True):
+        labels[row[image], names.index(caption)] = True
+    return labels
+
+
+def test_seed_alone_decides():
+    first, again, other = (documents.read(**SMALL, seed=seed) for seed in (1, 1, 2))
+    for got, expected in zip(first[:3], again[:3], strict=True):
+        assert got.equals(expected)
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(first.X, part), getattr(again.X, part))
+    assert not first.images.equals(other.images)
+    assert not first.captions.equals(other.captions)
+
+
+def test_shapes_names_and_splits(default):
+    assert default.X.shape == (6000, 20000)
+    assert default.X.dtype == np.float32
+    assert default.X.has_canonical_format
+    assert default.images["image"].iloc[[0, -1]].tolist() == ["document 1", "document 6000"]
+    assert default.images["split"].value_counts().to_dict() == {"train": 3600, "validation": 1200, "test": 1200}
+    assert set(default.captions["caption"]) == {f"topic {k}" for k in range(1, 41)}
+    assert not default.captions.duplicated().any()
+    assert len(default.left_out) == 0
+
+
+def test_fractions_are_kept():
+    fractions = {"train": 0.4, "validation": 0.1, "test": 0.2, "unlabelled": 0.3}
+    got = documents.read(**SMALL, fractions=fractions).images["split"].value_counts().to_dict()
+    assert got == {split: round(300 * fractions[split]) for split in SPLITS}
+
+
+def test_rows_have_length_one(default):
+    np.testing.assert_allclose(sparse.linalg.norm(default.X, axis=1), 1, rtol=1e-5)
+    assert default.X.data.min() > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_topics_are_of_falling_size_and_the_rarest_fills_forty_training_documents(seed):
+    samples = documents.read(seed=seed)
+    labels = labels_of(samples, 40)
+    sizes = labels.sum(axis=0)
+    assert sizes[0] == 1500
+    np.testing.assert_array_equal(sizes, np.rint(1500 / np.arange(1, 41) ** 0.75))
+    assert labels[samples.images["split"] == "train"].sum(axis=0).min() >= 40
+    assert {0, 1, 2, 3, 4} <= set(labels.sum(axis=1))
+
+
+def test_words_are_weighed_by_training_documents_alone():
+    rng = np.random.default_rng(0)
+    counts = sparse.random(40, 30, density=0.1, rng=rng, format="csr", dtype=np.float32)
+    counts.data = rng.integers(1, 4, counts.nnz).astype(np.float32)
+    is_training = np.arange(40) < 25
+    dense = counts.toarray().astype(float)
+    got = documents._weigh(counts, is_training).toarray()
+    np.testing.assert_array_equal(counts.toarray(), dense)
+    expected = np.zeros_like(dense)
+    for i in range(40):
+        for j in range(30):
+            n_with = sum(dense[r, j] > 0 for r in range(25))
+            expected[i, j] = dense[i, j] * (np.log(25 / n_with) + 1) if n_with else 0
+        if expected[i].any():
+            expected[i] /= np.sqrt((expected[i] ** 2).sum())
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+    others = sparse.vstack([counts[:25], counts[25:][::-1]], format="csr")
+    np.testing.assert_array_equal(documents._weigh(others, is_training).toarray()[:25], got[:25])
+
+
+def test_words_unknown_to_training_have_no_weight(default):
+    is_training = (default.images["split"] == "train").to_numpy()
+    assert set(default.X[~is_training].indices) <= set(default.X[is_training].indices)
+
+
+def test_background_follows_its_law():
+    rng = np.random.default_rng(0)
+    n_features = 50
+    pool = np.arange(10)
+    none = sparse.csr_matrix((2000, 3))
+    topics = documents._draw_topics(pool, n_features, 3, rng)
+    counts = documents._draw_words(none, topics, pool, n_features, 100, (0.3, 0.0), rng)
+    got = np.asarray(counts.sum(axis=0)).ravel() / counts.sum()
+    expected = np.log1p(1 / np.arange(1, n_features + 1)) / np.log(n_features + 1)
+    assert counts.sum() == pytest.approx(200_000, rel=0.05)
+    np.testing.assert_allclose(got, expected, atol=0.003)
+
+
+def test_words_of_topics_follow_their_preferences():
+    rng = np.random.default_rng(0)
+    n_features, n_topics = 10**6, 3
+    pool = rng.choice(n_features, 20, replace=False)
+    topics = documents._draw_topics(pool, n_features, n_topics, rng)
+    topics_of = sparse.csr_matrix(np.repeat([[1, 0, 0], [0, 1, 1]], 1000, axis=0))
+    counts = documents._draw_words(topics_of, topics, pool, n_features, 100, (1.0, 0.0), rng)
+    preference = np.zeros((n_topics, n_features))
+    for k in range(n_topics):
+        np.add.at(preference[k], topics.features[k], np.diff(topics.cumulative[k], prepend=0))
+    for rows, expected in ((slice(0, 1000), preference[0]), (slice(1000, 2000), preference[1:].mean(axis=0))):
+        got = np.asarray(counts[rows].sum(axis=0)).ravel() / counts[rows].sum()
+        np.testing.assert_allclose(got, expected, atol=0.005)
+
+
+def test_each_topic_uses_a_third_to_two_thirds_of_the_pool():
+    rng = np.random.default_rng(0)
+    topics = documents._draw_topics(np.arange(90), 1000, 50, rng)
+    used = (np.diff(topics.cumulative[:, :90], prepend=0, axis=1) > 0).sum(axis=1)
+    assert used.min() >= 30
+    assert used.max() <= 60
+    np.testing.assert_array_equal(topics.cumulative[:, -1], 1)
+
+
+def test_topics_share_their_telling_features(default):
+    labels = labels_of(default, 40)
+    telling = set()
+    for label in labels.T:
+        difference = default.X[label].mean(axis=0) - default.X[~label].mean(axis=0)
+        telling |= set(np.argsort(-np.asarray(difference).ravel())[:25].tolist())
+    assert len(telling) < 250  # of 1000, had each topic features of its own
+
+
+def test_topics_can_be_learned_but_not_perfectly(default):
+    words, labels = tasks.choose_words(default.images, default.captions, n_words=40, split_captions=False)
+    split = default.images["split"].to_numpy()
+    rng = np.random.default_rng(0)
+    Y, _, _ = tasks.draw(labels, split, words["word"].tolist(), sizes=[40], n_validation_words=10, rng=rng)
+    test = split == "test"
+    scores = np.empty((test.sum(), 40))
+    for k in range(40):
+        rows = np.flatnonzero(Y[0, :, k])
+        learner = LinearSVC(random_state=0).fit(default.X[rows], Y[0, rows, k])
+        scores[:, k] = learner.decision_function(default.X[test])
+    assert 0.8 < auc(scores, labels[test]).mean() < 0.95
+
+
+def test_large_vocabulary_takes_no_memory_of_its_size_per_document():
+    samples = documents.read(n_documents=2000, n_features=1_500_000)
+    assert samples.X.shape == (2000, 1_500_000)
+    assert samples.X.nnz < 2000 * 250
+
+
+@pytest.mark.parametrize("option", [{"n_documents": 1, "fractions": {"train": 1}}, {"n_features": 1, "n_telling": 1}])
+def test_corners_are_drawn(option):
+    samples = documents.read(**(SMALL | option))
+    assert np.isfinite(samples.X.data).all()
+    assert samples.X.shape[0] == option.get("n_documents", 300)
+
+
+def test_more_blocks_than_one_are_drawn(monkeypatch):
+    monkeypatch.setattr(documents, "N_PER_BLOCK", 70)
+    samples = documents.read(**SMALL)
+    assert samples.X.shape == (300, 1000)
+    np.testing.assert_allclose(sparse.linalg.norm(samples.X, axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"n_documents": 0}, "n_documents must be a whole number from 1 on, got 0"),
+        ({"n_documents": 10.5}, "n_documents must be a whole number from 1 on, got 10.5"),
+        ({"n_features": -1}, "n_features must be a whole number from 1 on, got -1"),
+        ({"n_features": 2**31}, "n_features must be below 2**31, got 2147483648"),
+        ({"n_topics": 0}, "n_topics must be a whole number from 1 on, got 0"),
+        ({"n_telling": 0}, "n_telling must be from 1 to n_features (1000), got 0"),
+        ({"n_telling": 1001}, "n_telling must be from 1 to n_features (1000), got 1001"),
+        ({"length": 0}, "length must be above 0 and finite, got 0"),
+        ({"length": float("nan")}, "length must be above 0 and finite, got nan"),
+        ({"telling": 1.5}, "telling must be from 0 to 1, got 1.5"),
+        ({"telling": 0.7, "noise": 0.4}, "noise must be from 0 to 1 - telling (0.3), got 0.4"),
+        ({"noise": -0.1}, "noise must be from 0 to 1 - telling (0.85), got -0.1"),
+        ({"fractions": {"train": 0.5}}, "fractions must be at least 0 and add up to 1"),
+        ({"fractions": {"test": 1.0}}, "fractions must be such that a document is for training, got {'test': 1.0}"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, expected):
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        documents.read(**(SMALL | options))

@@ -1,0 +1,417 @@
+"""Files of labels and features: the same numbers as scikit-learn reads, and one clear error for every damaged line."""
+
+import bz2
+import gzip
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+from jointsparse import tasks
+from jointsparse.datasets import libsvm
+
+GOOD = b"3,17 1:0.5 4:-2e-1\n 2:1\n17 1:.25 3:3.\t5:1e3\n3\n-1,0 5:+7 # a comment\n"
+PACK = {"": bytes, ".gz": lambda content: gzip.compress(content, mtime=0), ".bz2": bz2.compress}
+
+
+def read(folder, content, name="data", **options):
+    """Everything is training data, so that rows stay what they are."""
+    (folder / name).write_bytes(content)
+    return libsvm.read(folder, train=name, **({"fractions": {"train": 1.0}} | options))
+
+
+def labels_of(samples):
+    given = samples.captions.groupby("image")["caption"].agg(set).to_dict()
+    return [given.get(image, set()) for image in samples.images["image"]]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A slow, obvious twin
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def whole_number(text):
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    before, _, after = digits.partition(".")
+    if not 1 <= len(before) <= 18 or set(before) - set("0123456789") or set(after) - {"0"}:
+        raise ValueError
+    return int(text.partition(".")[0])
+
+
+def slow_line(line):
+    """The labels and {column: value} of a line; None if it holds no sample; ValueError if it is not right."""
+    text = line.decode("latin-1").split("#")[0].rstrip("\r\n")
+    if not text.strip(" \t"):
+        return None
+    labels, *features = text.replace("\t", " ").split(" ")
+    wanted = {whole_number(label) for label in labels.split(",")} if labels else set()
+    values = {}
+    for feature in filter(None, features):
+        index, value = feature.split(":")
+        if set(index) - set("0123456789") or set(value) - set("0123456789+-.eE"):
+            raise ValueError
+        if not max([0, *values]) < int(index) < 2**31 or abs(float(value)) >= 3.4028235677973366e38:
+            raise ValueError
+        values[int(index)] = float(value)
+    return {str(label) for label in wanted}, values
+
+
+def slow_read(content):
+    """Labels, a dense X, line numbers of samples; or the number of the first line that is not right."""
+    rows, numbers = [], []
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        try:
+            row = slow_line(line)
+        except ValueError:
+            return number
+        if row is not None:
+            rows.append(row)
+            numbers.append(number)
+    n_features = max([0] + [index for _, values in rows for index in values])
+    X = sparse.lil_matrix((len(rows), n_features), dtype=np.float32)
+    for i, (_, values) in enumerate(rows):
+        for index, value in values.items():
+            X[i, index - 1] = np.float32(value)
+    return [labels for labels, _ in rows], X.tocsr(), numbers
+
+
+def check_against_twin(folder, content, packed, name):
+    """Reading `packed` gives exactly what the twin makes of `content`, or an error that names file and line."""
+    expected = slow_read(content)
+    if isinstance(expected, int):
+        with pytest.raises(ValueError, match=re.escape(f"{folder / name} line {expected}: expected")):
+            read(folder, packed, name)
+    elif expected[1].shape[1] == 0:
+        with pytest.raises(ValueError, match=re.escape(f"{folder / name} must hold at least one sample")):
+            read(folder, packed, name)
+    else:
+        samples = read(folder, packed, name)
+        assert labels_of(samples) == expected[0]
+        assert samples.X.shape == expected[1].shape
+        assert abs(samples.X - expected[1]).nnz == 0
+        assert samples.images["image"].tolist() == [f"train:{number}" for number in expected[2]]
+
+
+def test_good_file_gives_known_numbers(tmp_path):
+    samples = read(tmp_path, GOOD)
+    got = samples.X.toarray()
+    expected = [[0.5, 0, 0, -0.2, 0], [0, 1, 0, 0, 0], [0.25, 0, 3, 0, 1000], [0, 0, 0, 0, 0], [0, 0, 0, 0, 7]]
+    np.testing.assert_array_equal(got, np.array(expected, dtype=np.float32))
+    assert got.dtype == np.float32
+    assert labels_of(samples) == [{"3", "17"}, set(), {"17"}, {"3"}, {"-1", "0"}]
+    assert len(samples.left_out) == 0
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_twin_and_packing_agree_on_a_good_file(tmp_path, packing):
+    check_against_twin(tmp_path, GOOD, PACK[packing](GOOD), f"data{packing}")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Against scikit-learn
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def drawn(seed, n_samples=60, n_features=40):
+    rng = np.random.default_rng(seed)
+    X = sparse.random(n_samples, n_features, density=0.2, rng=rng, format="csr")
+    X.data = rng.normal(size=X.nnz) * 10.0 ** rng.integers(-8, 8, X.nnz)
+    X = X.tolil()
+    X[0, n_features - 1] = X[1, 0] = 1.0  # both ends are there
+    return X.tocsr(), rng
+
+
+@pytest.mark.parametrize("packing", PACK)
+@pytest.mark.parametrize("seed", range(5))
+def test_multilabel_file_is_read_as_scikit_learn_does(tmp_path, packing, seed):
+    X, rng = drawn(seed)
+    Y = (rng.random((X.shape[0], 7)) < 0.2).astype(int)
+    plain = tmp_path / "plain"
+    dump_svmlight_file(X, Y, str(plain), zero_based=False, multilabel=True, comment="made by a test")
+    expected_X, expected_y = load_svmlight_file(str(plain), multilabel=True, dtype=np.float32, zero_based=False)
+    samples = read(tmp_path, PACK[packing](plain.read_bytes()), f"data{packing}")
+    assert abs(samples.X - expected_X).nnz == 0
+    assert labels_of(samples) == [{str(int(label)) for label in labels} for labels in expected_y]
+
+
+@pytest.mark.parametrize("index_base", [0, 1])
+def test_single_labels_and_either_base_are_read_as_scikit_learn_does(tmp_path, index_base):
+    X, rng = drawn(9)
+    y = rng.choice([-1.0, 1.0], X.shape[0])
+    plain = tmp_path / "plain"
+    dump_svmlight_file(X, y, str(plain), zero_based=not index_base)
+    expected_X, expected_y = load_svmlight_file(str(plain), dtype=np.float32, zero_based=not index_base)
+    samples = read(tmp_path, plain.read_bytes(), index_base=index_base)
+    assert abs(samples.X - expected_X).nnz == 0
+    assert labels_of(samples) == [{str(int(label))} for label in expected_y]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is not right
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b"3,x 1:0.5", "whole numbers such as 3,17 as labels (a line without label begins with a space), got '3,x'"),
+        (b"0.5 1:0.5", "labels (a line without label begins with a space), got '0.5'"),
+        (b"3,,4 1:0.5", "got '3,,4'"),
+        (b"3, 1:0.5", "got '3,'"),
+        (b"1:0.5 2:1", "got '1:0.5'"),
+        (b"nan 1:0.5", "got 'nan'"),
+        (b"\xef\xbb\xbf3 1:0.5", r"got '\xef\xbb\xbf3'"),
+        (b" 1 2:0.5", "index:value such as 12:0.5 with a finite value, got '1'"),
+        (b"3 qid:4 1:0.5", "got 'qid:4' (ranking is not supported)"),
+        (b"3 1:0.5 2", "got '2'"),
+        (b"3 1:0.5 2:", "got '2:'"),
+        (b"3 1:0.5 :2", "got ':2'"),
+        (b"3 1 :0.5", "got '1'"),
+        (b"3 1:0.5,2:1", "got '1:0.5,2:1'"),
+        (b"3 1:0.5 2:1_0", "got '2:1_0'"),
+        (b"3 1:0.5 2:0x1", "got '2:0x1'"),
+        (b"3 1:0.5 2:\0", r"got '2:\x00'"),
+        (b"3 1:nan", "got '1:nan'"),
+        (b"3 1:-inf", "got '1:-inf'"),
+        (b"3 1:1e39", "values that float32 can hold, got '1:1e39'"),
+        (b"3 1:1e999", "values that float32 can hold, got '1:1e999'"),
+        (b"3 1.5:1", "got '1.5:1'"),
+        (b"3 -1:1", "got '-1:1'"),
+        (b"3 0:0.5 2:1", "indices from 1 to 2147483647, got '0:0.5' (a file that counts from 0 needs index_base: 0)"),
+        (b"3 1:1 2147483648:1", "indices from 1 to 2147483647, got '2147483648:1'"),
+        (b"3 1:1 " + b"9" * 400 + b":1", "indices from 1 to 2147483647, got '999"),
+        (b"3 1:1 4:1 2:1", "indices that increase, got '4:1 2:1'"),
+        (b"3 1:1 4:1 4:1", "indices that increase, got '4:1 4:1'"),
+        (b"3 1:1\r2:1", r"got '1:1\r2:1'"),
+        (b"3 1:1\x0b2:1", r"got '1:1\x0b2:1'"),
+    ],
+)
+def test_line_that_is_not_right_is_named(tmp_path, line, expected):
+    with pytest.raises(ValueError) as error:
+        read(tmp_path, GOOD + line + b"\n" + GOOD)
+    assert str(error.value).startswith(f"{tmp_path / 'data'} line 6: expected ")
+    assert expected in str(error.value)
+    assert len(str(error.value)) < len(str(tmp_path)) + 250
+
+
+def test_very_long_mistake_is_shortened_and_found_at_once(tmp_path):
+    with pytest.raises(ValueError, match="line 1: expected") as error:
+        read(tmp_path, b"1 1:" + b"1" * 10**6 + b"x\n")
+    assert len(str(error.value)) < len(str(tmp_path)) + 250
+
+
+def test_line_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(libsvm, "LONGEST_LINE", 1000)
+    with pytest.raises(ValueError, match="line 2: expected at most 1000 bytes, got more"):
+        read(tmp_path, gzip.compress(b"1 1:1\n" + b" " * 10**6), "data.gz")
+
+
+@pytest.mark.parametrize("packing", [".gz", ".bz2"])
+def test_packed_file_cut_off_anywhere_is_refused(tmp_path, packing):
+    packed = PACK[packing](GOOD)
+    for length in range(len(packed)):
+        with pytest.raises(ValueError, match=re.escape(f"{tmp_path / 'data'}{packing} must ")):
+            read(tmp_path, packed[:length], f"data{packing}")
+
+
+@pytest.mark.parametrize("packing", [".gz", ".bz2"])
+def test_packed_file_of_several_streams_is_read_whole(tmp_path, packing):
+    pack = PACK[packing]
+    check_against_twin(tmp_path, GOOD + GOOD, pack(GOOD[:7]) + pack(GOOD[7:] + GOOD), f"data{packing}")
+
+
+@pytest.mark.parametrize("packing", [".gz", ".bz2"])
+def test_garbage_after_a_packed_file_is_refused(tmp_path, packing):
+    second = bytearray(PACK[packing](GOOD))
+    second[0] ^= 1
+    with pytest.raises(ValueError, match="must be a whole file, got one that is damaged after line"):
+        read(tmp_path, PACK[packing](GOOD) + bytes(second), f"data{packing}")
+
+
+def test_plain_text_under_a_packed_name_and_the_reverse_are_refused(tmp_path):
+    for name, content in (("data.gz", GOOD), ("data.bz2", GOOD), ("data", bz2.compress(GOOD))):
+        with pytest.raises(ValueError, match=re.escape(str(tmp_path / name))):
+            read(tmp_path, content, name)
+
+
+def mutated(text, rng):
+    """The text with one thing wrong, or odd, in it."""
+    at = int(rng.integers(len(text)))
+    words = re.split(rb"([ \t\n,:])", text)
+    word = int(rng.integers(len(words)))
+    match rng.integers(9):
+        case 0:  # a bit flips
+            return text[:at] + bytes([text[at] ^ 1 << int(rng.integers(8))]) + text[at + 1 :]
+        case 1:
+            return text[:at]
+        case 2:  # a token or separator is gone
+            return b"".join(words[:word] + words[word + 1 :])
+        case 3:  # or there twice
+            return b"".join(words[: word + 1] + words[word:])
+        case 4:
+            other = int(rng.integers(len(words)))
+            words[word], words[other] = words[other], words[word]
+            return b"".join(words)
+        case 5:  # another separator
+            separators = [i for i, piece in enumerate(words) if piece in (b" ", b"\t", b"\n", b",", b":")]
+            words[rng.choice(separators or [0])] = bytes(rng.choice(list(b" \t\n,:;\r\v"), 1).tolist())
+            return b"".join(words)
+        case 6:  # NUL, not UTF-8, and others
+            return text[:at] + bytes(rng.choice(list(b"\0\xff\xe9\r\n#+-.eE0_"), 1).tolist()) + text[at:]
+        case 7:
+            odd = [b"nan", b"inf", b"1e39", b"1e-60", b"1_0", b"0", b"-0", b"007", b"2147483648", b"qid", b"+3", b"1.0"]
+            words[word] = odd[int(rng.integers(len(odd)))]
+            return b"".join(words)
+        case _:  # a line twice
+            lines = text.splitlines(keepends=True)
+            line = int(rng.integers(len(lines)))
+            return b"".join(lines[: line + 1] + lines[line:])
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_mutated_text_is_read_as_the_twin_does_or_refused_with_its_line(tmp_path, packing):
+    rng = np.random.default_rng(len(packing))
+    for _ in range(400):
+        text = GOOD * 2
+        for _ in range(rng.integers(1, 4)):
+            text = mutated(text, rng) or GOOD
+        check_against_twin(tmp_path, text, PACK[packing](text), f"data{packing}")
+
+
+@pytest.mark.parametrize(("packing", "unpack"), [(".gz", gzip.decompress), (".bz2", bz2.decompress)])
+def test_damaged_packed_file_is_refused_or_the_same(tmp_path, packing, unpack):
+    rng = np.random.default_rng(7)
+    good = PACK[packing](GOOD)
+    name, refused = f"data{packing}", 0
+    for _ in range(400):
+        packed = bytearray(good)
+        for _ in range(rng.integers(1, 3)):
+            packed[rng.integers(len(packed))] ^= 1 << int(rng.integers(8))
+        try:
+            samples = read(tmp_path, bytes(packed), name)
+        except ValueError as error:
+            assert str(tmp_path / name) in str(error)
+            refused += 1
+        else:  # such as the time in gzip's header
+            assert unpack(bytes(packed)) == GOOD
+            assert labels_of(samples) == slow_read(GOOD)[0]
+    assert refused > 200
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Samples, names, splits
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_samples_are_named_by_line_and_what_is_no_sample_is_listed(tmp_path):
+    samples = read(tmp_path, b"# a header\n3 1:1\n\n \t \n 2:1\r\n4,5,4 1:1\n   # only a comment\n")
+    assert samples.images["image"].tolist() == ["train:2", "train:5", "train:6"]
+    assert labels_of(samples) == [{"3"}, set(), {"4", "5"}]
+    assert samples.left_out["item"].tolist() == ["train:3", "train:4", "train:6 (repeated labels)"]
+
+
+def test_label_spelt_differently_is_one_label(tmp_path):
+    assert set(read(tmp_path, b"+1 1:1\n1.0 1:1\n01 1:1\n1 1:1\n").captions["caption"]) == {"1"}
+
+
+def test_zeros_are_not_stored_but_count_as_columns(tmp_path):
+    X = read(tmp_path, b"1 1:1 3:0 9:-0.0\n").X
+    assert X.shape == (1, 9)
+    assert X.nnz == 1
+
+
+def test_topics_name_the_labels(tmp_path):
+    (tmp_path / "topics.txt").write_text("3 corn 10 5\n\n17\tblé extra\n-1 nothing\n0 zero\n", encoding="utf-8")
+    samples = read(tmp_path, GOOD, topics="topics.txt")
+    assert labels_of(samples) == [{"corn", "blé"}, set(), {"blé"}, {"corn"}, {"nothing", "zero"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"3 corn\n", "data line 1: expected labels that topics.txt names, got 17"),
+        (b"3 corn\n17\n", "topics.txt line 2: expected a label's number and its name, got '17'"),
+        (b"x corn\n", "topics.txt line 1: expected a label's number"),
+        (b"3 corn\n3 wheat\n", "topics.txt line 2: expected each label and each name once"),
+        (b"3 corn\n17 corn\n", "topics.txt line 2: expected each label and each name once"),
+        (b"3 \xff\n", "topics.txt must be UTF-8 text, got byte 0xff"),
+    ],
+)
+def test_topics_that_are_not_right_are_refused(tmp_path, content, expected):
+    (tmp_path / "topics.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        read(tmp_path, GOOD, topics="topics.txt")
+
+
+@pytest.fixture
+def three(tmp_path):
+    """Files of 100, 10 and 20 samples; the last reaches to feature 9."""
+    for name, n, last in (("train", 100, 5), ("validation", 10, 5), ("test", 20, 9)):
+        (tmp_path / name).write_text("".join(f"{i % 3} 1:{i + 1} {last}:1\n" for i in range(n)))
+    return tmp_path
+
+
+def counts(samples):
+    return samples.images["split"].value_counts().to_dict()
+
+
+def test_files_become_splits(three):
+    samples = libsvm.read(three, train="train", validation="validation", test="test")
+    assert counts(samples) == {"train": 100, "validation": 10, "test": 20}
+    assert samples.images["image"].iloc[[0, 99, 100, 110]].tolist() == [
+        "train:1",
+        "train:100",
+        "validation:1",
+        "test:1",
+    ]
+    assert samples.X.shape == (130, 9)
+    np.testing.assert_array_equal(samples.X[110:, 0].toarray().ravel(), np.arange(1, 21))
+
+
+def test_validation_is_drawn_from_training_by_the_seed(three):
+    first, again, other = (libsvm.read(three, train="train", test="test", seed=seed) for seed in (1, 1, 2))
+    assert counts(first) == {"train": 80, "validation": 20, "test": 20}
+    assert first.images["split"].tolist() == again.images["split"].tolist()
+    assert first.images["split"].tolist() != other.images["split"].tolist()
+    assert set(first.images["split"][100:]) == {"test"}
+    assert counts(libsvm.read(three, train="train", test="test", validation_fraction=0.5))["validation"] == 50
+
+
+def test_all_splits_are_drawn_where_there_is_no_test_file(three):
+    assert counts(libsvm.read(three, train="train")) == {"train": 60, "validation": 20, "test": 20}
+    fractions = {"train": 0.5, "validation": 0.2, "test": 0.2, "unlabelled": 0.1}
+    assert counts(libsvm.read(three, train="train", fractions=fractions))["unlabelled"] == 10
+
+
+def test_number_of_features_may_be_given(three):
+    assert libsvm.read(three, train="train", test="test", n_features=12).X.shape[1] == 12
+    with pytest.raises(ValueError, match="test line 1: expected indices from 1 to 8, got '9:1'"):
+        libsvm.read(three, train="train", test="test", n_features=8)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"train": "nowhere"}, "root must hold the file 'nowhere' (option train), got none at"),
+        ({"test": "nowhere"}, "root must hold the file 'nowhere' (option test)"),
+        ({"topics": "nowhere"}, "root must hold the file 'nowhere' (option topics)"),
+        ({"validation": "validation"}, "test must name a file where validation does"),
+        ({"index_base": 2}, "index_base must be 0 or 1, got 2"),
+        ({"n_features": 0}, "n_features must be a whole number from 1"),
+        ({"test": "test", "validation_fraction": 1.0}, "validation_fraction must be at least 0 and below 1, got 1.0"),
+        ({"fractions": {"train": 0.5}}, "fractions must be at least 0 and add up to 1"),
+        ({"fractions": {"test": 1.0}}, "must hold at least one training sample"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(three, options, expected):
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        libsvm.read(three, **({"train": "train"} | options))
+
+
+def test_tasks_are_chosen_from_labels_and_samples_without_label_are_negatives(tmp_path):
+    samples = read(tmp_path, GOOD)
+    words, labels = tasks.choose_words(samples.images, samples.captions, n_words=2, split_captions=False)
+    assert words["word"].tolist() == ["17", "3"]
+    np.testing.assert_array_equal(labels, [[1, 1], [0, 0], [1, 0], [0, 1], [0, 0]])

@@ -1,0 +1,239 @@
+"""The synthetic experiment: its table against fits made one by one, errors and precisions against slow twins."""
+
+import numpy as np
+import pytest
+
+from jointsparse import recovery
+from jointsparse.datasets import synthetic
+from jointsparse.losses import hinge
+from jointsparse.norms import NORMS
+from jointsparse.problem import Problem
+from jointsparse.solvers import pdhg, subgradient
+
+ETA0, RADII = [0.1, 30.0], [2.0, 30.0, 8.0]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return synthetic.draw(
+        n_features=30, n_tasks=6, n_train=40, n_validation=30, n_test=50, rng=np.random.default_rng(0)
+    )
+
+
+def run(data, **options):
+    small = {"sizes": [10, 40], "eta0": ETA0, "radius": RADII, "n_iter": 60}
+    return recovery.run(data=data, **small | options)
+
+
+@pytest.fixture(scope="module")
+def table(data):
+    return run(data, run=3)
+
+
+def rows(table, **wanted):
+    for name, value in wanted.items():
+        table = table[table[name] == value]
+    return table
+
+
+def only(table, **wanted):
+    found = rows(table, **wanted)
+    assert len(found) == 1
+    return found.iloc[0]
+
+
+def problem(data, n):
+    return Problem(list(data.X_train[:, :n]), list(data.y_train[:, :n]), normalisation="mean")
+
+
+def slow_error(W, X, y):
+    wrong = 0.0
+    for k in range(len(X)):
+        for x, label in zip(X[k], y[k], strict=True):
+            score = float(x.astype(float) @ W[:, k])
+            wrong += 0.5 if score == 0 else float((score > 0) != (label > 0))
+    return wrong / y.size
+
+
+def fits(data, n, norm, radius):
+    """For each eta0 the fit with that radius: one number, or one per task."""
+    strength = np.asarray(radius)[np.newaxis]
+    options = {"loss": hinge, "norm": NORMS[norm], "n_iter": 60}
+    return [subgradient.fit(problem(data, n), strength=strength, eta0=np.array([eta0]), **options) for eta0 in ETA0]
+
+
+# The table
+
+
+def test_each_size_and_method_has_three_rows(table):
+    got = table[["run", "n", "method", "radius_rule", "solver"]].to_numpy().tolist()
+    kinds = [["true", "subgradient"], ["validated", "subgradient"], ["true", "pdhg"]]
+    methods = ["hinge-l1inf", "hinge-l1", "hinge-l2"]
+    assert got == [[3, n, method, *kind] for n in (10, 40) for method in methods for kind in kinds]
+
+
+def test_columns(table):
+    measured = ["test_error", "precision", "recall", "features", "objective", "gap", "iterations", "warning"]
+    assert list(table)[5:] == ["parameter", "eta0", *measured]
+
+
+@pytest.mark.parametrize("norm", recovery.NORMS)
+def test_the_true_radius_is_the_norm_of_the_weights(data, table, norm):
+    true = NORMS[norm].norm(data.W)
+    row = only(table, n=40, method=f"hinge-{norm}", radius_rule="true", solver="subgradient")
+    assert row["parameter"] == np.mean(true)
+    candidates = fits(data, 40, norm, true)
+    i = np.argmin([fit.objective.min() for fit in candidates])
+    best = candidates[i]
+    assert row["eta0"] == ETA0[i]
+    np.testing.assert_allclose(row["objective"], best.objective.min() / 6, rtol=1e-5)
+    np.testing.assert_allclose(row["test_error"], slow_error(best.W[0], data.X_test, data.y_test), atol=1e-9)
+    assert row["features"] == best.W[0].any(axis=1).mean()
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_a_radius_for_each_task_is_that_of_fits_by_themselves(data, norm):
+    true = NORMS[norm].norm(data.W)
+    together = fits(data, 40, norm, true)[1]
+    optimum = pdhg.fit(problem(data, 40), loss=hinge, norm=NORMS[norm], strength=true[np.newaxis], tol=1e-4)
+    alone, least = 0.0, 0.0
+    for k in range(6):
+        task = Problem([data.X_train[k]], [data.y_train[k]], normalisation="mean")
+        options = {"loss": hinge, "norm": NORMS[norm], "strength": true[k : k + 1]}
+        alone = alone + subgradient.fit(task, eta0=np.array([ETA0[1]]), n_iter=60, **options).objective[0]
+        least += pdhg.fit(task, tol=1e-4, n_iter=5000, **options).bound[0]
+    np.testing.assert_allclose(together.objective[0], alone, rtol=1e-5)
+    assert together.bound[0] <= least * (1 + 1e-3) and together.bound[0] > 0
+    assert 0 <= np.nanmin(optimum.objective) - least <= 1e-3 * least
+
+
+@pytest.mark.parametrize("norm", recovery.NORMS)
+def test_validation_chooses_the_radius_with_the_smallest_error(data, table, norm):
+    row = only(table, n=40, method=f"hinge-{norm}", radius_rule="validated")
+    shape = np.shape(NORMS[norm].norm(data.W))
+    errors = {}
+    for radius in sorted(RADII):
+        best = min(fits(data, 40, norm, np.full(shape, radius)), key=lambda fit: fit.objective.min())
+        errors[radius] = slow_error(best.W[0], data.X_validation, data.y_validation)
+    assert row["parameter"] == min(errors, key=errors.get)
+
+
+def test_test_samples_do_not_change_what_is_chosen(data, table):
+    spoilt = data._replace(X_test=-data.X_test[::-1])
+    columns = ["parameter", "eta0", "objective", "gap", "iterations", "precision"]
+    got, expected = run(spoilt)[columns], table[columns]
+    assert got.equals(expected)
+    assert not run(spoilt)["test_error"].equals(table["test_error"])
+
+
+def test_the_optimum_is_certified_and_no_objective_is_below_it(table):
+    for _, of_method in table[table["radius_rule"] == "true"].groupby(["n", "method"]):
+        optimum, fit = only(of_method, solver="pdhg"), only(of_method, solver="subgradient")
+        assert 0 <= optimum["gap"] <= 1e-3 and np.isnan(optimum["eta0"])
+        assert fit["objective"] >= optimum["objective"] * (1 - 1e-3) - 1e-6
+        bound = optimum["objective"] - optimum["gap"] * max(optimum["objective"], 1e-3)
+        expected = (fit["objective"] - bound) / max(fit["objective"], 1e-3)
+        np.testing.assert_allclose(fit["gap"], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", recovery.NORMS)
+def test_iterations_are_those_until_within_1_percent_of_the_optimum(data, table, norm):
+    key = {"n": 40, "method": f"hinge-{norm}", "radius_rule": "true"}
+    row, optimum = only(table, solver="subgradient", **key), only(table, solver="pdhg", **key)
+    fit = fits(data, 40, norm, NORMS[norm].norm(data.W))[ETA0.index(row["eta0"])]
+    objective = fit.objective[0] / 6
+    bound = optimum["objective"] - optimum["gap"] * max(optimum["objective"], 1e-3)
+    near = np.flatnonzero(objective - bound <= 0.01 * np.maximum(objective, 1e-3))
+    assert row["iterations"] == near[0]
+
+
+def test_iterations_are_missing_where_the_optimum_is_far_or_unknown(data, table):
+    short = run(data, sizes=[40], n_iter=1, eta0=[1e-3])
+    assert short["iterations"].isna().all()
+    assert table[table["radius_rule"] == "validated"]["iterations"].isna().all()
+    assert table[table["solver"] == "pdhg"]["iterations"].isna().all()
+
+
+def test_warnings_name_the_edges_of_the_grids_and_an_unknown_optimum(data):
+    short = run(data, sizes=[40], n_iter=5, radius=[0.01, 0.02, 0.03], eta0=[1e-3, 1e-2], optimum_n_iter=1, tol=1e-9)
+    assert (
+        rows(short, solver="subgradient", radius_rule="true")["warning"].tolist()
+        == ["eta0 at the upper edge of its grid"] * 3
+    )
+    assert (rows(short, solver="pdhg")["warning"].str.startswith("optimum certified to ")).all()
+    for _, row in rows(short, radius_rule="validated").iterrows():
+        edge = {0.01: "parameter at the lower edge", 0.03: "parameter at the upper edge"}.get(row["parameter"], "")
+        assert edge in row["warning"] and ("parameter" in row["warning"]) == bool(edge)
+    one = run(data, sizes=[40], radius=[8.0], eta0=[30.0])
+    assert (one["warning"] == "").all()
+
+
+def test_the_same_data_give_the_same_table_and_progress_ends_at_all(data, table):
+    done = []
+    again = run(data, run=3, progress=lambda i, of: done.append((i, of)))
+    assert again.equals(table)
+    assert done == [(i, 6) for i in range(1, 7)]
+
+
+def test_a_table_of_a_single_task():
+    one = synthetic.draw(n_features=20, n_tasks=1, n_train=10, n_validation=5, n_test=5, rng=np.random.default_rng(0))
+    assert len(run(one, sizes=[10])) == 9
+
+
+def test_joint_sparsity_finds_the_features_more_precisely():
+    shared = synthetic.draw(
+        n_features=100, n_tasks=40, n_train=80, n_validation=20, n_test=50, rng=np.random.default_rng(0)
+    )
+    found = recovery.run(data=shared, sizes=[80], eta0=[10.0, 100.0], radius=[32.0], n_iter=200)
+    optimum = rows(found, solver="pdhg").set_index("method")
+    assert optimum["precision"]["hinge-l1inf"] > optimum["precision"]["hinge-l1"] > optimum["precision"]["hinge-l2"]
+    assert optimum["test_error"]["hinge-l1inf"] < optimum["test_error"]["hinge-l1"]
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"sizes": [10, 41]}, "sizes must be numbers of training samples, from 1 to 40, got [10, 41]"),
+        ({"sizes": []}, "from 1 to 40, got []"),
+        ({"sizes": [0]}, "from 1 to 40, got [0]"),
+        ({"eta0": []}, "eta0 and radius must list"),
+        ({"eta0": [0.0]}, "eta0 must be greater than 0, got 0.0"),
+        ({"radius": [np.inf]}, "eta0 and radius must list finite numbers"),
+        ({"radius": [-1.0]}, "radius must be at least 0, got -1.0"),
+        ({"tol": -1.0}, "tol must be at least 0, got -1.0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(data, option, said):
+    with pytest.raises(ValueError) as caught:
+        run(data, **option)
+    assert said in str(caught.value)
+
+
+def test_without_test_samples_there_is_no_table():
+    none = synthetic.draw(n_features=20, n_tasks=2, n_train=10, n_test=0, rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match="data must hold validation and test samples"):
+        run(none, sizes=[10])
+
+
+# Errors and selection
+
+
+def test_the_error_is_that_of_all_samples_and_a_score_of_0_counts_half(data):
+    W = np.random.default_rng(1).normal(size=data.W.shape)
+    W[:, 2] = 0
+    expected = slow_error(W, data.X_test, data.y_test)
+    np.testing.assert_allclose(recovery.error(W, data.X_test, data.y_test), expected, atol=1e-12)
+    assert recovery.error(0 * W, data.X_test, data.y_test) == 0.5
+    assert recovery.error(data.W, data.X_test, data.y_test) == 0
+    assert recovery.error(-data.W, data.X_test, data.y_test) == 1
+
+
+def test_a_feature_is_selected_if_any_task_uses_it():
+    W = np.array([[0.0, 1e-30], [0.0, 0.0], [2.0, -1.0], [0.0, -3.0], [0.0, 0.0]])
+    got = recovery.selection(W, np.array([True, True, True, False, False]))
+    assert got == {"precision": 2 / 3, "recall": 2 / 3, "features": 0.6}
+
+
+def test_without_features_precision_is_unknown():
+    got = recovery.selection(np.zeros((4, 2)), np.array([True, False, False, False]))
+    assert np.isnan(got.pop("precision")) and got == {"recall": 0.0, "features": 0.0}

@@ -1,0 +1,97 @@
+"""Tasks with known weights: what is drawn, as Quattoni et al. (2009), sec. 5, describe it."""
+
+import numpy as np
+import pytest
+
+from jointsparse.datasets import synthetic
+
+
+def draw(seed=0, **options):
+    small = {"n_features": 50, "n_tasks": 8, "relevant": 0.2, "n_train": 12, "n_validation": 5, "n_test": 7}
+    return synthetic.draw(**small | options, rng=np.random.default_rng(seed))
+
+
+def parts(data):
+    return [(getattr(data, f"X_{name}"), getattr(data, f"y_{name}")) for name in ("train", "validation", "test")]
+
+
+def test_shapes():
+    data = draw()
+    assert data.W.shape == (50, 8) and data.relevant.shape == (50,)
+    got = [(X.shape, y.shape) for X, y in parts(data)]
+    assert got == [((8, n, 50), (8, n)) for n in (12, 5, 7)]
+
+
+def test_the_paper_has_200_features_60_tasks_and_640_samples():
+    data = synthetic.draw(n_validation=1, n_test=1, rng=np.random.default_rng(0))
+    assert data.X_train.shape == (60, 640, 200)
+    assert data.relevant.sum() == 20
+
+
+@pytest.mark.parametrize(("n_features", "relevant", "sizes"), [(50, 0.2, {5, 6, 7, 8, 9, 10}), (30, 0.1, {2, 3})])
+def test_each_task_uses_half_to_all_of_the_relevant_features(n_features, relevant, sizes):
+    data = draw(n_features=n_features, relevant=relevant, n_tasks=200)
+    assert data.relevant.sum() == max(sizes)
+    assert not data.W[~data.relevant].any()
+    assert set(np.count_nonzero(data.W, axis=0)) == sizes
+
+
+def test_a_single_relevant_feature_is_used_by_every_task():
+    data = draw(relevant=0.02)
+    assert (np.count_nonzero(data.W, axis=0) == 1).all()
+
+
+def test_weights_are_standard_normal():
+    data = draw(n_features=400, n_tasks=100)
+    weights = data.W[data.W != 0]
+    np.testing.assert_allclose([weights.mean(), weights.std()], [0, 1], atol=0.05)
+
+
+def test_samples_have_length_1_and_no_direction():
+    X = draw(n_train=2000, n_tasks=2).X_train
+    np.testing.assert_allclose(np.linalg.norm(X, axis=2), 1, rtol=1e-6)
+    np.testing.assert_allclose(X.mean(axis=(0, 1)), 0, atol=0.02)
+    np.testing.assert_allclose(50 * X.reshape(-1, 50).T @ X.reshape(-1, 50) / 4000, np.eye(50), atol=0.2)
+
+
+def test_a_label_is_the_sign_of_the_score():
+    data = draw()
+    for X, y in parts(data):
+        for k in range(8):
+            for x, label in zip(X[k], y[k], strict=True):
+                assert label == (1 if sum(float(a) * b for a, b in zip(x, data.W[:, k], strict=True)) >= 0 else -1)
+
+
+def test_tasks_have_samples_of_their_own():
+    X, _ = parts(draw())[0]
+    assert len(np.unique(X.reshape(-1, 50), axis=0)) == 8 * 12
+
+
+def test_a_seed_gives_the_same_data_and_another_does_not():
+    first, again, other = draw(), draw(), draw(seed=1)
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert (first.W != other.W).any() and (first.X_test != other.X_test).any()
+
+
+def test_test_and_validation_samples_do_not_depend_on_n_train():
+    few, many = draw(n_train=3), draw(n_train=30)
+    for name in ("W", "relevant", "X_validation", "y_validation", "X_test", "y_test"):
+        np.testing.assert_array_equal(getattr(few, name), getattr(many, name))
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"relevant": 0.001}, "at least one of 50 features relevant, got 0.001"),
+        ({"relevant": 1.5}, "a fraction, at most 1"),
+        ({"relevant": float("nan")}, "got nan"),
+        ({"n_train": 0}, "n_train must be at least 1, got 0"),
+        ({"n_tasks": 0}, "n_tasks must be at least 1, got 0"),
+        ({"n_test": -1}, "n_test must be at least 0, got -1"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(option, said):
+    with pytest.raises(ValueError) as caught:
+        draw(**option)
+    assert said in str(caught.value)

@@ -1,0 +1,69 @@
+rule write_config:
+    """What a study was run with."""
+    input:
+        code=code("tables"),
+    output:
+        config="results/{dataset}/{study}/config.yaml",
+    log:
+        "results/{dataset}/{study}/logs/write_config.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/write_config.tsv"
+    params:
+        where=lambda w: f"studies.{w.study}",
+        settings=lambda w: {
+            "seed": config["seed"],
+            "datasets": {w.dataset: {key: value for key, value in dataset(w).items() if key != "studies"}},
+            "features": config["features"],
+            "studies": {w.study: study(w)},
+        },
+    script:
+        "../scripts/write_config.py"
+
+
+rule judge_claims:
+    """The papers' claims that a study tests, each with its number and verdict."""
+    input:
+        config="results/{dataset}/{study}/config.yaml",
+        tables=tables_of_claims,
+        code=code("claims", "tables"),
+    output:
+        claims="results/{dataset}/{study}/{folder}/claims.csv",
+    log:
+        "results/{dataset}/{study}/logs/judge_claims_{folder}.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/judge_claims_{folder}.tsv"
+    wildcard_constraints:
+        folder="tables|timings",
+    params:
+        where=lambda w: f"studies.{w.study}.claims",
+        ids=lambda w: study(w)["claims"],
+        seed=config["seed"],
+    script:
+        "../scripts/judge_claims.py"
+
+
+rule write_claims_page:
+    """The claims of all studies that were run, on one page."""
+    input:
+        claims=lambda w: [
+            f"results/{name}/{one}/{table('claims', block['kind'])}"
+            for name, one, block in studies(w.datasets.split("+"))
+            if block["claims"]
+        ],
+        code=code("claims", "tables"),
+    output:
+        page=report(
+            "results/claims/{datasets}/claims.md",
+            caption="../report/claims.rst",
+            category="Claims",
+        ),
+        table="results/claims/{datasets}/claims.csv",
+        timed="results/claims/{datasets}/timings/claims.csv",
+    log:
+        "results/claims/{datasets}/logs/write_claims_page.log",
+    benchmark:
+        "results/claims/{datasets}/timings/write_claims_page.tsv"
+    params:
+        where="studies",
+    script:
+        "../scripts/write_claims_page.py"

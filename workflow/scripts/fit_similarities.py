@@ -1,0 +1,20 @@
+"""Similarities of the images to unlabelled ones."""
+
+import numpy as np
+from job import job
+
+from jointsparse.features import similarities
+from jointsparse.tables import read_matrix, read_table, write_matrix
+
+
+def main(images, features, options, seed, output):
+    X = read_matrix(features)
+    unlabelled = (read_table(images)["split"] == "unlabelled").to_numpy()
+    fitted = similarities.fit(X[unlabelled], **options, rng=np.random.default_rng(seed))
+    write_matrix(output.prototypes, fitted.prototypes)
+    write_matrix(output.features, similarities.project(X, fitted))
+
+
+if __name__ == "__main__":
+    with job(snakemake):
+        main(*snakemake.input[:2], snakemake.params.options, snakemake.params.seed, snakemake.output)
