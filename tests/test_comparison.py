@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score, roc_curve
 
@@ -264,7 +264,7 @@ def test_weights_are_the_non_zero_ones_of_the_first_run_at_one_size():
     for method, used in (("hinge-l1inf", [0, 1, 3]), ("svm-l2", [0, 1, 2, 3])):
         rows = tables.weights[tables.weights["method"] == method]
         assert rows["word"].tolist() == used
-        assert (rows[["feature", "weight", "n_features", "n_words"]] == [0, 1, 3, 4]).all(axis=None)
+        assert (rows[["run", "n", "feature", "weight", "n_features", "n_words"]] == [2, 9, 0, 1, 3, 4]).all(axis=None)
     without = comparison.evaluate(sweeps, X, labels, split, words, converging_method="").weights
     assert len(without) == 0 and list(without) == list(tables.weights)
 
@@ -373,25 +373,26 @@ def study(n_images=30, n_runs=3, ties=False):
 
 
 @pytest.mark.parametrize("n_runs", [1, 2])
-def test_differences_are_those_of_repeated_images_and_runs(n_runs):
+def test_differences_are_those_of_repeated_images_and_of_runs(n_runs):
     scores, labels, validation_words, options = study(n_runs=n_runs)
     table = comparison.differences(scores, labels, validation_words, **options)
     assert len(table) == 2 * 2 * 2 * 2
-    rng = np.random.default_rng(7)
-    images, runs = comparison._resample(30, 12, rng), comparison._resample(n_runs, 12, rng)
+    images = comparison._resample(30, 12, np.random.default_rng(7))
     drawn = [np.repeat(np.arange(30), counts) for counts in images]
     by_word = {name: np.array([slow_metrics(f[some], labels[some]) for some in drawn]) for name, f in scores.items()}
     for row in table.to_dict("records"):
-        expected = []
-        for b, run_counts in enumerate(runs):
-            by_run = []
-            for run in np.repeat(list(validation_words), run_counts):
+        expected = np.empty((len(images), n_runs))
+        for b in range(len(images)):
+            for r, run in enumerate(validation_words):
                 words = ~validation_words[run] if row["words"] == "test words" else np.ones(5, dtype=bool)
                 f, g = (by_word[f"{run} {row[name]} {row['n']}"][b][:, words] for name in ("method", "against"))
-                by_run.append(np.nanmean((f - g)[["auc", "eer"].index(row["metric"])]))
-            expected.append(np.mean(by_run))
-        assert row["difference"] == pytest.approx(expected[0], rel=1e-9, abs=1e-12)
-        assert (row["low"], row["high"]) == pytest.approx(tuple(np.quantile(expected[1:], [0.025, 0.975])), rel=1e-9)
+                expected[b, r] = np.nanmean((f - g)[["auc", "eer"].index(row["metric"])])
+        mean = expected[0].mean()
+        assert row["difference"] == pytest.approx(mean, rel=1e-9, abs=1e-12)
+        runs = (stats.t.interval(0.95, n_runs - 1, mean, stats.sem(expected[0]))[1] - mean) if n_runs > 1 else 0
+        low, high = np.quantile(expected[1:].mean(axis=1), [0.025, 0.975])
+        assert row["low"] == pytest.approx(mean - np.hypot(mean - low, runs), rel=1e-9)
+        assert row["high"] == pytest.approx(mean + np.hypot(high - mean, runs), rel=1e-9)
         assert row["runs"] == n_runs and row["n_samples"] == 12 * row["n"]
 
 

@@ -183,7 +183,20 @@ BAD_VALUES = [
     ((*ANNOTATION, "sizes"), [40, 40], "sizes must be a list without repetitions, got [40, 40]", None),
     ((*ANNOTATION, "methods"), {}, "methods must be a block of at least 1 entry, got {}", None),
     (("datasets",), {}, "datasets must be a block of at least 1 entry, got {}", None),
-    ((*ANNOTATION, "methods"), {"hinge-l1": GRID}, "at least two for the figure differences, got hinge-l1", None),
+    (
+        ("studies", "stories", "methods"),
+        {"hinge-l1": GRID},
+        "eer_differences needs the table 'differences', which this study lacks (it takes two methods)",
+        "studies.stories.figures[2]",
+    ),
+    ((*ANNOTATION, "path", "lowest"), 100, "lowest and highest must leave room", "studies.annotation.path"),
+    ((*ANNOTATION, "training", "tol"), 0.1, "tol is not for the solver subgradient", None),
+    (
+        (*ANNOTATION, "methods"),
+        {"hinge-l1": {"radius": [1]}},
+        "the key 'eta0' is missing, which the solver subgradient needs",
+        "studies.annotation.methods.hinge-l1",
+    ),
     (("datasets", "flickr8k", "options", "root"), "", "root must be not empty, got ''", None),
     # what does not go together
     (
@@ -200,7 +213,17 @@ BAD_VALUES = [
     ),
     (("datasets", "synthetic", "studies", "text"), {}, "recovery or cost for the loader synthetic, got 'words'", None),
     (("datasets", "collage", "studies", "text"), {}, "the key 'vocabulary' is missing, which pictures need", None),
-    (("studies", "text", "figures"), ["path"], "the figure path needs the key 'path'", "studies.text"),
+    (
+        ("studies", "text", "figures"),
+        ["path"],
+        "path needs the table 'path', which this study lacks (the key 'path' makes it)",
+        "[0]",
+    ),
+    ((*ANNOTATION, "figures"), ["cost"], "cost needs the table 'cost', which this study lacks (kind: cost)", "[0]"),
+    (("studies", "recovery", "claims"), ["auc-order"], "auc-order needs the table", "[0]"),
+    ((*OVERRIDE, "kind"), "word", "kind must be one of words, recovery, cost, got 'word'", None),
+    ((*OVERRIDE, "kind"), None, "kind must be one of words, recovery, cost, got None", None),
+    (("datasets", "claims"), PHOTOS, "'claims' is a folder of the results: choose another name", "claims"),
     # options of another loader
     (
         ("datasets", "flickr8k", "options", "n_images"),
@@ -233,7 +256,7 @@ def test_a_bad_value_is_one_line_with_its_place(config, path, value, said, place
         (*TREE, "depth"),
         (*ANNOTATION, "kind"),
         (*ANNOTATION, "sizes"),
-        (*ANNOTATION, "methods", "hinge-l1", "eta0"),
+        (*ANNOTATION, "methods", "hinge-l1", "radius"),
         (*ANNOTATION, "words", "n_words"),
     ],
 )
@@ -267,6 +290,7 @@ def test_a_bad_override_of_a_dataset_that_is_not_run_is_found_too(config):
 def test_one_method_is_enough_without_sign_tests(config):
     put(config, (*ANNOTATION, "methods"), {"logistic-l12": GRID})
     put(config, (*ANNOTATION, "figures"), ["auc"])
+    put(config, (*ANNOTATION, "claims"), [])
     remove(config, (*ANNOTATION, "path"))
     config["datasets"] = {"collage": config["datasets"]["collage"] | {"studies": {"annotation": {}}}}
     config["dataset"] = "collage"

@@ -2,6 +2,7 @@
 
 import ast
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from inspect import signature
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import jsonschema
 import yaml
 
+from jointsparse import sweep
 from jointsparse.claims import CLAIMS
 from jointsparse.datasets.photographs import read_folder
 from jointsparse.plots import FIGURES
@@ -31,6 +33,14 @@ def _is_integer(_: jsonschema.TypeChecker, value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+# Folders of the results beside those of datasets, and of a dataset beside those of its studies.
+DATASET_NAMES = {"claims"}
+STUDY_NAMES = {"descriptors", "logs", "timings", "vocabularies"}
+
+# What makes a table that not every study has.
+NEEDS = defaultdict(str, path=" (the key 'path' makes it)", recovery=" (kind: recovery makes it)", cost=" (kind: cost)")
+NEEDS |= dict.fromkeys(("differences", "significance"), " (it takes two methods)")
+
 Validator = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
@@ -47,6 +57,9 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
     _check_schema(config, schema, "")
     for name in chosen_datasets(config):
         dataset_entry(config, name)
+    for names, taken in ((config["datasets"], DATASET_NAMES), (config["studies"], STUDY_NAMES)):
+        for name in taken & set(names):
+            raise ConfigError(f"{name!r} is a folder of the results: choose another name {_place(name)}")
     _known("extractor", "features", config["features"]["extractor"], "features.extractor")
     for name, block in config["studies"].items():
         _check_study(config, block, schema, f"studies.{name}")
@@ -110,17 +123,41 @@ def _check_loader(loader: str, options: dict[str, Any], where: str) -> None:
 
 def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str, Any], where: str) -> None:
     """Raise ConfigError where a study does not fit its kind, names what does not exist or contradicts itself."""
+    _check_schema(block, schema["properties"]["studies"]["additionalProperties"], where)
     _check_schema(block, {"$ref": f"#/$defs/{block['kind']}", "$defs": schema["$defs"]}, where)
-    for key, known in (("figures", FIGURES), ("claims", CLAIMS)):
-        for i, name in enumerate(block[key]):
-            if name not in known:
-                raise ConfigError(_one_of(key, known, name, f"{where}.{key}[{i}]"))
     if block["kind"] == "words":
         _check_words_study(config, block, where)
+    figures = {name: figure.table for name, figure in FIGURES.items()}
+    claims = {name: claim.tables[0] for name, claim in CLAIMS.items()}
+    for key, table in (("figures", figures), ("claims", claims)):
+        for i, name in enumerate(block[key]):
+            place = f"{where}.{key}[{i}]"
+            if name not in table:
+                raise ConfigError(_one_of(key, table, name, place))
+            if table[name] not in tables_of(block):
+                needed = f"{table[name]!r}, which this study lacks{NEEDS[table[name]]}"
+                raise ConfigError(f"{name} needs the table {needed} {_place(place)}")
+
+
+def tables_of(block: dict[str, Any]) -> list[str]:
+    """The names of a study's tables."""
+    names = ["claims"] if block["claims"] else []
+    if block["kind"] != "words":
+        return [block["kind"], *names]
+    names += ["words", "chosen", "by_word", "convergence", "sparsity", "weights"]
+    names += [f"tasks_run{run}" for run in range(1, block["runs"] + 1)]
+    names += ["significance", "differences"] if len(block["methods"]) > 1 else []
+    return names + (["path"] if block.get("path") else [])
 
 
 def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str) -> None:
-    _known("solver", "solvers", block["training"]["solver"], f"{where}.training.solver")
+    solver = block["training"]["solver"]
+    _known("solver", "solvers", solver, f"{where}.training.solver")
+    takes = signature(pick("solvers", solver).fit).parameters
+    if "tol" in block["training"] and "tol" not in takes:
+        raise ConfigError(
+            f"tol is not for the solver {solver}, which does all its iterations {_place(f'{where}.training.tol')}"
+        )
     for method in block["methods"]:
         place = f"{where}.methods.{method}"
         loss, dash, norm = method.partition("-")
@@ -129,15 +166,8 @@ def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str
         if method != "svm-l2":
             _known("loss", "losses", loss, place)
             _known("norm", "norms", norm, place)
-    for figure in block["figures"]:
-        table = FIGURES[figure].table
-        if table in ("significance", "differences") and len(block["methods"]) == 1:
-            only = ", ".join(block["methods"])
-            raise ConfigError(
-                f"methods must name at least two for the figure {figure}, got {only} {_place(f'{where}.methods')}"
-            )
-        if table == "path" and "path" not in block:
-            raise ConfigError(f"the figure {figure} needs the key 'path' {_place(where)}")
+            if "eta0" in takes and "eta0" not in block["methods"][method]:
+                raise ConfigError(f"the key 'eta0' is missing, which the solver {solver} needs {_place(place)}")
     n_words, n_validation_words = block["words"]["n_words"], block["words"]["n_validation_words"]
     if n_validation_words >= n_words:
         raise ConfigError(
@@ -151,10 +181,15 @@ def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str
         raise ConfigError(_one_of("vocabulary", known, block["vocabulary"], f"{where}.vocabulary"))
     if block.get("at_size", block["sizes"][0]) not in block["sizes"]:
         raise ConfigError(_one_of("at_size", map(str, block["sizes"]), block["at_size"], f"{where}.at_size"))
-    for i, method in enumerate(block.get("path", {}).get("methods", [])):
+    for i, method in enumerate((block.get("path") or {}).get("methods", [])):
         trained = [name for name in block["methods"] if name != "svm-l2"]
         if method not in trained:
             raise ConfigError(_one_of("methods", trained, method, f"{where}.path.methods[{i}]"))
+        ends = {key: block["path"][key] for key in ("n_radii", "lowest", "highest")}
+        try:
+            sweep.spaced(block["methods"][method]["radius"], **ends)
+        except ValueError as error:
+            raise ConfigError(f"{error} {_place(f'{where}.path')}") from None
 
 
 def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numba import njit
 from scipy import sparse
-from scipy.stats import binom, rankdata
+from scipy.stats import binom, rankdata, t
 
 from jointsparse import papers, sweep
 from jointsparse.thresholds import GAP
@@ -274,7 +274,7 @@ def evaluate(
                     for k, word in enumerate(words)
                 ]
                 if (one.run, one.n) == (first_run, at_size):
-                    weights.append(_weights(one.method, W))
+                    weights.append(_weights(one.run, one.n, one.method, W))
     if at_size is not None and not weights:
         raise ValueError(f"at_size must be one of the sizes of run {first_run}, got {at_size}")
     return Evaluation(
@@ -282,7 +282,7 @@ def evaluate(
         by_word=pd.DataFrame(word_rows),
         sparsity=pd.DataFrame(sparsity_rows),
         convergence=pd.DataFrame(convergence_rows),
-        weights=pd.concat(weights, ignore_index=True) if weights else _weights("", np.zeros((0, 0))),
+        weights=pd.concat(weights, ignore_index=True) if weights else _weights(0, 0, "", np.zeros((0, 0))),
         scores=scores,
     )
 
@@ -345,11 +345,11 @@ def _key(one: TrainedSweep) -> dict[str, Any]:
     return {"run": one.run, "n": one.n, "n_samples": one.n_samples, "method": one.method}
 
 
-def _weights(method: str, W: np.ndarray) -> pd.DataFrame:
+def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
     """The non-zero weights of W (n_features, n_words) as rows."""
     feature, word = np.nonzero(W)
     return pd.DataFrame(
-        {"method": method, "feature": feature, "word": word, "weight": W[feature, word]}
+        {"run": run, "n": n, "method": method, "feature": feature, "word": word, "weight": W[feature, word]}
         | {"n_features": W.shape[0], "n_words": W.shape[1]}
     )
 
@@ -427,19 +427,16 @@ def differences(
     n_resamples: int,
     seed: int,
 ) -> pd.DataFrame:
-    """How much the first method differs from each other one, in AUC and EER, with 95 % bootstrap intervals.
+    """How much the first method differs from each other one, in AUC and EER, with 95 % intervals.
 
     scores, labels, validation_words, n_samples: as in `significance`. difference: method minus against, of the plain
-    mean over words (words: "test words" or "all words"), averaged over runs; runs: how many. low, high: percentiles of
-    the difference when test images are drawn anew n_resamples times, with replacement and the same for all methods,
-    words and runs, and the runs too. A word that such a draw leaves without positives or negatives is left out of its
-    mean. The words are taken as given: the intervals say nothing of other words.
-
-    Resampling both images and runs makes the intervals rather too wide (Owen 2007, The pigeonhole bootstrap); with a
-    single run they say nothing of other training sets.
+    mean over words (words: "test words" or "all words"), averaged over runs; runs: how many. low, high: how far the
+    difference moves when test images are drawn anew n_resamples times, with replacement and the same for all methods,
+    words and runs (percentiles), and how far runs are apart (t interval of their mean), added in squares. A word that
+    such a draw leaves without positives or negatives is left out of its mean. The words are taken as given: intervals
+    say nothing of other words, and with a single run nothing of other training sets.
     """
-    rng = np.random.default_rng(seed)
-    images, runs = (_resample(n, n_resamples, rng) for n in (len(labels), len(validation_words)))
+    images = _resample(len(labels), n_resamples, np.random.default_rng(seed))
     rows = []
     for n in n_samples:
         means = {
@@ -453,17 +450,27 @@ def differences(
         }
         for other in methods[1:]:
             by_run = means[methods[0]] - means[other]
-            drawn = (by_run * runs.T[:, None, None, :]).sum(axis=0) / runs.shape[1]
             for i, metric in enumerate(METRICS):
                 for j, words in enumerate(("test words", "all words")):
-                    resampled = drawn[i, j, 1:][~np.isnan(drawn[i, j, 1:])]
-                    low, high = np.quantile(resampled, (0.025, 0.975)) if len(resampled) else (np.nan, np.nan)
+                    difference, low, high = _interval(by_run[:, i, j])
                     rows.append(
                         {"metric": metric, "n": n, "n_samples": n_samples[n], "words": words, "method": methods[0]}
-                        | {"against": other, "difference": drawn[i, j, 0], "low": low, "high": high}
-                        | {"runs": runs.shape[1]}
+                        | {"against": other, "difference": difference, "low": low, "high": high, "runs": len(by_run)}
                     )
     return pd.DataFrame(rows).sort_values("metric", kind="stable", ignore_index=True)
+
+
+def _interval(by_run: np.ndarray) -> tuple[float, float, float]:
+    """The mean over runs and its interval. by_run: (n_runs, 1 + n_resamples), the first column of all images."""
+    n_runs = len(by_run)
+    mean, resampled = by_run[:, 0].mean(), by_run[:, 1:].mean(axis=0)
+    resampled = resampled[~np.isnan(resampled)]
+    if not len(resampled):
+        return float(mean), np.nan, np.nan
+    below, above = mean - np.quantile(resampled, 0.025), np.quantile(resampled, 0.975) - mean
+    # Choice: runs are few, and resampling them as well would make them look closer to each other than they are.
+    of_runs = t.ppf(0.975, n_runs - 1) * by_run[:, 0].std(ddof=1) / np.sqrt(n_runs) if n_runs > 1 else 0.0
+    return float(mean), float(mean - np.hypot(below, of_runs)), float(mean + np.hypot(above, of_runs))
 
 
 def _resample(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:

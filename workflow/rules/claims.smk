@@ -12,7 +12,9 @@ rule write_config:
         where=lambda w: f"studies.{w.study}",
         settings=lambda w: {
             "seed": config["seed"],
-            "datasets": {w.dataset: {key: value for key, value in dataset(w).items() if key != "studies"}},
+            "datasets": {
+                w.dataset: {key: value for key, value in dataset(w).items() if key not in ("studies", "note")}
+            },
             "features": config["features"],
             "studies": {w.study: study(w)},
         },
@@ -37,6 +39,7 @@ rule judge_claims:
     params:
         where=lambda w: f"studies.{w.study}.claims",
         ids=lambda w: study(w)["claims"],
+        note=lambda w: dataset(w).get("note", ""),
         seed=config["seed"],
     script:
         "../scripts/judge_claims.py"
@@ -50,7 +53,7 @@ rule write_claims_page:
             for name, one, block in studies(w.datasets.split("+"))
             if block["claims"]
         ],
-        code=code("claims", "tables"),
+        code=code("claims_page", "tables"),
     output:
         page=report(
             "results/claims/{datasets}/claims.md",

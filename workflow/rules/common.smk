@@ -40,7 +40,7 @@ SAMPLES = [name for name in config["datasets"] if name not in PICTURES + DRAWN]
 
 
 wildcard_constraints:
-    datasets=r"[\w+-]+",
+    datasets=rf"({those(config['datasets'])})(\+({those(config['datasets'])}))*",
     dataset=those(config["datasets"]),
     vocabulary=those(config["features"]["vocabularies"]),
     study=those(config["studies"]),
@@ -121,9 +121,9 @@ def sweeps(w):
 
 def at_size(w):
     """The training sets that figures for a single size show."""
-    # Choice: 30 positives, as in the figures of Quattoni et al. 2008, where a study does not say.
+    # Choice: 30 positives, as in the figures of Quattoni et al. 2008, or the next more, where a study does not say.
     sizes = study(w)["sizes"]
-    return study(w).get("at_size", 30 if 30 in sizes else max(sizes))
+    return study(w).get("at_size", min((n for n in sizes if n >= 30), default=max(sizes)))
 
 
 def table(name, kind):
@@ -141,18 +141,9 @@ def tables_of_claims(w):
     block = study(w)
     needed = {name for one in block["claims"] for name in configuration.CLAIMS[one].tables}
     return [
-        f"results/{{dataset}}/{{study}}/{table(name, block['kind'])}" for name in sorted(needed & set(tables(block)))
+        f"results/{{dataset}}/{{study}}/{table(name, block['kind'])}"
+        for name in sorted(needed & set(configuration.tables_of(block)))
     ]
-
-
-def tables(block):
-    """The names of a study's tables."""
-    if block["kind"] != "words":
-        return [block["kind"], "claims"]
-    names = ["words", "chosen", "by_word", "convergence", "sparsity", "weights", "claims"]
-    names += [f"tasks_run{run}" for run in range(1, block["runs"] + 1)]
-    names += ["significance", "differences"] if len(block["methods"]) > 1 else []
-    return names + (["path"] if "path" in block else [])
 
 
 def studies(datasets):
@@ -165,12 +156,14 @@ def studies(datasets):
 def everything():
     """What reproduce-all makes: the tables and figures of every study of the configured datasets, and the claims."""
     datasets = configuration.chosen_datasets(config)
-    results = [f"results/claims/{'+'.join(datasets)}/claims.md"]
+    results = []
+    if any(block["claims"] for _, _, block in studies(datasets)):
+        results.append(f"results/claims/{'+'.join(datasets)}/claims.md")
     for name in datasets:
         results += [f"results/{name}/left_out.csv"] if name not in DRAWN else []
         results += [f"results/{name}/contact_sheet.png"] if name in PICTURES else []
     for name, one, block in studies(datasets):
-        results += [f"results/{name}/{one}/{table(each, block['kind'])}" for each in tables(block)]
+        results += [f"results/{name}/{one}/{table(each, block['kind'])}" for each in configuration.tables_of(block)]
         results += expand(
             f"results/{name}/{one}/figures/{{figure}}.{{suffix}}", figure=block["figures"], suffix=["png", "pdf"]
         )

@@ -15,7 +15,7 @@ def trained_sweeps(runs, sizes, methods, tasks, sweeps):
         yield comparison.trained_sweep(run, n, method, tasks[run], read_arrays(path))
 
 
-def main(files, runs, sizes, methods, metric, at_size, output, progress):
+def main(files, runs, sizes, methods, metric, at_size, output):
     tables = comparison.evaluate(
         trained_sweeps(runs, sizes, methods, files.tasks, files.sweeps),
         read_matrix(files.features),
@@ -32,6 +32,6 @@ def main(files, runs, sizes, methods, metric, at_size, output, progress):
 
 
 if __name__ == "__main__":
-    with job(snakemake) as progress:
+    with job(snakemake):
         p = snakemake.params
-        main(snakemake.input, p.runs, p.sizes, p.methods, p.metric, p.at_size, snakemake.output, progress)
+        main(snakemake.input, p.runs, p.sizes, p.methods, p.metric, p.at_size, snakemake.output)

@@ -3,7 +3,7 @@
 import pandas as pd
 from job import job
 
-from jointsparse import claims
+from jointsparse import claims_page
 from jointsparse.tables import read_table, write_table, written
 
 
@@ -12,7 +12,7 @@ def main(files, output):
     write_table(judged[~judged["timed"]], output.table)
     write_table(judged[judged["timed"]], output.timed)
     with written(output.page) as path:
-        path.write_text(claims.page(judged))
+        path.write_text(claims_page.page(judged))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class Row(NamedTuple):
 def read(
     root: str | Path,
     *,
-    train: str = "train.libsvm.bz2",
+    train: str,
     validation: str | None = None,
     test: str | None = None,
     topics: str | None = None,
