@@ -1,0 +1,320 @@
+"""Exponentiated gradient: points stay in their sets, follow the rule, reach optima; lazy steps are the dense ones."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from jointsparse.entropic import SCHEDULES, SETS, Entropic, SparseEntropic, n_weights, step_sizes
+
+
+def rng_of(seed):
+    return np.random.default_rng(seed)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A slow, obvious twin
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def slow_points(gradients, etas, z, of_set):
+    """w after each step, for a vector; logarithms in extended precision, the normaliser by log-sum-exp."""
+    n = len(gradients[0])
+    logs = [np.longdouble(0)] * {"ball": 2 * n, "nonnegative": n + 1, "simplex": n}[of_set]
+    points = []
+    for g, eta in zip(gradients, etas, strict=True):
+        signs = {"ball": [*g, *(-g)], "nonnegative": [*g, 0.0], "simplex": [*g]}[of_set]
+        logs = [a - np.longdouble(eta) * np.longdouble(s) for a, s in zip(logs, signs, strict=True)]
+        top = max(logs)
+        normaliser = top + np.log(sum(np.exp(a - top) for a in logs))
+        u = np.array([z * np.exp(a - normaliser) for a in logs])
+        points.append(u[:n] - u[n:] if of_set == "ball" else u[:n])
+    return points
+
+
+def is_inside(w, z, of_set):
+    allowed = z * (1 + 1e-14 * len(w))
+    if of_set == "ball":
+        return np.abs(w).sum() <= allowed
+    total = abs(w.sum() - z) <= allowed - z if of_set == "simplex" else w.sum() <= allowed
+    return bool((w >= 0).all() and total)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Dense steps
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of_set", SETS)
+def test_start_is_uniform(of_set):
+    got = Entropic(4, 2.0, of_set=of_set).toarray()
+    expected = {"ball": 0.0, "nonnegative": 0.4, "simplex": 0.5}[of_set]
+    np.testing.assert_allclose(got, np.full(4, expected), rtol=1e-15)
+
+
+@pytest.mark.parametrize("of_set", SETS)
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0])
+def test_points_are_those_of_the_twin_and_inside(of_set, scale):
+    rng = rng_of(1)
+    gradients, etas = rng.normal(size=(30, 7)) * scale, rng.random(30)
+    point = Entropic(7, 2.5, of_set=of_set)
+    for g, eta, expected in zip(gradients, etas, slow_points(gradients, etas, 2.5, of_set), strict=True):
+        point.step(g, eta)
+        got = point.toarray()
+        np.testing.assert_allclose(got, expected.astype(float), rtol=1e-10 * max(scale, 1), atol=1e-14)
+        assert is_inside(got, 2.5, of_set)
+
+
+@pytest.mark.parametrize("of_set", SETS)
+def test_each_column_of_a_matrix_is_a_vector_of_its_own(of_set):
+    rng = rng_of(2)
+    z = np.array([0.0, 1.0, 7.0])
+    matrix = Entropic(5, z, of_set=of_set, n_columns=3)
+    vectors = [Entropic(5, z_l, of_set=of_set) for z_l in z]
+    for _ in range(20):
+        G = rng.normal(size=(5, 3)) * [1, 10, 100]
+        matrix.step(G, 0.3)
+        for g, vector in zip(G.T, vectors, strict=True):
+            vector.step(g, 0.3)
+    np.testing.assert_allclose(matrix.toarray(), np.stack([v.toarray() for v in vectors], axis=1), rtol=1e-13)
+    np.testing.assert_allclose(matrix.weights().sum(axis=0), z, rtol=1e-14)
+    assert matrix.weights().shape == (n_weights(5, of_set), 3)
+    assert not matrix.toarray()[:, 0].any()
+
+
+@pytest.mark.parametrize("of_set", SETS)
+def test_huge_steps_end_at_a_corner_and_come_back(of_set):
+    point = Entropic(3, 2.0, of_set=of_set)
+    point.step([1e6, -1e6, 0.0], 1.0)
+    np.testing.assert_array_equal(point.toarray(), [-1.0, 1.0, 0.0] if of_set == "ball" else [0.0, 2.0, 0.0])
+    point.step([-1e6, 1e6, 0.0], 1.0)
+    np.testing.assert_allclose(point.toarray(), Entropic(3, 2.0, of_set=of_set).toarray(), atol=1e-9)
+
+
+def test_one_coordinate():
+    for of_set, expected in (("simplex", 3.0), ("nonnegative", 3 / (1 + np.e)), ("ball", -3 * np.tanh(1))):
+        point = Entropic(1, 3.0, of_set=of_set)
+        point.step([1.0], 1.0)
+        np.testing.assert_allclose(point.toarray(), [expected], rtol=1e-15)
+
+
+def test_slack_takes_what_is_left():
+    point = Entropic(4, 2.0, of_set="nonnegative")
+    point.step([1.0, 2.0, 3.0, 4.0], 1.0)
+    assert point.toarray().sum() < 1.0
+    np.testing.assert_allclose(point.toarray().sum() + point.weights()[-1, 0], 2.0, rtol=1e-15)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Step sizes
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_step_sizes_are_those_of_the_theory():
+    root = np.sqrt(np.log(2 * 30))
+    expected = {"constant": np.full(4, root / 2), "1/sqrt(t)": root / np.sqrt([1, 2, 3, 4]), "1/t": root / np.r_[1:5]}
+    for schedule in SCHEDULES:
+        np.testing.assert_allclose(
+            step_sizes(schedule, eta0=3.0, n=30, n_iter=4), 3 * expected[schedule], rtol=1e-15, err_msg=schedule
+        )
+    got = step_sizes("constant", eta0=1.0, n=30, n_iter=1, of_set="nonnegative")
+    np.testing.assert_allclose(got, [np.sqrt(np.log(31))], rtol=1e-15)
+
+
+@pytest.mark.parametrize("of_set", SETS)
+def test_mean_loss_keeps_the_bound_of_the_theory(of_set):
+    """Against the worst of 200 linear losses in a row, with |g_i| <= 1."""
+    rng, n, n_iter, z = rng_of(3), 20, 200, 4.0
+    point = Entropic(n, z, of_set=of_set)
+    losses, total = 0.0, np.zeros(n)
+    for eta in step_sizes("constant", eta0=np.sqrt(2) / 1.0, n=n, n_iter=n_iter, of_set=of_set):
+        w = point.toarray()
+        g = np.sign(w + rng.normal(size=n) * 1e-3)
+        losses, total = losses + g @ w, total + g
+        point.step(g, eta)
+    best = {"ball": -np.abs(total).max(), "nonnegative": min(total.min(), 0), "simplex": total.min()}[of_set] * z
+    assert (losses - best) / n_iter <= z * np.sqrt(2 * np.log(n_weights(n, of_set)) / n_iter)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Optima
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def logistic(X, y, w):
+    return np.logaddexp(0, -y * (X @ w)).mean()
+
+
+def gradient(X, y, w):
+    return X.T @ (-y / (1 + np.exp(y * (X @ w)))) / len(y)
+
+
+def optimum(X, y, z, of_set):
+    w = cp.Variable(X.shape[1])
+    constraints = {"ball": [cp.norm1(w) <= z], "nonnegative": [w >= 0, cp.sum(w) <= z]}
+    constraints["simplex"] = [w >= 0, cp.sum(w) == z]
+    objective = cp.Minimize(cp.sum(cp.logistic(cp.multiply(-y, X @ w))) / len(y))
+    return cp.Problem(objective, constraints[of_set]).solve(solver=cp.CLARABEL)
+
+
+@pytest.mark.parametrize("of_set", SETS)
+@pytest.mark.parametrize("z", [0.5, 5.0])
+def test_logistic_regression_reaches_the_optimum(of_set, z):
+    rng = rng_of(4)
+    X = rng.normal(size=(60, 20))
+    y = np.where(X @ np.r_[np.ones(3), np.zeros(17)] + rng.normal(size=60) > 0, 1.0, -1.0)
+    expected = optimum(X, y, z, of_set)
+    point = Entropic(20, z, of_set=of_set)
+    for _ in range(4000):
+        point.step(gradient(X, y, point.toarray()), 2.0 / z)
+    assert -1e-7 <= logistic(X, y, point.toarray()) - expected <= 1e-4
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_every_schedule_goes_down(schedule):
+    rng = rng_of(5)
+    X = rng.normal(size=(60, 20))
+    y = np.sign(X[:, 0])
+    point = Entropic(20, 5.0)
+    for eta in step_sizes(schedule, eta0=5.0, n=20, n_iter=200):
+        point.step(gradient(X, y, point.toarray()), eta)
+    reached = logistic(X, y, point.toarray()) - optimum(X, y, 5.0, "ball")
+    assert reached < 0.1 * (np.log(2) - optimum(X, y, 5.0, "ball"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sparse steps
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of_set", SETS)
+@pytest.mark.parametrize("scale", [0.1, 5.0, 1000.0])
+def test_lazy_steps_are_dense_steps(of_set, scale):
+    rng = rng_of(6)
+    n, z = 40, 3.0
+    lazy, dense = SparseEntropic(n, z, of_set=of_set), Entropic(n, z, of_set=of_set)
+    for _ in range(400):
+        indices = rng.integers(0, n, rng.integers(0, 6))
+        values = rng.normal(size=len(indices)) * scale
+        G = np.bincount(indices, values, minlength=n)
+        lazy.step(indices, values, 0.5)
+        dense.step(G, 0.5)
+        np.testing.assert_allclose(lazy.toarray(), dense.toarray(), rtol=1e-9, atol=1e-11 * z)
+        assert is_inside(lazy.toarray(), z, of_set)
+        np.testing.assert_array_equal(lazy.take(indices), lazy.toarray()[indices])
+    assert (lazy.refreshed > 0) == (scale == 1000.0)
+
+
+def test_lazy_sum_survives_very_many_steps():
+    rng = rng_of(7)
+    lazy, total = SparseEntropic(1000, 1.0, of_set="simplex"), np.zeros(1000)
+    for _ in range(20_000):
+        indices = rng.integers(0, 1000, 5)
+        values = rng.normal(size=5) - 1e-3 * total[indices]  # logarithms that swing and stay
+        np.add.at(total, indices, values)
+        lazy.step(indices, values, 1.0)
+    expected = np.exp(-total - (-total).max())
+    np.testing.assert_allclose(lazy.toarray(), expected / expected.sum(), rtol=1e-10)
+    assert lazy.refreshed < 100
+
+
+def test_weights_that_made_up_the_sum_may_vanish():
+    lazy = SparseEntropic(1000, 1.0, of_set="simplex")
+    lazy.step([3], [-50.0], 1.0)
+    lazy.step([3], [150.0], 1.0)
+    expected = np.full(1000, 1 / 999)
+    expected[3] = np.exp(-100) / 999
+    np.testing.assert_allclose(lazy.toarray(), expected, rtol=1e-12)
+    assert lazy.refreshed == 1
+
+
+def test_empty_step_changes_nothing():
+    lazy = SparseEntropic(3, 1.0)
+    lazy.step([], [], 1.0)
+    lazy.step([1], [1.0], 0.0)
+    np.testing.assert_array_equal(lazy.toarray(), np.zeros(3))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is not right
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Entropic, SparseEntropic])
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"n": 0}, "n must be at least 1, got 0"),
+        ({"n": 1.5}, "n must be an integer, got 1.5"),
+        ({"z": -1.0}, "z must be at least 0, got -1.0"),
+        ({"z": np.nan}, "z must be at least 0, got nan"),
+        ({"z": np.inf}, "z must be finite, got inf"),
+        ({"z": [1.0, 2.0]}, "z must be one number or one per task"),
+        ({"of_set": "cube"}, "set must be one of ball, nonnegative, simplex, got 'cube'"),
+    ],
+)
+def test_unfit_sets_are_refused(kind, options, expected):
+    with pytest.raises(ValueError, match=expected):
+        kind(**({"n": 3, "z": 1.0} | options))
+
+
+@pytest.mark.parametrize(
+    ("G", "eta", "expected"),
+    [
+        ([1.0, 2.0], 1.0, r"G must have shape \(3,\), got \(2,\)"),
+        ([[1.0, 2.0, 3.0]], 1.0, r"G must have shape \(3,\), got \(1, 3\)"),
+        ([1.0, np.nan, 0.0], 1.0, r"G must be finite, got nan at \(1,\)"),
+        ([1.0, np.inf, 0.0], 0.0, r"G must be finite, got inf at \(1,\)"),
+        ([1e308, -1e308, 0.0], 1.0, "a step is too long for double precision"),
+        ([1e308, 0.0, 0.0], 10.0, "a step is too long for double precision"),
+        (["a", "b", "c"], 1.0, "G must hold real numbers"),
+        ([0.0] * 3, -1.0, "eta must be at least 0 and finite, got -1.0"),
+        ([0.0] * 3, np.nan, "eta must be at least 0 and finite, got nan"),
+        ([0.0] * 3, "x", "eta must be a number, got 'x'"),
+    ],
+)
+def test_unfit_steps_are_refused_and_change_nothing(G, eta, expected):
+    point = Entropic(3, 1.0)
+    point.step([1.0, 2.0, 3.0], 1.0)
+    before = point.toarray()
+    with pytest.raises(ValueError, match=expected):
+        point.step(G, eta)
+    np.testing.assert_array_equal(point.toarray(), before)
+
+
+@pytest.mark.parametrize(
+    ("indices", "values", "eta", "expected"),
+    [
+        ([3], [1.0], 1.0, r"indices must be in 0\.\.2, got 3"),
+        ([-1], [1.0], 1.0, r"indices must be in 0\.\.2, got -1"),
+        ([0.0], [1.0], 1.0, "indices must be a vector of integers"),
+        ([[0]], [1.0], 1.0, "indices must be a vector of integers"),
+        ([0, 1], [1.0], 1.0, "indices and values must be vectors of one length"),
+        ([0, 1], [1.0, np.nan], 1.0, r"values must be finite, got nan at \(1,\)"),
+        ([0, 1], [1.0, -np.inf], 0.0, r"values must be finite, got -inf at \(1,\)"),
+        ([0], [1e201], 1.0, "a step is too long for double precision"),
+        ([0], [1.0], np.inf, "eta must be at least 0 and finite, got inf"),
+    ],
+)
+def test_unfit_sparse_steps_are_refused_and_change_nothing(indices, values, eta, expected):
+    point = SparseEntropic(3, 1.0)
+    point.step([1], [2.0], 1.0)
+    before = point.toarray()
+    with pytest.raises(ValueError, match=expected):
+        point.step(indices, values, eta)
+    np.testing.assert_array_equal(point.toarray(), before)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"schedule": "1/t2"}, r"schedule must be one of constant, 1/sqrt\(t\), 1/t, got '1/t2'"),
+        ({"eta0": 0.0}, "eta0 must be above 0 and finite, got 0.0"),
+        ({"eta0": np.nan}, "eta0 must be above 0 and finite, got nan"),
+        ({"n_iter": 0}, "n_iter must be a whole number of at least 1, got 0"),
+        ({"n": 0}, "n must be at least 1, got 0"),
+        ({"of_set": "x"}, "set must be one of"),
+    ],
+)
+def test_unfit_schedules_are_refused(options, expected):
+    with pytest.raises(ValueError, match=expected):
+        step_sizes(**({"schedule": "1/t", "eta0": 1.0, "n": 3, "n_iter": 5} | options))

@@ -1,0 +1,320 @@
+"""Files in the idx format: the numbers that a slow reader finds, and a clear error for every file that is not right."""
+
+import gzip
+import math
+import re
+import struct
+
+import numpy as np
+import pytest
+
+from jointsparse.datasets import idx
+
+CODES = {0x08: "B", 0x09: "b", 0x0B: "h", 0x0C: "i", 0x0D: "f", 0x0E: "d"}
+PACK = {"": bytes, ".gz": lambda content: gzip.compress(content, mtime=0)}
+PARTS = ("train_images", "train_labels", "test_images", "test_labels")
+
+
+def packed(kind, shape, numbers):
+    """An idx file, written with struct."""
+    head = struct.pack(">HBB", 0, kind, len(shape)) + b"".join(struct.pack(">I", size) for size in shape)
+    return head + struct.pack(f">{len(numbers)}{CODES[kind]}", *numbers)
+
+
+GOOD = {
+    "train_images": packed(0x08, (4, 2, 3), [0, 255, 51, 0, 0, 1, *[0] * 6, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 200]),
+    "train_labels": packed(0x08, (4,), [3, 0, 9, 3]),
+    "test_images": packed(0x08, (1, 2, 3), [9, 0, 8, 0, 7, 0]),
+    "test_labels": packed(0x08, (1,), [1]),
+}
+
+
+def read(folder, content=None, packing="", **options):
+    """The four files, as `GOOD` has them but for those in `content`."""
+    names = {part: f"{part}{packing}" for part in PARTS}
+    for part, data in (GOOD | (content or {})).items():
+        (folder / names[part]).write_bytes(PACK[packing](data))
+    return idx.read(folder, **names, **options)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A slow, obvious twin
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class WrongError(Exception):
+    """The file is not right."""
+
+
+def slow_file(data):
+    """The kind, shape and numbers of a file."""
+    if len(data) < 4 or data[0] or data[1] or data[2] not in CODES:
+        raise WrongError
+    n_dimensions = data[3]
+    if n_dimensions == 0 or len(data) < 4 + 4 * n_dimensions:
+        raise WrongError
+    shape = [int.from_bytes(data[4 + 4 * i : 8 + 4 * i], "big") for i in range(n_dimensions)]
+    code = CODES[data[2]]
+    body = data[4 + 4 * n_dimensions :]
+    if 0 in shape or len(body) != math.prod(shape) * struct.calcsize(code):
+        raise WrongError
+    return data[2], shape, [number for (number,) in struct.iter_unpack(f">{code}", body)]
+
+
+def slow_pair(images, labels):
+    kind, shape, pixels = slow_file(images)
+    _, shape_of_labels, y = slow_file(labels)
+    if len(shape) < 2 or len(shape_of_labels) != 1 or shape[0] != shape_of_labels[0]:
+        raise WrongError
+    if any(not abs(p) < 3.4028235677973366e38 for p in pixels) or any(not math.isfinite(label) for label in y):
+        raise WrongError
+    if any(label != int(label) for label in y):
+        raise WrongError
+    width = math.prod(shape[1:])
+    rows = [pixels[start : start + width] for start in range(0, len(pixels), width)]
+    X = [[np.float32(np.float32(p) / 255) if kind == 0x08 else np.float32(p) for p in row] for row in rows]
+    return shape[1:], X, [str(int(label)) for label in y]
+
+
+def slow_read(content):
+    """Rows of X and labels; None where something is wrong."""
+    try:
+        shape, X, y = slow_pair(content["train_images"], content["train_labels"])
+        test_shape, X_test, y_test = slow_pair(content["test_images"], content["test_labels"])
+    except WrongError:
+        return None
+    return (X + X_test, y + y_test) if shape == test_shape else None
+
+
+def check_against_twin(folder, content, packing=""):
+    """Reading gives exactly what the twin finds, or an error that names a file; returns which."""
+    expected = slow_read(GOOD | content)
+    if expected is None:
+        with pytest.raises(ValueError, match=re.escape(str(folder))) as error:
+            read(folder, content, packing)
+        assert "\n" not in str(error.value)
+        return False
+    samples = read(folder, content, packing)
+    np.testing.assert_array_equal(samples.X.toarray(), np.array(expected[0], np.float32))
+    assert samples.captions["caption"].tolist() == expected[1]
+    return True
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is right
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_good_files_give_known_numbers(tmp_path, packing):
+    samples = read(tmp_path, packing=packing)
+    got = samples.X.toarray() * 255
+    expected = [[0, 255, 51, 0, 0, 1], [0] * 6, [2, 3, 4, 5, 6, 7], [0, 0, 0, 0, 0, 200], [9, 0, 8, 0, 7, 0]]
+    np.testing.assert_allclose(got, expected, rtol=1e-7)
+    assert samples.X.dtype == np.float32
+    assert samples.X.indices.dtype == np.int32
+    assert samples.X.nnz == 13
+    assert samples.X.has_sorted_indices
+    names = ["train:1", "train:2", "train:3", "train:4", "test:1"]
+    assert samples.images["image"].tolist() == names
+    assert samples.images["split"].tolist() == ["train"] * 4 + ["test"]
+    assert samples.captions["image"].tolist() == names
+    assert samples.captions["caption"].tolist() == ["3", "0", "9", "3", "1"]
+    assert len(samples.left_out) == 0
+
+
+@pytest.mark.parametrize("kind", CODES)
+def test_every_type_of_numbers_is_read(tmp_path, kind):
+    rng = np.random.default_rng(kind)
+    low, high = (0, 256) if kind == 0x08 else (-128, 128)
+    scale = 0.37 if kind >= 0x0D else 2**20 if kind == 0x0C else 1
+    draw = [(rng.integers(low, high, n) * scale).tolist() for n in (60, 24)]
+    content = {
+        "train_images": packed(kind, (5, 3, 2, 2), [number if kind >= 0x0D else int(number) for number in draw[0]]),
+        "test_images": packed(kind, (2, 3, 2, 2), [number if kind >= 0x0D else int(number) for number in draw[1]]),
+        "train_labels": packed(kind, (5,), [0, 1, 100, 7, 7]),
+        "test_labels": packed(kind, (2,), [1, 1]),
+    }
+    assert check_against_twin(tmp_path, content)
+
+
+def test_blocks_make_no_difference(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    content = {
+        "train_images": packed(0x08, (50, 7, 3), rng.integers(0, 256, 50 * 21).tolist()),
+        "train_labels": packed(0x08, (50,), rng.integers(0, 10, 50).tolist()),
+        "test_images": packed(0x08, (13, 7, 3), rng.integers(0, 256, 13 * 21).tolist()),
+        "test_labels": packed(0x08, (13,), rng.integers(0, 10, 13).tolist()),
+    }
+    for block in (1, 21, 100, 2**20):
+        monkeypatch.setattr(idx, "BLOCK", block)
+        assert check_against_twin(tmp_path, content, ".gz")
+
+
+def test_validation_images_come_from_training_ones_and_are_the_same_again(tmp_path):
+    content = {
+        "train_images": packed(0x08, (40, 2, 3), [1] * 240),
+        "train_labels": packed(0x08, (40,), [1] * 40),
+    }
+    first, again = (read(tmp_path, content, validation_fraction=0.25, seed=3) for _ in range(2))
+    other = read(tmp_path, content, validation_fraction=0.25, seed=4)
+    counts = first.images["split"].value_counts().to_dict()
+    assert counts == {"train": 30, "validation": 10, "test": 1}
+    assert first.images.equals(again.images)
+    assert not first.images.equals(other.images)
+    assert first.images["image"].tolist() == [f"train:{i}" for i in range(1, 41)] + ["test:1"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is not right
+# ---------------------------------------------------------------------------------------------------------------------
+
+WRONG = [
+    ("train_images", b"", "must hold a head of 4 bytes, got a file that ends"),
+    ("train_images", b"\0\0\x08", "must hold a head of 4 bytes"),
+    ("train_images", b"\0\1\x08\3", "must begin with two zero bytes and the type of its numbers (08, 09, 0b, "),
+    ("train_images", b"\0\0\x0a\3" + bytes(12), "got 00 00 0a"),
+    ("train_images", b"\0\0\x08\0", "must have dimensions of at least 1, got none"),
+    ("train_images", b"\0\0\x08\3" + bytes(11), "must hold 3 dimensions, got a file that ends"),
+    ("train_images", packed(0x08, (4, 0, 3), []), "must have dimensions of at least 1, got 4 x 0 x 3"),
+    ("train_images", packed(0x08, (4,), [1] * 4), "must have at least two dimensions, those of images, got 4"),
+    ("train_images", GOOD["train_images"][:-1], "must hold 4 items, got a file that ends within the next 24 bytes"),
+    ("train_images", GOOD["train_images"] + b"\0", "must end after the 4 items that its head announces, got more"),
+    ("train_images", gzip.compress(b""), "got 1f 8b 08 (the name of a packed file ends in .gz)"),
+    ("train_images", packed(0x0D, (4, 2, 3), [math.nan] * 24), "must hold numbers that are finite in float32, got nan"),
+    ("train_images", packed(0x0E, (4, 2, 3), [1e39] * 24), "must hold numbers that are finite in float32, got 1e+39"),
+    ("train_images", b"\0\0\x08\3" + struct.pack(">3I", 4, 2**16, 2**16), "images of at most 268435456 bytes, got"),
+    ("train_labels", GOOD["train_labels"] + b"\1", "must end after the 4 items"),
+    ("train_labels", GOOD["train_labels"][:-2], "must hold 4 items"),
+    ("train_labels", packed(0x08, (4, 1), [1] * 4), "must have one dimension, that of labels, got 4 x 1"),
+    ("train_labels", packed(0x08, (3,), [1] * 3), "must hold a label for each of the 4 images of "),
+    ("train_labels", packed(0x0D, (4,), [1, 2, 0.5, 3]), "must hold whole numbers as labels, got 0.5"),
+    ("train_labels", packed(0x0D, (4,), [1, 2, math.inf, 3]), "must hold whole numbers as labels, got inf"),
+    (
+        "test_images",
+        packed(0x08, (1, 3, 2), [1] * 6),
+        "must hold images of 2 x 3 pixels, as ",
+    ),
+    ("test_labels", packed(0x08, (2,), [1] * 2), "must hold a label for each of the 1 images of "),
+]
+
+
+@pytest.mark.parametrize(("part", "data", "expected"), WRONG)
+def test_file_that_is_not_right_is_named(tmp_path, part, data, expected):
+    with pytest.raises(ValueError) as error:
+        read(tmp_path, {part: data})
+    assert str(error.value).startswith(f"{tmp_path / part} must ")
+    assert expected in str(error.value)
+    assert len(str(error.value)) < 2 * len(str(tmp_path)) + 250
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_missing_file_is_named_with_its_option(tmp_path, part):
+    read(tmp_path)
+    (tmp_path / part).unlink()
+    with pytest.raises(ValueError, match=rf"root must hold the file '{part}' \(option {part}\), got none at"):
+        idx.read(tmp_path, **{name: name for name in PARTS})
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.0, float("nan")])
+def test_validation_fraction_out_of_range_is_refused(tmp_path, fraction):
+    with pytest.raises(ValueError, match="validation_fraction must be at least 0 and below 1, got"):
+        read(tmp_path, validation_fraction=fraction)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_packed_file_cut_off_anywhere_is_refused(tmp_path, part):
+    read(tmp_path, packing=".gz")
+    whole = (tmp_path / f"{part}.gz").read_bytes()
+    for length in range(len(whole)):
+        (tmp_path / f"{part}.gz").write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=re.escape(f"{tmp_path / part}.gz must ")):
+            idx.read(tmp_path, **{name: f"{name}.gz" for name in PARTS})
+
+
+def test_plain_file_under_a_packed_name_is_refused(tmp_path):
+    read(tmp_path)
+    (tmp_path / "a.gz").write_bytes(GOOD["train_images"])
+    with pytest.raises(ValueError, match=r"a\.gz must be a whole file, got one that is damaged: Not a gzipped file"):
+        idx.read(tmp_path, **{name: name for name in PARTS} | {"train_images": "a.gz"})
+
+
+def test_announced_numbers_that_are_not_there_take_no_memory(tmp_path):
+    many = 2**32 - 1
+    content = {
+        "train_images": struct.pack(">HBB3I", 0, 8, 3, many, 2, 3) + bytes(600),
+        "train_labels": struct.pack(">HBBI", 0, 8, 1, many) + bytes(100),
+    }
+    with pytest.raises(ValueError, match=f"train_labels must hold {many} items, got a file that ends"):
+        read(tmp_path, content)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Mutations
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def mutated(data, rng):
+    """The bytes with one thing wrong, or odd, in them; the head more often than its share."""
+    at = int(rng.integers(min(len(data), 20) if rng.random() < 0.6 else len(data)))
+    match rng.integers(6):
+        case 0:  # a bit flips
+            return data[:at] + bytes([data[at] ^ 1 << int(rng.integers(8))]) + data[at + 1 :]
+        case 1:
+            return data[:at]
+        case 2:  # a byte is gone
+            return data[:at] + data[at + 1 :]
+        case 3:  # or there twice
+            return data[: at + 1] + data[at:]
+        case 4:
+            return data + bytes(rng.integers(0, 256, int(rng.integers(1, 9)), dtype=np.uint8))
+        case _:  # another byte
+            return data[:at] + bytes([rng.choice([0, 1, 2, 3, 4, 8, 9, 11, 12, 13, 14, 255])]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_mutated_files_are_read_as_the_twin_does_or_refused(tmp_path, packing):
+    rng = np.random.default_rng(len(packing))
+    right = 0
+    for _ in range(500):
+        content = dict(GOOD)
+        for _ in range(rng.integers(1, 3)):
+            part = PARTS[rng.integers(4)]
+            content[part] = mutated(content[part], rng) or b"\0"
+        right += check_against_twin(tmp_path, content, packing)
+    assert 20 < right < 480
+
+
+def test_mutated_files_of_other_types_are_read_as_the_twin_does_or_refused(tmp_path):
+    rng = np.random.default_rng(9)
+    for kind in CODES:
+        good = {
+            "train_images": packed(kind, (3, 2, 2), range(12)),
+            "train_labels": packed(kind, (3,), [1, 2, 3]),
+            "test_images": packed(kind, (1, 2, 2), range(4)),
+            "test_labels": packed(kind, (1,), [5]),
+        }
+        for _ in range(60):
+            part = PARTS[rng.integers(4)]
+            check_against_twin(tmp_path, good | {part: mutated(good[part], rng) or b"\0"})
+
+
+def test_damaged_packed_files_are_refused_or_the_same(tmp_path):
+    rng = np.random.default_rng(7)
+    expected, refused = read(tmp_path, packing=".gz"), 0
+    for _ in range(400):
+        path = tmp_path / f"{PARTS[rng.integers(4)]}.gz"
+        good = path.read_bytes()
+        damaged = bytearray(good)
+        damaged[rng.integers(len(good))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(damaged)
+        try:
+            samples = idx.read(tmp_path, **{part: f"{part}.gz" for part in PARTS})
+        except ValueError as error:
+            assert str(path) in str(error)
+            refused += 1
+        else:  # such as the time in gzip's header
+            assert abs(samples.X - expected.X).nnz == 0
+            assert samples.captions.equals(expected.captions)
+        path.write_bytes(good)
+    assert refused > 200
