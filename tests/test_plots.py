@@ -671,7 +671,7 @@ def test_differences_draws_the_auc_of_test_words_with_its_intervals():
         "n = 160\n19,200 samples",
     ]
     assert axes.lines[0].get_xdata() == [0, 0]
-    assert "95% paired bootstrap interval" in legend(figure)
+    assert "95% interval (test images, runs)" in legend(figure)
     assert "mean of 3 runs" in axes.get_title()
 
 

@@ -346,7 +346,7 @@ def _p(value: float | None) -> str:
 
 
 def differences(table: pd.DataFrame, *, metric: str = "auc") -> Figure:
-    """The first method's average test AUC or EER less each other's, with 95 % bootstrap intervals, for each n.
+    """The first method's average test AUC or EER less each other's, with 95 % intervals, for each n.
 
     Only the words not used for validation count.
     """
@@ -372,7 +372,7 @@ def differences(table: pd.DataFrame, *, metric: str = "auc") -> Figure:
     axes.set_xlabel(f"average test {metric.upper()} of {method} minus the other's\n({better} of 0: {method} is better)")
     runs = rows["runs"].max() if len(rows) else 1
     axes.set_title(f"{metric.upper()} of {method} against the others" + (f", mean of {runs} runs" if runs > 1 else ""))
-    _legend(figure, Line2D([], [], color="0.35", label="95% paired bootstrap interval"))
+    _legend(figure, Line2D([], [], color="0.35", label="95% interval (test images, runs)"))
     return figure
 
 
