@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from jointsparse.claims import VERDICTS
+from jointsparse.claims import overall
 from jointsparse.plots import FIGURES
 
 EMBEDDED = ("collage", "documents", "synthetic")
@@ -20,8 +20,8 @@ HERE = Path(__file__).parent
 OPENING = """# Results
 
 Every number here was made by `snakemake reproduce-all` with the `config.yaml` beside it; this page was put together
-by `python docs/collect_results.py {runs}`. Verdicts follow from the numbers by the rule at the top of
-`src/jointsparse/claims.py`; nobody typed them. Each links to its page, where every claim stands with our number, its
+by `docs/collect_results.py`. Verdicts follow from the numbers by the rule at the top of `src/jointsparse/claims.py`;
+nobody typed them. Each links to its page, where every claim stands with our number, its
 95 % interval, the rows and the file it comes from, the seed, and the file that says what the study was run with.
 
 Read them with this in mind: the papers' photographs were never published. Flickr8k, Fifteen Scene Categories and
@@ -45,7 +45,7 @@ def collect(results: Path, runs: list[str]) -> None:
         if tables[1].empty:
             (target / f"{run}_timed.csv").unlink()
         judged[run] = pd.concat([table for table in tables if len(table)])
-    lines = [OPENING.format(runs=" ".join(runs)), "## Claims", "", *summary(judged), "", "## Figures", ""]
+    lines = [OPENING, "## Claims", "", *summary(judged), "", "## Figures", ""]
     for dataset in EMBEDDED:
         for folder in sorted((results / dataset).glob("*/figures")):
             lines += [f"### {dataset}, {folder.parent.name}", ""]
@@ -58,15 +58,15 @@ def collect(results: Path, runs: list[str]) -> None:
 
 
 def summary(judged: dict[str, pd.DataFrame]) -> list[str]:
-    """A line per claim, a column per run: how many of its rows have which verdict."""
+    """A line per claim, a column per run: the verdict of each of its studies."""
     header = ["claim", *(f"[{run.replace('+', ', ')}](results/{run}.md)" for run in judged)]
     lines = [f"| {' | '.join(header)} |", f"|{' --- |' * len(header)}"]
     everything = pd.concat(judged.values()).drop_duplicates("id")
     for claim in everything.itertuples():
         cells = [f"{claim.claim} {claim.paper}, {claim.place} (`{claim.id}`)"]
         for table in judged.values():
-            counts = table[table["id"] == claim.id]["verdict"].value_counts()
-            cells.append(", ".join(f"{verdict}: {counts[verdict]}" for verdict in VERDICTS if verdict in counts))
+            of_studies = table[table["id"] == claim.id].groupby(["dataset", "study"], sort=False)["verdict"]
+            cells.append("<br>".join(f"{', '.join(study)}: **{overall(all_of)}**" for study, all_of in of_studies))
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
