@@ -15,6 +15,7 @@ from jointsparse.claims import overall
 from jointsparse.plots import FIGURES
 
 EMBEDDED = ("collage", "documents", "synthetic-full")
+LARGE = 200_000  # bytes; larger tables stay where they were made
 HERE = Path(__file__).parent
 
 OPENING = """# Results
@@ -22,7 +23,8 @@ OPENING = """# Results
 Every number here was made by `snakemake reproduce-all` with the `config.yaml` beside it; this page was put together
 by `docs/collect_results.py`. Verdicts follow from the numbers by the rule at the top of `src/jointsparse/claims.py`;
 nobody typed them. Each links to its page, where every claim stands with our number, its
-95 % interval, the rows and the file it comes from, the seed, and the file that says what the study was run with.
+95 % interval, the rows and the file it comes from, the seed, and the file that says what the study was run with; these
+files lie under `results/tables/` here, but for the largest.
 
 Read them with this in mind: the papers' photographs were never published. Flickr8k, Fifteen Scene Categories and
 Reuters-21578 are other data for the same experiments. The embedded datasets (collage, documents) were made so that the
@@ -45,6 +47,12 @@ def collect(results: Path, runs: list[str]) -> None:
         if tables[1].empty:
             (target / f"{run}_timed.csv").unlink()
         judged[run] = pd.concat([table for table in tables if len(table)])
+        for file in {*judged[run]["source"].dropna(), *judged[run]["config"]}:
+            source = results.parent / file
+            if source.stat().st_size < LARGE:
+                copy = target / "tables" / source.relative_to(results)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, copy)
     lines = [OPENING, "## Claims", "", *summary(judged), "", "## Figures", ""]
     for dataset in EMBEDDED:
         for folder in sorted((results / dataset).glob("*/figures")):
