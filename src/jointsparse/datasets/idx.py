@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.datasets.photographs import draw_splits
-from jointsparse.datasets.samples import Samples, gather
+from jointsparse.datasets.samples import Samples, find, gather
 
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
@@ -54,8 +54,8 @@ def read(
     shapes, blocks = [], []
     for split, images, of_images in (("train", train_images, train_labels), ("test", test_images, test_labels)):
         with (
-            _Items(_find(folder, f"{split}_images", images)) as pictures,
-            _Items(_find(folder, f"{split}_labels", of_images)) as digits,
+            _Items(find(folder, f"{split}_images", images)) as pictures,
+            _Items(find(folder, f"{split}_labels", of_images)) as digits,
         ):
             _require_pair(pictures, digits)
             shapes.append(pictures.shape)
@@ -76,17 +76,6 @@ def read(
     parts = {"train": 1 - validation_fraction, "validation": validation_fraction}
     splits = given | draw_splits(of_train, parts, np.random.default_rng(seed))
     return gather(splits, [[label] for label in labels], {}, X)
-
-
-def _find(folder: Path, option: str, file: str) -> Path:
-    """The path of a file that must be there."""
-    path = folder / file
-    if not path.is_file():
-        raise ValueError(
-            f"root must hold the file {file!r} (option {option}), got none at {path}: "
-            "put the data there, link it, or set root in the dataset's entry"
-        )
-    return path
 
 
 def _by(shape: tuple[int, ...]) -> str:

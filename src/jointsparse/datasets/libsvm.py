@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.datasets.photographs import FRACTIONS, draw_splits
-from jointsparse.datasets.samples import Samples, gather
+from jointsparse.datasets.samples import Samples, find, gather
 
 # Possessive throughout (++, *+, ?+): where a line stops to match, there is its first mistake, found in linear time.
 LABEL = rb"[+-]?+\d{1,18}+(?:\.0*+)?+"
@@ -75,7 +75,7 @@ def read(
     if not 0 <= validation_fraction < 1:
         raise ValueError(f"validation_fraction must be at least 0 and below 1, got {validation_fraction!r}")
     folder = Path(root)
-    names = _label_names(_find(folder, "topics", topics)) if topics else None
+    names = _label_names(find(folder, "topics", topics)) if topics else None
     given: dict[str, str] = {}
     labels: list[list[str]] = []
     left_out: dict[str, str] = {}
@@ -83,7 +83,7 @@ def read(
     for split, file in (("train", train), ("validation", validation), ("test", test)):
         if not file:
             continue
-        path = _find(folder, split, file)
+        path = find(folder, split, file)
         for number, row in _rows(path, index_base=index_base, most_features=n_features or MOST_FEATURES):
             sample = f"{split}:{number}"
             if row is None:
@@ -118,17 +118,6 @@ def read(
         parts = {"train": 1 - validation_fraction, "validation": validation_fraction}
         splits |= draw_splits(of_train, parts, rng)
     return gather(splits, labels, left_out, X)
-
-
-def _find(folder: Path, option: str, file: str) -> Path:
-    """The path of a file that must be there."""
-    path = folder / file
-    if not path.is_file():
-        raise ValueError(
-            f"root must hold the file {file!r} (option {option}), got none at {path}: "
-            "put the data there, link it, or set root in the dataset's entry"
-        )
-    return path
 
 
 def _rows(path: Path, *, index_base: int, most_features: int) -> Iterator[tuple[int, Row | None]]:

@@ -1,6 +1,7 @@
 """What every dataset of given features shares: the result of reading one. Its twin for pictures is `photographs`."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -39,3 +40,14 @@ def gather(
     rows = [(name, label) for name, given in zip(splits, labels, strict=True) for label in given]
     captions = pd.DataFrame(rows, columns=["image", "caption"], dtype=str)
     return Samples(images, captions, pd.DataFrame(list(left_out.items()), columns=["item", "reason"], dtype=str), X)
+
+
+def find(folder: Path, option: str, file: str) -> Path:
+    """The path of a file that must be there."""
+    path = folder / file
+    if not path.is_file():
+        raise ValueError(
+            f"root must hold the file {file!r} (option {option}), got none at {path}: "
+            "put the data there, link it, or set root in the dataset's entry"
+        )
+    return path
