@@ -1,5 +1,9 @@
 """Tables and arrays on disk: what is read is what was written, and a file is whole or absent."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -184,3 +188,24 @@ def test_a_damaged_file_is_named(tmp_path):
 def test_a_missing_file_is_missing_and_not_damaged(tmp_path):
     with pytest.raises(FileNotFoundError):
         tables.read_arrays(tmp_path / "arrays.npz")
+
+
+def leave(tmp_path, process):
+    path = tmp_path / f".table.{process}.part.csv"
+    path.write_text("half a tab")
+    return path
+
+
+def test_what_a_killed_process_left_is_deleted_when_the_file_is_made(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    left = leave(tmp_path, ended.pid)
+    tables.write_table(example(), tmp_path / "table.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"], left
+
+
+@pytest.mark.parametrize("name", [f".table.{os.getppid()}.part.csv", ".table.old.part.csv", ".other.1.part.csv"])
+def test_what_is_not_left_by_a_killed_process_stays(tmp_path, name):
+    (tmp_path / name).touch()
+    tables.write_table(example(), tmp_path / "table.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "table.csv"])

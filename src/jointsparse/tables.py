@@ -1,5 +1,6 @@
 """Tables and arrays on disk. Everything is written under a temporary name and renamed, so a file is whole or absent."""
 
+import glob
 import os
 import zipfile
 from collections.abc import Iterator
@@ -17,12 +18,31 @@ def written(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path`, of the same suffix; it becomes `path` when the block ends without an error."""
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
+    _clear_leftovers(final)
     temporary = final.with_name(f".{final.stem}.{os.getpid()}.part{final.suffix}")
     try:
         yield temporary
         os.replace(temporary, final)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _clear_leftovers(final: Path) -> None:
+    """Delete the temporary files of processes that were killed while they wrote this file."""
+    for leftover in final.parent.glob(glob.escape(f".{final.stem}.") + "*" + glob.escape(f".part{final.suffix}")):
+        process = leftover.name.removeprefix(f".{final.stem}.").removesuffix(f".part{final.suffix}")
+        if process.isdecimal() and not _alive(int(process)):
+            leftover.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is somebody else's
+        return True
+    return True
 
 
 def write_table(table: pd.DataFrame, path: str | Path) -> None:
