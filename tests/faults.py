@@ -164,8 +164,9 @@ def disturb(project: Interrupted, kind: str, rng: np.random.Generator, patience:
     while run.poll() is None and not jobs(run):  # between two jobs
         time.sleep(0.01)
     if run.poll() is not None:
+        said = project.end(run)
         if run.returncode:
-            raise Lost(f"a run that goes on fails: {project.end(run)[-3000:]}")
+            raise Lost(f"a run that goes on fails: {said[-3000:]}")
         return False
     running = jobs(run, rule) or jobs(run)
     everybody = [run, *run.children(recursive=True)]
@@ -176,7 +177,7 @@ def disturb(project: Interrupted, kind: str, rng: np.random.Generator, patience:
     project.end(run)
     if wait and psutil.wait_procs(everybody, timeout=PATIENCE)[1]:
         raise Lost(f"after: {kind}, processes hang")
-    return True
+    return run.returncode != 0  # else the fault came too late
 
 
 def survive_kills(
@@ -263,8 +264,9 @@ def survive_a_second_run(project: Interrupted, rng: np.random.Generator, patienc
     if not done.returncode or "cannot be locked" not in done.stdout + done.stderr or before != after:
         raise Lost(f"a second run: exit status {done.returncode}, {after ^ before} changed, {done.stderr}")
     yield "a second run is started"
-    if project.end(run) and run.returncode:
-        raise Lost("the first run failed because of the second")
+    said = project.end(run)
+    if run.returncode:
+        raise Lost(f"the first run failed because of the second: {said[-3000:]}")
     project.finish()
 
 
@@ -319,7 +321,7 @@ def main() -> int:
         def watch(faults: Iterator[str]) -> None:
             begin = time.monotonic()
             try:
-                for fault in faults:
+                for fault in faults if not lost else ():
                     survived[fault] += 1
                     print(f"{time.monotonic() - begin:6.0f} s  {fault}", flush=True)
             except (Lost, psutil.TimeoutExpired) as error:

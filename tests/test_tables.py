@@ -1,6 +1,7 @@
 """Tables and arrays on disk: what is read is what was written, and a file is whole or absent."""
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -237,3 +238,24 @@ def test_a_process_killed_while_it_writes_leaves_the_file_as_it_was_or_whole(tmp
     assert len(np.unique(got)) == 1
     tables.write_arrays(path, A=np.zeros(3))
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda folder: tables.write_array(folder / "a.npy", np.zeros(10_000)),
+        lambda folder: tables.write_arrays(folder / "a.npz", A=np.zeros(10_000)),
+        lambda folder: tables.write_table(pd.DataFrame({"n": np.arange(10_000)}), folder / "a.csv"),
+        lambda folder: tables.write_table(pd.DataFrame({"n": np.arange(10_000)}), folder / "a.parquet"),
+    ],
+)
+def test_a_full_disk_is_called_so_and_leaves_nothing(tmp_path, write):
+    """Files may have no more than a thousand bytes, which the system takes for much the same."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"No space left on device|File too large"):
+            write(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.iterdir())

@@ -1,5 +1,6 @@
 """Tables and arrays on disk. Everything is written under a temporary name and renamed, so a file is whole or absent."""
 
+import errno
 import glob
 import os
 import zipfile
@@ -23,6 +24,10 @@ def written(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         os.replace(temporary, final)
+    except OSError as error:
+        if error.errno is None:  # of a full disk NumPy says "80000 requested and 872 written"
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(final)) from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
