@@ -39,7 +39,7 @@ KILLS = {  # who gets which signal, and whether the next run waits until the job
     "Ctrl-C": ("all", signal.SIGINT, True),
 }
 MADE = ("results", ".snakemake")
-PER_RUN = 8  # kills of one run from its beginning to its end
+PER_RUN = 10  # kills of one run from its beginning to its end
 PATIENCE = 900  # seconds after which a process counts as hanging
 
 
