@@ -113,3 +113,13 @@ def as_margins(F: ArrayLike, Y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
     if F.ndim != 2 or Y.ndim != 2 or len(Y) != len(F) or Y.shape[1] not in (1, F.shape[1]):
         raise ValueError(f"Y must have the shape of F (n_samples, n_tasks) or (n_samples, 1), got {Y.shape}, {F.shape}")
     return F, Y
+
+
+def as_places(indices: ArrayLike, n: int) -> NDArray[np.int64]:
+    """A vector of integers in 0..n-1, as int64."""
+    where = np.asarray(indices)
+    if where.ndim != 1 or (where.dtype.kind not in "iu" and where.size):
+        raise ValueError(f"indices must be a vector of integers, got shape {where.shape}, dtype {where.dtype}")
+    for outside in where[(where < 0) | (where >= n)][:1]:
+        raise ValueError(f"indices must be in 0..{n - 1}, got {outside}")
+    return np.ascontiguousarray(where, np.int64)
