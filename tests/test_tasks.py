@@ -157,3 +157,42 @@ def test_more_images_than_there_are_cannot_be_set_aside(numbers, there):
     split = np.array(["train"] * 20)
     with pytest.raises(ValueError, match=rf"set aside must be less than {there}, the number there is, got"):
         tasks.set_aside(split, numbers, rng=np.random.default_rng(0))
+
+
+def test_most_frequent_label_of_training_samples_is_taken_unless_another_is_named():
+    images = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["test"] * 2})
+    captions = pd.DataFrame({"image": list("aabef"), "caption": ["tea", "oil", "tea", "oil", "oil"]})
+    label, y = tasks.one_label(images, captions)
+    assert label == "tea"
+    np.testing.assert_array_equal(y, [1, 1, -1, -1, -1, -1])
+    np.testing.assert_array_equal(tasks.one_label(images, captions, "oil")[1], [1, -1, -1, -1, 1, 1])
+
+
+@pytest.mark.parametrize("captions", [[["a", "tea"], ["b", "tea"]], [["c", "tea"]]])
+def test_label_that_training_samples_all_have_or_all_lack_is_an_error(captions):
+    images = pd.DataFrame({"image": list("abc"), "split": ["train", "train", "test"]})
+    with pytest.raises(ValueError, match=r"label must be one that some .* got 'tea', which [02] of 2 have"):
+        tasks.one_label(images, pd.DataFrame(captions, columns=["image", "caption"]), "tea")
+
+
+def test_classes_stand_in_the_order_of_the_samples():
+    images = pd.DataFrame({"image": list("cab")})
+    captions = pd.DataFrame({"image": list("abc"), "caption": ["two", "one", "three"]})
+    assert tasks.classes(images, captions).tolist() == ["three", "two", "one"]
+
+
+@pytest.mark.parametrize(("of", "number"), [("ab", 0), ("abcc", 2)])
+def test_sample_without_exactly_one_class_is_an_error(of, number):
+    images = pd.DataFrame({"image": list("abc"), "split": "train"})
+    captions = pd.DataFrame({"image": list(of), "caption": ["1"] * len(of)})
+    with pytest.raises(ValueError, match=f"each sample must have one label, its class, got {number} for 'c'"):
+        tasks.classes(images, captions)
+
+
+def test_validation_samples_are_learnt_from_where_nothing_is_validated():
+    images = pd.DataFrame({"image": list("abcd"), "split": ["train", "validation", "test", "unlabelled"]})
+    learn, test = tasks.halves(images)
+    np.testing.assert_array_equal(learn, [True, True, False, False])
+    np.testing.assert_array_equal(test, [False, False, True, False])
+    with pytest.raises(ValueError, match="for training and for testing, got 1 and 0"):
+        tasks.halves(images[:1])

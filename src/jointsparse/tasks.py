@@ -86,6 +86,55 @@ def choose_words(
     return pd.DataFrame(table), labels
 
 
+def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = None) -> tuple[str, np.ndarray]:
+    """A label, by default the most frequent one of the training samples, and which samples have it.
+
+    images: columns image, split. captions: columns image, caption, a caption being a whole label. Returns the label and
+    y (n_images,) of -1 and +1. Raises ValueError where the training samples do not hold both.
+
+    >>> images = pd.DataFrame({"image": list("abc"), "split": "train"})
+    >>> one_label(images, pd.DataFrame({"image": list("abb"), "caption": ["grain", "grain", "tea"]}))
+    ('grain', array([ 1.,  1., -1.]))
+    """
+    if label is None:
+        label = choose_words(images, captions, n_words=1, split_captions=False)[0]["word"].iloc[0]
+    has_it = images["image"].isin(captions.loc[captions["caption"].str.strip() == label, "image"]).to_numpy()
+    in_training = has_it[(images["split"] == "train").to_numpy()]
+    if in_training.all() or not in_training.any():
+        raise ValueError(
+            f"label must be one that some training samples have and others have not, got {label!r}, which "
+            f"{in_training.sum()} of {len(in_training)} have"
+        )
+    return label, np.where(has_it, 1.0, -1.0)
+
+
+def classes(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
+    """The one label of each sample, (n_images,) of text.
+
+    images: column image. captions: columns image, caption, a caption being a whole label. Raises ValueError where a
+    sample has not exactly one label.
+
+    >>> images = pd.DataFrame({"image": list("abc")})
+    >>> classes(images, pd.DataFrame({"image": list("cab"), "caption": ["1", "0", "0"]})).tolist()
+    ['0', '0', '1']
+    """
+    of_image = captions.groupby("image")["caption"].agg(["size", "first"]).reindex(images["image"])
+    for image, number in of_image["size"][of_image["size"] != 1].fillna(0).items():
+        raise ValueError(f"each sample must have one label, its class, got {number:.0f} for {image!r}")
+    return of_image["first"].to_numpy(dtype=str)
+
+
+def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Which samples are to learn from and which to test with, (n_images,) bool each: nothing is chosen by validation.
+
+    images: column split. Raises ValueError where one of both has none.
+    """
+    learn, test = (images["split"].isin(names).to_numpy() for names in (("train", "validation"), ("test",)))
+    if not (learn.any() and test.any()):
+        raise ValueError(f"samples must be for training and for testing, got {learn.sum()} and {test.sum()}")
+    return learn, test
+
+
 def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator) -> np.ndarray:
     """The splits (n_images,) with some images of each split, drawn at random, made unlabelled.
 
