@@ -14,6 +14,7 @@ include: "workflow/rules/tasks.smk"
 include: "workflow/rules/learning.smk"
 include: "workflow/rules/evaluation.smk"
 include: "workflow/rules/synthetic.smk"
+include: "workflow/rules/l1.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/figures.smk"
 

@@ -122,7 +122,7 @@ BAD_VALUES = [
     ((*OVERRIDE, "methods", "hinge-l3"), GRID, f"norm must be one of {known('norms')}, got 'l3'", None),
     ((*ANNOTATION, "figures"), ["roc"], f"figures must be one of {', '.join(FIGURES)}, got 'roc'", "[0]"),
     ((*ANNOTATION, "claims"), ["best"], f"claims must be one of {', '.join(CLAIMS)}, got 'best'", "[0]"),
-    ((*ANNOTATION, "kind"), "world", "kind must be one of words, recovery, cost, got 'world'", None),
+    ((*ANNOTATION, "kind"), "world", "kernels, online, got 'world'", None),
     ((*ANNOTATION, "vocabulary"), "bush", "vocabulary must be one of tree, words3000, got 'bush'", None),
     (("studies", "stories", "at_size"), 31, "at_size must be one of 15, 30, 60, 120, 240, got 31", None),
     (
@@ -134,7 +134,7 @@ BAD_VALUES = [
     (
         ("datasets", "collage", "studies", "anotation"),
         {},
-        "a study must be one of annotation, stories, scenes, text, recovery, cost, got 'anotation'",
+        "descent, exponentiated, digits, online, got 'anotation'",
         "datasets.collage.studies",
     ),
     # test images fit nothing
@@ -211,7 +211,8 @@ BAD_VALUES = [
         "kind must be words for the loader collage, got 'recovery'",
         None,
     ),
-    (("datasets", "synthetic", "studies", "text"), {}, "recovery or cost for the loader synthetic, got 'words'", None),
+    (("datasets", "synthetic", "studies", "text"), {}, "or descent for the loader synthetic, got 'words'", None),
+    (("datasets", "documents", "studies", "descent"), {}, "kind must be words or exponentiated or kernels or", None),
     (("datasets", "collage", "studies", "text"), {}, "the key 'vocabulary' is missing, which pictures need", None),
     (
         ("studies", "text", "figures"),
@@ -219,10 +220,20 @@ BAD_VALUES = [
         "path needs the table 'path', which this study lacks (the key 'path' makes it)",
         "[0]",
     ),
-    ((*ANNOTATION, "figures"), ["cost"], "cost needs the table 'cost', which this study lacks (kind: cost)", "[0]"),
+    (
+        (*ANNOTATION, "figures"),
+        ["cost"],
+        "cost needs the table 'cost', which this study lacks (kind: cost makes it)",
+        "[0]",
+    ),
     (("studies", "recovery", "claims"), ["auc-order"], "auc-order needs the table", "[0]"),
-    ((*OVERRIDE, "kind"), "word", "kind must be one of words, recovery, cost, got 'word'", None),
-    ((*OVERRIDE, "kind"), None, "kind must be one of words, recovery, cost, got None", None),
+    (
+        (*OVERRIDE, "kind"),
+        "word",
+        "kind must be one of words, recovery, cost, projection, descent, exponentiated, kernels, online, got 'word'",
+        None,
+    ),
+    ((*OVERRIDE, "kind"), None, "kernels, online, got None", None),
     (("datasets", "claims"), PHOTOS, "'claims' is a folder of the results: choose another name", "claims"),
     # options of another loader
     (

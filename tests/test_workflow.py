@@ -20,7 +20,7 @@ from conftest import make_album
 
 BASE = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
-DATASETS = ("collage", "documents", "synthetic")
+DATASETS = tuple(CONFIG["dataset"])
 METHODS = 4  # of the annotation study
 SIZES = 2  # of every study in the overlay
 FIGURES = CONFIG["studies"]["annotation"]["figures"]
@@ -29,7 +29,7 @@ ALL_FIGURES = sum(
 )
 # Sweeps of the overlay by norm: annotation, stories (two runs), scenes, text.
 SWEEPS = {"l1inf": SIZES * 5, "l1": SIZES * 5, "l2": SIZES * 4}
-STUDIES = 6
+STUDIES = sum(len(CONFIG["datasets"][dataset]["studies"]) for dataset in DATASETS)
 
 
 class Project:
@@ -86,7 +86,7 @@ class Project:
     def tables(self) -> dict[str, bytes]:
         """Every table of results; measured seconds lie elsewhere."""
         results = self.root / "results"
-        files = [path for path in sorted(results.rglob("*.csv")) if path.parent.name != "timings"]
+        files = [path for path in sorted(results.rglob("*.csv")) if "timings" not in path.parts]
         return {str(path.relative_to(results)): path.read_bytes() for path in files}
 
 
@@ -213,7 +213,7 @@ def test_edited_comparison_refits_nothing(project):
 
 
 def test_edited_claims_are_judged_again_and_no_more(project):
-    with project.edited("src/jointsparse/claims.py", "import numpy", "import  numpy"):
+    with project.edited("src/jointsparse/claims_rule.py", "import numpy", "import  numpy"):
         assert project.planned() == {"judge_claims": STUDIES, "write_claims_page": 1}
 
 

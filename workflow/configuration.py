@@ -37,8 +37,26 @@ def _is_integer(_: jsonschema.TypeChecker, value: Any) -> bool:
 DATASET_NAMES = {"claims"}
 STUDY_NAMES = {"descriptors", "logs", "timings", "vocabularies"}
 
+# The tables of studies of each kind but words, and the kinds of studies that each kind of dataset serves.
+TABLES = {
+    "recovery": ["recovery"],
+    "cost": ["cost"],
+    "projection": ["projection"],
+    "descent": ["descent", "descent_seconds"],
+    "exponentiated": ["exponentiated", "exponentiated_seconds"],
+    "kernels": ["exponentiated", "exponentiated_seconds"],
+    "online": ["online", "online_seconds", "updates"],
+}
+SERVED = {
+    "pictures": ["words"],
+    "samples": ["words", "exponentiated", "kernels", "online"],
+    "drawn": ["recovery", "cost", "projection", "descent"],
+}
+
 # What makes a table that not every study has.
-NEEDS = defaultdict(str, path=" (the key 'path' makes it)", recovery=" (kind: recovery makes it)", cost=" (kind: cost)")
+NEEDS = defaultdict(str, path=" (the key 'path' makes it)")
+for made in {name for names in TABLES.values() for name in names}:
+    NEEDS[made] = f" (kind: {' or '.join(kind for kind in TABLES if made in TABLES[kind])} makes it)"
 NEEDS |= dict.fromkeys(("differences", "significance"), " (it takes two methods)")
 
 Validator = jsonschema.validators.extend(
@@ -112,7 +130,7 @@ def _check_loader(loader: str, options: dict[str, Any], where: str) -> None:
     """Raise ConfigError where a loader does not exist, lacks an option or has no such option."""
     _known("loader", "datasets", loader, f"{where}.loader")
     read = getattr(pick("datasets", loader), "read", lambda: None)  # synthetic tasks are drawn by their study
-    sides = {"smallest_side": 1, "longest_side": 1} if has_pictures(loader) else {}
+    sides = {"smallest_side": 1, "longest_side": 1} if offers(loader) == "pictures" else {}
     try:
         call = signature(read).bind(**options, **sides)
         if "options" in call.arguments:  # photos and scenes pass these on
@@ -143,11 +161,18 @@ def tables_of(block: dict[str, Any]) -> list[str]:
     """The names of a study's tables."""
     names = ["claims"] if block["claims"] else []
     if block["kind"] != "words":
-        return [block["kind"], *names]
+        return TABLES[block["kind"]] + names
     names += ["words", "chosen", "by_word", "convergence", "sparsity", "weights"]
     names += [f"tasks_run{run}" for run in range(1, block["runs"] + 1)]
     names += ["significance", "differences"] if len(block["methods"]) > 1 else []
     return names + (["path"] if block.get("path") else [])
+
+
+def folder_of(table: str, block: dict[str, Any]) -> str:
+    """The folder of a study's table: `tables` holds what is bit-identical, `timings` what rests on measured seconds."""
+    if table == "claims":
+        return "timings" if any(CLAIMS[name].timed for name in block["claims"]) else "tables"
+    return "timings" if table in ("cost", "projection", "updates") or table.endswith("_seconds") else "tables"
 
 
 def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str) -> None:
@@ -194,10 +219,12 @@ def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str
 
 def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:
     """Raise ConfigError where a dataset cannot serve a study."""
-    if (block["kind"] == "words") == (loader == "synthetic"):
-        served = "recovery or cost" if loader == "synthetic" else "words"
-        raise ConfigError(f"kind must be {served} for the loader {loader}, got {block['kind']!r} {_place(where)}")
-    if has_pictures(loader) and "vocabulary" not in block:
+    served = SERVED[offers(loader)]
+    if block["kind"] not in served:
+        raise ConfigError(
+            f"kind must be {' or '.join(served)} for the loader {loader}, got {block['kind']!r} {_place(where)}"
+        )
+    if offers(loader) == "pictures" and "vocabulary" not in block:
         raise ConfigError(f"the key 'vocabulary' is missing, which pictures need {_place(where)}")
 
 
@@ -276,9 +303,10 @@ def chosen_datasets(config: dict[str, Any]) -> list[str]:
     return [config["dataset"]] if isinstance(config["dataset"], str) else config["dataset"]
 
 
-def has_pictures(loader: str) -> bool:
-    """Whether a dataset consists of pictures; the features of others are given."""
-    return hasattr(pick("datasets", loader), "picture")
+def offers(loader: str) -> str:
+    """What a dataset consists of: pictures, samples whose features are given, or drawn, where studies draw them."""
+    module = pick("datasets", loader)
+    return "pictures" if hasattr(module, "picture") else "samples" if hasattr(module, "read") else "drawn"
 
 
 def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, Any]:
@@ -300,10 +328,9 @@ def raw_files(config: dict[str, Any], dataset: str) -> list[str]:
         return []
     root = Path(entry["options"]["root"])
     where = _place(f"datasets.{dataset}.options.root")
-    if not has_pictures(entry["loader"]):
-        named = [
-            root / entry["options"][key] for key in ("train", "validation", "test", "topics") if key in entry["options"]
-        ]
+    if offers(entry["loader"]) != "pictures":
+        files = pick("datasets", entry["loader"]).FILES
+        named = [root / entry["options"][key] for key in files if key in entry["options"]]
         for path in named:
             if not path.is_file():
                 raise ConfigError(f"root must be a folder that holds {path.name!r}, got {str(root)!r} {where}")

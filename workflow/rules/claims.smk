@@ -49,7 +49,7 @@ rule write_claims_page:
     """The claims of all studies that were run, on one page."""
     input:
         claims=lambda w: [
-            f"results/{name}/{one}/{table('claims', block['kind'])}"
+            f"results/{name}/{one}/{table('claims', block)}"
             for name, one, block in studies(w.datasets.split("+"))
             if block["claims"]
         ],

@@ -34,9 +34,15 @@ def those(names):
     return "|".join(names) or "(?!)"  # that none is
 
 
-PICTURES = [name for name, entry in config["datasets"].items() if configuration.has_pictures(entry["loader"])]
-DRAWN = [name for name, entry in config["datasets"].items() if entry["loader"] == "synthetic"]
-SAMPLES = [name for name in config["datasets"] if name not in PICTURES + DRAWN]
+PICTURES, SAMPLES, DRAWN = (
+    [name for name, entry in config["datasets"].items() if configuration.offers(entry["loader"]) == what]
+    for what in ("pictures", "samples", "drawn")
+)
+
+
+def of_kind(*kinds):
+    """A wildcard that is a study of one of these kinds."""
+    return those([name for name, block in config["studies"].items() if block["kind"] in kinds])
 
 
 wildcard_constraints:
@@ -126,14 +132,14 @@ def at_size(w):
     return study(w).get("at_size", min((n for n in sizes if n >= 30), default=max(sizes)))
 
 
-def table(name, kind):
+def table(name, block):
     """Where a study keeps a table; measured seconds lie apart."""
-    return f"{'timings' if kind == 'cost' else 'tables'}/{name}.csv"
+    return f"{configuration.folder_of(name, block)}/{name}.csv"
 
 
 def table_of_figure(w):
     """The table that a figure shows."""
-    return f"results/{{dataset}}/{{study}}/{table(configuration.FIGURES[w.figure].table, study(w)['kind'])}"
+    return f"results/{{dataset}}/{{study}}/{table(configuration.FIGURES[w.figure].table, study(w))}"
 
 
 def tables_of_claims(w):
@@ -141,7 +147,7 @@ def tables_of_claims(w):
     block = study(w)
     needed = {name for one in block["claims"] for name in configuration.CLAIMS[one].tables}
     return [
-        f"results/{{dataset}}/{{study}}/{table(name, block['kind'])}"
+        f"results/{{dataset}}/{{study}}/{table(name, block)}"
         for name in sorted(needed & set(configuration.tables_of(block)))
     ]
 
@@ -163,7 +169,7 @@ def everything():
         results += [f"results/{name}/left_out.csv"] if name not in DRAWN else []
         results += [f"results/{name}/contact_sheet.png"] if name in PICTURES else []
     for name, one, block in studies(datasets):
-        results += [f"results/{name}/{one}/{table(each, block['kind'])}" for each in configuration.tables_of(block)]
+        results += [f"results/{name}/{one}/{table(each, block)}" for each in configuration.tables_of(block)]
         results += expand(
             f"results/{name}/{one}/figures/{{figure}}.{{suffix}}", figure=block["figures"], suffix=["png", "pdf"]
         )
