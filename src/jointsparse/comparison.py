@@ -4,6 +4,7 @@ Source: Quattoni et al. 2009, sec. 6.1; EER: 2008 report, sec. 5.2.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy import sparse
 from scipy.stats import binom, rankdata, t
 
 from jointsparse import papers, sweep
+from jointsparse.checks import Misfit, fingerprint, select, training_sets
 from jointsparse.thresholds import GAP
 
 
@@ -179,8 +181,13 @@ class TrainedSweep(NamedTuple):
 def trained_sweep(
     run: int, n: int, method: str, tasks: dict[str, np.ndarray], arrays: dict[str, np.ndarray]
 ) -> TrainedSweep:
-    """A sweep with what its run's tasks say of it: tasks holds Y, sizes and validation_words (see `tasks.draw`)."""
-    Y = tasks["Y"][list(tasks["sizes"]).index(n)]
+    """A sweep with what its run's tasks say of it: tasks holds Y, sizes and validation_words (see `tasks.draw`).
+
+    Raises Misfit where the sweep was learnt from other labels than these.
+    """
+    Y = training_sets(tasks, n)
+    if "learnt_from" in arrays and arrays["learnt_from"][1] != fingerprint(Y):
+        raise Misfit(f"the fits of {method}, run {run}, n {n}, were learnt from other training sets than this run's")
     return TrainedSweep(run, n, method, int(np.count_nonzero(Y)), arrays, tasks["validation_words"])
 
 
@@ -240,10 +247,13 @@ def evaluate(
     X: (n_images, n_features), dense or CSR. labels: (n_images, n_words) bool. split: (n_images,). words: their names.
     converging_method: the method whose objective at every iteration is wanted. metric: "auc" or "eer".
     at_size: the n whose weights are wanted, of the first sweep's run; None: of none.
-    Test images enter only after the choice is made. Raises ValueError if no sweep of the first run is at_size.
+    Test images enter only after the choice is made. Raises ValueError if no sweep of the first run is at_size, and
+    Misfit where arrays do not belong together.
     """
     _check_metric(metric)
-    on_validation, on_test = ((X[split == part], labels[split == part]) for part in ("validation", "test"))
+    _check_labels(labels, len(words))
+    on_validation, on_test = (_part(X, labels, split == part) for part in ("validation", "test"))
+    features = fingerprint(X)
     positives = on_test[1].sum(axis=0)
     chosen_rows, word_rows, sparsity_rows, convergence_rows = [], [], [], []
     weights: list[pd.DataFrame] = []
@@ -251,6 +261,7 @@ def evaluate(
     first_run = None
     for one in sweeps:
         first_run = one.run if first_run is None else first_run
+        _check_fits(one, X.shape[1], labels.shape[1], features)
         best_eta0, validation, chosen = choose(one, *on_validation, metric)
         for i, (p, W) in enumerate(zip(best_eta0, one.arrays["W"], strict=True)):
             objective = one.arrays["objective"][p] / one.arrays["objective"][p, 0]
@@ -300,9 +311,12 @@ def path_table(
     X, labels, split, metric: as in `evaluate`. Nothing is chosen, and eta0 is empty.
     """
     _check_metric(metric)
-    on_validation, on_test = ((X[split == part], labels[split == part]) for part in ("validation", "test"))
+    _check_labels(labels)
+    on_validation, on_test = (_part(X, labels, split == part) for part in ("validation", "test"))
+    features = fingerprint(X)
     rows = []
     for one in paths:
+        _check_fits(one, X.shape[1], labels.shape[1], features)
         objective = one.arrays["objective"] / one.arrays["at_zero"]
         validation = _validation(one, *on_validation, metric)
         rows += [_tested(one, p, W, objective[p], validation[p], *on_test)[0] for p, W in enumerate(one.arrays["W"])]
@@ -312,6 +326,27 @@ def path_table(
 def _check_metric(metric: str) -> None:
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
+
+
+def _check_labels(labels: np.ndarray, n_words: int | None = None) -> None:
+    if labels.ndim != 2 or labels.dtype != bool or labels.shape[1] != (n_words or labels.shape[1]):
+        raise Misfit(f"labels must be bool with a column for each word, got {labels.dtype} with shape {labels.shape}")
+
+
+def _part(X: np.ndarray | sparse.csr_matrix, labels: np.ndarray, chosen: np.ndarray) -> tuple[Any, np.ndarray]:
+    return select(X, chosen), select(labels, chosen, "labels")
+
+
+def _check_fits(one: TrainedSweep, n_features: int, n_words: int, features: str) -> None:
+    """Raise Misfit where fits have not the shapes of what they are tested on, or were learnt from other features."""
+    which = f"the fits of {one.method}, run {one.run}, n {one.n},"
+    expected = (len(np.unique(one.arrays["parameter"])), n_features, n_words)
+    if one.arrays["W"].shape != expected:
+        raise Misfit(f"{which} must have shape {expected} (radii, features, words), got {one.arrays['W'].shape}")
+    if one.validation_words.shape != (n_words,) or one.validation_words.dtype != bool:
+        raise Misfit(f"validation_words must be bool, one for each of {n_words} words, got {one.validation_words}")
+    if "learnt_from" in one.arrays and one.arrays["learnt_from"][0] != features:
+        raise Misfit(f"{which} were learnt from other features than these")
 
 
 def _tested(
@@ -388,7 +423,9 @@ def significance(
     et al. 2009, Table 1.
 
     Pooled pairs share images across words, so the test is not exact; and a median of p-values is not a p-value.
+    Raises Misfit where scores are missing or not of these images and words.
     """
+    _check_scores(scores, labels, validation_words, n_samples, methods)
     first, others = methods[0], methods[1:]
     tables = []
     for run, in_validation in validation_words.items():
@@ -436,6 +473,7 @@ def differences(
     such a draw leaves without positives or negatives is left out of its mean. The words are taken as given: intervals
     say nothing of other words, and with a single run nothing of other training sets.
     """
+    _check_scores(scores, labels, validation_words, n_samples, methods)
     images = _resample(len(labels), n_resamples, np.random.default_rng(seed))
     rows = []
     for n in n_samples:
@@ -458,6 +496,24 @@ def differences(
                         | {"against": other, "difference": difference, "low": low, "high": high, "runs": len(by_run)}
                     )
     return pd.DataFrame(rows).sort_values("metric", kind="stable", ignore_index=True)
+
+
+def _check_scores(
+    scores: dict[str, np.ndarray],
+    labels: np.ndarray,
+    validation_words: dict[int, np.ndarray],
+    n_samples: dict[int, int],
+    methods: Sequence[str],
+) -> None:
+    """Raise Misfit where scores are missing, or not of these images and words."""
+    _check_labels(labels)
+    for run, method, n in product(validation_words, methods, n_samples):
+        name = f"{run} {method} {n}"
+        if name not in scores or scores[name].shape != labels.shape:
+            got = f"shape {scores[name].shape}" if name in scores else f"scores of {', '.join(scores)}"
+            raise Misfit(f"scores of {method}, run {run}, n {n}, must be there with shape {labels.shape}, got {got}")
+        if validation_words[run].shape != labels.shape[1:]:
+            raise Misfit(f"validation_words must be one for each of {labels.shape[1]} words in run {run}")
 
 
 def _interval(by_run: np.ndarray) -> tuple[float, float, float]:

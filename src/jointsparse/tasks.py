@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 from snowballstemmer import stemmer
 
+from jointsparse.checks import Misfit
+
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
@@ -60,6 +62,8 @@ def choose_words(
         min_length = 1
     stem = stemmer("english").stemWord if join_inflections else str
     row = {image: i for i, image in enumerate(images["image"])}
+    for image in captions["image"][~captions["image"].isin(row)].head(1):
+        raise Misfit(f"captions must be of the images in the table of images, got one of {image!r}")
     rows_with: dict[str, set[int]] = defaultdict(set)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     for image, caption in zip(captions["image"], captions["caption"], strict=True):
@@ -127,7 +131,12 @@ def draw(
     ValueError if a word cannot fill the smallest size, or lacks a positive or negative where AUC needs one.
     """
     # Choice: nested training sets.
-    n_words = labels.shape[1]
+    n_words = len(words)
+    if labels.shape != (len(split), n_words) or labels.dtype != bool:
+        raise Misfit(
+            f"labels must be bool with a row for each of {len(split)} images and a column for each of {n_words} words, "
+            f"got {labels.dtype} with shape {labels.shape}"
+        )
     if not 0 < n_validation_words < n_words:
         raise ValueError(
             f"n_validation_words must be between 1 and {n_words - 1} (n_words - 1), got {n_validation_words}"

@@ -10,9 +10,9 @@ from jointsparse.tables import read_arrays, read_matrix, read_table, write_matri
 def main(images, histograms, tree, options, output):
     weighted = vocabulary_tree.weigh(
         sparse.vstack([read_matrix(path) for path in histograms], format="csr"),
-        vocabulary_tree.VocabularyTree(**read_arrays(tree)),
+        vocabulary_tree.from_arrays(read_arrays(tree, *vocabulary_tree.VocabularyTree._fields)),
         **options,
-        fit_rows=(read_table(images)["split"] == "train").to_numpy(),
+        fit_rows=(read_table(images, "split")["split"] == "train").to_numpy(),
     )
     write_matrix(output, weighted)
 

@@ -1,14 +1,13 @@
 """The claims of all studies that were run, on one page."""
 
-import pandas as pd
 from job import job
 
 from jointsparse import claims_page
-from jointsparse.tables import read_table, write_table, written
+from jointsparse.tables import read_tables, write_table, written
 
 
 def main(files, output):
-    judged = pd.concat(map(read_table, files), ignore_index=True)
+    judged = read_tables(files)
     write_table(judged[~judged["timed"]], output.table)
     write_table(judged[judged["timed"]], output.timed)
     with written(output.page) as path:

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from jointsparse.checks import Misfit
+
 
 def part(items: Sequence[Any], shard: int, n_shards: int) -> Sequence[Any]:
     """The items of one shard: contiguous, all shards together are all items in order, sizes differ by at most one.
@@ -51,6 +53,11 @@ def sample(
     shard. wanted: (n_images,) bool, over all shards. The result does not depend on how images are put into shards.
     """
     per_image = np.concatenate(counts)
+    if per_image.dtype.kind not in "iu" or per_image.shape != wanted.shape:
+        raise Misfit(f"counts must be integers, one for each of {len(wanted)} images, got {per_image.shape}")
+    for shard, of_shard in zip(descriptors, counts, strict=True):
+        if np.ndim(shard) != 2 or len(shard) != of_shard.sum() or shard.shape[1:] != descriptors[0].shape[1:]:
+            raise Misfit(f"descriptors must be {of_shard.sum()} rows of one length, got shape {np.shape(shard)}")
     available = np.flatnonzero(np.repeat(wanted, per_image))
     if not len(available):
         raise ValueError("fitted_on must name splits that hold images with descriptors, got none")
