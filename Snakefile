@@ -16,6 +16,7 @@ include: "workflow/rules/evaluation.smk"
 include: "workflow/rules/synthetic.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/trust.smk"
 
 
 rule:

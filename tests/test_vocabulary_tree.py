@@ -294,3 +294,37 @@ def test_weigh_refuses(full, counts):
         weigh(counts, full, weighting="tf-idf", fit_rows=np.zeros(4, bool))
     with pytest.raises(ValueError, match="39 words, got 38"):
         weigh(counts[:, :-1], full)
+
+
+def stored(**changes):
+    """A root with two children, as arrays on disk."""
+    level = np.array([0, 1, 1], np.int32)
+    arrays = {"centres": np.zeros((3, 2), np.float32), "first_child": np.array([1, 0, 0], np.int32)}
+    return arrays | {"n_children": np.array([2, 0, 0], np.int32), "level": level} | changes
+
+
+def test_a_stored_tree_comes_back():
+    tree = vocabulary_tree.from_arrays(stored())
+    assert [array.tolist() for array in tree] == [array.tolist() for array in stored().values()]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"centres": np.zeros((2, 2))},
+        {"centres": np.zeros(3)},
+        {"level": np.array([0, 1])},
+        {"first_child": np.array([2, 0, 0])},  # its second child would be beyond the end
+        {"first_child": np.array([0, 0, 0])},  # a circle
+        {"n_children": np.array([-1, 0, 0])},
+    ],
+)
+def test_what_is_no_tree_is_refused_before_compiled_code_reads_it(changes):
+    with pytest.raises(ValueError, match=r"a tree must have an entry|children of a tree's nodes must be"):
+        vocabulary_tree.from_arrays(stored(**changes))
+
+
+def test_histograms_of_other_images_are_not_weighed():
+    tree = vocabulary_tree.from_arrays(stored())
+    with pytest.raises(ValueError, match="counts must have a row for each of 3 images, got 2"):
+        vocabulary_tree.weigh(sparse.csr_matrix((2, 2)), tree, fit_rows=np.ones(3, bool))

@@ -208,7 +208,7 @@ def _with_warnings(tables: Tables, judgement: Judgement) -> Judgement:
     warned = int((rows["warning"].notna() & (rows["warning"] != "")).sum())
     if not warned:
         return judgement
-    which = f"(grid edge, gap above {100 * GAP:g} %, or tasks not converged)"
+    which = f"(grid edge, gap above {100 * GAP:g} %, tasks not converged, or words with tied scores)"
     means = f"{judgement.number_means}; {warned} of {len(rows)} fits carry a warning {which}"
     return judgement._replace(number_means=means)
 

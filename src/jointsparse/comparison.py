@@ -106,6 +106,10 @@ def eer(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 METRICS = {"auc": auc, "eer": eer}
 SIGN = {"auc": 1, "eer": -1}  # -1: smaller is better
 
+# Warnings: AUC and EER of tied scores are one half, whatever the word; those of undefined ones are missing.
+TIED = "the same score for all test images"
+UNDEFINED = "scores that are not numbers"
+
 
 def average(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tuple[float, float]:
     """The plain mean of a metric over some tasks, and the paper's mean in which every positive weighs the same.
@@ -196,9 +200,11 @@ class Evaluation(NamedTuple):
 
     chosen: one row per run, n and method: the chosen pair, its objective relative to W = 0, its gap (how far its
     objective may be from the optimum, as a fraction of it), its fraction of features, the metric on the validation
-    words, and its averages of AUC and EER over test images: of the words not used for validation, and _all words; plain
-    and _weighted (see `average`).
-    by_word: one row per run, n, method and word. sparsity: one row per run, n, method and radius at its best eta0.
+    words, its averages of AUC and EER over test images: of the words not used for validation, and _all words; plain
+    and _weighted (see `average`); and a warning: a chosen value at the edge of its grid, a gap above 5 %, tasks that
+    did not converge, words whose test scores are all the same.
+    by_word: one row per run, n, method and word, with a warning of such scores. sparsity: one row per run, n, method
+    and radius at its best eta0.
     convergence: the objective of one method at every iteration, per run, n and radius at its best eta0.
     weights: the non-zero weights of the chosen fits of the first run at one size, and W's shape: n_features, n_words.
     """
@@ -276,12 +282,14 @@ def evaluate(
                     if not np.isnan(value)
                 ]
             if i == chosen:
-                chosen_rows.append(row | {"warning": _warning(one.arrays, p)})
+                of_scores = _of_scores(test_scores)
+                chosen_rows.append(row | {"warning": _warning(one.arrays, p, of_scores)})
                 scores[f"{one.run} {one.method} {one.n}"] = test_scores
                 word_rows += [
                     _key(one)
                     | {"word": word, "validation_word": bool(one.validation_words[k]), "positives": int(positives[k])}
                     | {name: values[k] for name, values in by_word.items()}
+                    | {"warning": of_scores[k]}
                     for k, word in enumerate(words)
                 ]
                 if (one.run, one.n) == (first_run, at_size):
@@ -308,7 +316,7 @@ def path_table(
 ) -> pd.DataFrame:
     """The rows of `Evaluation.sparsity` for every radius of some paths, whose arrays are those of `sweep.path`.
 
-    X, labels, split, metric: as in `evaluate`. Nothing is chosen, and eta0 is empty.
+    X, labels, split, metric: as in `evaluate`. Nothing is chosen, and eta0 is empty. warning: of gaps above 5 %.
     """
     _check_metric(metric)
     _check_labels(labels)
@@ -319,7 +327,9 @@ def path_table(
         _check_fits(one, X.shape[1], labels.shape[1], features)
         objective = one.arrays["objective"] / one.arrays["at_zero"]
         validation = _validation(one, *on_validation, metric)
-        rows += [_tested(one, p, W, objective[p], validation[p], *on_test)[0] for p, W in enumerate(one.arrays["W"])]
+        for p, W in enumerate(one.arrays["W"]):
+            row, _, _ = _tested(one, p, W, objective[p], validation[p], *on_test)
+            rows.append(row | {"warning": _of_gap(one.arrays["gap"][p])})
     return pd.DataFrame(rows)
 
 
@@ -389,19 +399,31 @@ def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
     )
 
 
-def _warning(arrays: dict[str, np.ndarray], pair: int) -> str:
-    """What a reader should know of a chosen pair: a grid too narrow, a fit not finished."""
+def _of_scores(scores: np.ndarray) -> list[str]:
+    """What a reader should know of the scores (n_images, n_words), for each word."""
+    tied, undefined = (scores == scores[:1]).all(axis=0), np.isnan(scores).any(axis=0)
+    return np.select([undefined, tied], [UNDEFINED, TIED], "").tolist()
+
+
+def _of_gap(gap: float) -> str:
+    return f"certified gap {gap:.0%}" if gap > GAP else ""
+
+
+def _warning(arrays: dict[str, np.ndarray], pair: int, of_scores: Sequence[str]) -> str:
+    """What a reader should know of a chosen pair: a grid too narrow, a fit not finished, scores that say nothing."""
     warnings = []
     for name in ("parameter", "eta0"):
         values, value = np.unique(arrays[name]), arrays[name][pair]
         if len(values) > 1 and value in (values[0], values[-1]):
             warnings.append(f"{name} at the {'lower' if value == values[0] else 'upper'} edge of its grid")
-    if arrays["gap"][pair] > GAP:
-        warnings.append(f"certified gap {arrays['gap'][pair]:.0%}")
+    warnings.append(_of_gap(arrays["gap"][pair]))
     unconverged = arrays.get("unconverged", np.zeros(pair + 1, dtype=int))[pair]
     if unconverged:
         warnings.append(f"{unconverged} tasks not converged")
-    return "; ".join(warnings)
+    for kind in (TIED, UNDEFINED):
+        if kind in of_scores:
+            warnings.append(f"{of_scores.count(kind)} words with {kind}")
+    return "; ".join(filter(None, warnings))
 
 
 def significance(

@@ -13,6 +13,7 @@ import pandas as pd
 from snowballstemmer import stemmer
 
 from jointsparse.checks import Misfit
+from jointsparse.thresholds import NEARLY_ALL
 
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
@@ -50,8 +51,8 @@ def choose_words(
     split_captions=False: a whole caption is one label (class names), whatever its length, and only stop_words are left
     out. join_inflections: forms with one English stem (Snowball) count as one word, named by its commonest form.
 
-    Returns the table of words (word; forms; number of images in all, and per split), most frequent first, and the
-    labels (n_images, n_words), bool, in the order of `images`. An image has a word if any of its captions does.
+    Returns the table of words (word; forms; number of images in all, and per split; warning), most frequent first, and
+    the labels (n_images, n_words), bool, in the order of `images`. An image has a word if any of its captions does.
     Raises ValueError if the training captions hold fewer than n_words content words.
     """
     # Choice: frequency is the number of training images with the word; equal counts are ordered alphabetically.
@@ -86,7 +87,11 @@ def choose_words(
         labels[list(rows_with[key]), j] = True
         by_count = sorted(forms[key], key=lambda form: (-forms[key][form], form))
         counts = {split: int(labels[mask, j].sum()) for split, mask in in_split.items()}
-        table.append({"word": by_count[0], "forms": " ".join(by_count), "images": int(labels[:, j].sum())} | counts)
+        # What nearly all have is hard to tell from what all have; draw refuses what all have.
+        share = counts["train"] / in_split["train"].sum()
+        warning = f"in {share:.0%} of the training images" if share >= NEARLY_ALL else ""
+        row_of_word = {"word": by_count[0], "forms": " ".join(by_count), "images": int(labels[:, j].sum())}
+        table.append(row_of_word | counts | {"warning": warning})
     return pd.DataFrame(table), labels
 
 
