@@ -307,7 +307,7 @@ def test_ties_among_some_images_are_no_warning():
 def learnt(X, Y):
     """The tasks that fits were learnt from, and the fits as stored."""
     tasks = {"Y": Y[np.newaxis], "sizes": np.array([5]), "validation_words": one_sweep().validation_words}
-    return tasks, one_sweep().arrays | {"learnt_from": checks.learnt_from(X, Y)}
+    return tasks, one_sweep().arrays | {"learnt_from": checks.learnt_from(X, Y, "hinge-l1")}
 
 
 def test_fits_are_tested_on_what_they_were_learnt_from():
@@ -318,8 +318,10 @@ def test_fits_are_tested_on_what_they_were_learnt_from():
     assert len(comparison.evaluate([one], X, labels, split, words, converging_method="").chosen) == 1
     with pytest.raises(checks.Misfit, match="of hinge-l1, run 1, n 5, were learnt from other features than these"):
         comparison.evaluate([one], X + 1, labels, split, words, converging_method="")
-    with pytest.raises(checks.Misfit, match="run 1, n 5, were learnt from other training sets than this run's"):
+    with pytest.raises(checks.Misfit, match="of hinge-l1, run 1, n 5, must be learnt by it, from the training"):
         comparison.trained_sweep(1, 5, "hinge-l1", tasks | {"Y": -tasks["Y"]}, arrays)
+    with pytest.raises(checks.Misfit, match="of hinge-l2, run 1, n 5, must be learnt by it, from the training"):
+        comparison.trained_sweep(1, 5, "hinge-l2", tasks, arrays)
     with pytest.raises(checks.Misfit, match="tasks must hold training sets of size 7, got the sizes 5"):
         comparison.trained_sweep(1, 7, "hinge-l1", tasks, arrays)
 
@@ -340,6 +342,10 @@ def spoil(name, X, labels, split, words, one):
         words = words[:3]
     elif name == "fits of another grid":
         one.arrays["W"] = one.arrays["W"][:1]
+    elif name.startswith("fits with"):
+        array = name.split()[-1]
+        spoilt = one.arrays[array].astype(str) if "text" in name else one.arrays[array][:-1]
+        one.arrays[array] = spoilt[np.newaxis] if "axis" in name else spoilt
     elif name == "tasks of other words":
         one = one._replace(validation_words=one.validation_words[:3])
     return X, labels, split, words, one
@@ -347,6 +353,10 @@ def spoil(name, X, labels, split, words, one):
 
 MISFITS = ["features of other images", "features of another basis", "labels of other images", "labels of other words"]
 MISFITS += ["labels that are numbers", "fits of another grid", "tasks of other words"]
+MISFITS += [
+    f"fits with {how} {name}" for how in ("text in", "too few") for name in ("parameter", "gap", "objective", "W")
+]
+MISFITS += [f"fits with one more axis of {name}" for name in ("parameter", "gap", "objective")]
 
 
 @pytest.mark.parametrize("name", [*MISFITS, "other words"])
@@ -364,7 +374,7 @@ def test_what_does_not_belong_together_makes_no_path(name):
         comparison.path_table([one], X, labels, split)
 
 
-@pytest.mark.parametrize("change", ["missing", "images", "words", "validation words", "no labels"])
+@pytest.mark.parametrize("change", ["missing", "images", "words", "text", "validation words", "no labels"])
 def test_scores_of_other_images_words_or_methods_are_refused(change):
     _, labels, _, _ = example()
     scores = {f"1 {method} 5": np.zeros(labels.shape) for method in ("hinge-l1inf", "hinge-l1")}
@@ -373,6 +383,8 @@ def test_scores_of_other_images_words_or_methods_are_refused(change):
         scores["1 svm-l2 5"] = scores.pop("1 hinge-l1 5")
     elif change in ("images", "words"):
         scores["1 hinge-l1 5"] = scores["1 hinge-l1 5"][:-1] if change == "images" else np.zeros((90, 3))
+    elif change == "text":
+        scores["1 hinge-l1 5"] = scores["1 hinge-l1 5"].astype(str)
     elif change == "validation words":
         words[1] = words[1][:3]
     else:

@@ -53,6 +53,13 @@ def test_what_is_as_recorded_is_said_to_be(results, capsys, monkeypatch):
     assert capsys.readouterr().out == "4 files as recorded\n"
 
 
+def test_a_table_that_is_not_whole_gets_no_manifest(results, tmp_path):
+    path = results.parents[2] / "results/mine/tables/words.csv"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match=r"words\.csv is damaged"):
+        manifest.make(tmp_path, tables=[path], inputs={}, settings={})
+
+
 def test_the_same_results_have_the_same_manifest_wherever_they_lie(results, tmp_path):
     other = make(tmp_path / "elsewhere")
     assert other.read_bytes() == results.read_bytes()

@@ -183,3 +183,11 @@ def test_more_images_than_there_are_cannot_be_set_aside(numbers, there):
     split = np.array(["train"] * 20)
     with pytest.raises(ValueError, match=rf"set aside must be less than {there}, the number there is, got"):
         tasks.set_aside(split, numbers, rng=np.random.default_rng(0))
+
+
+def test_words_are_named_where_they_are_those_of_the_labels():
+    words, labels = tasks.choose_words(IMAGES, CAPTIONS, n_words=2)
+    assert tasks.names_of(words, labels) == ["dog", "café"]
+    for others in (labels[:, ::-1], labels[:, :1], labels[0], labels.astype(str)):
+        with pytest.raises(Misfit, match="labels must be of the words in their table, dog, café, got others"):
+            tasks.names_of(words, others)

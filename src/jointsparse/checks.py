@@ -27,14 +27,21 @@ def select(X: Any, chosen: NDArray[np.bool_], name: str = "features") -> Any:
     return X[chosen]
 
 
-def training_sets(drawn: Mapping[str, NDArray[Any]], n: int) -> NDArray[Any]:
-    """The training sets of size n, (n_images, n_words), among those drawn: Y and sizes, see `tasks.draw`."""
-    found = np.flatnonzero(drawn["sizes"] == n)
-    if len(found) != 1 or np.ndim(drawn["Y"]) != 3 or len(drawn["Y"]) != len(drawn["sizes"]):
-        sizes = ", ".join(map(str, np.ravel(drawn["sizes"])))
-        raise Misfit(f"tasks must hold training sets of size {n}, got the sizes {sizes} and shape {drawn['Y'].shape}")
-    Y: NDArray[Any] = drawn["Y"][found[0]]
-    return Y
+def training_sets(drawn: Mapping[str, NDArray[Any]], n: int | None = None) -> NDArray[Any]:
+    """The training sets of size n, (n_images, n_words), among those drawn: Y and sizes, see `tasks.draw`.
+
+    n: None for the largest. Raises Misfit where there are none of that size, or what was drawn contradicts itself.
+    """
+    Y, sizes = drawn["Y"], drawn["sizes"]
+    kinds = Y.dtype.kind + sizes.dtype.kind
+    if Y.ndim != 3 or sizes.shape != Y.shape[:1] or not len(sizes) or kinds not in ("ii", "iu"):
+        got = f"{Y.dtype} {Y.shape}, {sizes.dtype} {sizes.shape}"
+        raise Misfit(f"tasks must be whole numbers Y (sizes, images, words) and their sizes, got {got}")
+    found = np.flatnonzero(sizes == (sizes.max() if n is None else n))
+    if len(found) != 1:
+        raise Misfit(f"tasks must hold training sets of size {n}, got the sizes {', '.join(map(str, sizes))}")
+    chosen: NDArray[Any] = Y[found[0]]
+    return chosen
 
 
 def fingerprint(X: Any) -> str:
@@ -49,9 +56,9 @@ def fingerprint(X: Any) -> str:
     return digest.hexdigest()
 
 
-def learnt_from(X: Any, Y: Any) -> NDArray[Any]:
-    """Which features and which labels weights were learnt from, two fingerprints: with others they are not tested."""
-    return np.array([fingerprint(X), fingerprint(Y)])
+def learnt_from(X: Any, Y: Any, method: str) -> NDArray[Any]:
+    """What weights were learnt from, to be told from others: fingerprints of features and labels, and the method."""
+    return np.array([fingerprint(X), fingerprint(Y), method])
 
 
 def as_matrix(W: ArrayLike, name: str = "W") -> Floats:

@@ -187,11 +187,13 @@ def trained_sweep(
 ) -> TrainedSweep:
     """A sweep with what its run's tasks say of it: tasks holds Y, sizes and validation_words (see `tasks.draw`).
 
-    Raises Misfit where the sweep was learnt from other labels than these.
+    Raises Misfit where the sweep was learnt from other labels than these, or by another method.
     """
     Y = training_sets(tasks, n)
-    if "learnt_from" in arrays and arrays["learnt_from"][1] != fingerprint(Y):
-        raise Misfit(f"the fits of {method}, run {run}, n {n}, were learnt from other training sets than this run's")
+    if "learnt_from" in arrays and arrays["learnt_from"][1:].tolist() != [fingerprint(Y), method]:
+        raise Misfit(
+            f"the fits of {method}, run {run}, n {n}, must be learnt by it, from the training sets of that run"
+        )
     return TrainedSweep(run, n, method, int(np.count_nonzero(Y)), arrays, tasks["validation_words"])
 
 
@@ -343,6 +345,12 @@ def _check_labels(labels: np.ndarray, n_words: int | None = None) -> None:
         raise Misfit(f"labels must be bool with a column for each word, got {labels.dtype} with shape {labels.shape}")
 
 
+def _check_words(validation_words: np.ndarray, n_words: int) -> None:
+    if validation_words.shape != (n_words,) or validation_words.dtype != bool:
+        got = f"{validation_words.dtype} {validation_words.shape}"
+        raise Misfit(f"validation_words must be bool, one for each of {n_words} words, got {got}")
+
+
 def _part(X: np.ndarray | sparse.csr_matrix, labels: np.ndarray, chosen: np.ndarray) -> tuple[Any, np.ndarray]:
     return select(X, chosen), select(labels, chosen, "labels")
 
@@ -350,11 +358,17 @@ def _part(X: np.ndarray | sparse.csr_matrix, labels: np.ndarray, chosen: np.ndar
 def _check_fits(one: TrainedSweep, n_features: int, n_words: int, features: str) -> None:
     """Raise Misfit where fits have not the shapes of what they are tested on, or were learnt from other features."""
     which = f"the fits of {one.method}, run {one.run}, n {one.n},"
+    n_pairs = one.arrays["parameter"].shape[:1]
+    for name in ("parameter", "eta0", "gap", "objective", "unconverged", "W", "at_zero"):
+        array = one.arrays.get(name, np.zeros(n_pairs))
+        if array.dtype.kind not in "fi" or (name not in ("W", "at_zero") and array.shape[:1] != n_pairs):
+            raise Misfit(f"{which} must have a number {name} for each pair, got {array.dtype} {array.shape}")
+        if name in ("parameter", "eta0", "gap", "unconverged") and array.ndim != 1:
+            raise Misfit(f"{which} must have one {name} for each pair, got shape {array.shape}")
     expected = (len(np.unique(one.arrays["parameter"])), n_features, n_words)
     if one.arrays["W"].shape != expected:
         raise Misfit(f"{which} must have shape {expected} (radii, features, words), got {one.arrays['W'].shape}")
-    if one.validation_words.shape != (n_words,) or one.validation_words.dtype != bool:
-        raise Misfit(f"validation_words must be bool, one for each of {n_words} words, got {one.validation_words}")
+    _check_words(one.validation_words, n_words)
     if "learnt_from" in one.arrays and one.arrays["learnt_from"][0] != features:
         raise Misfit(f"{which} were learnt from other features than these")
 
@@ -531,11 +545,13 @@ def _check_scores(
     _check_labels(labels)
     for run, method, n in product(validation_words, methods, n_samples):
         name = f"{run} {method} {n}"
-        if name not in scores or scores[name].shape != labels.shape:
-            got = f"shape {scores[name].shape}" if name in scores else f"scores of {', '.join(scores)}"
-            raise Misfit(f"scores of {method}, run {run}, n {n}, must be there with shape {labels.shape}, got {got}")
-        if validation_words[run].shape != labels.shape[1:]:
-            raise Misfit(f"validation_words must be one for each of {labels.shape[1]} words in run {run}")
+        if name not in scores:
+            raise Misfit(f"there must be scores of {method}, run {run}, n {n}, got those of {', '.join(scores)}")
+        if scores[name].shape != labels.shape or scores[name].dtype.kind != "f":
+            got = f"{scores[name].dtype} {scores[name].shape}"
+            raise Misfit(f"scores of {method}, run {run}, n {n}, must be numbers of shape {labels.shape}, got {got}")
+    for in_validation in validation_words.values():
+        _check_words(in_validation, labels.shape[1])
 
 
 def _interval(by_run: np.ndarray) -> tuple[float, float, float]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jointsparse
+from jointsparse.tables import read_table
 
 PACKAGE = Path(__file__).parent
 
@@ -39,10 +40,12 @@ def make(
     tables: files. inputs: files and folders by dataset; of a folder the names and contents of all files below it make
     one checksum. settings: what the tables were made with, as JSON knows it. packages: whose versions matter.
 
-    Returns versions (of Python, the packages and this one, its commit if it is in a git work tree, a checksum of its
-    files), platform (processor and BLAS: what may change the last bits), settings, and SHA-256 of inputs and tables by
-    name relative to `folder`; names that are absolute stay so.
+    Raises ValueError for a table that is not whole. Returns versions (of Python, the packages and this one, its commit
+    if it is in a git work tree, a checksum of its files), platform (processor and BLAS: what may change the last bits),
+    settings, and SHA-256 of inputs and tables by name relative to `folder`; names that are absolute stay so.
     """
+    for path in tables:
+        read_table(path)
     return {
         "versions": _versions(packages),
         "platform": _platform(),

@@ -60,5 +60,5 @@ def run(
         "objective": hinge,
         "gap": np.full(len(C), np.nan),
         "unconverged": unconverged,
-        "learnt_from": learnt_from(X, Y),
+        "learnt_from": learnt_from(X, Y, "svm-l2"),
     }

@@ -57,7 +57,7 @@ def run(
     problem = Problem.from_matrix(X, Y, normalisation=normalisation)
     fitted = fit(problem, loss=loss_module, norm=norm_module, strength=pairs[:, 0], **options)
     swept = {"parameter": pairs[:, 0], "eta0": pairs[:, 1], "objective": fitted.objective, "gap": fitted.gap}
-    return swept | {"W": fitted.W[choose_eta0(swept)], "learnt_from": learnt_from(X, Y)}
+    return swept | {"W": fitted.W[choose_eta0(swept)], "learnt_from": learnt_from(X, Y, f"{loss}-{norm}")}
 
 
 def path(
@@ -99,7 +99,7 @@ def path(
         "gap": np.concatenate([fit.gap for fit in fits]),
         "n_iter": np.array([fit.n_iter for fit in fits]),
         "at_zero": np.array(objective_at_zero(problem, plug_ins["loss"])),
-        "learnt_from": learnt_from(X, Y),
+        "learnt_from": learnt_from(X, Y, f"{loss}-{norm}"),
     }
 
 

@@ -33,8 +33,8 @@ class Damaged(ValueError):
 
 
 @contextmanager
-def _reading(path: str | Path) -> Iterator[None]:
-    """Whatever goes wrong while a file is read becomes `Damaged`, unless it is absent or too large for the memory."""
+def reading(path: str | Path) -> Iterator[None]:
+    """Whatever goes wrong in the block is `Damaged`, for that file, unless it is absent or too large for the memory."""
     try:
         yield
     except (Damaged, FileNotFoundError, PermissionError, MemoryError):
@@ -74,7 +74,7 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
 
 def read_table(path: str | Path, *columns: str) -> pd.DataFrame:
     """Read what `write_table` wrote. columns: those that must be there. Raises `Damaged`, a ValueError."""
-    with _reading(path):
+    with reading(path):
         table = _read_csv(path) if Path(path).suffix == ".csv" else _read_parquet(path)
     _require(path, "columns", columns, table)
     return table
@@ -95,11 +95,11 @@ def _read_parquet(path: str | Path) -> pd.DataFrame:
     return pd.read_parquet(path, page_checksum_verification=True)
 
 
-def read_tables(paths: Iterable[str | Path]) -> pd.DataFrame:
-    """Read tables of the same columns, one below the other. Raises `Damaged` for the first that has others."""
+def read_tables(paths: Iterable[str | Path], *columns: str) -> pd.DataFrame:
+    """Read tables of the same columns, one below the other. columns: as in `read_table`. Raises `Damaged`."""
     tables: list[pd.DataFrame] = []
     for path in paths:
-        tables.append(read_table(path))
+        tables.append(read_table(path, *columns))
         first, got = (", ".join(map(str, table)) for table in (tables[0], tables[-1]))
         if got != first:
             raise Damaged(path, f"expected the columns {first}, got {got}")
@@ -125,7 +125,7 @@ def write_arrays(path: str | Path, **arrays: Any) -> None:
 
 def read_arrays(path: str | Path, *names: str) -> dict[str, np.ndarray]:
     """Read what `write_arrays` wrote. names: those that must be there. Raises `Damaged`, a ValueError."""
-    with _reading(path):
+    with reading(path):
         with zipfile.ZipFile(path) as archive:
             changed = archive.testzip()  # before a damaged number of rows asks for all memory
         if changed is not None:
@@ -147,7 +147,7 @@ def write_array(path: str | Path, array: np.ndarray) -> None:
 
 def read_array(path: str | Path, *, mapped: bool = False) -> np.ndarray:
     """Read what `write_array` wrote. mapped: leave it on disk, read-only, for large ones. Raises `Damaged`."""
-    with _reading(path), open(path, "rb") as file:
+    with reading(path), open(path, "rb") as file:
         if np.lib.format.read_magic(file) != (1, 0):
             raise Damaged(path, "unknown version of its format")
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
@@ -185,7 +185,10 @@ def read_matrix(path: str | Path) -> np.ndarray | sparse.csr_matrix:
             raise Damaged(path, f"expected a matrix of numbers, got {arrays['dense'].dtype} {arrays['dense'].shape}")
         return arrays["dense"]
     _require(path, "arrays", ("data", "indices", "indptr", "shape"), arrays)
-    with _reading(path):
+    with reading(path):
+        kinds = "".join(arrays[name].dtype.kind for name in ("data", "indices", "indptr"))
+        if not set(kinds[0]) <= set("fiu") or not set(kinds[1:]) <= set("iu"):
+            raise ValueError("expected numbers, at places that are whole numbers")
         shape = tuple(arrays["shape"].tolist())
         matrix = sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
         matrix.check_format(full_check=True)

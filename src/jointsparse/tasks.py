@@ -95,6 +95,16 @@ def choose_words(
     return pd.DataFrame(table), labels
 
 
+def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
+    """The names of words in the order of their labels. words: columns word, images. labels: (n_images, n_words) bool.
+
+    Raises Misfit where the labels say of a word that other numbers of images have it.
+    """
+    if labels.ndim != 2 or labels.dtype != bool or words["images"].tolist() != labels.sum(axis=0).tolist():
+        raise Misfit(f"labels must be of the words in their table, {', '.join(words['word'])}, got others")
+    return words["word"].tolist()
+
+
 def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator) -> np.ndarray:
     """The splits (n_images,) with some images of each split, drawn at random, made unlabelled.
 

@@ -8,10 +8,11 @@ from jointsparse.tables import read_array, read_table, write_arrays, write_table
 
 
 def main(images, words, labels, options, seed, output):
+    labels = read_array(labels)
     Y, validation_words, table = tasks.draw(
-        read_array(labels),
+        labels,
         read_table(images, "split")["split"].to_numpy(),
-        read_table(words, "word")["word"].tolist(),
+        tasks.names_of(read_table(words, "word", "images"), labels),
         **options,
         rng=np.random.default_rng(seed),
     )

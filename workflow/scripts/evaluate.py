@@ -6,6 +6,7 @@ from job import job
 
 from jointsparse import comparison
 from jointsparse.tables import read_array, read_arrays, read_matrix, read_table, write_arrays, write_table
+from jointsparse.tasks import names_of
 
 FITS = ("parameter", "eta0", "W", "objective", "gap", "learnt_from")
 
@@ -17,12 +18,13 @@ def trained_sweeps(runs, sizes, methods, tasks, sweeps):
 
 
 def main(files, runs, sizes, methods, metric, at_size, output):
+    labels = read_array(files.labels)
     tables = comparison.evaluate(
         trained_sweeps(runs, sizes, methods, files.tasks, files.sweeps),
         read_matrix(files.features),
-        read_array(files.labels),
+        labels,
         read_table(files.images, "split")["split"].to_numpy(),
-        read_table(files.words, "word")["word"].tolist(),
+        names_of(read_table(files.words, "word", "images"), labels),
         converging_method=methods[0],
         metric=metric,
         at_size=at_size,

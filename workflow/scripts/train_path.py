@@ -8,8 +8,7 @@ from jointsparse.tables import read_arrays, read_matrix, write_arrays
 
 
 def main(features, tasks, loss, norm, grid, options, normalisation, output, progress):
-    tasks = read_arrays(tasks, "Y", "sizes")
-    Y = training_sets(tasks, tasks["sizes"].max())
+    Y = training_sets(read_arrays(tasks, "Y", "sizes"))
     radius = sweep.spaced(grid, **{key: options[key] for key in ("n_radii", "lowest", "highest")})
     stop = {key: options[key] for key in ("n_iter", "tol")}
     X = read_matrix(features)

@@ -7,7 +7,7 @@ from jointsparse.tables import read_tables, write_table, written
 
 
 def main(files, output):
-    judged = read_tables(files)
+    judged = read_tables(files, *claims_page.COLUMNS, *claims_page.ORIGINS)
     write_table(judged[~judged["timed"]], output.table)
     write_table(judged[judged["timed"]], output.timed)
     with written(output.page) as path:

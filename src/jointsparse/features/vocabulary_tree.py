@@ -5,7 +5,7 @@ in Quattoni, Carreras, Collins and Darrell (2009), Section 6: 10 + 100 + 1000 + 
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from numbers import Integral
 from typing import NamedTuple
@@ -340,15 +340,27 @@ def _idf(counts: sparse.csr_matrix, fit_rows: np.ndarray | None) -> np.ndarray:
     return np.log(fitted.shape[0] / np.where(holding > 0, holding, fitted.shape[0])).astype(np.float32)
 
 
+def stack(parts: Sequence[sparse.csr_matrix], tree: VocabularyTree) -> sparse.csr_matrix:
+    """Histograms of several shards, as `encode` gives them, one below the other. Raises Misfit for another tree's."""
+    n_words = len(tree.level) - 1
+    for part in parts:
+        if part.shape[1] != n_words:
+            raise Misfit(f"counts must have one column for each of the tree's {n_words} words, got {part.shape[1]}")
+    return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
+
+
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> VocabularyTree:
     """The tree of stored arrays. Raises ValueError for what is no tree, before a compiled function trusts it."""
     tree = VocabularyTree(**{name: arrays[name] for name in VocabularyTree._fields})
     n_nodes = len(tree.level)
-    if tree.centres.ndim != 2 or {len(array) for array in tree} != {n_nodes} or n_nodes < 2:
-        shapes = ", ".join(f"{name} {np.shape(arrays[name])}" for name in VocabularyTree._fields)
-        raise ValueError(f"a tree must have an entry for each of its nodes in every array, got {shapes}")
+    ranks, kinds = (tuple(getattr(array, name) for array in tree) for name in ("ndim", "dtype"))
+    if ranks != (2, 1, 1, 1) or kinds != ("f4", "i4", "i4", "i4") or {len(array) for array in tree} != {n_nodes}:
+        got = ", ".join(f"{name} {array.dtype} {array.shape}" for name, array in tree._asdict().items())
+        raise ValueError(f"a tree must have float32 centres and int32 numbers for each of its nodes, got {got}")
     last = tree.first_child.astype(np.int64) + tree.n_children
     below = np.flatnonzero(tree.n_children)
+    if not len(below):
+        raise ValueError("a tree's root must have children")
     if (tree.n_children < 0).any() or (tree.first_child[below] <= below).any() or (last > n_nodes).any():
         raise ValueError("the children of a tree's nodes must be nodes that come later")
     return tree
