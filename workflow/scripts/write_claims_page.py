@@ -3,11 +3,15 @@
 from job import job
 
 from jointsparse import claims_page
+from jointsparse.checks import Misfit
 from jointsparse.tables import read_tables, write_table, written
 
 
 def main(files, output):
     judged = read_tables(files, *claims_page.COLUMNS, *claims_page.ORIGINS)
+    studies = sorted(set(zip(judged["dataset"], judged["study"], strict=True)))
+    if len(studies) != len(files):
+        raise Misfit(f"expected the verdicts of {len(files)} studies, got {studies}")
     write_table(judged[~judged["timed"]], output.table)
     write_table(judged[judged["timed"]], output.timed)
     with written(output.page) as path:
