@@ -17,6 +17,7 @@ include: "workflow/rules/synthetic.smk"
 include: "workflow/rules/l1.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/trust.smk"
 
 
 rule:

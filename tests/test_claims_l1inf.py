@@ -330,7 +330,7 @@ def test_warnings_of_the_fits_are_counted():
     fits.loc[(fits["n"] == 40) & (fits["run"] <= 2) & (fits["method"] != L2), "warning"] = "certified gap 7%"
     judged = claims.judge(table | {"chosen": fits}, ["scene-order"])
     plain = claims.judge(table, ["scene-order"])
-    told = "; 4 of 12 fits carry a warning (grid edge, gap above 5 %, or tasks not converged)"
+    told = "; 4 of 12 fits carry a warning (grid edge, gap above 5 %, tasks not converged, or words with tied scores)"
     assert list(judged["number_means"]) == [plain["number_means"][0] + told, *plain["number_means"][1:]]
     pd.testing.assert_frame_equal(judged.drop(columns="number_means"), plain.drop(columns="number_means"))
     # Empty fields of a file.

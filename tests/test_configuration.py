@@ -412,6 +412,7 @@ def test_library_files_bring_the_neighbours_they_import():
 
 def test_library_files_follow_imports_of_imports():
     assert library_files("comparison") == [
+        "checks.py",
         "comparison.py",
         "papers.py",
         "problem.py",

@@ -870,3 +870,8 @@ def test_the_contact_sheet_is_drawn_from_its_seed():
 def test_grey_levels_of_the_contact_sheet_are_not_stretched():
     figure = plots.contact_sheet(*album(5), rows=1, columns=2)
     assert [axes.images[0].get_clim() for axes in figure.axes] == [(0, 1)] * 2
+
+
+def test_a_table_without_a_column_is_one_clear_error():
+    with pytest.raises(ValueError, match=r"figure test_error: the table recovery lacks '\w+', got n$"):
+        plots.draw("test_error", pd.DataFrame({"n": [1]}))

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from jointsparse import tasks
+from jointsparse.checks import Misfit
 
 IMAGES = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["validation", "test"]})
 CAPTIONS = pd.DataFrame(
@@ -26,6 +27,21 @@ def test_most_frequent_words_of_the_training_images_come_first():
     assert words["word"].tolist() == ["dog", "café"]  # cat is in one training image, after café in the alphabet
     np.testing.assert_array_equal(labels[:, 0], [True, False, False, True, False, True])
     assert words.loc[0, ["images", "train", "validation", "test"]].tolist() == [3, 2, 0, 1]
+
+
+@pytest.mark.parametrize(("n_with", "warning"), [(9, "in 90% of the training images"), (8, "")])
+def test_a_word_of_nearly_every_training_image_carries_a_warning(n_with, warning):
+    images = pd.DataFrame({"image": range(12), "split": ["train"] * 10 + ["validation", "test"]})
+    captions = pd.DataFrame(
+        {"image": range(12), "caption": ["dog"] * n_with + ["cat"] * (10 - n_with) + ["dog", "dog"]}
+    )
+    words, _ = tasks.choose_words(images, captions, n_words=2)
+    assert words["warning"].tolist() == [warning, ""]
+
+
+def test_captions_of_other_images_are_refused():
+    with pytest.raises(Misfit, match="captions must be of the images in the table of images, got one of 'f'"):
+        tasks.choose_words(IMAGES[:5], CAPTIONS, n_words=1)
 
 
 def test_inflected_forms_are_joined_when_asked():
@@ -98,6 +114,16 @@ def test_rare_word_is_capped_and_says_so():
     assert table.loc[(40, "word0"), "positives"] == have
     assert table.loc[(40, "word0"), "capped"]
     assert not table.loc[(5, "word0"), "capped"]
+
+
+@pytest.mark.parametrize("change", ["images", "words", "numbers"])
+def test_labels_of_other_images_or_words_are_refused(change):
+    labels, split, words = many()
+    labels = {"images": labels[:-1], "words": labels[:, :-1], "numbers": labels.astype(int)}[change]
+    with pytest.raises(
+        Misfit, match="labels must be bool with a row for each of 300 images and a column for each of 5"
+    ):
+        draw(labels, split, words)
 
 
 def test_training_sets_are_nested():
@@ -196,3 +222,11 @@ def test_validation_samples_are_learnt_from_where_nothing_is_validated():
     np.testing.assert_array_equal(test, [False, False, True, False])
     with pytest.raises(ValueError, match="for training and for testing, got 1 and 0"):
         tasks.halves(images[:1])
+
+
+def test_words_are_named_where_they_are_those_of_the_labels():
+    words, labels = tasks.choose_words(IMAGES, CAPTIONS, n_words=2)
+    assert tasks.names_of(words, labels) == ["dog", "café"]
+    for others in (labels[:, ::-1], labels[:, :1], labels[0], labels.astype(str)):
+        with pytest.raises(Misfit, match="labels must be of the words in their table, dog, café, got others"):
+            tasks.names_of(words, others)

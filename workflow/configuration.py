@@ -52,6 +52,8 @@ SERVED = {
     "samples": ["words", "exponentiated", "kernels", "online"],
     "drawn": ["recovery", "cost", "projection", "descent"],
 }
+# Tables whose rows may carry a warning, besides those of tasks.
+WARNED = ("features", "words", "chosen", "by_word", "path", "recovery", "descent", "exponentiated", "online")
 
 # What makes a table that not every study has.
 NEEDS = defaultdict(str, path=" (the key 'path' makes it)")
@@ -157,12 +159,18 @@ def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str
                 raise ConfigError(f"{name} needs the table {needed} {_place(place)}")
 
 
+def warned_tables(block: dict[str, Any]) -> list[str]:
+    """The names of a study's tables whose rows may carry a warning."""
+    return [name for name in tables_of(block) if name in WARNED or name.startswith("tasks_run")]
+
+
 def tables_of(block: dict[str, Any]) -> list[str]:
     """The names of a study's tables."""
     names = ["claims"] if block["claims"] else []
     if block["kind"] != "words":
-        return TABLES[block["kind"]] + names
-    names += ["words", "chosen", "by_word", "convergence", "sparsity", "weights"]
+        own = TABLES[block["kind"]]
+        return own + (["warnings"] if own[0] in WARNED else []) + names
+    names += ["features", "repeated", "warnings", "words", "chosen", "by_word", "convergence", "sparsity", "weights"]
     names += [f"tasks_run{run}" for run in range(1, block["runs"] + 1)]
     names += ["significance", "differences"] if len(block["methods"]) > 1 else []
     return names + (["path"] if block.get("path") else [])
@@ -314,6 +322,18 @@ def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, A
     if study not in config["studies"]:
         raise ConfigError(_one_of("study", config["studies"], study, "studies"))
     return merged(config["studies"][study], dataset_entry(config, dataset)["studies"].get(study, {}))
+
+
+def settings_of(config: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
+    """The part of the configuration that a run on these datasets uses."""
+    studies = {study for name in datasets for study in dataset_entry(config, name)["studies"]}
+    return {
+        "dataset": datasets,
+        "seed": config["seed"],
+        "features": config["features"],
+        "datasets": {name: config["datasets"][name] for name in datasets},
+        "studies": {name: block for name, block in config["studies"].items() if name in studies},
+    }
 
 
 def names_of(room_name: str) -> list[str]:

@@ -85,5 +85,5 @@ def _with_warnings(tables: Tables, judgement: Judgement) -> Judgement:
     rows = select(tables, "chosen", "n", "warning")
     if judgement.n is not None:
         rows = rows[rows["n"] == judgement.n]
-    why = f"grid edge, gap above {100 * GAP:g} %, or tasks not converged"
+    why = f"grid edge, gap above {100 * GAP:g} %, tasks not converged, or words with tied scores"
     return judgement._replace(number_means=judgement.number_means + warned(rows, why))

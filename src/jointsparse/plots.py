@@ -49,7 +49,11 @@ def draw(name: str, table: pd.DataFrame) -> Figure:
     if not len(table):
         raise ValueError(f"figure {name}: expected a table {FIGURES[name].table} with rows, got none")
     with as_file(files("jointsparse") / "jointsparse.mplstyle") as sheet, style.context(str(sheet)):
-        return FIGURES[name].function(table)
+        try:
+            return FIGURES[name].function(table)
+        except KeyError as missing:
+            got = ", ".join(map(str, table))
+            raise ValueError(f"figure {name}: the table {FIGURES[name].table} lacks {missing}, got {got}") from None
 
 
 # Image annotation, stories, scenes

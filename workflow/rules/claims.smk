@@ -53,7 +53,7 @@ rule write_claims_page:
             for name, one, block in studies(w.datasets.split("+"))
             if block["claims"]
         ],
-        code=code("claims_page", "tables"),
+        code=code("checks", "claims_page", "tables"),
     output:
         page=report(
             "results/claims/{datasets}/claims.md",

@@ -160,8 +160,19 @@ def studies(datasets):
 
 
 def everything():
-    """What reproduce-all makes: the tables and figures of every study of the configured datasets, and the claims."""
+    """What reproduce-all makes: the results of the configured datasets, and their manifest."""
     datasets = configuration.chosen_datasets(config)
+    return [*results_of(datasets), f"results/claims/{'+'.join(datasets)}/manifest.json"]
+
+
+def tables_of_run(datasets):
+    """Every table of these datasets; measured seconds differ each time and lie apart."""
+    pages = [file.replace(".md", ".csv") for file in results_of(datasets) if file.endswith("/claims.md")]
+    return [file for file in results_of(datasets) + pages if file.endswith(".csv") and "/timings/" not in file]
+
+
+def results_of(datasets):
+    """The tables and figures of every study of these datasets, and the claims."""
     results = []
     if any(block["claims"] for _, _, block in studies(datasets)):
         results.append(f"results/claims/{'+'.join(datasets)}/claims.md")

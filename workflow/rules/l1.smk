@@ -64,7 +64,7 @@ rule exponentiate:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
         features="results/{dataset}/features.npz",
-        code=code("exponentiated", "losses/logistic", "tasks", "tables"),
+        code=code("exponentiated", "losses/logistic", "checks", "tasks", "tables"),
     output:
         table="results/{dataset}/{study}/timings/runs/run{run}.csv",
     log:
@@ -88,7 +88,7 @@ rule learn_kernels:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
         features="results/{dataset}/features.npz",
-        code=code("kernels", "tasks", "tables"),
+        code=code("kernels", "checks", "tasks", "tables"),
     output:
         table="results/{dataset}/{study}/timings/runs/run{run}.csv",
     log:
@@ -111,7 +111,7 @@ rule learn_online:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
         features="results/{dataset}/features.npz",
-        code=code("online_text", "losses/logistic", "tasks", "tables"),
+        code=code("online_text", "losses/logistic", "checks", "tasks", "tables"),
     output:
         table="results/{dataset}/{study}/timings/runs/run{run}.csv",
     log:
@@ -135,7 +135,7 @@ rule measure_updates:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
         features="results/{dataset}/features.npz",
-        code=code("online_text", "losses/logistic", "tasks", "tables"),
+        code=code("online_text", "losses/logistic", "checks", "tasks", "tables"),
     output:
         table="results/{dataset}/{study}/timings/updates.csv",
     log:

@@ -4,6 +4,7 @@ import numpy as np
 from job import job
 
 from jointsparse import exponentiated, tasks
+from jointsparse.checks import select
 from jointsparse.tables import read_matrix, read_table, write_table
 
 
@@ -12,7 +13,9 @@ def main(images, captions, features, label, options, seed, run, output, progress
     _, y = tasks.one_label(images, read_table(captions), label)
     learn, test = tasks.halves(images)
     rng = np.random.default_rng([seed, run])
-    table = exponentiated.run(X[learn], y[learn], X[test], y[test], run=run, rng=rng, **options, progress=progress)
+    table = exponentiated.run(
+        select(X, learn), y[learn], select(X, test), y[test], run=run, rng=rng, **options, progress=progress
+    )
     write_table(table, output)
 
 

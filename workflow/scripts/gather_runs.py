@@ -1,13 +1,12 @@
 """All repetitions in one table, whose seconds stand in another, as they differ each time."""
 
-import pandas as pd
 from job import job
 
-from jointsparse.tables import read_table, write_table
+from jointsparse.tables import read_tables, write_table
 
 
 def main(runs, output):
-    table = pd.concat(map(read_table, runs), ignore_index=True)
+    table = read_tables(runs, "seconds")
     write_table(table, output.seconds)
     write_table(table.drop(columns="seconds"), output.table)
 

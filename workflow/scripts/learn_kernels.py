@@ -4,6 +4,7 @@ import numpy as np
 from job import job
 
 from jointsparse import kernels, tasks
+from jointsparse.checks import select
 from jointsparse.tables import read_matrix, read_table, write_table
 
 
@@ -12,7 +13,9 @@ def main(images, captions, features, options, seed, run, output, progress):
     y = tasks.classes(images, read_table(captions))
     learn, test = tasks.halves(images)
     rng = np.random.default_rng([seed, run])
-    table = kernels.run(X[learn], y[learn], X[test], y[test], run=run, rng=rng, **options, progress=progress)
+    table = kernels.run(
+        select(X, learn), y[learn], select(X, test), y[test], run=run, rng=rng, **options, progress=progress
+    )
     write_table(table, output)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 from job import job
 
 from jointsparse import online_text, tasks
+from jointsparse.checks import select
 from jointsparse.tables import read_matrix, read_table, write_table
 
 
@@ -12,7 +13,7 @@ def main(images, captions, features, label, options, seed, run, output, progress
     _, y = tasks.one_label(images, read_table(captions), label)
     learn, _ = tasks.halves(images)
     rng = np.random.default_rng([seed, run])
-    X = read_matrix(features)[learn]
+    X = select(read_matrix(features), learn)
     write_table(online_text.one_pass(X, y[learn], run=run, rng=rng, **options, progress=progress), output)
 
 

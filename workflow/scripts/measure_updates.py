@@ -4,6 +4,7 @@ import numpy as np
 from job import job
 
 from jointsparse import online_text, tasks
+from jointsparse.checks import select
 from jointsparse.tables import read_matrix, read_table, write_table
 
 
@@ -13,7 +14,8 @@ def main(images, captions, features, label, options, seed, output, progress):
     learn, _ = tasks.halves(images)
     rng = np.random.default_rng(seed)
     write_table(
-        online_text.updates(read_matrix(features)[learn], y[learn], rng=rng, **options, progress=progress), output
+        online_text.updates(select(read_matrix(features), learn), y[learn], rng=rng, **options, progress=progress),
+        output,
     )
 
 
