@@ -150,6 +150,13 @@ def _percent(part: float) -> str:
     return f"{100 * part:.2g}%" if part < 0.995 else f"{100 * part:.0f}%"
 
 
+def _plain(text: Any, longest: int = 40) -> str:
+    """A word or name as matplotlib draws it: on one line, not too long, a dollar no beginning of a formula."""
+    line = " ".join(str(text).split())
+    line = line if len(line) <= longest else line[: longest - 1] + "…"
+    return line.replace("$", r"\$")
+
+
 def _nothing(axes: Axes, why: str) -> None:
     """Said in the middle of axes that would be empty."""
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color="0.35")
@@ -243,7 +250,7 @@ def eer_by_word(table: pd.DataFrame) -> Figure:
         axes.plot(100 * by_word[method], np.arange(len(by_word)), label=label, **one | {"linestyle": "none"})
     if by_word.empty:
         _nothing(axes, "no word with an EER")
-    axes.set_yticks(np.arange(len(by_word)), by_word.index, fontsize=8)
+    axes.set_yticks(np.arange(len(by_word)), map(_plain, by_word.index), fontsize=8)
     axes.set_ylim(len(by_word) - 0.4, -0.6)
     axes.set_xlabel("test EER (%)" + _mean_of(shown))
     axes.set_title(f"EER of each word, n = {n}\n(paper: report, Fig. 3 right, n = {papers.REPORT_N})")
@@ -541,7 +548,7 @@ def contact_sheet(
     figure = Figure(figsize=(2.2 * columns, 2.1 * rows), layout="constrained")
     for axes, image in zip(np.ravel(figure.subplots(rows, columns)), shown, strict=False):
         axes.imshow(picture(image), cmap="gray", vmin=0, vmax=1)
-        axes.set_title("\n".join(wrap(str(first.get(image, "")), 34)[:3]), fontsize=6)
+        axes.set_title("\n".join(map(_plain, wrap(str(first.get(image, "")), 34)[:3])), fontsize=6)
     for axes in figure.axes:
         axes.axis("off")
     return figure

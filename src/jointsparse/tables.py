@@ -1,8 +1,10 @@
 """Tables and arrays on disk. Everything is written under a temporary name and renamed, so a file is whole or absent."""
 
+import csv
 import os
+import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+
+# A spreadsheet runs a cell that begins so; such text gets an apostrophe before it on disk, and loses it when read.
+FORMULA = re.compile(r"^(?='*[=+\-@＝＋－＠\t\r\n])")
+ESCAPED_FORMULA = re.compile(r"^'(?='*[=+\-@＝＋－＠\t\r\n])")
+NEW_CELL = re.compile(r"\r|[;\t] *[=+\-@＝＋－＠]")  # where some programs would begin another, unless in quotes
 
 
 @contextmanager
@@ -26,10 +33,16 @@ def written(path: str | Path) -> Iterator[Path]:
 
 
 def write_table(table: pd.DataFrame, path: str | Path) -> None:
-    """Write a table as CSV (for people; every digit of a number is kept) or Parquet (for the next stage), by suffix."""
+    """Write a table as CSV (for people; every digit of a number is kept) or Parquet (for the next stage), by suffix.
+
+    No text in a CSV is a formula to a spreadsheet, whatever the data hold (see `FORMULA`).
+    """
     with written(path) as temporary:
         if temporary.suffix == ".csv":
-            table.to_csv(temporary, index=False, lineterminator="\n")
+            safe = _in_texts(table, lambda text: FORMULA.sub("'", text))
+            quoted = any(isinstance(cell, str) and NEW_CELL.search(cell) for _, cells in safe.items() for cell in cells)
+            quoting: Any = csv.QUOTE_NONNUMERIC if quoted else csv.QUOTE_MINIMAL
+            safe.to_csv(temporary, index=False, lineterminator="\n", quoting=quoting)
         else:
             table.to_parquet(temporary, index=False)
 
@@ -39,8 +52,19 @@ def read_table(path: str | Path) -> pd.DataFrame:
     if Path(path).suffix == ".csv":
         # Only nothing is missing: "nan" and "null" are words that captions may hold.
         text = {"word": str, "radius_rule": str}  # "002" is one too, and "true" may be all there is
-        return pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=text)
+        table = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=text, lineterminator="\n")
+        return _in_texts(table, lambda text: ESCAPED_FORMULA.sub("", text))
     return pd.read_parquet(path)
+
+
+def _in_texts(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
+    """A table with every text in it changed."""
+    changed = table.copy()
+    for name, column in table.items():
+        if pd.api.types.is_string_dtype(column) or column.dtype == object:
+            cells = [change(cell) if isinstance(cell, str) else cell for cell in column]
+            changed[name] = pd.Series(cells, index=column.index, dtype=column.dtype)
+    return changed
 
 
 def write_arrays(path: str | Path, **arrays: Any) -> None:
