@@ -98,7 +98,8 @@ def open_grey(path: Path, longest_side: int) -> np.ndarray:
     Of several frames or pages the first. Raises whatever Pillow does on damaged files, and ValueError on more than
     `MOST_PIXELS` and on grey levels whose scale is not known.
     """
-    with Image.open(path, formats=FORMATS) as file:
+    # A stream, as Pillow 13 maps a named file of a turned, uncompressed TIFF into memory with width for height.
+    with path.open("rb") as stream, Image.open(stream, formats=FORMATS) as file:
         if file.width * file.height > MOST_PIXELS:
             raise ValueError(f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}")
         file.draft("L", (2 * longest_side, 2 * longest_side))  # JPEG decodes straight to a smaller grey picture
