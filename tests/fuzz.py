@@ -224,7 +224,6 @@ def run_table(which: str) -> Callable[[Path, np.random.Generator], tuple[str, st
         splits = mutated_table(SPLITS, rng) if which == "splits.csv" else SPLITS.encode()
         (folder / "captions.csv").write_bytes(captions)
         (folder / "splits.csv").write_bytes(splits)
-        # Choice: an album of which nothing can be trained on may be refused when its pictures are known to be bad.
         return judged(
             lambda: photos.read(folder, smallest_side=SMALLEST, longest_side=LONGEST),
             lambda: second_album(captions, splits),
@@ -480,14 +479,14 @@ def second_settings(config: Any) -> None:
     """Raises Bad unless a config is one that SETTINGS could have been on purpose."""
     study = named(lambda block: STUDIES.get(block.get("kind") if isinstance(block, dict) else None, of())(block))
     entry = keyed(
-        {"loader": of("photos", "scenes", "synthetic"), "studies": dict_of_blocks},
+        {"loader": of("photos", "scenes", "synthetic"), "studies": blocks},
         {"note": text, "shards": whole(1), "options": lambda block: block == {} or OPTIONS(block)},
     )
     features = keyed(
         {
             "longest_side": whole(1),
             "extractor": of("dense_sift"),
-            "options": lambda block: _require(isinstance(block, dict), "a block"),
+            "options": keyed({}, {"patch_sizes": rows_of(whole(4)), "step": whole(1), "rootsift": truth}),
             "vocabularies": named(VOCABULARY),
         }
     )
@@ -514,7 +513,7 @@ def second_settings(config: Any) -> None:
             _require("tree" in config["features"]["vocabularies"], "an unknown vocabulary")
 
 
-def dict_of_blocks(value: Any) -> None:
+def blocks(value: Any) -> None:
     _require(isinstance(value, dict) and all(isinstance(one, dict) for one in value.values()), "blocks")
 
 
@@ -557,6 +556,21 @@ def mutated_settings(rng: np.random.Generator) -> bytes:
     return mutated(data, rng, pieces, len(data)) if rng.random() < 0.3 else data
 
 
+def _require_plain(node: yaml.Node) -> None:
+    """Raises Bad on a key given twice and on a whole number that is not written as one."""
+    if isinstance(node, yaml.MappingNode):
+        keys = [key.value for key, _ in node.value]
+        _require(len({str(key) for key in keys}) == len(keys), "a key twice")
+        for pair in node.value:
+            for inside in pair:
+                _require_plain(inside)
+    elif isinstance(node, yaml.SequenceNode):
+        for inside in node.value:
+            _require_plain(inside)
+    elif node.tag.endswith(":int"):
+        _require(re.fullmatch(r"[-+]?(0|[1-9][\d_]*)", node.value) is not None, "an odd number")
+
+
 def run_settings(folder: Path, rng: np.random.Generator) -> tuple[str, str]:
     file = folder / "config.yaml"
     file.write_bytes(mutated_settings(rng))
@@ -576,11 +590,8 @@ def run_settings(folder: Path, rng: np.random.Generator) -> tuple[str, str]:
         return config
 
     def expect() -> None:
-        lines = [line for line in file.read_bytes().splitlines() if not line.strip().startswith(b"#")]
-        keys = re.findall(rb"^(?:\xef\xbb\xbf)?(\w+):", b"\n".join(lines), re.MULTILINE)
-        _require(len(set(keys)) == len(keys), "a key twice")
-        _require(not re.search(rb"[^\w.](0\d+|\d+:\d+|0x\w+)[^\w.]", b"\n".join(lines)), "an odd number")
         try:
+            _require_plain(yaml.compose(file.read_bytes(), Loader=yaml.SafeLoader))
             second_settings(loaded())
         except (Bad, yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
             raise Bad(f"{type(error).__name__}: {error}"[:200]) from None

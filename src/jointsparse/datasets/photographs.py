@@ -171,7 +171,8 @@ def check_pictures(
         except UnidentifiedImageError:
             return f"does not open as a picture: none of {', '.join(FORMATS)}", ""
         except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
-            said = getattr(error, "strerror", None) or str(error)  # without the path, which differs between copies
+            # Without the path, which differs between copies of a dataset.
+            said = getattr(error, "strerror", None) or str(error) or type(error).__name__
             return f"does not open as a picture: {' '.join(said.split())[:200]}", ""
         if min(height, width) < smallest_side:
             return f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}", digest
