@@ -3,9 +3,6 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-configfile: "config.yaml"
-
-
 include: "workflow/rules/common.smk"
 include: "workflow/rules/images.smk"
 include: "workflow/rules/features.smk"

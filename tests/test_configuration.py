@@ -1,6 +1,7 @@
 """config.yaml: the shipped one passes; every mistake is one line that says what was expected, what came and where."""
 
 import copy
+import re
 from pathlib import Path
 
 import configuration
@@ -306,6 +307,77 @@ def test_one_method_is_enough_without_sign_tests(config):
     config["datasets"] = {"collage": config["datasets"]["collage"] | {"studies": {"annotation": {}}}}
     config["dataset"] = "collage"
     configuration.check(config, SCHEMA)
+
+
+# The file, before Snakemake reads it
+
+BOMB = "".join(f"{chr(i + 1)}: &{chr(i + 1)} {{x: *{chr(i)}, y: *{chr(i)}}}\n" for i in range(ord("a"), ord("y")))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a: 1\nb: 2\na: 3\n", "the key 'a' stands twice in one block (config.yaml, line 3)"),
+        (b"a: {b: 1, b: 2}\n", "the key 'b' stands twice in one block (config.yaml, line 1)"),
+        (b'{"a": 1, "a": 2}', "the key 'a' stands twice in one block (config.yaml, line 1)"),
+        (
+            b"a: &a {x: 1}\n" + BOMB.encode(),
+            "aliases are not read: write the value again, got *a (config.yaml, line 2)",
+        ),
+        (b"a: &a [*a]\n", "aliases are not read: write the value again, got *a (config.yaml, line 1)"),
+        (b"[" * 100_000, "blocks and lists must be nested at most 50 deep (config.yaml, line 1)"),
+        (b"a: 010\n", "010 is not what it seems to YAML: write it as a decimal number, or in quotes as text"),
+        (b"a: 0x10\n", "0x10 is not what it seems to YAML: write it as a decimal number, or in quotes as text"),
+        (b"a: 1:30\n", "1:30 is not what it seems to YAML: write it as a decimal number, or in quotes as text"),
+        (b"a: 1:30.5\n", "1:30.5 is not what it seems to YAML: put it in quotes"),
+        (b"a: 2009-01-01\n", "2009-01-01 is not what it seems to YAML: put it in quotes"),
+        (b"a: " + b"9" * 400, "numbers must be below 9223372036854775808, got one of 400 digits (config.yaml, line 1)"),
+        (b"a: 1\n<<: {b: 1}\n", "<< is not what it seems to YAML: put it in quotes (config.yaml, line 2)"),
+        (b"a: !!python/name:os.system x\n", "tags are not read, got tag:yaml.org,2002:python/name:os.system"),
+        (b"__use_yte__: true\n", "templates (__use_yte__) are not read (config.yaml, line 1)"),
+        (b"a: 1\n? [b]\n: 2\n", "a key must be text, got a list or block (config.yaml, line 2)"),
+        (b"a: 1\n---\nb: 1\n", "the file must hold one YAML document, got a second (config.yaml, line 2)"),
+        (b"a: 1\n\tb: 2\n", "the file is no YAML: while scanning for the next token found character '\\t' that cannot"),
+        (b"a: [1\n", "the file is no YAML: while parsing a flow sequence expected ',' or ']'"),
+        (b"a: \0\n", "the file is no YAML: it holds the character 0x00 (config.yaml, line 1)"),
+        (b"a: 1\n# caf\xe9\n", "the file must be UTF-8 text, got byte 0xe9 (config.yaml, line 2)"),
+        ("a: 1".encode("utf-16"), "the file must be UTF-8 text, got byte 0xff (config.yaml, line 1)"),
+        (b'a: "\\ud800"\n', "text must be UTF-8, got half a character (config.yaml, line 1)"),
+        (b"#" * 1_000_001, "the file must have at most 1,000,000 characters, got 1,000,001 (config.yaml, line 1)"),
+    ],
+)
+def test_a_file_that_would_be_misread_is_one_line(tmp_path, content, said):
+    file = tmp_path / "config.yaml"
+    file.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        configuration.check_file(file)
+    assert str(caught.value).startswith(said)
+    assert re.fullmatch(r"[^\n]{10,300}\(config\.yaml, line \d+\)", str(caught.value))
+
+
+@pytest.mark.parametrize("file", ["config.yaml", "tests/config.yaml", "profiles/default/config.yaml"])
+def test_the_shipped_files_are_plain_yaml(file):
+    configuration.check_file(ROOT / file)
+
+
+@pytest.mark.parametrize(
+    "content", ["\ufeffa: 1\n", '{"a": [1, "b"]}', "a: '010'\nb: -3\nc: 1.0e-3\nd: 1_000\n", "# nothing\n"]
+)
+def test_plain_yaml_and_json_are_read(tmp_path, content):
+    (tmp_path / "config.yaml").write_text(content, encoding="utf-8")
+    configuration.check_file(tmp_path / "config.yaml")
+
+
+def test_text_that_would_end_a_script_of_the_report_is_refused(config):
+    put(config, ("datasets", "collage", "note"), "</script><script>alert(1)</script>")
+    place = "(config.yaml: datasets.collage.note)"
+    assert message(config) == f"note must not hold </ or <!, which ends a report's script {place}"
+
+
+@pytest.mark.parametrize("value", [2**63, -(10**400)])
+def test_whole_numbers_that_no_array_holds_are_refused(config, value):
+    put(config, ("features", "options", "step"), value)
+    assert "features.options" in message(config)
 
 
 # Blocks

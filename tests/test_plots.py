@@ -875,3 +875,32 @@ def test_grey_levels_of_the_contact_sheet_are_not_stretched():
 def test_a_table_without_a_column_is_one_clear_error():
     with pytest.raises(ValueError, match=r"figure test_error: the table recovery lacks '\w+', got n$"):
         plots.draw("test_error", pd.DataFrame({"n": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("word", "drawn"),
+    [
+        ("$x_", "$x_"),
+        ("cash $5, $6", "cash $5, $6"),
+        (r"$\frac{", r"$\frac{"),
+        (r"a\$b", r"a\$b"),
+        ("two\nlines", "two lines"),
+        ("long " * 20, "long long long long long long long long…"),
+    ],
+)
+def test_words_are_drawn_as_they_stand_and_no_formula(word, drawn):
+    table = by_word_table().replace({"word": {"zoo": word}})
+    figure = plots.draw("eer_by_word", table)
+    figure.savefig(io.BytesIO())
+    texts = [label for label in figure.axes[0].get_yticklabels() if label.get_text() not in WORDS]
+    assert [label._preprocess_math(label.get_text()) for label in texts] == [(drawn, False)]
+
+
+def test_captions_are_drawn_as_they_stand_and_no_formula():
+    names = ["a", "b"]
+    images = pd.DataFrame({"image": names, "split": "train"})
+    captions = pd.DataFrame({"image": names, "caption": [r"$\frac{ and $", "<b>&amp;</b>"]})
+    figure = plots.contact_sheet(images, captions, lambda image: np.zeros((4, 4)), rows=1, columns=2, seed=0)
+    figure.savefig(io.BytesIO())
+    titles = {axes.title._preprocess_math(axes.get_title()) for axes in figure.axes}
+    assert titles == {(r"$\frac{ and $", False), ("<b>&amp;</b>", False)}

@@ -1,6 +1,7 @@
 """The whole workflow in miniature: what it makes, what reruns after which change, and what it says of bad input."""
 
 import ast
+import csv
 import json
 import os
 import re
@@ -20,6 +21,7 @@ import yaml
 from conftest import make_album
 
 from jointsparse import manifest
+from jointsparse.tables import read_table
 
 BASE = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
@@ -514,3 +516,37 @@ def test_bad_pictures_are_left_out_and_the_run_goes_on(mine):
     left_out = pd.read_csv(mine.root / "results" / "mine" / "left_out.csv").set_index("item")["reason"]
     assert sorted(left_out.index) == ["003.jpg", "ghost.jpg"]
     assert "does not open" in left_out["003.jpg"]
+
+
+def test_no_name_of_a_picture_reaches_a_shell_or_a_wildcard(mine):
+    images = mine.root / "mine" / "images"
+    names = [
+        "$(touch run).jpg",
+        "`touch run`.jpg",
+        ";touch run;.jpg",
+        "{dataset}.jpg",
+        "two\nlines.jpg",
+        "'\"&|>x.jpg",
+        "=1.jpg",
+    ]
+    for i, name in enumerate(names):
+        (images / f"{i:03}.jpg").rename(images / name)
+    with (mine.root / "mine" / "captions.csv").open("a", newline="") as file:
+        csv.writer(file).writerows((name, "A cat on $x_{ a mat.") for name in names)
+    os.mkfifo(images / "pipe.jpg")
+    targets = ("left_out.csv", "contact_sheet.png", "vocabularies/tree/histograms.npz")
+    done = mine.snakemake(*(f"results/mine/{target}" for target in targets), overlays=("mine.yaml",))
+    assert done.returncode == 0, done.stderr
+    kept = pd.read_parquet(mine.root / "results" / "mine" / "images.parquet")["image"]
+    assert set(names) <= set(kept)
+    left_out = read_table(mine.root / "results" / "mine" / "left_out.csv").set_index("item")["reason"]
+    assert left_out["pipe.jpg"] == "not a regular file"
+    assert not list(mine.root.rglob("run"))
+
+
+def test_a_file_that_snakemake_would_misread_ends_before_it_is_read(mine):
+    path = mine.root / "config.yaml"
+    path.write_text(path.read_text() + "\nseed: 2\n")
+    done = mine.snakemake("reproduce-all", overlays=("mine.yaml",))
+    assert done.returncode != 0
+    assert re.search(r"^the key 'seed' stands twice in one block \(config.yaml, line \d+\)$", done.stderr, re.MULTILINE)

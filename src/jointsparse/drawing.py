@@ -163,6 +163,13 @@ def percent(part: float) -> str:
     return f"{100 * part:.2g}%" if part < 0.995 else f"{100 * part:.0f}%"
 
 
+def plain(text: Any, longest: int = 40) -> str:
+    """A word or name as matplotlib draws it: on one line, not too long, a dollar no beginning of a formula."""
+    line = " ".join(str(text).split())
+    line = line if len(line) <= longest else line[: longest - 1] + "…"
+    return line.replace("$", r"\$")
+
+
 def nothing(axes: Axes, why: str) -> None:
     """Said in the middle of axes that would be empty."""
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color="0.35")

@@ -35,6 +35,7 @@ from jointsparse.drawing import (
     median_of,
     nothing,
     percent,
+    plain,
     size_axis,
 )
 from jointsparse.thresholds import GAP
@@ -146,7 +147,7 @@ def eer_by_word(table: pd.DataFrame) -> Figure:
         axes.plot(100 * by_word[method], np.arange(len(by_word)), label=label, **one | {"linestyle": "none"})
     if by_word.empty:
         nothing(axes, "no word with an EER")
-    axes.set_yticks(np.arange(len(by_word)), by_word.index, fontsize=8)
+    axes.set_yticks(np.arange(len(by_word)), map(plain, by_word.index), fontsize=8)
     axes.set_ylim(len(by_word) - 0.4, -0.6)
     axes.set_xlabel("test EER (%)" + _mean_of(shown))
     axes.set_title(f"EER of each word, n = {n}\n(paper: report, Fig. 3 right, n = {papers.REPORT_N})")
@@ -441,7 +442,7 @@ def contact_sheet(
     figure = Figure(figsize=(2.2 * columns, 2.1 * rows), layout="constrained")
     for axes, image in zip(np.ravel(figure.subplots(rows, columns)), shown, strict=False):
         axes.imshow(picture(image), cmap="gray", vmin=0, vmax=1)
-        axes.set_title("\n".join(wrap(str(first.get(image, "")), 34)[:3]), fontsize=6)
+        axes.set_title("\n".join(map(plain, wrap(str(first.get(image, "")), 34)[:3])), fontsize=6)
     for axes in figure.axes:
         axes.axis("off")
     return figure

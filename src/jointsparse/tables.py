@@ -4,12 +4,14 @@ What was cut off, overwritten or swapped since is refused with the name of the f
 a changed byte inside a CSV file is not seen here, but by `manifest.verify`.
 """
 
+import csv
 import io
 import math
 import os
+import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,6 +19,11 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 from scipy import sparse
+
+# A spreadsheet runs a cell that begins so; such text gets an apostrophe before it on disk, and loses it when read.
+FORMULA = re.compile(r"^(?='*[=+\-@＝＋－＠\t\r\n])")
+ESCAPED_FORMULA = re.compile(r"^'(?='*[=+\-@＝＋－＠\t\r\n])")
+NEW_CELL = re.compile(r"\r|[;\t] *[=+\-@＝＋－＠]")  # where some programs would begin another, unless in quotes
 
 # Choice: a table for people ends with an empty line, which readers of CSV skip; one that is cut off does not.
 END = b"\n\n"
@@ -62,11 +69,17 @@ def written(path: str | Path) -> Iterator[Path]:
 
 
 def write_table(table: pd.DataFrame, path: str | Path) -> None:
-    """Write a table as CSV (for people; every digit of a number is kept) or Parquet (for the next stage), by suffix."""
+    """Write a table as CSV (for people; every digit of a number is kept) or Parquet (for the next stage), by suffix.
+
+    No text in a CSV is a formula to a spreadsheet, whatever the data hold (see `FORMULA`).
+    """
     with written(path) as temporary:
         if temporary.suffix == ".csv":
+            safe = _in_texts(table, lambda text: FORMULA.sub("'", text))
+            quoted = any(isinstance(cell, str) and NEW_CELL.search(cell) for _, cells in safe.items() for cell in cells)
+            quoting: Any = csv.QUOTE_NONNUMERIC if quoted else csv.QUOTE_MINIMAL
             with temporary.open("w", encoding="utf-8", newline="") as file:
-                table.to_csv(file, index=False, lineterminator="\n")
+                safe.to_csv(file, index=False, lineterminator="\n", quoting=quoting)
                 file.write("\n")
         else:
             table.to_parquet(temporary, index=False, write_page_checksum=True)
@@ -88,7 +101,8 @@ def _read_csv(path: str | Path) -> pd.DataFrame:
         raise Damaged(path, "it holds NUL bytes")
     # Only nothing is missing: "nan" and "null" are words that captions may hold.
     types = {"word": str, "radius_rule": str}  # "002" is one too, and "true" may be all there is
-    return pd.read_csv(io.BytesIO(text), keep_default_na=False, na_values=[""], dtype=types)
+    table = pd.read_csv(io.BytesIO(text), keep_default_na=False, na_values=[""], dtype=types, lineterminator="\n")
+    return _in_texts(table, lambda text: ESCAPED_FORMULA.sub("", text))
 
 
 def _read_parquet(path: str | Path) -> pd.DataFrame:
@@ -111,6 +125,16 @@ def _require(path: str | Path, what: str, names: Iterable[str], there: Iterable[
     missing = [name for name in names if name not in found]
     if missing:
         raise Damaged(path, f"expected the {what} {', '.join(missing)} in it, got {', '.join(sorted(found))}")
+
+
+def _in_texts(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
+    """A table with every text in it changed."""
+    changed = table.copy()
+    for name, column in table.items():
+        if pd.api.types.is_string_dtype(column) or column.dtype == object:
+            cells = [change(cell) if isinstance(cell, str) else cell for cell in column]
+            changed[name] = pd.Series(cells, index=column.index, dtype=column.dtype)
+    return changed
 
 
 def write_arrays(path: str | Path, **arrays: Any) -> None:

@@ -19,6 +19,17 @@ for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
 try:
+    for file in ("config.yaml", *workflow.overwrite_configfiles):
+        if Path(file).exists():
+            configuration.check_file(Path(file))
+except configuration.ConfigError as error:
+    raise WorkflowError(str(error))
+
+
+configfile: "config.yaml"
+
+
+try:
     configuration.check(config, BASE / "workflow" / "config.schema.yaml")
     for name in configuration.chosen_datasets(config):
         configuration.raw_files(config, name)
