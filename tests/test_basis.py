@@ -73,3 +73,22 @@ def test_rank_above_the_rank_of_the_data_is_one_clear_error(X):
     repeated = sparse.vstack([X[:10]] * 5, format="csr")
     with pytest.raises(ValueError, match="rank must be at most 9, the rank of the data, got 20"):
         fit(repeated, rank=20)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("rank", [3, 30])
+def test_a_matrix_too_large_to_be_made_dense_has_the_same_basis(X, monkeypatch, centred, rank):
+    X = X @ sparse.diags_array(0.9 ** np.arange(80), format="csr")  # so that directions are told apart
+    expected = fit(X, rank=rank, centred=centred)
+    monkeypatch.setattr(basis, "DENSE", 0)
+    monkeypatch.setattr(basis, "BLOCK", 50)
+    got = fit(X, rank=rank, centred=centred)
+    np.testing.assert_allclose(got.singular_values, expected.singular_values, rtol=1e-3)
+    np.testing.assert_allclose(got.mean, expected.mean, rtol=1e-5)
+    assert got.scale == pytest.approx(expected.scale, rel=1e-4)
+    assert got.components.dtype == expected.components.dtype
+    # Which of a pair -v, v is taken is left open.
+    alike = np.abs(np.sum(got.components[:, :3] * expected.components[:, :3], axis=0))
+    np.testing.assert_allclose(alike, 1, atol=1e-2)
+    fitted = [basis.project(X, one) for one in (got, expected)]
+    np.testing.assert_allclose(fitted[0] @ fitted[0].T, fitted[1] @ fitted[1].T, atol=1e-2)

@@ -80,6 +80,14 @@ def test_the_sample_is_drawn_without_replacement_and_keeps_the_order():
     assert len(drawn) == 9
 
 
+@pytest.mark.parametrize("size", [1, 5, 13])
+def test_the_sample_is_that_from_a_list_of_all_wanted_descriptors(size):
+    (rows,), _ = described(1)
+    candidates = np.flatnonzero(WANTED[rows[:, 0]])
+    expected = rows[np.sort(np.random.default_rng(3).choice(candidates, size, replace=False))]
+    np.testing.assert_array_equal(sample(3, size, seed=3), expected)
+
+
 def test_every_wanted_descriptor_is_equally_likely():
     (rows,), _ = described(1)
     candidates = [tuple(row) for row in rows[WANTED[rows[:, 0]]]]

@@ -1,6 +1,10 @@
 """Tables and arrays on disk: what is read is what was written, and a file is whole or absent."""
 
 import csv
+import os
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -329,3 +333,51 @@ def test_a_missing_file_is_missing_and_not_damaged(tmp_path, name):
     (tmp_path / name).unlink()
     with pytest.raises(FileNotFoundError):
         read(tmp_path / name)
+
+
+def leave(tmp_path, process):
+    path = tmp_path / f".table.{process}.part.csv"
+    path.write_text("half a tab")
+    return path
+
+
+def test_what_a_killed_process_left_is_deleted_when_the_file_is_made(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    left = leave(tmp_path, ended.pid)
+    tables.write_table(example(), tmp_path / "table.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"], left
+
+
+@pytest.mark.parametrize("name", [f".table.{os.getppid()}.part.csv", ".table.old.part.csv", ".other.1.part.csv"])
+def test_what_is_not_left_by_a_killed_process_stays(tmp_path, name):
+    (tmp_path / name).touch()
+    tables.write_table(example(), tmp_path / "table.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "table.csv"])
+
+
+WRITER = """
+import sys
+import time
+import numpy as np
+from jointsparse import tables
+for n in range(10_000):
+    tables.write_arrays(sys.argv[1], A=np.full(1_000_000, n))
+    print(n, flush=True)
+"""
+
+
+@pytest.mark.parametrize("moment", [0.001, 0.004, 0.013])  # seconds after a file is written
+def test_a_process_killed_while_it_writes_leaves_the_file_as_it_was_or_whole(tmp_path, moment):
+    path = tmp_path / "file.npz"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", WRITER, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as writer:
+        writer.stdout.readline()
+        time.sleep(moment)
+        writer.kill()
+    got = tables.read_arrays(path)["A"]
+    assert got.shape == (1_000_000,)
+    assert len(np.unique(got)) == 1
+    tables.write_arrays(path, A=np.zeros(3))
+    assert list(tmp_path.iterdir()) == [path]

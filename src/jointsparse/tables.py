@@ -5,6 +5,7 @@ a changed byte inside a CSV file is not seen here, but by `manifest.verify`.
 """
 
 import csv
+import glob
 import io
 import math
 import os
@@ -58,6 +59,7 @@ def written(path: str | Path) -> Iterator[Path]:
     """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
+    _clear_leftovers(final)
     temporary = final.with_name(f".{final.stem}.{os.getpid()}.part{final.suffix}")
     try:
         yield temporary
@@ -66,6 +68,24 @@ def written(path: str | Path) -> Iterator[Path]:
         os.replace(temporary, final)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _clear_leftovers(final: Path) -> None:
+    """Delete the temporary files of processes that were killed while they wrote this file."""
+    for leftover in final.parent.glob(glob.escape(f".{final.stem}.") + "*" + glob.escape(f".part{final.suffix}")):
+        process = leftover.name.removeprefix(f".{final.stem}.").removesuffix(f".part{final.suffix}")
+        if process.isdecimal() and not _alive(int(process)):
+            leftover.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is somebody else's
+        return True
+    return True
 
 
 def write_table(table: pd.DataFrame, path: str | Path) -> None:

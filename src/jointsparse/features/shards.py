@@ -59,10 +59,13 @@ def sample(
     for shard, of_shard in zip(descriptors, counts, strict=True):
         if np.ndim(of_shard) != 1 or len(length) != 1 or np.shape(shard) != (of_shard.sum(), *length):
             raise Misfit(f"descriptors must be {of_shard.sum()} rows of one length, got shape {np.shape(shard)}")
-    available = np.flatnonzero(np.repeat(wanted, per_image))
-    if not len(available):
+    wanted_ends = np.cumsum(np.where(wanted, per_image, 0))  # among the descriptors of the wanted images
+    if not wanted_ends[-1]:
         raise ValueError("fitted_on must name splits that hold images with descriptors, got none")
-    chosen = np.sort(rng.choice(available, min(size, len(available)), replace=False))
+    # Numbers, not a list to draw from: there are thousands of descriptors per image.
+    drawn = np.sort(rng.choice(wanted_ends[-1], min(size, wanted_ends[-1]), replace=False))
+    image = np.searchsorted(wanted_ends, drawn, side="right")
+    chosen = drawn - wanted_ends[image] + np.cumsum(per_image)[image]
     ends = np.cumsum([len(shard) for shard in descriptors])
     rows = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
     starts = np.concatenate(([0], ends[:-1]))

@@ -175,15 +175,22 @@ def fit(
     prototypes = X[choose_prototypes(np.arange(X.shape[0]), n_prototypes, rng)]
     gamma = _width(prototypes.astype(np.float64), measure, gamma)
     similarities = compare(X, prototypes, measure=measure, gamma=gamma)
-    length = np.sqrt(np.square(similarities, dtype=np.float64).sum(axis=1).mean())
+    length = _length(similarities)
     mean = np.zeros(n_prototypes, np.float32)
     if centred:
         mean = similarities.mean(axis=0, dtype=np.float64).astype(np.float32)
         similarities -= mean
-    centred_length = np.sqrt(np.square(similarities, dtype=np.float64).sum(axis=1).mean())
+    centred_length = _length(similarities)
     if not centred_length > 1e-6 * length:
         raise ValueError(f"expected images whose similarities ({measure}) differ, got {X.shape[0]} alike")
     return Similarities(prototypes, measure, gamma, mean, float(1 / centred_length))
+
+
+def _length(rows: np.ndarray) -> np.floating:
+    """The root mean square length of some rows, in double precision."""
+    blocks = (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
+    squares = np.concatenate([np.square(block, dtype=np.float64).sum(axis=1) for block in blocks])
+    return np.sqrt(squares.mean())
 
 
 def project(X: sparse.csr_matrix | np.ndarray, fitted: Similarities) -> np.ndarray:

@@ -1,0 +1,293 @@
+"""Peak memory of each stage on simulated datasets of growing size, such as 100,000 images.
+
+    python benchmarks/memory.py [--images 5000 20000 100000] [--folder /tmp/simulated] [--stages fit_basis …]
+
+Simulated histograms have 11,110 visual words, of which an image has some 1,500 as on Flickr8k; five captions an image,
+40 words as tasks. Every stage is the pipeline's own script, run in a process of its own on the files of the stages
+before. peak: the largest resident set, imports and mapped files included. own: without what the system can take back,
+such as mapped files, looked at fifty times a second. Iterations, runs, prototypes and the rank of the basis are fewer
+than in config.yaml, for time.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+BASE = Path(__file__).parents[1]
+sys.path[:0] = [str(BASE / "workflow" / "scripts")]
+
+N_COLUMNS = (10, 100, 1000, 10_000)  # words of each level of the tree
+FILLED = 0.135  # of the columns of an image
+SHARDS = 8
+DESCRIPTORS = 2000  # of an image
+SIZES = [40, 80, 160, 320, 640]
+METHODS = ["hinge-l1inf", "hinge-l1"]
+RANK = 100
+PROTOTYPES = 2000
+GRID = {"eta0": [0.01, 0.1, 1, 10], "radius": [10, 30, 100, 300]}
+
+
+def held(process: int | str, kind: str) -> float:
+    """Megabytes that a process holds, as the kernel counts them; 0 once it is gone."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0.0
+    found = re.search(rf"{kind}:\s+(\d+) kB", status)
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def quiet(done: int, total: int) -> None:
+    """Progress that nobody looks at."""
+
+
+def simulate(folder: Path) -> None:
+    """No stage: the files that the first of the stages below read."""
+    import numpy as np
+    import pandas as pd
+    from scipy import sparse
+
+    from jointsparse.features import shards
+    from jointsparse.tables import write_arrays, write_matrix, write_table
+
+    rng, n_images = np.random.default_rng(0), int(folder.name)
+    names = np.array([f"{i:07}.jpg" for i in range(n_images)])
+    split = rng.choice(["train", "validation", "test", "unlabelled"], n_images, p=[0.7, 0.05, 0.1, 0.15])
+    write_table(pd.DataFrame({"image": names, "split": split}), folder / "images.parquet")
+    letters = np.array([list("abcdefghijklmnopqrst")])
+    words = np.array(["".join(letters[0, rng.integers(0, 20, 6)]) for _ in range(8000)])
+    ranks = np.exp(rng.uniform(np.log(20), np.log(8020), (5 * n_images, 11))).astype(int) - 20
+    captions = [" ".join(row) for row in words[ranks]]
+    write_table(pd.DataFrame({"image": np.repeat(names, 5), "caption": captions}), folder / "captions.parquet")
+    n_words = sum(N_COLUMNS)
+    level = np.repeat(np.arange(len(N_COLUMNS) + 1), [1, *N_COLUMNS]).astype(np.int32)
+    n_children = np.where(level < len(N_COLUMNS), 10, 0).astype(np.int32)
+    first_child = np.where(n_children, 10 * np.arange(n_words + 1) + 1, 0).astype(np.int32)
+    centres = rng.random((n_words + 1, 128), np.float32)
+    write_arrays(folder / "tree.npz", centres=centres, first_child=first_child, n_children=n_children, level=level)
+    for shard in range(SHARDS):
+        blocks = []
+        for start in range(0, len(shards.part(names, shard, SHARDS)), 500):
+            height = min(500, len(shards.part(names, shard, SHARDS)) - start)
+            row, column = np.nonzero(rng.random((height, n_words), dtype=np.float32) < FILLED)
+            counts = rng.integers(1, 9, len(row), dtype=np.int32)
+            blocks.append(sparse.csr_matrix((counts, (row, column)), shape=(height, n_words)))
+        write_matrix(folder / f"histograms{shard}.npz", sparse.csr_matrix(sparse.vstack(blocks, format="csr")))
+        # Descriptors of zeros take no room on the disk.
+        n = len(shards.part(names, shard, SHARDS))
+        np.lib.format.open_memmap(folder / f"descriptors{shard}.npy", "w+", np.uint8, (n * DESCRIPTORS, 128)).flush()
+        np.save(folder / f"counts{shard}.npy", np.full(n, DESCRIPTORS))
+
+
+def weigh_histograms(folder: Path) -> None:
+    from weigh_histograms import main
+
+    options = {"weighting": "sqrt", "normalise": True}
+    parts = [folder / f"histograms{shard}.npz" for shard in range(SHARDS)]
+    main(folder / "images.parquet", parts, folder / "tree.npz", options, folder / "histograms.npz")
+
+
+def sample_descriptors(folder: Path) -> None:
+    """What grow_vocabulary does first; what comes after has the same size whatever the number of images."""
+    import numpy as np
+
+    from jointsparse.features import shards
+    from jointsparse.tables import read_table
+
+    shards.sample(
+        [np.load(folder / f"descriptors{shard}.npy", mmap_mode="r") for shard in range(SHARDS)],
+        [np.load(folder / f"counts{shard}.npy") for shard in range(SHARDS)],
+        read_table(folder / "images.parquet")["split"].isin(["train", "unlabelled"]).to_numpy(),
+        200_000,
+        rng=np.random.default_rng(0),
+    )
+
+
+def encode(folder: Path) -> None:
+    """One shard."""
+    import numpy as np
+
+    from jointsparse.features import vocabulary_tree
+    from jointsparse.tables import read_arrays, write_matrix
+
+    tree = vocabulary_tree.VocabularyTree(**read_arrays(folder / "tree.npz"))
+    given = np.load(folder / "descriptors0.npy", mmap_mode="r"), np.load(folder / "counts0.npy")
+    write_matrix(folder / "encoded.npz", vocabulary_tree.encode(tree, *given))
+
+
+def choose_words(folder: Path) -> None:
+    from choose_words import main
+
+    output = SimpleNamespace(words=folder / "words.csv", labels=folder / "labels.npy")
+    main(folder / "images.parquet", folder / "captions.parquet", {"n_words": 40}, output)
+
+
+def set_aside(folder: Path) -> None:
+    from set_aside import main
+
+    main(folder / "images.parquet", {"train": 1000}, 1, folder / "aside.parquet")
+
+
+def draw_tasks(folder: Path) -> None:
+    from draw_tasks import main
+
+    output = SimpleNamespace(tasks=folder / "tasks.npz", table=folder / "tasks.csv")
+    options = {"sizes": SIZES, "negatives_per_positive": 2, "n_validation_words": 10}
+    main(folder / "images.parquet", folder / "words.csv", folder / "labels.npy", options, [1, 1], output)
+
+
+def fit_basis(folder: Path) -> None:
+    from fit_basis import main
+
+    output = SimpleNamespace(basis=folder / "basis.npz", features=folder / "features.npz")
+    options = {"rank": RANK, "centred": True, "whitened": False, "fitted_on": ["train"]}
+    main(folder / "images.parquet", folder / "histograms.npz", options, 1, output)
+
+
+def fit_similarities(folder: Path) -> None:
+    from fit_similarities import main
+
+    output = SimpleNamespace(prototypes=folder / "prototypes.npz", features=folder / "similarities.npz")
+    options = {"measure": "intersection", "n_prototypes": min(PROTOTYPES, 500)}
+    main(folder / "images.parquet", folder / "histograms.npz", options, 1, output)
+
+
+def dense_features(folder: Path) -> None:
+    """No stage: features as many as config.yaml has, for the stages that follow."""
+    import numpy as np
+
+    from jointsparse.tables import read_table, write_matrix
+
+    n = len(read_table(folder / "images.parquet"))
+    rng = np.random.default_rng(1)
+    write_matrix(folder / "features1000.npz", rng.normal(size=(n, 1000)).astype(np.float32) / np.float32(1000**0.5))
+
+
+def train_sweep(folder: Path) -> None:
+    from train_sweep import main
+
+    training = {"solver": "subgradient", "n_iter": 3, "normalisation": "sum"}
+    for n in SIZES:
+        given = folder / "features1000.npz", folder / "tasks.npz", n
+        main(*given, "hinge", "l1inf", GRID, training, folder / f"sweep{n}.npz", quiet)
+
+
+def train_path(folder: Path) -> None:
+    from train_path import main
+
+    options = {"n_radii": 3, "lowest": 1, "highest": 3, "n_iter": 10, "tol": 0.01}
+    given = folder / "features1000.npz", folder / "tasks.npz", "hinge", "l1inf", GRID["radius"], options, "sum"
+    main(*given, folder / "path.npz", quiet)
+
+
+def train_svm(folder: Path) -> None:
+    import warnings
+
+    from train_svm import main
+
+    warnings.simplefilter("ignore")
+    grid = {"C": [0.1], "max_iter": 10}
+    main(folder / "features1000.npz", folder / "tasks.npz", 640, grid, 1, folder / "svm.npz", quiet)
+
+
+def evaluate(folder: Path) -> None:
+    """One run."""
+    from evaluate import main
+
+    files = SimpleNamespace(
+        tasks=[folder / "tasks.npz"],
+        sweeps=[folder / f"sweep{n}.npz" for n in SIZES for _ in METHODS],
+        features=folder / "features1000.npz",
+        labels=folder / "labels.npy",
+        images=folder / "images.parquet",
+        words=folder / "words.csv",
+    )
+    tables = {name: folder / f"{name}.csv" for name in ("chosen", "by_word", "sparsity", "convergence", "weights")}
+
+    class Output(dict):  # type: ignore[type-arg]
+        scores = folder / "scores.npz"
+
+    main(files, [1], SIZES, METHODS, "auc", 40, Output(tables))
+
+
+def tested(folder: Path) -> SimpleNamespace:
+    names = {"images": "images.parquet", "labels": "labels.npy", "chosen": "chosen.csv", "scores": "scores.npz"}
+    return SimpleNamespace(**{key: folder / name for key, name in names.items()}, tasks=[folder / "tasks.npz"])
+
+
+def compare_methods(folder: Path) -> None:
+    from compare_methods import main
+
+    main(tested(folder), [1], METHODS, 200, 1, folder / "significance.csv")
+
+
+def resample_differences(folder: Path) -> None:
+    from resample_differences import main
+
+    main(tested(folder), [1], METHODS, 1000, 1, folder / "differences.csv")
+
+
+STAGES: list[Callable[[Path], None]] = [
+    simulate,
+    sample_descriptors,
+    encode,
+    weigh_histograms,
+    choose_words,
+    set_aside,
+    draw_tasks,
+    fit_basis,
+    fit_similarities,
+    dense_features,
+    train_sweep,
+    train_path,
+    train_svm,
+    evaluate,
+    compare_methods,
+    resample_differences,
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = [stage.__name__ for stage in STAGES]
+    parser.add_argument("--images", type=int, nargs="+", default=[5000, 20_000, 100_000], help="how many")
+    parser.add_argument("--folder", type=Path, help="where to keep the simulated files; 12 GB for 100,000 images")
+    parser.add_argument("--stages", nargs="+", choices=names, default=names[1:], help="those to measure, in this order")
+    parser.add_argument("--alone", help=argparse.SUPPRESS)  # one stage in this process
+    options = parser.parse_args()
+    if options.alone:
+        stages = {stage.__name__: stage for stage in STAGES}
+        stages[options.alone](options.folder)
+        print(f"{held('self', 'VmHWM'):.0f} {time.process_time():.1f}")
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        print(f"{'stage':22}{'images':>10}{'peak MB':>10}{'own MB':>10}{'CPU s':>9}")
+        for n_images in options.images:
+            folder = (options.folder or Path(temporary)) / str(n_images)
+            folder.mkdir(parents=True, exist_ok=True)
+            simulated = (folder / f"counts{SHARDS - 1}.npy").exists()
+            for stage in options.stages if simulated else ["simulate", *options.stages]:
+                command = [sys.executable, __file__, "--folder", str(folder), "--alone", stage]
+                threads = {f"{name}_NUM_THREADS": "1" for name in ("NUMBA", "OMP", "OPENBLAS", "MKL")}
+                pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+                with subprocess.Popen(command, env=os.environ | threads, **pipes) as run:  # type: ignore[call-overload]
+                    own = 0.0
+                    while run.poll() is None:
+                        own = max(own, held(run.pid, "RssAnon"))
+                        time.sleep(0.02)
+                    said, error = run.communicate()
+                if run.returncode:
+                    raise SystemExit(f"{stage} failed: {error}")
+                peak, seconds = said.split()
+                print(f"{stage:22}{n_images:10,}{peak:>10}{own:10.0f}{seconds:>9}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
