@@ -430,6 +430,27 @@ def test_an_unknown_study_lists_the_known(config):
         configuration.study_block(config, "collage", "x")
 
 
+def test_tables_that_may_carry_warnings_are_tables_of_the_study(config):
+    for dataset, entry in config["datasets"].items():
+        for study in entry["studies"]:
+            block = configuration.study_block(config, dataset, study)
+            warned, tables = configuration.warned_tables(block), configuration.tables_of(block)
+            assert set(warned) < set(tables)
+            assert ("warnings" in tables) == bool(warned) == (block["kind"] != "cost")
+    annotation = configuration.study_block(config, "collage", "annotation")
+    assert configuration.warned_tables(annotation) == [
+        *("features", "words", "chosen", "by_word", "tasks_run1", "tasks_run2", "path")
+    ]
+
+
+def test_settings_of_a_run_are_those_that_it_uses(config):
+    settings = configuration.settings_of(config, ["documents", "synthetic"])
+    assert settings["dataset"] == ["documents", "synthetic"] and settings["seed"] == config["seed"]
+    assert set(settings["datasets"]) == {"documents", "synthetic"}
+    assert set(settings["studies"]) == {"text", "recovery", "cost"}
+    assert configuration.merged(config, settings) == config | {"dataset": ["documents", "synthetic"]}
+
+
 def test_names_of_a_room_are_sorted():
     assert configuration.names_of("norms") == ["l1", "l12", "l1inf", "l2"]
 

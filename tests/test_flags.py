@@ -31,6 +31,16 @@ def test_features_that_are_the_same_in_all_training_images_are_counted(form):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_more_images_than_are_looked_at_together_give_the_same_counts(form, monkeypatch):
+    X = np.random.default_rng(0).integers(0, 2, (200, 40)) * (np.arange(40) % 5 > 0)
+    of = images(["train"] * 200)
+    expected = counts(form(X), form(X), of)
+    assert expected.loc["constant features", "count"] == (X.min(axis=0) == X.max(axis=0)).sum() >= 8
+    monkeypatch.setattr(flags, "BLOCK", 7)
+    pd.testing.assert_frame_equal(counts(form(X), form(X), of), expected)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_images_that_repeat_in_another_split_are_listed_once_each(form):
     given = np.random.default_rng(0).random((5, 4))
     given[[1, 2, 4]] = given[0]  # a train, train, test and unlabelled image

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import chain, zip_longest
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy import sparse
 
@@ -14,6 +15,7 @@ from jointsparse.datasets.photographs import SPLITS
 
 # What tells the rows of a table apart, as far as it has them.
 KEYS = ("run", "problem", "n", "form", "method", "radius", "radius_rule", "solver", "parameter", "word", "what")
+BLOCK = 4096  # images looked at together
 # A number inside a warning; not one that is part of a word.
 NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.])")
 
@@ -32,7 +34,7 @@ def of_features(X: Any, given: Any, images: pd.DataFrame) -> tuple[pd.DataFrame,
     for name, matrix in (("features", X), ("given features", given)):
         if matrix.shape[0] != len(images):
             raise Misfit(f"{name} must have a row for each of {len(images)} images, got shape {matrix.shape}")
-    constant = _constant(X[(images["split"] == "train").to_numpy()])
+    constant = _constant(X, np.flatnonzero(images["split"] == "train"))
     digests = _digests(given)
     repeated = _repeated(digests, images)
     rows = [
@@ -44,21 +46,24 @@ def of_features(X: Any, given: Any, images: pd.DataFrame) -> tuple[pd.DataFrame,
     return pd.DataFrame(table, columns=["what", "count", "of", "warning"]), repeated
 
 
-def _constant(X: Any) -> int:
-    """How many columns hold one value in all rows."""
-    if not X.shape[0]:
-        return 0
-    highest, lowest = X.max(axis=0), X.min(axis=0)
-    if sparse.issparse(X):
-        highest, lowest = highest.toarray(), lowest.toarray()
+def _constant(X: Any, rows: np.ndarray) -> int:
+    """How many columns hold one value in all of these rows."""
+    highest, lowest = np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf)
+    for start in range(0, len(rows), BLOCK):
+        part = X[rows[start : start + BLOCK]]
+        ends = part.max(axis=0), part.min(axis=0)
+        above, below = (end.toarray()[0] if sparse.issparse(end) else end for end in ends)
+        highest, lowest = np.maximum(highest, above), np.minimum(lowest, below)
     return int((highest == lowest).sum())
 
 
 def _digests(X: Any) -> list[bytes | None]:
     """A digest of each row, the same for the same numbers; None for a row of zeros."""
-    X = sparse.csr_matrix(X, copy=True)
-    X.sum_duplicates()
-    X.eliminate_zeros()
+    X = sparse.csr_matrix(X)
+    if not X.has_canonical_format or not X.data.all():
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
     rows = zip(X.indptr[:-1], X.indptr[1:], strict=True)
     return [
         hashlib.blake2b(X.indices[a:b].tobytes() + X.data[a:b].tobytes(), digest_size=16).digest() if b > a else None

@@ -178,7 +178,7 @@ def everything():
 
 def tables_of_run(datasets):
     """Every table of these datasets; measured seconds differ each time and lie apart."""
-    pages = [file.replace(".md", ".csv") for file in results_of(datasets) if file.endswith("/claims.md")]
+    pages = [file.removesuffix("md") + "csv" for file in results_of(datasets) if file.endswith("claims.md")]
     return [file for file in results_of(datasets) + pages if file.endswith(".csv") and "/timings/" not in file]
 
 
