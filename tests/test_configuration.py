@@ -436,7 +436,7 @@ def test_tables_that_may_carry_warnings_are_tables_of_the_study(config):
             block = configuration.study_block(config, dataset, study)
             warned, tables = configuration.warned_tables(block), configuration.tables_of(block)
             assert set(warned) < set(tables)
-            assert ("warnings" in tables) == bool(warned) == (block["kind"] != "cost")
+            assert ("warnings" in tables) == bool(warned) == (block["kind"] not in ("cost", "projection"))
     annotation = configuration.study_block(config, "collage", "annotation")
     assert configuration.warned_tables(annotation) == [
         *("features", "words", "chosen", "by_word", "tasks_run1", "tasks_run2", "path")
@@ -447,7 +447,8 @@ def test_settings_of_a_run_are_those_that_it_uses(config):
     settings = configuration.settings_of(config, ["documents", "synthetic"])
     assert settings["dataset"] == ["documents", "synthetic"] and settings["seed"] == config["seed"]
     assert set(settings["datasets"]) == {"documents", "synthetic"}
-    assert set(settings["studies"]) == {"text", "recovery", "cost"}
+    used = {study for name in ("documents", "synthetic") for study in config["datasets"][name]["studies"]}
+    assert set(settings["studies"]) == used
     assert configuration.merged(config, settings) == config | {"dataset": ["documents", "synthetic"]}
 
 
