@@ -3,9 +3,6 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-configfile: "config.yaml"
-
-
 include: "workflow/rules/common.smk"
 include: "workflow/rules/images.smk"
 include: "workflow/rules/features.smk"
@@ -14,8 +11,10 @@ include: "workflow/rules/tasks.smk"
 include: "workflow/rules/learning.smk"
 include: "workflow/rules/evaluation.smk"
 include: "workflow/rules/synthetic.smk"
+include: "workflow/rules/l1.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/trust.smk"
 
 
 rule:

@@ -7,7 +7,7 @@ from scipy import sparse, stats
 from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from jointsparse import comparison, sweep
+from jointsparse import checks, comparison, sweep
 
 
 def scored(n=200, m=6, seed=0, ties=False):
@@ -279,6 +279,123 @@ def test_what_evaluate_does_not_know_is_one_clear_error():
         comparison.path_table([], X, labels, split, metric="f1")
 
 
+def test_words_with_the_same_score_for_all_test_images_carry_a_warning():
+    X, labels, split, words = example()
+    one = one_sweep()
+    one.arrays["W"][1, :, 1:3] = 0
+    tables = comparison.evaluate([one], X, labels, split, words, converging_method="")
+    assert tables.by_word["warning"].tolist() == ["", comparison.TIED, comparison.TIED, ""]
+    assert tables.by_word["auc"].tolist()[1:3] == [0.5, 0.5]
+    assert tables.chosen["warning"].item().endswith("; 2 words with the same score for all test images")
+
+
+def test_scores_that_are_not_numbers_carry_a_warning():
+    X, labels, split, words = example()
+    X[-1] = np.nan
+    tables = comparison.evaluate([one_sweep()], X, labels, split, words, converging_method="")
+    assert set(tables.by_word["warning"]) == {comparison.UNDEFINED}
+    assert tables.chosen["warning"].item().endswith("; 4 words with scores that are not numbers")
+
+
+def test_ties_among_some_images_are_no_warning():
+    X, labels, split, words = example()
+    X[:] = np.sign(X)
+    tables = comparison.evaluate([one_sweep()], X, labels, split, words, converging_method="")
+    assert (tables.by_word["warning"] == "").all()
+
+
+def learnt(X, Y):
+    """The tasks that fits were learnt from, and the fits as stored."""
+    tasks = {"Y": Y[np.newaxis], "sizes": np.array([5]), "validation_words": one_sweep().validation_words}
+    return tasks, one_sweep().arrays | {"learnt_from": checks.learnt_from(X, Y, "hinge-l1")}
+
+
+def test_fits_are_tested_on_what_they_were_learnt_from():
+    X, labels, split, words = example()
+    Y = np.where(labels, 1, -1).astype(np.int8)
+    tasks, arrays = learnt(X, Y)
+    one = comparison.trained_sweep(1, 5, "hinge-l1", tasks, arrays)
+    assert len(comparison.evaluate([one], X, labels, split, words, converging_method="").chosen) == 1
+    with pytest.raises(checks.Misfit, match="of hinge-l1, run 1, n 5, were learnt from other features than these"):
+        comparison.evaluate([one], X + 1, labels, split, words, converging_method="")
+    with pytest.raises(checks.Misfit, match="of hinge-l1, run 1, n 5, must be learnt by it, from the training"):
+        comparison.trained_sweep(1, 5, "hinge-l1", tasks | {"Y": -tasks["Y"]}, arrays)
+    with pytest.raises(checks.Misfit, match="of hinge-l2, run 1, n 5, must be learnt by it, from the training"):
+        comparison.trained_sweep(1, 5, "hinge-l2", tasks, arrays)
+    with pytest.raises(checks.Misfit, match="tasks must hold training sets of size 7, got the sizes 5"):
+        comparison.trained_sweep(1, 7, "hinge-l1", tasks, arrays)
+
+
+def spoil(name, X, labels, split, words, one):
+    """What evaluate is given, with one of them of another dataset or configuration."""
+    if name == "features of other images":
+        X = X[:-1]
+    elif name == "features of another basis":
+        X = X[:, :2]
+    elif name == "labels of other images":
+        labels = labels[:-1]
+    elif name == "labels of other words":
+        labels = labels[:, :3]
+    elif name == "labels that are numbers":
+        labels = labels.astype(float)
+    elif name == "other words":
+        words = words[:3]
+    elif name == "fits of another grid":
+        one.arrays["W"] = one.arrays["W"][:1]
+    elif name.startswith("fits with"):
+        array = name.split()[-1]
+        spoilt = one.arrays[array].astype(str) if "text" in name else one.arrays[array][:-1]
+        one.arrays[array] = spoilt[np.newaxis] if "axis" in name else spoilt
+    elif name == "tasks of other words":
+        one = one._replace(validation_words=one.validation_words[:3])
+    return X, labels, split, words, one
+
+
+MISFITS = ["features of other images", "features of another basis", "labels of other images", "labels of other words"]
+MISFITS += ["labels that are numbers", "fits of another grid", "tasks of other words"]
+MISFITS += [
+    f"fits with {how} {name}" for how in ("text in", "too few") for name in ("parameter", "gap", "objective", "W")
+]
+MISFITS += [f"fits with one more axis of {name}" for name in ("parameter", "gap", "objective")]
+
+
+@pytest.mark.parametrize("name", [*MISFITS, "other words"])
+def test_what_does_not_belong_together_is_not_evaluated(name):
+    X, labels, split, words, one = spoil(name, *example(), one_sweep())
+    with pytest.raises(checks.Misfit):
+        comparison.evaluate([one], X, labels, split, words, converging_method="")
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_what_does_not_belong_together_makes_no_path(name):
+    X, labels, split, _, one = spoil(name, *example(), one_sweep())
+    one.arrays["at_zero"] = np.array(4.0)
+    with pytest.raises(checks.Misfit):
+        comparison.path_table([one], X, labels, split)
+
+
+@pytest.mark.parametrize("change", ["missing", "images", "words", "text", "validation words", "no labels"])
+def test_scores_of_other_images_words_or_methods_are_refused(change):
+    _, labels, _, _ = example()
+    scores = {f"1 {method} 5": np.zeros(labels.shape) for method in ("hinge-l1inf", "hinge-l1")}
+    words = {1: np.array([True, False, False, True])}
+    if change == "missing":
+        scores["1 svm-l2 5"] = scores.pop("1 hinge-l1 5")
+    elif change in ("images", "words"):
+        scores["1 hinge-l1 5"] = scores["1 hinge-l1 5"][:-1] if change == "images" else np.zeros((90, 3))
+    elif change == "text":
+        scores["1 hinge-l1 5"] = scores["1 hinge-l1 5"].astype(str)
+    elif change == "validation words":
+        words[1] = words[1][:3]
+    else:
+        labels = labels.astype(int)
+    options = {"n_samples": {5: 60}, "methods": ["hinge-l1inf", "hinge-l1"], "seed": 0}
+    with pytest.raises(checks.Misfit):
+        comparison.significance(scores, labels, words, n_pairings=2, **options)
+    with pytest.raises(checks.Misfit):
+        comparison.differences(scores, labels, words, n_resamples=2, **options)
+
+
 @pytest.mark.parametrize("metric", ["auc", "eer"])
 def test_path_has_the_rows_of_sparsity(metric):
     X, labels, split, words = example()
@@ -290,10 +407,12 @@ def test_path_has_the_rows_of_sparsity(metric):
     expected = comparison.evaluate([one], X, labels, split, words, converging_method="", metric=metric).sparsity
     arrays["at_zero"] = np.array(4.0)
     got = comparison.path_table([one._replace(arrays=arrays)], X, labels, split, metric=metric)
-    assert list(got) == list(expected)
+    assert list(got) == [*expected, "warning"]
     assert got["eta0"].isna().all()
     assert got["objective"].tolist() == [0.5, 0.25]
-    pd.testing.assert_frame_equal(got.drop(columns=["eta0", "objective"]), expected.drop(columns=["eta0", "objective"]))
+    assert got["warning"].tolist() == ["certified gap 90%", ""]
+    others = ["eta0", "objective"]
+    pd.testing.assert_frame_equal(got.drop(columns=[*others, "warning"]), expected.drop(columns=others))
 
 
 def test_path_reads_what_sweep_gives():

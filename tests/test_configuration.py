@@ -1,6 +1,7 @@
 """config.yaml: the shipped one passes; every mistake is one line that says what was expected, what came and where."""
 
 import copy
+import re
 from pathlib import Path
 
 import configuration
@@ -122,7 +123,7 @@ BAD_VALUES = [
     ((*OVERRIDE, "methods", "hinge-l3"), GRID, f"norm must be one of {known('norms')}, got 'l3'", None),
     ((*ANNOTATION, "figures"), ["roc"], f"figures must be one of {', '.join(FIGURES)}, got 'roc'", "[0]"),
     ((*ANNOTATION, "claims"), ["best"], f"claims must be one of {', '.join(CLAIMS)}, got 'best'", "[0]"),
-    ((*ANNOTATION, "kind"), "world", "kind must be one of words, recovery, cost, got 'world'", None),
+    ((*ANNOTATION, "kind"), "world", "kernels, online, got 'world'", None),
     ((*ANNOTATION, "vocabulary"), "bush", "vocabulary must be one of tree, words3000, got 'bush'", None),
     (("studies", "stories", "at_size"), 31, "at_size must be one of 15, 30, 60, 120, 240, got 31", None),
     (
@@ -134,7 +135,7 @@ BAD_VALUES = [
     (
         ("datasets", "collage", "studies", "anotation"),
         {},
-        "a study must be one of annotation, stories, scenes, text, recovery, cost, got 'anotation'",
+        "descent, exponentiated, digits, online, got 'anotation'",
         "datasets.collage.studies",
     ),
     # test images fit nothing
@@ -211,7 +212,8 @@ BAD_VALUES = [
         "kind must be words for the loader collage, got 'recovery'",
         None,
     ),
-    (("datasets", "synthetic", "studies", "text"), {}, "recovery or cost for the loader synthetic, got 'words'", None),
+    (("datasets", "synthetic", "studies", "text"), {}, "or descent for the loader synthetic, got 'words'", None),
+    (("datasets", "documents", "studies", "descent"), {}, "kind must be words or exponentiated or kernels or", None),
     (("datasets", "collage", "studies", "text"), {}, "the key 'vocabulary' is missing, which pictures need", None),
     (
         ("studies", "text", "figures"),
@@ -219,10 +221,20 @@ BAD_VALUES = [
         "path needs the table 'path', which this study lacks (the key 'path' makes it)",
         "[0]",
     ),
-    ((*ANNOTATION, "figures"), ["cost"], "cost needs the table 'cost', which this study lacks (kind: cost)", "[0]"),
+    (
+        (*ANNOTATION, "figures"),
+        ["cost"],
+        "cost needs the table 'cost', which this study lacks (kind: cost makes it)",
+        "[0]",
+    ),
     (("studies", "recovery", "claims"), ["auc-order"], "auc-order needs the table", "[0]"),
-    ((*OVERRIDE, "kind"), "word", "kind must be one of words, recovery, cost, got 'word'", None),
-    ((*OVERRIDE, "kind"), None, "kind must be one of words, recovery, cost, got None", None),
+    (
+        (*OVERRIDE, "kind"),
+        "word",
+        "kind must be one of words, recovery, cost, projection, descent, exponentiated, kernels, online, got 'word'",
+        None,
+    ),
+    ((*OVERRIDE, "kind"), None, "kernels, online, got None", None),
     (("datasets", "claims"), PHOTOS, "'claims' is a folder of the results: choose another name", "claims"),
     # options of another loader
     (
@@ -297,6 +309,77 @@ def test_one_method_is_enough_without_sign_tests(config):
     configuration.check(config, SCHEMA)
 
 
+# The file, before Snakemake reads it
+
+BOMB = "".join(f"{chr(i + 1)}: &{chr(i + 1)} {{x: *{chr(i)}, y: *{chr(i)}}}\n" for i in range(ord("a"), ord("y")))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a: 1\nb: 2\na: 3\n", "the key 'a' stands twice in one block (config.yaml, line 3)"),
+        (b"a: {b: 1, b: 2}\n", "the key 'b' stands twice in one block (config.yaml, line 1)"),
+        (b'{"a": 1, "a": 2}', "the key 'a' stands twice in one block (config.yaml, line 1)"),
+        (
+            b"a: &a {x: 1}\n" + BOMB.encode(),
+            "aliases are not read: write the value again, got *a (config.yaml, line 2)",
+        ),
+        (b"a: &a [*a]\n", "aliases are not read: write the value again, got *a (config.yaml, line 1)"),
+        (b"[" * 100_000, "blocks and lists must be nested at most 50 deep (config.yaml, line 1)"),
+        (b"a: 010\n", "010 is not what it seems to YAML: write it as a decimal number, or in quotes as text"),
+        (b"a: 0x10\n", "0x10 is not what it seems to YAML: write it as a decimal number, or in quotes as text"),
+        (b"a: 1:30\n", "1:30 is not what it seems to YAML: write it as a decimal number, or in quotes as text"),
+        (b"a: 1:30.5\n", "1:30.5 is not what it seems to YAML: put it in quotes"),
+        (b"a: 2009-01-01\n", "2009-01-01 is not what it seems to YAML: put it in quotes"),
+        (b"a: " + b"9" * 400, "numbers must be below 9223372036854775808, got one of 400 digits (config.yaml, line 1)"),
+        (b"a: 1\n<<: {b: 1}\n", "<< is not what it seems to YAML: put it in quotes (config.yaml, line 2)"),
+        (b"a: !!python/name:os.system x\n", "tags are not read, got tag:yaml.org,2002:python/name:os.system"),
+        (b"__use_yte__: true\n", "templates (__use_yte__) are not read (config.yaml, line 1)"),
+        (b"a: 1\n? [b]\n: 2\n", "a key must be text, got a list or block (config.yaml, line 2)"),
+        (b"a: 1\n---\nb: 1\n", "the file must hold one YAML document, got a second (config.yaml, line 2)"),
+        (b"a: 1\n\tb: 2\n", "the file is no YAML: while scanning for the next token found character '\\t' that cannot"),
+        (b"a: [1\n", "the file is no YAML: while parsing a flow sequence expected ',' or ']'"),
+        (b"a: \0\n", "the file is no YAML: it holds the character 0x00 (config.yaml, line 1)"),
+        (b"a: 1\n# caf\xe9\n", "the file must be UTF-8 text, got byte 0xe9 (config.yaml, line 2)"),
+        ("a: 1".encode("utf-16"), "the file must be UTF-8 text, got byte 0xff (config.yaml, line 1)"),
+        (b'a: "\\ud800"\n', "text must be UTF-8, got half a character (config.yaml, line 1)"),
+        (b"#" * 1_000_001, "the file must have at most 1,000,000 characters, got 1,000,001 (config.yaml, line 1)"),
+    ],
+)
+def test_a_file_that_would_be_misread_is_one_line(tmp_path, content, said):
+    file = tmp_path / "config.yaml"
+    file.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        configuration.check_file(file)
+    assert str(caught.value).startswith(said)
+    assert re.fullmatch(r"[^\n]{10,300}\(config\.yaml, line \d+\)", str(caught.value))
+
+
+@pytest.mark.parametrize("file", ["config.yaml", "tests/config.yaml", "profiles/default/config.yaml"])
+def test_the_shipped_files_are_plain_yaml(file):
+    configuration.check_file(ROOT / file)
+
+
+@pytest.mark.parametrize(
+    "content", ["\ufeffa: 1\n", '{"a": [1, "b"]}', "a: '010'\nb: -3\nc: 1.0e-3\nd: 1_000\n", "# nothing\n"]
+)
+def test_plain_yaml_and_json_are_read(tmp_path, content):
+    (tmp_path / "config.yaml").write_text(content, encoding="utf-8")
+    configuration.check_file(tmp_path / "config.yaml")
+
+
+def test_text_that_would_end_a_script_of_the_report_is_refused(config):
+    put(config, ("datasets", "collage", "note"), "</script><script>alert(1)</script>")
+    place = "(config.yaml: datasets.collage.note)"
+    assert message(config) == f"note must not hold </ or <!, which ends a report's script {place}"
+
+
+@pytest.mark.parametrize("value", [2**63, -(10**400)])
+def test_whole_numbers_that_no_array_holds_are_refused(config, value):
+    put(config, ("features", "options", "step"), value)
+    assert "features.options" in message(config)
+
+
 # Blocks
 
 
@@ -345,6 +428,28 @@ def test_a_study_is_itself_where_its_dataset_replaces_nothing(config):
 def test_an_unknown_study_lists_the_known(config):
     with pytest.raises(ConfigError, match=r"^study must be one of annotation, .*, got 'x'"):
         configuration.study_block(config, "collage", "x")
+
+
+def test_tables_that_may_carry_warnings_are_tables_of_the_study(config):
+    for dataset, entry in config["datasets"].items():
+        for study in entry["studies"]:
+            block = configuration.study_block(config, dataset, study)
+            warned, tables = configuration.warned_tables(block), configuration.tables_of(block)
+            assert set(warned) < set(tables)
+            assert ("warnings" in tables) == bool(warned) == (block["kind"] not in ("cost", "projection"))
+    annotation = configuration.study_block(config, "collage", "annotation")
+    assert configuration.warned_tables(annotation) == [
+        *("features", "words", "chosen", "by_word", "tasks_run1", "tasks_run2", "path")
+    ]
+
+
+def test_settings_of_a_run_are_those_that_it_uses(config):
+    settings = configuration.settings_of(config, ["documents", "synthetic"])
+    assert settings["dataset"] == ["documents", "synthetic"] and settings["seed"] == config["seed"]
+    assert set(settings["datasets"]) == {"documents", "synthetic"}
+    used = {study for name in ("documents", "synthetic") for study in config["datasets"][name]["studies"]}
+    assert set(settings["studies"]) == used
+    assert configuration.merged(config, settings) == config | {"dataset": ["documents", "synthetic"]}
 
 
 def test_names_of_a_room_are_sorted():
@@ -401,6 +506,7 @@ def test_library_files_bring_the_neighbours_they_import():
 
 def test_library_files_follow_imports_of_imports():
     assert library_files("comparison") == [
+        "checks.py",
         "comparison.py",
         "papers.py",
         "problem.py",

@@ -15,7 +15,8 @@ import warnings
 from types import SimpleNamespace
 from job import job
 wildcards, params = ["collage", "1"], SimpleNamespace(where="studies.annotation.basis")
-snakemake = SimpleNamespace(rule="fit_basis", wildcards=wildcards, params=params, log=sys.argv[1:])
+files = ["results/a/words.csv", "results/a/it's.npz", "/code/tasks.py"]
+snakemake = SimpleNamespace(rule="fit_basis", wildcards=wildcards, params=params, log=sys.argv[1:], input=files)
 with job(snakemake) as progress:
 """
 
@@ -53,6 +54,25 @@ def test_a_bad_value_is_explained_in_the_log_too(run):
     done = run("raise ValueError('rank must be at most 300, got 900')")
     assert done.err.strip() in done.log
     assert "Traceback" in done.log
+
+
+def test_a_damaged_file_is_named_with_the_command_that_removes_it(run):
+    done = run("from jointsparse.tables import Damaged\nraise Damaged(\"results/a/it's.npz\", 'cut\\noff')")
+    assert done.status == 1
+    assert done.err == (
+        "error: fit_basis collage 1: results/a/it's.npz is damaged (cut off): delete it and run again "
+        "(rm 'results/a/it'\"'\"'s.npz'; then the same command as before)\n"
+    )
+    assert "Traceback" in done.log
+
+
+def test_files_that_do_not_belong_together_are_named_with_the_command_that_removes_them(run):
+    done = run("from jointsparse.checks import Misfit\nraise Misfit('Y must have 3 rows')")
+    assert done.status == 1
+    assert done.err == (
+        "error: fit_basis collage 1: Y must have 3 rows. One of its inputs is from another run "
+        "(rm results/a/words.csv 'results/a/it'\"'\"'s.npz'; then the same command as before)\n"
+    )
 
 
 def test_an_unexpected_error_is_one_line_that_names_the_log(run):

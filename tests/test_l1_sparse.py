@@ -134,6 +134,7 @@ def test_coordinates_norm_and_zeros_agree_with_the_array(rng):
         ball.add(rng.integers(0, 100, 5), rng.normal(size=5))
         w = ball.toarray()
         assert [ball[i] for i in range(100)] == w.tolist()
+        np.testing.assert_array_equal(ball.take([7, 3, 7]), w[[7, 3, 7]])
         np.testing.assert_array_equal(ball.nonzero(), np.flatnonzero(w))
         assert ball.count_nonzero() == np.count_nonzero(w)
         np.testing.assert_allclose(ball.norm(), np.abs(w).sum(), rtol=1e-14)
@@ -227,3 +228,5 @@ def test_coordinates_out_of_range_are_refused():
     for index in (-1, 3):
         with pytest.raises(IndexError, match="index must be in"):
             ball[index]
+        with pytest.raises(ValueError, match=r"indices must be in 0\.\.2, got"):
+            ball.take([0, index])

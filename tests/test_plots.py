@@ -5,10 +5,11 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+import test_plots_l1
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex, to_rgb
 
-from jointsparse import losses, norms, papers, plots
+from jointsparse import drawing, losses, norms, papers, plots
 from jointsparse.thresholds import GAP
 
 METHODS = ["hinge-l1inf", "hinge-l1", "hinge-l2", "svm-l2"]
@@ -161,8 +162,8 @@ TABLES = {
     "test_error": recovery_table,
     "selection": recovery_table,
     "cost": cost_table,
-}
-OF_RUNS = sorted(set(TABLES) - {"weights", "cost"})
+} | test_plots_l1.TABLES
+OF_RUNS = sorted(set(TABLES) - {"weights", "cost", *test_plots_l1.TABLES})
 CURVES = ["auc", "convergence", "eer", "eer_by_word", "path", "selection", "sparsity", "test_error"]
 
 
@@ -228,6 +229,10 @@ def test_every_figure_names_its_table():
         "eer_by_word": "by_word",
         "test_error": "recovery",
         "selection": "recovery",
+        "projection_time": "projection",
+        "descent": "descent_seconds",
+        "exponentiated": "exponentiated_seconds",
+        "exponentiated_gradients": "exponentiated_seconds",
     }
 
 
@@ -291,6 +296,7 @@ def test_curves_are_drawn_of_one_method(name, method):
 
 NUMBERS = ["auc", "eer", "objective", "gap", "eta0", "features", "p", "p_holm", "paper", "difference", "low", "high"]
 NUMBERS += ["test_error", "precision", "recall", "seconds"]
+NUMBERS += ["suboptimality", "flops", "loss", "error", "non_zero", "touched"]
 
 
 @pytest.mark.parametrize("rows", ["one method", "all"])
@@ -322,20 +328,20 @@ def methods_of_all_plug_ins():
 
 
 def test_every_loss_and_norm_has_a_look_of_its_own():
-    found = plots.looks(methods_of_all_plug_ins())
-    assert set(plots.LOSSES) == set(losses.LOSSES)
-    assert set(plots.NORMS) == set(norms.NORMS)
+    found = drawing.looks(methods_of_all_plug_ins())
+    assert set(drawing.LOSSES) == set(losses.LOSSES)
+    assert set(drawing.NORMS) == set(norms.NORMS)
     assert len({(look["color"], look["marker"]) for look in found.values()}) == len(found)
 
 
 def test_a_look_depends_on_the_method_alone():
-    several, strange = plots.looks(METHODS), plots.looks(["aa-b", *METHODS[::-1], "zz"])
+    several, strange = drawing.looks(METHODS), drawing.looks(["aa-b", *METHODS[::-1], "zz"])
     assert {method: strange[method] for method in METHODS} == several
-    assert plots.looks(["zz", "aa-b", *METHODS]) == strange
+    assert drawing.looks(["zz", "aa-b", *METHODS]) == strange
 
 
 def test_a_loss_is_a_lighter_look_of_its_norm():
-    found = plots.looks(["hinge-l1", "logistic-l1", "squared-l1"])
+    found = drawing.looks(["hinge-l1", "logistic-l1", "squared-l1"])
     assert len({look["marker"] for look in found.values()}) == len({look["linestyle"] for look in found.values()}) == 1
     assert np.all(np.diff([sum(to_rgb(look["color"])) for look in found.values()]) > 0)
 
@@ -350,9 +356,9 @@ def test_norms_differ_in_grey_and_svm_is_grey():
 
 def test_unknown_methods_take_turns():
     names = [f"m{i}" for i in range(7)]
-    found = plots.looks(names)
-    assert len({(look["color"], look["marker"]) for look in found.values()}) == len(plots.OTHERS)
-    assert found["m0"] == found[f"m{len(plots.OTHERS)}"]
+    found = drawing.looks(names)
+    assert len({(look["color"], look["marker"]) for look in found.values()}) == len(drawing.OTHERS)
+    assert found["m0"] == found[f"m{len(drawing.OTHERS)}"]
 
 
 @pytest.mark.parametrize("figure", ["auc", "eer_by_word", "sparsity", "path", "selection", "test_error"])
@@ -864,3 +870,37 @@ def test_the_contact_sheet_is_drawn_from_its_seed():
 def test_grey_levels_of_the_contact_sheet_are_not_stretched():
     figure = plots.contact_sheet(*album(5), rows=1, columns=2)
     assert [axes.images[0].get_clim() for axes in figure.axes] == [(0, 1)] * 2
+
+
+def test_a_table_without_a_column_is_one_clear_error():
+    with pytest.raises(ValueError, match=r"figure test_error: the table recovery lacks '\w+', got n$"):
+        plots.draw("test_error", pd.DataFrame({"n": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("word", "drawn"),
+    [
+        ("$x_", "$x_"),
+        ("cash $5, $6", "cash $5, $6"),
+        (r"$\frac{", r"$\frac{"),
+        (r"a\$b", r"a\$b"),
+        ("two\nlines", "two lines"),
+        ("long " * 20, "long long long long long long long long…"),
+    ],
+)
+def test_words_are_drawn_as_they_stand_and_no_formula(word, drawn):
+    table = by_word_table().replace({"word": {"zoo": word}})
+    figure = plots.draw("eer_by_word", table)
+    figure.savefig(io.BytesIO())
+    texts = [label for label in figure.axes[0].get_yticklabels() if label.get_text() not in WORDS]
+    assert [label._preprocess_math(label.get_text()) for label in texts] == [(drawn, False)]
+
+
+def test_captions_are_drawn_as_they_stand_and_no_formula():
+    names = ["a", "b"]
+    images = pd.DataFrame({"image": names, "split": "train"})
+    captions = pd.DataFrame({"image": names, "caption": [r"$\frac{ and $", "<b>&amp;</b>"]})
+    figure = plots.contact_sheet(images, captions, lambda image: np.zeros((4, 4)), rows=1, columns=2, seed=0)
+    figure.savefig(io.BytesIO())
+    titles = {axes.title._preprocess_math(axes.get_title()) for axes in figure.axes}
+    assert titles == {(r"$\frac{ and $", False), ("<b>&amp;</b>", False)}

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from jointsparse.checks import Misfit
 from jointsparse.features import shards
 
 
@@ -119,3 +120,17 @@ def test_nothing_to_sample_from_is_refused(wanted):
     """No image is wanted, or only images without descriptors are."""
     with pytest.raises(ValueError, match=r"^fitted_on must name splits that hold images with descriptors, got none$"):
         sample(2, 9, wanted=wanted)
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "counts", "n_images", "said"),
+    [
+        ([np.zeros((4, 2))], [np.array([2, 2])], 3, "counts must be integers, one for each of 3 images"),
+        ([np.zeros((4, 2))], [np.array([2.0, 2.0])], 2, "counts must be integers, one for each of 2 images"),
+        ([np.zeros((4, 2))], [np.array([2, 3])], 2, "descriptors must be 5 rows of one length, got shape"),
+        ([np.zeros((2, 2)), np.zeros((2, 3))], [np.array([2]), np.array([2])], 2, "descriptors must be 2 rows of one"),
+    ],
+)
+def test_descriptors_of_other_images_are_not_sampled(descriptors, counts, n_images, said):
+    with pytest.raises(Misfit, match=said):
+        shards.sample(descriptors, counts, np.ones(n_images, bool), 3, rng=np.random.default_rng(0))

@@ -6,6 +6,7 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from jointsparse import svm
+from jointsparse.checks import Misfit
 
 C = [0.01, 0.1, 1.0]
 
@@ -93,3 +94,9 @@ def test_progress_counts_tasks():
 def test_a_c_that_is_not_positive_is_refused(bad):
     with pytest.raises(ValueError, match=rf"'C' parameter .* Got {bad}"):
         svm.run(*problem(), C=[bad])
+
+
+@pytest.mark.parametrize("n", [5, 7])
+def test_labels_of_other_samples_are_refused(n):
+    with pytest.raises(Misfit, match="Y must be a matrix with a row for each of 6 samples, got shape"):
+        svm.run(np.ones((6, 2)), np.ones((n, 1)), C=[1])

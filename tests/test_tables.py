@@ -1,5 +1,6 @@
 """Tables and arrays on disk: what is read is what was written, and a file is whole or absent."""
 
+import csv
 import os
 import resource
 import subprocess
@@ -94,7 +95,20 @@ def test_arrays_come_back_bit_for_bit(tmp_path):
 
 def test_one_array_comes_back_bit_for_bit(tmp_path):
     tables.write_array(tmp_path / "W.npy", arrays()["W"])
-    np.testing.assert_array_equal(np.load(tmp_path / "W.npy", mmap_mode="r"), arrays()["W"])
+    for got in (tables.read_array(tmp_path / "W.npy"), np.load(tmp_path / "W.npy", mmap_mode="r")):
+        assert (got.dtype, got.tobytes()) == (arrays()["W"].dtype, arrays()["W"].tobytes())
+
+
+def test_a_mapped_array_is_left_on_disk_and_cannot_be_written(tmp_path):
+    tables.write_array(tmp_path / "W.npy", arrays()["W"])
+    got = tables.read_array(tmp_path / "W.npy", mapped=True)
+    np.testing.assert_array_equal(got, arrays()["W"])
+    assert isinstance(got, np.memmap) and not got.flags.writeable
+
+
+def test_an_array_without_rows_comes_back(tmp_path):
+    tables.write_array(tmp_path / "nothing.npy", np.empty((0, 3)))
+    assert tables.read_array(tmp_path / "nothing.npy").shape == (0, 3)
 
 
 @pytest.mark.parametrize("density", [0.0, 0.1])
@@ -163,33 +177,163 @@ def test_the_file_appears_when_the_writer_is_done(tmp_path):
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("table.csv", "new")]
 
 
-def spoil(good):
-    """What may happen to a file, as (how, bytes)."""
-    yield "empty", b""
-    yield "text", b"not an archive"
-    for cut in (10, len(good) // 2, len(good) - 1):
-        yield f"cut at {cut}", good[:cut]
-    yield "zeros inside", good[:100] + bytes(40) + good[140:]
-    yield "unknown version of ZIP", good.replace(b"PK\x01\x02\x2d\x03\x2d", b"PK\x01\x02\x2d\x03\xff")
+def write_all(folder):
+    """One file of each kind, each with what reads it."""
+    tables.write_table(example()[:20], folder / "table.csv")
+    tables.write_table(example()[:20], folder / "table.parquet")
+    tables.write_arrays(folder / "arrays.npz", a=np.arange(5.0), b=np.arange(3))
+    tables.write_matrix(folder / "dense.npz", np.arange(6.0).reshape(2, 3))
+    tables.write_matrix(folder / "sparse.npz", sparse.csr_matrix(np.eye(4)))
+    tables.write_array(folder / "array.npy", np.arange(7))
+    return {
+        "table.csv": tables.read_table,
+        "table.parquet": tables.read_table,
+        "arrays.npz": lambda path: tables.read_arrays(path, "a", "b"),
+        "dense.npz": tables.read_matrix,
+        "sparse.npz": tables.read_matrix,
+        "array.npy": tables.read_array,
+    }
 
 
-def test_a_damaged_file_is_named(tmp_path):
-    path = tmp_path / "arrays.npz"
-    tables.write_arrays(path, a=np.arange(5.0), b=np.arange(3))
-    for how, damaged in spoil(path.read_bytes()):
-        path.write_bytes(damaged)
+FILES = ["table.csv", "table.parquet", "arrays.npz", "dense.npz", "sparse.npz", "array.npy"]
+
+
+def refused(read, path, how):
+    """The message, which names the file and what to do."""
+    try:
+        read(path)
+    except tables.Damaged as error:
+        assert str(error).startswith(f"{path} is damaged ("), how
+        assert str(error).endswith("): delete it and run again"), how
+        assert error.path == str(path)
+        return str(error)
+    pytest.fail(f"{how}: no error")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_cut_off_anywhere_is_named(tmp_path, name):
+    read = write_all(tmp_path)[name]
+    path = tmp_path / name
+    whole = path.read_bytes()
+    for length in {*range(0, len(whole), max(len(whole) // 60, 1)), *range(len(whole) - 12, len(whole))}:
+        path.write_bytes(whole[:length])
+        refused(read, path, length)
+
+
+def test_a_table_cut_off_at_the_end_of_a_line_is_named(tmp_path):
+    path = tmp_path / "table.csv"
+    tables.write_table(pd.DataFrame({"n": [1, 2, 3], "auc": [0.5, 0.6, 0.7]}), path)
+    lines = path.read_text().splitlines(keepends=True)
+    for kept in range(len(lines)):
+        path.write_text("".join(lines[:kept]))
+        assert "its end is missing, which is an empty line" in refused(tables.read_table, path, kept)
+
+
+def test_a_reader_of_csv_does_not_see_the_empty_line(tmp_path):
+    expected = pd.DataFrame({"n": [1, 2, 3]})
+    tables.write_table(expected, tmp_path / "table.csv")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), expected)
+    with (tmp_path / "table.csv").open(newline="") as file:
+        assert [row for row in csv.reader(file) if row] == [["n"], ["1"], ["2"], ["3"]]
+
+
+@pytest.mark.parametrize("name", FILES[1:])
+def test_a_changed_byte_is_seen_or_changes_nothing(tmp_path, name):
+    read = write_all(tmp_path)[name]
+    path = tmp_path / name
+    whole, expected = path.read_bytes(), described(read(path))
+    rng = np.random.default_rng(0)
+    for place in rng.choice(len(whole), min(len(whole), 250), replace=False):
+        spoilt = bytearray(whole)
+        spoilt[place] ^= int(rng.integers(1, 256))
+        path.write_bytes(spoilt)
         try:
-            tables.read_arrays(path)
-        except ValueError as error:
-            assert str(error).startswith(f"{path} is damaged ("), how
-            assert str(error).endswith("): delete it and run again"), how
-        else:
-            pytest.fail(f"{how}: no error")
+            got = read(path)
+        except tables.Damaged:
+            continue
+        assert described(got) == expected, place
 
 
-def test_a_missing_file_is_missing_and_not_damaged(tmp_path):
+def described(value):
+    """What was read, in a form that can be compared."""
+    if isinstance(value, dict):
+        return {name: described(array) for name, array in value.items()}
+    if isinstance(value, pd.DataFrame):
+        return value.to_csv(), list(map(str, value.dtypes))
+    array = value.toarray() if sparse.issparse(value) else value
+    return array.dtype, array.shape, array.tobytes()
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "content", [b"", b"not what it should be", b"\0" * 500, b"\n\n", b"PK\x03\x04", b"\x93NUMPY\x01\0"]
+)
+def test_a_file_of_other_content_is_named(tmp_path, name, content):
+    read = write_all(tmp_path)[name]
+    (tmp_path / name).write_bytes(content)
+    refused(read, tmp_path / name, content)
+
+
+def test_nul_bytes_in_a_table_are_damage(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"n,auc\n1,\0\0\0\n\n")
+    assert "it holds NUL bytes" in refused(tables.read_table, path, "NUL")
+
+
+def test_an_unknown_version_of_zip_is_damage(tmp_path):
+    path = tmp_path / "arrays.npz"
+    tables.write_arrays(path, a=np.arange(5.0))
+    path.write_bytes(path.read_bytes().replace(b"PK\x01\x02\x2d\x03\x2d", b"PK\x01\x02\x2d\x03\xff"))
+    refused(tables.read_arrays, path, "version")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_missing_columns_are_named(tmp_path, suffix):
+    path = tmp_path / f"table{suffix}"
+    tables.write_table(pd.DataFrame({"image": ["a"], "part": ["train"]}), path)
+    with pytest.raises(tables.Damaged, match=r"expected the columns split in it, got image, part\)"):
+        tables.read_table(path, "image", "split")
+
+
+def test_missing_arrays_are_named(tmp_path):
+    path = tmp_path / "arrays.npz"
+    tables.write_arrays(path, Y=np.zeros(3))
+    with pytest.raises(tables.Damaged, match=r"expected the arrays sizes in it, got Y\)"):
+        tables.read_arrays(path, "Y", "sizes")
+    with pytest.raises(tables.Damaged, match="expected the arrays data, indices, indptr, shape in it"):
+        tables.read_matrix(path)
+
+
+@pytest.mark.parametrize("dense", [np.zeros(3), np.zeros((2, 2, 2)), np.array([["a"]])])
+def test_what_is_no_matrix_of_numbers_is_refused(tmp_path, dense):
+    tables.write_arrays(tmp_path / "matrix.npz", dense=dense)
+    with pytest.raises(tables.Damaged, match="expected a matrix of numbers"):
+        tables.read_matrix(tmp_path / "matrix.npz")
+
+
+@pytest.mark.parametrize("change", [{"indices": [0, 9]}, {"indptr": [0, 2, 1]}, {"shape": [2]}, {"data": [1.0]}])
+def test_a_sparse_matrix_that_contradicts_itself_is_refused(tmp_path, change):
+    good = {"data": [1.0, 2.0], "indices": [0, 2], "indptr": [0, 1, 2], "shape": [2, 3]}
+    tables.write_arrays(tmp_path / "matrix.npz", **{name: np.array(value) for name, value in (good | change).items()})
+    with pytest.raises(tables.Damaged, match=r"matrix\.npz is damaged"):
+        tables.read_matrix(tmp_path / "matrix.npz")
+
+
+def test_tables_one_below_the_other_must_have_the_same_columns(tmp_path):
+    for i, columns in enumerate((["run", "auc"], ["run", "auc"], ["run", "eer"])):
+        tables.write_table(pd.DataFrame([[i, 0.5]], columns=columns), tmp_path / f"run{i}.csv")
+    paths = [tmp_path / f"run{i}.csv" for i in range(3)]
+    assert tables.read_tables(paths[:2])["run"].tolist() == [0, 1]
+    with pytest.raises(tables.Damaged, match=r"run2\.csv is damaged \(expected the columns run, auc, got run, eer"):
+        tables.read_tables(paths)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_missing_and_not_damaged(tmp_path, name):
+    read = write_all(tmp_path)[name]
+    (tmp_path / name).unlink()
     with pytest.raises(FileNotFoundError):
-        tables.read_arrays(tmp_path / "arrays.npz")
+        read(tmp_path / name)
 
 
 def leave(tmp_path, process):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from jointsparse import tasks
+from jointsparse.checks import Misfit
 
 IMAGES = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["validation", "test"]})
 CAPTIONS = pd.DataFrame(
@@ -26,6 +27,21 @@ def test_most_frequent_words_of_the_training_images_come_first():
     assert words["word"].tolist() == ["dog", "café"]  # cat is in one training image, after café in the alphabet
     np.testing.assert_array_equal(labels[:, 0], [True, False, False, True, False, True])
     assert words.loc[0, ["images", "train", "validation", "test"]].tolist() == [3, 2, 0, 1]
+
+
+@pytest.mark.parametrize(("n_with", "warning"), [(9, "in 90% of the training images"), (8, "")])
+def test_a_word_of_nearly_every_training_image_carries_a_warning(n_with, warning):
+    images = pd.DataFrame({"image": range(12), "split": ["train"] * 10 + ["validation", "test"]})
+    captions = pd.DataFrame(
+        {"image": range(12), "caption": ["dog"] * n_with + ["cat"] * (10 - n_with) + ["dog", "dog"]}
+    )
+    words, _ = tasks.choose_words(images, captions, n_words=2)
+    assert words["warning"].tolist() == [warning, ""]
+
+
+def test_captions_of_other_images_are_refused():
+    with pytest.raises(Misfit, match="captions must be of the images in the table of images, got one of 'f'"):
+        tasks.choose_words(IMAGES[:5], CAPTIONS, n_words=1)
 
 
 def test_inflected_forms_are_joined_when_asked():
@@ -100,6 +116,16 @@ def test_rare_word_is_capped_and_says_so():
     assert not table.loc[(5, "word0"), "capped"]
 
 
+@pytest.mark.parametrize("change", ["images", "words", "numbers"])
+def test_labels_of_other_images_or_words_are_refused(change):
+    labels, split, words = many()
+    labels = {"images": labels[:-1], "words": labels[:, :-1], "numbers": labels.astype(int)}[change]
+    with pytest.raises(
+        Misfit, match="labels must be bool with a row for each of 300 images and a column for each of 5"
+    ):
+        draw(labels, split, words)
+
+
 def test_training_sets_are_nested():
     Y = draw(*many())[0]
     assert (Y[2][Y[0] != 0] == Y[0][Y[0] != 0]).all()
@@ -157,3 +183,50 @@ def test_more_images_than_there_are_cannot_be_set_aside(numbers, there):
     split = np.array(["train"] * 20)
     with pytest.raises(ValueError, match=rf"set aside must be less than {there}, the number there is, got"):
         tasks.set_aside(split, numbers, rng=np.random.default_rng(0))
+
+
+def test_most_frequent_label_of_training_samples_is_taken_unless_another_is_named():
+    images = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["test"] * 2})
+    captions = pd.DataFrame({"image": list("aabef"), "caption": ["tea", "oil", "tea", "oil", "oil"]})
+    label, y = tasks.one_label(images, captions)
+    assert label == "tea"
+    np.testing.assert_array_equal(y, [1, 1, -1, -1, -1, -1])
+    np.testing.assert_array_equal(tasks.one_label(images, captions, "oil")[1], [1, -1, -1, -1, 1, 1])
+
+
+@pytest.mark.parametrize("captions", [[["a", "tea"], ["b", "tea"]], [["c", "tea"]]])
+def test_label_that_training_samples_all_have_or_all_lack_is_an_error(captions):
+    images = pd.DataFrame({"image": list("abc"), "split": ["train", "train", "test"]})
+    with pytest.raises(ValueError, match=r"label must be one that some .* got 'tea', which [02] of 2 have"):
+        tasks.one_label(images, pd.DataFrame(captions, columns=["image", "caption"]), "tea")
+
+
+def test_classes_stand_in_the_order_of_the_samples():
+    images = pd.DataFrame({"image": list("cab")})
+    captions = pd.DataFrame({"image": list("abc"), "caption": ["two", "one", "three"]})
+    assert tasks.classes(images, captions).tolist() == ["three", "two", "one"]
+
+
+@pytest.mark.parametrize(("of", "number"), [("ab", 0), ("abcc", 2)])
+def test_sample_without_exactly_one_class_is_an_error(of, number):
+    images = pd.DataFrame({"image": list("abc"), "split": "train"})
+    captions = pd.DataFrame({"image": list(of), "caption": ["1"] * len(of)})
+    with pytest.raises(ValueError, match=f"each sample must have one label, its class, got {number} for 'c'"):
+        tasks.classes(images, captions)
+
+
+def test_validation_samples_are_learnt_from_where_nothing_is_validated():
+    images = pd.DataFrame({"image": list("abcd"), "split": ["train", "validation", "test", "unlabelled"]})
+    learn, test = tasks.halves(images)
+    np.testing.assert_array_equal(learn, [True, True, False, False])
+    np.testing.assert_array_equal(test, [False, False, True, False])
+    with pytest.raises(ValueError, match="for training and for testing, got 1 and 0"):
+        tasks.halves(images[:1])
+
+
+def test_words_are_named_where_they_are_those_of_the_labels():
+    words, labels = tasks.choose_words(IMAGES, CAPTIONS, n_words=2)
+    assert tasks.names_of(words, labels) == ["dog", "café"]
+    for others in (labels[:, ::-1], labels[:, :1], labels[0], labels.astype(str)):
+        with pytest.raises(Misfit, match="labels must be of the words in their table, dog, café, got others"):
+            tasks.names_of(words, others)

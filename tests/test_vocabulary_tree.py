@@ -294,3 +294,49 @@ def test_weigh_refuses(full, counts):
         weigh(counts, full, weighting="tf-idf", fit_rows=np.zeros(4, bool))
     with pytest.raises(ValueError, match="39 words, got 38"):
         weigh(counts[:, :-1], full)
+
+
+def stored(**changes):
+    """A root with two children, as arrays on disk."""
+    level = np.array([0, 1, 1], np.int32)
+    arrays = {"centres": np.zeros((3, 2), np.float32), "first_child": np.array([1, 0, 0], np.int32)}
+    return arrays | {"n_children": np.array([2, 0, 0], np.int32), "level": level} | changes
+
+
+def test_a_stored_tree_comes_back():
+    tree = vocabulary_tree.from_arrays(stored())
+    assert [array.tolist() for array in tree] == [array.tolist() for array in stored().values()]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"centres": np.zeros((2, 2))},
+        {"centres": np.zeros(3)},
+        {"level": np.array([0, 1])},
+        {"first_child": np.array([2, 0, 0], np.int32)},  # its second child would be beyond the end
+        {"first_child": np.array([0, 0, 0], np.int32)},  # a circle
+        {"n_children": np.array([-1, 0, 0], np.int32)},
+        {"n_children": np.array([0, 0, 0], np.int32)},
+        {"n_children": np.array(["2", "0", "0"])},
+    ],
+)
+def test_what_is_no_tree_is_refused_before_compiled_code_reads_it(changes):
+    with pytest.raises(ValueError, match=r"a tree must have float32|children of a tree's nodes|root must have"):
+        vocabulary_tree.from_arrays(stored(**changes))
+
+
+def test_histograms_of_shards_are_those_of_one_tree():
+    tree, parts = (
+        vocabulary_tree.from_arrays(stored()),
+        [sparse.csr_matrix([[1, 0], [2, 0]]), sparse.csr_matrix([[0, 3]])],
+    )
+    assert vocabulary_tree.stack(parts, tree).toarray().tolist() == [[1, 0], [2, 0], [0, 3]]
+    with pytest.raises(ValueError, match="counts must have one column for each of the tree's 2 words, got 3"):
+        vocabulary_tree.stack([*parts, sparse.csr_matrix((1, 3))], tree)
+
+
+def test_histograms_of_other_images_are_not_weighed():
+    tree = vocabulary_tree.from_arrays(stored())
+    with pytest.raises(ValueError, match="counts must have a row for each of 3 images, got 2"):
+        vocabulary_tree.weigh(sparse.csr_matrix((2, 2)), tree, fit_rows=np.ones(3, bool))

@@ -1,6 +1,8 @@
 """The whole workflow in miniature: what it makes, what reruns after which change, and what it says of bad input."""
 
 import ast
+import csv
+import json
 import os
 import re
 import shutil
@@ -18,9 +20,12 @@ import pytest
 import yaml
 from conftest import make_album
 
+from jointsparse import manifest
+from jointsparse.tables import read_table
+
 BASE = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
-DATASETS = ("collage", "documents", "synthetic")
+DATASETS = tuple(CONFIG["dataset"])
 METHODS = 4  # of the annotation study
 SIZES = 2  # of every study in the overlay
 FIGURES = CONFIG["studies"]["annotation"]["figures"]
@@ -29,7 +34,8 @@ ALL_FIGURES = sum(
 )
 # Sweeps of the overlay by norm: annotation, stories (two runs), scenes, text.
 SWEEPS = {"l1inf": SIZES * 5, "l1": SIZES * 5, "l2": SIZES * 4}
-STUDIES = 6
+STUDIES = sum(len(CONFIG["datasets"][dataset]["studies"]) for dataset in DATASETS)
+CLAIMS = {f"claims/{'+'.join(DATASETS)}/claims.csv"}
 
 
 class Project:
@@ -90,10 +96,13 @@ class Project:
         finally:
             path.write_text(before)
 
+    def manifest(self) -> Path:
+        return self.root / "results" / "claims" / "+".join(DATASETS) / "manifest.json"
+
     def tables(self) -> dict[str, bytes]:
         """Every table of results; measured seconds lie elsewhere."""
         results = self.root / "results"
-        files = [path for path in sorted(results.rglob("*.csv")) if path.parent.name != "timings"]
+        files = [path for path in sorted(results.rglob("*.csv")) if "timings" not in path.parts]
         return {str(path.relative_to(results)): path.read_bytes() for path in files}
 
 
@@ -110,6 +119,8 @@ def after_sweeps() -> dict[str, int]:
     return {"evaluate": 1, "compare_methods": 1, "resample_differences": 1, "judge_claims": 1} | {
         "draw_figure": len(FIGURES) - 1,  # the path is trained apart
         "write_claims_page": 1,
+        "gather_warnings": 1,
+        "write_manifest": 1,
     }
 
 
@@ -155,6 +166,51 @@ def test_every_claim_is_on_the_page_with_its_study_and_the_tables_that_its_numbe
         assert row.id in page
         if row.verdict != "not tested":
             assert (project.root / row.source).is_file()
+
+
+def test_the_manifest_names_every_table_of_the_run_and_finds_a_changed_byte(project):
+    recorded = set(json.loads(project.manifest().read_text())["tables"])
+    repetitions = {name for name in project.tables() if "/runs/" in name}  # of which a table is made
+    assert recorded == {f"../../{name}" for name in project.tables().keys() - repetitions - CLAIMS} | {"claims.csv"}
+    assert manifest.verify(project.manifest())[:2] == (len(recorded), [])
+    path = project.root / "results" / "collage" / "stories" / "tables" / "chosen.csv"
+    whole, time = path.read_bytes(), path.stat().st_mtime_ns
+    path.write_bytes(whole.replace(b"5", b"6", 1))
+    try:
+        changed = manifest.verify(project.manifest()).differences
+    finally:
+        path.write_bytes(whole)
+        os.utime(path, ns=(time, time))
+    assert changed == ["differs: ../../collage/stories/tables/chosen.csv"]
+
+
+def test_every_warning_of_a_study_is_in_its_table_of_warnings(project):
+    for dataset, study in (("collage", "annotation"), ("documents", "text"), ("synthetic", "recovery")):
+        folder = project.root / "results" / dataset / study / "tables"
+        warnings = pd.read_csv(folder / "warnings.csv")
+        assert len(warnings) and (warnings["rows"] <= warnings["of"]).all()
+        name = "recovery" if study == "recovery" else "chosen"
+        carried = pd.read_csv(folder / f"{name}.csv")["warning"].dropna()
+        told = " ".join(warnings.loc[warnings["table"] == name, "warning"])
+        assert all(one.split()[0] in told for text in carried for one in text.split("; "))
+
+
+def test_a_damaged_file_is_made_again_by_what_the_message_says(project):
+    path = project.root / "results" / "synthetic" / "recovery" / "runs" / "run2.csv"
+    table = path.parents[1] / "tables" / "recovery.csv"
+    target = str(table.relative_to(project.root))
+    made, expected = path.read_bytes(), table.read_bytes()
+    path.write_bytes(made[: made.rindex(b"\n", 0, -2) + 1])  # without its last row
+    done = project.snakemake(target)
+    (line,) = {line for line in done.stderr.splitlines() if line.startswith("error: ")}
+    name = str(path.relative_to(project.root))
+    assert line.startswith(f"error: gather_recoveries synthetic recovery: {name} is damaged (its end is missing")
+    assert line.endswith(f"(rm {name}; then the same command as before)")
+    subprocess.run(["rm", *line.split("(rm ")[1].split(";")[0].split()], cwd=project.root, check=True)
+    done = project.snakemake(target)
+    assert done.returncode == 0, done.stderr
+    assert (path.read_bytes(), table.read_bytes()) == (made, expected)
+    project.run()
 
 
 def test_what_a_study_was_run_with_stands_beside_its_tables(project):
@@ -220,8 +276,8 @@ def test_edited_comparison_refits_nothing(project):
 
 
 def test_edited_claims_are_judged_again_and_no_more(project):
-    with project.edited("src/jointsparse/claims.py", "import numpy", "import  numpy"):
-        assert project.planned() == {"judge_claims": STUDIES, "write_claims_page": 1}
+    with project.edited("src/jointsparse/claims_rule.py", "import numpy", "import  numpy"):
+        assert project.planned() == {"judge_claims": STUDIES, "write_claims_page": 1, "write_manifest": 1}
 
 
 def test_edited_extractor_describes_again(project):
@@ -241,6 +297,7 @@ def test_changed_number_of_pairings_compares_again_and_no_more(project):
             "judge_claims": 1,
             "write_claims_page": 1,
             "write_config": 1,
+            "write_manifest": 1,
         }
 
 
@@ -267,7 +324,7 @@ def test_new_dataset_reruns_nothing_of_the_old(project):
         ("annotation/figures/auc.pdf", {"draw_figure": 1}),
         (
             "annotation/tables/significance.csv",
-            {"compare_methods": 1, "draw_figure": 1, "judge_claims": 1, "write_claims_page": 1},
+            {"compare_methods": 1, "draw_figure": 1, "judge_claims": 1, "write_claims_page": 1, "write_manifest": 1},
         ),
         ("left_out.csv", None),
         ("annotation/tables/words.csv", None),
@@ -308,12 +365,15 @@ def test_rebuilding_a_deleted_sweep_gives_the_same_bytes(project):
 def test_one_core_another_folder_and_other_hashes_give_the_same_tables(project, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONHASHSEED", "0")  # else drawn anew for every process
     other = Project(tmp_path / "elsewhere")
-    other.run(cores=1)
+    target = other.manifest().relative_to(other.root)  # all tables, and no figures, which would take long
+    done = other.snakemake(str(target), cores=1)
+    assert done.returncode == 0, done.stdout + done.stderr
     expected, got = project.tables(), other.tables()
-    assert len(expected) == 49
+    assert len(expected) == 62
     assert got.keys() == expected.keys()
     for name in expected:
         assert got[name] == expected[name], name
+    assert other.manifest().read_bytes() == project.manifest().read_bytes()
 
 
 def test_lint_asks_for_nothing_but_conda_environments(project):
@@ -326,7 +386,8 @@ def test_report_shows_what_was_left_out_and_the_results(project):
     done = project.snakemake("--report", "report.html")
     assert done.returncode == 0, done.stderr
     report = (project.root / "report.html").read_text()
-    for shown in ("left_out.csv", "chosen.csv", "significance.png", "Images and captions that are not used"):
+    shown_there = ("left_out.csv", "chosen.csv", "significance.png", "Images and captions that are not used")
+    for shown in (*shown_there, "warnings.csv", "repeated.csv", "All warnings of a study"):
         assert shown in report
 
 
@@ -465,3 +526,37 @@ def test_bad_pictures_are_left_out_and_the_run_goes_on(mine):
     left_out = pd.read_csv(mine.root / "results" / "mine" / "left_out.csv").set_index("item")["reason"]
     assert sorted(left_out.index) == ["003.jpg", "ghost.jpg"]
     assert "does not open" in left_out["003.jpg"]
+
+
+def test_no_name_of_a_picture_reaches_a_shell_or_a_wildcard(mine):
+    images = mine.root / "mine" / "images"
+    names = [
+        "$(touch run).jpg",
+        "`touch run`.jpg",
+        ";touch run;.jpg",
+        "{dataset}.jpg",
+        "two\nlines.jpg",
+        "'\"&|>x.jpg",
+        "=1.jpg",
+    ]
+    for i, name in enumerate(names):
+        (images / f"{i:03}.jpg").rename(images / name)
+    with (mine.root / "mine" / "captions.csv").open("a", newline="") as file:
+        csv.writer(file).writerows((name, "A cat on $x_{ a mat.") for name in names)
+    os.mkfifo(images / "pipe.jpg")
+    targets = ("left_out.csv", "contact_sheet.png", "vocabularies/tree/histograms.npz")
+    done = mine.snakemake(*(f"results/mine/{target}" for target in targets), overlays=("mine.yaml",))
+    assert done.returncode == 0, done.stderr
+    kept = pd.read_parquet(mine.root / "results" / "mine" / "images.parquet")["image"]
+    assert set(names) <= set(kept)
+    left_out = read_table(mine.root / "results" / "mine" / "left_out.csv").set_index("item")["reason"]
+    assert left_out["pipe.jpg"] == "not a regular file"
+    assert not list(mine.root.rglob("run"))
+
+
+def test_a_file_that_snakemake_would_misread_ends_before_it_is_read(mine):
+    path = mine.root / "config.yaml"
+    path.write_text(path.read_text() + "\nseed: 2\n")
+    done = mine.snakemake("reproduce-all", overlays=("mine.yaml",))
+    assert done.returncode != 0
+    assert re.search(r"^the key 'seed' stands twice in one block \(config.yaml, line \d+\)$", done.stderr, re.MULTILINE)

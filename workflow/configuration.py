@@ -2,6 +2,7 @@
 
 import ast
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from inspect import signature
@@ -33,12 +34,38 @@ def _is_integer(_: jsonschema.TypeChecker, value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+# What nobody writes by hand, and what Snakemake needs hours or all memory for.
+MOST_CHARACTERS = 1_000_000
+DEEPEST = 50
+LARGEST = 2**63
+MARKUP = re.compile("</|<!")  # Snakemake's report copies settings into its page unescaped
+
 # Folders of the results beside those of datasets, and of a dataset beside those of its studies.
 DATASET_NAMES = {"claims"}
 STUDY_NAMES = {"descriptors", "logs", "timings", "vocabularies"}
 
+# The tables of studies of each kind but words, and the kinds of studies that each kind of dataset serves.
+TABLES = {
+    "recovery": ["recovery"],
+    "cost": ["cost"],
+    "projection": ["projection"],
+    "descent": ["descent", "descent_seconds"],
+    "exponentiated": ["exponentiated", "exponentiated_seconds"],
+    "kernels": ["exponentiated", "exponentiated_seconds"],
+    "online": ["online", "online_seconds", "updates"],
+}
+SERVED = {
+    "pictures": ["words"],
+    "samples": ["words", "exponentiated", "kernels", "online"],
+    "drawn": ["recovery", "cost", "projection", "descent"],
+}
+# Tables whose rows may carry a warning, besides those of tasks.
+WARNED = ("features", "words", "chosen", "by_word", "path", "recovery", "descent", "exponentiated", "online")
+
 # What makes a table that not every study has.
-NEEDS = defaultdict(str, path=" (the key 'path' makes it)", recovery=" (kind: recovery makes it)", cost=" (kind: cost)")
+NEEDS = defaultdict(str, path=" (the key 'path' makes it)")
+for made in {name for names in TABLES.values() for name in names}:
+    NEEDS[made] = f" (kind: {' or '.join(kind for kind in TABLES if made in TABLES[kind])} makes it)"
 NEEDS |= dict.fromkeys(("differences", "significance"), " (it takes two methods)")
 
 Validator = jsonschema.validators.extend(
@@ -49,6 +76,95 @@ Validator = jsonschema.validators.extend(
 
 class ConfigError(ValueError):
     """A value in config.yaml that must be changed."""
+
+
+def check_file(path: Path) -> None:
+    """Raise ConfigError with one line where a file is no plain YAML, or YAML that would be read as something else.
+
+    That is, before Snakemake reads it: a key given twice, of which the last would win; numbers that YAML takes for
+    octal or for minutes; aliases and deep nesting, which can stand for more than any memory holds; dates, tags and
+    templates (`__use_yte__`), which run code.
+    """
+
+    def refuse(what: str, line: int) -> ConfigError:
+        return ConfigError(f"{what} ({path.name}, line {line + 1})")
+
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n")
+        raise refuse(f"the file must be UTF-8 text, got byte {error.object[error.start]:#04x}", line) from None
+    if len(text) > MOST_CHARACTERS:
+        raise refuse(f"the file must have at most {MOST_CHARACTERS:,} characters, got {len(text):,}", 0)
+    blocks: list[set[str] | None] = []  # the keys so far of each block that is open, None of a list
+    is_key: list[bool] = []  # whether the next item of it is a key
+    documents = 0
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            line = event.start_mark.line
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise refuse("the file must hold one YAML document, got a second", line)
+            if isinstance(event, yaml.AliasEvent):
+                raise refuse(f"aliases are not read: write the value again, got *{event.anchor}", line)
+            if isinstance(event, yaml.CollectionEndEvent):
+                blocks.pop()
+                is_key.pop()
+            if not isinstance(event, yaml.NodeEvent):
+                continue
+            if event.tag is not None:
+                raise refuse(f"tags are not read, got {event.tag}", line)
+            expects_key = bool(blocks) and blocks[-1] is not None and is_key[-1]
+            if blocks:
+                is_key[-1] = not is_key[-1]
+            if isinstance(event, yaml.CollectionStartEvent):
+                if expects_key:
+                    raise refuse("a key must be text, got a list or block", line)
+                if len(blocks) == DEEPEST:
+                    raise refuse(f"blocks and lists must be nested at most {DEEPEST} deep", line)
+                blocks.append(set() if isinstance(event, yaml.MappingStartEvent) else None)
+                is_key.append(True)
+                continue
+            wrong = _misread(event)
+            if wrong:
+                raise refuse(wrong, line)
+            keys = blocks[-1] if expects_key else None
+            if keys is not None:
+                if event.value in keys:
+                    raise refuse(f"the key {event.value!r} stands twice in one block", line)
+                if event.value == "__use_yte__":
+                    raise refuse("templates (__use_yte__) are not read", line)
+                keys.add(event.value)
+    except yaml.MarkedYAMLError as error:
+        problem = f"{error.context or ''} {error.problem or ''}"
+        place = error.problem_mark or error.context_mark
+        raise refuse(f"the file is no YAML: {problem.strip()}", place.line if place else 0) from None
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n")
+        raise refuse(f"the file is no YAML: it holds the character {error.character:#04x}", line) from None
+
+
+def _misread(scalar: yaml.ScalarEvent) -> str:
+    """Why a value would not be what it looks like; nothing if it would."""
+    value = scalar.value
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "text must be UTF-8, got half a character"
+    if scalar.style is None:  # not in quotes
+        kind = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False)).rpartition(":")[2]
+        number = value.replace("_", "").lstrip("+-")
+        if kind == "int" and (number.strip("0123456789") or (number[0] == "0" and number != "0")):
+            return f"{value} is not what it seems to YAML: write it as a decimal number, or in quotes as text"
+        if kind == "int" and len(number) > len(str(LARGEST)):
+            return f"numbers must be below {LARGEST}, got one of {len(number)} digits"
+        if (kind == "float" and ":" in value) or kind in ("timestamp", "merge", "value"):
+            return f"{shorten(value, 40)} is not what it seems to YAML: put it in quotes"
+    return ""
+
+
+_RESOLVER = yaml.resolver.Resolver()
 
 
 def check(config: dict[str, Any], schema_file: Path) -> None:
@@ -82,10 +198,14 @@ def _check_schema(block: dict[str, Any], schema: dict[str, Any], where: str) -> 
     errors = sorted(Validator(schema).iter_errors(block), key=lambda error: [str(part) for part in error.path])
     if errors:
         raise ConfigError(_sentence(errors[0], where))
-    for path, value in _numbers(block, where):
-        if not math.isfinite(value):
-            key = path.rpartition(".")[2].partition("[")[0]
+    for path, value in _values(block, where):
+        key = path.rpartition(".")[2].partition("[")[0]
+        if isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(f"{key} must be finite, got {value} {_place(path)}")
+        if isinstance(value, int) and abs(value) >= LARGEST:
+            raise ConfigError(f"{key} must be below {LARGEST}, got some 1e{int(math.log10(abs(value)))} {_place(path)}")
+        if isinstance(value, str) and MARKUP.search(value):
+            raise ConfigError(f"{key} must not hold </ or <!, which ends a report's script {_place(path)}")
 
 
 def _keys(block: Any, where: str) -> Iterator[tuple[str, Any]]:
@@ -96,15 +216,15 @@ def _keys(block: Any, where: str) -> Iterator[tuple[str, Any]]:
             yield from _keys(value, f"{where}.{key}".lstrip("."))
 
 
-def _numbers(block: Any, where: str) -> Iterator[tuple[str, float]]:
-    """Every floating-point number of a block with its path."""
+def _values(block: Any, where: str) -> Iterator[tuple[str, Any]]:
+    """Every value of a block that is neither a block nor a list, with its path."""
     if isinstance(block, dict):
         for key, value in block.items():
-            yield from _numbers(value, f"{where}.{key}".lstrip("."))
+            yield from _values(value, f"{where}.{key}".lstrip("."))
     elif isinstance(block, list):
         for i, value in enumerate(block):
-            yield from _numbers(value, f"{where}[{i}]")
-    elif isinstance(block, float):
+            yield from _values(value, f"{where}[{i}]")
+    else:
         yield where, block
 
 
@@ -112,7 +232,7 @@ def _check_loader(loader: str, options: dict[str, Any], where: str) -> None:
     """Raise ConfigError where a loader does not exist, lacks an option or has no such option."""
     _known("loader", "datasets", loader, f"{where}.loader")
     read = getattr(pick("datasets", loader), "read", lambda: None)  # synthetic tasks are drawn by their study
-    sides = {"smallest_side": 1, "longest_side": 1} if has_pictures(loader) else {}
+    sides = {"smallest_side": 1, "longest_side": 1} if offers(loader) == "pictures" else {}
     try:
         call = signature(read).bind(**options, **sides)
         if "options" in call.arguments:  # photos and scenes pass these on
@@ -139,15 +259,28 @@ def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str
                 raise ConfigError(f"{name} needs the table {needed} {_place(place)}")
 
 
+def warned_tables(block: dict[str, Any]) -> list[str]:
+    """The names of a study's tables whose rows may carry a warning."""
+    return [name for name in tables_of(block) if name in WARNED or name.startswith("tasks_run")]
+
+
 def tables_of(block: dict[str, Any]) -> list[str]:
     """The names of a study's tables."""
     names = ["claims"] if block["claims"] else []
     if block["kind"] != "words":
-        return [block["kind"], *names]
-    names += ["words", "chosen", "by_word", "convergence", "sparsity", "weights"]
+        own = TABLES[block["kind"]]
+        return own + (["warnings"] if own[0] in WARNED else []) + names
+    names += ["features", "repeated", "warnings", "words", "chosen", "by_word", "convergence", "sparsity", "weights"]
     names += [f"tasks_run{run}" for run in range(1, block["runs"] + 1)]
     names += ["significance", "differences"] if len(block["methods"]) > 1 else []
     return names + (["path"] if block.get("path") else [])
+
+
+def folder_of(table: str, block: dict[str, Any]) -> str:
+    """The folder of a study's table: `tables` holds what is bit-identical, `timings` what rests on measured seconds."""
+    if table == "claims":
+        return "timings" if any(CLAIMS[name].timed for name in block["claims"]) else "tables"
+    return "timings" if table in ("cost", "projection", "updates") or table.endswith("_seconds") else "tables"
 
 
 def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str) -> None:
@@ -194,10 +327,12 @@ def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str
 
 def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:
     """Raise ConfigError where a dataset cannot serve a study."""
-    if (block["kind"] == "words") == (loader == "synthetic"):
-        served = "recovery or cost" if loader == "synthetic" else "words"
-        raise ConfigError(f"kind must be {served} for the loader {loader}, got {block['kind']!r} {_place(where)}")
-    if has_pictures(loader) and "vocabulary" not in block:
+    served = SERVED[offers(loader)]
+    if block["kind"] not in served:
+        raise ConfigError(
+            f"kind must be {' or '.join(served)} for the loader {loader}, got {block['kind']!r} {_place(where)}"
+        )
+    if offers(loader) == "pictures" and "vocabulary" not in block:
         raise ConfigError(f"the key 'vocabulary' is missing, which pictures need {_place(where)}")
 
 
@@ -276,9 +411,10 @@ def chosen_datasets(config: dict[str, Any]) -> list[str]:
     return [config["dataset"]] if isinstance(config["dataset"], str) else config["dataset"]
 
 
-def has_pictures(loader: str) -> bool:
-    """Whether a dataset consists of pictures; the features of others are given."""
-    return hasattr(pick("datasets", loader), "picture")
+def offers(loader: str) -> str:
+    """What a dataset consists of: pictures, samples whose features are given, or drawn, where studies draw them."""
+    module = pick("datasets", loader)
+    return "pictures" if hasattr(module, "picture") else "samples" if hasattr(module, "read") else "drawn"
 
 
 def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, Any]:
@@ -286,6 +422,18 @@ def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, A
     if study not in config["studies"]:
         raise ConfigError(_one_of("study", config["studies"], study, "studies"))
     return merged(config["studies"][study], dataset_entry(config, dataset)["studies"].get(study, {}))
+
+
+def settings_of(config: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
+    """The part of the configuration that a run on these datasets uses."""
+    studies = {study for name in datasets for study in dataset_entry(config, name)["studies"]}
+    return {
+        "dataset": datasets,
+        "seed": config["seed"],
+        "features": config["features"],
+        "datasets": {name: config["datasets"][name] for name in datasets},
+        "studies": {name: block for name, block in config["studies"].items() if name in studies},
+    }
 
 
 def names_of(room_name: str) -> list[str]:
@@ -300,10 +448,9 @@ def raw_files(config: dict[str, Any], dataset: str) -> list[str]:
         return []
     root = Path(entry["options"]["root"])
     where = _place(f"datasets.{dataset}.options.root")
-    if not has_pictures(entry["loader"]):
-        named = [
-            root / entry["options"][key] for key in ("train", "validation", "test", "topics") if key in entry["options"]
-        ]
+    if offers(entry["loader"]) != "pictures":
+        files = pick("datasets", entry["loader"]).FILES
+        named = [root / entry["options"][key] for key in files if key in entry["options"]]
         for path in named:
             if not path.is_file():
                 raise ConfigError(f"root must be a folder that holds {path.name!r}, got {str(root)!r} {where}")

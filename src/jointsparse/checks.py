@@ -1,12 +1,64 @@
 """What every public function asks of its input, and what it says when the input is wrong."""
 
+import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 Floats = NDArray[Any]  # float64 or float32, as it came
 FLOATING = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+class Misfit(ValueError):
+    """Arrays that do not belong together: one of them is from another dataset, run or configuration."""
+
+
+def select(X: Any, chosen: NDArray[np.bool_], name: str = "features") -> Any:
+    """The chosen rows of X, dense or CSR. chosen: (n_samples,) bool. Raises Misfit where X has another number of them.
+
+    >>> select(np.array([[1, 2], [3, 4]]), np.array([False, True])).tolist()
+    [[3, 4]]
+    """
+    if np.shape(X)[:1] != np.shape(chosen):
+        raise Misfit(f"{name} must have a row for each of {len(chosen)} samples, got shape {np.shape(X)}")
+    return X[chosen]
+
+
+def training_sets(drawn: Mapping[str, NDArray[Any]], n: int | None = None) -> NDArray[Any]:
+    """The training sets of size n, (n_images, n_words), among those drawn: Y and sizes, see `tasks.draw`.
+
+    n: None for the largest. Raises Misfit where there are none of that size, or what was drawn contradicts itself.
+    """
+    Y, sizes = drawn["Y"], drawn["sizes"]
+    kinds = Y.dtype.kind + sizes.dtype.kind
+    if Y.ndim != 3 or sizes.shape != Y.shape[:1] or not len(sizes) or kinds not in ("ii", "iu"):
+        got = f"{Y.dtype} {Y.shape}, {sizes.dtype} {sizes.shape}"
+        raise Misfit(f"tasks must be whole numbers Y (sizes, images, words) and their sizes, got {got}")
+    found = np.flatnonzero(sizes == (sizes.max() if n is None else n))
+    if len(found) != 1:
+        raise Misfit(f"tasks must hold training sets of size {n}, got the sizes {', '.join(map(str, sizes))}")
+    chosen: NDArray[Any] = Y[found[0]]
+    return chosen
+
+
+def fingerprint(X: Any) -> str:
+    """A text that no other array, dense or CSR, has: of its shape, its type and every bit of it.
+
+    >>> fingerprint(np.zeros(3)) == fingerprint(np.zeros(3, np.float32))
+    False
+    """
+    digest = hashlib.blake2b(f"{np.shape(X)} {X.dtype}".encode(), digest_size=16)
+    for array in (X.indptr, X.indices, X.data) if sparse.issparse(X) else (X,):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def learnt_from(X: Any, Y: Any, method: str) -> NDArray[Any]:
+    """What weights were learnt from, to be told from others: fingerprints of features and labels, and the method."""
+    return np.array([fingerprint(X), fingerprint(Y), method])
 
 
 def as_matrix(W: ArrayLike, name: str = "W") -> Floats:
@@ -113,3 +165,13 @@ def as_margins(F: ArrayLike, Y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
     if F.ndim != 2 or Y.ndim != 2 or len(Y) != len(F) or Y.shape[1] not in (1, F.shape[1]):
         raise ValueError(f"Y must have the shape of F (n_samples, n_tasks) or (n_samples, 1), got {Y.shape}, {F.shape}")
     return F, Y
+
+
+def as_places(indices: ArrayLike, n: int) -> NDArray[np.int64]:
+    """A vector of integers in 0..n-1, as int64."""
+    where = np.asarray(indices)
+    if where.ndim != 1 or (where.dtype.kind not in "iu" and where.size):
+        raise ValueError(f"indices must be a vector of integers, got shape {where.shape}, dtype {where.dtype}")
+    for outside in where[(where < 0) | (where >= n)][:1]:
+        raise ValueError(f"indices must be in 0..{n - 1}, got {outside}")
+    return np.ascontiguousarray(where, np.int64)

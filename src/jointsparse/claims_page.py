@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from jointsparse.claims import COLUMNS, DOES_NOT_HOLD, EXCEPTIONS, HOLDS, VERDICTS, overall
+from jointsparse.claims import COLUMNS, EXCEPTIONS, overall
+from jointsparse.claims_rule import DOES_NOT_HOLD, HOLDS, VERDICTS
 
 ORIGINS = ("dataset", "study", "source", "seed", "config")  # columns besides those of `claims.judge`
 MARK = r"\*"  # of studies on a dataset with a note

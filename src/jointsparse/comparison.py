@@ -4,6 +4,7 @@ Source: Quattoni et al. 2009, sec. 6.1; EER: 2008 report, sec. 5.2.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy import sparse
 from scipy.stats import binom, rankdata, t
 
 from jointsparse import papers, sweep
+from jointsparse.checks import Misfit, fingerprint, select, training_sets
 from jointsparse.thresholds import GAP
 
 
@@ -104,6 +106,10 @@ def eer(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 METRICS = {"auc": auc, "eer": eer}
 SIGN = {"auc": 1, "eer": -1}  # -1: smaller is better
 
+# Warnings: AUC and EER of tied scores are one half, whatever the word; those of undefined ones are missing.
+TIED = "the same score for all test images"
+UNDEFINED = "scores that are not numbers"
+
 
 def average(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tuple[float, float]:
     """The plain mean of a metric over some tasks, and the paper's mean in which every positive weighs the same.
@@ -179,8 +185,15 @@ class TrainedSweep(NamedTuple):
 def trained_sweep(
     run: int, n: int, method: str, tasks: dict[str, np.ndarray], arrays: dict[str, np.ndarray]
 ) -> TrainedSweep:
-    """A sweep with what its run's tasks say of it: tasks holds Y, sizes and validation_words (see `tasks.draw`)."""
-    Y = tasks["Y"][list(tasks["sizes"]).index(n)]
+    """A sweep with what its run's tasks say of it: tasks holds Y, sizes and validation_words (see `tasks.draw`).
+
+    Raises Misfit where the sweep was learnt from other labels than these, or by another method.
+    """
+    Y = training_sets(tasks, n)
+    if "learnt_from" in arrays and arrays["learnt_from"][1:].tolist() != [fingerprint(Y), method]:
+        raise Misfit(
+            f"the fits of {method}, run {run}, n {n}, must be learnt by it, from the training sets of that run"
+        )
     return TrainedSweep(run, n, method, int(np.count_nonzero(Y)), arrays, tasks["validation_words"])
 
 
@@ -189,9 +202,11 @@ class Evaluation(NamedTuple):
 
     chosen: one row per run, n and method: the chosen pair, its objective relative to W = 0, its gap (how far its
     objective may be from the optimum, as a fraction of it), its fraction of features, the metric on the validation
-    words, and its averages of AUC and EER over test images: of the words not used for validation, and _all words; plain
-    and _weighted (see `average`).
-    by_word: one row per run, n, method and word. sparsity: one row per run, n, method and radius at its best eta0.
+    words, its averages of AUC and EER over test images: of the words not used for validation, and _all words; plain
+    and _weighted (see `average`); and a warning: a chosen value at the edge of its grid, a gap above 5 %, tasks that
+    did not converge, words whose test scores are all the same.
+    by_word: one row per run, n, method and word, with a warning of such scores. sparsity: one row per run, n, method
+    and radius at its best eta0.
     convergence: the objective of one method at every iteration, per run, n and radius at its best eta0.
     weights: the non-zero weights of the chosen fits of the first run at one size, and W's shape: n_features, n_words.
     """
@@ -240,10 +255,13 @@ def evaluate(
     X: (n_images, n_features), dense or CSR. labels: (n_images, n_words) bool. split: (n_images,). words: their names.
     converging_method: the method whose objective at every iteration is wanted. metric: "auc" or "eer".
     at_size: the n whose weights are wanted, of the first sweep's run; None: of none.
-    Test images enter only after the choice is made. Raises ValueError if no sweep of the first run is at_size.
+    Test images enter only after the choice is made. Raises ValueError if no sweep of the first run is at_size, and
+    Misfit where arrays do not belong together.
     """
     _check_metric(metric)
-    on_validation, on_test = ((X[split == part], labels[split == part]) for part in ("validation", "test"))
+    _check_labels(labels, len(words))
+    on_validation, on_test = (_part(X, labels, split == part) for part in ("validation", "test"))
+    features = fingerprint(X)
     positives = on_test[1].sum(axis=0)
     chosen_rows, word_rows, sparsity_rows, convergence_rows = [], [], [], []
     weights: list[pd.DataFrame] = []
@@ -251,6 +269,7 @@ def evaluate(
     first_run = None
     for one in sweeps:
         first_run = one.run if first_run is None else first_run
+        _check_fits(one, X.shape[1], labels.shape[1], features)
         best_eta0, validation, chosen = choose(one, *on_validation, metric)
         for i, (p, W) in enumerate(zip(best_eta0, one.arrays["W"], strict=True)):
             objective = one.arrays["objective"][p] / one.arrays["objective"][p, 0]
@@ -265,12 +284,14 @@ def evaluate(
                     if not np.isnan(value)
                 ]
             if i == chosen:
-                chosen_rows.append(row | {"warning": _warning(one.arrays, p)})
+                of_scores = _of_scores(test_scores)
+                chosen_rows.append(row | {"warning": _warning(one.arrays, p, of_scores)})
                 scores[f"{one.run} {one.method} {one.n}"] = test_scores
                 word_rows += [
                     _key(one)
                     | {"word": word, "validation_word": bool(one.validation_words[k]), "positives": int(positives[k])}
                     | {name: values[k] for name, values in by_word.items()}
+                    | {"warning": of_scores[k]}
                     for k, word in enumerate(words)
                 ]
                 if (one.run, one.n) == (first_run, at_size):
@@ -297,21 +318,59 @@ def path_table(
 ) -> pd.DataFrame:
     """The rows of `Evaluation.sparsity` for every radius of some paths, whose arrays are those of `sweep.path`.
 
-    X, labels, split, metric: as in `evaluate`. Nothing is chosen, and eta0 is empty.
+    X, labels, split, metric: as in `evaluate`. Nothing is chosen, and eta0 is empty. warning: of gaps above 5 %.
     """
     _check_metric(metric)
-    on_validation, on_test = ((X[split == part], labels[split == part]) for part in ("validation", "test"))
+    _check_labels(labels)
+    on_validation, on_test = (_part(X, labels, split == part) for part in ("validation", "test"))
+    features = fingerprint(X)
     rows = []
     for one in paths:
+        _check_fits(one, X.shape[1], labels.shape[1], features)
         objective = one.arrays["objective"] / one.arrays["at_zero"]
         validation = _validation(one, *on_validation, metric)
-        rows += [_tested(one, p, W, objective[p], validation[p], *on_test)[0] for p, W in enumerate(one.arrays["W"])]
+        for p, W in enumerate(one.arrays["W"]):
+            row, _, _ = _tested(one, p, W, objective[p], validation[p], *on_test)
+            rows.append(row | {"warning": _of_gap(one.arrays["gap"][p])})
     return pd.DataFrame(rows)
 
 
 def _check_metric(metric: str) -> None:
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
+
+
+def _check_labels(labels: np.ndarray, n_words: int | None = None) -> None:
+    if labels.ndim != 2 or labels.dtype != bool or labels.shape[1] != (n_words or labels.shape[1]):
+        raise Misfit(f"labels must be bool with a column for each word, got {labels.dtype} with shape {labels.shape}")
+
+
+def _check_words(validation_words: np.ndarray, n_words: int) -> None:
+    if validation_words.shape != (n_words,) or validation_words.dtype != bool:
+        got = f"{validation_words.dtype} {validation_words.shape}"
+        raise Misfit(f"validation_words must be bool, one for each of {n_words} words, got {got}")
+
+
+def _part(X: np.ndarray | sparse.csr_matrix, labels: np.ndarray, chosen: np.ndarray) -> tuple[Any, np.ndarray]:
+    return select(X, chosen), select(labels, chosen, "labels")
+
+
+def _check_fits(one: TrainedSweep, n_features: int, n_words: int, features: str) -> None:
+    """Raise Misfit where fits have not the shapes of what they are tested on, or were learnt from other features."""
+    which = f"the fits of {one.method}, run {one.run}, n {one.n},"
+    n_pairs = one.arrays["parameter"].shape[:1]
+    for name in ("parameter", "eta0", "gap", "objective", "unconverged", "W", "at_zero"):
+        array = one.arrays.get(name, np.zeros(n_pairs))
+        if array.dtype.kind not in "fi" or (name not in ("W", "at_zero") and array.shape[:1] != n_pairs):
+            raise Misfit(f"{which} must have a number {name} for each pair, got {array.dtype} {array.shape}")
+        if name in ("parameter", "eta0", "gap", "unconverged") and array.ndim != 1:
+            raise Misfit(f"{which} must have one {name} for each pair, got shape {array.shape}")
+    expected = (len(np.unique(one.arrays["parameter"])), n_features, n_words)
+    if one.arrays["W"].shape != expected:
+        raise Misfit(f"{which} must have shape {expected} (radii, features, words), got {one.arrays['W'].shape}")
+    _check_words(one.validation_words, n_words)
+    if "learnt_from" in one.arrays and one.arrays["learnt_from"][0] != features:
+        raise Misfit(f"{which} were learnt from other features than these")
 
 
 def _tested(
@@ -354,19 +413,31 @@ def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
     )
 
 
-def _warning(arrays: dict[str, np.ndarray], pair: int) -> str:
-    """What a reader should know of a chosen pair: a grid too narrow, a fit not finished."""
+def _of_scores(scores: np.ndarray) -> list[str]:
+    """What a reader should know of the scores (n_images, n_words), for each word."""
+    tied, undefined = (scores == scores[:1]).all(axis=0), np.isnan(scores).any(axis=0)
+    return np.select([undefined, tied], [UNDEFINED, TIED], "").tolist()
+
+
+def _of_gap(gap: float) -> str:
+    return f"certified gap {gap:.0%}" if gap > GAP else ""
+
+
+def _warning(arrays: dict[str, np.ndarray], pair: int, of_scores: Sequence[str]) -> str:
+    """What a reader should know of a chosen pair: a grid too narrow, a fit not finished, scores that say nothing."""
     warnings = []
     for name in ("parameter", "eta0"):
         values, value = np.unique(arrays[name]), arrays[name][pair]
         if len(values) > 1 and value in (values[0], values[-1]):
             warnings.append(f"{name} at the {'lower' if value == values[0] else 'upper'} edge of its grid")
-    if arrays["gap"][pair] > GAP:
-        warnings.append(f"certified gap {arrays['gap'][pair]:.0%}")
+    warnings.append(_of_gap(arrays["gap"][pair]))
     unconverged = arrays.get("unconverged", np.zeros(pair + 1, dtype=int))[pair]
     if unconverged:
         warnings.append(f"{unconverged} tasks not converged")
-    return "; ".join(warnings)
+    for kind in (TIED, UNDEFINED):
+        if kind in of_scores:
+            warnings.append(f"{of_scores.count(kind)} words with {kind}")
+    return "; ".join(filter(None, warnings))
 
 
 def significance(
@@ -388,7 +459,9 @@ def significance(
     et al. 2009, Table 1.
 
     Pooled pairs share images across words, so the test is not exact; and a median of p-values is not a p-value.
+    Raises Misfit where scores are missing or not of these images and words.
     """
+    _check_scores(scores, labels, validation_words, n_samples, methods)
     first, others = methods[0], methods[1:]
     tables = []
     for run, in_validation in validation_words.items():
@@ -436,6 +509,7 @@ def differences(
     such a draw leaves without positives or negatives is left out of its mean. The words are taken as given: intervals
     say nothing of other words, and with a single run nothing of other training sets.
     """
+    _check_scores(scores, labels, validation_words, n_samples, methods)
     images = _resample(len(labels), n_resamples, np.random.default_rng(seed))
     rows = []
     for n in n_samples:
@@ -458,6 +532,26 @@ def differences(
                         | {"against": other, "difference": difference, "low": low, "high": high, "runs": len(by_run)}
                     )
     return pd.DataFrame(rows).sort_values("metric", kind="stable", ignore_index=True)
+
+
+def _check_scores(
+    scores: dict[str, np.ndarray],
+    labels: np.ndarray,
+    validation_words: dict[int, np.ndarray],
+    n_samples: dict[int, int],
+    methods: Sequence[str],
+) -> None:
+    """Raise Misfit where scores are missing, or not of these images and words."""
+    _check_labels(labels)
+    for run, method, n in product(validation_words, methods, n_samples):
+        name = f"{run} {method} {n}"
+        if name not in scores:
+            raise Misfit(f"there must be scores of {method}, run {run}, n {n}, got those of {', '.join(scores)}")
+        if scores[name].shape != labels.shape or scores[name].dtype.kind != "f":
+            got = f"{scores[name].dtype} {scores[name].shape}"
+            raise Misfit(f"scores of {method}, run {run}, n {n}, must be numbers of shape {labels.shape}, got {got}")
+    for in_validation in validation_words.values():
+        _check_words(in_validation, labels.shape[1])
 
 
 def _interval(by_run: np.ndarray) -> tuple[float, float, float]:

@@ -16,6 +16,7 @@ from jointsparse.losses import hinge
 from jointsparse.norms import l1inf
 from jointsparse.problem import Problem
 from jointsparse.solvers import subgradient
+from jointsparse.timing import seconds_of
 
 N_TASKS = 40
 Method = Literal["sort", "newton"]  # the paper's and ours
@@ -24,7 +25,6 @@ SHARE = 0.1  # radius / norm
 ROWS = 100_000  # of a matrix in which few are not zero
 N_FEATURES = 200  # where samples vary, as in sec. 5
 N_ITER, ETA0 = 20, 100.0  # of a measured fit
-LEAST = 2e-3  # seconds for which a quick projection is repeated, as clocks are coarse
 
 
 class Task(NamedTuple):
@@ -98,14 +98,8 @@ def measure(
 
 def _projection(A: np.ndarray, method: Method) -> float:
     """CPU seconds of a projection of A."""
-    radius, B, calls = SHARE * l1inf.norm(A), np.empty_like(A), 0
-    start = time.process_time()
-    while True:
-        l1inf.project(A, radius, out=B, method=method)
-        calls += 1
-        elapsed = time.process_time() - start
-        if elapsed >= LEAST:
-            return elapsed / calls
+    radius, B = SHARE * l1inf.norm(A), np.empty_like(A)
+    return seconds_of(lambda: l1inf.project(A, radius, out=B, method=method))
 
 
 def _projection_of_few(A: np.ndarray, rows: np.ndarray, method: Method) -> float:

@@ -26,7 +26,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple, ParamSpec, Protocol
 
 import numpy as np
@@ -42,6 +41,7 @@ from jointsparse.registry import pick
 
 Vector = NDArray[np.float64]
 Method = Literal["projection", "entropic"]
+Watch = Callable[[Vector], None]
 Parameters = ParamSpec("Parameters")
 
 LOSS = {"squared": 4, "logistic": 7}
@@ -177,11 +177,20 @@ def _bound(objective: Objective, dual: Vector, v: Vector, radius: float | None, 
 class _Recorder:
     """Gathers a trace."""
 
-    def __init__(self, objective: Objective, *, radius: float | None = None, penalty: float | None = None) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        radius: float | None = None,
+        penalty: float | None = None,
+        watch: Watch | None = None,
+    ) -> None:
         self.objective, self.radius, self.penalty = objective, radius, penalty
+        self.watch: Watch | None = None
         self.rows: list[tuple[int, float, float, float, float]] = []
         self.add(0, np.zeros(objective.n_features), 0.0, 0.0)  # compiles
         self.rows.clear()
+        self.watch = watch
 
     def add(self, step: int, w: Vector, seconds: float, flops: float) -> None:
         """A record of w with all that it needs computed here."""
@@ -200,6 +209,8 @@ class _Recorder:
         if self.rows:
             bound = max(bound, self.rows[-1][2])
         self.rows.append((step, value, bound, seconds, flops))
+        if self.watch:
+            self.watch(w)
         return value - bound, value
 
     def trace(self, w: Vector) -> Trace:
@@ -267,12 +278,14 @@ def batch(
     n_iter: int,
     method: Method = "projection",
     schedule: str = "1/sqrt(t)",
+    watch: Watch | None = None,
 ) -> Trace:
     """Steps along the whole gradient, projected or multiplicative.
 
     radius: at least 0 and finite, the paper's z. eta0: first step size, above 0. n_iter: steps. method: "projection",
     w <- P(w - eta0 / sqrt(t) gradient), or "entropic", exponentiated gradient with the step sizes of
-    `entropic.step_sizes` for this schedule. Raises ValueError for other input, and where steps overflow.
+    `entropic.step_sizes` for this schedule. watch: called with the w of each record, outside of the seconds; it must
+    not keep or change it. Raises ValueError for other input, and where steps overflow.
 
     A step takes 4 nnz + SLOPE m operations for the gradient and those of the step itself.
 
@@ -282,7 +295,7 @@ def batch(
     sizes = _sizes(objective, method, schedule, eta0, n_iter)
     point, of_step = _start(objective, radius, method)
     of_gradient = 4 * objective.nnz + SLOPE[objective.loss] * objective.n_samples
-    recorder, seconds = _Recorder(objective, radius=radius), 0.0
+    recorder, seconds = _Recorder(objective, radius=radius, watch=watch), 0.0
     for t in range(n_iter + 1):
         start = time.process_time()
         w = point.toarray()
@@ -355,12 +368,15 @@ def stochastic(
     method: Method = "projection",
     schedule: str = "1/sqrt(t)",
     every: int = 1,
+    lazy: bool = True,
+    watch: Watch | None = None,
 ) -> Trace:
     """Steps along the gradient of `batch_size` samples, drawn without replacement in each step.
 
     The gradient is scaled to stand for that of all samples. Where X is sparse, a step touches only the features of its
-    samples. every: steps between two records, which each take the time of a batch step; the last step is recorded too.
-    Other parameters and errors: as in `batch`. rng: draws the samples, outside of the seconds.
+    samples, unless lazy is False: then it touches all, which is less work where samples are many. every: steps between
+    two records, which each take the time of a batch step; the last step is recorded too. rng: draws the samples,
+    outside of the seconds. Other parameters and errors: as in `batch`.
 
     A step takes 4 k + SLOPE batch_size operations for the gradient of samples with k entries, and those of the step.
 
@@ -370,8 +386,9 @@ def stochastic(
     sizes = _sizes(objective, method, schedule, eta0, n_iter)
     _require_count(batch_size, "batch_size", objective.n_samples)
     _require_count(every, "every")
-    advance, toarray = _stochastic_step(objective, radius, method, batch_size)
-    recorder, seconds, flops = _Recorder(objective, radius=radius), 0.0, 0.0
+    is_lazy = lazy and sparse.issparse(objective.X)
+    advance, toarray = _stochastic_step(objective, radius, method, batch_size, is_lazy)
+    recorder, seconds, flops = _Recorder(objective, radius=radius, watch=watch), 0.0, 0.0
     for t in range(n_iter + 1):
         if t % every == 0 or t == n_iter:
             recorder.add(t, toarray(), seconds, flops)
@@ -384,19 +401,19 @@ def stochastic(
 
 
 def _stochastic_step(
-    objective: Objective, radius: float, method: str, batch_size: int
+    objective: Objective, radius: float, method: str, batch_size: int, is_lazy: bool
 ) -> tuple[Callable[[Any, float, int], float], Callable[[], Vector]]:
     """What takes a step with some samples and returns its operations, and what returns w."""
     # Choice: the samples of a step stand for all: unbiased, and step sizes mean the same for any batch_size.
     c = objective.c * objective.n_samples / batch_size
     of_slopes = SLOPE[objective.loss] * batch_size
-    if not sparse.issparse(objective.X):
+    if not is_lazy:
         point, of_step = _start(objective, radius, method)
 
         def step_dense(rows: Any, eta: float, t: int) -> float:
             X = objective.X[rows]
             slopes = objective.slopes(X @ point.toarray(), rows, c)
-            _move(point, X.T @ slopes, eta, t)
+            _move(point, np.asarray(X.T @ slopes), eta, t)
             return 4 * X.size + of_slopes + of_step
 
         return step_dense, point.toarray
@@ -592,14 +609,14 @@ def coordinate_descent(
     "saga" (for "logistic"); by default the first that fits. seed: of liblinear's and saga's orders. Raises ValueError
     for other input.
 
-    - "lasso": cyclic coordinate descent; an iteration is a pass over the coordinates, 4 nnz operations. For each record
-      it goes on where the last one was made.
+    - "lasso": cyclic coordinate descent; an iteration is a pass over the coordinates, 4 nnz operations, fewer
+      where it leaves out coordinates that are known to stay 0.
     - "liblinear": Newton steps by coordinate descent. The passes within a step are not told: flops are NaN.
     - "saga": a stochastic gradient method, for comparison; an iteration is a pass over the samples, 4 nnz + 6 m n
       operations, as each step moves the whole of w.
 
-    liblinear cannot go on from where it ended, and saga forgets its past gradients: each of their records is a run of
-    its own, from 0 and with the seconds of that run alone. Seconds hold what scikit-learn does to check its input.
+    Each record is a run of its own, from 0 and with the seconds of that run alone, so that what scikit-learn does to
+    check its input counts once.
 
     Source: Duchi et al. (2008), sec. 7; Friedman et al.: Pathwise coordinate optimization. Annals of Applied Statistics
     1, 2007.
@@ -612,23 +629,27 @@ def coordinate_descent(
     solver = fitting[0] if solver is None else solver
     if solver not in fitting:
         raise ValueError(f"solver must be one of {', '.join(fitting)} for {objective.loss}, got {solver!r}")
-    goes_on = solver == "lasso"
-    model = _lasso(objective, penalty) if goes_on else _logistic(objective, penalty, solver, seed)
-    X = _columns(objective.X) if goes_on else objective.X
+    is_lasso = solver == "lasso"
+    model = _lasso(objective, penalty) if is_lasso else _logistic(objective, penalty, solver, seed)
+    X = _columns(objective.X) if is_lasso else objective.X
     of_pass = {"lasso": 4 * objective.nnz, "saga": 4 * objective.nnz + 6 * objective.n_samples * objective.n_features}
-    recorder, w, seconds = _Recorder(objective, penalty=penalty), np.zeros(objective.n_features), 0.0
+    recorder, w = _Recorder(objective, penalty=penalty), np.zeros(objective.n_features)
     recorder.add(0, w, 0.0, 0.0)
-    for before, step in pairwise([0, *steps]):
-        model.max_iter = step - before if goes_on else step
-        start = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that so few iterations are not enough
-            model.fit(X, objective.y)
-        spent = time.process_time() - start
-        seconds = seconds + spent if goes_on else spent
+    _seconds_of_fit(model, X, objective.y, 1)  # imports
+    for step in steps:
+        seconds = _seconds_of_fit(model, X, objective.y, step)
         w = np.array(model.coef_, dtype=np.float64).ravel()
         recorder.add(step, w, seconds, step * of_pass.get(solver, np.nan))
     return recorder.trace(w)
+
+
+def _seconds_of_fit(model: Any, X: Any, y: Vector, n_iter: int) -> float:
+    model.max_iter = n_iter
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that so few iterations are not enough
+        model.fit(X, y)
+    return time.process_time() - start
 
 
 def _columns(X: Any) -> Any:
@@ -641,7 +662,7 @@ def _lasso(objective: Objective, penalty: float) -> Any:
     from sklearn.linear_model import Lasso
 
     alpha = penalty / (objective.c * objective.n_samples)
-    return Lasso(alpha=alpha, fit_intercept=False, warm_start=True, tol=1e-15, copy_X=False)
+    return Lasso(alpha=alpha, fit_intercept=False, tol=1e-15, copy_X=False)
 
 
 def _logistic(objective: Objective, penalty: float, solver: str, seed: int) -> Any:

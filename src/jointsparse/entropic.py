@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import as_radii, real_array, require_finite
+from jointsparse.checks import as_places, as_radii, real_array, require_finite
 
 Matrix = NDArray[np.float64]
 Set = Literal["ball", "nonnegative", "simplex"]
@@ -206,7 +206,7 @@ class SparseEntropic:
         ValueError, and changes nothing, for other indices, lengths that differ, NaN, infinity, and values whose
         magnitudes sum to more than 1e200 / eta.
         """
-        where, numbers = self._places(indices), real_array(values, "values").astype(np.float64)
+        where, numbers = as_places(indices, self.n), real_array(values, "values").astype(np.float64)
         if where.shape != numbers.shape:
             raise ValueError(f"indices and values must be vectors of one length, got {where.shape}, {numbers.shape}")
         step = _step_size(eta)
@@ -220,7 +220,7 @@ class SparseEntropic:
 
     def take(self, indices: ArrayLike) -> Matrix:
         """Coordinates (k,) of w for k indices in 0..n-1, in O(k)."""
-        where = self._places(indices)
+        where = as_places(indices, self.n)
         u = np.exp(self._logs[where])
         if self.of_set == "ball":
             u -= np.exp(self._logs[where + self.n])
@@ -232,14 +232,6 @@ class SparseEntropic:
 
     def _scale(self) -> float:
         return float(self.z / (self._totals[0] + self._totals[1]))
-
-    def _places(self, indices: ArrayLike) -> NDArray[np.int64]:
-        where = np.asarray(indices)
-        if where.ndim != 1 or (where.dtype.kind not in "iu" and where.size):
-            raise ValueError(f"indices must be a vector of integers, got shape {where.shape}, dtype {where.dtype}")
-        for outside in where[(where < 0) | (where >= self.n)][:1]:
-            raise ValueError(f"indices must be in 0..{self.n - 1}, got {outside}")
-        return np.ascontiguousarray(where, np.int64)
 
 
 def _known(name: str, names: tuple[str, ...], what: str) -> str:

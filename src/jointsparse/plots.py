@@ -1,9 +1,10 @@
-"""Figures of Quattoni et al. (2009; "report": 2008), each a function of one table, the papers' numbers beside ours.
+"""Figures, each a function of one table, the papers' numbers beside ours.
 
+Here are those of Quattoni et al. (2009; "report": 2008); those of Duchi et al. (2008) are in `plots_l1`.
 `draw(name, table)` draws by name; `FIGURES` says which table each is drawn from. A method looks the same in all.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import partial
 from importlib.resources import as_file, files
 from itertools import cycle
@@ -15,56 +16,31 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps, rcParams, style
 from matplotlib.axes import Axes
-from matplotlib.colors import PowerNorm, to_hex, to_rgb
+from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
-from jointsparse import papers
+from jointsparse import papers, plots_l1
+from jointsparse.drawing import (
+    STATED,
+    Drawing,
+    apart,
+    band_note,
+    canvas,
+    curve,
+    growth_line,
+    in_order,
+    legend,
+    looks,
+    median_of,
+    nothing,
+    percent,
+    plain,
+    size_axis,
+)
 from jointsparse.thresholds import GAP
 
 MOST_ROWS = 400  # of a picture of weights: more than it has lines of pixels would be lost
-
-# Colour of the style sheet, marker and dashes. All three differ, so that methods are told apart in grey too.
-NORMS = {
-    "l1inf": ("C0", "o", "-"),
-    "l1": ("C1", "s", (0, (6, 1.5))),
-    "l2": ("C2", "D", "-."),
-    "l12": ("C3", "^", (0, (4, 1.2, 1, 1.2, 1, 1.2))),
-}
-SVM = ("C4", "v", "--")
-OTHERS = (("C5", "P", ":"), ("C6", "X", (0, (2, 1))), ("C7", "<", "-."), ("C5", ">", "--"), ("C6", "p", ":"))
-# How much lighter than the norm's colour, and how much of the marker is filled.
-LOSSES = {"hinge": (0.0, "full"), "logistic": (0.3, "bottom"), "squared": (0.5, "none")}
-
-
-def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Colour, marker and dashes of each method, as keywords of `Axes.plot`.
-
-    The norm decides, the loss makes them lighter. What is no loss-norm of `LOSSES` and `NORMS` nor svm-l2 takes its
-    turn in `OTHERS`, by name, whatever the order of methods.
-    """
-    methods = sorted(set(methods))
-    known = {f"{loss}-{norm}": (loss, norm) for loss in LOSSES for norm in NORMS}
-    others = cycle(OTHERS)
-    found = {}
-    for method in methods:
-        loss, norm = known.get(method, ("hinge", None))
-        colour, marker, dashes = NORMS[norm] if norm else SVM if method == "svm-l2" else next(others)
-        lighter, filled = LOSSES[loss]
-        red, green, blue = (c + lighter * (1 - c) for c in to_rgb(colour))
-        colour = to_hex((red, green, blue))
-        found[method] = {"color": colour, "marker": marker, "linestyle": dashes}
-        found[method] |= {"fillstyle": "bottom" if filled == "bottom" else "full", "markerfacecoloralt": "white"}
-        found[method] |= {"markerfacecolor": "white" if filled == "none" else colour}
-    return found
-
-
-class Drawing(NamedTuple):
-    """A kind of figure: the name of the table it is drawn from, and what draws it."""
-
-    table: str
-    function: Callable[[pd.DataFrame], Figure]
 
 
 def draw(name: str, table: pd.DataFrame) -> Figure:
@@ -74,85 +50,11 @@ def draw(name: str, table: pd.DataFrame) -> Figure:
     if not len(table):
         raise ValueError(f"figure {name}: expected a table {FIGURES[name].table} with rows, got none")
     with as_file(files("jointsparse") / "jointsparse.mplstyle") as sheet, style.context(str(sheet)):
-        return FIGURES[name].function(table)
-
-
-# What several figures share
-
-
-def _canvas(width: float = 6.4, height: float = 3.6, panels: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure that no window or global list knows of, with panels side by side."""
-    figure = Figure(figsize=(width, height))
-    return figure, list(figure.subplots(1, panels, squeeze=False, **options)[0])
-
-
-def _legend(figure: Figure, *more: Any) -> None:
-    """All labelled lines, each once, and more, below the axes, where they hide no data; the figure grows by that."""
-    labelled = {h.get_label(): h for axes in figure.axes for h in axes.get_legend_handles_labels()[0]}
-    handles = [*labelled.values(), *more]
-    columns = _columns([len(handle.get_label()) for handle in handles], 16 * figure.get_figwidth())
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
-    figure.set_figheight(figure.get_figheight() + 0.1 + 0.19 * ceil(len(handles) / columns))
-
-
-def _columns(lengths: list[int], width: float) -> int:
-    """How many columns of a legend, filled one after the other, fit side by side. lengths, width: in letters."""
-    for columns in range(min(4, len(lengths)), 1, -1):
-        if sum(9 + max(column) for column in np.array_split(lengths, columns)) <= width:
-            return columns
-    return 1
-
-
-def _size_axis(axes: Axes, sizes: Iterable[float], label: str, most: int = 8) -> None:
-    """A logarithmic axis whose ticks are sizes, without those that stand too close for more than so many labels."""
-    sizes = sorted(set(sizes))
-    ticks = _apart(np.log(sizes), np.log(sizes[-1] / sizes[0]) / most)
-    axes.set_xscale("log")
-    axes.set_xticks([sizes[i] for i in ticks], [f"{sizes[i]:,.0f}" for i in ticks])
-    axes.set_xticks([], minor=True)
-    axes.set_xlabel(label)
-
-
-def _apart(values: Sequence[float] | np.ndarray, distance: float) -> list[int]:
-    """The places of the first value and of each that is at least that far from the one before of these."""
-    kept = [0]
-    for i, value in enumerate(values):
-        if i and abs(value - values[kept[-1]]) >= distance:
-            kept.append(i)
-    return kept
-
-
-def _curve(axes: Axes, rows: pd.DataFrame, x: str, y: str, *, scale: float = 1, band: bool = True, **look: Any) -> None:
-    """The mean over runs of scale * y at every n, and a band of a standard deviation to either side of it."""
-    at = rows.groupby("n").agg(x=(x, "mean"), mean=(y, "mean"), deviation=(y, "std"))
-    axes.plot(at["x"], scale * at["mean"], **look)
-    if band and at["deviation"].notna().any():
-        low, high = (scale * (at["mean"] + sign * at["deviation"]) for sign in (-1, 1))
-        axes.fill_between(at["x"], low, high, color=look["color"], alpha=0.15, linewidth=0)
-
-
-def _band_note(table: pd.DataFrame, of: str = "band") -> list[Patch]:
-    """What the bands of `_curve` are, for the legend; nothing of a single run."""
-    runs = table["run"].nunique()
-    return [Patch(color="0.85", label=f"{of}: ±1 standard deviation, {runs} runs")] if runs > 1 else []
-
-
-def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:
-    """A ring around each point whose fit may be far from the optimum."""
-    far = points[points["gap"] > GAP]
-    if len(far):
-        label = f"certified gap above {_percent(GAP)}, up to {_percent(far['gap'].max())}"
-        axes.plot(far[x], far[y], "o", color="0.35", markersize=11, markerfacecolor="none", label=label)
-
-
-def _percent(part: float) -> str:
-    """Two digits, or all before the point."""
-    return f"{100 * part:.2g}%" if part < 0.995 else f"{100 * part:.0f}%"
-
-
-def _nothing(axes: Axes, why: str) -> None:
-    """Said in the middle of axes that would be empty."""
-    axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color="0.35")
+        try:
+            return FIGURES[name].function(table)
+        except KeyError as missing:
+            got = ", ".join(map(str, table))
+            raise ValueError(f"figure {name}: the table {FIGURES[name].table} lacks {missing}, got {got}") from None
 
 
 # Image annotation, stories, scenes
@@ -164,12 +66,12 @@ def convergence(table: pd.DataFrame) -> Figure:
     The objective is divided by its value at W = 0, as the axis of the paper's figure runs from 0 to 1.
     """
     largest = table[(table["n"] == table["n"].max()) & (table["run"] == table["run"].min())]
-    figure, (axes,) = _canvas()
+    figure, (axes,) = canvas()
     by_radius = largest.groupby("parameter")
     colours = colormaps[rcParams["image.cmap"]](np.linspace(0, 0.85, len(by_radius)))
     for (radius, rows), colour, dashes in zip(by_radius, colours, cycle(("-", "--", "-.", ":")), strict=False):
         label = f"radius {radius:g} (" + ("" if rows["eta0"].isna().all() else f"eta0 {rows['eta0'].iloc[0]:g}, ")
-        label += f"certified gap {_percent(rows['gap'].iloc[0])})"
+        label += f"certified gap {percent(rows['gap'].iloc[0])})"
         axes.plot(rows["iteration"], rows["objective"], label=label, color=colour, linestyle=dashes)
     top = largest["objective"].quantile(0.99)
     axes.set_ylim(0, 1.05 if np.isnan(top) else max(1.05, min(2.0, top)))
@@ -179,49 +81,51 @@ def convergence(table: pd.DataFrame) -> Figure:
         f"Convergence of {largest['method'].iloc[0]}, {largest['n_samples'].iloc[0]:,} samples\n"
         "(paper: Fig. 2, radius 0.1, 1, 10, 100, 63,408 samples)"
     )
-    _legend(figure)
+    legend(figure)
     return figure
 
 
 def auc(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     """2009, Fig. 3: average test AUC of the words not used for validation, against the number of training samples."""
-    figure, (axes,) = _canvas()
+    figure, (axes,) = canvas()
     _over_sizes(axes, table, "n_samples", "auc")
     if beside_paper:
         low, high = papers.FIGURE_3_AUC_RANGE
         axes.axhspan(low, high, color="0.93", label=f"paper's Fig. 3 (Reuters): {low:g} to {high:g}", zorder=0)
-    _size_axis(axes, table.groupby("n")["n_samples"].mean(), "number of training samples, all words together")
+    size_axis(axes, table.groupby("n")["n_samples"].mean(), "number of training samples, all words together")
     axes.set_ylabel("average test AUC")
     axes.set_title("AUC of the words not used for validation" + (" (paper: Fig. 3)" if beside_paper else ""))
-    _legend(figure, *_band_note(table))
+    legend(figure, *band_note(table))
     return figure
 
 
 def eer(table: pd.DataFrame) -> Figure:
     """Report, Fig. 3 left: average test equal error rate of the words not used for validation, against n."""
-    figure, (axes,) = _canvas()
+    figure, (axes,) = canvas()
     _over_sizes(axes, table.assign(eer=100 * table["eer"]), "n", "eer")
-    _size_axis(axes, table["n"], "n, positive training samples of each word")
+    size_axis(axes, table["n"], "n, positive training samples of each word")
     axes.set_ylabel("average test EER (%)")
     axes.set_title(
         "Equal error rate of the words not used for validation\n(paper: report, Fig. 3 left, l1inf < l1 < l2)"
     )
-    _legend(figure, *_band_note(table))
+    legend(figure, *band_note(table))
     return figure
 
 
 def _over_sizes(axes: Axes, table: pd.DataFrame, x: str, y: str) -> None:
     """A curve of every method, and rings where the fit of any run may be unfinished."""
-    for method, look in _in_order(table).items():
-        _curve(axes, table[table["method"] == method], x, y, label=method, **look)
+    for method, look in in_order(table).items():
+        curve(axes, table[table["method"] == method], x, y, label=method, **look)
     points = table.groupby(["method", "n"], as_index=False).agg(x=(x, "mean"), y=(y, "mean"), gap=("gap", "max"))
     _mark_unfinished(axes, points, "x", "y")
 
 
-def _in_order(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """The looks of the methods of a table, in its order; the first lies on top."""
-    look = looks(table["method"])
-    return {method: look[method] | {"zorder": 3 - i / 100} for i, method in enumerate(table["method"].unique())}
+def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:
+    """A ring around each point whose fit may be far from the optimum."""
+    far = points[points["gap"] > GAP]
+    if len(far):
+        label = f"certified gap above {percent(GAP)}, up to {percent(far['gap'].max())}"
+        axes.plot(far[x], far[y], "o", color="0.35", markersize=11, markerfacecolor="none", label=label)
 
 
 def eer_by_word(table: pd.DataFrame) -> Figure:
@@ -233,21 +137,21 @@ def eer_by_word(table: pd.DataFrame) -> Figure:
     sizes = np.sort(table["n"].unique())
     n = next((size for size in sizes if size >= papers.REPORT_N), sizes[-1])
     shown = table[(table["n"] == n) & ~table["validation_word"].astype(bool)]
-    look = _in_order(table)
+    look = in_order(table)
     by_word = shown.pivot_table(index="word", columns="method", values="eer", aggfunc="mean", dropna=False)
     by_word = by_word.reindex(columns=list(look)).dropna(how="all").sort_values(next(iter(look)), kind="stable")
     lowest = (by_word.rank(axis=1, method="max") == 1).sum()  # a tie counts for none
-    figure, (axes,) = _canvas(height=1.2 + 0.17 * max(len(by_word), 4))
+    figure, (axes,) = canvas(height=1.2 + 0.17 * max(len(by_word), 4))
     for method, one in look.items():
         label = method if len(look) == 1 else f"{method} (lowest for {lowest[method]} of {len(by_word)})"
         axes.plot(100 * by_word[method], np.arange(len(by_word)), label=label, **one | {"linestyle": "none"})
     if by_word.empty:
-        _nothing(axes, "no word with an EER")
-    axes.set_yticks(np.arange(len(by_word)), by_word.index, fontsize=8)
+        nothing(axes, "no word with an EER")
+    axes.set_yticks(np.arange(len(by_word)), map(plain, by_word.index), fontsize=8)
     axes.set_ylim(len(by_word) - 0.4, -0.6)
     axes.set_xlabel("test EER (%)" + _mean_of(shown))
     axes.set_title(f"EER of each word, n = {n}\n(paper: report, Fig. 3 right, n = {papers.REPORT_N})")
-    _legend(figure)
+    legend(figure)
     return figure
 
 
@@ -268,7 +172,7 @@ def path(table: pd.DataFrame) -> Figure:
 
 def _against_features(table: pd.DataFrame, title: str, distance: float, beside_paper: bool) -> Figure:
     """distance: in per cent of features, between points that get a marker and their radius."""
-    figure, (axes,) = _canvas()
+    figure, (axes,) = canvas()
     columns = ["features", "auc", "gap"]
     largest = table[table["n"] == table["n"].max()]
     means = largest.groupby(["method", "parameter"])[columns].mean()
@@ -280,7 +184,7 @@ def _against_features(table: pd.DataFrame, title: str, distance: float, beside_p
         if not (points["features"] < 100).any():
             continue  # not a sparse method
         sparse.append(method)
-        marked = _apart(points["features"].to_numpy(), distance)
+        marked = apart(points["features"].to_numpy(), distance)
         axes.plot(points["features"], points["auc"], label=method, markevery=marked, **look[method])
         for radius, point in points.iloc[marked].iterrows():
             at, offset = (point["features"], point["auc"]), (-4, 5) if len(sparse) == 1 else (4, -10)
@@ -295,7 +199,7 @@ def _against_features(table: pd.DataFrame, title: str, distance: float, beside_p
     axes.set_xlabel("features used by any word (%)" + _mean_of(largest))
     axes.set_ylabel("average test AUC")
     axes.set_title(title + (" (paper: Fig. 4, Reuters)" if beside_paper else ""))
-    _legend(figure)
+    legend(figure)
     return figure
 
 
@@ -314,7 +218,7 @@ def significance(table: pd.DataFrame) -> Figure:
             for name in ("p", "p_median", "p_reverse", "p_holm", "paper"):
                 line.append(_p(found[name].iloc[0]) if len(found) else "–")
         cells.append(line)
-    figure, (axes,) = _canvas(2.2 + 3.1 * len(others), 1.3 + 0.24 * len(cells))
+    figure, (axes,) = canvas(2.2 + 3.1 * len(others), 1.3 + 0.24 * len(cells))
     axes.axis("off")
     drawn = axes.table(cells, colLabels=header, loc="upper center", cellLoc="right", edges="horizontal")
     drawn.auto_set_font_size(False)
@@ -354,7 +258,7 @@ def differences(table: pd.DataFrame, *, metric: str = "auc") -> Figure:
     method, others = table["method"].iloc[0], list(table["against"].unique())
     look = looks([method, *others])
     sizes = rows.groupby("n")["n_samples"].first()
-    figure, (axes,) = _canvas(height=1.3 + len(sizes) * (0.2 + 0.2 * len(others)))
+    figure, (axes,) = canvas(height=1.3 + len(sizes) * (0.2 + 0.2 * len(others)))
     axes.axvline(0, color="0.35", linewidth=1)
     for i, other in enumerate(others):
         one = rows[rows["against"] == other]
@@ -362,7 +266,7 @@ def differences(table: pd.DataFrame, *, metric: str = "auc") -> Figure:
         axes.hlines(y, one["low"], one["high"], color=look[other]["color"])
         axes.plot(one["difference"], y, label=f"against {other}", **look[other] | {"linestyle": "none"})
     if rows.empty:
-        _nothing(axes, f"no {metric.upper()} of test words")
+        nothing(axes, f"no {metric.upper()} of test words")
     axes.set_yticks(range(len(sizes)), [f"n = {n}\n{samples:,} samples" for n, samples in sizes.items()])
     axes.set_ylim(max(len(sizes), 1) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
@@ -372,16 +276,16 @@ def differences(table: pd.DataFrame, *, metric: str = "auc") -> Figure:
     axes.set_xlabel(f"average test {metric.upper()} of {method} minus the other's\n({better} of 0: {method} is better)")
     runs = rows["runs"].max() if len(rows) else 1
     axes.set_title(f"{metric.upper()} of {method} against the others" + (f", mean of {runs} runs" if runs > 1 else ""))
-    _legend(figure, Line2D([], [], color="0.35", label="95% interval (test images, runs)"))
+    legend(figure, Line2D([], [], color="0.35", label="95% interval (test images, runs)"))
     return figure
 
 
 def weights(table: pd.DataFrame) -> Figure:
     """Report, Fig. 4: |W| of the methods that may leave features out, side by side in one scale; l2 may not."""
     methods = sorted(method for method in table["method"].unique() if method.split("-")[-1] != "l2")
-    figure, panels = _canvas(1.2 + 2.6 * max(len(methods), 2), 5.2, max(len(methods), 1), sharey=True)
+    figure, panels = canvas(1.2 + 2.6 * max(len(methods), 2), 5.2, max(len(methods), 1), sharey=True)
     if not methods:
-        _nothing(panels[0], "no method that leaves features out")
+        nothing(panels[0], "no method that leaves features out")
     n_features, n_words = int(table["n_features"].max()), int(table["n_words"].max())
     block = ceil(n_features / MOST_ROWS)
     pictures = {method: _picture(table[table["method"] == method], n_features, n_words, block) for method in methods}
@@ -397,7 +301,7 @@ def weights(table: pd.DataFrame) -> Figure:
             extent=(0.5, n_words + 0.5, len(picture) * block + 0.5, 0.5),
         )
         used = table[table["method"] == method]["feature"].nunique() / n_features
-        axes.set_title(f"{method}: {_percent(used)} of features used", fontsize=10)
+        axes.set_title(f"{method}: {percent(used)} of features used", fontsize=10)
         axes.set_xlabel("word")
         axes.grid(visible=False)
     if pictures:
@@ -427,15 +331,15 @@ SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius
 
 def test_error(table: pd.DataFrame) -> Figure:
     """2009, Fig. 1 top: test error against the number of training samples of a task, as the mean over tasks."""
-    figure, (axes,) = _canvas()
-    for method, look in _in_order(table).items():
+    figure, (axes,) = canvas()
+    for method, look in in_order(table).items():
         for (solver, rule), (dashes, width, _) in SETTINGS.items():
             rows = table[(table["method"] == method) & (table["solver"] == solver) & (table["radius_rule"] == rule)]
             main = width == 1
             line = look | {"linestyle": dashes, "linewidth": width * rcParams["lines.linewidth"]}
             line |= {"label": method} if main else {"label": f"_{method}, {solver}, {rule}", "marker": ""}
-            _curve(axes, rows, "n", "test_error", scale=100, band=main, **line)
-    _size_axis(axes, table["n"], "training samples of each task")
+            curve(axes, rows, "n", "test_error", scale=100, band=main, **line)
+    size_axis(axes, table["n"], "training samples of each task")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("test error (%)")
     axes.set_title("Synthetic tasks (paper: Fig. 1 top, l1inf lowest)")
@@ -444,25 +348,25 @@ def test_error(table: pd.DataFrame) -> Figure:
         for setting, (dashes, width, label) in SETTINGS.items()
         if setting in set(zip(table["solver"], table["radius_rule"], strict=True))
     ]
-    _legend(figure, *lines, *_band_note(table, "band (solid)"))
+    legend(figure, *lines, *band_note(table, "band (solid)"))
     return figure
 
 
 def selection(table: pd.DataFrame) -> Figure:
     """2009, Fig. 1 bottom: precision and recall of the features that any task uses; l2 uses them all."""
     rows = table[(table["solver"] == "subgradient") & (table["radius_rule"] == "true")]
-    figure, (axes,) = _canvas()
-    for method, look in _in_order(table).items():
+    figure, (axes,) = canvas()
+    for method, look in in_order(table).items():
         if method.split("-")[-1] == "l2":
             continue
         one = rows[rows["method"] == method]
         for name, line in (("precision", {"linestyle": "-"}), ("recall", {"linestyle": ":", "fillstyle": "none"})):
-            _curve(axes, one, "n", name, scale=100, **look | line, label=f"{name}, {method}")
-    _size_axis(axes, table["n"], "training samples of each task")
+            curve(axes, one, "n", name, scale=100, **look | line, label=f"{name}, {method}")
+    size_axis(axes, table["n"], "training samples of each task")
     axes.set_ylim(0, 104)
     axes.set_ylabel("precision, recall (%)")
     axes.set_title("Feature selection (paper: Fig. 1 bottom, l1inf more precise)")
-    _legend(figure, *_band_note(rows))
+    legend(figure, *band_note(rows))
     return figure
 
 
@@ -497,8 +401,7 @@ def cost(table: pd.DataFrame) -> Figure:
     """
     table = table.assign(method=table["method"].astype(object).fillna("measured") if "method" in table else "measured")
     parts, look = table["part"].unique(), looks(table["method"])
-    figure, panels = _canvas(max(6.4, 0.4 + 3.3 * len(parts)), 3.0, len(parts))
-    papers_line: dict[str, Any] = {"color": "0.35", "linestyle": "--", "linewidth": 1}
+    figure, panels = canvas(max(6.4, 0.4 + 3.3 * len(parts)), 3.0, len(parts))
     for axes, name in zip(panels, parts, strict=True):
         part = PARTS.get(name, Part("x", "seconds", lambda rows: rows["x"]))
         rows = table[table["part"] == name].sort_values("x")
@@ -507,18 +410,16 @@ def cost(table: pd.DataFrame) -> Figure:
             one = rows[rows["method"] == method]
             axes.plot(one["x"], one["seconds"], label=method, **look[method])
         first = rows[rows["method"] == methods[0]].dropna(subset=["seconds"])
-        growth = part.growth(first)
-        axes.plot(first["x"], growth * (first["seconds"] / growth).iloc[-1:].sum(), label="_papers", **papers_line)
-        _size_axis(axes, rows["x"], part.x, most=4)
+        growth_line(axes, first["x"], first["seconds"], part.growth(first))
+        size_axis(axes, rows["x"], part.x, most=4)
         if len(first):
             axes.set_yscale("log")
         axes.set_ylabel(part.y)
         fixed = [f"{column} = {rows[column].iloc[0]:,.0f}" for column in ("d", "m") if len(set(rows[column])) == 1]
         axes.set_title(", ".join([name, *fixed]), fontsize=10)
-    repeats = " to ".join(f"{number:g}" for number in sorted({table["repeats"].min(), table["repeats"].max()}))
-    figure.suptitle(f"Measured seconds, each a median of {repeats}", fontsize=rcParams["axes.titlesize"])
+    figure.suptitle(f"Measured seconds, each {median_of(table)}", fontsize=rcParams["axes.titlesize"])
     stated = "papers: N log N in the number N of non-zero entries; linear in the number of samples"
-    _legend(figure, Line2D([], [], label=stated, **papers_line))
+    legend(figure, Line2D([], [], label=stated, **STATED))
     return figure
 
 
@@ -541,7 +442,7 @@ def contact_sheet(
     figure = Figure(figsize=(2.2 * columns, 2.1 * rows), layout="constrained")
     for axes, image in zip(np.ravel(figure.subplots(rows, columns)), shown, strict=False):
         axes.imshow(picture(image), cmap="gray", vmin=0, vmax=1)
-        axes.set_title("\n".join(wrap(str(first.get(image, "")), 34)[:3]), fontsize=6)
+        axes.set_title("\n".join(map(plain, wrap(str(first.get(image, "")), 34)[:3])), fontsize=6)
     for axes in figure.axes:
         axes.axis("off")
     return figure
@@ -563,4 +464,4 @@ FIGURES = {
     "test_error": Drawing("recovery", test_error),
     "selection": Drawing("recovery", selection),
     "cost": Drawing("cost", cost),
-}
+} | plots_l1.FIGURES

@@ -15,6 +15,8 @@ from numba import njit
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
+from jointsparse.checks import Misfit
+
 # Products with few columns take twice as long where BLAS copies its operands first; OpenBLAS does not for this many
 # multiplications or fewer. Between the two products with a part of X it should stay in the second-level cache.
 SMALL_PRODUCT = 10**6
@@ -129,7 +131,7 @@ class Problem:
         by default 1 where Y is not 0. Samples of weight 0 are not part of that task.
         """
         if Y.ndim != 2 or len(Y) != X.shape[0]:
-            raise ValueError(f"Y must be a matrix with a row for each of {X.shape[0]} samples, got shape {Y.shape}")
+            raise Misfit(f"Y must be a matrix with a row for each of {X.shape[0]} samples, got shape {Y.shape}")
         if weights is None:
             weights = np.asarray(Y != 0, dtype=np.float64)
         tasks = [X if sparse.issparse(X) else np.ascontiguousarray(X)] * Y.shape[1]

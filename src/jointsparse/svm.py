@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from jointsparse.checks import Misfit, learnt_from
+
 
 def run(
     X: np.ndarray,
@@ -24,11 +26,14 @@ def run(
 
     Returns the arrays of a sweep, one entry per C, in increasing order: parameter (C), eta0 (NaN), W (n_C, n_features,
     n_tasks), objective (n_C, 2): the sum of hinge losses at the zero matrix and at W, gap (NaN: LinearSVC certifies
-    none), unconverged: the number of tasks that reached max_iter.
+    none), unconverged: the number of tasks that reached max_iter; and `checks.learnt_from`.
+    Raises Misfit where X and Y have not the same number of rows.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
+    if len(Y) != X.shape[0]:
+        raise Misfit(f"Y must be a matrix with a row for each of {X.shape[0]} samples, got shape {Y.shape}")
     C = sorted(C)
     n_tasks = Y.shape[1]
     W = np.zeros((len(C), X.shape[1], n_tasks), dtype=X.dtype)
@@ -55,4 +60,5 @@ def run(
         "objective": hinge,
         "gap": np.full(len(C), np.nan),
         "unconverged": unconverged,
+        "learnt_from": learnt_from(X, Y, "svm-l2"),
     }

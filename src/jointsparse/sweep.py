@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jointsparse.checks import learnt_from
 from jointsparse.problem import Fit, Problem, objective_at_zero
 from jointsparse.registry import pick
 
@@ -38,7 +39,7 @@ def run(
 
     Returns the arrays of a sweep. One entry per pair: parameter (the radius), eta0 (NaN without step sizes), objective
     (n_pairs, n_iter + 1), gap: the certified relative duality gap. One entry per radius, in increasing order: W
-    (n_radii, n_features, n_tasks), of the eta0 that `choose_eta0` chooses.
+    (n_radii, n_features, n_tasks), of the eta0 that `choose_eta0` chooses. And `checks.learnt_from`.
     """
     fit = pick("solvers", solver).fit
     loss_module, norm_module = pick("losses", loss), pick("norms", norm)
@@ -56,7 +57,7 @@ def run(
     problem = Problem.from_matrix(X, Y, normalisation=normalisation)
     fitted = fit(problem, loss=loss_module, norm=norm_module, strength=pairs[:, 0], **options)
     swept = {"parameter": pairs[:, 0], "eta0": pairs[:, 1], "objective": fitted.objective, "gap": fitted.gap}
-    return swept | {"W": fitted.W[choose_eta0(swept)]}
+    return swept | {"W": fitted.W[choose_eta0(swept)], "learnt_from": learnt_from(X, Y, f"{loss}-{norm}")}
 
 
 def path(
@@ -76,8 +77,8 @@ def path(
 
     Arguments as in `run`, for solvers without step sizes. Returns, one entry per radius in increasing order: parameter
     (the radius), W (n_radii, n_features, n_tasks), objective (n_radii,), of W, gap: its certified relative duality gap,
-    n_iter: the iterations it took, and at_zero: the objective at W = 0, one number. progress: called with (radii done,
-    of all).
+    n_iter: the iterations it took, and at_zero: the objective at W = 0, one number. And
+    `checks.learnt_from`. progress: called with (radii done, of all).
     """
     fit = pick("solvers", solver).fit
     if "tol" not in signature(fit).parameters:
@@ -98,6 +99,7 @@ def path(
         "gap": np.concatenate([fit.gap for fit in fits]),
         "n_iter": np.array([fit.n_iter for fit in fits]),
         "at_zero": np.array(objective_at_zero(problem, plug_ins["loss"])),
+        "learnt_from": learnt_from(X, Y, f"{loss}-{norm}"),
     }
 
 

@@ -12,6 +12,9 @@ import numpy as np
 import pandas as pd
 from snowballstemmer import stemmer
 
+from jointsparse.checks import Misfit
+from jointsparse.thresholds import NEARLY_ALL
+
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
@@ -48,8 +51,8 @@ def choose_words(
     split_captions=False: a whole caption is one label (class names), whatever its length, and only stop_words are left
     out. join_inflections: forms with one English stem (Snowball) count as one word, named by its commonest form.
 
-    Returns the table of words (word; forms; number of images in all, and per split), most frequent first, and the
-    labels (n_images, n_words), bool, in the order of `images`. An image has a word if any of its captions does.
+    Returns the table of words (word; forms; number of images in all, and per split; warning), most frequent first, and
+    the labels (n_images, n_words), bool, in the order of `images`. An image has a word if any of its captions does.
     Raises ValueError if the training captions hold fewer than n_words content words.
     """
     # Choice: frequency is the number of training images with the word; equal counts are ordered alphabetically.
@@ -60,6 +63,8 @@ def choose_words(
         min_length = 1
     stem = stemmer("english").stemWord if join_inflections else str
     row = {image: i for i, image in enumerate(images["image"])}
+    for image in captions["image"][~captions["image"].isin(row)].head(1):
+        raise Misfit(f"captions must be of the images in the table of images, got one of {image!r}")
     rows_with: dict[str, set[int]] = defaultdict(set)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     for image, caption in zip(captions["image"], captions["caption"], strict=True):
@@ -82,8 +87,71 @@ def choose_words(
         labels[list(rows_with[key]), j] = True
         by_count = sorted(forms[key], key=lambda form: (-forms[key][form], form))
         counts = {split: int(labels[mask, j].sum()) for split, mask in in_split.items()}
-        table.append({"word": by_count[0], "forms": " ".join(by_count), "images": int(labels[:, j].sum())} | counts)
+        # What nearly all have is hard to tell from what all have; draw refuses what all have.
+        share = counts["train"] / in_split["train"].sum()
+        warning = f"in {share:.0%} of the training images" if share >= NEARLY_ALL else ""
+        row_of_word = {"word": by_count[0], "forms": " ".join(by_count), "images": int(labels[:, j].sum())}
+        table.append(row_of_word | counts | {"warning": warning})
     return pd.DataFrame(table), labels
+
+
+def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = None) -> tuple[str, np.ndarray]:
+    """A label, by default the most frequent one of the training samples, and which samples have it.
+
+    images: columns image, split. captions: columns image, caption, a caption being a whole label. Returns the label and
+    y (n_images,) of -1 and +1. Raises ValueError where the training samples do not hold both.
+
+    >>> images = pd.DataFrame({"image": list("abc"), "split": "train"})
+    >>> one_label(images, pd.DataFrame({"image": list("abb"), "caption": ["grain", "grain", "tea"]}))
+    ('grain', array([ 1.,  1., -1.]))
+    """
+    if label is None:
+        label = choose_words(images, captions, n_words=1, split_captions=False)[0]["word"].iloc[0]
+    has_it = images["image"].isin(captions.loc[captions["caption"].str.strip() == label, "image"]).to_numpy()
+    in_training = has_it[(images["split"] == "train").to_numpy()]
+    if in_training.all() or not in_training.any():
+        raise ValueError(
+            f"label must be one that some training samples have and others have not, got {label!r}, which "
+            f"{in_training.sum()} of {len(in_training)} have"
+        )
+    return label, np.where(has_it, 1.0, -1.0)
+
+
+def classes(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
+    """The one label of each sample, (n_images,) of text.
+
+    images: column image. captions: columns image, caption, a caption being a whole label. Raises ValueError where a
+    sample has not exactly one label.
+
+    >>> images = pd.DataFrame({"image": list("abc")})
+    >>> classes(images, pd.DataFrame({"image": list("cab"), "caption": ["1", "0", "0"]})).tolist()
+    ['0', '0', '1']
+    """
+    of_image = captions.groupby("image")["caption"].agg(["size", "first"]).reindex(images["image"])
+    for image, number in of_image["size"][of_image["size"] != 1].fillna(0).items():
+        raise ValueError(f"each sample must have one label, its class, got {number:.0f} for {image!r}")
+    return of_image["first"].to_numpy(dtype=str)
+
+
+def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Which samples are to learn from and which to test with, (n_images,) bool each: nothing is chosen by validation.
+
+    images: column split. Raises ValueError where one of both has none.
+    """
+    learn, test = (images["split"].isin(names).to_numpy() for names in (("train", "validation"), ("test",)))
+    if not (learn.any() and test.any()):
+        raise ValueError(f"samples must be for training and for testing, got {learn.sum()} and {test.sum()}")
+    return learn, test
+
+
+def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
+    """The names of words in the order of their labels. words: columns word, images. labels: (n_images, n_words) bool.
+
+    Raises Misfit where the labels say of a word that other numbers of images have it.
+    """
+    if labels.ndim != 2 or labels.dtype != bool or words["images"].tolist() != labels.sum(axis=0).tolist():
+        raise Misfit(f"labels must be of the words in their table, {', '.join(words['word'])}, got others")
+    return words["word"].tolist()
 
 
 def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator) -> np.ndarray:
@@ -127,7 +195,12 @@ def draw(
     ValueError if a word cannot fill the smallest size, or lacks a positive or negative where AUC needs one.
     """
     # Choice: nested training sets.
-    n_words = labels.shape[1]
+    n_words = len(words)
+    if labels.shape != (len(split), n_words) or labels.dtype != bool:
+        raise Misfit(
+            f"labels must be bool with a row for each of {len(split)} images and a column for each of {n_words} words, "
+            f"got {labels.dtype} with shape {labels.shape}"
+        )
     if not 0 < n_validation_words < n_words:
         raise ValueError(
             f"n_validation_words must be between 1 and {n_words - 1} (n_words - 1), got {n_validation_words}"

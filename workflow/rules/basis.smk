@@ -3,7 +3,7 @@ rule fit_basis:
     input:
         images=images,
         features=given,
-        code=code("basis", "tables"),
+        code=code("basis", "checks", "tables"),
     output:
         basis="results/{dataset}/{study}/basis/basis.npz",
         features="results/{dataset}/{study}/basis/features.npz",
@@ -24,7 +24,7 @@ rule fit_similarities:
     input:
         images=images,
         features=given,
-        code=code("features/similarities", "tables"),
+        code=code("features/similarities", "checks", "tables"),
     output:
         prototypes="results/{dataset}/{study}/similarities/prototypes.npz",
         features="results/{dataset}/{study}/similarities/features.npz",

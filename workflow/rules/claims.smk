@@ -49,11 +49,11 @@ rule write_claims_page:
     """The claims of all studies that were run, on one page."""
     input:
         claims=lambda w: [
-            f"results/{name}/{one}/{table('claims', block['kind'])}"
+            f"results/{name}/{one}/{table('claims', block)}"
             for name, one, block in studies(w.datasets.split("+"))
             if block["claims"]
         ],
-        code=code("claims_page", "tables"),
+        code=code("checks", "claims_page", "tables"),
     output:
         page=report(
             "results/claims/{datasets}/claims.md",

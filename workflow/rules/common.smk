@@ -19,6 +19,17 @@ for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
 try:
+    for file in ("config.yaml", *workflow.overwrite_configfiles):
+        if Path(file).exists():
+            configuration.check_file(Path(file))
+except configuration.ConfigError as error:
+    raise WorkflowError(str(error))
+
+
+configfile: "config.yaml"
+
+
+try:
     configuration.check(config, BASE / "workflow" / "config.schema.yaml")
     for name in configuration.chosen_datasets(config):
         configuration.raw_files(config, name)
@@ -34,9 +45,15 @@ def those(names):
     return "|".join(names) or "(?!)"  # that none is
 
 
-PICTURES = [name for name, entry in config["datasets"].items() if configuration.has_pictures(entry["loader"])]
-DRAWN = [name for name, entry in config["datasets"].items() if entry["loader"] == "synthetic"]
-SAMPLES = [name for name in config["datasets"] if name not in PICTURES + DRAWN]
+PICTURES, SAMPLES, DRAWN = (
+    [name for name, entry in config["datasets"].items() if configuration.offers(entry["loader"]) == what]
+    for what in ("pictures", "samples", "drawn")
+)
+
+
+def of_kind(*kinds):
+    """A wildcard that is a study of one of these kinds."""
+    return those([name for name, block in config["studies"].items() if block["kind"] in kinds])
 
 
 wildcard_constraints:
@@ -126,14 +143,14 @@ def at_size(w):
     return study(w).get("at_size", min((n for n in sizes if n >= 30), default=max(sizes)))
 
 
-def table(name, kind):
+def table(name, block):
     """Where a study keeps a table; measured seconds lie apart."""
-    return f"{'timings' if kind == 'cost' else 'tables'}/{name}.csv"
+    return f"{configuration.folder_of(name, block)}/{name}.csv"
 
 
 def table_of_figure(w):
     """The table that a figure shows."""
-    return f"results/{{dataset}}/{{study}}/{table(configuration.FIGURES[w.figure].table, study(w)['kind'])}"
+    return f"results/{{dataset}}/{{study}}/{table(configuration.FIGURES[w.figure].table, study(w))}"
 
 
 def tables_of_claims(w):
@@ -141,7 +158,7 @@ def tables_of_claims(w):
     block = study(w)
     needed = {name for one in block["claims"] for name in configuration.CLAIMS[one].tables}
     return [
-        f"results/{{dataset}}/{{study}}/{table(name, block['kind'])}"
+        f"results/{{dataset}}/{{study}}/{table(name, block)}"
         for name in sorted(needed & set(configuration.tables_of(block)))
     ]
 
@@ -154,8 +171,19 @@ def studies(datasets):
 
 
 def everything():
-    """What reproduce-all makes: the tables and figures of every study of the configured datasets, and the claims."""
+    """What reproduce-all makes: the results of the configured datasets, and their manifest."""
     datasets = configuration.chosen_datasets(config)
+    return [*results_of(datasets), f"results/claims/{'+'.join(datasets)}/manifest.json"]
+
+
+def tables_of_run(datasets):
+    """Every table of these datasets; measured seconds differ each time and lie apart."""
+    pages = [file.removesuffix("md") + "csv" for file in results_of(datasets) if file.endswith("claims.md")]
+    return [file for file in results_of(datasets) + pages if file.endswith(".csv") and "/timings/" not in file]
+
+
+def results_of(datasets):
+    """The tables and figures of every study of these datasets, and the claims."""
     results = []
     if any(block["claims"] for _, _, block in studies(datasets)):
         results.append(f"results/claims/{'+'.join(datasets)}/claims.md")
@@ -163,7 +191,7 @@ def everything():
         results += [f"results/{name}/left_out.csv"] if name not in DRAWN else []
         results += [f"results/{name}/contact_sheet.png"] if name in PICTURES else []
     for name, one, block in studies(datasets):
-        results += [f"results/{name}/{one}/{table(each, block['kind'])}" for each in configuration.tables_of(block)]
+        results += [f"results/{name}/{one}/{table(each, block)}" for each in configuration.tables_of(block)]
         results += expand(
             f"results/{name}/{one}/figures/{{figure}}.{{suffix}}", figure=block["figures"], suffix=["png", "pdf"]
         )

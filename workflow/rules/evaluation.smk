@@ -7,7 +7,7 @@ rule evaluate:
         labels="results/{dataset}/{study}/labels.npy",
         tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
         sweeps=sweeps,
-        code=code("comparison", "tables"),
+        code=code("comparison", "tables", "tasks"),
     output:
         chosen=report(
             "results/{dataset}/{study}/tables/chosen.csv",

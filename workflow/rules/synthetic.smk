@@ -18,6 +18,8 @@ rule recover:
         "results/{dataset}/{study}/logs/recover/run{run}.log",
     benchmark:
         "results/{dataset}/{study}/timings/recover/run{run}.tsv"
+    wildcard_constraints:
+        study=of_kind("recovery"),
     params:
         where=lambda w: f"studies.{w.study}",
         tasks=lambda w: study(w)["tasks"],

@@ -7,7 +7,9 @@ from jointsparse.tables import read_table, write_array, write_table
 
 
 def main(images, captions, options, output):
-    words, labels = tasks.choose_words(read_table(images), read_table(captions), **options)
+    words, labels = tasks.choose_words(
+        read_table(images, "image", "split"), read_table(captions, "image", "caption"), **options
+    )
     write_table(words, output.words)
     write_array(output.labels, labels)
 

@@ -1,18 +1,21 @@
 """Sign tests of the first method against each other one."""
 
-import numpy as np
 from job import job
 
 from jointsparse import comparison
-from jointsparse.tables import read_arrays, read_table, write_table
+from jointsparse.checks import select
+from jointsparse.tables import read_array, read_arrays, read_table, write_table
 
 
 def main(files, runs, methods, n_pairings, seed, output):
     table = comparison.significance(
         read_arrays(files.scores),
-        np.load(files.labels)[(read_table(files.images)["split"] == "test").to_numpy()],
-        {run: read_arrays(path)["validation_words"] for run, path in zip(runs, files.tasks, strict=True)},
-        n_samples=read_table(files.chosen).set_index("n")["n_samples"].to_dict(),
+        select(read_array(files.labels), (read_table(files.images, "split")["split"] == "test").to_numpy(), "labels"),
+        {
+            run: read_arrays(path, "validation_words")["validation_words"]
+            for run, path in zip(runs, files.tasks, strict=True)
+        },
+        n_samples=read_table(files.chosen, "n", "n_samples").set_index("n")["n_samples"].to_dict(),
         methods=methods,
         n_pairings=n_pairings,
         seed=seed,

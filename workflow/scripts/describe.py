@@ -10,7 +10,7 @@ from jointsparse.tables import read_table, write_array
 def main(images, shard, n_shards, loader, options, longest_side, extractor, extractor_options, output, progress):
     picture = pick("datasets", loader).picture
     descriptors, counts = shards.describe(
-        shards.part(read_table(images)["image"], shard, n_shards),
+        shards.part(read_table(images, "image")["image"], shard, n_shards),
         lambda image: picture(image, **options, longest_side=longest_side),
         lambda grey: pick("features", extractor).describe(grey, **extractor_options),
         progress=progress,

@@ -10,8 +10,8 @@ from jointsparse.tables import read_table, written
 def main(images, captions, loader, options, longest_side, seed, output):
     picture = pick("datasets", loader).picture
     figure = plots.contact_sheet(
-        read_table(images),
-        read_table(captions),
+        read_table(images, "image"),
+        read_table(captions, "image", "caption"),
         lambda image: picture(image, **options, longest_side=longest_side),
         seed=seed,
     )

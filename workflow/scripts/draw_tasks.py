@@ -4,14 +4,15 @@ import numpy as np
 from job import job
 
 from jointsparse import tasks
-from jointsparse.tables import read_table, write_arrays, write_table
+from jointsparse.tables import read_array, read_table, write_arrays, write_table
 
 
 def main(images, words, labels, options, seed, output):
+    labels = read_array(labels)
     Y, validation_words, table = tasks.draw(
-        np.load(labels),
-        read_table(images)["split"].to_numpy(),
-        read_table(words)["word"].tolist(),
+        labels,
+        read_table(images, "split")["split"].to_numpy(),
+        tasks.names_of(read_table(words, "word", "images"), labels),
         **options,
         rng=np.random.default_rng(seed),
     )

@@ -1,15 +1,15 @@
 """How often each image of a shard has each visual word."""
 
-import numpy as np
 from job import job
 
 from jointsparse.features import vocabulary_tree
-from jointsparse.tables import read_arrays, write_matrix
+from jointsparse.tables import read_array, read_arrays, reading, write_matrix
 
 
 def main(descriptors, counts, tree, output):
-    tree = vocabulary_tree.VocabularyTree(**read_arrays(tree))
-    histograms = vocabulary_tree.encode(tree, np.load(descriptors, mmap_mode="r"), np.load(counts))
+    with reading(tree):
+        tree = vocabulary_tree.from_arrays(read_arrays(tree, *vocabulary_tree.VocabularyTree._fields))
+    histograms = vocabulary_tree.encode(tree, read_array(descriptors, mapped=True), read_array(counts))
     write_matrix(output, histograms)
 
 

@@ -2,26 +2,29 @@
 
 from itertools import product
 
-import numpy as np
 from job import job
 
 from jointsparse import comparison
-from jointsparse.tables import read_arrays, read_matrix, read_table, write_arrays, write_table
+from jointsparse.tables import read_array, read_arrays, read_matrix, read_table, write_arrays, write_table
+from jointsparse.tasks import names_of
+
+FITS = ("parameter", "eta0", "W", "objective", "gap", "learnt_from")
 
 
 def trained_sweeps(runs, sizes, methods, tasks, sweeps):
-    tasks = dict(zip(runs, map(read_arrays, tasks), strict=True))
+    tasks = {run: read_arrays(path, "Y", "sizes", "validation_words") for run, path in zip(runs, tasks, strict=True)}
     for (run, n, method), path in zip(product(runs, sizes, methods), sweeps, strict=True):
-        yield comparison.trained_sweep(run, n, method, tasks[run], read_arrays(path))
+        yield comparison.trained_sweep(run, n, method, tasks[run], read_arrays(path, *FITS))
 
 
 def main(files, runs, sizes, methods, metric, at_size, output):
+    labels = read_array(files.labels)
     tables = comparison.evaluate(
         trained_sweeps(runs, sizes, methods, files.tasks, files.sweeps),
         read_matrix(files.features),
-        np.load(files.labels),
-        read_table(files.images)["split"].to_numpy(),
-        read_table(files.words)["word"].tolist(),
+        labels,
+        read_table(files.images, "split")["split"].to_numpy(),
+        names_of(read_table(files.words, "word", "images"), labels),
         converging_method=methods[0],
         metric=metric,
         at_size=at_size,

@@ -2,21 +2,24 @@
 
 from itertools import product
 
-import numpy as np
 from job import job
 
 from jointsparse import comparison
-from jointsparse.tables import read_arrays, read_matrix, read_table, write_table
+from jointsparse.tables import read_array, read_arrays, read_matrix, read_table, write_table
+
+FITS = ("parameter", "W", "objective", "gap", "at_zero", "learnt_from")
 
 
 def main(files, runs, n, methods, metric, output):
-    tasks = dict(zip(runs, map(read_arrays, files.tasks), strict=True))
+    tasks = {
+        run: read_arrays(path, "Y", "sizes", "validation_words") for run, path in zip(runs, files.tasks, strict=True)
+    }
     paths = [
-        comparison.trained_sweep(run, n, method, tasks[run], read_arrays(path))
+        comparison.trained_sweep(run, n, method, tasks[run], read_arrays(path, *FITS))
         for (run, method), path in zip(product(runs, methods), files.paths, strict=True)
     ]
-    split = read_table(files.images)["split"].to_numpy()
-    table = comparison.path_table(paths, read_matrix(files.features), np.load(files.labels), split, metric=metric)
+    split = read_table(files.images, "split")["split"].to_numpy()
+    table = comparison.path_table(paths, read_matrix(files.features), read_array(files.labels), split, metric=metric)
     write_table(table, output)
 
 

@@ -4,14 +4,15 @@ import numpy as np
 from job import job
 
 from jointsparse import basis
+from jointsparse.checks import select
 from jointsparse.tables import read_matrix, read_table, write_arrays, write_matrix
 
 
 def main(images, features, options, seed, output):
     X = read_matrix(features)
-    fitted_on = read_table(images)["split"].isin(options["fitted_on"]).to_numpy()
+    fitted_on = read_table(images, "split")["split"].isin(options["fitted_on"]).to_numpy()
     fitted = basis.fit(
-        X[fitted_on],
+        select(X, fitted_on),
         rank=options["rank"],
         centred=options["centred"],
         whitened=options["whitened"],

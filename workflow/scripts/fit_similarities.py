@@ -3,14 +3,15 @@
 import numpy as np
 from job import job
 
+from jointsparse.checks import select
 from jointsparse.features import similarities
 from jointsparse.tables import read_matrix, read_table, write_matrix
 
 
 def main(images, features, options, seed, output):
     X = read_matrix(features)
-    unlabelled = (read_table(images)["split"] == "unlabelled").to_numpy()
-    fitted = similarities.fit(X[unlabelled], **options, rng=np.random.default_rng(seed))
+    unlabelled = (read_table(images, "split")["split"] == "unlabelled").to_numpy()
+    fitted = similarities.fit(select(X, unlabelled), **options, rng=np.random.default_rng(seed))
     write_matrix(output.prototypes, fitted.prototypes)
     write_matrix(output.features, similarities.project(X, fitted))
 

@@ -1,13 +1,12 @@
 """All repetitions of the synthetic experiment in one table."""
 
-import pandas as pd
 from job import job
 
-from jointsparse.tables import read_table, write_table
+from jointsparse.tables import read_tables, write_table
 
 
 def main(runs, output):
-    write_table(pd.concat(map(read_table, runs), ignore_index=True), output)
+    write_table(read_tables(runs), output)
 
 
 if __name__ == "__main__":

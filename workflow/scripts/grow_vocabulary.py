@@ -4,14 +4,14 @@ import numpy as np
 from job import job
 
 from jointsparse.features import shards, vocabulary_tree
-from jointsparse.tables import read_table, write_arrays
+from jointsparse.tables import read_array, read_table, write_arrays
 
 
 def main(images, descriptors, counts, options, seed, output, progress):
     sample = shards.sample(
-        [np.load(path, mmap_mode="r") for path in descriptors],
-        [np.load(path) for path in counts],
-        read_table(images)["split"].isin(options["fitted_on"]).to_numpy(),
+        [read_array(path, mapped=True) for path in descriptors],
+        [read_array(path) for path in counts],
+        read_table(images, "split")["split"].isin(options["fitted_on"]).to_numpy(),
         options["sample_size"],
         rng=np.random.default_rng(seed),
     )

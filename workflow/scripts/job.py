@@ -6,17 +6,24 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from shlex import quote
 from typing import Any
 
 from tqdm import tqdm
+
+from jointsparse.checks import Misfit
+from jointsparse.tables import Damaged
+
+SHOWN = 6  # input files in a message; the log has all
 
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     """Run a job; gives `progress(done, total)`: a bar in a terminal, a line every ten seconds in the log file else.
 
-    A ValueError ends the job with its message and the place in config.yaml where the values come from; anything
-    unexpected leaves its whole traceback in the log file.
+    A ValueError ends the job with its message and the place in config.yaml where the values come from; for a damaged
+    file or files that do not belong together, with the command that removes them, so that the next run makes them
+    again. Anything unexpected leaves its whole traceback in the log file.
     """
     name = f"{snakemake.rule} {' '.join(snakemake.wildcards)}"
     logging.basicConfig(filename=snakemake.log[0], filemode="w", format="%(asctime)s %(message)s", level=logging.INFO)
@@ -35,6 +42,15 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
 
     try:
         yield progress
+    except Damaged as error:
+        logging.info("%s", traceback.format_exc())
+        _fail(f"{name}: {error} (rm {quote(error.path)}; then the same command as before)")
+    except Misfit as error:
+        logging.info("%s", traceback.format_exc())
+        files = [quote(file) for file in snakemake.input if file.startswith("results/")]
+        logging.info("what does not belong together is among %s", " ".join(files))
+        shown = " ".join([*files[:SHOWN], *(["…"] if len(files) > SHOWN else [])])
+        _fail(f"{name}: {error}. One of its inputs is from another run (rm {shown}; then the same command as before)")
     except ValueError as error:
         logging.info("%s", traceback.format_exc())
         _fail(f"{name}: {error} (config.yaml: {snakemake.params.where})")

@@ -8,7 +8,7 @@ from jointsparse.tables import read_table, write_table
 
 
 def main(images, numbers, seed, output):
-    table = read_table(images)
+    table = read_table(images, "image", "split")
     split = tasks.set_aside(table["split"].to_numpy(), numbers, rng=np.random.default_rng(seed))
     write_table(table.assign(split=split), output)
 

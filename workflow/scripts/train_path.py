@@ -3,12 +3,12 @@
 from job import job
 
 from jointsparse import sweep
+from jointsparse.checks import training_sets
 from jointsparse.tables import read_arrays, read_matrix, write_arrays
 
 
 def main(features, tasks, loss, norm, grid, options, normalisation, output, progress):
-    tasks = read_arrays(tasks)
-    Y = tasks["Y"][tasks["sizes"].argmax()]
+    Y = training_sets(read_arrays(tasks, "Y", "sizes"))
     radius = sweep.spaced(grid, **{key: options[key] for key in ("n_radii", "lowest", "highest")})
     stop = {key: options[key] for key in ("n_iter", "tol")}
     X = read_matrix(features)

@@ -3,12 +3,12 @@
 from job import job
 
 from jointsparse import svm
+from jointsparse.checks import training_sets
 from jointsparse.tables import read_arrays, read_matrix, write_arrays
 
 
 def main(features, tasks, n, grid, seed, output, progress):
-    tasks = read_arrays(tasks)
-    Y = tasks["Y"][tasks["sizes"] == n][0]
+    Y = training_sets(read_arrays(tasks, "Y", "sizes"), n)
     trained = svm.run(read_matrix(features), Y, **grid, seed=seed, progress=progress)
     write_arrays(output, **trained)
 

@@ -3,12 +3,12 @@
 from job import job
 
 from jointsparse import sweep
+from jointsparse.checks import training_sets
 from jointsparse.tables import read_arrays, read_matrix, write_arrays
 
 
 def main(features, tasks, n, loss, norm, grid, training, output, progress):
-    tasks = read_arrays(tasks)
-    Y = tasks["Y"][tasks["sizes"] == n][0]
+    Y = training_sets(read_arrays(tasks, "Y", "sizes"), n)
     trained = sweep.run(read_matrix(features), Y, loss=loss, norm=norm, **grid, **training, progress=progress)
     write_arrays(output, **trained)
 

@@ -1,18 +1,19 @@
 """Histograms of all images, weighted and normalised."""
 
 from job import job
-from scipy import sparse
 
 from jointsparse.features import vocabulary_tree
-from jointsparse.tables import read_arrays, read_matrix, read_table, write_matrix
+from jointsparse.tables import read_arrays, read_matrix, read_table, reading, write_matrix
 
 
 def main(images, histograms, tree, options, output):
+    with reading(tree):
+        tree = vocabulary_tree.from_arrays(read_arrays(tree, *vocabulary_tree.VocabularyTree._fields))
     weighted = vocabulary_tree.weigh(
-        sparse.vstack([read_matrix(path) for path in histograms], format="csr"),
-        vocabulary_tree.VocabularyTree(**read_arrays(tree)),
+        vocabulary_tree.stack([read_matrix(path) for path in histograms], tree),
+        tree,
         **options,
-        fit_rows=(read_table(images)["split"] == "train").to_numpy(),
+        fit_rows=(read_table(images, "split")["split"] == "train").to_numpy(),
     )
     write_matrix(output, weighted)
 

@@ -1,14 +1,17 @@
 """The claims of all studies that were run, on one page."""
 
-import pandas as pd
 from job import job
 
 from jointsparse import claims_page
-from jointsparse.tables import read_table, write_table, written
+from jointsparse.checks import Misfit
+from jointsparse.tables import read_tables, write_table, written
 
 
 def main(files, output):
-    judged = pd.concat(map(read_table, files), ignore_index=True)
+    judged = read_tables(files, *claims_page.COLUMNS, *claims_page.ORIGINS)
+    studies = sorted(set(zip(judged["dataset"], judged["study"], strict=True)))
+    if len(studies) != len(files):
+        raise Misfit(f"expected the verdicts of {len(files)} studies, got {studies}")
     write_table(judged[~judged["timed"]], output.table)
     write_table(judged[judged["timed"]], output.timed)
     with written(output.page) as path:

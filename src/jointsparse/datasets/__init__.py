@@ -3,16 +3,18 @@
 - ``read(**options) -> Photographs``: the usable images with their split, the captions, and what was left out and why;
 - ``picture(image, **options)``: one image as grey levels in [0, 1], shape (height, width), float32.
 
-One whose features are given has ``read(**options) -> Samples`` alone: the same tables and a matrix. ``synthetic`` draws
-tasks with known weights instead. ``options`` are the entries of the dataset's block in config.yaml. Only this room
-opens raw files.
+One whose features are given has ``read(**options) -> Samples`` alone: the same tables and a matrix; where options name
+files in its folder ``root``, ``FILES`` lists these options. ``synthetic`` draws tasks with known weights instead.
+``options`` are the entries of the dataset's block in config.yaml. Only this room opens raw files.
 """
 
-from jointsparse.datasets import collage, documents, libsvm, photos, scenes, synthetic
+from jointsparse.datasets import collage, digits, documents, idx, libsvm, photos, scenes, synthetic
 
 DATASETS = {
     "collage": collage,
+    "digits": digits,
     "documents": documents,
+    "idx": idx,
     "libsvm": libsvm,
     "photos": photos,
     "scenes": scenes,

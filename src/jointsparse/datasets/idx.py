@@ -17,6 +17,8 @@ from scipy import sparse
 from jointsparse.datasets.photographs import draw_splits
 from jointsparse.datasets.samples import Samples, find, gather
 
+FILES = ("train_images", "train_labels", "test_images", "test_labels")  # the options that name files
+
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 MOST_FEATURES = 2**31 - 1  # what SciPy's 32-bit column numbers can count
@@ -27,10 +29,10 @@ BLOCK = 2**20  # bytes that are read at a time, or one image
 def read(
     root: str | Path,
     *,
-    train_images: str = "train-images-idx3-ubyte.gz",
-    train_labels: str = "train-labels-idx1-ubyte.gz",
-    test_images: str = "t10k-images-idx3-ubyte.gz",
-    test_labels: str = "t10k-labels-idx1-ubyte.gz",
+    train_images: str,
+    train_labels: str,
+    test_images: str,
+    test_labels: str,
     validation_fraction: float = 0.0,
     seed: int = 0,
 ) -> Samples:

@@ -20,6 +20,8 @@ from scipy import sparse
 from jointsparse.datasets.photographs import FRACTIONS, draw_splits
 from jointsparse.datasets.samples import Samples, find, gather
 
+FILES = ("train", "validation", "test", "topics")  # the options that name files
+
 # Possessive throughout (++, *+, ?+): where a line stops to match, there is its first mistake, found in linear time.
 LABEL = rb"[+-]?+\d{1,18}+(?:\.0*+)?+"
 NUMBER = rb"[+-]?+(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?+\d++)?+"

@@ -3,7 +3,7 @@
 import csv
 import hashlib
 import os
-import warnings
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,10 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 SPLITS = ("train", "validation", "test", "unlabelled")
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+# What these files may hold, whatever their suffix says; Pillow would hand others (EPS) to other programs.
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+MOST_PIXELS = 89_478_485  # where Pillow begins to warn of a decompression bomb: 256 MiB in colour
+MOST_BYTES = 2**30  # of a picture file; 16-bit colour of that many pixels takes half of it
+ROWS_AT_ONCE = 100_000  # of a table, held as Python text before they are packed
 
 FRACTIONS = {"train": 0.6, "validation": 0.2, "test": 0.2}
 SPLIT_NAMES = {split: split for split in SPLITS}
@@ -69,7 +74,7 @@ def read_folder(
     file = folder / "splits.csv"
     splits, unplaced = assign_splits(
         names,
-        read_csv(file, ["image", "split"]) if file.exists() else None,
+        read_csv(file, ["image", "split"]) if os.path.lexists(file) else None,
         split_names=split_names,
         fractions=fractions,
         validation_fraction=validation_fraction,
@@ -88,13 +93,19 @@ def fitted_size(width: int, height: int, longest_side: int) -> tuple[int, int]:
 
 
 def open_grey(path: Path, longest_side: int) -> np.ndarray:
-    """A photograph as grey levels in [0, 1], float32 (height, width), upright, at most `longest_side` pixels long."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
-        with Image.open(path) as file:
-            file.draft("L", (2 * longest_side, 2 * longest_side))  # JPEG decodes straight to a smaller grey picture
-            file.load()
-            upright = ImageOps.exif_transpose(file)
+    """A photograph as grey levels in [0, 1], float32 (height, width), upright, at most `longest_side` pixels long.
+
+    Of several frames or pages the first. Raises whatever Pillow does on damaged files, and ValueError on more than
+    `MOST_PIXELS` and on grey levels whose scale is not known.
+    """
+    # A stream, as Pillow 13 maps a named file of a turned, uncompressed TIFF into memory with width for height.
+    with path.open("rb") as stream, Image.open(stream, formats=FORMATS) as file:
+        if file.width * file.height > MOST_PIXELS:
+            raise ValueError(f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}")
+        file.draft("L", (2 * longest_side, 2 * longest_side))  # JPEG decodes straight to a smaller grey picture
+        file.load()
+        _require_known_scale(file)
+        upright = ImageOps.exif_transpose(file)
     grey = _as_grey(upright)
     size = fitted_size(*grey.size, longest_side)
     if size != grey.size:
@@ -102,11 +113,26 @@ def open_grey(path: Path, longest_side: int) -> np.ndarray:
     return np.clip(np.asarray(grey, dtype=np.float32), 0.0, 1.0)
 
 
+def _require_known_scale(file: Image.Image) -> None:
+    """Raise ValueError on TIFF numbers that Pillow reads without their sign, wraps around or leaves inverted."""
+    tags = getattr(file, "tag_v2", None)
+    if tags is None:
+        return
+    sample_formats, bits, photometric = tags.get(339, 1), tags.get(258), tags.get(262)
+    signed = file.mode != "F" and sample_formats not in (1, (1,) * len(file.getbands()))
+    strange = file.mode.startswith("I;16") and (bits != (16,) or photometric == 0)
+    if file.mode == "I" or signed or strange:
+        raise ValueError("TIFF grey levels must be of 8 or 16 bits, without a sign, 16 bits with 0 as black")
+
+
 def _as_grey(picture: Image.Image) -> Image.Image:
     """Grey levels in [0, 1] as a float picture, transparency on white, 16-bit depth kept."""
     if picture.mode.startswith("I"):
         return Image.fromarray(np.asarray(picture, dtype=np.float32) / np.float32(65535))
     if picture.mode == "F":
+        levels = np.asarray(picture)
+        if not (levels.min() >= 0 and levels.max() <= 1):  # nor is a NaN
+            raise ValueError(f"floating-point grey levels must lie in [0, 1], got {levels.min()} to {levels.max()}")
         return picture
     if picture.has_transparency_data:
         picture = picture.convert("RGBA")
@@ -130,12 +156,24 @@ def check_pictures(
     def look(name: str) -> tuple[str, str]:
         path = folder / name
         try:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            if path.stat().st_size == 0:
-                return "the file is empty", digest
+            status = path.stat()
+            if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
+                return "not a regular file", ""
+            if status.st_size == 0:
+                return "the file is empty", ""
+            if status.st_size > MOST_BYTES:
+                return f"too large: {status.st_size:,} bytes, at most {MOST_BYTES:,} are read", ""
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            with Image.open(path, formats=FORMATS) as picture:
+                picture.verify()  # the checksums of PNG, which decoding passes over
             height, width = open_grey(path, longest_side).shape
+        except UnidentifiedImageError:
+            return f"does not open as a picture: none of {', '.join(FORMATS)}", ""
         except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
-            return f"does not open as a picture: {' '.join(str(error).split())[:200]}", ""
+            # Without the path, which differs between copies of a dataset.
+            said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            return f"does not open as a picture: {' '.join(said.split())[:200]}", ""
         if min(height, width) < smallest_side:
             return f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}", digest
         return "", digest
@@ -152,16 +190,40 @@ def check_pictures(
 
 
 def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
-    """Picture files below `folder` as sorted relative names, and {name: reason} for every other file there."""
+    """Picture files below `folder` as sorted relative names, and {name: reason} for everything else there.
+
+    Links are followed, to every folder once: under its own name if it lies below `folder`, else the first link's.
+    """
     good, other, seen = [], {}, set()
-    for here, subfolders, files in os.walk(folder, followlinks=True):
-        if os.path.realpath(here) in seen:  # a link back up
-            subfolders.clear()
+    folders, links = [folder], list[Path]()
+    above = {str(path) for path in Path(os.path.realpath(folder)).parents}
+    while folders or links:
+        here = folders.pop() if folders else links.pop(0)
+        name = here.relative_to(folder).as_posix()
+        place = os.path.realpath(here)
+        if place in seen or place in above:
+            other[name] = "a link to a folder that is read already or holds this one"
             continue
-        seen.add(os.path.realpath(here))
-        for file in files:
-            name = (Path(here) / file).relative_to(folder).as_posix()
-            if file.lower().endswith(SUFFIXES):
+        seen.add(place)
+        try:
+            items = sorted(os.listdir(here))
+        except OSError as error:
+            other[name] = f"a folder that cannot be read: {error.strerror}"
+            continue
+        for item in items:
+            path = here / item
+            name = path.relative_to(folder).as_posix()
+            is_picture = item.lower().endswith(SUFFIXES)
+            try:
+                name.encode()
+            except UnicodeEncodeError:  # no table could hold it
+                other[os.fsencode(name).decode("utf-8", "backslashreplace")] = "the name is not UTF-8 text"
+                continue
+            if os.path.isdir(path):
+                (links if path.is_symlink() else folders).append(path)
+                if is_picture:
+                    other[name] = "a folder, not a picture file"
+            elif is_picture:
                 good.append(name)
             else:
                 other[name] = f"not a picture file ({' '.join(SUFFIXES)})"
@@ -187,7 +249,8 @@ def read_csv(path: Path, columns: Iterable[str]) -> pd.DataFrame:
                 )
             if len(set(header)) != len(header):
                 raise ValueError(f"{path} must name each column once, got {','.join(header)[:80]!r}")
-            records = []
+            records: list[list[str]] = []
+            tables = []
             for row in rows:
                 if not row:
                     continue
@@ -197,11 +260,20 @@ def read_csv(path: Path, columns: Iterable[str]) -> pd.DataFrame:
                         f"(a text with a comma goes in double quotes), got {','.join(row)[:80]!r}"
                     )
                 records.append(row)
+                if len(records) == ROWS_AT_ONCE:
+                    tables.append(pd.DataFrame(records, columns=header, dtype=str)[wanted])
+                    records = []
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} must be UTF-8 text, got byte {error.object[error.start]:#04x} in it") from None
     except csv.Error as error:
         raise ValueError(f"{path} line {rows.line_num}: {error}") from None
-    return pd.DataFrame(records, columns=header, dtype=str)[wanted]
+    return pd.concat([*tables, pd.DataFrame(records, columns=header, dtype=str)[wanted]], ignore_index=True)
+
+
+def _cut(value: object) -> str:
+    """A value for a message, which is one line of moderate length whatever the data hold."""
+    shown = repr(value)
+    return shown if len(shown) <= 200 else f"{shown[:200]} …"
 
 
 def assign_splits(
@@ -223,16 +295,20 @@ def assign_splits(
     if table is None:
         return draw_splits(names, fractions, rng), {}
     ours = {theirs: split for split, theirs in split_names.items()}
+    if not set(split_names) <= set(SPLITS) or len(ours) < len(split_names):
+        raise ValueError(
+            f"split_names must give each of {', '.join(SPLITS)} a name of its own, got {_cut(dict(split_names))}"
+        )
     unknown = sorted(set(table["split"]) - set(ours))
     if unknown:
         raise ValueError(
             f"splits.csv may use the splits {', '.join(map(repr, ours))} (split_names in the dataset's entry), "
-            f"got {unknown[0]!r}"
+            f"got {_cut(unknown[0])}"
         )
     table = table.drop_duplicates()
     twice = table["image"][table["image"].duplicated()]
     if len(twice):
-        raise ValueError(f"splits.csv must give each image one split, got two for {twice.iloc[0]!r}")
+        raise ValueError(f"splits.csv must give each image one split, got two for {_cut(twice.iloc[0])}")
     named = dict(zip(table["image"], table["split"].map(ours), strict=True))
     present = set(names)
     unplaced = {name: "splits.csv names an image that is not there" for name in named if name not in present}
@@ -249,7 +325,7 @@ def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random
     unknown = sorted(set(fractions) - set(SPLITS))
     if unknown:
         raise ValueError(f"fractions knows the splits {', '.join(SPLITS)}; got {unknown[0]!r}")
-    if abs(sum(fractions.values()) - 1) > 1e-9 or min(fractions.values()) < 0:
+    if not (abs(sum(fractions.values()) - 1) <= 1e-9 and min(fractions.values()) >= 0):
         raise ValueError(f"fractions must be at least 0 and add up to 1, got {dict(fractions)}")
     ends = np.rint(np.cumsum(list(fractions.values())) * len(names)).astype(int)
     which = np.searchsorted(ends, np.arange(len(names)), side="right")

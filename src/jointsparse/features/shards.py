@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from jointsparse.checks import Misfit
+
 
 def part(items: Sequence[Any], shard: int, n_shards: int) -> Sequence[Any]:
     """The items of one shard: contiguous, all shards together are all items in order, sizes differ by at most one.
@@ -50,7 +52,13 @@ def sample(
     descriptors: of each shard (n_descriptors, length), may be memory-mapped. counts: descriptors per image of each
     shard. wanted: (n_images,) bool, over all shards. The result does not depend on how images are put into shards.
     """
-    per_image = np.concatenate(counts)
+    per_image = np.concatenate([np.ravel(shard) for shard in counts])
+    if per_image.dtype.kind not in "iu" or per_image.shape != wanted.shape:
+        raise Misfit(f"counts must be integers, one for each of {len(wanted)} images, got {per_image.shape}")
+    length = np.shape(descriptors[0])[1:]
+    for shard, of_shard in zip(descriptors, counts, strict=True):
+        if np.ndim(of_shard) != 1 or len(length) != 1 or np.shape(shard) != (of_shard.sum(), *length):
+            raise Misfit(f"descriptors must be {of_shard.sum()} rows of one length, got shape {np.shape(shard)}")
     wanted_ends = np.cumsum(np.where(wanted, per_image, 0))  # among the descriptors of the wanted images
     if not wanted_ends[-1]:
         raise ValueError("fitted_on must name splits that hold images with descriptors, got none")

@@ -5,7 +5,7 @@ in Quattoni, Carreras, Collins and Darrell (2009), Section 6: 10 + 100 + 1000 + 
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from numbers import Integral
 from typing import NamedTuple
@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from scipy import sparse
+
+from jointsparse.checks import Misfit
 
 WEIGHTINGS = ("count", "sqrt", "tf-idf")
 
@@ -246,7 +248,7 @@ def encode(tree: VocabularyTree, descriptors: np.ndarray, counts_per_image: np.n
         raise ValueError("counts_per_image must be a vector of integers of at least 0")
     ends = np.concatenate([[0], np.cumsum(counts_per_image, dtype=np.int64)])
     if ends[-1] != len(descriptors):
-        raise ValueError(f"counts_per_image must sum to the {len(descriptors)} descriptors, got {ends[-1]}")
+        raise Misfit(f"counts_per_image must sum to the {len(descriptors)} descriptors, got {ends[-1]}")
     n_words = len(tree.level) - 1
     blocks = [sparse.csr_matrix((0, n_words), dtype=np.int32)]
     for images in _image_blocks(ends):
@@ -313,7 +315,9 @@ def weigh(
         raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
     n_words = len(tree.level) - 1
     if counts.shape[1] != n_words:
-        raise ValueError(f"counts must have one column for each of the tree's {n_words} words, got {counts.shape[1]}")
+        raise Misfit(f"counts must have one column for each of the tree's {n_words} words, got {counts.shape[1]}")
+    if fit_rows is not None and np.asarray(fit_rows).dtype == bool and len(fit_rows) != counts.shape[0]:
+        raise Misfit(f"counts must have a row for each of {len(fit_rows)} images, got {counts.shape[0]}")
     weighted = sparse.csr_matrix(counts, dtype=np.float32, copy=True)
     if weighting == "sqrt":
         np.sqrt(weighted.data, out=weighted.data)
@@ -336,6 +340,32 @@ def _idf(counts: sparse.csr_matrix, fit_rows: np.ndarray | None) -> np.ndarray:
     return np.log(fitted.shape[0] / np.where(holding > 0, holding, fitted.shape[0])).astype(np.float32)
 
 
+def stack(parts: Sequence[sparse.csr_matrix], tree: VocabularyTree) -> sparse.csr_matrix:
+    """Histograms of several shards, as `encode` gives them, one below the other. Raises Misfit for another tree's."""
+    n_words = len(tree.level) - 1
+    for part in parts:
+        if part.shape[1] != n_words:
+            raise Misfit(f"counts must have one column for each of the tree's {n_words} words, got {part.shape[1]}")
+    return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
+
+
+def from_arrays(arrays: Mapping[str, np.ndarray]) -> VocabularyTree:
+    """The tree of stored arrays. Raises ValueError for what is no tree, before a compiled function trusts it."""
+    tree = VocabularyTree(**{name: arrays[name] for name in VocabularyTree._fields})
+    n_nodes = len(tree.level)
+    ranks, kinds = (tuple(getattr(array, name) for array in tree) for name in ("ndim", "dtype"))
+    if ranks != (2, 1, 1, 1) or kinds != ("f4", "i4", "i4", "i4") or {len(array) for array in tree} != {n_nodes}:
+        got = ", ".join(f"{name} {array.dtype} {array.shape}" for name, array in tree._asdict().items())
+        raise ValueError(f"a tree must have float32 centres and int32 numbers for each of its nodes, got {got}")
+    last = tree.first_child.astype(np.int64) + tree.n_children
+    below = np.flatnonzero(tree.n_children)
+    if not len(below):
+        raise ValueError("a tree's root must have children")
+    if (tree.n_children < 0).any() or (tree.first_child[below] <= below).any() or (last > n_nodes).any():
+        raise ValueError("the children of a tree's nodes must be nodes that come later")
+    return tree
+
+
 def _depth(tree: VocabularyTree) -> int:
     return int(tree.level[-1])
 
@@ -346,7 +376,7 @@ def _checked(descriptors: np.ndarray, length: int | None = None) -> np.ndarray:
             f"descriptors must be uint8 (n, length), got {descriptors.dtype} with shape {descriptors.shape}"
         )
     if length is not None and descriptors.shape[1] != length:
-        raise ValueError(f"descriptors must have the tree's length {length}, got {descriptors.shape[1]}")
+        raise Misfit(f"descriptors must have the tree's length {length}, got {descriptors.shape[1]}")
     return descriptors
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import Floats, as_radius, real_array, require_finite
+from jointsparse.checks import Floats, as_places, as_radius, real_array, require_finite
 from jointsparse.norms import l1
 
 # The tree is a treap whose nodes are the coordinates: ordered by (key, coordinate) from left to right, and by a hash of
@@ -412,6 +412,11 @@ class SparseL1Ball:
             raise IndexError(f"index must be in 0..{self.n - 1}, got {index}")
         node = self._nodes[index + 1]
         return float(node["sign"] * (node["key"] - self._theta)) if node["key"] > 0 else 0.0
+
+    def take(self, indices: ArrayLike) -> NDArray[np.float64]:
+        """Coordinates (k,) for k indices in 0..n-1, in O(k). Raises ValueError for others."""
+        nodes = self._nodes[as_places(indices, self.n) + 1]
+        return np.where(nodes["key"] > 0, nodes["sign"] * (nodes["key"] - self._theta), 0.0)
 
     def toarray(self) -> NDArray[np.float64]:
         """The point, (n,)."""

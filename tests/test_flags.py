@@ -1,0 +1,127 @@
+"""What a reader should know: constant features, images that repeat in another split, all warnings in one place."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from jointsparse import flags
+from jointsparse.checks import Misfit
+
+SPLIT = ["train", "train", "test", "validation", "unlabelled"]
+
+
+def images(split=SPLIT):
+    return pd.DataFrame({"image": [f"{i}.jpg" for i in range(len(split))], "split": split})
+
+
+def counts(X, given, of=None):
+    table, _ = flags.of_features(X, given, images() if of is None else of)
+    return table.set_index("what")
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_features_that_are_the_same_in_all_training_images_are_counted(form):
+    X = np.random.default_rng(0).random((5, 6)) + 1
+    X[:2, 1], X[:2, 4] = 0, 0.3  # the same in training, not elsewhere
+    table = counts(form(X), form(X))
+    assert table.loc["constant features", ["count", "of"]].tolist() == [2, 6]
+    assert table.loc["constant features", "warning"] == "2 of 6 features are the same in all training images"
+    assert table.loc[["empty images", "repeated images"], "warning"].tolist() == ["", ""]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_more_images_than_are_looked_at_together_give_the_same_counts(form, monkeypatch):
+    X = np.random.default_rng(0).integers(0, 2, (200, 40)) * (np.arange(40) % 5 > 0)
+    of = images(["train"] * 200)
+    expected = counts(form(X), form(X), of)
+    assert expected.loc["constant features", "count"] == (X.min(axis=0) == X.max(axis=0)).sum() >= 8
+    monkeypatch.setattr(flags, "BLOCK", 7)
+    pd.testing.assert_frame_equal(counts(form(X), form(X), of), expected)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_images_that_repeat_in_another_split_are_listed_once_each(form):
+    given = np.random.default_rng(0).random((5, 4))
+    given[[1, 2, 4]] = given[0]  # a train, train, test and unlabelled image
+    table, repeated = flags.of_features(given, form(given), images())
+    assert repeated.to_dict("records") == [
+        {"image": "2.jpg", "split": "test", "same_as": "0.jpg", "split_of_that": "train"},
+        {"image": "4.jpg", "split": "unlabelled", "same_as": "0.jpg", "split_of_that": "train"},
+    ]
+    assert table["warning"].tolist()[2] == "2 of 5 images have the features of an image in another split"
+
+
+def test_repetition_is_bit_by_bit_and_not_of_images_without_features():
+    given = np.random.default_rng(0).random((5, 4))
+    given[2] = np.nextafter(given[0], 1)
+    given[[1, 3]] = 0
+    table, repeated = flags.of_features(given, given, images())
+    assert len(repeated) == 0 and list(repeated) == ["image", "split", "same_as", "split_of_that"]
+    assert table["warning"].tolist() == ["", "2 of 5 images have no feature", ""]
+
+
+def test_how_a_sparse_row_is_stored_does_not_matter():
+    given = sparse.csr_matrix(
+        (np.array([2.0, 1, 0, 1, 2]), np.array([3, 1, 0, 1, 3]), np.array([0, 3, 5])), shape=(2, 4)
+    )
+    _, repeated = flags.of_features(given, given, images(["train", "test"]))
+    assert repeated["image"].tolist() == ["1.jpg"]
+
+
+def test_the_matrix_is_not_touched():
+    given = sparse.csr_matrix((np.array([2.0, 0]), np.array([3, 1]), np.array([0, 2])), shape=(1, 4))
+    flags.of_features(given, given, images(["train"]))
+    assert given.data.tolist() == [2, 0] and given.indices.tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("rows", [(4, 5), (5, 4)])
+def test_features_of_other_images_are_refused(rows):
+    with pytest.raises(Misfit, match="must have a row for each of 5 images, got shape"):
+        flags.of_features(np.ones((rows[0], 2)), np.ones((rows[1], 2)), images())
+
+
+def test_each_kind_of_warning_is_told_once_per_table():
+    tables = {
+        "chosen": pd.DataFrame(
+            {
+                "run": [1, 1, 2],
+                "method": ["hinge-l1", "svm-l2", "hinge-l1"],
+                "auc": 0.5,
+                "warning": ["eta0 at the upper edge of its grid; certified gap 9%", np.nan, "certified gap 23%"],
+            }
+        ),
+        "tasks_run1": pd.DataFrame({"n": [5, 9], "word": ["dog", "{cat}"], "capped": [False, True]}),
+        "words": pd.DataFrame({"word": ["dog"], "warning": [np.nan]}),
+    }
+    assert flags.gather(tables).to_numpy().tolist() == [
+        ["chosen", "eta0 at the upper edge of its grid", 1, 3, "run=1, method=hinge-l1"],
+        ["chosen", "certified gap 9 to 23%", 2, 3, "run=1, method=hinge-l1"],
+        ["tasks_run1", "fewer images than asked for", 1, 2, "n=9, word={cat}"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("warnings", "told"),
+    [
+        (["3 words with 0 in l1inf", "12 words with 0 in l1inf"], "3 to 12 words with 0 in l1inf"),
+        (
+            ["optimum certified to 1e-05 only", "optimum certified to 0.002 only"],
+            "optimum certified to 1e-05 to 0.002 only",
+        ),
+        (["a {brace}", "a {brace}"], "a {brace}"),
+    ],
+)
+def test_warnings_that_differ_in_numbers_are_one(warnings, told):
+    got = flags.gather({"chosen": pd.DataFrame({"warning": warnings})})
+    assert got[["warning", "rows"]].to_numpy().tolist() == [[told, 2]]
+
+
+def test_without_warnings_the_table_has_its_columns():
+    got = flags.gather({"chosen": pd.DataFrame({"warning": [np.nan, np.nan]})})
+    assert len(got) == 0 and list(got) == ["table", "warning", "rows", "of", "first"]
+
+
+def test_a_table_that_carries_no_warnings_is_refused():
+    with pytest.raises(ValueError, match="table cost must have a column warning or capped, got seconds"):
+        flags.gather({"cost": pd.DataFrame({"seconds": [1.0]})})

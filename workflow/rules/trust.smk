@@ -1,0 +1,65 @@
+rule inspect_features:
+    """What is odd about the features of a study, and the images that repeat in another split."""
+    input:
+        images=images,
+        features=features,
+        given=given,
+        code=code("flags", "tables"),
+    output:
+        features="results/{dataset}/{study}/tables/features.csv",
+        repeated=report(
+            "results/{dataset}/{study}/tables/repeated.csv",
+            caption="../report/repeated.rst",
+            category="Warnings",
+        ),
+    log:
+        "results/{dataset}/{study}/logs/inspect_features.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/inspect_features.tsv"
+    params:
+        where=lambda w: f"studies.{w.study}",
+    script:
+        "../scripts/inspect_features.py"
+
+
+rule gather_warnings:
+    """All warnings of a study's tables in one place."""
+    input:
+        tables=lambda w: [
+            f"results/{{dataset}}/{{study}}/tables/{name}.csv" for name in configuration.warned_tables(study(w))
+        ],
+        code=code("flags", "tables"),
+    output:
+        warnings=report(
+            "results/{dataset}/{study}/tables/warnings.csv",
+            caption="../report/warnings.rst",
+            category="Warnings",
+        ),
+    log:
+        "results/{dataset}/{study}/logs/gather_warnings.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/gather_warnings.tsv"
+    params:
+        where=lambda w: f"studies.{w.study}",
+    script:
+        "../scripts/gather_warnings.py"
+
+
+rule write_manifest:
+    """Versions, settings and checksums of a run: of what it read and of every table it made."""
+    input:
+        tables=lambda w: tables_of_run(w.datasets.split("+")),
+        raw=lambda w: [file for name in w.datasets.split("+") for file in configuration.raw_files(config, name)],
+        code=code("manifest", "tables"),
+    output:
+        manifest="results/claims/{datasets}/manifest.json",
+    log:
+        "results/claims/{datasets}/logs/write_manifest.log",
+    benchmark:
+        "results/claims/{datasets}/timings/write_manifest.tsv"
+    params:
+        where="datasets",
+        inputs=lambda w: {name: configuration.raw_files(config, name) for name in w.datasets.split("+")},
+        settings=lambda w: configuration.settings_of(config, w.datasets.split("+")),
+    script:
+        "../scripts/write_manifest.py"

@@ -1,0 +1,17 @@
+"""All warnings of a study's tables."""
+
+from pathlib import Path
+
+from job import job
+
+from jointsparse import flags
+from jointsparse.tables import read_table, write_table
+
+
+def main(files, output):
+    write_table(flags.gather({Path(file).stem: read_table(file) for file in files}), output)
+
+
+if __name__ == "__main__":
+    with job(snakemake):
+        main(snakemake.input.tables, snakemake.output[0])

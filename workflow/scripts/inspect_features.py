@@ -1,0 +1,19 @@
+"""What is odd about the features of a study, and the images that repeat in another split."""
+
+from job import job
+
+from jointsparse import flags
+from jointsparse.tables import read_matrix, read_table, write_table
+
+
+def main(images, features, given, output):
+    counts, repeated = flags.of_features(
+        read_matrix(features), read_matrix(given), read_table(images, "image", "split")
+    )
+    write_table(counts, output.features)
+    write_table(repeated, output.repeated)
+
+
+if __name__ == "__main__":
+    with job(snakemake):
+        main(*snakemake.input[:3], snakemake.output)

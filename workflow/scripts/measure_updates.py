@@ -1,0 +1,25 @@
+"""Seconds of a sparse update with many non-zero weights."""
+
+import numpy as np
+from job import job
+
+from jointsparse import online_text, tasks
+from jointsparse.checks import select
+from jointsparse.tables import read_matrix, read_table, write_table
+
+
+def main(images, captions, features, label, options, seed, output, progress):
+    images = read_table(images)
+    _, y = tasks.one_label(images, read_table(captions), label)
+    learn, _ = tasks.halves(images)
+    rng = np.random.default_rng(seed)
+    write_table(
+        online_text.updates(select(read_matrix(features), learn), y[learn], rng=rng, **options, progress=progress),
+        output,
+    )
+
+
+if __name__ == "__main__":
+    with job(snakemake) as progress:
+        p = snakemake.params
+        main(*snakemake.input[:3], p.label, p.options, p.seed, snakemake.output[0], progress)
