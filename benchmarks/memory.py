@@ -170,13 +170,19 @@ def dense_features(folder: Path) -> None:
     write_matrix(folder / "features1000.npz", rng.normal(size=(n, 1000)).astype(np.float32) / np.float32(1000**0.5))
 
 
-def train_sweep(folder: Path) -> None:
+def train_sweep(folder: Path, method: str = METHODS[0]) -> None:
+    """All sizes, one after the other."""
     from train_sweep import main
 
     training = {"solver": "subgradient", "n_iter": 3, "normalisation": "sum"}
     for n in SIZES:
         given = folder / "features1000.npz", folder / "tasks.npz", n
-        main(*given, "hinge", "l1inf", GRID, training, folder / f"sweep{n}.npz", quiet)
+        main(*given, *method.split("-"), GRID, training, folder / f"sweep{n}-{method}.npz", quiet)
+
+
+def other_sweeps(folder: Path) -> None:
+    """No stage: the same for another norm, for the stages that compare two."""
+    train_sweep(folder, METHODS[1])
 
 
 def train_path(folder: Path) -> None:
@@ -203,7 +209,7 @@ def evaluate(folder: Path) -> None:
 
     files = SimpleNamespace(
         tasks=[folder / "tasks.npz"],
-        sweeps=[folder / f"sweep{n}.npz" for n in SIZES for _ in METHODS],
+        sweeps=[folder / f"sweep{n}-{method}.npz" for n in SIZES for method in METHODS],
         features=folder / "features1000.npz",
         labels=folder / "labels.npy",
         images=folder / "images.parquet",
@@ -246,6 +252,7 @@ STAGES: list[Callable[[Path], None]] = [
     fit_similarities,
     dense_features,
     train_sweep,
+    other_sweeps,
     train_path,
     train_svm,
     evaluate,
