@@ -230,3 +230,12 @@ def test_words_are_named_where_they_are_those_of_the_labels():
     for others in (labels[:, ::-1], labels[:, :1], labels[0], labels.astype(str)):
         with pytest.raises(Misfit, match="labels must be of the words in their table, dog, café, got others"):
             tasks.names_of(words, others)
+
+
+def test_a_tenth_is_left_out_and_another_one_the_next_time():
+    chosen = np.arange(60) % 3 > 0
+    rng = np.random.default_rng(0)
+    first, second = (tasks.thinned(chosen, rng) for _ in range(2))
+    assert first.sum() == second.sum() == 36
+    assert (first <= chosen).all() and (second <= chosen).all() and (first != second).any()
+    assert chosen.sum() == 40

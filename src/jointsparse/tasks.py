@@ -154,6 +154,17 @@ def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
     return words["word"].tolist()
 
 
+def thinned(chosen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The chosen samples, (n_images,) bool, without a tenth of them, drawn at random.
+
+    For runs that would not differ otherwise, such as those of methods without any random step.
+    """
+    kept = chosen.copy()
+    members = np.flatnonzero(chosen)
+    kept[rng.permutation(members)[: len(members) // 10]] = False
+    return kept
+
+
 def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator) -> np.ndarray:
     """The splits (n_images,) with some images of each split, drawn at random, made unlabelled.
 

@@ -13,6 +13,7 @@ def main(images, captions, features, label, options, seed, run, output, progress
     _, y = tasks.one_label(images, read_table(captions), label)
     learn, test = tasks.halves(images)
     rng = np.random.default_rng([seed, run])
+    learn = tasks.thinned(learn, rng)
     table = exponentiated.run(
         select(X, learn), y[learn], select(X, test), y[test], run=run, rng=rng, **options, progress=progress
     )
