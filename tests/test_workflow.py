@@ -369,7 +369,7 @@ def test_one_core_another_folder_and_other_hashes_give_the_same_tables(project, 
     done = other.snakemake(str(target), cores=1)
     assert done.returncode == 0, done.stdout + done.stderr
     expected, got = project.tables(), other.tables()
-    assert len(expected) == 62
+    assert len(expected) == 72
     assert got.keys() == expected.keys()
     for name in expected:
         assert got[name] == expected[name], name

@@ -136,6 +136,26 @@ def sweeps(w):
     )
 
 
+# Of projections and of the exponentiated gradient, in the experiments of Duchi et al. 2008.
+STEPS = ("eta0", "entropic_eta0", "schedules")
+
+
+def options(w, *keys):
+    """These values of the study that a job is about, as far as it has them."""
+    return {key: study(w)[key] for key in keys if key in study(w)}
+
+
+def repetitions(w):
+    """What the repetitions of a study leave, one file each; for each problem and size where it has several."""
+    each = "{problem}_n{n}_run{run}" if study(w)["kind"] == "descent" else "run{run}"
+    return expand(
+        f"results/{{{{dataset}}}}/{{{{study}}}}/timings/runs/{each}.csv",
+        run=runs(w),
+        problem=study(w).get("problems", ["none"]),
+        n=study(w).get("sizes", ["none"]),
+    )
+
+
 def at_size(w):
     """The training sets that figures for a single size show."""
     # Choice: 30 positives, as in the figures of Quattoni et al. 2008, or the next more, where a study does not say.

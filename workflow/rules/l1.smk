@@ -1,21 +1,3 @@
-"""The experiments of Duchi et al. 2008: a single task, or a few classes, with an l1 norm."""
-
-STEPS = ("eta0", "entropic_eta0", "schedules")
-
-
-def options(w, *keys):
-    """These values of the study that a job is about."""
-    return {key: study(w)[key] for key in keys if key in study(w)}
-
-
-def repetitions(w):
-    """What the repetitions of a study leave, one file each; for each problem and size where it has several."""
-    block = study(w)
-    each = "{problem}_n{n}_run{run}" if block["kind"] == "descent" else "run{run}"
-    several = {"problem": block.get("problems", ["none"]), "n": block.get("sizes", ["none"])}
-    return expand("results/{{dataset}}/{{study}}/timings/runs/" + each + ".csv", run=runs(w), **several)
-
-
 rule measure_projections:
     """Seconds of projections and of sparse updates, measured with nothing else running."""
     input:
