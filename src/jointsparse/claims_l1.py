@@ -40,6 +40,8 @@ EXCEPTIONS = (
     "first-digits, first-digits-flops and slows-down are undecided where a verdict would rest on what a method spent "
     "in all, as it never gets to the accuracy, and the true number speaks less for that verdict.",
     "online-sparser counts and needs no interval with a single run.",
+    "Of exponentiated gradient against projections (projection-over-entropic, projection-sooner, online-loss, "
+    "online-sparser), intervals over runs speak of other draws and orders of the same samples, not of other samples.",
 )
 
 # "More" and "less" as a ratio, strictly: the closed limits next to 1.
@@ -220,7 +222,7 @@ def _first_digits_at(tables: Tables, problem: str, n: int, against: str, *, name
     both = ours.join(others.add_suffix("_of_other"), how="inner")
     both = both[~(both["bound"] & both["bound_of_other"])]
     what = f"{WORDS[spent]} until a suboptimality of {ACCURACY:g} ({FRACTION}): "
-    what += f"the least of {', '.join(PROJECTED)} over that of {against}"
+    what += f"the least of {', '.join(PROJECTED)} (radius and eta0 given, not counted) over that of {against}"
     estimate = geometric_mean_over(both["spent"] / both["spent_of_other"])
     judgement = conclude(estimate, what, describe(**where, method=PROJECTED, against=against), n=n, most=LESS)
     told = ""
@@ -323,7 +325,7 @@ def online_loss(tables: Tables) -> list[Judgement]:
 
 def _sparser_at(tables: Tables, radius: float) -> Judgement:
     share, where, told = _online(tables, radius, "non_zero")
-    what = "non-zero weights of the tree after the pass over those of entropic"
+    what = "non-zero weights of the tree after the pass over those of entropic, which are those of all features seen"
     estimate = mean_over(share["tree"] / share["entropic"])
     return _add(conclude(estimate, what, where, most=FAR_BELOW, count=True), told)
 

@@ -184,7 +184,7 @@ def compare(
             best[method] = tries[int(np.argmin(last))]._replace(every=max(1, steps // records))
         ways: list[list[pd.DataFrame]] = [[counted(attempt) for attempt in best.values()] for _ in range(repeats)]
         for attempt, tables in zip(best.values(), zip(*ways, strict=True), strict=True):
-            part = tables[0].assign(**attempt._asdict(), warning=_warning(attempt.eta0, grids[attempt.method][1]))
+            part = tables[0].assign(**attempt._asdict(), warning=at_edge(attempt.eta0, grids[attempt.method][1]))
             part["seconds"] = np.median([table["seconds"] for table in tables], axis=0)
             part["gradients"] = batch_size(form, n_samples) * part["step"]
             parts.append(part)
@@ -206,7 +206,7 @@ def error(scores: Vector, y: Vector) -> float:
     return float(np.where(scores == 0, 0.5, scores * y < 0).mean())
 
 
-def _warning(eta0: float, grid: Sequence[float]) -> str:
+def at_edge(eta0: float, grid: Sequence[float]) -> str:
     """Whether a better eta0 may lie beyond its grid."""
     ends = {min(grid): "lower", max(grid): "upper"}
     return f"eta0 at the {ends[eta0]} edge of its grid" if eta0 in ends and len(set(grid)) > 1 else ""

@@ -1,6 +1,7 @@
 """What results were made of and with: versions, settings, checksums of what was read and of every table; and the check.
 
-Results that are the same have a manifest of the same bytes: it holds no times, and names relative to itself.
+The same results of the same code on the same kind of machine have a manifest of the same bytes: it holds no times, and
+names relative to itself.
 """
 
 import hashlib

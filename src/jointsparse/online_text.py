@@ -22,6 +22,7 @@ from scipy.special import expit
 from jointsparse.checks import as_radius
 from jointsparse.descent import Objective
 from jointsparse.entropic import SCHEDULES, SparseEntropic, step_sizes
+from jointsparse.exponentiated import OF_PROJECTIONS, at_edge
 from jointsparse.norms import l1
 from jointsparse.norms.l1_sparse import SparseL1Ball
 from jointsparse.online import HUGE, Rows, csr
@@ -30,7 +31,6 @@ from jointsparse.timing import median
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
-OF_PROJECTIONS = ("1/sqrt(t)",)  # Paper: sec. 7
 PER_BLOCK = 20  # updates by one method before it is the next one's turn
 SPARE = 1024  # places for features to come, at least
 
@@ -184,7 +184,7 @@ def one_pass(
             raise ValueError(f"{method} diverged with each eta0 at radius {z:g}: choose smaller ones, or scale X")
         passed, schedule, eta = best
         key = {"run": run, "method": method, "radius": float(z), "schedule": schedule, "eta0": float(eta)}
-        parts.append(_table(key, passed, examples, n).assign(warning=_warning(eta, grid[1])))
+        parts.append(_table(key, passed, examples, n).assign(warning=at_edge(eta, grid[1])))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -249,12 +249,6 @@ def _table(key: dict[str, Any], passed: Pass, examples: Indices, n: int) -> pd.D
     so_far = {"loss": loss.cumsum()[examples - 1] / examples, "error": wrong.cumsum()[examples - 1] / examples}
     columns = key | {"examples": examples} | so_far
     return pd.DataFrame(columns | {"non_zero": np.array(passed.non_zeros) / n, "seconds": passed.seconds})
-
-
-def _warning(eta0: float, grid: Sequence[float]) -> str:
-    """Whether a better eta0 may lie beyond its grid."""
-    ends = {min(grid): "lower", max(grid): "upper"}
-    return f"eta0 at the {ends[eta0]} edge of its grid" if eta0 in ends and len(set(grid)) > 1 else ""
 
 
 def updates(
