@@ -1,6 +1,6 @@
 """Writes results.md and results/: verdicts of all runs, figures of those whose data may be shown.
 
-python docs/collect_results.py collage+documents+synthetic synthetic-full flickr8k scene15 reuters21578
+python docs/collect_results.py collage+documents+bigrams+digits+synthetic synthetic-full flickr8k scene15 reuters21578
 
 takes results/claims/<run>/ of each run named, and the figures of the embedded datasets.
 """
@@ -14,7 +14,7 @@ import pandas as pd
 from jointsparse.claims import overall
 from jointsparse.plots import FIGURES
 
-EMBEDDED = ("collage", "documents", "synthetic-full")
+EMBEDDED = ("collage", "documents", "bigrams", "digits", "synthetic", "synthetic-full")
 LARGE = 200_000  # bytes; larger tables stay where they were made
 HERE = Path(__file__).parent
 
