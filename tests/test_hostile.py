@@ -443,4 +443,4 @@ def test_no_wildcard_is_a_name_from_the_data():
         "norm",
         "problem",
     }
-    assert names <= known | {"figure", "folder", "name", "one", "own", "table", "suffix"}, names
+    assert names <= known | {"each", "figure", "folder", "name", "one", "own", "table", "suffix"}, names
