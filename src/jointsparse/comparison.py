@@ -425,11 +425,7 @@ def _of_gap(gap: float) -> str:
 
 def _warning(arrays: dict[str, np.ndarray], pair: int, of_scores: Sequence[str]) -> str:
     """What a reader should know of a chosen pair: a grid too narrow, a fit not finished, scores that say nothing."""
-    warnings = []
-    for name in ("parameter", "eta0"):
-        values, value = np.unique(arrays[name]), arrays[name][pair]
-        if len(values) > 1 and value in (values[0], values[-1]):
-            warnings.append(f"{name} at the {'lower' if value == values[0] else 'upper'} edge of its grid")
+    warnings = [sweep.at_edge(name, arrays[name][pair], arrays[name]) for name in ("parameter", "eta0")]
     warnings.append(_of_gap(arrays["gap"][pair]))
     unconverged = arrays.get("unconverged", np.zeros(pair + 1, dtype=int))[pair]
     if unconverged:

@@ -16,7 +16,7 @@ from jointsparse.losses import hinge
 from jointsparse.norms import l1inf
 from jointsparse.problem import Problem
 from jointsparse.solvers import subgradient
-from jointsparse.timing import seconds_of
+from jointsparse.timing import by_turns, seconds_of
 
 N_TASKS = 40
 Method = Literal["sort", "newton"]  # the paper's and ours
@@ -83,12 +83,7 @@ def measure(
     for method in METHODS:
         _projection(A[:10], method)  # compiles
     _iteration(data, min(training_sizes))
-    seconds: list[list[float]] = [[] for _ in tasks]
-    for repeat in range(repeats):
-        for i, task in enumerate(tasks):
-            seconds[i].append(task.seconds())
-            if progress:
-                progress(repeat * len(tasks) + i + 1, repeats * len(tasks))
+    seconds = by_turns([task.seconds for task in tasks], repeats, progress)
     rows = [
         (task.part, task.x, float(np.median(times)), repeats, task.d, N_TASKS, task.method)
         for task, times in zip(tasks, seconds, strict=True)

@@ -384,8 +384,8 @@ def stochastic(
     """
     radius = _finite(radius, "radius")
     sizes = _sizes(objective, method, schedule, eta0, n_iter)
-    _require_count(batch_size, "batch_size", objective.n_samples)
-    _require_count(every, "every")
+    require_count(batch_size, "batch_size", objective.n_samples)
+    require_count(every, "every")
     is_lazy = lazy and sparse.issparse(objective.X)
     advance, toarray = _stochastic_step(objective, radius, method, batch_size, is_lazy)
     recorder, seconds, flops = _Recorder(objective, radius=radius, watch=watch), 0.0, 0.0
@@ -512,7 +512,7 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
     Kim et al.: An interior-point method for large-scale l1-regularized least squares. IEEE JSTSP 1, 2007.
     """
     penalty = _positive(penalty, "penalty")
-    _require_count(n_iter, "n_iter")
+    require_count(n_iter, "n_iter")
     n, m = objective.n_features, objective.n_samples
     w, u, margins, t, length = np.zeros(n), np.ones(n), np.zeros(m), 1 / penalty, 0.0
     of_gram, of_step, of_trial = _flops_of_newton(objective)
@@ -705,7 +705,7 @@ def _positive(value: float, name: str) -> float:
     return number
 
 
-def _require_count(value: Any, name: str, most: int | None = None) -> None:
+def require_count(value: Any, name: str, most: int | None = None) -> None:
     if not isinstance(value, int) or value < 1 or (most is not None and value > most):
         raise ValueError(
             f"{name} must be a whole number from 1 {'on' if most is None else f'to {most}'}, got {value!r}"

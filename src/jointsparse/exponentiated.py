@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from jointsparse import descent
 from jointsparse.checks import as_radius
 from jointsparse.entropic import SCHEDULES
+from jointsparse.sweep import at_edge
 
 Vector = NDArray[np.float64]
 Method = Literal["projection", "entropic"]
@@ -157,10 +158,10 @@ def compare(
     for form, steps in n_iter.items():
         if form not in FORMS:
             raise ValueError(f"n_iter must name forms among {', '.join(FORMS)}, got {form!r}")
-        _require_count(steps, f"n_iter of {form}")
+        descent.require_count(steps, f"n_iter of {form}")
         batch_size(form, n_samples)
     for count, name in ((len(n_iter), "the number of forms in n_iter"), (records, "records"), (repeats, "repeats")):
-        _require_count(count, name)
+        descent.require_count(count, name)
     for schedules, eta0 in grids.values():
         if not len(schedules) or not len(eta0):
             raise ValueError(f"schedules and eta0 must not be empty, got {list(schedules)}, {list(eta0)}")
@@ -184,7 +185,9 @@ def compare(
             best[method] = tries[int(np.argmin(last))]._replace(every=max(1, steps // records))
         ways: list[list[pd.DataFrame]] = [[counted(attempt) for attempt in best.values()] for _ in range(repeats)]
         for attempt, tables in zip(best.values(), zip(*ways, strict=True), strict=True):
-            part = tables[0].assign(**attempt._asdict(), warning=at_edge(attempt.eta0, grids[attempt.method][1]))
+            part = tables[0].assign(
+                **attempt._asdict(), warning=at_edge("eta0", attempt.eta0, grids[attempt.method][1])
+            )
             part["seconds"] = np.median([table["seconds"] for table in tables], axis=0)
             part["gradients"] = batch_size(form, n_samples) * part["step"]
             parts.append(part)
@@ -206,19 +209,8 @@ def error(scores: Vector, y: Vector) -> float:
     return float(np.where(scores == 0, 0.5, scores * y < 0).mean())
 
 
-def at_edge(eta0: float, grid: Sequence[float]) -> str:
-    """Whether a better eta0 may lie beyond its grid."""
-    ends = {min(grid): "lower", max(grid): "upper"}
-    return f"eta0 at the {ends[eta0]} edge of its grid" if eta0 in ends and len(set(grid)) > 1 else ""
-
-
 def positive(radius: Any, name: str) -> float:
     value = as_radius(radius, name)
     if not 0 < value < np.inf:
         raise ValueError(f"{name} must be above 0 and finite, got {value}")
     return value
-
-
-def _require_count(value: Any, name: str) -> None:
-    if not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} must be a whole number from 1 on, got {value!r}")

@@ -22,11 +22,12 @@ from scipy.special import expit
 from jointsparse.checks import as_radius
 from jointsparse.descent import Objective
 from jointsparse.entropic import SCHEDULES, SparseEntropic, step_sizes
-from jointsparse.exponentiated import OF_PROJECTIONS, at_edge
+from jointsparse.exponentiated import OF_PROJECTIONS
 from jointsparse.norms import l1
 from jointsparse.norms.l1_sparse import SparseL1Ball
 from jointsparse.online import HUGE, Rows, csr
 from jointsparse.projection_cost import WholeVector
+from jointsparse.sweep import at_edge
 from jointsparse.timing import median
 
 Vector = NDArray[np.float64]
@@ -184,7 +185,7 @@ def one_pass(
             raise ValueError(f"{method} diverged with each eta0 at radius {z:g}: choose smaller ones, or scale X")
         passed, schedule, eta = best
         key = {"run": run, "method": method, "radius": float(z), "schedule": schedule, "eta0": float(eta)}
-        parts.append(_table(key, passed, examples, n).assign(warning=at_edge(eta, grid[1])))
+        parts.append(_table(key, passed, examples, n).assign(warning=at_edge("eta0", eta, grid[1])))
     return pd.concat(parts, ignore_index=True)
 
 

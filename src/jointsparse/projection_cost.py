@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from jointsparse.norms import l1
 from jointsparse.norms.l1_sparse import SparseL1Ball
-from jointsparse.timing import median, seconds_of
+from jointsparse.timing import by_turns, median, seconds_of
 
 Vector = NDArray[np.float64]
 METHODS: tuple[l1.Method, ...] = ("sort", "pivot", "newton")  # the paper's two and ours
@@ -101,12 +101,7 @@ def measure(
         _projection(few, method)
     for kind in KINDS.values():
         _updates(kind(3, 1.0, few), 3, 2, np.random.default_rng(seed))
-    seconds: list[list[float]] = [[] for _ in tasks]
-    for repeat in range(repeats):
-        for i, task in enumerate(tasks):
-            seconds[i].append(task.seconds())
-            if progress:
-                progress(repeat * len(tasks) + i + 1, repeats * len(tasks))
+    seconds = by_turns([task.seconds for task in tasks], repeats, progress)
     rows = [
         {"part": task.part, "x": task.x, "n": task.n, "k": task.k, "method": task.method, "repeats": repeats}
         | median(times)

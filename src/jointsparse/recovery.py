@@ -153,10 +153,5 @@ def selection(W: np.ndarray, relevant: np.ndarray) -> dict[str, float]:
 
 
 def _edges(row: dict[str, Any], **grids: Sequence[float]) -> str:
-    """Which chosen values lie at an edge of their grids, where better ones may lie beyond."""
-    found = []
-    for name, grid in grids.items():
-        ends = {min(grid): "lower", max(grid): "upper"}
-        if len(set(grid)) > 1 and row[name] in ends:
-            found.append(f"{name} at the {ends[row[name]]} edge of its grid")
-    return "; ".join(found)
+    """Which chosen values lie at an edge of their grids."""
+    return "; ".join(filter(None, (sweep.at_edge(name, row[name], grid) for name, grid in grids.items())))

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.descent import Objective, Trace, batch, coordinate_descent, interior_point, line_search, stochastic
+from jointsparse.sweep import at_edge
 
 PROBLEMS = ("squared", "logistic")
 NOISY = 0.1  # Paper: sec. 7, the fraction of labels that are flipped
@@ -155,5 +156,4 @@ def run(
 def _best(traces: list[Trace], eta0: Sequence[float]) -> tuple[Trace, float, str]:
     """The trace with the smallest last objective, its eta0, and whether that lies at the edge of its grid."""
     trace, eta = min(zip(traces, eta0, strict=True), key=lambda pair: pair[0].objective[-1])
-    ends = {min(eta0): "lower", max(eta0): "upper"}
-    return trace, eta, f"eta0 at the {ends[eta]} edge of its grid" if len(set(eta0)) > 1 and eta in ends else ""
+    return trace, eta, at_edge("eta0", eta, eta0)

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jointsparse.checks import learnt_from
 from jointsparse.problem import Fit, Problem, objective_at_zero
@@ -131,3 +132,15 @@ def choose_eta0(sweep: dict[str, np.ndarray]) -> np.ndarray:
 def choose_parameter(validation_auc: np.ndarray) -> int:
     """The index of the largest validation AUC; among equal ones the first, that is the most regularised."""
     return int(np.argmax(validation_auc))
+
+
+def at_edge(name: str, value: float, grid: ArrayLike) -> str:
+    """A warning where a chosen value lies at an edge of its grid, as better ones may lie beyond; else nothing.
+
+    >>> at_edge("eta0", 10.0, [0.1, 1.0, 10.0])
+    'eta0 at the upper edge of its grid'
+    """
+    values = np.unique(np.asarray(grid))
+    if len(values) < 2 or value not in (values[0], values[-1]):
+        return ""
+    return f"{name} at the {'lower' if value == values[0] else 'upper'} edge of its grid"

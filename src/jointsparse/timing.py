@@ -21,6 +21,22 @@ def seconds_of(call: Callable[[], object]) -> float:
             return elapsed / calls
 
 
+def by_turns(
+    measurements: Sequence[Callable[[], float]], repeats: int, progress: Callable[[int, int], None] | None = None
+) -> list[list[float]]:
+    """The seconds that each measurement returns in each repeat, all of them once before any comes again.
+
+    progress: called with (measurements done, of all).
+    """
+    seconds: list[list[float]] = [[] for _ in measurements]
+    for repeat in range(repeats):
+        for i, measure in enumerate(measurements):
+            seconds[i].append(measure())
+            if progress:
+                progress(repeat * len(measurements) + i + 1, repeats * len(measurements))
+    return seconds
+
+
 def median(times: Sequence[float]) -> dict[str, float]:
     """The columns seconds, low and high of a table: the median of some measurements and its 95 % interval.
 
