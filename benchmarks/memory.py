@@ -231,13 +231,15 @@ def tested(folder: Path) -> SimpleNamespace:
 def compare_methods(folder: Path) -> None:
     from compare_methods import main
 
-    main(tested(folder), [1], METHODS, 200, 1, folder / "significance.csv")
+    options = {"methods": METHODS, "n_pairings": 200, "seed": 1}
+    main(tested(folder), "significance", [1], options, folder / "significance.csv")
 
 
 def resample_differences(folder: Path) -> None:
-    from resample_differences import main
+    from compare_methods import main
 
-    main(tested(folder), [1], METHODS, 1000, 1, folder / "differences.csv")
+    options = {"methods": METHODS, "n_resamples": 1000, "seed": 1}
+    main(tested(folder), "differences", [1], options, folder / "differences.csv")
 
 
 STAGES: list[Callable[[Path], None]] = [

@@ -14,7 +14,7 @@ OPTIONS = {
     "n_iter": N_ITER,
     "eta0": [0.5, 4.0],
     "entropic_eta0": [0.1, 2.0],
-    "records": 3,
+    "n_records": 3,
     "repeats": 2,
     "optimum_n_iter": 200,
 }
@@ -138,7 +138,7 @@ def compared(value, grids, repeats=1, **options):
         }
         return pd.DataFrame(made_up | {"test_error": 0.0, "non_zero": 0.0, "flops": 0.0})
 
-    options = {"n_samples": 8, "n_iter": {"batch 25%": 8}, "records": 2, "bound": 0.05, "at_zero": 2.0} | options
+    options = {"n_samples": 8, "n_iter": {"batch 25%": 8}, "n_records": 2, "bound": 0.05, "at_zero": 2.0} | options
     table = exponentiated.compare(go, grids=grids, repeats=repeats, progress=None, **options)
     return table, attempts
 
@@ -189,10 +189,10 @@ def test_error_counts_a_score_of_zero_one_half():
         ({"radius": 0.0}, "radius must be above 0 and finite, got 0.0"),
         ({"radius": np.inf}, "radius must be above 0 and finite, got inf"),
         ({"n_iter": {"batch 50%": 3}}, "n_iter must name forms among batch 25%, .*, got 'batch 50%'"),
-        ({"n_iter": {"batch 25%": 0}}, "n_iter of batch 25% must be a whole number from 1 on, got 0"),
-        ({"n_iter": {}}, "the number of forms in n_iter must be a whole number from 1 on, got 0"),
-        ({"records": 0}, "records must be a whole number from 1 on, got 0"),
-        ({"repeats": 1.5}, "repeats must be a whole number from 1 on, got 1.5"),
+        ({"n_iter": {"batch 25%": 0}}, "n_iter of batch 25% must be a whole number of at least 1, got 0"),
+        ({"n_iter": {}}, "the number of forms in n_iter must be a whole number of at least 1, got 0"),
+        ({"n_records": 0}, "n_records must be a whole number of at least 1, got 0"),
+        ({"repeats": 1.5}, "repeats must be a whole number of at least 1, got 1.5"),
         ({"eta0": []}, "schedules and eta0 must not be empty"),
         ({"schedules": ["1/t^2"]}, "schedule must be one of"),
         ({"eta0": [-1.0]}, "eta0 must be above 0 and finite, got -1.0"),

@@ -18,7 +18,7 @@ OPTIONS = {
     "n_iter": {"batch 25%": 8, "batch 100%": 6, "stochastic 1": 30},
     "eta0": [1.0, 30.0],
     "entropic_eta0": [0.1, 3.0],
-    "records": 4,
+    "n_records": 4,
     "repeats": 2,
     "optimum_n_iter": 100,
 }
@@ -227,10 +227,10 @@ def test_names_of_classes_do_not_matter():
 
 def test_bad_input_is_refused():
     for options, message in [
-        ({"n_support": 0}, "n_support must be a whole number from 1 on, got 0"),
-        ({"n_train": 2.5}, "n_train must be a whole number from 1 on, got 2.5"),
+        ({"n_support": 0}, "n_support must be a whole number of at least 1, got 0"),
+        ({"n_train": 2.5}, "n_train must be a whole number of at least 1, got 2.5"),
         ({"radius": 0.0}, "radius must be above 0 and finite, got 0.0"),
-        ({"width": -1.0}, "width must be at least 0, got -1.0"),
+        ({"width": -1.0}, "width must be above 0 and finite, got -1.0"),
         ({"n_iter": {"stochastic 100": 5}}, "stochastic 100 needs at least 100 training samples, got 40"),
     ]:
         with pytest.raises(ValueError, match=message):

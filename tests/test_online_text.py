@@ -191,8 +191,8 @@ def test_all_methods_get_the_same_updates(monkeypatch):
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"radius": []}, "radius must be above 0 and finite, at least one number, got []"),
-        ({"radius": [0.0]}, "radius must be above 0 and finite, at least one number, got [0.0]"),
+        ({"radius": []}, "radius must be a list of at least one number, got none"),
+        ({"radius": [0.0]}, "radius must be above 0 and finite, got 0.0"),
         ({"entropic_eta0": [1.0, np.inf]}, "entropic_eta0 must be above 0 and finite"),
         ({"schedules": []}, "schedules must list some of constant, 1/sqrt(t), 1/t, got none"),
         ({"schedules": ["1/t^2"]}, "schedule must be one of constant, 1/sqrt(t), 1/t, got '1/t^2'"),
@@ -209,8 +209,8 @@ def test_unfit_options_of_a_pass_are_refused(option, said):
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"shares": []}, "shares must be above 0 and finite, at least one number, got []"),
-        ({"eta0": -1.0}, "eta0 must be at least 0, got -1.0"),
+        ({"shares": []}, "shares must be a list of at least one number, got none"),
+        ({"eta0": -1.0}, "eta0 must be above 0 and finite, got -1.0"),
         ({"n_updates": 60}, "n_updates must be a whole number from 1 to 59, got 60"),
         ({"eta0": 1e300}, "learning without a constraint diverged with eta0 1e+300: choose a smaller one"),
     ],

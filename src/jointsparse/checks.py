@@ -108,13 +108,41 @@ def require_finite(W: Floats, name: str = "W") -> None:
 
 def as_radius(radius: Any, name: str = "radius") -> float:
     """`radius` as a float, at least 0; infinity is allowed."""
-    try:
-        value = float(radius)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be a number, got {radius!r}") from None
+    value = _number(radius, name)
     if not value >= 0:
         raise ValueError(f"{name} must be at least 0, got {value}")
     return value
+
+
+def as_finite(value: Any, name: str) -> float:
+    """`value` as a float, at least 0 and finite."""
+    number = as_radius(value, name)
+    if number == np.inf:
+        raise ValueError(f"{name} must be finite, got {number}")
+    return number
+
+
+def as_positive(value: Any, name: str) -> float:
+    """`value` as a float, above 0 and finite."""
+    number = _number(value, name)
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name} must be above 0 and finite, got {number}")
+    return number
+
+
+def _number(value: Any, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be a number, got {value!r}") from None
+
+
+def require_count(value: Any, name: str, most: int | None = None) -> None:
+    """Raise ValueError unless `value` is a whole number of at least 1, and at most `most`."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < 1 or (most is not None and value > most):
+        expected = "of at least 1" if most is None else f"from 1 to {most}"
+        raise ValueError(f"{name} must be a whole number {expected}, got {value!r}")
 
 
 def as_radii(radius: ArrayLike, n_tasks: int, name: str = "radius") -> NDArray[np.float64]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from jointsparse.claims_rule import (
     ABOVE,
@@ -392,8 +391,10 @@ def eer_most_topics(tables: Tables) -> list[Judgement]:
     if eer.empty:
         raise NotTested(f"no topic has an EER of {', '.join(methods)} at n={n}")
     best = eer[JOINT] < eer[methods[1:]].min(axis=1)
+    from scipy.stats import binomtest  # here, as it takes half a second to import
+
     # Choice: topics count as drawn at random and independent of each other.
-    low, high = stats.binomtest(int(best.sum()), len(best)).proportion_ci(CONFIDENCE, method="wilson")
+    low, high = binomtest(int(best.sum()), len(best)).proportion_ci(CONFIDENCE, method="wilson")
     what = f"fraction of {len(best)} topics on which {JOINT} has the lowest EER (mean over runs)"
     estimate = Estimate(float(best.mean()), float(low), float(high), "95 % Wilson interval over topics")
     selector = describe(n=n, validation_word=False, method=JOINT, against=" and ".join(methods[1:]))

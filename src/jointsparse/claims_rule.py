@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special  # not stats, which takes half a second to import
 
 Tables = Mapping[str, pd.DataFrame]
 
@@ -178,7 +178,7 @@ def mean_over(values: pd.Series, of: str = "run") -> Estimate:
     mean = float(there.mean())
     if len(there) == 1:
         return Estimate(mean, np.nan, np.nan, f"one {of}, no interval")
-    half = stats.t.ppf((1 + CONFIDENCE) / 2, len(there) - 1) * stats.sem(there)
+    half = float(special.stdtrit(len(there) - 1, (1 + CONFIDENCE) / 2) * there.std(ddof=1) / np.sqrt(len(there)))
     return Estimate(mean, mean - half, mean + half, f"mean and 95 % t interval over {len(there)} {of}s")
 
 
@@ -240,7 +240,7 @@ def log_log(x: np.ndarray, y: np.ndarray, group: np.ndarray | None = None) -> Li
         return Line(slope, np.nan, np.nan, np.nan)
     residual = v - slope * u
     error = np.sqrt(float(residual @ residual) / freedom)
-    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, freedom)
+    quantile = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
     half = quantile * error / np.sqrt(spread)
     return Line(slope, slope - half, slope + half, quantile * error * np.sqrt(2))
 

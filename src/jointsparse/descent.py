@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 from threadpoolctl import threadpool_limits
 
-from jointsparse.checks import as_radius, real_array, require_finite
+from jointsparse.checks import as_finite, as_positive, real_array, require_count, require_finite
 from jointsparse.entropic import Entropic, SparseEntropic, step_sizes
 from jointsparse.norms import l1
 from jointsparse.online import HUGE, Lazy, Rows, csr, largest
@@ -291,7 +291,7 @@ def batch(
 
     Source: Duchi et al. (2008), sec. 7, eq. 2 and 13.
     """
-    radius = _finite(radius, "radius")
+    radius = as_finite(radius, "radius")
     sizes = _sizes(objective, method, schedule, eta0, n_iter)
     point, of_step = _start(objective, radius, method)
     of_gradient = 4 * objective.nnz + SLOPE[objective.loss] * objective.n_samples
@@ -382,7 +382,7 @@ def stochastic(
 
     Source: Duchi et al. (2008), sec. 7.
     """
-    radius = _finite(radius, "radius")
+    radius = as_finite(radius, "radius")
     sizes = _sizes(objective, method, schedule, eta0, n_iter)
     require_count(batch_size, "batch_size", objective.n_samples)
     require_count(every, "every")
@@ -418,13 +418,13 @@ def _stochastic_step(
 
         return step_dense, point.toarray
     kind = _LazyProjected if method == "projection" else _LazyEntropic
-    row = csr(sparse.csr_matrix((1, 1)))
+    samples, row = csr(objective.X), csr(sparse.csr_matrix((1, 1))).take(np.zeros(1, np.int64))
     compiled = kind(1, radius)
     compiled.step(row, compiled.margins(row), 0.0)
     lazy = kind(objective.n_features, radius)
 
     def step_lazy(rows: Any, eta: float, t: int) -> float:
-        X = csr(objective.X[rows])
+        X = samples.take(rows)
         slopes = objective.slopes(lazy.margins(X), rows, c)
         with np.errstate(over="ignore", invalid="ignore"):
             if not eta * np.abs(slopes).sum() * largest(X) < HUGE:
@@ -446,7 +446,7 @@ def line_search(objective: Objective, radius: float, *, n_iter: int, eta0: float
     Source: Duchi et al. (2008), sec. 7; Bertsekas: On the Goldstein-Levitin-Polyak gradient projection method. IEEE
     Transactions on Automatic Control 21, 1976.
     """
-    radius = _finite(radius, "radius")
+    radius = as_finite(radius, "radius")
     s = 0.5 * float(_sizes(objective, "projection", "1/sqrt(t)", eta0, n_iter)[0])
     n, m, nnz = objective.n_features, objective.n_samples, objective.nnz
     of_gradient = 2 * nnz + SLOPE[objective.loss] * m
@@ -511,7 +511,7 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
     Source: Koh, Kim, Boyd: An interior-point method for large-scale l1-regularized logistic regression. JMLR 8, 2007;
     Kim et al.: An interior-point method for large-scale l1-regularized least squares. IEEE JSTSP 1, 2007.
     """
-    penalty = _positive(penalty, "penalty")
+    penalty = as_positive(penalty, "penalty")
     require_count(n_iter, "n_iter")
     n, m = objective.n_features, objective.n_samples
     w, u, margins, t, length = np.zeros(n), np.ones(n), np.zeros(m), 1 / penalty, 0.0
@@ -622,7 +622,7 @@ def coordinate_descent(
     Source: Duchi et al. (2008), sec. 7; Friedman et al.: Pathwise coordinate optimization. Annals of Applied Statistics
     1, 2007.
     """
-    penalty = _positive(penalty, "penalty")
+    penalty = as_positive(penalty, "penalty")
     steps = list(n_iter)
     if not steps or not all(isinstance(step, int) for step in steps) or (np.diff([0, *steps]) < 1).any():
         raise ValueError(f"n_iter must list whole numbers that increase from 1 on, got {n_iter!r}")
@@ -689,24 +689,3 @@ def _logistic(objective: Objective, penalty: float, solver: str, seed: int) -> A
         random_state=seed,
         **norm,
     )
-
-
-def _finite(value: float, name: str) -> float:
-    number = as_radius(value, name)
-    if not np.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {number}")
-    return number
-
-
-def _positive(value: float, name: str) -> float:
-    number = _finite(value, name)
-    if not number > 0:
-        raise ValueError(f"{name} must be above 0, got {number}")
-    return number
-
-
-def require_count(value: Any, name: str, most: int | None = None) -> None:
-    if not isinstance(value, int) or value < 1 or (most is not None and value > most):
-        raise ValueError(
-            f"{name} must be a whole number from 1 {'on' if most is None else f'to {most}'}, got {value!r}"
-        )

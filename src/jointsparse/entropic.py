@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import as_places, as_radii, real_array, require_finite
+from jointsparse.checks import as_places, as_positive, as_radii, real_array, require_count, require_finite
 
 Matrix = NDArray[np.float64]
 Set = Literal["ball", "nonnegative", "simplex"]
@@ -51,10 +51,8 @@ def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: str =
     array([2.146, 1.073, 0.715])
     """
     _known(schedule, SCHEDULES, "schedule")
-    if not (isinstance(n_iter, int) and n_iter >= 1):
-        raise ValueError(f"n_iter must be a whole number of at least 1, got {n_iter!r}")
-    if not 0 < eta0 < np.inf:
-        raise ValueError(f"eta0 must be above 0 and finite, got {eta0!r}")
+    require_count(n_iter, "n_iter")
+    as_positive(eta0, "eta0")
     t = np.arange(1, n_iter + 1, dtype=float)
     shape = {"constant": np.full(n_iter, n_iter**-0.5), "1/sqrt(t)": t**-0.5, "1/t": 1 / t}[schedule]
     # Choice: 1/sqrt(t) and 1/t begin where a single step would; sqrt(log N / T) itself is for a T known beforehand.

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from jointsparse import descent
-from jointsparse.checks import as_radius
+from jointsparse.checks import as_positive, require_count
 from jointsparse.entropic import SCHEDULES
 from jointsparse.sweep import at_edge
 
@@ -71,7 +71,7 @@ def run(
     eta0: Sequence[float],
     entropic_eta0: Sequence[float],
     schedules: Sequence[str] = SCHEDULES,
-    records: int = 50,
+    n_records: int = 50,
     repeats: int = 3,
     optimum_n_iter: int = 2000,
     run: int = 0,
@@ -86,14 +86,14 @@ def run(
     - "batch 25%": that of a random quarter of the samples, another one in each step;
     - "stochastic 1", "stochastic 100": that of so many samples, where a step touches only their features.
     eta0: first step sizes of projections, which shrink as 1/sqrt(t); entropic_eta0: those of the exponentiated
-    gradient, tried with each of the schedules, see `entropic.step_sizes`. records: how many of a way, about. repeats:
+    gradient, tried with each of the schedules, see `entropic.step_sizes`. n_records: how many of a way, about. repeats:
     how often the best way is gone again for its seconds. optimum_n_iter: steps of the line search that bounds the
     optimum from below. run: the number of this repetition. rng: draws the samples of the steps, the same for all that
     is tried. progress: called with (ways done, of all). Raises ValueError for other input.
 
     Returns a row for each record of the way with the lowest last objective, of each form and method: see `compare`.
     """
-    radius = positive(radius, "radius")
+    radius = as_positive(radius, "radius")
     objective = descent.Objective(X_train, y_train, loss="logistic")
     test = descent.Objective(X_test, y_test, loss="logistic")
     if test.n_features != objective.n_features:
@@ -124,7 +124,7 @@ def run(
         n_samples=objective.n_samples,
         n_iter=n_iter,
         grids={"projection": (OF_PROJECTIONS, eta0), "entropic": (schedules, entropic_eta0)},
-        records=records,
+        n_records=n_records,
         repeats=repeats,
         bound=float(optimum.bound[-1]),
         at_zero=float(optimum.objective[0]),
@@ -139,7 +139,7 @@ def compare(
     n_samples: int,
     n_iter: Mapping[str, int],
     grids: Mapping[Method, tuple[Sequence[str], Sequence[float]]],
-    records: int,
+    n_records: int,
     repeats: int,
     bound: float,
     at_zero: float,
@@ -148,8 +148,8 @@ def compare(
     """Find the best step sizes of each form and method, and what happens on their way.
 
     go: tries something and returns its records, columns step, objective, bound, test_error, non_zero, flops, seconds.
-    n_samples: to draw from. n_iter: steps of each form. grids: schedules and eta0 of each method. records, repeats: see
-    `run`. bound: a lower bound of the optimum. at_zero: the objective at W = 0.
+    n_samples: to draw from. n_iter: steps of each form. grids: schedules and eta0 of each method. n_records, repeats:
+    as in `run`. bound: a lower bound of the optimum. at_zero: the objective at W = 0.
 
     Returns the columns form; method; schedule and eta0: the best ones, by last objective; step; gradients: of samples,
     evaluated so far; objective; suboptimality: (objective - bound) / at_zero with the best bound of any record; those
@@ -158,10 +158,10 @@ def compare(
     for form, steps in n_iter.items():
         if form not in FORMS:
             raise ValueError(f"n_iter must name forms among {', '.join(FORMS)}, got {form!r}")
-        descent.require_count(steps, f"n_iter of {form}")
+        require_count(steps, f"n_iter of {form}")
         batch_size(form, n_samples)
-    for count, name in ((len(n_iter), "the number of forms in n_iter"), (records, "records"), (repeats, "repeats")):
-        descent.require_count(count, name)
+    for count, name in ((len(n_iter), "the number of forms in n_iter"), (n_records, "n_records"), (repeats, "repeats")):
+        require_count(count, name)
     for schedules, eta0 in grids.values():
         if not len(schedules) or not len(eta0):
             raise ValueError(f"schedules and eta0 must not be empty, got {list(schedules)}, {list(eta0)}")
@@ -182,7 +182,7 @@ def compare(
         for method, grid in grids.items():
             tries = [Attempt(form, method, schedule, eta, steps) for schedule, eta in product(*grid)]
             last = [counted(attempt)["objective"].iloc[-1] for attempt in tries]
-            best[method] = tries[int(np.argmin(last))]._replace(every=max(1, steps // records))
+            best[method] = tries[int(np.argmin(last))]._replace(every=max(1, steps // n_records))
         ways: list[list[pd.DataFrame]] = [[counted(attempt) for attempt in best.values()] for _ in range(repeats)]
         for attempt, tables in zip(best.values(), zip(*ways, strict=True), strict=True):
             part = tables[0].assign(
@@ -207,10 +207,3 @@ def batch_size(form: str, n_samples: int) -> int:
 def error(scores: Vector, y: Vector) -> float:
     """The fraction of samples whose score has not the label's sign; a score of 0 counts one half."""
     return float(np.where(scores == 0, 0.5, scores * y < 0).mean())
-
-
-def positive(radius: Any, name: str) -> float:
-    value = as_radius(radius, name)
-    if not 0 < value < np.inf:
-        raise ValueError(f"{name} must be above 0 and finite, got {value}")
-    return value

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from jointsparse.checks import Floats, real_array
+from jointsparse.checks import Floats, as_positive, real_array, require_count
 from jointsparse.descent import Trace
 from jointsparse.entropic import SCHEDULES, Entropic, step_sizes
 from jointsparse.exponentiated import (
@@ -32,7 +32,6 @@ from jointsparse.exponentiated import (
     Watched,
     batch_size,
     compare,
-    positive,
 )
 from jointsparse.features import similarities
 from jointsparse.norms import l1
@@ -212,7 +211,7 @@ def run(
     eta0: Sequence[float],
     entropic_eta0: Sequence[float],
     schedules: Sequence[str] = SCHEDULES,
-    records: int = 50,
+    n_records: int = 50,
     repeats: int = 3,
     optimum_n_iter: int = 500,
     run: int = 0,
@@ -230,10 +229,9 @@ def run(
 
     Returns the table of `exponentiated.run`. non_zero is of all n_support * n_classes weights, flops are NaN.
     """
-    radius, width = positive(radius, "radius"), positive(width, "width")
-    for name, count in (("n_support", n_support), ("n_train", n_train), ("optimum_n_iter", optimum_n_iter)):
-        if not isinstance(count, int) or count < 1:
-            raise ValueError(f"{name} must be a whole number from 1 on, got {count!r}")
+    radius, width = as_positive(radius, "radius"), as_positive(width, "width")
+    for count, name in ((n_support, "n_support"), (n_train, "n_train"), (optimum_n_iter, "optimum_n_iter")):
+        require_count(count, name)
     classes, y = np.unique(np.asarray(y_train), return_inverse=True)
     strange = np.setdiff1d(y_test, classes)
     if len(strange):
@@ -272,7 +270,7 @@ def run(
         n_samples=len(of_train),
         n_iter=n_iter,
         grids={"projection": (OF_PROJECTIONS, eta0), "entropic": (schedules, entropic_eta0)},
-        records=records,
+        n_records=n_records,
         repeats=repeats,
         bound=solve(objective, radius, n_iter=optimum_n_iter)[1],
         at_zero=math.log(len(classes)),

@@ -14,7 +14,6 @@ such ball per task.
 """
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,6 +23,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
+from jointsparse.checks import require_count
 from jointsparse.estimators import FLOATING, _JointSparseClassifier, all_or_nothing, as_strength
 from jointsparse.registry import pick
 
@@ -310,6 +310,22 @@ class Rows(NamedTuple):
     def part(self, batch: slice) -> "Rows":
         return Rows(self.indptr[batch.start : batch.stop + 1], self.indices, self.data)
 
+    def take(self, chosen: NDArray[np.int64]) -> "Rows":
+        """These rows, as scipy's indexing gives them in a tenth of its time."""
+        return Rows(*_take(*self, chosen))
+
+
+@njit(cache=True)
+def _take(indptr, indices, data, chosen):  # type: ignore[no-untyped-def]
+    new = np.zeros(len(chosen) + 1, np.int64)
+    for i, row in enumerate(chosen):
+        new[i + 1] = new[i] + indptr[row + 1] - indptr[row]
+    places, values = np.empty(new[-1], np.int64), np.empty(new[-1])
+    for i, row in enumerate(chosen):
+        places[new[i] : new[i + 1]] = indices[indptr[row] : indptr[row + 1]]
+        values[new[i] : new[i + 1]] = data[indptr[row] : indptr[row + 1]]
+    return new, places, values
+
 
 def csr(X: Any) -> Rows:
     return Rows(X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float64))
@@ -529,8 +545,7 @@ class OnlineJointSparseClassifier(_JointSparseClassifier):
         self._check_parameters()
         self._coding = self.labels
         for name in ("max_iter", "batch_size"):
-            if not isinstance(getattr(self, name), Integral) or getattr(self, name) < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}")
+            require_count(getattr(self, name), name)
         X, y, Y, weights = self._read(X, y, sample_weight)
         self._iterate = self._new_iterate(X, Y.shape[1])
         rng = check_random_state(self.random_state)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit
 
-from jointsparse.checks import as_radius
+from jointsparse.checks import as_positive, require_count
 from jointsparse.descent import Objective
 from jointsparse.entropic import SCHEDULES, SparseEntropic, step_sizes
 from jointsparse.exponentiated import OF_PROJECTIONS
@@ -153,10 +153,9 @@ def one_pass(
         _require_positive(values, name)
     if not len(schedules):
         raise ValueError(f"schedules must list some of {', '.join(SCHEDULES)}, got none")
-    if not isinstance(n_records, int) or n_records < 1:
-        raise ValueError(f"n_records must be a whole number of at least 1, got {n_records!r}")
-    if n_examples is not None and not (isinstance(n_examples, int) and n_examples >= 1):
-        raise ValueError(f"n_examples must be a whole number of at least 1, got {n_examples!r}")
+    require_count(n_records, "n_records")
+    if n_examples is not None:
+        require_count(n_examples, "n_examples")
     T = min(objective.n_samples, n_examples or objective.n_samples)
     order = rng.permutation(objective.n_samples)[:T]
     rows, labels, n = csr(objective.X[order]), objective.y[order], objective.n_features
@@ -194,8 +193,10 @@ def _check(X: Any, y: ArrayLike) -> Objective:
 
 
 def _require_positive(values: Sequence[float], name: str) -> None:
-    if not len(values) or not all(0 < as_radius(value, name) < np.inf for value in values):
-        raise ValueError(f"{name} must be above 0 and finite, at least one number, got {list(values)}")
+    if not len(values):
+        raise ValueError(f"{name} must be a list of at least one number, got none")
+    for value in values:
+        as_positive(value, name)
 
 
 def _compile() -> None:
@@ -286,9 +287,8 @@ def updates(
     objective = _check(X, y)
     n = objective.n_features
     _require_positive(shares, "shares")
-    _require_positive([eta0], "eta0")
-    if not isinstance(n_updates, int) or not 1 <= n_updates < objective.n_samples:
-        raise ValueError(f"n_updates must be a whole number from 1 to {objective.n_samples - 1}, got {n_updates!r}")
+    as_positive(eta0, "eta0")
+    require_count(n_updates, "n_updates", objective.n_samples - 1)
     order = rng.permutation(objective.n_samples)
     rows, labels = csr(objective.X[order]), objective.y[order]
     sizes = _sizes("tree", OF_PROJECTIONS[0], eta0, n=n, n_iter=len(order))

@@ -23,7 +23,7 @@ SHARE = 0.1  # radius / norm
 # Choice: of the updates' standard deviation to that of the entries. Most updates then leave the ball, so that something
 # is projected; and few entries become zero, as others come back.
 SMALL = 0.3
-N_UPDATES = 20  # of a measurement
+N_UPDATES = 10  # of a measurement
 
 
 class Task(NamedTuple):
@@ -75,7 +75,7 @@ def measure(
       of the norm; x = k = n;
     - "touched": k random coordinates, each once, change by normal values, and the point returns to the ball: by "tree",
       `SparseL1Ball.add`, or "full", an addition and a projection of the whole vector; x = k. Each measurement is the
-      mean of 20 updates. The point is normal and on the ball's boundary, and after any number of updates about nine in
+      mean of 10 updates. The point is normal and on the ball's boundary, and after any number of updates about nine in
       ten of its n entries or more are not zero.
     """
     for name, values in {"sizes": sizes, "touched": touched, "non_zeros": non_zeros, "repeats": [repeats]}.items():

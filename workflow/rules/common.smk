@@ -137,12 +137,17 @@ def sweeps(w):
 
 
 # Of projections and of the exponentiated gradient, in the experiments of Duchi et al. 2008.
-STEPS = ("eta0", "entropic_eta0", "schedules")
+STEPS = ("eta0", "entropic_eta0", "schedules", "n_records", "repeats")
 
 
 def options(w, *keys):
     """These values of the study that a job is about, as far as it has them."""
     return {key: study(w)[key] for key in keys if key in study(w)}
+
+
+def options_of_comparison(w, repeats):
+    """What a comparison of methods needs to know: the methods, how often it draws, and the seed."""
+    return {"methods": list(study(w)["methods"]), repeats: study(w)["tests"][repeats], "seed": config["seed"]}
 
 
 def repetitions(w):

@@ -85,9 +85,8 @@ rule compare_methods:
     params:
         where=lambda w: f"studies.{w.study}.tests",
         runs=lambda w: list(runs(w)),
-        methods=lambda w: list(study(w)["methods"]),
-        n_pairings=lambda w: study(w)["tests"]["n_pairings"],
-        seed=config["seed"],
+        table="significance",
+        options=lambda w: options_of_comparison(w, "n_pairings"),
     script:
         "../scripts/compare_methods.py"
 
@@ -114,8 +113,7 @@ rule resample_differences:
     params:
         where=lambda w: f"studies.{w.study}.tests",
         runs=lambda w: list(runs(w)),
-        methods=lambda w: list(study(w)["methods"]),
-        n_resamples=lambda w: study(w)["tests"]["n_resamples"],
-        seed=config["seed"],
+        table="differences",
+        options=lambda w: options_of_comparison(w, "n_resamples"),
     script:
-        "../scripts/resample_differences.py"
+        "../scripts/compare_methods.py"

@@ -1,4 +1,4 @@
-"""Sign tests of the first method against each other one."""
+"""The first method against each other one: sign tests, or intervals of its lead by resampling the test images."""
 
 from job import job
 
@@ -6,9 +6,11 @@ from jointsparse import comparison
 from jointsparse.checks import select
 from jointsparse.tables import read_array, read_arrays, read_table, write_table
 
+TABLES = {"significance": comparison.significance, "differences": comparison.differences}
 
-def main(files, runs, methods, n_pairings, seed, output):
-    table = comparison.significance(
+
+def main(files, table, runs, options, output):
+    rows = TABLES[table](
         read_arrays(files.scores),
         select(read_array(files.labels), (read_table(files.images, "split")["split"] == "test").to_numpy(), "labels"),
         {
@@ -16,14 +18,12 @@ def main(files, runs, methods, n_pairings, seed, output):
             for run, path in zip(runs, files.tasks, strict=True)
         },
         n_samples=read_table(files.chosen, "n", "n_samples").set_index("n")["n_samples"].to_dict(),
-        methods=methods,
-        n_pairings=n_pairings,
-        seed=seed,
+        **options,
     )
-    write_table(table, output)
+    write_table(rows, output)
 
 
 if __name__ == "__main__":
     with job(snakemake):
         p = snakemake.params
-        main(snakemake.input, p.runs, p.methods, p.n_pairings, p.seed, snakemake.output[0])
+        main(snakemake.input, p.table, p.runs, p.options, snakemake.output[0])

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from jointsparse.checks import as_positive, require_count
 from jointsparse.datasets.photographs import FRACTIONS, draw_splits
 from jointsparse.datasets.samples import Samples, gather
 
@@ -67,11 +68,11 @@ def read(
     training has an empty row. Raises ValueError for options that make no sense.
     """
     for name, value in (("n_documents", n_documents), ("n_features", n_features), ("n_topics", n_topics)):
-        _require(isinstance(value, int) and value >= 1, name, "a whole number from 1 on", value)
+        require_count(value, name)
     _require(n_features < 2**31, "n_features", "below 2**31", n_features)
     _require(isinstance(n_telling, int), "n_telling", "a whole number", n_telling)
     _require(1 <= n_telling <= n_features, "n_telling", f"from 1 to n_features ({n_features})", n_telling)
-    _require(0 < length < np.inf, "length", "above 0 and finite", length)
+    as_positive(length, "length")
     _require(0 <= telling <= 1, "telling", "from 0 to 1", telling)
     _require(noise >= 0 and telling + noise <= 1, "noise", f"from 0 to 1 - telling ({1 - telling:g})", noise)
 
