@@ -181,15 +181,16 @@ def _against_features(table: pd.DataFrame, title: str, distance: float, beside_p
     sparse = []
     for method in largest["method"].unique():
         points = means.loc[method].dropna(subset=["features"])
-        if not (points["features"] < 100).any():
-            continue  # not a sparse method
+        if not (points["features"] < 99).any():
+            continue  # not a sparse method, even if a feature of text has no weight by chance
         sparse.append(method)
         marked = apart(points["features"].to_numpy(), distance)
         axes.plot(points["features"], points["auc"], label=method, markevery=marked, **look[method])
         for radius, point in points.iloc[marked].iterrows():
             at, offset = (point["features"], point["auc"]), (-4, 5) if len(sparse) == 1 else (4, -10)
             text = {"fontsize": 7, "color": look[method]["color"], "ha": "right" if offset[0] < 0 else "left"}
-            axes.annotate(f"{radius:.3g}", at, offset, textcoords="offset points", **text)
+            label = f"{radius:.3g}" if radius < 1000 else f"{radius:,.0f}"
+            axes.annotate(label, at, offset, textcoords="offset points", **text)
     _mark_unfinished(axes, means[means.index.get_level_values("method").isin(sparse)], "features", "auc")
     for method, used, reached in papers.FIGURE_4 if beside_paper else ():
         label = f"paper: {method} {reached:.0%} AUC with {used:.0%} of features"
