@@ -389,6 +389,7 @@ RNG = np.random.default_rng(0)
         (interior_point, 0.0, {}, "penalty must be above 0 and finite, got 0.0"),
         (interior_point, 1.0, {"n_iter": 1.5}, "n_iter must be a whole number of at least 1, got 1.5"),
         (coordinate_descent, np.nan, {"n_iter": [1]}, "penalty must be above 0 and finite, got nan"),
+        (interior_point, 1.0, {"tol": -1.0}, "tol must be above 0 and finite, got -1.0"),
         (coordinate_descent, 1.0, {"n_iter": []}, "n_iter must list whole numbers that increase from 1 on, got "),
         (coordinate_descent, 1.0, {"n_iter": [0, 1]}, "n_iter must list whole numbers that increase from 1 on, got "),
         (coordinate_descent, 1.0, {"n_iter": [2, 2]}, "n_iter must list whole numbers that increase from 1 on, got "),
@@ -408,11 +409,11 @@ def test_unfit_parameters_are_refused(method, strength, options, expected):
 
 @pytest.mark.parametrize("method", ["projection", "entropic"])
 def test_steps_that_overflow_say_what_to_change(method):
-    objective = Objective(1e150 * X, [1e150, 0.0], loss="squared")
+    objective = Objective(1e90 * X, [1e90, 0.0], loss="squared")
     with pytest.raises(ValueError, match="descent diverged in step 1: choose a smaller eta0, or scale the features"):
         batch(objective, 1.0, eta0=1e300, n_iter=3, method=method)
     for kind in (np.asarray, sparse.csr_matrix):
-        objective = Objective(kind(1e150 * X), [1e150, 1e150], loss="squared")
+        objective = Objective(kind(1e90 * X), [1e90, 1e90], loss="squared")
         with pytest.raises(ValueError, match="descent diverged in step 1: choose a smaller eta0, or scale the feature"):
             stochastic(objective, 1.0, eta0=1e300, n_iter=3, batch_size=1, rng=RNG, method=method)
 
@@ -422,6 +423,8 @@ def test_steps_that_overflow_say_what_to_change(method):
     [
         ([1.0], {"radius": 1.0}, r"dual must have shape \(2,\), got \(1,\)"),
         ([1.0, np.inf], {"radius": 1.0}, "dual must be finite, got inf"),
+        ([1.0, 1.0], {"radius": -5.0}, "radius must be at least 0, got -5.0"),
+        ([1.0, 1.0], {"penalty": -1.0}, "penalty must be above 0 and finite, got -1.0"),
         ([1.0, 0.0], {}, "exactly one of radius and penalty must be given, got None and None"),
         ([1.0, 0.0], {"radius": 1.0, "penalty": 1.0}, "exactly one of radius and penalty"),
     ],

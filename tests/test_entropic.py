@@ -318,3 +318,12 @@ def test_unfit_sparse_steps_are_refused_and_change_nothing(indices, values, eta,
 def test_unfit_schedules_are_refused(options, expected):
     with pytest.raises(ValueError, match=expected):
         step_sizes(**({"schedule": "1/t", "eta0": 1.0, "n": 3, "n_iter": 5} | options))
+
+
+@pytest.mark.parametrize("steps", [(-32.0, 27.0), (-38.0, 27.0), (-40.0, 27.0)])
+def test_the_sum_stays_exact_where_a_weight_that_was_nearly_all_shrinks(steps):
+    point = SparseEntropic(2, 1.0, of_set="simplex")
+    for step in steps:
+        point.step([0], [step], 1.0)
+    expected = 1 / (1 + np.exp(np.sum(steps) * np.array([1, -1])))
+    np.testing.assert_allclose(point.toarray(), expected, rtol=1e-13)

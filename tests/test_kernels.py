@@ -242,3 +242,30 @@ def test_bad_input_is_refused():
         Objective(np.ones((2, 2)), [0, 1, 0], [0, 1], 2)
     with pytest.raises(ValueError, match=r"classes must be whole numbers in 0\.\.1"):
         Objective(np.ones((2, 2)), [0, 2], [0, 1], 2)
+
+
+def test_labels_that_do_not_fit_the_images_and_a_single_class_are_refused():
+    X, y, X_test, y_test = split_digits()
+    for labels, said in (
+        (y[:10], "y_train must have a label for each row of X_train"),
+        (y[:1].repeat(len(y)), "two classes"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            kernels.run(X, labels, X_test, y_test, rng=np.random.default_rng(0), **OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"method": "x"}, "method must be projection or entropic, got 'x'"),
+        ({"schedule": "1/t"}, "schedule must be 1/sqrt(t) for projections, got '1/t'"),
+        ({"batch_size": 0}, "batch_size must be a whole number from 1 to 2, got 0"),
+        ({"every": 0}, "every must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_unfit_options_of_descend_are_refused(option, said):
+    objective = kernels.Objective(np.eye(2), [0, 1], [0, 1], 2)
+    options = {"eta0": 1.0, "n_iter": 2, "batch_size": 2, "rng": np.random.default_rng(0)} | option
+    with pytest.raises(ValueError) as caught:
+        kernels.descend(objective, 1.0, **options)
+    assert said in str(caught.value)

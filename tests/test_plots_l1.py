@@ -309,8 +309,8 @@ def test_exponentiated_writes_what_the_methods_end_with():
     (axes,) = plots.draw("exponentiated", table.sort_values(["method", "step"])).axes
     assert sorted(axes.get_title().split("\n")) == [
         "batch 25%",
-        "entropic: 100% of weights, test error 25%",
-        "projection: 5% of weights, test error 2.1%",
+        "entropic: 100% non-zero, test error 25%",
+        "projection: 5% non-zero, test error 2.1%",
     ]
 
 
@@ -349,8 +349,9 @@ def test_updates_draws_the_seconds_over_the_weights_in_use():
     figure = plots.draw("updates", table)
     (axes,) = figure.axes
     drawn = lines(axes)
-    assert list(drawn) == legend(figure) == ["tree", "full", "full of non-zeros", "entropic"]
-    for method, got in drawn.items():
+    assert list(drawn) == legend(figure) == ["tree", "full", "full of non-zeros", "entropic, from w = 0"]
+    for label, got in drawn.items():
+        method = label.partition(",")[0]
         rows = table[table["method"] == method].sort_values("non_zeros")
         np.testing.assert_array_equal(got, rows[["non_zeros", "seconds"]])
     assert axes.get_title() == (

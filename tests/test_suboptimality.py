@@ -79,7 +79,9 @@ def test_each_method_has_its_records(tables, problem):
     for method in ("line-search", *PENALISED):
         assert rows(table, method)["eta0"].isna().all()
         assert (rows(table, method)["warning"] == "").all()
-    assert (table["seconds"] >= 0).all()
+    # Of so small a problem little is left of liblinear's seconds without its copy of X: maybe nothing.
+    spent = table["seconds"].dropna() if problem == "logistic" else table["seconds"]
+    assert (spent >= 0).all()
     assert table["flops"].isna().any() == (problem == "logistic")
 
 

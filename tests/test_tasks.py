@@ -239,3 +239,9 @@ def test_a_tenth_is_left_out_and_another_one_the_next_time():
     assert first.sum() == second.sum() == 36
     assert (first <= chosen).all() and (second <= chosen).all() and (first != second).any()
     assert chosen.sum() == 40
+
+
+def test_one_label_of_samples_without_any_is_refused():
+    images = pd.DataFrame({"image": list("ab"), "split": ["train", "test"]})
+    with pytest.raises(ValueError, match="some training samples must have a label, got none for all 1"):
+        tasks.one_label(images, pd.DataFrame({"image": ["b"], "caption": ["tea"]}))

@@ -59,6 +59,7 @@ ARMIJO = 1e-4  # part of the decrease promised by the slope that a step must bri
 LONGEST = 1e300  # step, which must not overflow when it is doubled
 SMALL = 2.0**-60  # steps shorter than this part of w are lost in rounding
 
+LARGE = 1e100  # magnitudes of X and y
 DIVERGED = "descent diverged in step {}: choose a smaller eta0, or scale the features"
 
 # Paper (Koh et al. 2007, sec. 3.2): t grows by MU as soon as steps are longer than LONG.
@@ -101,8 +102,10 @@ class Objective:
             raise ValueError(f"X must be a matrix (n_samples, n_features) that is not empty, got shape {self.X.shape}")
         if self.y.shape != self.X.shape[:1]:
             raise ValueError(f"y must have shape ({self.X.shape[0]},), got {self.y.shape}")
-        require_finite(self.X.data if sparse.issparse(self.X) else self.X, "X")
-        require_finite(self.y, "y")
+        for name, numbers in (("X", self.X.data if sparse.issparse(self.X) else self.X), ("y", self.y)):
+            require_finite(numbers, name)
+            if np.abs(numbers).max(initial=0) > LARGE:
+                raise ValueError(f"{name} must hold no number beyond {LARGE:g}, whose square is none: scale it")
         for label in self.y[np.abs(self.y) != 1][:1] if loss == "logistic" else ():
             raise ValueError(f"y must hold -1 and +1, got {label:g}")
         self.loss = loss
@@ -140,6 +143,8 @@ def _matrix(X: Any) -> Any:
     """A copy in float64, an array or CSR in which each entry is stored once."""
     if not sparse.issparse(X):
         return real_array(X, "X").astype(np.float64)
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"X must hold real numbers, got dtype {X.dtype}")
     rows = sparse.csr_matrix(X, dtype=np.float64, copy=True)
     rows.sum_duplicates()
     return rows
@@ -158,7 +163,9 @@ def lower_bound(
     """
     if (radius is None) == (penalty is None):
         raise ValueError(f"exactly one of radius and penalty must be given, got {radius!r} and {penalty!r}")
-    a = np.asarray(dual, dtype=np.float64)
+    radius = None if radius is None else as_finite(radius, "radius")
+    penalty = None if penalty is None else as_positive(penalty, "penalty")
+    a = real_array(dual, "dual").astype(np.float64)
     if a.shape != (objective.n_samples,):
         raise ValueError(f"dual must have shape ({objective.n_samples},), got {a.shape}")
     require_finite(a, "dual")
@@ -257,11 +264,11 @@ def _start(objective: Objective, radius: float, method: str) -> tuple[_Point, fl
     return Entropic(objective.n_features, radius), ENTROPIC * objective.n_features
 
 
-def _sizes(objective: Objective, method: str, schedule: str, eta0: float, n_iter: int) -> Vector:
-    """Step sizes (n_iter,): eta0 / sqrt(t), or those of the exponentiated gradient."""
+def sizes_of(method: str, schedule: str, eta0: float, *, n: int, n_iter: int, of_set: str = "ball") -> Vector:
+    """Step sizes (n_iter,): eta0 / sqrt(t) of projections, or those of the exponentiated gradient, see `step_sizes`."""
     if method not in ("projection", "entropic"):
         raise ValueError(f"method must be projection or entropic, got {method!r}")
-    sizes = step_sizes(schedule, eta0=eta0, n=objective.n_features, n_iter=n_iter)
+    sizes = step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)
     if method == "entropic":
         return sizes
     if schedule != "1/sqrt(t)":
@@ -292,7 +299,7 @@ def batch(
     Source: Duchi et al. (2008), sec. 7, eq. 2 and 13.
     """
     radius = as_finite(radius, "radius")
-    sizes = _sizes(objective, method, schedule, eta0, n_iter)
+    sizes = sizes_of(method, schedule, eta0, n=objective.n_features, n_iter=n_iter)
     point, of_step = _start(objective, radius, method)
     of_gradient = 4 * objective.nnz + SLOPE[objective.loss] * objective.n_samples
     recorder, seconds = _Recorder(objective, radius=radius, watch=watch), 0.0
@@ -383,7 +390,7 @@ def stochastic(
     Source: Duchi et al. (2008), sec. 7.
     """
     radius = as_finite(radius, "radius")
-    sizes = _sizes(objective, method, schedule, eta0, n_iter)
+    sizes = sizes_of(method, schedule, eta0, n=objective.n_features, n_iter=n_iter)
     require_count(batch_size, "batch_size", objective.n_samples)
     require_count(every, "every")
     is_lazy = lazy and sparse.issparse(objective.X)
@@ -447,7 +454,7 @@ def line_search(objective: Objective, radius: float, *, n_iter: int, eta0: float
     Transactions on Automatic Control 21, 1976.
     """
     radius = as_finite(radius, "radius")
-    s = 0.5 * float(_sizes(objective, "projection", "1/sqrt(t)", eta0, n_iter)[0])
+    s = 0.5 * float(sizes_of("projection", "1/sqrt(t)", eta0, n=objective.n_features, n_iter=n_iter)[0])
     n, m, nnz = objective.n_features, objective.n_samples, objective.nnz
     of_gradient = 2 * nnz + SLOPE[objective.loss] * m
     of_trial = (2 + PROJECTION + 3) * n + 2 * nnz + LOSS[objective.loss] * m
@@ -497,8 +504,8 @@ def _trial(
 def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n_iter: int = 200) -> Trace:
     """Newton's method on t (f(w) + penalty sum_i u_i) - sum_i log(u_i^2 - w_i^2), for growing t.
 
-    penalty: above 0. tol: the duality gap, relative to the objective, at which it stops. n_iter: steps at most. With
-    p = 1 / (u + w) and q = 1 / (u - w), the changes of u leave the Newton system and
+    penalty: above 0. tol: above 0, the duality gap, relative to the objective, at which it stops. n_iter: steps at
+    most. With p = 1 / (u + w) and q = 1 / (u - w), the changes of u leave the Newton system and
         (t X^T H X + 4 p^2 q^2 / (p^2 + q^2)) dw = -g_w + (p^2 - q^2) / (p^2 + q^2) g_u
     remains, n equations, solved by Cholesky's method. H holds the curvatures of the losses, g_w = t gradient - p + q
     and g_u = t penalty - p - q. Raises ValueError for other input.
@@ -511,7 +518,7 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
     Source: Koh, Kim, Boyd: An interior-point method for large-scale l1-regularized logistic regression. JMLR 8, 2007;
     Kim et al.: An interior-point method for large-scale l1-regularized least squares. IEEE JSTSP 1, 2007.
     """
-    penalty = as_positive(penalty, "penalty")
+    penalty, tol = as_positive(penalty, "penalty"), as_positive(tol, "tol")
     require_count(n_iter, "n_iter")
     n, m = objective.n_features, objective.n_samples
     w, u, margins, t, length = np.zeros(n), np.ones(n), np.zeros(m), 1 / penalty, 0.0
@@ -617,16 +624,19 @@ def coordinate_descent(
       operations, as each step moves the whole of w.
 
     Each record is a run of its own, from 0 and with the seconds of that run alone, so that what scikit-learn does to
-    check its input counts once.
+    check its input counts once. As clocks are noisy, it counts no more than a run with more iterations, and NaN where
+    less than nothing is left.
 
     Source: Duchi et al. (2008), sec. 7; Friedman et al.: Pathwise coordinate optimization. Annals of Applied Statistics
     1, 2007.
     """
     penalty = as_positive(penalty, "penalty")
-    steps = list(n_iter)
-    if not steps or not all(isinstance(step, int) for step in steps) or (np.diff([0, *steps]) < 1).any():
+    steps = np.asarray(n_iter)
+    if steps.ndim != 1 or not steps.size or steps.dtype.kind not in "iu" or (np.diff(steps, prepend=0) < 1).any():
         raise ValueError(f"n_iter must list whole numbers that increase from 1 on, got {n_iter!r}")
     fitting = {"squared": ("lasso",), "logistic": ("liblinear", "saga")}[objective.loss]
+    if objective.loss == "logistic" and len(np.unique(objective.y)) < 2:
+        raise ValueError(f"y must hold both -1 and +1, got only {objective.y[0]:g}")
     solver = fitting[0] if solver is None else solver
     if solver not in fitting:
         raise ValueError(f"solver must be one of {', '.join(fitting)} for {objective.loss}, got {solver!r}")
@@ -638,11 +648,13 @@ def coordinate_descent(
     recorder.add(0, w, 0.0, 0.0)
     _seconds_of_fit(model, X, objective.y, 1)  # imports
     copying = _seconds_of_copying(objective, X) if solver == "liblinear" else 0.0
-    for step in steps:
-        seconds = max(_seconds_of_fit(model, X, objective.y, step) - copying, 0.0)
+    for step in steps.tolist():
+        seconds = _seconds_of_fit(model, X, objective.y, step) - copying
         w = np.array(model.coef_, dtype=np.float64).ravel()
         recorder.add(step, w, seconds, step * of_pass.get(solver, np.nan))
-    return recorder.trace(w)
+    trace = recorder.trace(w)
+    least = np.minimum.accumulate(trace.seconds[::-1])[::-1]
+    return trace._replace(seconds=np.where((least > 0) | (trace.step == 0), least.clip(0), np.nan))
 
 
 def _seconds_of_fit(model: Any, X: Any, y: Vector, n_iter: int) -> float:

@@ -121,22 +121,28 @@ class Entropic:
 
 
 @njit(cache=True)
+def add(totals, part):  # type: ignore[no-untyped-def]
+    """Add to the sum totals[0], and what rounding takes off it to totals[1]."""
+    larger = totals[0] + part
+    added = larger - totals[0]
+    totals[1] += (totals[0] - (larger - added)) + (part - added)
+    totals[0] = larger
+
+
+@njit(cache=True)
 def change(logs, totals, i, by):  # type: ignore[no-untyped-def]
     """Add `by` to a logarithm; False where the sum cannot follow.
 
     totals: the sum of exp(logs), what rounding has taken off it, and its peak. What is taken off is bit for bit what
-    was once added, and sums carry their own rounding along: the sum stays as good as a fresh one.
+    was once added, each by itself, and the sum carries its rounding along: it stays as good as a fresh one.
     """
     before = math.exp(logs[i])
     logs[i] += by
     if logs[i] > HIGH:
         return False
-    part = math.exp(logs[i]) - before
-    larger = totals[0] + part
-    added = larger - totals[0]
-    totals[1] += (totals[0] - (larger - added)) + (part - added)
-    totals[0] = larger
-    totals[2] = max(totals[2], larger)
+    add(totals, math.exp(logs[i]))
+    add(totals, -before)
+    totals[2] = max(totals[2], totals[0])
     return True
 
 
@@ -144,7 +150,9 @@ def change(logs, totals, i, by):  # type: ignore[no-untyped-def]
 def refresh(logs, totals):  # type: ignore[no-untyped-def]
     """Logarithms with the largest 0, and their sum anew."""
     logs -= logs.max()
-    totals[0], totals[1] = np.exp(logs).sum(), 0.0
+    totals[:2] = 0.0
+    for log in logs:
+        add(totals, math.exp(log))
     totals[2] = totals[0]
 
 

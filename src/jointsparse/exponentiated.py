@@ -153,7 +153,7 @@ def compare(
 
     Returns the columns form; method; schedule and eta0: the best ones, by last objective; step; gradients: of samples,
     evaluated so far; objective; suboptimality: (objective - bound) / at_zero with the best bound of any record; those
-    of `go`, seconds as the median of the repeats; warning: an eta0 at the edge of its grid.
+    of `go`, seconds as the median of the repeats; warning: an eta0 at the edge of its grid, no gain.
     """
     for form, steps in n_iter.items():
         if form not in FORMS:
@@ -185,9 +185,10 @@ def compare(
             best[method] = tries[int(np.argmin(last))]._replace(every=max(1, steps // n_records))
         ways: list[list[pd.DataFrame]] = [[counted(attempt) for attempt in best.values()] for _ in range(repeats)]
         for attempt, tables in zip(best.values(), zip(*ways, strict=True), strict=True):
-            part = tables[0].assign(
-                **attempt._asdict(), warning=at_edge("eta0", attempt.eta0, grids[attempt.method][1])
-            )
+            warning = [at_edge("eta0", attempt.eta0, grids[attempt.method][1])]
+            if tables[0]["objective"].iloc[-1] >= tables[0]["objective"].iloc[0]:
+                warning.append("the last objective is no lower than the first")
+            part = tables[0].assign(**attempt._asdict(), warning="; ".join(filter(None, warning)))
             part["seconds"] = np.median([table["seconds"] for table in tables], axis=0)
             part["gradients"] = batch_size(form, n_samples) * part["step"]
             parts.append(part)

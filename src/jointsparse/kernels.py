@@ -20,9 +20,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from jointsparse.checks import Floats, as_positive, real_array, require_count
-from jointsparse.descent import Trace
-from jointsparse.entropic import SCHEDULES, Entropic, step_sizes
+from jointsparse.checks import Floats, as_positive, real_array, require_count, require_finite
+from jointsparse.descent import Trace, sizes_of
+from jointsparse.entropic import SCHEDULES, Entropic
 from jointsparse.exponentiated import (
     COLUMNS,
     FORMS,
@@ -50,6 +50,7 @@ class Objective:
 
     def __init__(self, K: ArrayLike, y: ArrayLike, of_support: ArrayLike, n_classes: int) -> None:
         self.K = real_array(K, "K")
+        require_finite(self.K, "K")
         self.y, support = np.asarray(y), np.asarray(of_support)
         if self.K.ndim != 2 or self.K.shape != (*self.y.shape, *support.shape) or not self.K.size:
             raise ValueError(f"K must have a row for each y and a column for each support image, got {self.K.shape}")
@@ -137,12 +138,13 @@ def descend(
     """
     n, n_classes = objective.signs.shape
     m, whole = len(objective.y), batch_size == len(objective.y)
+    sizes = sizes_of(method, schedule, eta0, n=n, n_iter=n_iter, of_set="nonnegative")
+    require_count(batch_size, "batch_size", m)
+    require_count(every, "every")
     # Choice: both methods begin where the exponentiated gradient has to. That is far better than W = 0 already.
     point: Any = Entropic(n, radius, of_set="nonnegative", n_columns=n_classes)
-    sizes = step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set="nonnegative")
     if method == "projection":
         point = _Projected(point.toarray(), radius)
-        sizes = eta0 / np.sqrt(np.arange(1, n_iter + 1))  # Paper: sec. 7
     records, seconds, bound = [], 0.0, 0.0
     with threadpool_limits(limits=1, user_api="blas"):
         for t in range(n_iter + 1):
@@ -232,7 +234,12 @@ def run(
     radius, width = as_positive(radius, "radius"), as_positive(width, "width")
     for count, name in ((n_support, "n_support"), (n_train, "n_train"), (optimum_n_iter, "optimum_n_iter")):
         require_count(count, name)
+    for X, labels, of in ((X_train, y_train, "train"), (X_test, y_test, "test")):
+        if np.ndim(labels) != 1 or np.shape(X)[:1] != np.shape(labels):
+            raise ValueError(f"y_{of} must have a label for each row of X_{of}, {np.shape(X)}, got {np.shape(labels)}")
     classes, y = np.unique(np.asarray(y_train), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y_train must hold two classes or more, got only {', '.join(map(repr, classes.tolist()))}")
     strange = np.setdiff1d(y_test, classes)
     if len(strange):
         raise ValueError(f"y_test must hold classes of y_train only, got {strange.tolist()[0]!r}")

@@ -20,8 +20,8 @@ from scipy import sparse
 from scipy.special import expit
 
 from jointsparse.checks import as_positive, require_count
-from jointsparse.descent import Objective
-from jointsparse.entropic import SCHEDULES, SparseEntropic, step_sizes
+from jointsparse.descent import Objective, sizes_of
+from jointsparse.entropic import SCHEDULES, SparseEntropic
 from jointsparse.exponentiated import OF_PROJECTIONS
 from jointsparse.norms import l1
 from jointsparse.norms.l1_sparse import SparseL1Ball
@@ -32,6 +32,7 @@ from jointsparse.timing import median
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
+STEPS = {"tree": "projection", "entropic": "entropic"}  # whose step sizes a method takes
 PER_BLOCK = 20  # updates by one method before it is the next one's turn
 SPARE = 1024  # places for features to come, at least
 
@@ -173,7 +174,8 @@ def one_pass(
         smallest = np.inf
         for schedule, eta in product(*grid):
             point: Point = Tree(n, z) if method == "tree" else SparseEntropic(n, z)
-            tried = _go(point, rows, labels, _sizes(method, schedule, eta, n=n, n_iter=T), examples, seen)
+            sizes = sizes_of(STEPS[method], schedule, eta, n=n, n_iter=T)
+            tried = _go(point, rows, labels, sizes, examples, seen)
             done += 1
             if progress:
                 progress(done, n_passes)
@@ -204,13 +206,6 @@ def _compile() -> None:
     for point in (Tree(1, 1.0, [0.5]), SparseEntropic(1, 1.0)):
         point.take(one)
         point.step(one, np.ones(1), 1.0)
-
-
-def _sizes(method: str, schedule: str, eta0: float, *, n: int, n_iter: int) -> Vector:
-    if method == "entropic":
-        return step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter)
-    sizes: Vector = eta0 / np.sqrt(np.arange(1, n_iter + 1))
-    return sizes
 
 
 def _example(rows: Rows, t: int) -> tuple[Indices, Vector]:
@@ -275,9 +270,9 @@ def updates(
       cannot reach most points of the ball's boundary: only what it costs means something.
     The first three go the same way. Margins and slopes are computed beforehand.
 
-    X: (n_examples, n_features), csr. y: (n_examples,), -1 and +1. shares: above 0. eta0: above 0. n_updates: at least
-    1, less than the examples. rng: draws the order. progress: called with (shares done, of all). Raises ValueError for
-    other input, and where steps overflow.
+    X: (n_examples, n_features), csr. y: (n_examples,), -1 and +1. shares: above 0, at most 1. eta0: above 0.
+    n_updates: at least 1, less than the examples. rng: draws the order. progress: called with (shares done, of all).
+    Raises ValueError for other input, and where steps overflow.
 
     Returns a row for each share and method. Columns: share; non_zeros: of w before these updates; n: features; touched:
     mean number of features of an example; method; repeats: how many blocks of 20 updates; seconds: per update, the
@@ -287,11 +282,13 @@ def updates(
     objective = _check(X, y)
     n = objective.n_features
     _require_positive(shares, "shares")
+    if max(shares) > 1:
+        raise ValueError(f"shares must be at most 1, where the projection changes nothing, got {max(shares):g}")
     as_positive(eta0, "eta0")
     require_count(n_updates, "n_updates", objective.n_samples - 1)
     order = rng.permutation(objective.n_samples)
     rows, labels = csr(objective.X[order]), objective.y[order]
-    sizes = _sizes("tree", OF_PROJECTIONS[0], eta0, n=n, n_iter=len(order))
+    sizes = sizes_of("projection", OF_PROJECTIONS[0], eta0, n=n, n_iter=len(order))
     w0, end = np.zeros(n), len(order) - n_updates
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(end):

@@ -184,7 +184,7 @@ def exponentiated(table: pd.DataFrame, *, x: str = "seconds") -> Figure:
     forms = table["form"].unique()
     columns = min(2, len(forms))
     n_rows = ceil(len(forms) / columns)
-    figure, panels = canvas(max(5.0, 3.6 * columns), 0.4 + 2.8 * n_rows, columns, n_rows)
+    figure, panels = canvas(max(5.0, 3.8 * columns), 0.4 + 2.8 * n_rows, columns, n_rows)
     for axes in panels[len(forms) :]:
         axes.remove()
     look = in_order(table)
@@ -197,7 +197,7 @@ def exponentiated(table: pd.DataFrame, *, x: str = "seconds") -> Figure:
         if x == "gradients":
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     figure.suptitle(
-        f"Projection and exponentiated gradient (paper: Fig. {6 if x == 'seconds' else 7})",
+        "Projection and exponentiated gradient\n(paper: Fig. 6, text; Fig. 7, digits)",
         fontsize=rcParams["axes.titlesize"],
     )
     legend(figure, *_other_runs(table), *_warnings(table))
@@ -207,7 +207,7 @@ def exponentiated(table: pd.DataFrame, *, x: str = "seconds") -> Figure:
 def _end(rows: pd.DataFrame) -> str:
     """Non-zero weights and test error at the last step, the mean over runs, as text."""
     last = rows.sort_values("step", kind="stable").groupby("run").tail(1)
-    return f"{percent(last['non_zero'].mean())} of weights, test error {percent(last['test_error'].mean())}"
+    return f"{percent(last['non_zero'].mean())} non-zero, test error {percent(last['test_error'].mean())}"
 
 
 def online(table: pd.DataFrame) -> Figure:
@@ -229,11 +229,15 @@ def online(table: pd.DataFrame) -> Figure:
 
 
 def updates(table: pd.DataFrame) -> Figure:
-    """Sec. 6 and 7: seconds of an online update against the non-zero weights there are, for each way to do it."""
+    """Sec. 6 and 7: seconds of an online update against the non-zero weights there are, for each way to do it.
+
+    The exponentiated gradient cannot start from these weights; its seconds are those of the same updates from w = 0.
+    """
     figure, (axes,) = canvas()
     for method, look in in_order(table).items():
         rows = table[table["method"] == method].sort_values("non_zeros")
-        axes.plot(rows["non_zeros"], rows["seconds"], label=method, **look)
+        label = method + ", from w = 0" * (method == "entropic")
+        axes.plot(rows["non_zeros"], rows["seconds"], label=label, **look)
     log_axis(axes, "x")
     log_axis(axes, "y")
     axes.set_xlabel("non-zero weights before the updates")

@@ -106,6 +106,9 @@ def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = 
     ('grain', array([ 1.,  1., -1.]))
     """
     if label is None:
+        trained = images.loc[images["split"] == "train", "image"]
+        if not captions["image"].isin(trained).any():
+            raise ValueError(f"some training samples must have a label, got none for all {len(trained)}")
         label = choose_words(images, captions, n_words=1, split_captions=False)[0]["word"].iloc[0]
     has_it = images["image"].isin(captions.loc[captions["caption"].str.strip() == label, "image"]).to_numpy()
     in_training = has_it[(images["split"] == "train").to_numpy()]

@@ -128,7 +128,7 @@ rule measure_updates:
         study=of_kind("online"),
     threads: workflow.cores
     params:
-        where=lambda w: f"studies.{w.study}.updates",
+        where=lambda w: f"studies.{w.study}",
         label=lambda w: study(w).get("label"),
         options=lambda w: study(w)["updates"],
         seed=config["seed"],

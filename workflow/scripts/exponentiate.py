@@ -10,14 +10,14 @@ from jointsparse.tables import read_matrix, read_table, write_table
 
 def main(images, captions, features, label, options, seed, run, output, progress):
     images, X = read_table(images), read_matrix(features)
-    _, y = tasks.one_label(images, read_table(captions), label)
+    label, y = tasks.one_label(images, read_table(captions), label)
     learn, test = tasks.halves(images)
     rng = np.random.default_rng([seed, run])
     learn = tasks.thinned(learn, rng)
     table = exponentiated.run(
         select(X, learn), y[learn], select(X, test), y[test], run=run, rng=rng, **options, progress=progress
     )
-    write_table(table, output)
+    write_table(table.assign(label=label), output)
 
 
 if __name__ == "__main__":

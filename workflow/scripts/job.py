@@ -53,13 +53,23 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
         _fail(f"{name}: {error}. One of its inputs is from another run (rm {shown}; then the same command as before)")
     except ValueError as error:
         logging.info("%s", traceback.format_exc())
-        _fail(f"{name}: {error} (config.yaml: {snakemake.params.where})")
+        _fail(f"{name}: {error} (config.yaml: {_place(snakemake)})")
     except Exception as error:
         logging.info("%s", traceback.format_exc())
         _fail(f"{name}: {type(error).__name__}: {error} (the traceback is in {snakemake.log[0]})")
     finally:
         bar.close()
     logging.info("%s ends", name)
+
+
+def _place(snakemake: Any) -> str:
+    """Where the values come from: a block of the configuration, and the dataset's entry if it replaces some of it."""
+    where, wildcards = str(snakemake.params.where), dict(snakemake.wildcards.items())
+    if "study" in wildcards and where.startswith("studies."):
+        entry = snakemake.config["datasets"][wildcards["dataset"]]
+        if entry["studies"].get(wildcards["study"]):
+            return f"{where}, or datasets.{wildcards['dataset']}.studies.{wildcards['study']}"
+    return where
 
 
 def _fail(message: str) -> None:

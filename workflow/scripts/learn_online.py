@@ -10,11 +10,12 @@ from jointsparse.tables import read_matrix, read_table, write_table
 
 def main(images, captions, features, label, options, seed, run, output, progress):
     images = read_table(images)
-    _, y = tasks.one_label(images, read_table(captions), label)
+    label, y = tasks.one_label(images, read_table(captions), label)
     learn, _ = tasks.halves(images)
     rng = np.random.default_rng([seed, run])
     X = select(read_matrix(features), learn)
-    write_table(online_text.one_pass(X, y[learn], run=run, rng=rng, **options, progress=progress), output)
+    table = online_text.one_pass(X, y[learn], run=run, rng=rng, **options, progress=progress)
+    write_table(table.assign(label=label), output)
 
 
 if __name__ == "__main__":

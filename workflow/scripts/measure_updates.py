@@ -10,13 +10,12 @@ from jointsparse.tables import read_matrix, read_table, write_table
 
 def main(images, captions, features, label, options, seed, output, progress):
     images = read_table(images)
-    _, y = tasks.one_label(images, read_table(captions), label)
+    label, y = tasks.one_label(images, read_table(captions), label)
     learn, _ = tasks.halves(images)
     rng = np.random.default_rng(seed)
-    write_table(
-        online_text.updates(select(read_matrix(features), learn), y[learn], rng=rng, **options, progress=progress),
-        output,
-    )
+    X = select(read_matrix(features), learn)
+    table = online_text.updates(X, y[learn], rng=rng, **options, progress=progress)
+    write_table(table.assign(label=label), output)
 
 
 if __name__ == "__main__":
