@@ -102,6 +102,31 @@ def test_what_is_missing_is_found(results, file, capsys):
     assert capsys.readouterr().out == f"missing: {name}\n1 of 4 files not as recorded\n"
 
 
+def test_what_cannot_be_read_is_said_on_one_line(results, capsys):
+    recorded = json.loads(results.read_text())
+    entry = next(iter(recorded["tables"].values()))
+    recorded["tables"] |= {"x" * 5000: entry, "two\nlines": entry, "\ud800": entry}
+    results.write_text(json.dumps(recorded))
+    assert main(["verify", str(results)]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert len(out) == 4 and out[-1] == "3 of 7 files not as recorded"
+    assert any(line.startswith("not readable (File name too long)") for line in out)
+    assert "missing: 'two\\nlines'" in out
+
+
+def test_a_manifest_that_names_no_table_is_none(results, capsys):
+    recorded = json.loads(results.read_text())
+    results.write_text(json.dumps(recorded | {"tables": {}}))
+    assert main(["verify", str(results)]) == 2
+    assert "it names no table" in capsys.readouterr().err
+
+
+def test_a_table_that_differs_comes_with_what_to_do(results, capsys):
+    (results.parents[2] / "results/mine/tables/words.csv").write_text("words,auc\ncat,0.5\n\n")
+    assert main(["verify", str(results)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith("A table that was changed by hand is made again once")
+
+
 def test_a_pipe_in_the_place_of_a_table_is_no_table(results):
     path = results.parents[2] / "results/mine/tables/words.csv"
     path.unlink()

@@ -1,5 +1,7 @@
 """Words as tasks: which words are chosen, who has them, and what the training sets hold."""
 
+import unicodedata
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -245,3 +247,20 @@ def test_one_label_of_samples_without_any_is_refused():
     images = pd.DataFrame({"image": list("ab"), "split": ["train", "test"]})
     with pytest.raises(ValueError, match="some training samples must have a label, got none for all 1"):
         tasks.one_label(images, pd.DataFrame({"image": ["b"], "caption": ["tea"]}))
+
+
+def test_accents_and_vowel_signs_belong_to_their_letters_however_they_are_written():
+    composed = "Un café naïf, señor"
+    decomposed = unicodedata.normalize("NFD", composed)
+    assert tasks.words_of(decomposed) == tasks.words_of(composed) == ["un", "café", "naïf", "señor"]
+    assert tasks.words_of("कुत्ता बिल्ली") == ["कुत्ता", "बिल्ली"]
+    assert tasks.words_of("שָׁלוֹם 2 عَرَبِيّ") == [unicodedata.normalize("NFC", word) for word in ("שָׁלוֹם", "عَرَبِيّ")]
+
+
+def test_labels_are_the_same_however_their_accents_are_written():
+    images = pd.DataFrame({"image": list("abc"), "split": "train"})
+    captions = pd.DataFrame({"image": list("abc"), "caption": ["caf\u00e9", "cafe\u0301 ", "th\u00e9"]})
+    words, labels = tasks.choose_words(images, captions, n_words=2, split_captions=False)
+    assert words["word"].tolist() == ["caf\u00e9", "th\u00e9"] and labels[:, 0].tolist() == [True, True, False]
+    assert tasks.one_label(images, captions, "cafe\u0301")[1].tolist() == [1, 1, -1]
+    assert tasks.classes(images, captions).tolist() == ["caf\u00e9", "caf\u00e9", "th\u00e9"]

@@ -15,7 +15,7 @@ import yaml
 
 from jointsparse import sweep
 from jointsparse.claims import CLAIMS
-from jointsparse.datasets.photographs import read_folder
+from jointsparse.datasets.photographs import read_folder, require_fractions
 from jointsparse.plots import FIGURES
 from jointsparse.registry import pick, room
 
@@ -239,6 +239,10 @@ def _check_loader(loader: str, options: dict[str, Any], where: str) -> None:
             signature(read_folder).bind("root", None, **call.arguments["options"])
     except TypeError as error:
         raise ConfigError(f"options must fit the loader {loader}: {error} {_place(f'{where}.options')}") from None
+    try:
+        require_fractions(options.get("fractions", {"train": 1}))
+    except ValueError as error:
+        raise ConfigError(f"{error} {_place(f'{where}.options.fractions')}") from None
 
 
 def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str, Any], where: str) -> None:

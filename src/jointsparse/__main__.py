@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(difference)
     same = "the same in both" if given.against else "as recorded"
     print(f"{len(differences)} of {checked} files not {same}" if differences else f"{checked} files {same}")
+    if not given.against and any(difference.startswith("differs") for difference in differences):
+        print("A table that was changed by hand is made again once it is deleted; until then it counts as a result.")
     return 1 if differences else 0
 
 

@@ -71,12 +71,18 @@ def verify(path: str | Path) -> Verdict:
     expected = {name: entry for block in blocks for name, entry in block.items()}
     differences = []
     for name, entry in sorted(expected.items()):
-        if not (folder / name).is_file() and not (folder / name).is_dir():
-            differences.append(f"missing: {name}")
-        elif (here := _entry(folder / name)) != entry:
+        try:
+            there = (folder / name).is_file() or (folder / name).is_dir()
+            here = _entry(folder / name) if there else None
+        except (OSError, ValueError) as error:  # no right to read it, or a name that no file can have
+            differences.append(f"not readable ({getattr(error, 'strerror', None) or error}): {_shown(name)}")
+            continue
+        if here is None:
+            differences.append(f"missing: {_shown(name)}")
+        elif here != entry:
             both = "files" in entry and "files" in here
             counts = f" ({entry['files']} files when made, {here['files']} here)" if both else ""
-            differences.append(f"differs: {name}{counts}")
+            differences.append(f"differs: {_shown(name)}{counts}")
     now = {"versions": _versions(recorded["versions"]), "platform": _platform()}
     return Verdict(len(expected), differences, _others(recorded, now, "{} when made, {} here"))
 
@@ -87,10 +93,11 @@ def compare(path: str | Path, other: str | Path) -> Verdict:
     names = sorted(one["tables"].keys() | two["tables"].keys())
     differences = []
     for name in names:
+        shown = _shown(name)
         if name not in one["tables"] or name not in two["tables"]:
-            differences.append(f"only in {path if name in one['tables'] else other}: {name}")
+            differences.append(f"only in {path if name in one['tables'] else other}: {shown}")
         elif one["tables"][name] != two["tables"][name]:
-            differences.append(f"differs: {name}")
+            differences.append(f"differs: {shown}")
     notes = [f"{kind} are not the same" for kind in ("settings", "inputs") if one[kind] != two[kind]]
     return Verdict(len(names), differences, notes + _others(one, two, "{} in the first, {} in the other"))
 
@@ -116,11 +123,18 @@ def _read(path: str | Path) -> dict[str, Any]:
         files = [manifest["tables"], *manifest["inputs"].values()]
         if not all(isinstance(entry, dict) and "sha256" in entry for block in files for entry in block.values()):
             raise TypeError("each file must have its sha256")
+        if not manifest["tables"]:
+            raise TypeError("it names no table")
     except FileNotFoundError:
         raise ValueError(f"expected a manifest, got no file at {path}") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is no manifest, or a damaged one ({type(error).__name__}: {error})") from None
     return dict(manifest)
+
+
+def _shown(name: str) -> str:
+    """A name as it can be printed on a line of its own."""
+    return name if name.isprintable() else ascii(name)
 
 
 def _name(path: str | Path, folder: str | Path) -> str:

@@ -5,8 +5,11 @@ tasks; for n = 40, 80, 160, 320, 640, each gets n positive and 2n negative train
 """
 
 import re
+import sys
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -15,7 +18,25 @@ from snowballstemmer import stemmer
 from jointsparse.checks import Misfit
 from jointsparse.thresholds import NEARLY_ALL
 
-WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+LETTERS = r"[^\W\d_]+"
+JOINERS = "\u200c\u200d"  # invisible, inside words of Persian and Indian scripts
+
+
+@cache
+def _word(letters: str) -> re.Pattern[str]:
+    return re.compile(rf"{letters}(?:['-]{letters})*")
+
+
+@cache
+def _marked_letters() -> str:
+    """Letters with the marks that belong to them: accents, vowel signs, points."""
+    marks = (chr(code) for code in range(0x300, sys.maxunicode + 1) if unicodedata.category(chr(code))[0] == "M")
+    return rf"(?:[^\W\d_][{''.join(marks)}{JOINERS}]*)+"
+
+
+def normalised(text: str) -> str:
+    """The same text however its accents are written, without spaces around it."""
+    return text.strip() if text.isascii() else unicodedata.normalize("NFC", text).strip()
 
 
 def words_of(caption: str) -> list[str]:
@@ -24,7 +45,8 @@ def words_of(caption: str) -> list[str]:
     >>> words_of("The cat's well-worn toys, 2 of them.")
     ['the', "cat's", 'well-worn', 'toys', 'of', 'them']
     """
-    return WORD.findall(caption.lower().replace("’", "'"))
+    text = normalised(caption.lower()).replace("’", "'")
+    return _word(LETTERS if text.isascii() else _marked_letters()).findall(text)
 
 
 def english_stop_words() -> frozenset[str]:
@@ -68,7 +90,7 @@ def choose_words(
     rows_with: dict[str, set[int]] = defaultdict(set)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     for image, caption in zip(captions["image"], captions["caption"], strict=True):
-        for word in words_of(caption) if split_captions else [caption.strip()]:
+        for word in words_of(caption) if split_captions else [normalised(caption)]:
             if len(word) >= min_length and not {word.lower(), word.partition("'")[0]} & left_out:
                 key = stem(word)
                 rows_with[key].add(row[image])
@@ -110,7 +132,8 @@ def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = 
         if not captions["image"].isin(trained).any():
             raise ValueError(f"some training samples must have a label, got none for all {len(trained)}")
         label = choose_words(images, captions, n_words=1, split_captions=False)[0]["word"].iloc[0]
-    has_it = images["image"].isin(captions.loc[captions["caption"].str.strip() == label, "image"]).to_numpy()
+    with_it = captions["image"][captions["caption"].map(normalised) == normalised(label)]
+    has_it = images["image"].isin(with_it).to_numpy()
     in_training = has_it[(images["split"] == "train").to_numpy()]
     if in_training.all() or not in_training.any():
         raise ValueError(
@@ -133,7 +156,7 @@ def classes(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
     of_image = captions.groupby("image")["caption"].agg(["size", "first"]).reindex(images["image"])
     for image, number in of_image["size"][of_image["size"] != 1].fillna(0).items():
         raise ValueError(f"each sample must have one label, its class, got {number:.0f} for {image!r}")
-    return of_image["first"].to_numpy(dtype=str)
+    return of_image["first"].map(normalised).to_numpy(dtype=str)
 
 
 def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -252,6 +275,8 @@ def draw(
 
 def _check_evaluable(labels: np.ndarray, words: Sequence[str], split: str, needed: np.ndarray) -> None:
     """AUC needs a positive and a negative of every needed word."""
+    if not len(labels):
+        raise ValueError(f"the {split} part must hold images, got none: see the splits of the dataset")
     for kind, counts in (("with", labels.sum(axis=0)), ("without", (~labels).sum(axis=0))):
         bad = np.flatnonzero(needed & (counts == 0))
         if len(bad):

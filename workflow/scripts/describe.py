@@ -8,10 +8,18 @@ from jointsparse.tables import read_table, write_array
 
 
 def main(images, shard, n_shards, loader, options, longest_side, extractor, extractor_options, output, progress):
-    picture = pick("datasets", loader).picture
+    def grey_of(image):
+        try:
+            return pick("datasets", loader).picture(image, **options, longest_side=longest_side)
+        except Exception as error:  # whatever Pillow raises
+            raise ValueError(
+                f"{image} could be read when the dataset was checked, and cannot now ({error}): touch the folder "
+                "images and run again, which lists it in left_out.csv"
+            ) from None
+
     descriptors, counts = shards.describe(
         shards.part(read_table(images, "image")["image"], shard, n_shards),
-        lambda image: picture(image, **options, longest_side=longest_side),
+        grey_of,
         lambda grey: pick("features", extractor).describe(grey, **extractor_options),
         progress=progress,
     )

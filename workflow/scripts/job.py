@@ -47,10 +47,13 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
         _fail(f"{name}: {error} (rm {quote(error.path)}; then the same command as before)")
     except Misfit as error:
         logging.info("%s", traceback.format_exc())
-        files = [quote(file) for file in snakemake.input if file.startswith("results/")]
+        # First what the last stages made, which is the cheapest to make again.
+        files = [file for file in snakemake.input if file.startswith("results/")]
+        files = [quote(file) for file in sorted(files, key=lambda file: -file.count("/"))]
         logging.info("what does not belong together is among %s", " ".join(files))
-        shown = " ".join([*files[:SHOWN], *(["…"] if len(files) > SHOWN else [])])
-        _fail(f"{name}: {error}. One of its inputs is from another run (rm {shown}; then the same command as before)")
+        more = f", or one of {len(files) - SHOWN} more in {snakemake.log[0]}" if len(files) > SHOWN else ""
+        removed = f"rm {' '.join(files[:SHOWN])}; then the same command as before{more}"
+        _fail(f"{name}: {error}. One of its inputs is from another run ({removed})")
     except ValueError as error:
         logging.info("%s", traceback.format_exc())
         _fail(f"{name}: {error} (config.yaml: {_place(snakemake)})")
@@ -64,11 +67,11 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
 
 def _place(snakemake: Any) -> str:
     """Where the values come from: a block of the configuration, and the dataset's entry if it replaces some of it."""
-    where, wildcards = str(snakemake.params.where), dict(snakemake.wildcards.items())
-    if "study" in wildcards and where.startswith("studies."):
-        entry = snakemake.config["datasets"][wildcards["dataset"]]
-        if entry["studies"].get(wildcards["study"]):
-            return f"{where}, or datasets.{wildcards['dataset']}.studies.{wildcards['study']}"
+    where, study = str(snakemake.params.where), getattr(snakemake.wildcards, "study", None)
+    if study and where.startswith("studies."):
+        dataset = snakemake.wildcards.dataset
+        if snakemake.config["datasets"][dataset]["studies"].get(study):
+            return f"{where}, or datasets.{dataset}.studies.{study}"
     return where
 
 

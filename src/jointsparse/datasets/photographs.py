@@ -114,21 +114,28 @@ def open_grey(path: Path, longest_side: int) -> np.ndarray:
 
 
 def _require_known_scale(file: Image.Image) -> None:
-    """Raise ValueError on TIFF numbers that Pillow reads without their sign, wraps around or leaves inverted."""
+    """Raise ValueError on TIFF numbers that Pillow reads without their sign, wraps around, inverts or mixes up."""
     tags = getattr(file, "tag_v2", None)
     if tags is None:
         return
     sample_formats, bits, photometric = tags.get(339, 1), tags.get(258), tags.get(262)
     signed = file.mode != "F" and sample_formats not in (1, (1,) * len(file.getbands()))
-    strange = file.mode.startswith("I;16") and (bits != (16,) or photometric == 0)
-    if file.mode == "I" or signed or strange:
-        raise ValueError("TIFF grey levels must be of 8 or 16 bits, without a sign, 16 bits with 0 as black")
+    strange = file.mode.startswith("I;16") and bits != (16,)
+    inverted = file.mode != "L" and photometric == 0 and bits != (1,)
+    apart = tags.get(284) == 2 and max(bits or (1,)) > 8
+    if file.mode == "I" or signed or strange or inverted or apart:
+        raise ValueError(
+            "TIFF levels must be of 8 or 16 bits, without a sign; other than 8 bits with 0 as black, planes together"
+        )
 
 
 def _as_grey(picture: Image.Image) -> Image.Image:
     """Grey levels in [0, 1] as a float picture, transparency on white, 16-bit depth kept."""
     if picture.mode.startswith("I"):
-        return Image.fromarray(np.asarray(picture, dtype=np.float32) / np.float32(65535))
+        levels = np.asarray(picture, dtype=np.float32)
+        if "transparency" in picture.info:  # one level, of PNG
+            levels = np.where(levels == picture.info["transparency"], np.float32(65535), levels)
+        return Image.fromarray(levels / np.float32(65535))
     if picture.mode == "F":
         levels = np.asarray(picture)
         if not (levels.min() >= 0 and levels.max() <= 1):  # nor is a NaN
@@ -320,13 +327,18 @@ def assign_splits(
     return splits, unplaced
 
 
-def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random.Generator) -> dict[str, str]:
-    """Each name's split, drawn so that every split gets its fraction of the names (to the nearest whole number)."""
+def require_fractions(fractions: Mapping[str, float]) -> None:
+    """Raise ValueError unless these are fractions of splits that add up to 1."""
     unknown = sorted(set(fractions) - set(SPLITS))
     if unknown:
         raise ValueError(f"fractions knows the splits {', '.join(SPLITS)}; got {unknown[0]!r}")
     if not (abs(sum(fractions.values()) - 1) <= 1e-9 and min(fractions.values()) >= 0):
         raise ValueError(f"fractions must be at least 0 and add up to 1, got {dict(fractions)}")
+
+
+def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random.Generator) -> dict[str, str]:
+    """Each name's split, drawn so that every split gets its fraction of the names (to the nearest whole number)."""
+    require_fractions(fractions)
     ends = np.rint(np.cumsum(list(fractions.values())) * len(names)).astype(int)
     which = np.searchsorted(ends, np.arange(len(names)), side="right")
     order = rng.permutation(len(names))
