@@ -1,5 +1,6 @@
 """What a script says when it works and when it fails, run as Snakemake runs it: in a process of its own."""
 
+import hashlib
 import os
 import pty
 import subprocess
@@ -16,7 +17,9 @@ from types import SimpleNamespace
 from job import job
 wildcards, params = ["collage", "1"], SimpleNamespace(where="studies.annotation.basis")
 files = ["results/a/words.csv", "results/a/it's.npz", "/code/tasks.py"]
-snakemake = SimpleNamespace(rule="fit_basis", wildcards=wildcards, params=params, log=sys.argv[1:], input=files)
+snakemake = SimpleNamespace(
+    rule="fit_basis", wildcards=wildcards, params=params, log=sys.argv[1:], input=files, output=["results/a/made.csv"]
+)
 with job(snakemake) as progress:
 """
 
@@ -27,6 +30,8 @@ def run(tmp_path):
 
     def run(body, stderr=subprocess.PIPE):
         log = tmp_path / "job.log"
+        (tmp_path / "results" / "a").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "results" / "a" / "made.csv").write_text("made\n\n")
         code = SCRIPT + "\n".join(f"    {line}" for line in body.splitlines())
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         done = subprocess.run(
@@ -34,6 +39,7 @@ def run(tmp_path):
             stdout=subprocess.PIPE,
             stderr=stderr,
             env=environment,
+            cwd=tmp_path,
             text=True,
             timeout=60,
         )
@@ -75,6 +81,22 @@ def test_files_that_do_not_belong_together_are_named_with_the_command_that_remov
     )
 
 
+def test_a_table_that_was_changed_after_it_was_made_is_refused(run, tmp_path):
+    done = run("pass")
+    logs = tmp_path / "results" / "a" / "logs" / "choose"
+    logs.mkdir(parents=True)
+    (tmp_path / "results" / "a" / "words.csv").write_text("made\n\n")
+    (logs / "words.log").write_text(done.log.replace("made.csv", "words.csv"))
+    assert run("pass").status == 0
+    (tmp_path / "results" / "a" / "words.csv").write_text("edited\n\n")
+    done = run("print('read')")
+    assert done.status == 1 and done.out == ""
+    assert done.err == (
+        "error: fit_basis collage 1: results/a/words.csv is damaged (it was changed after it was made): delete it and "
+        "run again (rm results/a/words.csv; then the same command as before)\n"
+    )
+
+
 def test_an_unexpected_error_is_one_line_that_names_the_log(run):
     done = run("{}['W']")
     assert done.status == 1
@@ -97,8 +119,10 @@ def test_a_message_of_several_lines_becomes_one(run, error):
 def test_a_job_that_works_says_nothing_and_logs_its_beginning_and_end(run):
     done = run("pass")
     assert (done.status, done.out, done.err) == (0, "", "")
+    checksum = hashlib.sha256(b"made\n\n").hexdigest()
     assert [line.split(" ", 2)[2] for line in done.log.splitlines()] == [
         "fit_basis collage 1 begins",
+        f"made results/a/made.csv, SHA-256 {checksum}",
         "fit_basis collage 1 ends",
     ]
 

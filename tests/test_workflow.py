@@ -204,7 +204,8 @@ def test_a_damaged_file_is_made_again_by_what_the_message_says(project):
     done = project.snakemake(target)
     (line,) = {line for line in done.stderr.splitlines() if line.startswith("error: ")}
     name = str(path.relative_to(project.root))
-    assert line.startswith(f"error: gather_recoveries synthetic recovery: {name} is damaged (its end is missing")
+    why = "it was changed after it was made"
+    assert line.startswith(f"error: gather_recoveries synthetic recovery: {name} is damaged ({why})")
     assert line.endswith(f"(rm {name}; then the same command as before)")
     subprocess.run(["rm", *line.split("(rm ")[1].split(";")[0].split()], cwd=project.root, check=True)
     done = project.snakemake(target)

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     same = "the same in both" if given.against else "as recorded"
     print(f"{len(differences)} of {checked} files not {same}" if differences else f"{checked} files {same}")
     if not given.against and any(difference.startswith("differs") for difference in differences):
-        print("A table that was changed by hand is made again once it is deleted; until then it counts as a result.")
+        print("A table that was changed by hand is made again once it is deleted: rm it, then run as before.")
     return 1 if differences else 0
 
 

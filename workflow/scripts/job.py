@@ -1,11 +1,13 @@
 """What every script does around its one library call: progress, the log file, and one clear line if it fails."""
 
+import hashlib
 import logging
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -24,9 +26,13 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     A ValueError ends the job with its message and the place in config.yaml where the values come from; for a damaged
     file or files that do not belong together, with the command that removes them, so that the next run makes them
     again. Anything unexpected leaves its whole traceback in the log file.
+
+    The log file ends with checksums of the tables that the job made. A table that the job reads must be what the log
+    of the job that made it says, if there is one.
     """
     name = f"{snakemake.rule} {' '.join(snakemake.wildcards)}"
-    logging.basicConfig(filename=snakemake.log[0], filemode="w", format="%(asctime)s %(message)s", level=logging.INFO)
+    Path(snakemake.log[0]).write_bytes(b"")  # and then append, for jobs that a killed Snakemake has left behind
+    logging.basicConfig(filename=snakemake.log[0], filemode="a", format="%(asctime)s %(message)s", level=logging.INFO)
     logging.captureWarnings(True)
     logging.info("%s begins", name)
     bar = tqdm(desc=name, disable=not sys.stderr.isatty(), leave=False)
@@ -41,6 +47,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
             logging.info("%d of %d", done, total)
 
     try:
+        _require_as_made(snakemake.input)
         yield progress
     except Damaged as error:
         logging.info("%s", traceback.format_exc())
@@ -62,7 +69,32 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
         _fail(f"{name}: {type(error).__name__}: {error} (the traceback is in {snakemake.log[0]})")
     finally:
         bar.close()
+    for path in _tables(snakemake.output):
+        logging.info("%s%s", _made(path), _checksum(path))
     logging.info("%s ends", name)
+
+
+def _tables(files: Iterable[str]) -> list[str]:
+    """Those of the files that people read, and may change."""
+    return [file for file in files if file.startswith("results/") and file.endswith(".csv")]
+
+
+def _made(path: str) -> str:
+    return f"made {path}, SHA-256 "
+
+
+def _checksum(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _require_as_made(files: Iterable[str]) -> None:
+    """Raise Damaged for a table that is none of those that jobs say they have made there."""
+    for path in _tables(files):
+        folder = next((parent / "logs" for parent in Path(path).parents if (parent / "logs").is_dir()), Path("none"))
+        lines = (line for log in folder.rglob("*.log") for line in log.read_text(errors="replace").splitlines())
+        made = {line.partition(_made(path))[2] for line in lines if _made(path) in line}
+        if made and _checksum(path) not in made:
+            raise Damaged(path, "it was changed after it was made")
 
 
 def _place(snakemake: Any) -> str:
