@@ -28,7 +28,10 @@ import numpy as np
 import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))  # for test_workflow
+from configuration import folder_of
 from test_workflow import Project
+
+from jointsparse.plots import FIGURES
 
 KILLS = {  # who gets which signal, and whether the next run waits until the jobs have ended, as the README says
     "a job is killed": ("job", signal.SIGKILL, True),
@@ -38,6 +41,8 @@ KILLS = {  # who gets which signal, and whether the next run waits until the job
     "Snakemake gets SIGTERM": ("snakemake", signal.SIGTERM, True),
     "Ctrl-C": ("all", signal.SIGINT, True),
 }
+# Figures that show measured seconds.
+MEASURED = {name for name, drawing in FIGURES.items() if folder_of(drawing.table, {}) == "timings"}
 MADE = ("results", ".snakemake")
 PER_RUN = 10  # kills of one run from its beginning to its end
 PATIENCE = 900  # seconds after which a process counts as hanging
@@ -126,7 +131,8 @@ class Interrupted(Project):
             if not path.is_file() or path.name.startswith(".") or "logs/" in name or path.suffix == ".tsv":
                 continue
             content = path.read_bytes()
-            if "timings/" not in name and "cost/figures/" not in name and path.suffix != ".md":
+            is_measured = "timings/" in name or (path.parent.name == "figures" and path.stem in MEASURED)
+            if not is_measured and path.suffix != ".md":
                 found[name] = hashlib.sha256(content).hexdigest()
             else:
                 found[name] = str(content[-6:] if path.suffix in (".png", ".pdf") else content.count(b"\n"))
