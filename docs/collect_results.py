@@ -1,8 +1,8 @@
 """Writes results.md and results/: verdicts of all runs, figures of those whose data may be shown.
 
-python docs/collect_results.py collage+documents+bigrams+digits+synthetic synthetic-full flickr8k scene15 reuters21578 mnist
+python docs/collect_results.py collage+documents+bigrams+digits+synthetic synthetic-full flickr8k scene15 ...
 
-takes results/claims/<run>/ of each run named, and the figures of the embedded datasets.
+(reuters21578 and mnist as well) takes results/claims/<run>/ of each run named, and the figures of the embedded datasets.
 """
 
 import shutil
@@ -29,8 +29,8 @@ files lie under `results/tables/` here, but for the largest.
 Read them with this in mind: the papers' photographs were never published. Flickr8k, Fifteen Scene Categories and
 Reuters-21578 are other data for the same experiments. The embedded datasets (collage, documents, bigrams, digits) are
 there so that the pipeline has something to show in minutes; `documents` is even drawn so that sharing features pays.
-Only the synthetic tasks and MNIST are the papers' own. The page of Flickr8k was made by an earlier version; nothing that
-its numbers rest on has changed since.
+Only the synthetic tasks and MNIST are the papers' own. The page of Flickr8k was made by an earlier version; nothing
+that its numbers rest on has changed since.
 """
 
 
