@@ -2,7 +2,7 @@
 
 python docs/collect_results.py collage+documents+bigrams+digits+synthetic synthetic-full flickr8k scene15 ...
 
-(reuters21578 and mnist as well) takes results/claims/<run>/ of each run named, and the figures of the embedded datasets.
+takes results/claims/<run>/ of each run named (reuters21578 and mnist, too), and the figures of the embedded datasets.
 """
 
 import shutil
