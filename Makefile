@@ -8,7 +8,7 @@ reproduce-all: .venv/run.stamp
 	$(BIN)/snakemake reproduce-all
 
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .

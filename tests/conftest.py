@@ -12,6 +12,14 @@ settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
 
 
+# Of two files at a time the longest first, so that neither worker waits for the other in the end.
+LONGEST = ["test_workflow.py", "test_faults.py", "test_fuzz.py"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+
+
 @pytest.fixture
 def album(tmp_path: Path) -> Path:
     """A folder of twelve pictures with two captions each, all in good order, without splits.csv."""

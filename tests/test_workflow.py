@@ -413,19 +413,23 @@ def imported_by(script: Path) -> list[str]:
     return [name for name in names if (package / f"{name}.py").exists()]
 
 
+def script_of(rule: str) -> str:
+    return re.search(r'"\.\./scripts/(\w+\.py)"', rules()[rule])[1]
+
+
 @pytest.mark.parametrize("rule", rules())
 def test_code_lists_what_the_script_imports(rule):
     listed = re.findall(r'"([a-z0-9_/]+)"', re.search(r"code=.*?\n    \w+:", rules()[rule], re.DOTALL)[0])
     package = BASE / "src" / "jointsparse"
     declared = configuration.library_files(package, *listed)
-    needed = configuration.library_files(package, *imported_by(BASE / "workflow" / "scripts" / f"{rule}.py"))
+    needed = configuration.library_files(package, *imported_by(BASE / "workflow" / "scripts" / script_of(rule)))
     assert set(needed) <= set(declared)
 
 
 @pytest.mark.parametrize("rule", rules())
 def test_each_rule_has_its_script_a_log_and_a_benchmark(rule):
     body = rules()[rule]
-    assert f'"../scripts/{rule}.py"' in body
+    assert (BASE / "workflow" / "scripts" / script_of(rule)).exists()
     for needed in ("log:", "benchmark:", "where="):
         assert needed in body
 
@@ -495,14 +499,14 @@ def test_too_few_positives_end_the_run_with_one_line(mine):
     change(mine, sizes=[15], words={"n_words": 3, "n_validation_words": 1})
     line = refused(mine, "results/mine/annotation/tasks/run1.npz")
     assert "the smallest of sizes must be at most 10, the number of training images with the word" in line
-    assert line.endswith("(config.yaml: studies.annotation)")
+    assert line.endswith("(config.yaml: studies.annotation, or datasets.mine.studies.annotation)")
 
 
 def test_rank_above_the_data_ends_the_run_with_one_line(mine):
     change(mine, basis={"rank": 1000})
     line = refused(mine, "results/mine/annotation/basis/features.npz")
     assert re.search(r"rank must be between 1 and \d+ \(18 images, \d+ features, centred\), got 1000", line)
-    assert line.endswith("(config.yaml: studies.annotation.basis)")
+    assert line.endswith("(config.yaml: studies.annotation.basis, or datasets.mine.studies.annotation)")
 
 
 def test_mistake_in_the_config_ends_before_any_job(mine):
