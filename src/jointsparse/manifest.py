@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jointsparse
-from jointsparse.tables import read_table
+from jointsparse.tables import read_table, sha256
 
 PACKAGE = Path(__file__).parent
 
@@ -144,17 +144,12 @@ def _name(path: str | Path, folder: str | Path) -> str:
 def _entry(path: str | Path) -> dict[str, Any]:
     """The checksum of a file, or of all files below a folder and how many there are."""
     if not Path(path).is_dir():
-        return {"sha256": _checksum(path)}
+        return {"sha256": sha256(path)}
     whole = hashlib.sha256()
     files = sorted(_files(Path(path)), key=os.fsencode)
     for file in files:
-        whole.update(os.fsencode(os.path.relpath(file, path)) + b"\0" + bytes.fromhex(_checksum(file)))
+        whole.update(os.fsencode(os.path.relpath(file, path)) + b"\0" + bytes.fromhex(sha256(file)))
     return {"sha256": whole.hexdigest(), "files": len(files)}
-
-
-def _checksum(path: str | Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -178,7 +173,7 @@ def _versions(packages: Iterable[str]) -> dict[str, str | None]:
             found[name] = None
     code = hashlib.sha256()
     for file in sorted(PACKAGE.rglob("*.py")):
-        code.update(f"{file.relative_to(PACKAGE).as_posix()}\0{_checksum(file)}".encode())
+        code.update(f"{file.relative_to(PACKAGE).as_posix()}\0{sha256(file)}".encode())
     return found | {
         "python": platform.python_version(),
         "jointsparse": jointsparse.__version__,

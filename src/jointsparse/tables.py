@@ -7,6 +7,7 @@ a changed byte inside a CSV file is not seen here, but by `manifest.verify`.
 import csv
 import errno
 import glob
+import hashlib
 import io
 import math
 import os
@@ -73,6 +74,12 @@ def written(path: str | Path) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sha256(path: str | Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _clear_leftovers(final: Path) -> None:

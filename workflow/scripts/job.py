@@ -1,12 +1,12 @@
 """What every script does around its one library call: progress, the log file, and one clear line if it fails."""
 
-import hashlib
 import logging
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from tqdm import tqdm
 
 from jointsparse.checks import Misfit
-from jointsparse.tables import Damaged
+from jointsparse.tables import Damaged, sha256
 
 SHOWN = 6  # input files in a message; the log has all
 
@@ -70,7 +70,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     finally:
         bar.close()
     for path in _tables(snakemake.output):
-        logging.info("%s%s", _made(path), _checksum(path))
+        logging.info("%s%s", _made(path), sha256(path))
     logging.info("%s ends", name)
 
 
@@ -83,18 +83,20 @@ def _made(path: str) -> str:
     return f"made {path}, SHA-256 "
 
 
-def _checksum(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-
-
 def _require_as_made(files: Iterable[str]) -> None:
     """Raise Damaged for a table that is none of those that jobs say they have made there."""
     for path in _tables(files):
         folder = next((parent / "logs" for parent in Path(path).parents if (parent / "logs").is_dir()), Path("none"))
-        lines = (line for log in folder.rglob("*.log") for line in log.read_text(errors="replace").splitlines())
-        made = {line.partition(_made(path))[2] for line in lines if _made(path) in line}
-        if made and _checksum(path) not in made:
+        made = {line.partition(_made(path))[2] for line in _lines_of_logs(folder) if _made(path) in line}
+        if made and sha256(path) not in made:
             raise Damaged(path, "it was changed after it was made")
+
+
+@cache
+def _lines_of_logs(folder: Path) -> list[str]:
+    """What jobs say they have made, in the log files of a folder, which many tables share."""
+    lines = (line for log in folder.rglob("*.log") for line in log.read_text(errors="replace").splitlines())
+    return [line for line in lines if "made " in line]
 
 
 def _place(snakemake: Any) -> str:
