@@ -28,7 +28,7 @@ LACKING = 10
 
 
 class Part(NamedTuple):
-    """Some samples of a task. X: (n, n_features), dense or CSR. y, c: (n, 1), labels and weights of the losses.
+    """Some samples of a task. X: (n, n_features), dense or CSR. y, c: (n, 1) float64, labels and weights of the losses.
 
     rows: where they are among the samples of all tasks.
     """
@@ -50,7 +50,8 @@ class Problem:
     shares X, and the absent samples keep their weight of 0. Raises ValueError where shapes do not fit, and for numbers
     that are not finite or so large that their products would not be.
 
-    y, c: (n, 1), labels and weights of the samples of all tasks, one task after the other.
+    y, c: (n, 1), labels and weights of the samples of all tasks, one task after the other, in double precision
+    whatever X is: objectives and bounds are computed from them.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Problem:
                 c = c / c[c != 0].sum()
             labels.append(y_k if members[k] is None else y_k[members[k]])
             losses.append(c if members[k] is None else c[members[k]])
-        self.y, self.c = (np.concatenate(columns).astype(self.dtype)[:, np.newaxis] for columns in (labels, losses))
+        self.y, self.c = (np.concatenate(columns).astype(np.float64)[:, np.newaxis] for columns in (labels, losses))
         # One array for all copies: the system then maps it in large pages, and products take a few percent less time.
         copied = sum(
             len(rows) for rows, X_k in zip(members, X, strict=True) if rows is not None and not sparse.issparse(X_k)
@@ -255,14 +256,17 @@ class Fit(NamedTuple):
     """What training found, for each of the pairs.
 
     W: (n_pairs, n_features, n_tasks), the iterate of smallest objective, and b: (n_pairs, n_tasks), its intercepts.
-    objective: (n_pairs, n_iter + 1) at every iterate, NaN where it was not computed. bound: (n_pairs,), no objective is
-    smaller. gap: (n_pairs,), the relative duality gap, see `relative_gap`: the solution is no further from the optimum.
-    n_iter: iterations done. dual: per part of the problem (n, n_pairs), the dual variables of `bound`.
+    objective: (n_pairs, n_iter + 1) at every iterate, NaN where it was not computed; from margins in X's precision.
+    value: (n_pairs,), the objective of W and b in double precision. bound: (n_pairs,), no objective is smaller, in
+    double precision too. gap: (n_pairs,), the relative duality gap of `value` and `bound`, see `relative_gap`: the
+    solution is no further from the optimum. n_iter: iterations done. dual: per part of the problem (n, n_pairs), the
+    dual variables of `bound`.
     """
 
     W: np.ndarray
     b: np.ndarray
     objective: np.ndarray
+    value: np.ndarray
     bound: np.ndarray
     gap: np.ndarray
     n_iter: int
@@ -272,16 +276,17 @@ class Fit(NamedTuple):
 def lower_bound(problem: Problem, loss: ModuleType, regulariser: Regulariser, dual: list[np.ndarray]) -> np.ndarray:
     """A number (n_pairs,) that no objective is smaller than, from any dual variables of the losses.
 
-    dual: per part (n, n_pairs), in the domain of loss.dual_value. With V = X^T dual the bound is
-    sum dual_value - radius ||V||_dual; where penalised, sum dual_value of the dual variables scaled down until
-    ||V||_dual <= penalty. With intercepts only dual variables count that sum to 0 within each task: the larger side is
-    scaled down first. Source: Fenchel's duality; see docs/training.md.
+    dual: per part (n, n_pairs), moved into the domain of loss.dual_value where rounding left them outside. With
+    V = X^T dual the bound is sum dual_value - radius ||V||_dual; where penalised, sum dual_value of the dual variables
+    scaled down until ||V||_dual <= penalty. With intercepts only dual variables count that sum to 0 within each task:
+    the larger side is scaled down first. Source: Fenchel's duality; see docs/training.md.
     """
-    n_pairs = dual[0].shape[1]
+    V = np.zeros((problem.n_tasks, problem.n_features, dual[0].shape[1]))
+    # In double precision, whatever X is. A dual step of size 0 leads into the domain.
+    exact = [A.astype(np.float64) for A in dual]
+    exact = [loss.dual_step(A, A, part.y, part.c, 0.0) for part, A in zip(problem.parts, exact, strict=True)]
     if problem.intercept:
-        dual = balanced(problem, dual)
-    V = np.zeros((problem.n_tasks, problem.n_features, n_pairs))
-    exact = [A.astype(np.float64) for A in dual]  # in double precision, whatever X is
+        exact = balanced(problem, exact)
     for part, A in zip(problem.parts, exact, strict=True):
         V[part.task] += part.X.T @ A
     return bound_from(problem, loss, regulariser, exact, V)
@@ -318,6 +323,24 @@ def balanced(problem: Problem, dual: list[np.ndarray]) -> list[np.ndarray]:
         np.where(A > 0, A * shrink_up[part.task], A * shrink_down[part.task])
         for part, A in zip(problem.parts, dual, strict=True)
     ]
+
+
+def objective_of(
+    problem: Problem, loss: ModuleType, regulariser: Regulariser, W: np.ndarray, b: np.ndarray
+) -> np.ndarray:
+    """The objective (n_pairs,) in double precision, whatever X is.
+
+    W: (n_pairs, n_features, n_tasks). b: (n_pairs, n_tasks).
+    """
+    W = W.astype(np.float64)
+    value = np.array([regulariser.cost(w, pair) for pair, w in enumerate(W)])
+    W_of = np.empty((problem.n_tasks, problem.n_features, len(W)))
+    by_task(W, W_of)
+    used = np.flatnonzero(W.any(axis=(0, 2)))
+    for part in problem.parts:
+        F = product(part.X, W_of[part.task], used) + b[:, part.task]
+        value += loss.value(F, part.y, part.c)
+    return value
 
 
 def objective_at_zero(problem: Problem, loss: ModuleType) -> float:

@@ -107,16 +107,17 @@ def _rows(
     chosen = candidates[sweep.choose_parameter(-np.array(errors))]
     at_zero = float(fit.objective[0, 0])
 
-    def row(W: np.ndarray, radius: np.ndarray, eta0: float, objective: np.ndarray, bound: float) -> dict[str, Any]:
+    def row(W: np.ndarray, radius: np.ndarray, eta0: float, objective: float, bound: float) -> dict[str, Any]:
         found = {"parameter": radius.mean(), "eta0": eta0, "test_error": error(W, data.X_test, data.y_test)}
-        found |= selection(W, data.relevant) | {"objective": np.nanmin(objective) / at_zero}
-        return found | {"gap": np.nanmin(relative_gap(objective, np.array(bound), at_zero)), "iterations": None}
+        found |= selection(W, data.relevant) | {"objective": objective / at_zero}
+        gap = float(relative_gap(np.array(objective), np.array(bound), at_zero))
+        return found | {"gap": gap, "iterations": None}
 
     def row_of(pair: int, bound: float) -> dict[str, Any]:
-        return row(fit.W[pair], radii[pairs[pair]], steps[pair], fit.objective[pair], bound)
+        return row(fit.W[pair], radii[pairs[pair]], steps[pair], fit.value[pair], bound)
 
     bound = max(fit.bound[at_true], optimum.bound[0])
-    best = row(optimum.W[0], true, np.nan, optimum.objective[0], bound)
+    best = row(optimum.W[0], true, np.nan, optimum.value[0], bound)
     best["warning"] = f"optimum certified to {best['gap']:.2g} only" if best["gap"] > tol else ""
     by_truth, by_validation = row_of(at_true, bound), row_of(chosen, fit.bound[chosen])
     by_truth["warning"] = _edges(by_truth, eta0=eta0)

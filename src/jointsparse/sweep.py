@@ -96,7 +96,7 @@ def path(
     return {
         "parameter": radii,
         "W": np.concatenate([fit.W for fit in fits]),
-        "objective": np.array([np.nanmin(fit.objective) for fit in fits]),
+        "objective": np.concatenate([fit.value for fit in fits]),
         "gap": np.concatenate([fit.gap for fit in fits]),
         "n_iter": np.array([fit.n_iter for fit in fits]),
         "at_zero": np.array(objective_at_zero(problem, plug_ins["loss"])),

@@ -168,15 +168,18 @@ def bound_and_slope(sums, maxima, m, theta):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def screen(sums, maxima, m, radius):  # type: ignore[no-untyped-def]
-    """A lower bound of theta from the row statistics alone: Newton on the bound above, from theta = 0."""
+    """A lower bound of theta from the row statistics alone: Newton on the bound above, from theta = 0.
+
+    A long step may lead too far by the rounding of a large sum. The last step leads back: the bound is convex.
+    """
     theta = 0.0
     while True:
         value, slope = bound_and_slope(sums, maxima, m, theta)
         if slope == 0.0:
             return theta
         step = (value - radius) / slope
-        if not theta + step > theta:
-            return theta
+        if not step > 0.0 or theta + step == theta:
+            return max(theta + step, 0.0)
         theta += step
 
 

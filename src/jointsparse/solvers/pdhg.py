@@ -24,6 +24,7 @@ from jointsparse.problem import (
     in_one_thread,
     lower_bound,
     objective_at_zero,
+    objective_of,
     product,
     relative_gap,
 )
@@ -267,9 +268,11 @@ class Best:
         return relative_gap(self.smallest, self.bound, self.at_zero)
 
     def certify(self, pairs: np.ndarray) -> None:
-        """Set the bounds of these pairs to those of double precision."""
+        """Set the smallest objectives and the bounds of these pairs to those of double precision."""
         if len(pairs):
             regulariser = self.regulariser._replace(strength=self.regulariser.strength[pairs])
+            found = self.W[pairs], self.b[pairs]
+            self.smallest[pairs] = objective_of(self.problem, self.loss, regulariser, *found)
             dual = [of_part[:, pairs] for of_part in self.dual]
             self.bound[pairs] = lower_bound(self.problem, self.loss, regulariser, dual)
 
@@ -355,4 +358,4 @@ def fit(
                 here[..., restart] = origin[..., restart] = there[..., restart]
         since[restart] = 0
     best.certify(pairs)
-    return Fit(best.W, best.b, best.objective[:, : t + 1], best.bound, best.gap(), t, best.dual)
+    return Fit(best.W, best.b, best.objective[:, : t + 1], best.smallest, best.bound, best.gap(), t, best.dual)

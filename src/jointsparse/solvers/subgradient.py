@@ -18,6 +18,7 @@ from jointsparse.problem import (
     in_one_thread,
     lower_bound,
     objective_at_zero,
+    objective_of,
     product,
     relative_gap,
 )
@@ -145,6 +146,6 @@ def fit(
     average /= np.where(weights > 0, weights, 1)
     dual = [average[part.rows] for part in problem.parts]
     bound = lower_bound(problem, loss, regulariser, dual)
-    smallest = objective[np.arange(n_pairs), best]
-    gap = relative_gap(smallest, bound, objective_at_zero(problem, loss))
-    return Fit(best_W, best_b, objective, bound, gap, n_iter, dual)
+    value = objective_of(problem, loss, regulariser, best_W, best_b)
+    gap = relative_gap(value, bound, objective_at_zero(problem, loss))
+    return Fit(best_W, best_b, objective, value, bound, gap, n_iter, dual)
