@@ -1,28 +1,31 @@
-# Two commands: `make reproduce-all` and `make test`. Both set up .venv first if need be.
+# Every target sets up .venv first if need be. `make` alone prints them.
 PYTHON ?= python3
 BIN := .venv/bin
 
 # Files whose tests multiply matrices by BLAS.
-BLAS_TESTS := basis comparison descent exponentiated kernels pdhg problem recovery similarities \
-	suboptimality subgradient svm sweep
+BLAS_TESTS := basis descent digits evaluation exponentiated pdhg problem race recovery similarities subgradient svm sweep
 
-.PHONY: reproduce-all test test-kernel lint clean
+.DEFAULT_GOAL := help
+.PHONY: help reproduce-all test test-kernel lint clean
 
-reproduce-all: .venv/run.stamp
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+reproduce-all: .venv/run.stamp ## run every experiment on embedded data; results/ holds what comes out
 	$(BIN)/snakemake reproduce-all
 
-test: .venv/dev.stamp
+test: .venv/dev.stamp ## run the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Products round differently on other processors. OPENBLAS_CORETYPE names a processor whose kernel OpenBLAS shall run:
 # here Haswell, or Prescott where this machine runs that of Haswell by itself.
-test-kernel: .venv/dev.stamp
+test-kernel: .venv/dev.stamp ## run the tests that multiply matrices as another processor would
 	own=$$($(BIN)/python -c 'import numpy, threadpoolctl; print([one.get("architecture") for one in threadpoolctl.threadpool_info()])'); \
 	case "$$own" in *Haswell* | *Zen*) other=Prescott ;; *) other=Haswell ;; esac; \
 	OPENBLAS_CORETYPE=$$other $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
 		$(BLAS_TESTS:%=tests/test_%.py)
 
-lint: .venv/dev.stamp
+lint: .venv/dev.stamp ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow/rules
@@ -31,12 +34,12 @@ lint: .venv/dev.stamp
 .venv/run.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "jointsparse needs Python 3.11 or newer, got %s: make PYTHON=python3.11" % sys.version.split()[0])'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[pipeline]
 	touch $@
 
 .venv/dev.stamp: .venv/run.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[dev]
 	touch $@
 
-clean:
+clean: ## remove .venv and the state of Snakemake, keep results/
 	rm -rf .venv .snakemake

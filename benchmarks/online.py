@@ -30,11 +30,12 @@ from matplotlib.figure import Figure
 from measure import Task, machine, medians, show
 from scipy import sparse
 
-from jointsparse.losses import hinge
+from jointsparse.estimators.online import OnlineJointSparseClassifier
+from jointsparse.learning.lazy import Eager, Lazy, Rows, csr
+from jointsparse.learning.losses import hinge
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.solvers import pdhg
 from jointsparse.norms import NORMS
-from jointsparse.online import Eager, Lazy, OnlineJointSparseClassifier, Rows, csr
-from jointsparse.problem import Problem
-from jointsparse.solvers import pdhg
 
 GOAL = 0.6  # slope of log regret against log T, at most
 RADII = {"l1inf": 3.0, "l1": 1.5}
@@ -175,7 +176,7 @@ def draw_cost(axes: Axes, rows: pd.DataFrame, against: str) -> None:
 
 
 def figure(regret: pd.DataFrame, cost: pd.DataFrame) -> Figure:
-    with as_file(files("jointsparse") / "jointsparse.mplstyle") as sheet, style.context(sheet):
+    with as_file(files("jointsparse.figures") / "jointsparse.mplstyle") as sheet, style.context(sheet):
         result = Figure(figsize=(12, 3.6), layout="constrained")
         axes = result.subplots(1, 3)
         draw_regret(axes[0], regret)

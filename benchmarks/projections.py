@@ -300,7 +300,7 @@ def show_vectors(table: pd.DataFrame) -> None:
 
 
 def figure(tables: dict[str, pd.DataFrame]) -> Figure:
-    with as_file(files("jointsparse") / "jointsparse.mplstyle") as sheet, style.context(str(sheet)):
+    with as_file(files("jointsparse.figures") / "jointsparse.mplstyle") as sheet, style.context(str(sheet)):
         drawn = Figure(figsize=(17, 8.5))
         panels = drawn.subplots(2, 4).ravel()
         matrices = tables["projections"]

@@ -24,10 +24,10 @@ from matplotlib.figure import Figure
 from measure import machine, medians
 from threadpoolctl import threadpool_limits
 
-from jointsparse.losses import hinge
+from jointsparse.learning.losses import hinge
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.solvers import pdhg, subgradient
 from jointsparse.norms import NORMS, l1inf
-from jointsparse.problem import Problem
-from jointsparse.solvers import pdhg, subgradient
 
 N_SAMPLES, N_FEATURES, N_TASKS = 10_589, 3_000, 40
 ETA0, RADII = [0.0001, 0.001, 0.01, 0.1], [1.0, 3.0, 10.0, 30.0]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from jointsparse.claims import overall
-from jointsparse.plots import FIGURES
+from jointsparse.papers.catalogue import FIGURES
+from jointsparse.papers.claims import overall
 
 EMBEDDED = ("collage", "documents", "bigrams", "digits", "synthetic", "synthetic-full")
 LARGE = 200_000  # bytes; larger tables stay where they were made
@@ -21,10 +21,10 @@ HERE = Path(__file__).parent
 OPENING = """# Results
 
 Every number here was made by `snakemake reproduce-all` with the `config.yaml` beside it; this page was put together
-by `docs/collect_results.py`. Verdicts follow from the numbers by the rule at the top of `src/jointsparse/claims.py`;
-nobody typed them. Each links to its page, where every claim stands with our number, its
-95 % interval, the rows and the file it comes from, the seed, and the file that says what the study was run with; these
-files lie under `results/tables/` here, but for the largest.
+by `docs/collect_results.py`. Verdicts follow from the numbers by the rule at the top of
+`src/jointsparse/papers/claims.py`; nobody typed them. Each links to its page, where every claim stands with our number,
+its 95 % interval, the rows and the file it comes from, the seed, and the file that says what the study was run with.
+These files lie under `results/tables/` here, but for the largest.
 
 Read them with this in mind: the papers' photographs were never published. Flickr8k, Fifteen Scene Categories and
 Reuters-21578 are other data for the same experiments. The embedded datasets (collage, documents, bigrams, digits) are

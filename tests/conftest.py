@@ -1,11 +1,16 @@
 """Fixtures shared by tests: small folders of photographs made on the spot."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import settings
 from PIL import Image
+from scipy import sparse
+
+from jointsparse.datasets.samples import Samples
 
 # The same examples on every run: a test that fails is one that somebody's change broke.
 settings.register_profile("fixed", derandomize=True, deadline=None)
@@ -37,3 +42,20 @@ def make_album(root: Path, n_images: int) -> Path:
         lines += [f"{name},A dog number {i}.", f'{name},"A cat, or ""kitten"", on grass."']
     (root / "captions.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return root
+
+
+def make_samples(X: sparse.csr_matrix, labels: Sequence[str], n_test: int) -> Samples:
+    """Samples with a label each, or none (""); the last n_test are for testing, the one before for validation."""
+    names = [f"sample {i}" for i in range(len(labels))]
+    split = ["train"] * (len(names) - n_test - 1) + ["validation"] + ["test"] * n_test
+    captions = pd.DataFrame({"image": names, "caption": labels})
+    images = pd.DataFrame({"image": names, "split": split})
+    return Samples(images, captions[captions["caption"] != ""], pd.DataFrame(columns=["item", "reason"]), X)
+
+
+def draw_scores(n=200, m=6, seed=0, ties=False):
+    """Scores that follow the labels of m tasks, and these labels, from rare to frequent ones: (n, m) each."""
+    rng = np.random.default_rng(seed)
+    labels = rng.random((n, m)) < np.linspace(0.1, 0.9, m)
+    scores = labels + rng.normal(0, 1.5, (n, m))
+    return (np.round(scores) if ties else scores), labels

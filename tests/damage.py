@@ -38,8 +38,8 @@ REFUSED, VAGUE, TRACEBACK, SAME, OTHER = (
 )
 
 
-def jobs(folder: Path, overlay: str) -> dict[str, list[Any]]:
-    """The jobs of a whole run by rule, as the workflow plans them."""
+def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> dict[str, list[Any]]:
+    """The jobs of a whole run in a folder by rule, as the workflow plans them."""
     from snakemake.api import SnakemakeApi
     from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
@@ -48,8 +48,8 @@ def jobs(folder: Path, overlay: str) -> dict[str, list[Any]]:
         workflow = api.workflow(
             resource_settings=ResourceSettings(cores=1),
             config_settings=ConfigSettings(configfiles=[Path(overlay)] if overlay else []),
-            snakefile=folder / "Snakefile",
-            workdir=folder,
+            snakefile=Path(workflow_folder) / "Snakefile",
+            workdir=Path(folder),
         )
         workflow.dag(DAGSettings(targets={"reproduce-all"}, forceall=True)).execute_workflow(executor="dryrun")
         for job in workflow._workflow_store.dag.jobs:
@@ -74,7 +74,7 @@ def run(job: Any, scripts: Path) -> tuple[str, dict[str, bytes]]:
     with contextlib.redirect_stderr(said), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         with contextlib.suppress(SystemExit):
-            runpy.run_path(str(scripts / f"{job.rule.name}.py"), {"snakemake": given}, "__main__")
+            runpy.run_path(str(scripts / Path(job.rule.script).name), {"snakemake": given}, "__main__")
     made = {file: Path("out", file).read_bytes() for file in job.output if Path("out", file).exists()}
     return said.getvalue(), made
 
@@ -152,7 +152,7 @@ def main() -> int:
     given = parser.parse_args()
     folder = given.folder.absolute()
     os.chdir(folder)
-    by_rule = jobs(folder, given.overlay)
+    by_rule = jobs(folder, folder, given.overlay)
     scripts = Path(__file__).absolute().parents[1] / "workflow" / "scripts"
     sys.path.insert(0, str(scripts))
     rng = np.random.default_rng(given.seed)

@@ -28,10 +28,10 @@ import numpy as np
 import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))  # for test_workflow
-from configuration import folder_of
 from test_workflow import Project
 
-from jointsparse.plots import FIGURES
+from jointsparse.papers.catalogue import FIGURES
+from jointsparse.registry import pick, room
 
 KILLS = {  # who gets which signal, and whether the next run waits until the jobs have ended, as the README says
     "a job is killed": ("job", signal.SIGKILL, True),
@@ -41,8 +41,9 @@ KILLS = {  # who gets which signal, and whether the next run waits until the job
     "Snakemake gets SIGTERM": ("snakemake", signal.SIGTERM, True),
     "Ctrl-C": ("all", signal.SIGINT, True),
 }
-# Figures that show measured seconds.
-MEASURED = {name for name, drawing in FIGURES.items() if folder_of(drawing.table, {}) == "timings"}
+# Tables of measured seconds, and the figures that show them.
+FOLDERS = {table: folder for kind in room("experiments") for table, folder in pick("experiments", kind).TABLES.items()}
+MEASURED = {name for name, drawing in FIGURES.items() if FOLDERS.get(drawing.table) == "timings"}
 MADE = ("results", ".snakemake")
 PER_RUN = 10  # kills of one run from its beginning to its end
 PATIENCE = 900  # seconds after which a process counts as hanging

@@ -37,9 +37,13 @@ from PIL import Image
 BASE = Path(__file__).parents[1]
 sys.path[:0] = [str(BASE / "workflow")]
 
-import configuration  # noqa: E402
+from configuration.check import check  # noqa: E402
+from configuration.file import ConfigError, check_file  # noqa: E402
+from configuration.studies import merged  # noqa: E402
 
-from jointsparse.datasets import photographs, photos, scenes  # noqa: E402
+from jointsparse.datasets import folder, photos, scenes  # noqa: E402
+from jointsparse.papers.catalogue import FIGURES  # noqa: E402
+from jointsparse.papers.claims import CLAIMS  # noqa: E402
 
 SECONDS, BYTES = 20, 3 * 2**30  # of a case, the latter besides what the process has
 SMALLEST, LONGEST = 16, 320
@@ -59,9 +63,9 @@ def judged(read: Callable[[], Any], expect: Callable[[], Any], compare: Callable
     objection, refusal, got, expected = "", "", None, None
     try:
         got = read()
-    except (ValueError, configuration.ConfigError) as error:
+    except (ValueError, ConfigError) as error:
         refusal = str(error)
-        if type(error) not in (ValueError, configuration.ConfigError) or not 0 < len(refusal.split("\n", 1)[0]) < 1000:
+        if type(error) not in (ValueError, ConfigError) or not 0 < len(refusal.split("\n", 1)[0]) < 1000:
             return "traceback", traceback.format_exc()
         if "\n" in refusal:
             return "traceback", f"more than a line: {refusal!r}"
@@ -205,7 +209,7 @@ def second_album(captions: bytes, splits: bytes) -> tuple[dict[str, str], list[t
     return used, [row for row in rows if row[0] in used], (set(GOOD) | captioned | set(of)) - set(used)
 
 
-def compare_albums(got: photographs.Photographs, expected: Any) -> None:
+def compare_albums(got: folder.Photographs, expected: Any) -> None:
     used, rows, left_out = expected
     if got.images["image"].tolist() != list(used):
         raise Bad(f"images {got.images['image'].tolist()}, expected {list(used)}")
@@ -310,7 +314,7 @@ def named(shape: Callable[[Any], None]) -> Callable[[Any], None]:
 PARTS = ("train", "validation", "test", "unlabelled")
 GRID, RADII, NUMBERS = rows_of(real(0)), rows_of(real(0, ends="[")), rows_of(whole(1), 2)
 FITTED = rows_of(of("train", "validation", "unlabelled"))
-LISTS = {"figures": rows_of(of(*configuration.FIGURES), 0), "claims": rows_of(of(*configuration.CLAIMS), 0)}
+LISTS = {"figures": rows_of(of(*FIGURES), 0), "claims": rows_of(of(*CLAIMS), 0)}
 OPTIONS = keyed(
     {"root": name},
     {
@@ -502,7 +506,7 @@ def second_settings(config: Any) -> None:
         _require(block["loader"] != "scenes" or "captions" not in block["options"], "captions of scenes")
         for study_name, changed in block["studies"].items():
             _require(study_name in config["studies"], "an unknown study")
-            both = configuration.merged(config["studies"][study_name], changed)
+            both = merged(config["studies"][study_name], changed)
             study({study_name: both})
             _require((both["kind"] == "words") != (block["loader"] == "synthetic"), "a study of another kind")
             every.append(both)
@@ -582,11 +586,11 @@ def run_settings(folder: Path, rng: np.random.Generator) -> tuple[str, str]:
             return yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.FullLoader)
 
     def read() -> Any:
-        configuration.check_file(file)
+        check_file(file)
         config = loaded()
         if not isinstance(config, dict):  # Snakemake says so
-            raise configuration.ConfigError("no block of keys")
-        configuration.check(config, SCHEMA)
+            raise ConfigError("no block of keys")
+        check(config, SCHEMA)
         return config
 
     def expect() -> None:

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from sklearn.metrics import roc_auc_score, roc_curve
 
 # --- norms and losses -------------------------------------------------------------------------------------------------
 
@@ -161,3 +162,21 @@ def project_l1inf_at_once(W, radius):
         return W
     _, mu = solve_l1inf_at_once(W, radius)
     return np.clip(W, -mu[:, np.newaxis], mu[:, np.newaxis])
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+def slow_eer(scores, labels):
+    """Of one task: where the piecewise linear ROC curve meets the line from (0, 1) to (1, 0)."""
+    if labels.all() or not labels.any():
+        return np.nan
+    fpr, tpr, _ = roc_curve(labels, scores, drop_intermediate=False)
+    return np.interp(0, fpr - (1 - tpr), fpr)
+
+
+def slow_metrics(scores, labels):
+    """AUC and EER of each task, (2, n_tasks)."""
+    columns = list(zip(scores.T, labels.T, strict=True))
+    auc = [np.nan if y.all() or not y.any() else roc_auc_score(y, f) for f, y in columns]
+    return np.array([auc, [slow_eer(f, y) for f, y in columns]])

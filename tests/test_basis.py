@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from jointsparse import basis
+from jointsparse.features import basis
 
 
 @pytest.fixture

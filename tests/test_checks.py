@@ -17,32 +17,6 @@ def test_rows_are_chosen_where_there_is_one_for_each_sample(form):
             checks.select(form(np.ones((n, 2))), chosen, "X")
 
 
-def drawn():
-    return {"Y": np.arange(24).reshape(2, 4, 3), "sizes": np.array([5, 9])}
-
-
-def test_training_sets_are_those_of_their_size():
-    np.testing.assert_array_equal(checks.training_sets(drawn(), 5), np.arange(12).reshape(4, 3))
-    np.testing.assert_array_equal(checks.training_sets(drawn()), np.arange(12, 24).reshape(4, 3))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"sizes": np.array([5, 8])},
-        {"sizes": np.array([9, 9])},
-        {"sizes": np.array([5.0, 9.0])},
-        {"Y": np.zeros((1, 4, 3), int)},
-        {"Y": np.zeros(2, int)},
-        {"Y": np.zeros((2, 4, 3))},
-        {"Y": np.zeros((2, 4, 3)).astype(str)},
-    ],
-)
-def test_training_sets_of_another_configuration_are_refused(change):
-    with pytest.raises(checks.Misfit, match="tasks must"):
-        checks.training_sets(drawn() | change, 9)
-
-
 def test_a_fingerprint_is_of_shape_type_and_bits():
     X = np.random.default_rng(0).normal(size=(6, 4))
     spoilt = X.copy()
@@ -53,10 +27,3 @@ def test_a_fingerprint_is_of_shape_type_and_bits():
     assert len(prints) == 1 + len(others)
     assert checks.fingerprint(np.asfortranarray(X)) == checks.fingerprint(X.copy()) == checks.fingerprint(X)
     assert checks.fingerprint(sparse.csr_matrix(X)) == checks.fingerprint(sparse.csr_matrix(X.copy()))
-
-
-def test_a_fingerprint_goes_through_a_file(tmp_path):
-    X, Y = np.ones((3, 2), np.float32), np.zeros((3, 1), np.int8)
-    np.savez(tmp_path / "fits.npz", learnt_from=checks.learnt_from(X, Y, "hinge-l1"))
-    with np.load(tmp_path / "fits.npz", allow_pickle=False) as fits:
-        assert fits["learnt_from"].tolist() == [checks.fingerprint(X), checks.fingerprint(Y), "hinge-l1"]

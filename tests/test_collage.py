@@ -8,6 +8,7 @@ import pytest
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from jointsparse.datasets import collage
+from jointsparse.datasets.collage import scenes
 
 NUMBERS = (0, 7, 42, 3, 1799)
 NO_CAUSE = {"nice", "holiday", "friend", "monday", "friday", "weekend", "trip", "favourite", "album", "family", "today"}
@@ -128,9 +129,9 @@ def test_the_forty_most_frequent_words_allow_the_tasks_and_hold_words_without_ca
 
 
 def test_words_without_cause_fall_on_every_scene(default):
-    kinds = {name: collage._plan(number, 0).scene for number, name in enumerate(names(range(1800)))}
+    kinds = {name: scenes.plan_of(number, 0).scene for number, name in enumerate(names(range(1800)))}
     named = default.captions[default.captions["caption"].str.contains("holiday")]
-    assert {kinds[name] for name in named["image"]} == set(collage.SCENES)
+    assert {kinds[name] for name in named["image"]} == set(scenes.SCENES)
 
 
 @pytest.mark.parametrize("image", ["collage_1", "collage_00042.png", "cat", "collage_000042", ""])

@@ -4,26 +4,30 @@ import copy
 import re
 from pathlib import Path
 
-import configuration
 import pytest
 import yaml
-from configuration import CLAIMS, FIGURES, ConfigError
+from configuration import studies as of_config
+from configuration.check import check
+from configuration.file import ConfigError, check_file
+
+from jointsparse.papers.catalogue import FIGURES
+from jointsparse.papers.claims import CLAIMS
+from jointsparse.registry import pick
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "workflow" / "config.schema.yaml"
-PACKAGE = ROOT / "src" / "jointsparse"
 ANNOTATION = ("studies", "annotation")
 OVERRIDE = ("datasets", "collage", "studies", "annotation")
 GRID = {"eta0": [1], "radius": [1]}
 PHOTOS = {"loader": "scenes", "studies": {"annotation": {}}}
 SIMILARITIES = {"measure": "cosine", "n_prototypes": 9}
 RANK = "a whole number of at least 1 or full"
-KINDS = ("words", "recovery", "cost")
+KINDS = ("words", *of_config.names_of("experiments"))
 TREE = ("features", "vocabularies", "tree")
 
 
 def known(room):
-    return ", ".join(configuration.names_of(room))
+    return ", ".join(of_config.names_of(room))
 
 
 @pytest.fixture
@@ -47,23 +51,23 @@ def remove(config, path):
 
 def message(config):
     with pytest.raises(ConfigError) as caught:
-        configuration.check(config, SCHEMA)
+        check(config, SCHEMA)
     return str(caught.value)
 
 
 def test_the_shipped_config_passes(config):
-    configuration.check(config, SCHEMA)
+    check(config, SCHEMA)
 
 
 def test_checking_changes_nothing(config):
     expected = copy.deepcopy(config)
-    configuration.check(config, SCHEMA)
+    check(config, SCHEMA)
     assert config == expected
 
 
 @pytest.mark.parametrize("name", ["collage", "flickr8k", "scene15", "reuters21578", ["scene15", "synthetic"]])
 def test_every_shipped_dataset_may_be_chosen(config, name):
-    configuration.check(config | {"dataset": name}, SCHEMA)
+    check(config | {"dataset": name}, SCHEMA)
 
 
 def keys_of(schema, path=""):
@@ -123,7 +127,7 @@ BAD_VALUES = [
     ((*OVERRIDE, "methods", "hinge-l3"), GRID, f"norm must be one of {known('norms')}, got 'l3'", None),
     ((*ANNOTATION, "figures"), ["roc"], f"figures must be one of {', '.join(FIGURES)}, got 'roc'", "[0]"),
     ((*ANNOTATION, "claims"), ["best"], f"claims must be one of {', '.join(CLAIMS)}, got 'best'", "[0]"),
-    ((*ANNOTATION, "kind"), "world", "kernels, online, got 'world'", None),
+    ((*ANNOTATION, "kind"), "world", f"kind must be one of {', '.join(KINDS)}, got 'world'", None),
     ((*ANNOTATION, "vocabulary"), "bush", "vocabulary must be one of tree, words3000, got 'bush'", None),
     (("studies", "stories", "at_size"), 31, "at_size must be one of 15, 30, 60, 120, 240, got 31", None),
     (
@@ -135,7 +139,7 @@ BAD_VALUES = [
     (
         ("datasets", "collage", "studies", "anotation"),
         {},
-        "descent, exponentiated, digits, online, got 'anotation'",
+        "race, exponentiated, digits, online, updates, got 'anotation'",
         "datasets.collage.studies",
     ),
     # test images fit nothing
@@ -187,7 +191,7 @@ BAD_VALUES = [
     (
         ("studies", "stories", "methods"),
         {"hinge-l1": GRID},
-        "eer_differences needs the table 'differences', which this study lacks (it takes two methods)",
+        "eer_differences needs the table 'differences' (it takes two methods), which this study lacks",
         "studies.stories.figures[2]",
     ),
     ((*ANNOTATION, "path", "lowest"), 100, "lowest and highest must leave room", "studies.annotation.path"),
@@ -212,29 +216,40 @@ BAD_VALUES = [
         "kind must be words for the loader collage, got 'recovery'",
         None,
     ),
-    (("datasets", "synthetic", "studies", "text"), {}, "or descent for the loader synthetic, got 'words'", None),
-    (("datasets", "documents", "studies", "descent"), {}, "kind must be words or exponentiated or kernels or", None),
+    (("datasets", "synthetic", "studies", "text"), {}, "or recovery for the loader synthetic, got 'words'", None),
+    (
+        ("datasets", "documents", "studies", "race"),
+        {},
+        "kind must be words or digits or exponentiated or online or updates for the loader documents, got 'race'",
+        None,
+    ),
     (("datasets", "collage", "studies", "text"), {}, "the key 'vocabulary' is missing, which pictures need", None),
     (
         ("studies", "text", "figures"),
         ["path"],
-        "path needs the table 'path', which this study lacks (the key 'path' makes it)",
+        "path needs the table 'path' (the key 'path' makes it), which this study lacks",
         "[0]",
     ),
     (
         (*ANNOTATION, "figures"),
         ["cost"],
-        "cost needs the table 'cost', which this study lacks (kind: cost makes it)",
+        "cost needs the table 'cost' (kind: cost makes it), which this study lacks",
         "[0]",
     ),
     (("studies", "recovery", "claims"), ["auc-order"], "auc-order needs the table", "[0]"),
     (
+        ("studies", "recovery", "claims"),
+        ["projection-over-entropic"],
+        "needs the table 'digits' (kind: digits makes it) or 'exponentiated' (kind: exponentiated makes it), which",
+        "[0]",
+    ),
+    (
         (*OVERRIDE, "kind"),
         "word",
-        "kind must be one of words, recovery, cost, projection, descent, exponentiated, kernels, online, got 'word'",
+        f"kind must be one of {', '.join(KINDS)}, got 'word'",
         None,
     ),
-    ((*OVERRIDE, "kind"), None, "kernels, online, got None", None),
+    ((*OVERRIDE, "kind"), None, "kind must be text, got nothing", None),
     (("datasets", "claims"), PHOTOS, "'claims' is a folder of the results: choose another name", "claims"),
     # options of another loader
     (
@@ -306,7 +321,7 @@ def test_one_method_is_enough_without_sign_tests(config):
     remove(config, (*ANNOTATION, "path"))
     config["datasets"] = {"collage": config["datasets"]["collage"] | {"studies": {"annotation": {}}}}
     config["dataset"] = "collage"
-    configuration.check(config, SCHEMA)
+    check(config, SCHEMA)
 
 
 # The file, before Snakemake reads it
@@ -350,14 +365,14 @@ def test_a_file_that_would_be_misread_is_one_line(tmp_path, content, said):
     file = tmp_path / "config.yaml"
     file.write_bytes(content)
     with pytest.raises(ConfigError) as caught:
-        configuration.check_file(file)
+        check_file(file)
     assert str(caught.value).startswith(said)
     assert re.fullmatch(r"[^\n]{10,300}\(config\.yaml, line \d+\)", str(caught.value))
 
 
 @pytest.mark.parametrize("file", ["config.yaml", "tests/config.yaml", "profiles/default/config.yaml"])
 def test_the_shipped_files_are_plain_yaml(file):
-    configuration.check_file(ROOT / file)
+    check_file(ROOT / file)
 
 
 @pytest.mark.parametrize(
@@ -365,7 +380,7 @@ def test_the_shipped_files_are_plain_yaml(file):
 )
 def test_plain_yaml_and_json_are_read(tmp_path, content):
     (tmp_path / "config.yaml").write_text(content, encoding="utf-8")
-    configuration.check_file(tmp_path / "config.yaml")
+    check_file(tmp_path / "config.yaml")
 
 
 def test_text_that_would_end_a_script_of_the_report_is_refused(config):
@@ -385,36 +400,36 @@ def test_whole_numbers_that_no_array_holds_are_refused(config, value):
 
 def test_merging_replaces_values_inside_blocks_and_takes_lists_whole():
     block = {"a": {"b": 1, "c": [1, 2, 3]}, "d": 4}
-    got = configuration.merged(block, {"a": {"c": [9]}, "e": 5})
+    got = of_config.merged(block, {"a": {"c": [9]}, "e": 5})
     assert got == {"a": {"b": 1, "c": [9]}, "d": 4, "e": 5}
 
 
 def test_merging_leaves_both_blocks_alone():
     block, replacing = {"a": {"b": 1}}, {"a": {"b": 2}}
-    configuration.merged(block, replacing)
+    of_config.merged(block, replacing)
     assert (block, replacing) == ({"a": {"b": 1}}, {"a": {"b": 2}})
 
 
 def test_merging_nothing_is_the_block_itself():
-    assert configuration.merged({"a": {"b": 1}}, {}) == {"a": {"b": 1}}
+    assert of_config.merged({"a": {"b": 1}}, {}) == {"a": {"b": 1}}
 
 
 def test_merging_a_value_with_a_block_takes_the_new_one():
-    assert configuration.merged({"a": 1, "b": {"c": 2}}, {"a": {"c": 3}, "b": 4}) == {"a": {"c": 3}, "b": 4}
+    assert of_config.merged({"a": 1, "b": {"c": 2}}, {"a": {"c": 3}, "b": 4}) == {"a": {"c": 3}, "b": 4}
 
 
 def test_a_dataset_entry_is_filled_in(config):
-    got = configuration.dataset_entry({"datasets": {"x": PHOTOS}}, "x")
+    got = of_config.dataset_entry({"datasets": {"x": PHOTOS}}, "x")
     assert got == PHOTOS | {"shards": 1, "options": {}}
 
 
 def test_an_unknown_dataset_lists_the_known(config):
     with pytest.raises(ConfigError, match=r"^dataset must be one of .*collage.*, got 'x'"):
-        configuration.dataset_entry(config, "x")
+        of_config.dataset_entry(config, "x")
 
 
 def test_a_study_holds_what_its_dataset_replaces(config):
-    got = configuration.study_block(config, "collage", "annotation")
+    got = of_config.study_block(config, "collage", "annotation")
     assert got["basis"] == config["studies"]["annotation"]["basis"] | {"rank": 300}
     assert got["sizes"] == [10, 20, 40, 80]
     assert got["methods"].keys() == config["studies"]["annotation"]["methods"].keys()
@@ -422,38 +437,58 @@ def test_a_study_holds_what_its_dataset_replaces(config):
 
 
 def test_a_study_is_itself_where_its_dataset_replaces_nothing(config):
-    assert configuration.study_block(config, "flickr8k", "annotation") == config["studies"]["annotation"]
+    assert of_config.study_block(config, "flickr8k", "annotation") == config["studies"]["annotation"]
 
 
 def test_an_unknown_study_lists_the_known(config):
     with pytest.raises(ConfigError, match=r"^study must be one of annotation, .*, got 'x'"):
-        configuration.study_block(config, "collage", "x")
+        of_config.study_block(config, "collage", "x")
 
 
 def test_tables_that_may_carry_warnings_are_tables_of_the_study(config):
     for dataset, entry in config["datasets"].items():
         for study in entry["studies"]:
-            block = configuration.study_block(config, dataset, study)
-            warned, tables = configuration.warned_tables(block), configuration.tables_of(block)
+            block = of_config.study_block(config, dataset, study)
+            warned, tables = of_config.warned_tables(block), of_config.tables_of(block)
             assert set(warned) < set(tables)
-            assert ("warnings" in tables) == bool(warned) == (block["kind"] not in ("cost", "projection"))
-    annotation = configuration.study_block(config, "collage", "annotation")
-    assert configuration.warned_tables(annotation) == [
+            assert ("warnings" in tables) == bool(warned) == (block["kind"] not in ("cost", "projection", "updates"))
+    annotation = of_config.study_block(config, "collage", "annotation")
+    assert of_config.warned_tables(annotation) == [
         *("features", "words", "chosen", "by_word", "tasks_run1", "tasks_run2", "path")
     ]
 
 
 def test_settings_of_a_run_are_those_that_it_uses(config):
-    settings = configuration.settings_of(config, ["documents", "synthetic"])
+    settings = of_config.settings_of(config, ["documents", "synthetic"])
     assert settings["dataset"] == ["documents", "synthetic"] and settings["seed"] == config["seed"]
     assert set(settings["datasets"]) == {"documents", "synthetic"}
     used = {study for name in ("documents", "synthetic") for study in config["datasets"][name]["studies"]}
     assert set(settings["studies"]) == used
-    assert configuration.merged(config, settings) == config | {"dataset": ["documents", "synthetic"]}
+    assert of_config.merged(config, settings) == config | {"dataset": ["documents", "synthetic"]}
+
+
+@pytest.mark.parametrize("kind", of_config.names_of("experiments"))
+def test_an_experiment_says_what_it_serves_makes_and_may_warn_of(kind):
+    experiment = pick("experiments", kind)
+    assert experiment.SERVES in ("samples", "drawn")
+    assert set(experiment.TABLES.values()) <= {"tables", "timings"}
+    assert set(experiment.WARNS) <= set(experiment.TABLES)
+    of_seconds = {} if kind == "recovery" else {f"{kind}_seconds": "timings"}  # nobody measures how recovery is done
+    expected = {kind: "timings"} if of_config.is_measured(kind) else {kind: "tables"} | of_seconds
+    assert expected == experiment.TABLES
+    assert {table: of_config.folder_of(table, {"kind": kind}) for table in expected} == expected
+    assert of_config.makers_of(kind) == [kind]
+
+
+def test_datasets_are_served_by_the_kinds_that_say_so():
+    assert of_config.kinds_for("synthetic") == ["cost", "projection", "race", "recovery"]
+    assert of_config.kinds_for("collage") == ["words"]
+    assert of_config.kinds_for("libsvm") == ["words", "digits", "exponentiated", "online", "updates"]
+    assert [kind for kind in KINDS[1:] if of_config.is_measured(kind)] == ["cost", "projection", "updates"]
 
 
 def test_names_of_a_room_are_sorted():
-    assert configuration.names_of("norms") == ["l1", "l12", "l1inf", "l2"]
+    assert of_config.names_of("norms") == ["l1", "l12", "l1inf", "l2"]
 
 
 # Files
@@ -463,12 +498,12 @@ def test_raw_files_are_the_images_and_the_tables(config, album):
     (album / "notes.txt").write_text("no table")
     config["datasets"]["flickr8k"]["options"]["root"] = str(album)
     expected = [str(album / "images"), str(album / "captions.csv")]
-    assert configuration.raw_files(config, "flickr8k") == expected
+    assert of_config.raw_files(config, "flickr8k") == expected
 
 
 def test_a_composed_dataset_has_no_raw_files(config):
     for name in ("collage", "documents", "synthetic"):
-        assert configuration.raw_files(config, name) == []
+        assert of_config.raw_files(config, name) == []
 
 
 def test_raw_files_of_samples_are_those_named(config, tmp_path):
@@ -477,10 +512,10 @@ def test_raw_files_of_samples_are_those_named(config, tmp_path):
     for name in (options["train"], options["test"], "other"):
         (tmp_path / name).touch()
     with pytest.raises(ConfigError, match=r"^root must be a folder that holds 'topics.txt', got '"):
-        configuration.raw_files(config, "reuters21578")
+        of_config.raw_files(config, "reuters21578")
     (tmp_path / "topics.txt").touch()
     expected = [str(tmp_path / name) for name in (options["train"], options["test"], "topics.txt")]
-    assert configuration.raw_files(config, "reuters21578") == expected
+    assert of_config.raw_files(config, "reuters21578") == expected
 
 
 @pytest.mark.parametrize("folder", [".", "images"])
@@ -489,50 +524,8 @@ def test_a_root_without_images_is_one_line(config, tmp_path, folder):
     root = str(tmp_path / folder)
     config["datasets"]["flickr8k"]["options"]["root"] = root
     with pytest.raises(ConfigError) as caught:
-        configuration.raw_files(config, "flickr8k")
+        of_config.raw_files(config, "flickr8k")
     assert str(caught.value) == (
         f"root must be a folder that holds a folder 'images', got {root!r}: put the data there, link it, or name "
         "another (config.yaml: datasets.flickr8k.options.root)"
     )
-
-
-def library_files(*files):
-    return [str(Path(path).relative_to(PACKAGE)) for path in configuration.library_files(PACKAGE, *files)]
-
-
-def test_library_files_bring_the_neighbours_they_import():
-    assert library_files("norms/l12") == ["checks.py", "norms/l1.py", "norms/l12.py", "norms/l2.py"]
-
-
-def test_library_files_follow_imports_of_imports():
-    assert library_files("comparison") == [
-        "checks.py",
-        "comparison.py",
-        "papers.py",
-        "problem.py",
-        "registry.py",
-        "sweep.py",
-        "thresholds.py",
-    ]
-
-
-def test_library_files_do_not_follow_the_rooms_dictionaries():
-    got = library_files("sweep", "norms/l1inf", "losses/hinge", "solvers/subgradient")
-    expected = ["checks.py", "losses/hinge.py", "norms/l1inf.py", "problem.py", "registry.py"]
-    assert got == [*expected, "solvers/subgradient.py", "sweep.py"]
-
-
-def test_library_files_understand_every_way_to_import(tmp_path):
-    for name in ("a", "b", "c", "d"):
-        (tmp_path / f"{name}.py").touch()
-    (tmp_path / "top.py").write_text(
-        "import numpy\nimport jointsparse.a\nfrom jointsparse import b\nfrom jointsparse.c import name\n"
-        "def late():\n    from jointsparse import d\n"
-    )
-    got = [Path(path).name for path in configuration.library_files(tmp_path, "top")]
-    assert got == ["a.py", "b.py", "c.py", "d.py", "top.py"]
-
-
-def test_library_files_name_a_file_that_does_not_exist():
-    with pytest.raises(FileNotFoundError, match=r"norms/l3\.py"):
-        configuration.library_files(PACKAGE, "norms/l3")

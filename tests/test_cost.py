@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from jointsparse import cost, timing
 from jointsparse.norms import l1inf
+from jointsparse.papers import timing
+from jointsparse.papers.quattoni import cost
 
 SMALL = {"projection_sizes": [10, 30], "projection_rows": [5], "training_sizes": [2, 4], "repeats": 2}
 
@@ -15,7 +16,7 @@ def few_rows(monkeypatch):
 
 
 def test_a_row_for_each_measurement(few_rows):
-    table = cost.measure(**SMALL)
+    table = cost.run(None, rng=np.random.default_rng(0), **SMALL)
     assert list(table) == ["part", "x", "seconds", "repeats", "d", "m", "method"]
     got = table.drop(columns=["seconds", "repeats", "m"]).to_numpy().tolist()
     expected = []
@@ -43,7 +44,7 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
             project(A, radius, **options) if warm is None else real(A, radius, warm=warm, **options)
         ),
     )
-    cost.measure(**SMALL | {"repeats": 1})
+    cost.run(None, rng=np.random.default_rng(0), **SMALL | {"repeats": 1})
     expected = [((10, 40), 10, 0.1, method) for method in ("sort", "newton")]  # these compile
     for method in ("sort", "newton"):
         expected += [((10, 40), 10, 0.1, method), ((30, 40), 30, 0.1, method), ((50, 40), 5, 0.1, method)]
@@ -52,7 +53,7 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
 
 def test_progress_ends_at_all(few_rows):
     done = []
-    cost.measure(**SMALL, progress=lambda i, of: done.append((i, of)))
+    cost.run(None, rng=np.random.default_rng(0), **SMALL, progress=lambda i, of: done.append((i, of)))
     assert done == [(i, 16) for i in range(1, 17)]
 
 
@@ -67,5 +68,5 @@ def test_progress_ends_at_all(few_rows):
 )
 def test_sizes_out_of_range_are_refused(option, said):
     with pytest.raises(ValueError) as caught:
-        cost.measure(**SMALL | option)
+        cost.run(None, rng=np.random.default_rng(0), **SMALL | option)
     assert said in str(caught.value)

@@ -5,10 +5,18 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from jointsparse import descent
-from jointsparse.descent import LOSS, Objective, batch, coordinate_descent, interior_point, line_search, stochastic
-from jointsparse.entropic import Entropic, step_sizes
+from jointsparse.learning.entropic import Entropic, step_sizes
 from jointsparse.norms import l1
+from jointsparse.papers.duchi import descent
+from jointsparse.papers.duchi.descent import (
+    LOSS,
+    Objective,
+    batch,
+    coordinate_descent,
+    interior_point,
+    line_search,
+    stochastic,
+)
 
 LOSSES = ("squared", "logistic")
 

@@ -7,10 +7,10 @@ import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from jointsparse import tasks
-from jointsparse.comparison import auc
 from jointsparse.datasets import documents
-from jointsparse.datasets.photographs import SPLITS
+from jointsparse.datasets.splits import SPLITS
+from jointsparse.learning import tasks
+from jointsparse.scores.metrics import auc
 
 SMALL = {"n_documents": 300, "n_features": 1000, "n_topics": 8, "n_telling": 30, "length": 40}
 

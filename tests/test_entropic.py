@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from jointsparse.entropic import SCHEDULES, SETS, Entropic, SparseEntropic, n_weights, step_sizes
+from jointsparse.learning.entropic import SCHEDULES, SETS, Entropic, SparseEntropic, n_weights, step_sizes
 
 
 def rng_of(seed):

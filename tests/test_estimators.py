@@ -22,9 +22,10 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from jointsparse import comparison, sweep
-from jointsparse.estimators import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor
+from jointsparse.estimators.classifier import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor
+from jointsparse.learning import sweep
 from jointsparse.norms import NORMS
+from jointsparse.scores import metrics
 
 ALL = [JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor]
 SINGLE = [JointSparseClassifier, JointSparseRegressor]
@@ -707,7 +708,7 @@ def test_scores_are_the_average_auc_of_the_validation_tasks_in_each_fold():
             scores = (
                 JointSparseClassifier(radius=radius, labels="signed").fit(X[train], Y[train]).decision_function(X[test])
             )
-            expected = comparison.auc(scores[:, tasks], Y[test][:, tasks] > 0).mean()
+            expected = metrics.auc(scores[:, tasks], Y[test][:, tasks] > 0).mean()
             np.testing.assert_allclose(model.scores_[i, fold], expected)
     means = model.scores_.mean(axis=1)
     assert model.best_score_ == means.max() and model.radius_ == model.grid_[means.argmax()] and model.penalty_ is None
@@ -725,7 +726,7 @@ def test_held_out_samples_choose_as_in_the_paper():
     model.fit(X[:60], Y[:60], X_val=X[60:], y_val=Y[60:])
     swept = sweep.run(X[:60], Y[:60], loss="hinge", norm="l1inf", radius=[0.1, 1.0, 10.0], normalisation="sum", **grid)
     pairs = sweep.choose_eta0(swept)
-    auc = [comparison.auc(X[60:] @ W[:, [0, 2]], Y[60:][:, [0, 2]] > 0).mean() for W in swept["W"]]
+    auc = [metrics.auc(X[60:] @ W[:, [0, 2]], Y[60:][:, [0, 2]] > 0).mean() for W in swept["W"]]
     best = sweep.choose_parameter(np.array(auc))
     chosen = pairs[best]
     np.testing.assert_allclose(model.scores_[:, 0], auc)

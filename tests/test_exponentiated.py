@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import make_samples
 from scipy import sparse
 
-from jointsparse import descent, exponentiated
-from jointsparse.exponentiated import FORMS, Attempt
+from jointsparse.learning import tasks
+from jointsparse.papers.duchi import descent, exponentiated
+from jointsparse.papers.duchi.exponentiated import FORMS, Attempt
 
 N_ITER = {"batch 25%": 12, "batch 100%": 6, "stochastic 1": 40, "stochastic 100": 5}
 OPTIONS = {
@@ -30,12 +32,12 @@ def drawn(seed=0):
 
 
 def table_of(**options):
-    return exponentiated.run(*drawn(), rng=np.random.default_rng(0), **(OPTIONS | options))
+    return exponentiated.train(*drawn(), rng=np.random.default_rng(0), **(OPTIONS | options))
 
 
 @pytest.fixture(scope="module")
 def table():
-    return table_of(run=2)
+    return table_of()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -60,7 +62,6 @@ def test_table_has_a_way_for_each_form_and_method(table):
         assert way["non_zero"].iloc[0] == 0
         assert len(way[["schedule", "eta0", "warning"]].drop_duplicates()) == 1
         assert method == "entropic" or (way["schedule"] == "1/sqrt(t)").all()
-    assert (table["run"] == 2).all()
     assert (table["radius"] == 4).all()
 
 
@@ -104,9 +105,9 @@ def test_all_that_is_tried_sees_the_same_samples():
 
 
 def test_same_seed_same_table(table):
-    again = table_of(run=2)
+    again = table_of()
     assert again.drop(columns="seconds").equals(table.drop(columns="seconds"))
-    other = exponentiated.run(*drawn(), rng=np.random.default_rng(1), **OPTIONS)
+    other = exponentiated.train(*drawn(), rng=np.random.default_rng(1), **OPTIONS)
     is_batch = table["form"] == "batch 100%"
     assert other["objective"][is_batch].equals(table["objective"][is_batch])
     assert not other["objective"][~is_batch].equals(table["objective"][~is_batch])
@@ -117,6 +118,29 @@ def test_progress_counts_the_ways():
     table_of(n_iter={"batch 100%": 2, "batch 25%": 2}, progress=lambda done, of: calls.append((done, of)))
     n = 2 * (2 + 3 * 2 + 2 * 2)
     assert calls == [(i + 1, n) for i in range(n)]
+
+
+def test_a_repetition_learns_nine_in_ten_samples_with_a_label_against_the_others():
+    X, y, X_test, y_test = drawn()
+    labels = np.where(np.append(y, y_test) > 0, "grain", "tea")
+    data = make_samples(sparse.vstack([X, X_test], format="csr"), labels, n_test=60)
+    options = OPTIONS | {"n_iter": {"stochastic 1": 10}}
+    for label, sign in (("grain", 1), ("tea", -1)):
+        rng = np.random.default_rng([3, 1])
+        kept = tasks.thinned(np.ones(120, bool), rng)
+        assert kept.sum() == 108
+        expected = exponentiated.train(X[kept], sign * y[kept], X_test, sign * y_test, rng=rng, **options)
+        got = exponentiated.run(data, label=label, rng=np.random.default_rng([3, 1]), **options)
+        assert got.drop(columns=["seconds", "label"]).equals(expected.drop(columns="seconds"))
+        assert set(got["label"]) == {label}
+
+
+def test_the_label_is_the_most_frequent_one_by_default():
+    X, y, X_test, y_test = drawn()
+    labels = np.where(np.append(y, y_test) > 0, "grain", "tea")
+    data = make_samples(sparse.vstack([X, X_test], format="csr"), labels, n_test=60)
+    got = exponentiated.run(data, rng=np.random.default_rng(0), **OPTIONS | {"n_iter": {"stochastic 1": 2}})
+    assert set(got["label"]) == {"grain" if (y > 0).sum() > 60 else "tea"}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -206,6 +230,6 @@ def test_bad_input_is_refused(options, message):
 def test_samples_that_do_not_fit_are_refused():
     X, y, X_test, y_test = drawn()
     with pytest.raises(ValueError, match="X_test must have the 25 features of X_train, got 24"):
-        exponentiated.run(X, y, X_test[:, 1:], y_test, rng=np.random.default_rng(0), **OPTIONS)
+        exponentiated.train(X, y, X_test[:, 1:], y_test, rng=np.random.default_rng(0), **OPTIONS)
     with pytest.raises(ValueError, match="stochastic 100 needs at least 100 training samples, got 50"):
-        exponentiated.run(X[:50], y[:50], X_test, y_test, rng=np.random.default_rng(0), **OPTIONS)
+        exponentiated.train(X[:50], y[:50], X_test, y_test, rng=np.random.default_rng(0), **OPTIONS)

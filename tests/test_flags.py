@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from jointsparse import flags
 from jointsparse.checks import Misfit
+from jointsparse.scores import flags
 
 SPLIT = ["train", "train", "test", "validation", "unlabelled"]
 

@@ -15,7 +15,7 @@ import tifffile
 from conftest import make_album
 from PIL import Image
 
-from jointsparse.datasets import photographs, photos
+from jointsparse.datasets import folder, photos
 from jointsparse.tables import read_table, write_table
 
 BASE = Path(__file__).parents[1]
@@ -226,7 +226,7 @@ def test_tiff_with_planes_apart_is_read_right_or_listed(album, dtype):
     if dtype == np.uint16:  # which Pillow mixes up
         assert "planes together" in reason(album, "levels.tif")
     else:
-        grey = photographs.open_grey(album / "images" / "levels.tif", 320)
+        grey = folder.open_grey(album / "images" / "levels.tif", 320)
         np.testing.assert_allclose(grey, RAMP / 255, atol=0.01)
 
 
@@ -234,21 +234,21 @@ def test_level_of_a_16_bit_png_that_is_transparent_is_white(tmp_path):
     levels = RAMP.astype(np.uint16) * 257
     Image.fromarray(levels).save(tmp_path / "a.png", transparency=int(levels[0, 0]))
     expected = np.where(levels == levels[0, 0], 1, RAMP / 255)
-    np.testing.assert_allclose(photographs.open_grey(tmp_path / "a.png", 320), expected, atol=1e-6)
+    np.testing.assert_allclose(folder.open_grey(tmp_path / "a.png", 320), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("photometric", ["minisblack", "miniswhite"])
 def test_tiff_of_8_bits_is_read_the_right_way_round(tmp_path, photometric):
     tifffile.imwrite(tmp_path / "a.tif", RAMP, photometric=photometric)
     expected = RAMP / 255 if photometric == "minisblack" else 1 - RAMP / 255
-    np.testing.assert_allclose(photographs.open_grey(tmp_path / "a.tif", 320), expected, atol=1e-6)
+    np.testing.assert_allclose(folder.open_grey(tmp_path / "a.tif", 320), expected, atol=1e-6)
 
 
 def test_pgm_is_scaled_by_its_largest_value(tmp_path):
     for most, kind in ((255, ">u1"), (1023, ">u2"), (65535, ">u2")):
         levels = (RAMP * (most / 255)).astype(kind)
         (tmp_path / "a.ppm").write_bytes(b"P5 64 48 %d\n" % most + levels.tobytes())
-        np.testing.assert_allclose(photographs.open_grey(tmp_path / "a.ppm", 320), levels / most, atol=0.003)
+        np.testing.assert_allclose(folder.open_grey(tmp_path / "a.ppm", 320), levels / most, atol=0.003)
 
 
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "TIFF", "MPO"])
@@ -257,7 +257,7 @@ def test_of_several_frames_the_first_is_read(tmp_path, kind):
     options = {"lossless": True} if kind == "WEBP" else {"quality": 95} if kind == "MPO" else {}
     data = encoded(first.convert("RGB"), kind, save_all=True, append_images=[other.convert("RGB")], **options)
     (tmp_path / "a.jpg").write_bytes(data)
-    grey = photographs.open_grey(tmp_path / "a.jpg", 320)
+    grey = folder.open_grey(tmp_path / "a.jpg", 320)
     np.testing.assert_allclose(grey, RAMP / 255, atol=0.03)
 
 
@@ -280,21 +280,21 @@ def test_turned_picture_stands_upright(tmp_path, kind, orientation):
     exif = Image.Exif()
     exif[0x0112] = orientation
     (tmp_path / "a.jpg").write_bytes(encoded(Image.fromarray(np.ascontiguousarray(stored)), kind, exif=exif))
-    grey = photographs.open_grey(tmp_path / "a.jpg", 320)
+    grey = folder.open_grey(tmp_path / "a.jpg", 320)
     np.testing.assert_allclose(grey, upright / 255, atol=0.1)
 
 
 def test_cmyk_jpeg_is_not_inverted(tmp_path):
     Image.fromarray(RAMP).convert("CMYK").save(tmp_path / "a.jpg", quality=95)
-    np.testing.assert_allclose(photographs.open_grey(tmp_path / "a.jpg", 320), RAMP / 255, atol=0.03)
+    np.testing.assert_allclose(folder.open_grey(tmp_path / "a.jpg", 320), RAMP / 255, atol=0.03)
 
 
 def test_suffix_says_nothing_of_the_kind(tmp_path):
-    for suffix in photographs.SUFFIXES:
+    for suffix in folder.SUFFIXES:
         (tmp_path / f"a{suffix.upper()}").write_bytes(encoded(Image.fromarray(RAMP), "PNG"))
-    names, other = photographs.list_pictures(tmp_path)
-    assert len(names) == len(photographs.SUFFIXES) and not other
-    reasons, _ = photographs.check_pictures(tmp_path, names, smallest_side=32, longest_side=320)
+    names, other = folder.list_pictures(tmp_path)
+    assert len(names) == len(folder.SUFFIXES) and not other
+    reasons, _ = folder.check_pictures(tmp_path, names, smallest_side=32, longest_side=320)
     assert reasons == {}
 
 
@@ -367,7 +367,7 @@ def test_folders_are_read_once_whatever_links_to_them(album, tmp_path):
     (images / "deep" / "up").symlink_to("..")
     (outside / "self").symlink_to(outside)
     (images / "root").symlink_to("/")
-    names, other = photographs.list_pictures(images)
+    names, other = folder.list_pictures(images)
     assert [name for name in names if "/" in name] == ["b/out.png", "deep/real/in.png"]
     expected = {"a", "c", "deep/up", "b/self", "root"}
     assert other == dict.fromkeys(expected, "a link to a folder that is read already or holds this one")
@@ -377,10 +377,10 @@ def test_folders_are_read_once_whatever_links_to_them(album, tmp_path):
 
 
 def test_long_tables_are_read_in_pieces_that_make_a_whole(album, monkeypatch):
-    expected = photographs.read_csv(album / "captions.csv", ["image", "caption"])
+    expected = folder.read_csv(album / "captions.csv", ["image", "caption"])
     for rows in (1, 5, 24):
-        monkeypatch.setattr(photographs, "ROWS_AT_ONCE", rows)
-        assert photographs.read_csv(album / "captions.csv", ["image", "caption"]).equals(expected)
+        monkeypatch.setattr(folder, "ROWS_AT_ONCE", rows)
+        assert folder.read_csv(album / "captions.csv", ["image", "caption"]).equals(expected)
 
 
 def test_splits_that_a_broken_link_stands_for_are_an_error_and_not_drawn(album):
@@ -447,23 +447,13 @@ def test_no_shell_or_other_program_is_run_and_no_pickle_is_read():
     found += r"pickle\.load|read_pickle|allow_pickle=True|yaml\.load\("
     found = re.compile(found, re.MULTILINE)
     # The manifest asks git for the commit, with arguments that no data enter.
-    assert [file.name for file, text in code().items() if found.search(text)] == ["manifest.py"]
+    assert [file.name for file, text in code().items() if found.search(text)] == ["records.py"]
 
 
 def test_no_wildcard_is_a_name_from_the_data():
-    names = {name for text in code().values() for name in re.findall(r"(?:results|timings|logs)/\S*?\{(\w+)\}", text)}
-    known = {
-        "dataset",
-        "datasets",
-        "study",
-        "vocabulary",
-        "shard",
-        "shards",
-        "run",
-        "n",
-        "method",
-        "loss",
-        "norm",
-        "problem",
-    }
-    assert names <= known | {"each", "figure", "folder", "name", "one", "own", "table", "suffix"}, names
+    paths = [path for text in code().values() for path in re.findall(r"\b(?:results|timings|logs)/[^\s\"]*", text)]
+    names = {name for path in paths for name in re.findall(r"\{(\w+)\}", path)}
+    of_config = {"dataset", "datasets", "study", "kind", "vocabulary", "shard", "shards", "run", "n", "figure"}
+    of_config |= {"method", "loss", "norm"}
+    of_rules = {"folder", "name", "one", "own", "suffix", "table"}
+    assert names == of_config | of_rules

@@ -6,7 +6,7 @@ import numpy as np
 import oracles
 import pytest
 
-from jointsparse.losses import LOSSES, hinge, logistic, squared
+from jointsparse.learning.losses import LOSSES, hinge, logistic, squared
 
 
 @pytest.fixture(params=sorted(LOSSES))

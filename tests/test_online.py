@@ -12,12 +12,13 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
+from jointsparse.estimators.online import OnlineJointSparseClassifier
+from jointsparse.learning.lazy import Eager, Lazy, csr
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.solvers import pdhg
 from jointsparse.norms import NORMS
 from jointsparse.norms.l1_sparse import SparseL1Ball
-from jointsparse.online import Eager, Lazy, OnlineJointSparseClassifier, csr
-from jointsparse.problem import Problem
 from jointsparse.registry import pick
-from jointsparse.solvers import pdhg
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from jointsparse.losses import LOSSES, hinge, squared
+from jointsparse.learning.losses import LOSSES, hinge, squared
+from jointsparse.learning.problem import Problem, Regulariser, lower_bound
+from jointsparse.learning.solvers import pdhg
 from jointsparse.norms import NORMS, l1, l1inf
-from jointsparse.problem import Problem, Regulariser, lower_bound
-from jointsparse.solvers import pdhg
 
 CONVEX_NORMS = {
     "l1": lambda W: cp.sum(cp.abs(W)),
@@ -185,7 +185,7 @@ def test_sparse_features_give_the_same_solution():
 
 
 def test_samples_of_a_task_may_come_in_parts(monkeypatch):
-    monkeypatch.setattr("jointsparse.problem.PART", 1)
+    monkeypatch.setattr("jointsparse.learning.problem.PART", 1)
     parted = tasks(n=50)
     monkeypatch.undo()
     whole = tasks(n=50)

@@ -10,10 +10,18 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from jointsparse.losses import LOSSES
+from jointsparse.learning.losses import LOSSES
+from jointsparse.learning.problem import (
+    Problem,
+    Regulariser,
+    add_transposed_product,
+    lower_bound,
+    product,
+    relative_gap,
+    room,
+)
+from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS
-from jointsparse.problem import Problem, Regulariser, add_transposed_product, lower_bound, product, relative_gap, room
-from jointsparse.solvers import SOLVERS
 
 
 @pytest.fixture
@@ -57,7 +65,7 @@ def test_mean_divides_by_the_sum_of_the_weights(rng):
 
 
 def test_large_tasks_come_in_parts_and_empty_ones_in_one(monkeypatch, rng):
-    monkeypatch.setattr("jointsparse.problem.PART", 8 * 3 * 40)
+    monkeypatch.setattr("jointsparse.learning.problem.PART", 8 * 3 * 40)
     X = rng.normal(size=(101, 3))
     made = Problem([X, X[:0]], [np.ones(101), np.ones(0)])
     assert [(part.task, len(part.y)) for part in made.parts] == [(0, 33), (0, 34), (0, 34), (1, 0)]
@@ -67,7 +75,7 @@ def test_large_tasks_come_in_parts_and_empty_ones_in_one(monkeypatch, rng):
 @pytest.mark.parametrize("n_pairs", [1, 3])
 @pytest.mark.parametrize("small", [1, 10**6])
 def test_products(monkeypatch, rng, n_pairs, small):
-    monkeypatch.setattr("jointsparse.problem.SMALL_PRODUCT", small)
+    monkeypatch.setattr("jointsparse.learning.problem.SMALL_PRODUCT", small)
     X, W, A = rng.normal(size=(20, 90)), rng.normal(size=(90, n_pairs)), rng.normal(size=(20, n_pairs))
     W[3:] = 0
     for features in (X, sparse.csr_matrix(X)):
@@ -116,7 +124,7 @@ def test_an_unknown_normalisation_is_refused():
 
 def work():
     """A digest of what solvers find for products large enough to be shared out among threads."""
-    from jointsparse import sweep
+    from jointsparse.learning import sweep
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 700)).astype(np.float32)
@@ -141,7 +149,7 @@ def test_training_does_not_depend_on_the_number_of_threads_or_processes():
 
 
 def test_sparse_tasks_stay_whole(monkeypatch, rng):
-    monkeypatch.setattr("jointsparse.problem.PART", 1)
+    monkeypatch.setattr("jointsparse.learning.problem.PART", 1)
     made = Problem([sparse.csr_matrix(rng.normal(size=(200, 3)))], [np.ones(200)])
     assert len(made.parts) == 1
 
@@ -195,7 +203,7 @@ def test_sharing_features_solves_the_same_problem(monkeypatch, rng, solver, loss
     Y, weights = Y[:, 1:], weights[:, 1:]
     fits, lengths = [], []
     for lacking in (10, 10**9):
-        monkeypatch.setattr("jointsparse.problem.LACKING", lacking)
+        monkeypatch.setattr("jointsparse.learning.problem.LACKING", lacking)
         made = Problem.from_matrix(X, Y, weights, normalisation=normalisation, intercept=intercept)
         lengths.append(len(made.y))
         scale = 0.01 if normalisation == "sum" else 1.0

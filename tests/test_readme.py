@@ -1,19 +1,72 @@
-"""What the README shows is true: its Python examples run."""
+"""What the README and the documentation show is true: examples run, links lead somewhere, the table has every rule."""
 
 import doctest
+import re
+from importlib import import_module
 from pathlib import Path
 
+import pytest
 
-def test_python_examples_of_the_readme():
-    readme = Path(__file__).parents[1] / "README.md"
-    result = doctest.testfile(str(readme), module_relative=False)
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "data" / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+
+
+def rules() -> dict[str, str]:
+    """The text of each rule of the workflow."""
+    text = "".join(file.read_text() for file in sorted((ROOT / "workflow" / "rules").glob("*.smk")))
+    parts = re.split(r"^rule (\w+):", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def table() -> list[list[str]]:
+    """The rows of the README's table of rules: rule, library function, file."""
+    rows = re.findall(r"^\| `(\w+)` \| `([\w.]+)`.*? \| (.*) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    return [[rule, function, re.search("`(.+?)`", file)[1]] for rule, function, file in rows]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/package.md"])
+def test_python_examples(page):
+    result = doctest.testfile(str(ROOT / page), module_relative=False)
     assert result.attempted > 1
     assert result.failed == 0
 
 
 def test_examples_in_docstrings():
-    package = Path(__file__).parents[1] / "src" / "jointsparse"
+    package = ROOT / "src" / "jointsparse"
     names = [path.relative_to(package).with_suffix("") for path in package.rglob("*.py") if path.stem != "__init__"]
     for name in names:
         module = __import__("jointsparse." + ".".join(name.parts), fromlist=["_"])
         assert doctest.testmod(module).failed == 0, name
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 90
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_of_the_checkout(page):
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    missing = [link for link in links if not link.startswith("https://") and not (page.parent / link).exists()]
+    assert missing == []
+
+
+def test_the_package_describes_itself_without_pictures_and_formulas():
+    text = (ROOT / "docs" / "package.md").read_text()
+    assert "![" not in text and "$$" not in text and "](" not in text
+
+
+def test_every_rule_has_a_row():
+    assert [row[0] for row in table()] and {row[0] for row in table()} == set(rules())
+
+
+@pytest.mark.parametrize(("rule", "function", "file"), table(), ids=[row[0] for row in table()])
+def test_a_row_names_a_function_that_exists_and_a_file_of_the_rule(rule, function, file):
+    module, _, name = function.rpartition(".")
+    assert callable(getattr(import_module(f"jointsparse.{module}"), name))
+    pattern = re.escape(file.removeprefix("…")).replace("<", "{").replace(">", "}")
+    assert re.search(rf'[/"]{pattern}"', rules()[rule].replace("\n", " ")), f"{rule} leaves no {file}"

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from jointsparse import recovery
 from jointsparse.datasets import synthetic
-from jointsparse.losses import hinge
+from jointsparse.learning.losses import hinge
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.solvers import pdhg, subgradient
 from jointsparse.norms import NORMS
-from jointsparse.problem import Problem
-from jointsparse.solvers import pdhg, subgradient
+from jointsparse.papers.quattoni import recovery
 
 ETA0, RADII = [0.1, 30.0], [2.0, 30.0, 8.0]
 
@@ -20,14 +20,14 @@ def data():
     )
 
 
-def run(data, **options):
+def learn(data, **options):
     small = {"sizes": [10, 40], "eta0": ETA0, "radius": RADII, "n_iter": 60}
-    return recovery.run(data=data, **small | options)
+    return recovery.learn(data, **small | options)
 
 
 @pytest.fixture(scope="module")
 def table(data):
-    return run(data, run=3)
+    return learn(data)
 
 
 def rows(table, **wanted):
@@ -72,15 +72,15 @@ def fits(data, n, norm, radius):
 
 
 def test_each_size_and_method_has_three_rows(table):
-    got = table[["run", "n", "method", "radius_rule", "solver"]].to_numpy().tolist()
+    got = table[["n", "method", "radius_rule", "solver"]].to_numpy().tolist()
     kinds = [["true", "subgradient"], ["validated", "subgradient"], ["true", "pdhg"]]
     methods = ["hinge-l1inf", "hinge-l1", "hinge-l2"]
-    assert got == [[3, n, method, *kind] for n in (10, 40) for method in methods for kind in kinds]
+    assert got == [[n, method, *kind] for n in (10, 40) for method in methods for kind in kinds]
 
 
 def test_columns(table):
     measured = ["test_error", "precision", "recall", "features", "objective", "gap", "iterations", "warning"]
-    assert list(table)[5:] == ["parameter", "eta0", *measured]
+    assert list(table)[4:] == ["parameter", "eta0", *measured]
 
 
 @pytest.mark.parametrize("norm", recovery.NORMS)
@@ -131,9 +131,9 @@ def test_validation_chooses_the_radius_with_the_smallest_error(data, table, norm
 def test_test_samples_do_not_change_what_is_chosen(data, table):
     spoilt = data._replace(X_test=-data.X_test[::-1])
     columns = ["parameter", "eta0", "objective", "gap", "iterations", "precision"]
-    got, expected = run(spoilt)[columns], table[columns]
+    got, expected = learn(spoilt)[columns], table[columns]
     assert got.equals(expected)
-    assert not run(spoilt)["test_error"].equals(table["test_error"])
+    assert not learn(spoilt)["test_error"].equals(table["test_error"])
 
 
 def test_the_optimum_is_certified_and_no_objective_is_below_it(table):
@@ -158,14 +158,14 @@ def test_iterations_are_those_until_within_1_percent_of_the_optimum(data, table,
 
 
 def test_iterations_are_missing_where_the_optimum_is_far_or_unknown(data, table):
-    short = run(data, sizes=[40], n_iter=1, eta0=[1e-3])
+    short = learn(data, sizes=[40], n_iter=1, eta0=[1e-3])
     assert short["iterations"].isna().all()
     assert table[table["radius_rule"] == "validated"]["iterations"].isna().all()
     assert table[table["solver"] == "pdhg"]["iterations"].isna().all()
 
 
 def test_warnings_name_the_edges_of_the_grids_and_an_unknown_optimum(data):
-    short = run(data, sizes=[40], n_iter=5, radius=[0.01, 0.02, 0.03], eta0=[1e-3, 1e-2], optimum_n_iter=1, tol=1e-9)
+    short = learn(data, sizes=[40], n_iter=5, radius=[0.01, 0.02, 0.03], eta0=[1e-3, 1e-2], optimum_n_iter=1, tol=1e-9)
     assert (
         rows(short, solver="subgradient", radius_rule="true")["warning"].tolist()
         == ["eta0 at the upper edge of its grid"] * 3
@@ -174,30 +174,39 @@ def test_warnings_name_the_edges_of_the_grids_and_an_unknown_optimum(data):
     for _, row in rows(short, radius_rule="validated").iterrows():
         edge = {0.01: "parameter at the lower edge", 0.03: "parameter at the upper edge"}.get(row["parameter"], "")
         assert edge in row["warning"] and ("parameter" in row["warning"]) == bool(edge)
-    one = run(data, sizes=[40], radius=[8.0], eta0=[30.0])
+    one = learn(data, sizes=[40], radius=[8.0], eta0=[30.0])
     assert (one["warning"] == "").all()
 
 
 def test_the_same_data_give_the_same_table_and_progress_ends_at_all(data, table):
     done = []
-    again = run(data, run=3, progress=lambda i, of: done.append((i, of)))
+    again = learn(data, progress=lambda i, of: done.append((i, of)))
     assert again.equals(table)
     assert done == [(i, 6) for i in range(1, 7)]
 
 
 def test_a_table_of_a_single_task():
     one = synthetic.draw(n_features=20, n_tasks=1, n_train=10, n_validation=5, n_test=5, rng=np.random.default_rng(0))
-    assert len(run(one, sizes=[10])) == 9
+    assert len(learn(one, sizes=[10])) == 9
 
 
 def test_joint_sparsity_finds_the_features_more_precisely():
     shared = synthetic.draw(
         n_features=100, n_tasks=40, n_train=80, n_validation=20, n_test=50, rng=np.random.default_rng(0)
     )
-    found = recovery.run(data=shared, sizes=[80], eta0=[10.0, 100.0], radius=[32.0], n_iter=200)
+    found = recovery.learn(shared, sizes=[80], eta0=[10.0, 100.0], radius=[32.0], n_iter=200)
     optimum = rows(found, solver="pdhg").set_index("method")
     assert optimum["precision"]["hinge-l1inf"] > optimum["precision"]["hinge-l1"] > optimum["precision"]["hinge-l2"]
     assert optimum["test_error"]["hinge-l1inf"] < optimum["test_error"]["hinge-l1"]
+
+
+def test_a_repetition_learns_tasks_of_the_largest_size_drawn_from_its_seed():
+    of_tasks = {"n_features": 20, "n_tasks": 4, "n_validation": 10, "n_test": 10}
+    options = {"sizes": [5, 15], "eta0": ETA0, "radius": RADII, "n_iter": 20, "optimum_n_iter": 50}
+    drawn = synthetic.draw(**of_tasks, n_train=15, rng=np.random.default_rng([9, 2]))
+    got = recovery.run(None, tasks=of_tasks, rng=np.random.default_rng([9, 2]), **options)
+    assert got.equals(recovery.learn(drawn, **options))
+    assert not got.equals(recovery.run(None, tasks=of_tasks, rng=np.random.default_rng([9, 3]), **options))
 
 
 @pytest.mark.parametrize(
@@ -215,14 +224,14 @@ def test_joint_sparsity_finds_the_features_more_precisely():
 )
 def test_what_makes_no_sense_is_refused(data, option, said):
     with pytest.raises(ValueError) as caught:
-        run(data, **option)
+        learn(data, **option)
     assert said in str(caught.value)
 
 
 def test_without_test_samples_there_is_no_table():
     none = synthetic.draw(n_features=20, n_tasks=2, n_train=10, n_test=0, rng=np.random.default_rng(0))
     with pytest.raises(ValueError, match="data must hold validation and test samples"):
-        run(none, sizes=[10])
+        learn(none, sizes=[10])
 
 
 # Errors and selection

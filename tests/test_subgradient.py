@@ -6,10 +6,10 @@ import oracles
 import pytest
 from scipy import sparse
 
-from jointsparse.losses import LOSSES
+from jointsparse.learning.losses import LOSSES
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.solvers import subgradient
 from jointsparse.norms import NORMS
-from jointsparse.problem import Problem
-from jointsparse.solvers import subgradient
 
 ETA0 = np.array([0.02, 0.3, 0.3, 2.0])
 RADIUS = np.array([1.5, 0.4, 100.0, 0.0])
@@ -271,7 +271,7 @@ def test_sparse_features_and_many_parts_change_nothing(dtype, norm, monkeypatch)
     expected = fit(X, Y, norm=norm, n_iter=20)
     for changed in ("sparse", "parts"):
         if changed == "parts":
-            monkeypatch.setattr("jointsparse.problem.PART", 1)
+            monkeypatch.setattr("jointsparse.learning.problem.PART", 1)
         got = fit(sparse.csr_matrix(X) if changed == "sparse" else X, Y, norm=norm, n_iter=20)
         assert got.W.dtype == dtype
         tolerance = 1e-4 if dtype == np.float32 else 1e-10
@@ -282,7 +282,7 @@ def test_sparse_features_and_many_parts_change_nothing(dtype, norm, monkeypatch)
 def test_wide_products_are_taken_in_pieces(monkeypatch):
     X, Y = problem(n=60, d=50)
     expected = fit(X, Y, n_iter=10)
-    monkeypatch.setattr("jointsparse.problem.SMALL_PRODUCT", 1)
+    monkeypatch.setattr("jointsparse.learning.problem.SMALL_PRODUCT", 1)
     np.testing.assert_allclose(fit(X, Y, n_iter=10).W, expected.W, atol=1e-12)
 
 
@@ -290,7 +290,7 @@ def test_margins_of_few_features_are_those_of_all(monkeypatch):
     X, Y = problem(n=60, d=100)
     expected = fit(X, Y, radius=RADIUS[[0, 1, 1, 3]] / 10, n_iter=20)
     assert expected.W.any(axis=(0, 2)).mean() < 1
-    monkeypatch.setattr("jointsparse.problem.FEW", 1)
+    monkeypatch.setattr("jointsparse.learning.problem.FEW", 1)
     np.testing.assert_allclose(fit(X, Y, radius=RADIUS[[0, 1, 1, 3]] / 10, n_iter=20).W, expected.W, atol=1e-12)
 
 

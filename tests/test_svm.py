@@ -5,8 +5,8 @@ import oracles
 import pytest
 from sklearn.svm import LinearSVC
 
-from jointsparse import svm
 from jointsparse.checks import Misfit
+from jointsparse.learning import svm
 
 C = [0.01, 0.1, 1.0]
 

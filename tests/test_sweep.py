@@ -5,11 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from jointsparse import sweep
-from jointsparse.losses import hinge
+from jointsparse import checks
+from jointsparse.learning import sweep
+from jointsparse.learning.losses import hinge
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.solvers import subgradient
 from jointsparse.norms import l1inf
-from jointsparse.problem import Problem
-from jointsparse.solvers import subgradient
 
 
 def problem(n=24, d=5, m=3, seed=0):
@@ -165,3 +166,13 @@ def test_a_path_needs_a_solver_that_stops():
     options = {"loss": "hinge", "norm": "l1inf", "n_iter": 10, "normalisation": "sum"}
     with pytest.raises(ValueError, match="solver must be one that stops at tol, such as pdhg, got 'subgradient'"):
         sweep.path(*problem(), radius=[0.1], solver="subgradient", **options)
+
+
+# What a sweep was learnt from
+
+
+def test_a_fingerprint_goes_through_a_file(tmp_path):
+    X, Y = np.ones((3, 2), np.float32), np.zeros((3, 1), np.int8)
+    np.savez(tmp_path / "fits.npz", learnt_from=sweep.learnt_from(X, Y, "hinge-l1"))
+    with np.load(tmp_path / "fits.npz", allow_pickle=False) as fits:
+        assert fits["learnt_from"].tolist() == [checks.fingerprint(X), checks.fingerprint(Y), "hinge-l1"]

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jointsparse import tasks
 from jointsparse.checks import Misfit
+from jointsparse.learning import tasks
 
 IMAGES = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["validation", "test"]})
 CAPTIONS = pd.DataFrame(
@@ -264,3 +264,32 @@ def test_labels_are_the_same_however_their_accents_are_written():
     assert words["word"].tolist() == ["caf\u00e9", "th\u00e9"] and labels[:, 0].tolist() == [True, True, False]
     assert tasks.one_label(images, captions, "cafe\u0301")[1].tolist() == [1, 1, -1]
     assert tasks.classes(images, captions).tolist() == ["caf\u00e9", "caf\u00e9", "th\u00e9"]
+
+
+# Training sets of a size
+
+
+def drawn():
+    return {"Y": np.arange(24).reshape(2, 4, 3), "sizes": np.array([5, 9])}
+
+
+def test_training_sets_are_those_of_their_size():
+    np.testing.assert_array_equal(tasks.training_sets(drawn(), 5), np.arange(12).reshape(4, 3))
+    np.testing.assert_array_equal(tasks.training_sets(drawn()), np.arange(12, 24).reshape(4, 3))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sizes": np.array([5, 8])},
+        {"sizes": np.array([9, 9])},
+        {"sizes": np.array([5.0, 9.0])},
+        {"Y": np.zeros((1, 4, 3), int)},
+        {"Y": np.zeros(2, int)},
+        {"Y": np.zeros((2, 4, 3))},
+        {"Y": np.zeros((2, 4, 3)).astype(str)},
+    ],
+)
+def test_training_sets_of_another_configuration_are_refused(change):
+    with pytest.raises(Misfit, match="tasks must"):
+        tasks.training_sets(drawn() | change, 9)

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from jointsparse import timing
+from jointsparse.papers import timing
 
 
 def test_a_quick_call_is_repeated_and_a_slow_one_is_not():

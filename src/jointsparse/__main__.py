@@ -1,44 +1,8 @@
-"""`python -m jointsparse verify MANIFEST`: whether results are as their manifest says."""
+"""`python -m jointsparse`: see `app`."""
 
-import argparse
 import sys
-from collections.abc import Sequence
 
-from jointsparse import manifest
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit status: 0, 1 where something differs, 2 where there is no manifest."""
-    parser = argparse.ArgumentParser(prog="python -m jointsparse", description="Jointly sparse multi-task learning.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    verify = commands.add_parser(
-        "verify",
-        help="compare files with the checksums in a manifest",
-        description="Compare tables and inputs with the checksums in a manifest; say which versions are others here.",
-    )
-    verify.add_argument("manifest", help="the file manifest.json; the names in it are relative to where it lies")
-    verify.add_argument(
-        "--against", metavar="OTHER", help="another manifest: compare the tables of the two, read no other file"
-    )
-    given = parser.parse_args(arguments)
-    try:
-        if given.against:
-            checked, differences, notes = manifest.compare(given.manifest, given.against)
-        else:
-            checked, differences, notes = manifest.verify(given.manifest)
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    for note in notes:
-        print(f"note: {note}")
-    for difference in differences:
-        print(difference)
-    same = "the same in both" if given.against else "as recorded"
-    print(f"{len(differences)} of {checked} files not {same}" if differences else f"{checked} files {same}")
-    if not given.against and any(difference.startswith("differs") for difference in differences):
-        print("A table that was changed by hand is made again once it is deleted: rm it, then run as before.")
-    return 1 if differences else 0
-
+from jointsparse.app.command_line import main
 
 if __name__ == "__main__":
     sys.exit(main())

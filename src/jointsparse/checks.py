@@ -1,7 +1,7 @@
 """What every public function asks of its input, and what it says when the input is wrong."""
 
 import hashlib
-from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 Floats = NDArray[Any]  # float64 or float32, as it came
+
+
 FLOATING = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -27,23 +29,6 @@ def select(X: Any, chosen: NDArray[np.bool_], name: str = "features") -> Any:
     return X[chosen]
 
 
-def training_sets(drawn: Mapping[str, NDArray[Any]], n: int | None = None) -> NDArray[Any]:
-    """The training sets of size n, (n_images, n_words), among those drawn: Y and sizes, see `tasks.draw`.
-
-    n: None for the largest. Raises Misfit where there are none of that size, or what was drawn contradicts itself.
-    """
-    Y, sizes = drawn["Y"], drawn["sizes"]
-    kinds = Y.dtype.kind + sizes.dtype.kind
-    if Y.ndim != 3 or sizes.shape != Y.shape[:1] or not len(sizes) or kinds not in ("ii", "iu"):
-        got = f"{Y.dtype} {Y.shape}, {sizes.dtype} {sizes.shape}"
-        raise Misfit(f"tasks must be whole numbers Y (sizes, images, words) and their sizes, got {got}")
-    found = np.flatnonzero(sizes == (sizes.max() if n is None else n))
-    if len(found) != 1:
-        raise Misfit(f"tasks must hold training sets of size {n}, got the sizes {', '.join(map(str, sizes))}")
-    chosen: NDArray[Any] = Y[found[0]]
-    return chosen
-
-
 def fingerprint(X: Any) -> str:
     """A text that no other array, dense or CSR, has: of its shape, its type and every bit of it.
 
@@ -54,11 +39,6 @@ def fingerprint(X: Any) -> str:
     for array in (X.indptr, X.indices, X.data) if sparse.issparse(X) else (X,):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
-
-
-def learnt_from(X: Any, Y: Any, method: str) -> NDArray[Any]:
-    """What weights were learnt from, to be told from others: fingerprints of features and labels, and the method."""
-    return np.array([fingerprint(X), fingerprint(Y), method])
 
 
 def as_matrix(W: ArrayLike, name: str = "W") -> Floats:
@@ -203,3 +183,16 @@ def as_places(indices: ArrayLike, n: int) -> NDArray[np.int64]:
     for outside in where[(where < 0) | (where >= n)][:1]:
         raise ValueError(f"indices must be in 0..{n - 1}, got {outside}")
     return np.ascontiguousarray(where, np.int64)
+
+
+def shortened(value: object) -> str:
+    """A value for a message, which is one line of moderate length whatever the data hold."""
+    shown = repr(value)
+    return shown if len(shown) <= 200 else f"{shown[:200]} …"
+
+
+def require_extra(module: str, *packages: str) -> None:
+    """Raise ImportError with one sentence where packages are missing that the extra "pipeline" brings."""
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        raise ImportError(f"{module} needs {', '.join(missing)}: pip install 'jointsparse[pipeline]'")

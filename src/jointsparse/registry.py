@@ -3,15 +3,25 @@
 from importlib import import_module
 from types import ModuleType
 
+# The dictionaries of plug-ins, and the packages that hold them. Some hold names of modules, which cost time to import.
+ROOMS = {
+    "datasets": "jointsparse.datasets",
+    "experiments": "jointsparse.papers",
+    "features": "jointsparse.features",
+    "losses": "jointsparse.learning.losses",
+    "norms": "jointsparse.norms",
+    "solvers": "jointsparse.learning.solvers",
+}
 
-def room(name: str) -> dict[str, ModuleType]:
+
+def room(name: str) -> dict[str, ModuleType | str]:
     """The dictionary of a room: `room("norms")` is `jointsparse.norms.NORMS`."""
-    plug_ins: dict[str, ModuleType] = getattr(import_module(f"jointsparse.{name}"), name.upper())
+    plug_ins: dict[str, ModuleType | str] = getattr(import_module(ROOMS[name]), name.upper())
     return plug_ins
 
 
 def pick(room_name: str, name: str) -> ModuleType:
-    """The plug-in `name` of a room ("norms", "losses", "solvers", "features", "datasets").
+    """The plug-in `name` of a room, a key of ROOMS.
 
     Raises ValueError naming the plug-ins that exist.
 
@@ -21,4 +31,5 @@ def pick(room_name: str, name: str) -> ModuleType:
     plug_ins = room(room_name)
     if name not in plug_ins:
         raise ValueError(f"{room_name} knows {', '.join(sorted(plug_ins))}; got {name!r}")
-    return plug_ins[name]
+    found = plug_ins[name]
+    return import_module(found) if isinstance(found, str) else found

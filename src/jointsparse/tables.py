@@ -1,7 +1,7 @@
 """Tables and arrays on disk. Everything is written under a temporary name and renamed, so a file is whole or absent.
 
 What was cut off, overwritten or swapped since is refused with the name of the file, whatever the place of the damage;
-a changed byte inside a CSV file is not seen here, but by `manifest.verify`.
+a changed byte inside a CSV file is not seen here, but by `records.verify`.
 """
 
 import csv
@@ -20,8 +20,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
+
+from jointsparse.checks import require_extra
+
+require_extra(__name__, "pandas", "psutil", "pyarrow")
+import pandas as pd  # noqa: E402
+import psutil  # noqa: E402
 
 # A spreadsheet runs a cell that begins so; such text gets an apostrophe before it on disk, and loses it when read.
 FORMULA = re.compile(r"^(?='*[=+\-@＝＋－＠\t\r\n])")
@@ -86,18 +91,8 @@ def _clear_leftovers(final: Path) -> None:
     """Delete the temporary files of processes that were killed while they wrote this file."""
     for leftover in final.parent.glob(glob.escape(f".{final.stem}.") + "*" + glob.escape(f".part{final.suffix}")):
         process = leftover.name.removeprefix(f".{final.stem}.").removesuffix(f".part{final.suffix}")
-        if process.isdecimal() and not _alive(int(process)):
+        if process.isdecimal() and not psutil.pid_exists(int(process)):
             leftover.unlink(missing_ok=True)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it is somebody else's
-        return True
-    return True
 
 
 def write_table(table: pd.DataFrame, path: str | Path) -> None:

@@ -3,7 +3,6 @@ rule fit_basis:
     input:
         images=images,
         features=given,
-        code=code("basis", "checks", "tables"),
     output:
         basis="results/{dataset}/{study}/basis/basis.npz",
         features="results/{dataset}/{study}/basis/features.npz",
@@ -12,6 +11,7 @@ rule fit_basis:
     benchmark:
         "results/{dataset}/{study}/timings/fit_basis.tsv"
     params:
+        *code("fit_basis"),
         where=lambda w: f"studies.{w.study}.basis",
         options=lambda w: study(w)["basis"],
         seed=config["seed"],
@@ -24,7 +24,6 @@ rule fit_similarities:
     input:
         images=images,
         features=given,
-        code=code("features/similarities", "checks", "tables"),
     output:
         prototypes="results/{dataset}/{study}/similarities/prototypes.npz",
         features="results/{dataset}/{study}/similarities/features.npz",
@@ -33,6 +32,7 @@ rule fit_similarities:
     benchmark:
         "results/{dataset}/{study}/timings/fit_similarities.tsv"
     params:
+        *code("fit_similarities"),
         where=lambda w: f"studies.{w.study}.similarities",
         options=lambda w: study(w)["similarities"],
         seed=config["seed"],

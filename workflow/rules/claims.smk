@@ -1,7 +1,5 @@
 rule write_config:
     """What a study was run with."""
-    input:
-        code=code("tables"),
     output:
         config="results/{dataset}/{study}/config.yaml",
     log:
@@ -9,6 +7,7 @@ rule write_config:
     benchmark:
         "results/{dataset}/{study}/timings/write_config.tsv"
     params:
+        *code("write_config"),
         where=lambda w: f"studies.{w.study}",
         settings=lambda w: {
             "seed": config["seed"],
@@ -27,7 +26,6 @@ rule judge_claims:
     input:
         config="results/{dataset}/{study}/config.yaml",
         tables=tables_of_claims,
-        code=code("claims", "tables"),
     output:
         claims="results/{dataset}/{study}/{folder}/claims.csv",
     log:
@@ -37,6 +35,7 @@ rule judge_claims:
     wildcard_constraints:
         folder="tables|timings",
     params:
+        *code("judge_claims"),
         where=lambda w: f"studies.{w.study}.claims",
         ids=lambda w: study(w)["claims"],
         note=lambda w: dataset(w).get("note", ""),
@@ -53,7 +52,6 @@ rule write_claims_page:
             for name, one, block in studies(w.datasets.split("+"))
             if block["claims"]
         ],
-        code=code("checks", "claims_page", "tables"),
     output:
         page=report(
             "results/claims/{datasets}/claims.md",
@@ -67,6 +65,7 @@ rule write_claims_page:
     benchmark:
         "results/claims/{datasets}/timings/write_claims_page.tsv"
     params:
+        *code("write_claims_page"),
         where="studies",
     script:
         "../scripts/write_claims_page.py"

@@ -7,37 +7,45 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 BASE = Path(workflow.basedir)
-sys.path[:0] = [str(BASE / "workflow"), str(BASE / "src")]
-import configuration
+if (BASE / "src").is_dir():
+    # Jobs use the library of this checkout, wherever pip may have put another.
+    sys.path.insert(0, str(BASE / "src"))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(BASE / "src"), os.environ.get("PYTHONPATH")]))
+sys.path.insert(0, str(BASE / "workflow"))
+import jointsparse
+from configuration import studies as of_config
+from configuration.check import check
+from configuration.code import code_of
+from configuration.file import ConfigError, check_file
+from jointsparse.papers.catalogue import FIGURES
+from jointsparse.papers.claims import CLAIMS
+from jointsparse.registry import pick, room
 
-# Scripts run the library of this checkout, whose files the rules list under code=, wherever pip may have put another.
-paths = [str(BASE / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-os.environ.update(PYTHONPATH=os.pathsep.join(paths))
+LIBRARY = Path(jointsparse.__file__).parent
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".snakemake/numba").absolute()))
 for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
     # One thread per job: the same sums in the same order on any number of cores.
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
+# The config.yaml of this folder, or else the one that comes with the workflow.
+SETTINGS = Path("config.yaml") if Path("config.yaml").exists() else BASE / "config.yaml"
 try:
-    for file in ("config.yaml", *workflow.overwrite_configfiles):
-        if Path(file).exists():
-            configuration.check_file(Path(file))
-except configuration.ConfigError as error:
+    for file in (SETTINGS, *map(Path, workflow.overwrite_configfiles)):
+        if file.exists():
+            check_file(file)
+except ConfigError as error:
     raise WorkflowError(str(error))
 
 
-configfile: "config.yaml"
+configfile: str(SETTINGS)
 
 
 try:
-    configuration.check(config, BASE / "workflow" / "config.schema.yaml")
-    for name in configuration.chosen_datasets(config):
-        configuration.raw_files(config, name)
-except configuration.ConfigError as error:
+    check(config, BASE / "workflow" / "config.schema.yaml")
+    for name in of_config.chosen_datasets(config):
+        of_config.raw_files(config, name)
+except ConfigError as error:
     raise WorkflowError(str(error))
-
-LOSSES = configuration.names_of("losses")
-NORMS = configuration.names_of("norms")
 
 
 def those(names):
@@ -46,7 +54,7 @@ def those(names):
 
 
 PICTURES, SAMPLES, DRAWN = (
-    [name for name, entry in config["datasets"].items() if configuration.offers(entry["loader"]) == what]
+    [name for name, entry in config["datasets"].items() if of_config.offers(entry["loader"]) == what]
     for what in ("pictures", "samples", "drawn")
 )
 
@@ -66,18 +74,19 @@ wildcard_constraints:
     shard=r"\d+",
     shards=r"\d+",
     figure=r"\w+",
-    loss="|".join(LOSSES),
-    norm="|".join(NORMS),
+    folder="tables|timings",
+    loss=those(room("losses")),
+    norm=those(room("norms")),
 
 
 def dataset(w):
     """The entry of the dataset that a job is about."""
-    return configuration.dataset_entry(config, w.dataset)
+    return of_config.dataset_entry(config, w.dataset)
 
 
 def study(w):
     """The block of the study that a job is about, with what the dataset's entry replaces in it."""
-    return configuration.study_block(config, w.dataset, w.study)
+    return of_config.study_block(config, w.dataset, w.study)
 
 
 def vocabulary(w, *keys):
@@ -85,14 +94,42 @@ def vocabulary(w, *keys):
     return {key: config["features"]["vocabularies"][w.vocabulary][key] for key in keys}
 
 
-def code(*files):
-    """The library files that decide a stage's numbers: those named and the neighbours they import."""
-    return configuration.library_files(BASE / "src" / "jointsparse", *files)
+def code(script, *plug_ins):
+    """Params that change with the code: a script and the library files that it imports, and plug-ins that it picks.
+
+    plug_ins: library files, or functions of the wildcards that return one. Of these, files that the script imports too
+    are not named again.
+    """
+    path = BASE / "workflow" / "scripts" / f"{script}.py"
+    own = code_of(LIBRARY, path, *[file for file in plug_ins if isinstance(file, str)])
+
+    def picked(file):
+        return lambda w: [line for line in code_of(LIBRARY, file(w)) if line not in own]
+
+    return [*own, *[picked(file) for file in plug_ins if callable(file)]]
+
+
+def loader_of(w):
+    """The library file that reads a dataset."""
+    return f"datasets/{dataset(w)['loader']}"
+
+
+def solver_of(w):
+    """The library file that trains the sweeps of a study."""
+    return f"learning/solvers/{study(w)['training']['solver']}"
+
+
+def experiment_of(w):
+    """The library file of a study's experiment."""
+    return room("experiments")[study(w)["kind"]].removeprefix("jointsparse.").replace(".", "/")
+
+
+EXTRACTOR = f"features/{config['features']['extractor']}"
 
 
 def raw_files(w):
     """The files a dataset is read from."""
-    return configuration.raw_files(config, w.dataset)
+    return of_config.raw_files(config, w.dataset)
 
 
 def shards(pattern):
@@ -136,29 +173,14 @@ def sweeps(w):
     )
 
 
-# Of projections and of the exponentiated gradient, in the experiments of Duchi et al. 2008.
-STEPS = ("eta0", "entropic_eta0", "schedules", "n_records", "repeats")
-
-
-def options(w, *keys):
-    """These values of the study that a job is about, as far as it has them."""
-    return {key: study(w)[key] for key in keys if key in study(w)}
+def options(w):
+    """What a study tells its experiment."""
+    return {key: value for key, value in study(w).items() if key not in ("kind", "runs", "figures", "claims")}
 
 
 def options_of_comparison(w, repeats):
     """What a comparison of methods needs to know: the methods, how often it draws, and the seed."""
     return {"methods": list(study(w)["methods"]), repeats: study(w)["tests"][repeats], "seed": config["seed"]}
-
-
-def repetitions(w):
-    """What the repetitions of a study leave, one file each; for each problem and size where it has several."""
-    each = "{problem}_n{n}_run{run}" if study(w)["kind"] == "descent" else "run{run}"
-    return expand(
-        f"results/{{{{dataset}}}}/{{{{study}}}}/timings/runs/{each}.csv",
-        run=runs(w),
-        problem=study(w).get("problems", ["none"]),
-        n=study(w).get("sizes", ["none"]),
-    )
 
 
 def at_size(w):
@@ -170,34 +192,34 @@ def at_size(w):
 
 def table(name, block):
     """Where a study keeps a table; measured seconds lie apart."""
-    return f"{configuration.folder_of(name, block)}/{name}.csv"
+    return f"{of_config.folder_of(name, block)}/{name}.csv"
 
 
 def table_of_figure(w):
     """The table that a figure shows."""
-    return f"results/{{dataset}}/{{study}}/{table(configuration.FIGURES[w.figure].table, study(w))}"
+    return f"results/{{dataset}}/{{study}}/{table(FIGURES[w.figure].table, study(w))}"
 
 
 def tables_of_claims(w):
     """The tables that a study's claims are judged by."""
     block = study(w)
-    needed = {name for one in block["claims"] for name in configuration.CLAIMS[one].tables}
+    needed = {name for one in block["claims"] for name in (*CLAIMS[one].tables, CLAIMS[one].instead)}
     return [
         f"results/{{dataset}}/{{study}}/{table(name, block)}"
-        for name in sorted(needed & set(configuration.tables_of(block)))
+        for name in sorted(needed & set(of_config.tables_of(block)))
     ]
 
 
 def studies(datasets):
     """Each dataset with each of its studies and the block of that study."""
     for name in datasets:
-        for one in configuration.dataset_entry(config, name)["studies"]:
-            yield name, one, configuration.study_block(config, name, one)
+        for one in of_config.dataset_entry(config, name)["studies"]:
+            yield name, one, of_config.study_block(config, name, one)
 
 
 def everything():
     """What reproduce-all makes: the results of the configured datasets, and their manifest."""
-    datasets = configuration.chosen_datasets(config)
+    datasets = of_config.chosen_datasets(config)
     return [*results_of(datasets), f"results/claims/{'+'.join(datasets)}/manifest.json"]
 
 
@@ -216,7 +238,7 @@ def results_of(datasets):
         results += [f"results/{name}/left_out.csv"] if name not in DRAWN else []
         results += [f"results/{name}/contact_sheet.png"] if name in PICTURES else []
     for name, one, block in studies(datasets):
-        results += [f"results/{name}/{one}/{table(each, block)}" for each in configuration.tables_of(block)]
+        results += [f"results/{name}/{one}/{table(each, block)}" for each in of_config.tables_of(block)]
         results += expand(
             f"results/{name}/{one}/figures/{{figure}}.{{suffix}}", figure=block["figures"], suffix=["png", "pdf"]
         )

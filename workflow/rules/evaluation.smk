@@ -7,7 +7,6 @@ rule evaluate:
         labels="results/{dataset}/{study}/labels.npy",
         tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
         sweeps=sweeps,
-        code=code("comparison", "tables", "tasks"),
     output:
         chosen=report(
             "results/{dataset}/{study}/tables/chosen.csv",
@@ -24,6 +23,7 @@ rule evaluate:
     benchmark:
         "results/{dataset}/{study}/timings/evaluate.tsv"
     params:
+        *code("evaluate"),
         where=lambda w: f"studies.{w.study}",
         runs=lambda w: list(runs(w)),
         sizes=lambda w: study(w)["sizes"],
@@ -46,7 +46,6 @@ rule evaluate_path:
             run=runs(w),
             method=study(w)["path"]["methods"],
         ),
-        code=code("comparison", "tables"),
     output:
         path="results/{dataset}/{study}/tables/path.csv",
     log:
@@ -54,6 +53,7 @@ rule evaluate_path:
     benchmark:
         "results/{dataset}/{study}/timings/evaluate_path.tsv"
     params:
+        *code("evaluate_path"),
         where=lambda w: f"studies.{w.study}.path",
         runs=lambda w: list(runs(w)),
         n=lambda w: max(study(w)["sizes"]),
@@ -71,7 +71,6 @@ rule compare_methods:
         chosen="results/{dataset}/{study}/tables/chosen.csv",
         tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
         scores="results/{dataset}/{study}/scores.npz",
-        code=code("comparison", "tables"),
     output:
         significance=report(
             "results/{dataset}/{study}/tables/significance.csv",
@@ -83,6 +82,7 @@ rule compare_methods:
     benchmark:
         "results/{dataset}/{study}/timings/compare_methods.tsv"
     params:
+        *code("compare_methods"),
         where=lambda w: f"studies.{w.study}.tests",
         runs=lambda w: list(runs(w)),
         table="significance",
@@ -99,7 +99,6 @@ rule resample_differences:
         chosen="results/{dataset}/{study}/tables/chosen.csv",
         tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
         scores="results/{dataset}/{study}/scores.npz",
-        code=code("comparison", "tables"),
     output:
         differences=report(
             "results/{dataset}/{study}/tables/differences.csv",
@@ -111,6 +110,7 @@ rule resample_differences:
     benchmark:
         "results/{dataset}/{study}/timings/resample_differences.tsv"
     params:
+        *code("compare_methods"),
         where=lambda w: f"studies.{w.study}.tests",
         runs=lambda w: list(runs(w)),
         table="differences",

@@ -2,13 +2,6 @@ rule describe:
     """Local descriptors of one shard of the images."""
     input:
         images="results/{dataset}/images.parquet",
-        code=lambda w: code(
-            f"datasets/{dataset(w)['loader']}",
-            f"features/{config['features']['extractor']}",
-            "features/shards",
-            "registry",
-            "tables",
-        ),
     output:
         descriptors="results/{dataset}/descriptors/{shard}-of-{shards}.npy",
         counts="results/{dataset}/descriptors/{shard}-of-{shards}.counts.npy",
@@ -17,6 +10,7 @@ rule describe:
     benchmark:
         "results/{dataset}/timings/describe/{shard}-of-{shards}.tsv"
     params:
+        *code("describe", loader_of, EXTRACTOR),
         where=lambda w: f"features.options, datasets.{w.dataset}.shards",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
@@ -33,7 +27,6 @@ rule grow_vocabulary:
         images="results/{dataset}/images.parquet",
         descriptors=shards("results/{dataset}/descriptors/{shard}-of-{shards}.npy"),
         counts=shards("results/{dataset}/descriptors/{shard}-of-{shards}.counts.npy"),
-        code=code("features/vocabulary_tree", "features/shards", "tables"),
     output:
         tree="results/{dataset}/vocabularies/{vocabulary}/tree.npz",
     log:
@@ -41,6 +34,7 @@ rule grow_vocabulary:
     benchmark:
         "results/{dataset}/vocabularies/{vocabulary}/timings/grow_vocabulary.tsv"
     params:
+        *code("grow_vocabulary"),
         where=lambda w: f"features.vocabularies.{w.vocabulary}",
         options=lambda w: vocabulary(w, "branching", "depth", "sample_size", "fitted_on"),
         seed=config["seed"],
@@ -54,7 +48,6 @@ rule encode:
         descriptors="results/{dataset}/descriptors/{shard}-of-{shards}.npy",
         counts="results/{dataset}/descriptors/{shard}-of-{shards}.counts.npy",
         tree="results/{dataset}/vocabularies/{vocabulary}/tree.npz",
-        code=code("features/vocabulary_tree", "tables"),
     output:
         histograms="results/{dataset}/vocabularies/{vocabulary}/histograms/{shard}-of-{shards}.npz",
     log:
@@ -62,6 +55,7 @@ rule encode:
     benchmark:
         "results/{dataset}/vocabularies/{vocabulary}/timings/encode/{shard}-of-{shards}.tsv"
     params:
+        *code("encode"),
         where=lambda w: f"features.vocabularies.{w.vocabulary}",
     script:
         "../scripts/encode.py"
@@ -73,7 +67,6 @@ rule weigh_histograms:
         images="results/{dataset}/images.parquet",
         histograms=shards("results/{dataset}/vocabularies/{vocabulary}/histograms/{shard}-of-{shards}.npz"),
         tree="results/{dataset}/vocabularies/{vocabulary}/tree.npz",
-        code=code("features/vocabulary_tree", "tables"),
     output:
         histograms="results/{dataset}/vocabularies/{vocabulary}/histograms.npz",
     log:
@@ -81,6 +74,7 @@ rule weigh_histograms:
     benchmark:
         "results/{dataset}/vocabularies/{vocabulary}/timings/weigh_histograms.tsv"
     params:
+        *code("weigh_histograms"),
         where=lambda w: f"features.vocabularies.{w.vocabulary}",
         options=lambda w: vocabulary(w, "weighting", "normalise"),
     script:

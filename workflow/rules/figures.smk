@@ -2,8 +2,6 @@ rule draw_figure:
     """One figure from the table of the same name."""
     input:
         table=table_of_figure,
-        code=code("plots", "tables"),
-        style=str(BASE / "src/jointsparse/jointsparse.mplstyle"),
     output:
         png=report(
             "results/{dataset}/{study}/figures/{figure}.png",
@@ -16,6 +14,7 @@ rule draw_figure:
     benchmark:
         "results/{dataset}/{study}/timings/draw_figure/{figure}.tsv"
     params:
+        *code("draw_figure", "figures/jointsparse.mplstyle"),
         where=lambda w: f"studies.{w.study}.figures",
     script:
         "../scripts/draw_figure.py"

@@ -2,9 +2,6 @@ rule read_images:
     """Read and check the images and captions of a dataset."""
     input:
         raw=raw_files,
-        code=lambda w: code(
-            f"datasets/{dataset(w)['loader']}", f"features/{config['features']['extractor']}", "registry", "tables"
-        ),
     output:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
@@ -20,6 +17,7 @@ rule read_images:
     wildcard_constraints:
         dataset=those(PICTURES),
     params:
+        *code("read_images", loader_of, EXTRACTOR),
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
@@ -35,7 +33,6 @@ rule draw_contact_sheet:
     input:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
-        code=lambda w: code(f"datasets/{dataset(w)['loader']}", "plots", "registry", "tables"),
     output:
         figure="results/{dataset}/contact_sheet.png",
     log:
@@ -43,6 +40,7 @@ rule draw_contact_sheet:
     benchmark:
         "results/{dataset}/timings/draw_contact_sheet.tsv"
     params:
+        *code("draw_contact_sheet", loader_of),
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
@@ -56,7 +54,6 @@ rule read_samples:
     """Read and check a dataset whose features are given; its samples and labels take the place of images and captions."""
     input:
         raw=raw_files,
-        code=lambda w: code(f"datasets/{dataset(w)['loader']}", "registry", "tables"),
     output:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
@@ -69,6 +66,7 @@ rule read_samples:
     wildcard_constraints:
         dataset=those(SAMPLES),
     params:
+        *code("read_samples", loader_of),
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
@@ -80,7 +78,6 @@ rule set_aside:
     """Images of which a study uses no captions."""
     input:
         images="results/{dataset}/images.parquet",
-        code=code("tasks", "tables"),
     output:
         images="results/{dataset}/{study}/images.parquet",
     log:
@@ -89,6 +86,7 @@ rule set_aside:
         "results/{dataset}/{study}/timings/set_aside.tsv"
     priority: 10
     params:
+        *code("set_aside"),
         where=lambda w: f"studies.{w.study}.set_aside",
         numbers=lambda w: study(w)["set_aside"],
         seed=config["seed"],

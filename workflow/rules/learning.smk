@@ -3,9 +3,6 @@ rule train_sweep:
     input:
         features=features,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
-        code=lambda w: code(
-            "sweep", f"solvers/{study(w)['training']['solver']}", f"losses/{w.loss}", f"norms/{w.norm}", "tables"
-        ),
     output:
         sweep="results/{dataset}/{study}/sweeps/run{run}/n{n}/{loss}-{norm}.npz",
     log:
@@ -13,6 +10,7 @@ rule train_sweep:
     benchmark:
         "results/{dataset}/{study}/timings/train_sweep/run{run}/n{n}/{loss}-{norm}.tsv"
     params:
+        *code("train_sweep", solver_of, lambda w: f"learning/losses/{w.loss}", lambda w: f"norms/{w.norm}"),
         where=lambda w: f"studies.{w.study}.methods.{w.loss}-{w.norm}",
         grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"],
         training=lambda w: study(w)["training"],
@@ -25,7 +23,6 @@ rule train_svm:
     input:
         features=features,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
-        code=code("svm", "tables"),
     output:
         sweep="results/{dataset}/{study}/sweeps/run{run}/n{n}/svm-l2.npz",
     log:
@@ -33,6 +30,7 @@ rule train_svm:
     benchmark:
         "results/{dataset}/{study}/timings/train_svm/run{run}/n{n}.tsv"
     params:
+        *code("train_svm"),
         where=lambda w: f"studies.{w.study}.methods.svm-l2",
         grid=lambda w: study(w)["methods"]["svm-l2"],
         seed=config["seed"],
@@ -45,7 +43,6 @@ rule train_path:
     input:
         features=features,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
-        code=lambda w: code("sweep", "solvers/pdhg", f"losses/{w.loss}", f"norms/{w.norm}", "tables"),
     output:
         path="results/{dataset}/{study}/paths/run{run}/{loss}-{norm}.npz",
     log:
@@ -53,6 +50,7 @@ rule train_path:
     benchmark:
         "results/{dataset}/{study}/timings/train_path/run{run}/{loss}-{norm}.tsv"
     params:
+        *code("train_path", "learning/solvers/pdhg", lambda w: f"learning/losses/{w.loss}", lambda w: f"norms/{w.norm}"),
         where=lambda w: f"studies.{w.study}.path",
         options=lambda w: {key: value for key, value in study(w)["path"].items() if key != "methods"},
         grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"]["radius"],

@@ -3,7 +3,6 @@ rule choose_words:
     input:
         images=images,
         captions="results/{dataset}/captions.parquet",
-        code=code("tasks", "tables"),
     output:
         words=report(
             "results/{dataset}/{study}/tables/words.csv",
@@ -17,6 +16,7 @@ rule choose_words:
         "results/{dataset}/{study}/timings/choose_words.tsv"
     priority: 10  # mistakes in the words end the run before minutes are spent on descriptors
     params:
+        *code("choose_words"),
         where=lambda w: f"studies.{w.study}.words",
         options=lambda w: {key: value for key, value in study(w)["words"].items() if key != "n_validation_words"},
     script:
@@ -29,7 +29,6 @@ rule draw_tasks:
         images=images,
         words="results/{dataset}/{study}/tables/words.csv",
         labels="results/{dataset}/{study}/labels.npy",
-        code=code("tasks", "tables"),
     output:
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
         table=report(
@@ -43,6 +42,7 @@ rule draw_tasks:
         "results/{dataset}/{study}/timings/draw_tasks/run{run}.tsv"
     priority: 10
     params:
+        *code("draw_tasks"),
         where=lambda w: f"studies.{w.study}",
         sizes=lambda w: study(w)["sizes"],
         negatives_per_positive=lambda w: study(w)["negatives_per_positive"],

@@ -4,7 +4,6 @@ rule inspect_features:
         images=images,
         features=features,
         given=given,
-        code=code("flags", "tables"),
     output:
         features="results/{dataset}/{study}/tables/features.csv",
         repeated=report(
@@ -17,6 +16,7 @@ rule inspect_features:
     benchmark:
         "results/{dataset}/{study}/timings/inspect_features.tsv"
     params:
+        *code("inspect_features"),
         where=lambda w: f"studies.{w.study}",
     script:
         "../scripts/inspect_features.py"
@@ -26,9 +26,8 @@ rule gather_warnings:
     """All warnings of a study's tables in one place."""
     input:
         tables=lambda w: [
-            f"results/{{dataset}}/{{study}}/tables/{name}.csv" for name in configuration.warned_tables(study(w))
+            f"results/{{dataset}}/{{study}}/tables/{name}.csv" for name in of_config.warned_tables(study(w))
         ],
-        code=code("flags", "tables"),
     output:
         warnings=report(
             "results/{dataset}/{study}/tables/warnings.csv",
@@ -40,6 +39,7 @@ rule gather_warnings:
     benchmark:
         "results/{dataset}/{study}/timings/gather_warnings.tsv"
     params:
+        *code("gather_warnings"),
         where=lambda w: f"studies.{w.study}",
     script:
         "../scripts/gather_warnings.py"
@@ -49,8 +49,7 @@ rule write_manifest:
     """Versions, settings and checksums of a run: of what it read and of every table it made."""
     input:
         tables=lambda w: tables_of_run(w.datasets.split("+")),
-        raw=lambda w: [file for name in w.datasets.split("+") for file in configuration.raw_files(config, name)],
-        code=code("manifest", "tables"),
+        raw=lambda w: [file for name in w.datasets.split("+") for file in of_config.raw_files(config, name)],
     output:
         manifest="results/claims/{datasets}/manifest.json",
     log:
@@ -58,8 +57,9 @@ rule write_manifest:
     benchmark:
         "results/claims/{datasets}/timings/write_manifest.tsv"
     params:
+        *code("write_manifest"),
         where="datasets",
-        inputs=lambda w: {name: configuration.raw_files(config, name) for name in w.datasets.split("+")},
-        settings=lambda w: configuration.settings_of(config, w.datasets.split("+")),
+        inputs=lambda w: {name: of_config.raw_files(config, name) for name in w.datasets.split("+")},
+        settings=lambda w: of_config.settings_of(config, w.datasets.split("+")),
     script:
         "../scripts/write_manifest.py"

@@ -2,7 +2,7 @@
 
 from job import job
 
-from jointsparse import tasks
+from jointsparse.learning import tasks
 from jointsparse.tables import read_table, write_array, write_table
 
 

@@ -2,8 +2,8 @@
 
 from job import job
 
-from jointsparse import comparison
 from jointsparse.checks import select
+from jointsparse.scores import comparison
 from jointsparse.tables import read_array, read_arrays, read_table, write_table
 
 TABLES = {"significance": comparison.significance, "differences": comparison.differences}

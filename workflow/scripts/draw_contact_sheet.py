@@ -2,14 +2,14 @@
 
 from job import job
 
-from jointsparse import plots
+from jointsparse.figures import scores
 from jointsparse.registry import pick
 from jointsparse.tables import read_table, written
 
 
 def main(images, captions, loader, options, longest_side, seed, output):
     picture = pick("datasets", loader).picture
-    figure = plots.contact_sheet(
+    figure = scores.contact_sheet(
         read_table(images, "image"),
         read_table(captions, "image", "caption"),
         lambda image: picture(image, **options, longest_side=longest_side),

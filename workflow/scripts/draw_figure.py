@@ -2,12 +2,12 @@
 
 from job import job
 
-from jointsparse import plots
+from jointsparse.papers import catalogue
 from jointsparse.tables import read_table, written
 
 
 def main(figure, table, outputs):
-    drawn = plots.draw(figure, read_table(table))
+    drawn = catalogue.draw(figure, read_table(table))
     for output in outputs:
         with written(output) as path:
             drawn.savefig(path, metadata={"CreationDate": None} if path.suffix == ".pdf" else None)

@@ -3,7 +3,7 @@
 import numpy as np
 from job import job
 
-from jointsparse import tasks
+from jointsparse.learning import tasks
 from jointsparse.tables import read_array, read_table, write_arrays, write_table
 
 

@@ -4,9 +4,9 @@ from itertools import product
 
 from job import job
 
-from jointsparse import comparison
+from jointsparse.learning.tasks import names_of
+from jointsparse.scores import evaluation
 from jointsparse.tables import read_array, read_arrays, read_matrix, read_table, write_arrays, write_table
-from jointsparse.tasks import names_of
 
 FITS = ("parameter", "eta0", "W", "objective", "gap", "learnt_from")
 
@@ -14,12 +14,12 @@ FITS = ("parameter", "eta0", "W", "objective", "gap", "learnt_from")
 def trained_sweeps(runs, sizes, methods, tasks, sweeps):
     tasks = {run: read_arrays(path, "Y", "sizes", "validation_words") for run, path in zip(runs, tasks, strict=True)}
     for (run, n, method), path in zip(product(runs, sizes, methods), sweeps, strict=True):
-        yield comparison.trained_sweep(run, n, method, tasks[run], read_arrays(path, *FITS))
+        yield evaluation.trained_sweep(run, n, method, tasks[run], read_arrays(path, *FITS))
 
 
 def main(files, runs, sizes, methods, metric, at_size, output):
     labels = read_array(files.labels)
-    tables = comparison.evaluate(
+    tables = evaluation.evaluate(
         trained_sweeps(runs, sizes, methods, files.tasks, files.sweeps),
         read_matrix(files.features),
         labels,

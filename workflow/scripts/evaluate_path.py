@@ -4,7 +4,7 @@ from itertools import product
 
 from job import job
 
-from jointsparse import comparison
+from jointsparse.scores import evaluation
 from jointsparse.tables import read_array, read_arrays, read_matrix, read_table, write_table
 
 FITS = ("parameter", "W", "objective", "gap", "at_zero", "learnt_from")
@@ -15,11 +15,11 @@ def main(files, runs, n, methods, metric, output):
         run: read_arrays(path, "Y", "sizes", "validation_words") for run, path in zip(runs, files.tasks, strict=True)
     }
     paths = [
-        comparison.trained_sweep(run, n, method, tasks[run], read_arrays(path, *FITS))
+        evaluation.trained_sweep(run, n, method, tasks[run], read_arrays(path, *FITS))
         for (run, method), path in zip(product(runs, methods), files.paths, strict=True)
     ]
     split = read_table(files.images, "split")["split"].to_numpy()
-    table = comparison.path_table(paths, read_matrix(files.features), read_array(files.labels), split, metric=metric)
+    table = evaluation.path_table(paths, read_matrix(files.features), read_array(files.labels), split, metric=metric)
     write_table(table, output)
 
 

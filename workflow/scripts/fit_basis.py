@@ -3,8 +3,8 @@
 import numpy as np
 from job import job
 
-from jointsparse import basis
 from jointsparse.checks import select
+from jointsparse.features import basis
 from jointsparse.tables import read_matrix, read_table, write_arrays, write_matrix
 
 

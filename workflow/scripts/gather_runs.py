@@ -1,16 +1,19 @@
-"""All repetitions in one table, whose seconds stand in another, as they differ each time."""
+"""All repetitions in one table; measured seconds, which differ each time, in another."""
 
 from job import job
 
 from jointsparse.tables import read_tables, write_table
 
 
-def main(runs, output):
-    table = read_tables(runs, "seconds")
-    write_table(table, output.seconds)
-    write_table(table.drop(columns="seconds"), output.table)
+def main(runs, with_seconds, output):
+    table = read_tables(runs)
+    write_table(table if with_seconds else table.drop(columns="seconds", errors="ignore"), output)
 
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(snakemake.input.runs, snakemake.output)
+        main(
+            runs=snakemake.input.runs,
+            with_seconds=snakemake.wildcards.folder == "timings",
+            output=snakemake.output.table,
+        )

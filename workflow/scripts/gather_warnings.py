@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from jointsparse import flags
+from jointsparse.scores import flags
 from jointsparse.tables import read_table, write_table
 
 

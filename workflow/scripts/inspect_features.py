@@ -2,7 +2,7 @@
 
 from job import job
 
-from jointsparse import flags
+from jointsparse.scores import flags
 from jointsparse.tables import read_matrix, read_table, write_table
 
 

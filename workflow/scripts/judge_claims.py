@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from jointsparse import claims
+from jointsparse.papers import claims
 from jointsparse.tables import read_table, write_table
 
 

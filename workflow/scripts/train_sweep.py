@@ -2,8 +2,8 @@
 
 from job import job
 
-from jointsparse import sweep
-from jointsparse.checks import training_sets
+from jointsparse.learning import sweep
+from jointsparse.learning.tasks import training_sets
 from jointsparse.tables import read_arrays, read_matrix, write_arrays
 
 

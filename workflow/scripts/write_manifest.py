@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from jointsparse import manifest
+from jointsparse import records
 from jointsparse.tables import written
 
 # Whose versions may change a number.
@@ -13,9 +13,9 @@ PACKAGES += ["snowballstemmer", "snakemake"]
 
 
 def main(tables, inputs, settings, output):
-    made = manifest.make(Path(output).parent, tables=tables, inputs=inputs, settings=settings, packages=PACKAGES)
+    made = records.make(Path(output).parent, tables=tables, inputs=inputs, settings=settings, packages=PACKAGES)
     with written(output) as path:
-        path.write_text(manifest.dumps(made), encoding="utf-8")
+        path.write_text(records.dumps(made), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,10 @@ files in its folder ``root``, ``FILES`` lists these options. ``synthetic`` draws
 ``options`` are the entries of the dataset's block in config.yaml. Only this room opens raw files.
 """
 
-from jointsparse.datasets import collage, digits, documents, idx, libsvm, photos, scenes, synthetic
+from jointsparse.checks import require_extra
+
+require_extra(__name__, "pandas", "PIL", "skimage")
+from jointsparse.datasets import collage, digits, documents, idx, libsvm, photos, scenes, synthetic  # noqa: E402
 
 DATASETS = {
     "collage": collage,

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import sparse
 
-from jointsparse.datasets.photographs import FRACTIONS, draw_splits
 from jointsparse.datasets.samples import Samples, gather
+from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 WHITE = 16  # the largest value of a pixel
 

@@ -23,8 +23,8 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.checks import as_positive, require_count
-from jointsparse.datasets.photographs import FRACTIONS, draw_splits
 from jointsparse.datasets.samples import Samples, gather
+from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 # Choice: all of these and the defaults below, so that linear classifiers are good but not perfect and sharing features
 # pays. They were set by looking at test AUC: what these documents say of a method is no evidence for it.

@@ -14,8 +14,8 @@ from typing import BinaryIO, Self
 import numpy as np
 from scipy import sparse
 
-from jointsparse.datasets.photographs import draw_splits
 from jointsparse.datasets.samples import Samples, find, gather
+from jointsparse.datasets.splits import draw_splits
 
 FILES = ("train_images", "train_labels", "test_images", "test_labels")  # the options that name files
 

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import numpy as np
 from scipy import sparse
 
-from jointsparse.datasets.photographs import FRACTIONS, draw_splits
 from jointsparse.datasets.samples import Samples, find, gather
+from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 FILES = ("train", "validation", "test", "topics")  # the options that name files
 

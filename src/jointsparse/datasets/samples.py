@@ -1,4 +1,4 @@
-"""What every dataset of given features shares: the result of reading one. Its twin for pictures is `photographs`."""
+"""What every dataset of given features shares: the result of reading one. Its twin for pictures is `folder`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from scipy import sparse
 class Samples(NamedTuple):
     """A dataset as read and checked, whose features are given.
 
-    images: columns image (the sample's name), split (one of `photographs.SPLITS`), one row per sample.
+    images: columns image (the sample's name), split (one of `splits.SPLITS`), one row per sample.
     captions: columns image, caption: one row per label of a sample; a sample may have none and is then a negative of
         every task. Read by `tasks.choose_words` with split_captions=False.
     left_out: columns item, reason: everything that is not used.

@@ -8,14 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from jointsparse.datasets import photographs, photos
-from jointsparse.datasets.photographs import Photographs
+from jointsparse.datasets.folder import Photographs, picture, read_folder
 
-picture = photos.picture
+__all__ = ["picture", "read"]
 
 
 def read(root: str | Path, **options: Any) -> Photographs:
-    """Read and check a folder of photographs sorted by class. Options and errors: `photographs.read_folder`."""
+    """Read and check a folder of photographs sorted by class. Options and errors: `folder.read_folder`."""
 
     def classes(folder: Path, names: list[str]) -> pd.DataFrame:
         loose = [name for name in names if "/" not in name]
@@ -23,4 +22,4 @@ def read(root: str | Path, **options: Any) -> Photographs:
             raise ValueError(f"images must lie in one folder per class below {folder / 'images'}, got {loose[0]!r}")
         return pd.DataFrame({"image": names, "caption": [name.split("/")[0] for name in names]}, dtype=str)
 
-    return photographs.read_folder(root, classes, **options)
+    return read_folder(root, classes, **options)

@@ -1,0 +1,1 @@
+"""The command line: what is not a stage of the pipeline."""

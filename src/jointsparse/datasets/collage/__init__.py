@@ -1,0 +1,96 @@
+"""The embedded dataset: photographs composed at run time out of real pictures that two dependencies install.
+
+Nothing is downloaded, and a picture is a function of the seed and its number alone. What matters for joint sparsity is
+built in: a few visual causes (grass, bricks, a cat, the night, …) carry many words, several words share a cause, the
+words are noisy labels, and some frequent words have no visual cause at all.
+
+Sources (installed files, read where they lie and altered in memory only; terms as the two packages state them):
+
+- scikit-image, folder skimage/data. Public domain: astronaut, hubble_deep_field (NASA), rocket (SpaceX). No known
+  restrictions: coins (Brooklyn Museum). CC0: brick, grass, gravel (CC0Textures), camera (Lav Varshney), chelsea (Stefan
+  van der Walt), coffee (Rachel Michetti), horse (Andreas Preuss). No terms stated: moon, page, and motorcycle_left with
+  motorcycle_disp (Middlebury stereo data 2014; Scharstein et al., GCPR 2014).
+- scikit-learn, folder sklearn/datasets/images. CC BY 2.0: china (danielbuechele), flower (vultilion).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from jointsparse.datasets.collage.painting import paint
+from jointsparse.datasets.collage.scenes import plan_of
+from jointsparse.datasets.collage.sentences import captions_of
+from jointsparse.datasets.folder import Photographs, Progress, fitted_size, gather
+from jointsparse.datasets.splits import FRACTIONS, draw_splits
+
+
+def _name(number: int) -> str:
+    return f"collage_{number:05d}"
+
+
+def _number(image: str) -> int:
+    match = re.fullmatch(r"collage_(\d{5,9})", image)
+    if match is None or _name(int(match[1])) != image:
+        raise ValueError(f"image must be a name such as 'collage_00042', got {image!r}")
+    return int(match[1])
+
+
+def read(
+    *,
+    smallest_side: int,
+    longest_side: int = 320,
+    n_images: int = 1800,
+    seed: int = 0,
+    fractions: Mapping[str, float] = FRACTIONS,
+    progress: Progress | None = None,
+) -> Photographs:
+    """Name the pictures, tell their captions and draw their splits.
+
+    smallest_side, longest_side: in pixels; pictures are shrunk to the latter and must then reach the former.
+    n_images: at least 1. seed: of pictures, captions and splits. fractions: split -> its part, together 1.
+    progress: called with the number of images done and of all.
+    """
+    if n_images < 1:
+        raise ValueError(f"n_images must be at least 1, got {n_images}")
+    if seed < 0:
+        raise ValueError(f"seed must be at least 0, got {seed}")
+    rows: list[tuple[str, str]] = []
+    left_out = {}
+    for number in range(n_images):
+        plan = plan_of(number, seed)
+        width, height = fitted_size(plan.width, plan.height, longest_side)
+        if min(width, height) < smallest_side:
+            left_out[_name(number)] = (
+                f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}"
+            )
+        rows += [(_name(number), line) for line in captions_of(plan, np.random.default_rng((seed, number, 2)))]
+        if progress:
+            progress(number + 1, n_images)
+    names = [_name(number) for number in range(n_images)]
+    splits = draw_splits(names, fractions, np.random.default_rng(seed))
+    return gather(splits, pd.DataFrame(rows, columns=["image", "caption"], dtype=str), left_out)
+
+
+def photograph(image: str, *, seed: int = 0) -> np.ndarray:
+    """One photograph in colour, (height, width, 3) uint8, from the seed and the number in its name alone.
+
+    >>> photograph("collage_00042").shape[2]
+    3
+    """
+    number = _number(image)
+    return paint(plan_of(number, seed), np.random.default_rng((seed, number, 1)))
+
+
+def picture(image: str, *, longest_side: int = 320, seed: int = 0, n_images: int = 1800, **options: Any) -> np.ndarray:
+    """One photograph as grey levels in [0, 1], float32 (height, width), at most `longest_side` pixels long."""
+    if _number(image) >= n_images:
+        raise ValueError(f"image must be one of '{_name(0)}' to '{_name(n_images - 1)}', got {image!r}")
+    grey = Image.fromarray(photograph(image, seed=seed)).convert("L")
+    size = fitted_size(*grey.size, longest_side)
+    if size != grey.size:
+        grey = grey.resize(size, Image.Resampling.LANCZOS)
+    return np.asarray(grey, dtype=np.float32) / np.float32(255)

@@ -1,0 +1,326 @@
+"""What every dataset of photographs shares: the result of reading one, opening pictures, reading tables, splits."""
+
+import csv
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from jointsparse.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
+
+SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+
+
+# What these files may hold, whatever their suffix says; Pillow would hand others (EPS) to other programs.
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+
+
+MOST_PIXELS = 89_478_485  # where Pillow begins to warn of a decompression bomb: 256 MiB in colour
+
+
+MOST_BYTES = 2**30  # of a picture file; 16-bit colour of that many pixels takes half of it
+
+
+ROWS_AT_ONCE = 100_000  # of a table, held as Python text before they are packed
+
+Progress = Callable[[int, int], None]
+
+
+class Photographs(NamedTuple):
+    """A dataset as read and checked.
+
+    images: columns image (its name), split (one of `SPLITS`), sorted by name.
+    captions: columns image, caption; several rows per image; only images of the table above.
+    left_out: columns item, reason: every file and caption that is not used.
+    """
+
+    images: pd.DataFrame
+    captions: pd.DataFrame
+    left_out: pd.DataFrame
+
+
+def read_folder(
+    root: str | Path,
+    captions_of: Callable[[Path, list[str]], pd.DataFrame],
+    *,
+    smallest_side: int,
+    longest_side: int = 320,
+    split_names: Mapping[str, str] = SPLIT_NAMES,
+    fractions: Mapping[str, float] = FRACTIONS,
+    validation_fraction: float = 0.2,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Photographs:
+    """Read and check a folder of photographs.
+
+    root: holds the folder `images` and, if any, `splits.csv` (image,split). captions_of(root, names): the captions as
+    a table with the columns image, caption. smallest_side, longest_side: in pixels; pictures are shrunk to the latter
+    and must then reach the former. split_names: our split -> its name in splits.csv. fractions: the splits to draw
+    where there is no splits.csv. validation_fraction: the part of the training images that becomes validation where
+    splits.csv has no such part. seed: of these draws.
+
+    Pictures that do not open, are too small or repeat another's bytes, pictures without caption or split, and captions
+    without picture are left out and listed. Raises ValueError where the folder or one of its tables cannot be read.
+    """
+    folder = Path(root)
+    if not (folder / "images").is_dir():
+        raise ValueError(
+            f"root must be a folder that holds a folder 'images', got {str(root)!r}: "
+            "put the data there, link it, or set root in the dataset's entry"
+        )
+    names, left_out = list_pictures(folder / "images")
+    captions = captions_of(folder, names)
+    file = folder / "splits.csv"
+    splits, unplaced = assign_splits(
+        names,
+        read_csv(file, ["image", "split"]) if os.path.lexists(file) else None,
+        split_names=split_names,
+        fractions=fractions,
+        validation_fraction=validation_fraction,
+        seed=seed,
+    )
+    reasons, digests = check_pictures(
+        folder / "images", names, smallest_side=smallest_side, longest_side=longest_side, progress=progress
+    )
+    return gather(splits, captions, left_out | unplaced | reasons, digests)
+
+
+def fitted_size(width: int, height: int, longest_side: int) -> tuple[int, int]:
+    """Width and height after shrinking to at most `longest_side`; small pictures are never enlarged."""
+    factor = min(1.0, longest_side / max(width, height))
+    return max(1, round(width * factor)), max(1, round(height * factor))
+
+
+def open_grey(path: Path, longest_side: int) -> np.ndarray:
+    """A photograph as grey levels in [0, 1], float32 (height, width), upright, at most `longest_side` pixels long.
+
+    Of several frames or pages the first. Raises whatever Pillow does on damaged files, and ValueError on more than
+    `MOST_PIXELS` and on grey levels whose scale is not known.
+    """
+    # A stream, as Pillow 13 maps a named file of a turned, uncompressed TIFF into memory with width for height.
+    with path.open("rb") as stream, Image.open(stream, formats=FORMATS) as file:
+        if file.width * file.height > MOST_PIXELS:
+            raise ValueError(f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}")
+        file.draft("L", (2 * longest_side, 2 * longest_side))  # JPEG decodes straight to a smaller grey picture
+        file.load()
+        _require_known_scale(file)
+        upright = ImageOps.exif_transpose(file)
+    grey = _as_grey(upright)
+    size = fitted_size(*grey.size, longest_side)
+    if size != grey.size:
+        grey = grey.resize(size, Image.Resampling.BOX if grey.size[0] > 4 * size[0] else Image.Resampling.LANCZOS)
+    return np.clip(np.asarray(grey, dtype=np.float32), 0.0, 1.0)
+
+
+def picture(image: str, *, root: str | Path, longest_side: int = 320, **options: Any) -> np.ndarray:
+    """One photograph as grey levels in [0, 1], float32 (height, width), at most `longest_side` pixels long."""
+    return open_grey(Path(root) / "images" / image, longest_side)
+
+
+def _require_known_scale(file: Image.Image) -> None:
+    """Raise ValueError on TIFF numbers that Pillow reads without their sign, wraps around, inverts or mixes up."""
+    tags = getattr(file, "tag_v2", None)
+    if tags is None:
+        return
+    sample_formats, bits, photometric = tags.get(339, 1), tags.get(258), tags.get(262)
+    signed = file.mode != "F" and sample_formats not in (1, (1,) * len(file.getbands()))
+    strange = file.mode.startswith("I;16") and bits != (16,)
+    inverted = file.mode != "L" and photometric == 0 and bits != (1,)
+    apart = tags.get(284) == 2 and max(bits or (1,)) > 8
+    if file.mode == "I" or signed or strange or inverted or apart:
+        raise ValueError(
+            "TIFF levels must be of 8 or 16 bits, without a sign; other than 8 bits with 0 as black, planes together"
+        )
+
+
+def _as_grey(picture: Image.Image) -> Image.Image:
+    """Grey levels in [0, 1] as a float picture, transparency on white, 16-bit depth kept."""
+    if picture.mode.startswith("I"):
+        levels = np.asarray(picture, dtype=np.float32)
+        if "transparency" in picture.info:  # one level, of PNG
+            levels = np.where(levels == picture.info["transparency"], np.float32(65535), levels)
+        return Image.fromarray(levels / np.float32(65535))
+    if picture.mode == "F":
+        levels = np.asarray(picture)
+        if not (levels.min() >= 0 and levels.max() <= 1):  # nor is a NaN
+            raise ValueError(f"floating-point grey levels must lie in [0, 1], got {levels.min()} to {levels.max()}")
+        return picture
+    if picture.has_transparency_data:
+        picture = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
+    return Image.fromarray(np.asarray(picture.convert("L"), dtype=np.float32) / np.float32(255))
+
+
+def check_pictures(
+    folder: Path,
+    names: list[str],
+    *,
+    smallest_side: int,
+    longest_side: int,
+    progress: Progress | None = None,
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Why pictures cannot be used, {name: reason}: they do not open or are too small; and {name: digest of its bytes}.
+
+    Every picture is decoded whole, so that a truncated file is found here and not an hour later.
+    """
+
+    def look(name: str) -> tuple[str, str]:
+        path = folder / name
+        try:
+            status = path.stat()
+            if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
+                return "not a regular file", ""
+            if status.st_size == 0:
+                return "the file is empty", ""
+            if status.st_size > MOST_BYTES:
+                return f"too large: {status.st_size:,} bytes, at most {MOST_BYTES:,} are read", ""
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            with Image.open(path, formats=FORMATS) as picture:
+                picture.verify()  # the checksums of PNG, which decoding passes over
+            height, width = open_grey(path, longest_side).shape
+        except UnidentifiedImageError:
+            return f"does not open as a picture: none of {', '.join(FORMATS)}", ""
+        except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
+            # Without the path, which differs between copies of a dataset.
+            said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            return f"does not open as a picture: {' '.join(said.split())[:200]}", ""
+        if min(height, width) < smallest_side:
+            return f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}", digest
+        return "", digest
+
+    reasons, digests = {}, {}
+    with ThreadPoolExecutor(2) as pool:  # Pillow decodes outside the interpreter's lock
+        for done, (name, (reason, digest)) in enumerate(zip(names, pool.map(look, names), strict=True), start=1):
+            digests[name] = digest
+            if reason:
+                reasons[name] = reason
+            if progress:
+                progress(done, len(names))
+    return reasons, digests
+
+
+def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Picture files below `folder` as sorted relative names, and {name: reason} for everything else there.
+
+    Links are followed, to every folder once: under its own name if it lies below `folder`, else the first link's.
+    """
+    good, other, seen = [], {}, set()
+    folders, links = [folder], list[Path]()
+    above = {str(path) for path in Path(os.path.realpath(folder)).parents}
+    while folders or links:
+        here = folders.pop() if folders else links.pop(0)
+        name = here.relative_to(folder).as_posix()
+        place = os.path.realpath(here)
+        if place in seen or place in above:
+            other[name] = "a link to a folder that is read already or holds this one"
+            continue
+        seen.add(place)
+        try:
+            items = sorted(os.listdir(here))
+        except OSError as error:
+            other[name] = f"a folder that cannot be read: {error.strerror}"
+            continue
+        for item in items:
+            path = here / item
+            name = path.relative_to(folder).as_posix()
+            is_picture = item.lower().endswith(SUFFIXES)
+            try:
+                name.encode()
+            except UnicodeEncodeError:  # no table could hold it
+                other[os.fsencode(name).decode("utf-8", "backslashreplace")] = "the name is not UTF-8 text"
+                continue
+            if os.path.isdir(path):
+                (links if path.is_symlink() else folders).append(path)
+                if is_picture:
+                    other[name] = "a folder, not a picture file"
+            elif is_picture:
+                good.append(name)
+            else:
+                other[name] = f"not a picture file ({' '.join(SUFFIXES)})"
+    if not good:
+        raise ValueError(f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder)!r}, got none")
+    return sorted(good), other
+
+
+def read_csv(path: Path, columns: Iterable[str]) -> pd.DataFrame:
+    """A UTF-8 table with a header line that holds `columns` (others are dropped), all values as text."""
+    wanted = list(columns)
+    if not path.is_file():
+        raise ValueError(f"root must hold a file {path.name} with the columns {','.join(wanted)}, got none at {path}")
+    try:
+        # The csv module, not pandas: a row with a field too many is an error there, and NUL bytes do not pass.
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file, strict=True)
+            header = next(rows, [])
+            if not set(wanted) <= set(header):
+                raise ValueError(
+                    f"{path} must begin with a header line that names the columns {','.join(wanted)}, "
+                    f"got {','.join(header)[:80]!r}"
+                )
+            if len(set(header)) != len(header):
+                raise ValueError(f"{path} must name each column once, got {','.join(header)[:80]!r}")
+            records: list[list[str]] = []
+            tables = []
+            for row in rows:
+                if not row:
+                    continue
+                if len(row) != len(header) or any("\0" in field for field in row):
+                    raise ValueError(
+                        f"{path} line {rows.line_num}: expected {len(header)} fields of text "
+                        f"(a text with a comma goes in double quotes), got {','.join(row)[:80]!r}"
+                    )
+                records.append(row)
+                if len(records) == ROWS_AT_ONCE:
+                    tables.append(pd.DataFrame(records, columns=header, dtype=str)[wanted])
+                    records = []
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be UTF-8 text, got byte {error.object[error.start]:#04x} in it") from None
+    except csv.Error as error:
+        raise ValueError(f"{path} line {rows.line_num}: {error}") from None
+    return pd.concat([*tables, pd.DataFrame(records, columns=header, dtype=str)[wanted]], ignore_index=True)
+
+
+def gather(
+    splits: Mapping[str, str],
+    captions: pd.DataFrame,
+    left_out: Mapping[str, str],
+    digests: Mapping[str, str] | None = None,
+) -> Photographs:
+    """The three tables, from each image's split, all caption rows, and the reasons for what is not used.
+
+    digests: of each picture's bytes; of usable pictures with the same bytes only the first by name is used.
+    """
+    reasons = dict(left_out)
+    captions = captions[captions["caption"].str.strip() != ""]
+    captioned = set(captions["image"])
+    for name in captioned - set(splits) - set(reasons):
+        reasons[name] = "captions.csv names an image that is not there"
+    for name, split in splits.items():
+        if name not in captioned and split != "unlabelled":
+            reasons.setdefault(name, "no caption")
+    # Choice: of byte-identical pictures one is used, so that none sits in two splits.
+    first_with: dict[str, str] = {}
+    for name in sorted(name for name in splits if name not in reasons):
+        first = first_with.setdefault(digests[name], name) if digests else name
+        if first != name:
+            reasons[name] = f"same bytes as {first}"
+    usable = sorted(name for name in splits if name not in reasons)
+    if not any(splits[name] == "train" for name in usable):
+        example = f", the first because: {min(reasons.items())}" if reasons else ""
+        raise ValueError(
+            f"the dataset must hold at least one usable training image, got none of {len(usable)} usable images "
+            f"({len(reasons)} left out{example})"
+        )
+    images = pd.DataFrame({"image": usable, "split": [splits[name] for name in usable]}, dtype=str)
+    kept = captions[captions["image"].isin(usable)]
+    kept = kept.sort_values("image", kind="stable").reset_index(drop=True)
+    table = pd.DataFrame(sorted(reasons.items()), columns=["item", "reason"], dtype=str)
+    return Photographs(images, kept, table)

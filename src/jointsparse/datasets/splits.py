@@ -1,0 +1,78 @@
+"""Splits of images or samples into training, validation, test and unlabelled parts."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from jointsparse.checks import shortened
+
+SPLITS = ("train", "validation", "test", "unlabelled")
+
+FRACTIONS = {"train": 0.6, "validation": 0.2, "test": 0.2}
+
+
+SPLIT_NAMES = {split: split for split in SPLITS}
+
+
+def assign_splits(
+    names: list[str],
+    table: pd.DataFrame | None,
+    *,
+    split_names: Mapping[str, str],
+    fractions: Mapping[str, float],
+    validation_fraction: float,
+    seed: int,
+) -> tuple[dict[str, str], dict[str, str]]:
+    """A split for each image: {image: split}, and {image: reason} for images that get none.
+
+    table: columns image, split, as the dataset's authors made it, or None: then `fractions` of the images are drawn.
+    split_names: our name of a split -> the table's name for it.
+    validation_fraction: where the table has no validation part, this part of its training images becomes one.
+    """
+    rng = np.random.default_rng(seed)
+    if table is None:
+        return draw_splits(names, fractions, rng), {}
+    ours = {theirs: split for split, theirs in split_names.items()}
+    if not set(split_names) <= set(SPLITS) or len(ours) < len(split_names):
+        raise ValueError(
+            f"split_names must give each of {', '.join(SPLITS)} a name of its own, got {shortened(dict(split_names))}"
+        )
+    unknown = sorted(set(table["split"]) - set(ours))
+    if unknown:
+        raise ValueError(
+            f"splits.csv may use the splits {', '.join(map(repr, ours))} (split_names in the dataset's entry), "
+            f"got {shortened(unknown[0])}"
+        )
+    table = table.drop_duplicates()
+    twice = table["image"][table["image"].duplicated()]
+    if len(twice):
+        raise ValueError(f"splits.csv must give each image one split, got two for {shortened(twice.iloc[0])}")
+    named = dict(zip(table["image"], table["split"].map(ours), strict=True))
+    present = set(names)
+    unplaced = {name: "splits.csv names an image that is not there" for name in named if name not in present}
+    unplaced |= {name: "in no split of splits.csv" for name in names if name not in named}
+    splits = {name: named[name] for name in names if name in named}
+    if "validation" not in splits.values():
+        train = [name for name, split in splits.items() if split == "train"]
+        splits |= draw_splits(train, {"train": 1 - validation_fraction, "validation": validation_fraction}, rng)
+    return splits, unplaced
+
+
+def require_fractions(fractions: Mapping[str, float]) -> None:
+    """Raise ValueError unless these are fractions of splits that add up to 1."""
+    unknown = sorted(set(fractions) - set(SPLITS))
+    if unknown:
+        raise ValueError(f"fractions knows the splits {', '.join(SPLITS)}; got {unknown[0]!r}")
+    if not (abs(sum(fractions.values()) - 1) <= 1e-9 and min(fractions.values()) >= 0):
+        raise ValueError(f"fractions must be at least 0 and add up to 1, got {dict(fractions)}")
+
+
+def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random.Generator) -> dict[str, str]:
+    """Each name's split, drawn so that every split gets its fraction of the names (to the nearest whole number)."""
+    require_fractions(fractions)
+    ends = np.rint(np.cumsum(list(fractions.values())) * len(names)).astype(int)
+    which = np.searchsorted(ends, np.arange(len(names)), side="right")
+    order = rng.permutation(len(names))
+    drawn = dict(zip((names[i] for i in order), (list(fractions)[j] for j in which), strict=True))
+    return {name: drawn[name] for name in names}

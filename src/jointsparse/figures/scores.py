@@ -1,0 +1,265 @@
+"""Figures of a study's scores, each a function of one table.
+
+They know no paper: what a paper states comes as an argument, see `papers`.
+"""
+
+from collections.abc import Callable, Sequence
+from math import ceil
+from textwrap import wrap
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps, rcParams
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from jointsparse.figures.style import (
+    apart,
+    band_note,
+    canvas,
+    curve,
+    in_order,
+    legend,
+    looks,
+    nothing,
+    percent,
+    plain,
+    size_axis,
+)
+from jointsparse.scores.flags import GAP
+
+MOST_ROWS = 400  # of a picture of weights: more than it has lines of pixels would be lost
+
+
+class Range(NamedTuple):
+    """An interval of AUC that is stated elsewhere, and what the legend calls it."""
+
+    label: str
+    low: float
+    high: float
+
+
+class Star(NamedTuple):
+    """A point that is stated elsewhere: its method, share of features and AUC, and what the legend calls it."""
+
+    method: str
+    features: float
+    auc: float
+    label: str
+
+
+def auc(table: pd.DataFrame, *, stated: Range | None = None, source: str = "") -> Figure:
+    """Average test AUC of the words not used for validation, against the number of training samples.
+
+    source: where the same is shown, for the title.
+    """
+    figure, (axes,) = canvas()
+    _over_sizes(axes, table, "n_samples", "auc")
+    if stated:
+        label = f"{stated.label}: {stated.low:g} to {stated.high:g}"
+        axes.axhspan(stated.low, stated.high, color="0.93", label=label, zorder=0)
+    size_axis(axes, table.groupby("n")["n_samples"].mean(), "number of training samples, all words together")
+    axes.set_ylabel("average test AUC")
+    axes.set_title("AUC of the words not used for validation" + source)
+    legend(figure, *band_note(table))
+    return figure
+
+
+def eer(table: pd.DataFrame, *, source: str = "") -> Figure:
+    """Average test equal error rate of the words not used for validation, against n. source: see `auc`."""
+    figure, (axes,) = canvas()
+    _over_sizes(axes, table.assign(eer=100 * table["eer"]), "n", "eer")
+    size_axis(axes, table["n"], "n, positive training samples of each word")
+    axes.set_ylabel("average test EER (%)")
+    axes.set_title("Equal error rate of the words not used for validation" + source)
+    legend(figure, *band_note(table))
+    return figure
+
+
+def _over_sizes(axes: Axes, table: pd.DataFrame, x: str, y: str) -> None:
+    """A curve of every method, and rings where the fit of any run may be unfinished."""
+    for method, look in in_order(table).items():
+        curve(axes, table[table["method"] == method], x, y, label=method, **look)
+    points = table.groupby(["method", "n"], as_index=False).agg(x=(x, "mean"), y=(y, "mean"), gap=("gap", "max"))
+    _mark_unfinished(axes, points, "x", "y")
+
+
+def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:
+    """A ring around each point whose fit may be far from the optimum."""
+    far = points[points["gap"] > GAP]
+    if len(far):
+        label = f"certified gap above {percent(GAP)}, up to {percent(far['gap'].max())}"
+        axes.plot(far[x], far[y], "o", color="0.35", markersize=11, markerfacecolor="none", label=label)
+
+
+def eer_by_word(table: pd.DataFrame, *, at_least: int, source: str = "") -> Figure:
+    """The mean over runs of each word's EER, words sorted by the first method's.
+
+    Of all sizes the first of at least so many positives is drawn, or else the largest. A word does not count in the
+    runs whose radius it helped to choose. source: see `auc`.
+    """
+    sizes = np.sort(table["n"].unique())
+    n = next((size for size in sizes if size >= at_least), sizes[-1])
+    shown = table[(table["n"] == n) & ~table["validation_word"].astype(bool)]
+    look = in_order(table)
+    by_word = shown.pivot_table(index="word", columns="method", values="eer", aggfunc="mean", dropna=False)
+    by_word = by_word.reindex(columns=list(look)).dropna(how="all").sort_values(next(iter(look)), kind="stable")
+    lowest = (by_word.rank(axis=1, method="max") == 1).sum()  # a tie counts for none
+    figure, (axes,) = canvas(height=1.2 + 0.17 * max(len(by_word), 4))
+    for method, one in look.items():
+        label = method if len(look) == 1 else f"{method} (lowest for {lowest[method]} of {len(by_word)})"
+        axes.plot(100 * by_word[method], np.arange(len(by_word)), label=label, **one | {"linestyle": "none"})
+    if by_word.empty:
+        nothing(axes, "no word with an EER")
+    axes.set_yticks(np.arange(len(by_word)), map(plain, by_word.index), fontsize=8)
+    axes.set_ylim(len(by_word) - 0.4, -0.6)
+    axes.set_xlabel("test EER (%)" + _mean_of(shown))
+    axes.set_title(f"EER of each word, n = {n}" + source)
+    legend(figure)
+    return figure
+
+
+def _mean_of(table: pd.DataFrame) -> str:
+    runs = table["run"].nunique()
+    return f", mean of {runs} runs" if runs > 1 else ""
+
+
+def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source: str = "") -> Figure:
+    """Average test AUC against the share of features used by any word, on the largest training sets."""
+    return _against_features(table, "AUC and joint sparsity, radius beside each point" + source, 0, stated)
+
+
+def path(table: pd.DataFrame, *, stated: Sequence[Star] = (), source: str = "") -> Figure:
+    """The same as a curve over many radii; some radii are written beside it."""
+    return _against_features(table, "AUC along the path of radii, some named" + source, 15, stated)
+
+
+def _against_features(table: pd.DataFrame, title: str, distance: float, stated: Sequence[Star]) -> Figure:
+    """distance: in per cent of features, between points that get a marker and their radius."""
+    figure, (axes,) = canvas()
+    columns = ["features", "auc", "gap"]
+    largest = table[table["n"] == table["n"].max()]
+    means = largest.groupby(["method", "parameter"])[columns].mean()
+    means["features"] *= 100
+    look = looks([*table["method"], *(star.method for star in stated)])
+    sparse = []
+    for method in largest["method"].unique():
+        points = means.loc[method].dropna(subset=["features"])
+        if not (points["features"] < 99).any():
+            continue  # not a sparse method, even if a feature of text has no weight by chance
+        sparse.append(method)
+        marked = apart(points["features"].to_numpy(), distance)
+        axes.plot(points["features"], points["auc"], label=method, markevery=marked, **look[method])
+        for radius, point in points.iloc[marked].iterrows():
+            at, offset = (point["features"], point["auc"]), (-4, 5) if len(sparse) == 1 else (4, -10)
+            text = {"fontsize": 7, "color": look[method]["color"], "ha": "right" if offset[0] < 0 else "left"}
+            label = f"{radius:.3g}" if radius < 1000 else f"{radius:,.0f}"
+            axes.annotate(label, at, offset, textcoords="offset points", **text)
+    _mark_unfinished(axes, means[means.index.get_level_values("method").isin(sparse)], "features", "auc")
+    for star in stated:
+        line = {"color": look[star.method]["color"], "markersize": 12, "markerfacecolor": "none"}
+        axes.plot(100 * star.features, star.auc, "*", label=star.label, **line)
+    axes.set_xlim(-4, 106)
+    axes.set_xlabel("features used by any word (%)" + _mean_of(largest))
+    axes.set_ylabel("average test AUC")
+    axes.set_title(title)
+    legend(figure)
+    return figure
+
+
+def differences(table: pd.DataFrame, *, metric: str = "auc") -> Figure:
+    """The first method's average test AUC or EER less each other's, with 95 % intervals, for each n.
+
+    Only the words not used for validation count.
+    """
+    rows = table[(table["metric"] == metric) & (table["words"] == "test words")]
+    method, others = table["method"].iloc[0], list(table["against"].unique())
+    look = looks([method, *others])
+    sizes = rows.groupby("n")["n_samples"].first()
+    figure, (axes,) = canvas(height=1.3 + len(sizes) * (0.2 + 0.2 * len(others)))
+    axes.axvline(0, color="0.35", linewidth=1)
+    for i, other in enumerate(others):
+        one = rows[rows["against"] == other]
+        y = sizes.index.get_indexer(one["n"]) + 0.8 * ((i + 0.5) / len(others) - 0.5)
+        axes.hlines(y, one["low"], one["high"], color=look[other]["color"])
+        axes.plot(one["difference"], y, label=f"against {other}", **look[other] | {"linestyle": "none"})
+    if rows.empty:
+        nothing(axes, f"no {metric.upper()} of test words")
+    axes.set_yticks(range(len(sizes)), [f"n = {n}\n{samples:,} samples" for n, samples in sizes.items()])
+    axes.set_ylim(max(len(sizes), 1) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    for between in range(len(sizes) - 1):
+        axes.axhline(between + 0.5, color=rcParams["grid.color"], linewidth=0.8)
+    better = {"auc": "right", "eer": "left"}[metric]
+    axes.set_xlabel(f"average test {metric.upper()} of {method} minus the other's\n({better} of 0: {method} is better)")
+    runs = rows["runs"].max() if len(rows) else 1
+    axes.set_title(f"{metric.upper()} of {method} against the others" + (f", mean of {runs} runs" if runs > 1 else ""))
+    legend(figure, Line2D([], [], color="0.35", label="95% interval (test images, runs)"))
+    return figure
+
+
+def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
+    """|W| of the methods that may leave features out, side by side in one scale; l2 may not. source: see `auc`."""
+    methods = sorted(method for method in table["method"].unique() if method.split("-")[-1] != "l2")
+    figure, panels = canvas(1.2 + 2.6 * max(len(methods), 2), 5.2, max(len(methods), 1), sharey=True)
+    if not methods:
+        nothing(panels[0], "no method that leaves features out")
+    n_features, n_words = int(table["n_features"].max()), int(table["n_words"].max())
+    block = ceil(n_features / MOST_ROWS)
+    pictures = {method: _picture(table[table["method"] == method], n_features, n_words, block) for method in methods}
+    colours = colormaps[rcParams["image.cmap"]].reversed().with_extremes(bad="white")
+    top = max((picture.max() for picture in pictures.values()), default=1.0)
+    for axes, (method, picture) in zip(panels, pictures.items(), strict=False):
+        drawn = axes.imshow(
+            np.ma.masked_equal(picture, 0),
+            aspect="auto",
+            interpolation="none",
+            cmap=colours,
+            norm=PowerNorm(0.5, 0, top),
+            extent=(0.5, n_words + 0.5, len(picture) * block + 0.5, 0.5),
+        )
+        used = table[table["method"] == method]["feature"].nunique() / n_features
+        axes.set_title(f"{method}: {percent(used)} of features used", fontsize=10)
+        axes.set_xlabel("word")
+        axes.grid(visible=False)
+    if pictures:
+        figure.colorbar(drawn, ax=panels, label="|weight| (white: 0; square-root scale)", shrink=0.8)
+    panels[0].set_ylabel("feature" + (f" (each row: the largest |weight| of {block})" if block > 1 else ""))
+    figure.suptitle("Who uses which feature" + source, fontsize=rcParams["axes.titlesize"])
+    return figure
+
+
+def _picture(rows: pd.DataFrame, n_features: int, n_words: int, block: int) -> np.ndarray:
+    """|W| with every block of features as one row that holds their maxima: (ceil(n_features / block), n_words)."""
+    picture = np.zeros((ceil(n_features / block), n_words))
+    places = (rows["feature"] // block).to_numpy(dtype=int), rows["word"].to_numpy(dtype=int)
+    np.maximum.at(picture, places, rows["weight"].abs().to_numpy())
+    return picture
+
+
+# Pictures of a dataset
+
+
+def contact_sheet(
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    picture: Callable[[str], np.ndarray],
+    *,
+    rows: int = 6,
+    columns: int = 6,
+    seed: int = 0,
+) -> Figure:
+    """Images drawn at random, each with its first caption. picture: opens an image by name."""
+    rng = np.random.default_rng(seed)
+    shown = rng.permutation(images["image"].to_numpy())[: rows * columns]
+    first = captions.drop_duplicates("image").set_index("image")["caption"]
+    figure = Figure(figsize=(2.2 * columns, 2.1 * rows), layout="constrained")
+    for axes, image in zip(np.ravel(figure.subplots(rows, columns)), shown, strict=False):
+        axes.imshow(picture(image), cmap="gray", vmin=0, vmax=1)
+        axes.set_title("\n".join(map(plain, wrap(str(first.get(image, "")), 34)[:3])), fontsize=6)
+    for axes in figure.axes:
+        axes.axis("off")
+    return figure

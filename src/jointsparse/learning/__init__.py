@@ -1,0 +1,1 @@
+"""From samples and labels to weights: tasks, losses, solvers, grids and paths."""

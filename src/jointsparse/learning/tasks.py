@@ -1,0 +1,311 @@
+"""Words as tasks: content words of captions, and 1:2 samples of positive and negative images for each.
+
+Source: Quattoni et al. 2009, sec. 6: the 40 most frequent content words (not in a list of stop words) are 40 binary
+tasks; for n = 40, 80, 160, 320, 640, each gets n positive and 2n negative training images.
+"""
+
+import re
+import sys
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointsparse.checks import Misfit, require_extra
+
+require_extra(__name__, "pandas", "snowballstemmer")
+import pandas as pd  # noqa: E402
+from snowballstemmer import stemmer  # noqa: E402
+
+# Choice: the papers say nothing of words that nearly every image has.
+NEARLY_ALL = 0.9  # words that at least this fraction of the training images has carry a warning
+
+LETTERS = r"[^\W\d_]+"
+
+
+JOINERS = "\u200c\u200d"  # invisible, inside words of Persian and Indian scripts
+
+
+@cache
+def _word(letters: str) -> re.Pattern[str]:
+    return re.compile(rf"{letters}(?:['-]{letters})*")
+
+
+@cache
+def _marked_letters() -> str:
+    """Letters with the marks that belong to them: accents, vowel signs, points."""
+    marks = (chr(code) for code in range(0x300, sys.maxunicode + 1) if unicodedata.category(chr(code))[0] == "M")
+    return rf"(?:[^\W\d_][{''.join(marks)}{JOINERS}]*)+"
+
+
+def normalised(text: str) -> str:
+    """The same text however its accents are written, without spaces around it."""
+    return text.strip() if text.isascii() else unicodedata.normalize("NFC", text).strip()
+
+
+def words_of(caption: str) -> list[str]:
+    """The words of a sentence in lower case; digits and punctuation separate, an inner hyphen or apostrophe does not.
+
+    >>> words_of("The cat's well-worn toys, 2 of them.")
+    ['the', "cat's", 'well-worn', 'toys', 'of', 'them']
+    """
+    text = normalised(caption.lower()).replace("’", "'")
+    return _word(LETTERS if text.isascii() else _marked_letters()).findall(text)
+
+
+def english_stop_words() -> frozenset[str]:
+    """scikit-learn's list of 318 English function words."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return ENGLISH_STOP_WORDS
+
+
+def choose_words(
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    *,
+    n_words: int,
+    min_length: int = 3,
+    stop_words: Iterable[str] = (),
+    split_captions: bool = True,
+    join_inflections: bool = False,
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """The most frequent content words of the training images, and which image has which word.
+
+    images: columns image, split. captions: columns image, caption. n_words: how many words. min_length: in letters.
+    stop_words: left out besides English function words (what stands before an apostrophe counts: "it's" is "it").
+    split_captions=False: a whole caption is one label (class names), whatever its length, and only stop_words are left
+    out. join_inflections: forms with one English stem (Snowball) count as one word, named by its commonest form.
+
+    Returns the table of words (word; forms; number of images in all, and per split; warning), most frequent first, and
+    the labels (n_images, n_words), bool, in the order of `images`. An image has a word if any of its captions does.
+    Raises ValueError if the training captions hold fewer than n_words content words.
+    """
+    # Choice: frequency is the number of training images with the word; equal counts are ordered alphabetically.
+    left_out = {word.lower() for word in stop_words}
+    if split_captions:
+        left_out |= english_stop_words()
+    else:
+        min_length = 1
+    stem = stemmer("english").stemWord if join_inflections else str
+    row = {image: i for i, image in enumerate(images["image"])}
+    for image in captions["image"][~captions["image"].isin(row)].head(1):
+        raise Misfit(f"captions must be of the images in the table of images, got one of {image!r}")
+    rows_with: dict[str, set[int]] = defaultdict(set)
+    forms: dict[str, Counter[str]] = defaultdict(Counter)
+    for image, caption in zip(captions["image"], captions["caption"], strict=True):
+        for word in words_of(caption) if split_captions else [normalised(caption)]:
+            if len(word) >= min_length and not {word.lower(), word.partition("'")[0]} & left_out:
+                key = stem(word)
+                rows_with[key].add(row[image])
+                forms[key][word] += 1
+
+    in_split = {split: (images["split"] == split).to_numpy() for split in ("train", "validation", "test")}
+    train_counts = {key: int(in_split["train"][list(rows)].sum()) for key, rows in rows_with.items()}
+    ranked = sorted((key for key in rows_with if train_counts[key]), key=lambda key: (-train_counts[key], key))
+    if len(ranked) < n_words:
+        raise ValueError(
+            f"n_words must be at most {len(ranked)}, the number of content words in training captions, got {n_words}"
+        )
+    labels = np.zeros((len(images), n_words), dtype=bool)
+    table = []
+    for j, key in enumerate(ranked[:n_words]):
+        labels[list(rows_with[key]), j] = True
+        by_count = sorted(forms[key], key=lambda form: (-forms[key][form], form))
+        counts = {split: int(labels[mask, j].sum()) for split, mask in in_split.items()}
+        # What nearly all have is hard to tell from what all have; draw refuses what all have.
+        share = counts["train"] / in_split["train"].sum()
+        warning = f"in {share:.0%} of the training images" if share >= NEARLY_ALL else ""
+        row_of_word = {"word": by_count[0], "forms": " ".join(by_count), "images": int(labels[:, j].sum())}
+        table.append(row_of_word | counts | {"warning": warning})
+    return pd.DataFrame(table), labels
+
+
+def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = None) -> tuple[str, np.ndarray]:
+    """A label, by default the most frequent one of the training samples, and which samples have it.
+
+    images: columns image, split. captions: columns image, caption, a caption being a whole label. Returns the label and
+    y (n_images,) of -1 and +1. Raises ValueError where the training samples do not hold both.
+
+    >>> images = pd.DataFrame({"image": list("abc"), "split": "train"})
+    >>> one_label(images, pd.DataFrame({"image": list("abb"), "caption": ["grain", "grain", "tea"]}))
+    ('grain', array([ 1.,  1., -1.]))
+    """
+    if label is None:
+        trained = images.loc[images["split"] == "train", "image"]
+        if not captions["image"].isin(trained).any():
+            raise ValueError(f"some training samples must have a label, got none for all {len(trained)}")
+        label = choose_words(images, captions, n_words=1, split_captions=False)[0]["word"].iloc[0]
+    with_it = captions["image"][captions["caption"].map(normalised) == normalised(label)]
+    has_it = images["image"].isin(with_it).to_numpy()
+    in_training = has_it[(images["split"] == "train").to_numpy()]
+    if in_training.all() or not in_training.any():
+        raise ValueError(
+            f"label must be one that some training samples have and others have not, got {label!r}, which "
+            f"{in_training.sum()} of {len(in_training)} have"
+        )
+    return label, np.where(has_it, 1.0, -1.0)
+
+
+def classes(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
+    """The one label of each sample, (n_images,) of text.
+
+    images: column image. captions: columns image, caption, a caption being a whole label. Raises ValueError where a
+    sample has not exactly one label.
+
+    >>> images = pd.DataFrame({"image": list("abc")})
+    >>> classes(images, pd.DataFrame({"image": list("cab"), "caption": ["1", "0", "0"]})).tolist()
+    ['0', '0', '1']
+    """
+    of_image = captions.groupby("image")["caption"].agg(["size", "first"]).reindex(images["image"])
+    for image, number in of_image["size"][of_image["size"] != 1].fillna(0).items():
+        raise ValueError(f"each sample must have one label, its class, got {number:.0f} for {image!r}")
+    return of_image["first"].map(normalised).to_numpy(dtype=str)
+
+
+def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Which samples are to learn from and which to test with, (n_images,) bool each: nothing is chosen by validation.
+
+    images: column split. Raises ValueError where one of both has none.
+    """
+    learn, test = (images["split"].isin(names).to_numpy() for names in (("train", "validation"), ("test",)))
+    if not (learn.any() and test.any()):
+        raise ValueError(f"samples must be for training and for testing, got {learn.sum()} and {test.sum()}")
+    return learn, test
+
+
+def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
+    """The names of words in the order of their labels. words: columns word, images. labels: (n_images, n_words) bool.
+
+    Raises Misfit where the labels say of a word that other numbers of images have it.
+    """
+    if labels.ndim != 2 or labels.dtype != bool or words["images"].tolist() != labels.sum(axis=0).tolist():
+        raise Misfit(f"labels must be of the words in their table, {', '.join(words['word'])}, got others")
+    return words["word"].tolist()
+
+
+def thinned(chosen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The chosen samples, (n_images,) bool, without a tenth of them, drawn at random.
+
+    For runs that would not differ otherwise, such as those of methods without any random step.
+    """
+    kept = chosen.copy()
+    members = np.flatnonzero(chosen)
+    kept[rng.permutation(members)[: len(members) // 10]] = False
+    return kept
+
+
+def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator) -> np.ndarray:
+    """The splits (n_images,) with some images of each split, drawn at random, made unlabelled.
+
+    numbers: split -> how many of its images. Raises ValueError where a split has no more than that.
+    Source: Quattoni et al. 2008, sec. 5.2: a basis from images that no task uses.
+    """
+    result = split.astype(object)
+    for name in sorted(numbers):
+        members = np.flatnonzero(split == name)
+        if 0 < numbers[name] >= len(members):
+            raise ValueError(
+                f"the number of {name} images to set aside must be less than {len(members)}, the number there is, "
+                f"got {numbers[name]}"
+            )
+        result[rng.permutation(members)[: numbers[name]]] = "unlabelled"
+    return result
+
+
+def draw(
+    labels: np.ndarray,
+    split: np.ndarray,
+    words: Sequence[str],
+    *,
+    sizes: Sequence[int],
+    negatives_per_positive: int = 2,
+    n_validation_words: int,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
+    """Draw the training sets of every word and size, and the words whose validation images choose the radius.
+
+    labels: (n_images, n_words) bool. split: (n_images,) of "train", "validation", "test", "unlabelled". words: names.
+    sizes: the numbers n of positives; each word also gets negatives_per_positive * n negatives.
+
+    Returns Y (n_sizes, n_images, n_words), int8: +1 positive, -1 negative, 0 not in this training set; the validation
+    words (n_words,) bool; and a table (n, word, positives, negatives, capped) of what each training set holds.
+    The sets of one word are nested, so that a learning curve varies with n and not with the luck of five draws.
+
+    A word with fewer positives (negatives) than asked gets all there are, which the column capped says. Raises
+    ValueError if a word cannot fill the smallest size, or lacks a positive or negative where AUC needs one.
+    """
+    # Choice: nested training sets.
+    n_words = len(words)
+    if labels.shape != (len(split), n_words) or labels.dtype != bool:
+        raise Misfit(
+            f"labels must be bool with a row for each of {len(split)} images and a column for each of {n_words} words, "
+            f"got {labels.dtype} with shape {labels.shape}"
+        )
+    if not 0 < n_validation_words < n_words:
+        raise ValueError(
+            f"n_validation_words must be between 1 and {n_words - 1} (n_words - 1), got {n_validation_words}"
+        )
+    validation_words = np.zeros(n_words, dtype=bool)
+    validation_words[rng.choice(n_words, n_validation_words, replace=False)] = True
+    _check_evaluable(labels[split == "validation"], words, "validation", validation_words)
+    _check_evaluable(labels[split == "test"], words, "test", np.ones(n_words, dtype=bool))
+
+    train = np.flatnonzero(split == "train")
+    smallest = min(sizes)
+    Y = np.zeros((len(sizes), *labels.shape), dtype=np.int8)
+    table = []
+    for k, word in enumerate(words):
+        positives = rng.permutation(train[labels[train, k]])
+        negatives = rng.permutation(train[~labels[train, k]])
+        if len(positives) < smallest:
+            raise ValueError(
+                f"the smallest of sizes must be at most {len(positives)}, the number of training images with the word "
+                f"{word!r}, got {smallest}: choose smaller sizes or fewer words"
+            )
+        if len(negatives) < smallest:
+            raise ValueError(
+                f"each word must be missing from at least {smallest} training images (the smallest of sizes), "
+                f"but {word!r} is missing from {len(negatives)}: choose smaller sizes or add it to stop_words"
+            )
+        for s, n in enumerate(sizes):
+            with_word, without = positives[:n], negatives[: negatives_per_positive * n]
+            Y[s, with_word, k] = 1
+            Y[s, without, k] = -1
+            capped = len(with_word) < n or len(without) < negatives_per_positive * n
+            table.append((n, word, len(with_word), len(without), capped))
+    return Y, validation_words, pd.DataFrame(table, columns=["n", "word", "positives", "negatives", "capped"])
+
+
+def _check_evaluable(labels: np.ndarray, words: Sequence[str], split: str, needed: np.ndarray) -> None:
+    """AUC needs a positive and a negative of every needed word."""
+    if not len(labels):
+        raise ValueError(f"the {split} part must hold images, got none: see the splits of the dataset")
+    for kind, counts in (("with", labels.sum(axis=0)), ("without", (~labels).sum(axis=0))):
+        bad = np.flatnonzero(needed & (counts == 0))
+        if len(bad):
+            raise ValueError(
+                f"the {split} part must hold an image {kind} each word, got none {kind} {words[bad[0]]!r}: "
+                f"make the {split} part larger, choose fewer words, or add the word to stop_words"
+            )
+
+
+def training_sets(drawn: Mapping[str, NDArray[Any]], n: int | None = None) -> NDArray[Any]:
+    """The training sets of size n, (n_images, n_words), among those drawn: Y and sizes, see `tasks.draw`.
+
+    n: None for the largest. Raises Misfit where there are none of that size, or what was drawn contradicts itself.
+    """
+    Y, sizes = drawn["Y"], drawn["sizes"]
+    kinds = Y.dtype.kind + sizes.dtype.kind
+    if Y.ndim != 3 or sizes.shape != Y.shape[:1] or not len(sizes) or kinds not in ("ii", "iu"):
+        got = f"{Y.dtype} {Y.shape}, {sizes.dtype} {sizes.shape}"
+        raise Misfit(f"tasks must be whole numbers Y (sizes, images, words) and their sizes, got {got}")
+    found = np.flatnonzero(sizes == (sizes.max() if n is None else n))
+    if len(found) != 1:
+        raise Misfit(f"tasks must hold training sets of size {n}, got the sizes {', '.join(map(str, sizes))}")
+    chosen: NDArray[Any] = Y[found[0]]
+    return chosen

@@ -1,0 +1,53 @@
+"""Every figure by name, and the table that it is drawn from."""
+
+from functools import partial
+from importlib.resources import as_file, files
+
+import pandas as pd
+from matplotlib import style
+from matplotlib.figure import Figure
+
+from jointsparse.figures import scores
+from jointsparse.figures.style import Drawing
+from jointsparse.papers.duchi import figures as duchi
+from jointsparse.papers.quattoni import figures as quattoni
+
+FIGURES = {
+    "convergence": Drawing("convergence", quattoni.convergence),
+    "auc": Drawing("chosen", quattoni.auc),
+    "auc_by_size": Drawing("chosen", scores.auc),
+    "eer": Drawing("chosen", quattoni.eer),
+    "eer_by_word": Drawing("by_word", quattoni.eer_by_word),
+    "sparsity": Drawing("sparsity", quattoni.sparsity),
+    "auc_by_features": Drawing("sparsity", scores.auc_by_features),
+    "path": Drawing("path", quattoni.path),
+    "significance": Drawing("significance", quattoni.significance),
+    "differences": Drawing("differences", scores.differences),
+    "eer_differences": Drawing("differences", partial(scores.differences, metric="eer")),
+    "weights": Drawing("weights", quattoni.weights),
+    "test_error": Drawing("recovery", quattoni.test_error),
+    "selection": Drawing("recovery", quattoni.selection),
+    "cost": Drawing("cost", quattoni.cost),
+    "projection": Drawing("projection", duchi.projection),
+    "race": Drawing("race_seconds", duchi.race),
+    "exponentiated": Drawing("exponentiated_seconds", duchi.exponentiated),
+    "exponentiated_gradients": Drawing("exponentiated_seconds", partial(duchi.exponentiated, x="gradients")),
+    "digits": Drawing("digits_seconds", duchi.exponentiated),
+    "digits_gradients": Drawing("digits_seconds", partial(duchi.exponentiated, x="gradients")),
+    "online": Drawing("online", duchi.online),
+    "updates": Drawing("updates", duchi.updates),
+}
+
+
+def draw(name: str, table: pd.DataFrame) -> Figure:
+    """The figure of that name. Raises ValueError with the known names for another, and for a table without rows."""
+    if name not in FIGURES:
+        raise ValueError(f"figures knows {', '.join(FIGURES)}; got {name!r}")
+    if not len(table):
+        raise ValueError(f"figure {name}: expected a table {FIGURES[name].table} with rows, got none")
+    with as_file(files("jointsparse.figures") / "jointsparse.mplstyle") as sheet, style.context(str(sheet)):
+        try:
+            return FIGURES[name].function(table)
+        except KeyError as missing:
+            got = ", ".join(map(str, table))
+            raise ValueError(f"figure {name}: the table {FIGURES[name].table} lacks {missing}, got {got}") from None

@@ -1,0 +1,1 @@
+"""Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008."""

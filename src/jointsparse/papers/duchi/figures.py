@@ -1,0 +1,249 @@
+"""Figures of Duchi et al. (2008), sec. 7, and of the costs that they state; `catalogue.draw` draws them by name.
+
+Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
+ICML 2008.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import cycle
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import rcParams
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import EngFormatter
+
+from jointsparse.figures.style import (
+    STATED,
+    apart,
+    band_note,
+    canvas,
+    curve,
+    growth_line,
+    in_order,
+    legend,
+    log_axis,
+    median_of,
+    nothing,
+    percent,
+    size_axis,
+)
+
+LARGE = 10_000  # entries from which on the exponent of a projection's cost is fitted
+REACHED = 1e-2  # the suboptimality that the paper's methods reach quickly
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))  # of the values of a second variable, beside the method
+
+
+def _dashes(values: Iterable[float]) -> dict[Any, Any]:
+    return dict(zip(sorted(set(values)), cycle(DASHES), strict=False))
+
+
+def _keys(dashes: dict[Any, Any], name: str) -> list[Line2D]:
+    """What dashes stand for, for the legend."""
+    return [Line2D([], [], color="0.35", linestyle=one, label=f"{name} {x:,.10g}") for x, one in dashes.items()]
+
+
+def _labels(table: pd.DataFrame) -> dict[str, str]:
+    """What the legend calls each method: with a star if any of its fits comes with a warning."""
+    warned = set(table["method"][table["warning"].fillna("") != ""])
+    return {method: method + "*" * (method in warned) for method in table["method"].unique()}
+
+
+def _warnings(table: pd.DataFrame) -> list[Line2D]:
+    """What the stars of `_labels` are, for the legend."""
+    texts = " or ".join(text for text in table["warning"].dropna().unique() if text)
+    return [Line2D([], [], linestyle="none", label=f"*some fits: {texts}")] if texts else []
+
+
+def _traces(
+    axes: Axes,
+    rows: pd.DataFrame,
+    x: str,
+    looks: dict[str, dict[str, Any]],
+    labels: dict[str, str],
+    scale: Callable[[pd.Series], pd.Series] = lambda x: x,
+) -> None:
+    """Suboptimality against x: the first run of each method with its look, the other runs as thin lines.
+
+    scale: of the axis of x, along which markers stand apart.
+    """
+    first = rows["run"].min()
+    rows = rows[(rows["suboptimality"] > 0) & rows[x].notna()]
+    places = scale(rows[x])
+    distance = (places.max() - places.min()) / 12
+    for method, look in looks.items():
+        for run, of_run in rows[rows["method"] == method].groupby("run"):
+            thin = {"marker": "", "linewidth": 0.7, "alpha": 0.6, "label": f"_{method}, run {run}"}
+            marked = apart(scale(of_run[x]).to_numpy(), distance)
+            one = {"label": labels[method], "markevery": marked} if run == first else thin
+            axes.plot(of_run[x], of_run["suboptimality"], **look | one)
+    if not axes.lines:
+        nothing(axes, "no numbers")
+    log_axis(axes, "y")
+    axes.set_ylabel("suboptimality /\nobjective at w = 0")
+
+
+def _other_runs(table: pd.DataFrame) -> list[Line2D]:
+    """What the thin lines of `_traces` are, for the legend; nothing of a single run."""
+    more = table["run"].nunique() - 1
+    label = f"thin: {more} more run{'s' if more > 1 else ''}"
+    return [Line2D([], [], color="0.35", linewidth=0.7, alpha=0.6, label=label)] if more else []
+
+
+def projection(table: pd.DataFrame) -> Figure:
+    """Seconds of a projection against the dimension, and of an update of k entries at n non-zero ones against k.
+
+    The line of the second panel grows with k log n and ends where the tree's measurements of the largest n end.
+    """
+    figure, (left, right) = canvas(7.2, 3.2, 2)
+    dense = table[table["part"] == "dimension"].sort_values("x")
+    for method, look in in_order(dense).items():
+        rows = dense[dense["method"] == method]
+        left.plot(rows["x"], rows["seconds"], label=method + _exponent(rows), **look)
+    updates = table[table["part"] == "touched"].sort_values(["n", "x"])
+    dashes = _dashes(updates["n"])
+    for method, look in in_order(updates).items():
+        of_method = updates[updates["method"] == method]
+        for n, rows in of_method.groupby("n"):
+            right.plot(rows["x"], rows["seconds"], **look | {"label": method, "linestyle": dashes[n]})
+        if method == "tree":
+            last = of_method[of_method["n"] == of_method["n"].max()].dropna(subset=["seconds"])
+            growth_line(right, last["x"], last["seconds"], last["x"] * np.log(last["n"]))
+    panels = [
+        (left, dense, "dimension n", "projection", "pivot in O(n)"),
+        (right, updates, "k, touched entries", "update", "tree in O(k log n)"),
+    ]
+    for axes, rows, label, what, stated in panels:
+        if len(rows):
+            size_axis(axes, rows["x"], label, most=2)
+            log_axis(axes, "y")
+        else:
+            nothing(axes, "not measured")
+            axes.set_xlabel(label)
+        axes.set_ylabel(f"CPU seconds per {what}")
+        axes.set_title(f"{what} (paper: {stated})", fontsize=10)
+    figure.suptitle(f"l1 ball: seconds, each {median_of(table)}", fontsize=rcParams["axes.titlesize"])
+    growth = [Line2D([], [], label="paper: k log n", **STATED)] if "tree" in set(updates["method"]) else []
+    legend(figure, *growth, *_keys(dashes, "non-zero entries n ="))
+    return figure
+
+
+def _exponent(rows: pd.DataFrame) -> str:
+    """The power of n that the seconds of large projections grow with, as text; nothing of fewer than two sizes."""
+    large = rows[(rows["x"] >= LARGE) & (rows["seconds"] > 0)]
+    if large["x"].nunique() < 2:
+        return ""
+    return f" (like n^{np.polyfit(np.log(large['x']), np.log(large['seconds']), 1)[0]:.2f})"
+
+
+def race(table: pd.DataFrame) -> Figure:
+    """Fig. 4 and 5: suboptimality against CPU seconds and against floating-point operations, a row for each problem.
+
+    The paper draws f(w) - f(w*) against operations; here it is divided by the objective at w = 0. Both axes are
+    logarithmic, so w = 0, which costs nothing, is left out.
+    """
+    problems = table[["problem", "n"]].drop_duplicates().itertuples(index=False, name=None)
+    rows = {(problem, n): table[(table["problem"] == problem) & (table["n"] == n)] for problem, n in problems}
+    figure, panels = canvas(7.2, 0.4 + 2.4 * len(rows), 2, len(rows), sharey="row")
+    look, against = in_order(table), {"seconds": "CPU seconds", "flops": "floating-point operations"}
+    labels = {of: label + _uncounted(table[table["method"] == of]) for of, label in _labels(table).items()}
+    for ((problem, n), of_problem), *beside in zip(rows.items(), panels[::2], panels[1::2], strict=True):
+        for axes, (x, label) in zip(beside, against.items(), strict=True):
+            _traces(axes, of_problem[(of_problem["step"] > 0) & (of_problem[x] > 0)], x, look, labels, np.log)
+            log_axis(axes, "x")
+            axes.axhline(REACHED, **STATED)
+            axes.set_xlabel(label)
+            axes.set_title(f"{problem} loss, n = {n:,}", fontsize=10)
+    figure.suptitle("Suboptimality (paper: Fig. 4, squared; Fig. 5, logistic)", fontsize=rcParams["axes.titlesize"])
+    claim = Line2D([], [], label=f"{REACHED:g} (paper: soon reached, then slower)", **STATED)
+    legend(figure, *_other_runs(table), claim, *_warnings(table))
+    return figure
+
+
+def _uncounted(rows: pd.DataFrame) -> str:
+    """Of which problems a method's operations are not known, as text."""
+    counted = (rows["flops"] > 0).groupby(rows["problem"], sort=False).any()
+    missing = list(counted[~counted].index)
+    if not missing:
+        return ""
+    return " (flops not counted" + (")" if len(missing) == len(counted) else f": {', '.join(missing)})")
+
+
+def exponentiated(table: pd.DataFrame, *, x: str = "seconds") -> Figure:
+    """Fig. 6 and 7: suboptimality of projections and of exponentiated gradient, a panel for each form of the steps.
+
+    x: "seconds" as in Fig. 6 or "gradients" as in Fig. 7. Above each panel stands what the methods end with, the mean
+    over runs.
+    """
+    forms = table["form"].unique()
+    columns = min(2, len(forms))
+    n_rows = ceil(len(forms) / columns)
+    figure, panels = canvas(max(5.0, 3.8 * columns), 0.4 + 2.8 * n_rows, columns, n_rows)
+    for axes in panels[len(forms) :]:
+        axes.remove()
+    look = in_order(table)
+    for axes, form in zip(panels, forms, strict=False):
+        rows = table[table["form"] == form]
+        _traces(axes, rows, x, look, _labels(table))
+        ends = [f"{method}: {_end(rows[rows['method'] == method])}" for method in look if method in set(rows["method"])]
+        axes.set_title("\n".join([form, *ends]), fontsize=8)
+        axes.set_xlabel({"seconds": "CPU seconds", "gradients": "gradients of single samples"}[x])
+        if x == "gradients":
+            axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    figure.suptitle(
+        "Projection and exponentiated gradient\n(paper: Fig. 6, text; Fig. 7, digits)",
+        fontsize=rcParams["axes.titlesize"],
+    )
+    legend(figure, *_other_runs(table), *_warnings(table))
+    return figure
+
+
+def _end(rows: pd.DataFrame) -> str:
+    """Non-zero weights and test error at the last step, the mean over runs, as text."""
+    last = rows.sort_values("step", kind="stable").groupby("run").tail(1)
+    return f"{percent(last['non_zero'].mean())} non-zero, test error {percent(last['test_error'].mean())}"
+
+
+def online(table: pd.DataFrame) -> Figure:
+    """Sec. 7, online text: mean log loss and errors so far, and weights in use, against the examples seen."""
+    figure, panels = canvas(9.6, 3.0, 3)
+    dashes, labels = _dashes(table["radius"]), _labels(table)
+    shown = {"loss": "mean log loss so far", "error": "errors so far (%)", "non_zero": "non-zero weights (%)"}
+    for axes, (y, label) in zip(panels, shown.items(), strict=True):
+        for i, (method, look) in enumerate(in_order(table).items()):
+            for radius, rows in table[table["method"] == method].groupby("radius"):
+                line = look | {"label": labels[method], "linestyle": dashes[radius], "markevery": (i, 4)}
+                curve(axes, rows, "examples", y, by="examples", scale=1 if y == "loss" else 100, **line)
+        axes.set_xlabel("examples")
+        axes.set_ylabel(label)
+    log_axis(panels[2], "y")
+    figure.suptitle("One pass over sparse text (paper: sec. 7)", fontsize=rcParams["axes.titlesize"])
+    legend(figure, *_keys(dashes, "radius"), *band_note(table), *_warnings(table))
+    return figure
+
+
+def updates(table: pd.DataFrame) -> Figure:
+    """Sec. 6 and 7: seconds of an online update against the non-zero weights there are, for each way to do it.
+
+    The exponentiated gradient cannot start from these weights; its seconds are those of the same updates from w = 0.
+    """
+    figure, (axes,) = canvas()
+    for method, look in in_order(table).items():
+        rows = table[table["method"] == method].sort_values("non_zeros")
+        label = method + ", from w = 0" * (method == "entropic")
+        axes.plot(rows["non_zeros"], rows["seconds"], label=label, **look)
+    log_axis(axes, "x")
+    log_axis(axes, "y")
+    axes.set_xlabel("non-zero weights before the updates")
+    axes.set_ylabel(f"CPU seconds per update,\n{median_of(table)}")
+    features = " or ".join(f"{n:,}" for n in sorted(table["n"].unique()))
+    axes.set_title(
+        f"Updates of k = {table['touched'].mean():.3g} of {features} weights on average\n"
+        "(paper: sec. 6, O(k log n) by the tree)"
+    )
+    legend(figure)
+    return figure

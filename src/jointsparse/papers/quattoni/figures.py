@@ -1,0 +1,244 @@
+"""Figures of Quattoni et al. (2009; "report": 2008) beside the numbers that the papers print."""
+
+from collections.abc import Callable
+from itertools import cycle
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps, rcParams
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from jointsparse.figures import scores
+from jointsparse.figures.scores import Range, Star
+from jointsparse.figures.style import (
+    STATED,
+    band_note,
+    canvas,
+    curve,
+    growth_line,
+    in_order,
+    legend,
+    looks,
+    median_of,
+    percent,
+    size_axis,
+)
+from jointsparse.papers.quattoni.numbers import FIGURE_3_AUC_RANGE, FIGURE_4, REPORT_N, TABLE_1
+
+# Image annotation, stories, scenes
+
+
+def convergence(table: pd.DataFrame) -> Figure:
+    """2009, Fig. 2: the objective at every iteration for each radius at its best eta0, on the largest training sets.
+
+    The objective is divided by its value at W = 0, as the axis of the paper's figure runs from 0 to 1.
+    """
+    largest = table[(table["n"] == table["n"].max()) & (table["run"] == table["run"].min())]
+    figure, (axes,) = canvas()
+    by_radius = largest.groupby("parameter")
+    colours = colormaps[rcParams["image.cmap"]](np.linspace(0, 0.85, len(by_radius)))
+    for (radius, rows), colour, dashes in zip(by_radius, colours, cycle(("-", "--", "-.", ":")), strict=False):
+        label = f"radius {radius:g} (" + ("" if rows["eta0"].isna().all() else f"eta0 {rows['eta0'].iloc[0]:g}, ")
+        label += f"certified gap {percent(rows['gap'].iloc[0])})"
+        axes.plot(rows["iteration"], rows["objective"], label=label, color=colour, linestyle=dashes)
+    top = largest["objective"].quantile(0.99)
+    axes.set_ylim(0, 1.05 if np.isnan(top) else max(1.05, min(2.0, top)))
+    axes.set_xlabel("iteration")
+    axes.set_ylabel("objective / objective at W = 0")
+    axes.set_title(
+        f"Convergence of {largest['method'].iloc[0]}, {largest['n_samples'].iloc[0]:,} samples\n"
+        "(paper: Fig. 2, radius 0.1, 1, 10, 100, 63,408 samples)"
+    )
+    legend(figure)
+    return figure
+
+
+def auc(table: pd.DataFrame) -> Figure:
+    """2009, Fig. 3: average test AUC against the number of training samples, and the range of the paper's curves."""
+    return scores.auc(table, stated=Range("paper's Fig. 3 (Reuters)", *FIGURE_3_AUC_RANGE), source=" (paper: Fig. 3)")
+
+
+def eer(table: pd.DataFrame) -> Figure:
+    """Report, Fig. 3 left: average test equal error rate against n."""
+    return scores.eer(table, source="\n(paper: report, Fig. 3 left, l1inf < l1 < l2)")
+
+
+def eer_by_word(table: pd.DataFrame) -> Figure:
+    """Report, Fig. 3 right: each word's EER with 30 positives, or the next more that there are."""
+    source = f"\n(paper: report, Fig. 3 right, n = {REPORT_N})"
+    return scores.eer_by_word(table, at_least=REPORT_N, source=source)
+
+
+def sparsity(table: pd.DataFrame) -> Figure:
+    """2009, Fig. 4: average test AUC against the share of features used by any word, and the paper's two points."""
+    return scores.auc_by_features(table, stated=_of_figure_4(), source=" (paper: Fig. 4, Reuters)")
+
+
+def path(table: pd.DataFrame) -> Figure:
+    """2009, Fig. 4 as a curve over many radii."""
+    return scores.path(table, stated=_of_figure_4(), source=" (paper: Fig. 4, Reuters)")
+
+
+def _of_figure_4() -> list[Star]:
+    text = "paper: {} {:.0%} AUC with {:.0%} of features"
+    return [Star(method, used, reached, text.format(method, reached, used)) for method, used, reached in FIGURE_4]
+
+
+def weights(table: pd.DataFrame) -> Figure:
+    """Report, Fig. 4: who uses which feature."""
+    return scores.weights(table, source=" (paper: report, Fig. 4)")
+
+
+def significance(table: pd.DataFrame) -> Figure:
+    """2009, Table 1: p-values of sign tests of the first method against each other one, and the paper's."""
+    rows = table[(table["words"] == "test words") & (table["run"] == table["run"].min())]
+    reported = TABLE_1.set_index("n")
+    method, others = table["method"].iloc[0], table["against"].unique()
+    header = ["n", "samples"]
+    for other in others:
+        header += [f"{other}\np", "median p", "reverse p", "Holm p", "paper"]
+    cells = []
+    for n, group in rows.groupby("n"):
+        line = [f"{n}", f"{group['n_samples'].iloc[0]:,}"]
+        for other in others:
+            found = group[group["against"] == other]
+            for name in ("p", "p_median", "p_reverse", "p_holm"):
+                line.append(_p(found[name].iloc[0]) if len(found) else "–")
+            norm = other.split("-")[1]
+            line.append(_p(reported[norm].get(n) if norm in reported else None))
+        cells.append(line)
+    figure, (axes,) = canvas(2.2 + 3.1 * len(others), 1.3 + 0.24 * len(cells))
+    axes.axis("off")
+    drawn = axes.table(cells, colLabels=header, loc="upper center", cellLoc="right", edges="horizontal")
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(8)
+    drawn.scale(1, 1.35)
+    for (i, _), cell in drawn.get_celld().items():
+        if i == 0:
+            cell.set_height(1.9 * cell.get_height())
+    runs = table["run"].nunique()
+    which = f", first of {runs} runs" if runs > 1 else ""
+    axes.set_title(f"Sign tests: is {method} better? One-sided p-values{which} (paper: Table 1, Reuters photographs)")
+    axes.text(
+        0.5,
+        0.0,
+        "Pooled pairs share images across words, so the test is not exact; a median of p-values is not a p-value.",
+        ha="center",
+        transform=axes.transAxes,
+        fontsize=8,
+        color="0.35",
+    )
+    return figure
+
+
+def _p(value: float | None) -> str:
+    """A p-value for people."""
+    if value is None or np.isnan(value):
+        return "–"
+    return f"{value:.2g}" if value >= 1e-4 else f"{value:.0e}"
+
+
+# The synthetic experiment
+
+
+SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius: dashes, width, what the legend says
+    ("subgradient", "true"): ("-", 1.0, "subgradient, true radius (the paper's)"),
+    ("subgradient", "validated"): (":", 0.8, "subgradient, validated radius"),
+    ("pdhg", "true"): ("--", 0.5, "certified optimum, true radius"),
+}
+
+
+def test_error(table: pd.DataFrame) -> Figure:
+    """2009, Fig. 1 top: test error against the number of training samples of a task, as the mean over tasks."""
+    figure, (axes,) = canvas()
+    for method, look in in_order(table).items():
+        for (solver, rule), (dashes, width, _) in SETTINGS.items():
+            rows = table[(table["method"] == method) & (table["solver"] == solver) & (table["radius_rule"] == rule)]
+            main = width == 1
+            line = look | {"linestyle": dashes, "linewidth": width * rcParams["lines.linewidth"]}
+            line |= {"label": method} if main else {"label": f"_{method}, {solver}, {rule}", "marker": ""}
+            curve(axes, rows, "n", "test_error", scale=100, band=main, **line)
+    size_axis(axes, table["n"], "training samples of each task")
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("test error (%)")
+    axes.set_title("Synthetic tasks (paper: Fig. 1 top, l1inf lowest)")
+    lines = [
+        Line2D([], [], color="0.35", linestyle=dashes, linewidth=width * rcParams["lines.linewidth"], label=label)
+        for setting, (dashes, width, label) in SETTINGS.items()
+        if setting in set(zip(table["solver"], table["radius_rule"], strict=True))
+    ]
+    legend(figure, *lines, *band_note(table, "band (solid)"))
+    return figure
+
+
+def selection(table: pd.DataFrame) -> Figure:
+    """2009, Fig. 1 bottom: precision and recall of the features that any task uses; l2 uses them all."""
+    rows = table[(table["solver"] == "subgradient") & (table["radius_rule"] == "true")]
+    figure, (axes,) = canvas()
+    for method, look in in_order(table).items():
+        if method.split("-")[-1] == "l2":
+            continue
+        one = rows[rows["method"] == method]
+        for name, line in (("precision", {"linestyle": "-"}), ("recall", {"linestyle": ":", "fillstyle": "none"})):
+            curve(axes, one, "n", name, scale=100, **look | line, label=f"{name}, {method}")
+    size_axis(axes, table["n"], "training samples of each task")
+    axes.set_ylim(0, 104)
+    axes.set_ylabel("precision, recall (%)")
+    axes.set_title("Feature selection (paper: Fig. 1 bottom, l1inf more precise)")
+    legend(figure, *band_note(rows))
+    return figure
+
+
+# Cost
+
+
+class Part(NamedTuple):
+    """What a part of the cost table says on its axes, and what the papers' cost is proportional to."""
+
+    x: str
+    y: str
+    growth: Callable[[pd.DataFrame], pd.Series]
+
+
+def _by_entries(entries: pd.Series) -> pd.Series:
+    return entries * np.log(entries)
+
+
+PARTS = {
+    "projection size": Part("entries of the matrix", "seconds per projection", lambda rows: _by_entries(rows["x"])),
+    "projection rows": Part(
+        "non-zero rows of the matrix", "seconds per projection", lambda rows: _by_entries(rows["x"] * rows["m"])
+    ),
+    "training samples": Part("training samples of each task", "seconds per iteration", lambda rows: rows["x"]),
+}
+
+
+def cost(table: pd.DataFrame) -> Figure:
+    """Measured seconds of each part against what varies in it, and a line that grows as the papers state.
+
+    The line ends where the measurements of the first method end.
+    """
+    table = table.assign(method=table["method"].astype(object).fillna("measured") if "method" in table else "measured")
+    parts, look = table["part"].unique(), looks(table["method"])
+    figure, panels = canvas(max(6.4, 0.4 + 3.3 * len(parts)), 3.0, len(parts))
+    for axes, name in zip(panels, parts, strict=True):
+        part = PARTS.get(name, Part("x", "seconds", lambda rows: rows["x"]))
+        rows = table[table["part"] == name].sort_values("x")
+        methods = rows["method"].unique()
+        for method in methods:
+            one = rows[rows["method"] == method]
+            axes.plot(one["x"], one["seconds"], label=method, **look[method])
+        first = rows[rows["method"] == methods[0]].dropna(subset=["seconds"])
+        growth_line(axes, first["x"], first["seconds"], part.growth(first))
+        size_axis(axes, rows["x"], part.x, most=4)
+        if len(first):
+            axes.set_yscale("log")
+        axes.set_ylabel(part.y)
+        fixed = [f"{column} = {rows[column].iloc[0]:,.0f}" for column in ("d", "m") if len(set(rows[column])) == 1]
+        axes.set_title(", ".join([name, *fixed]), fontsize=10)
+    figure.suptitle(f"Measured seconds, each {median_of(table)}", fontsize=rcParams["axes.titlesize"])
+    stated = "papers: N log N in the number N of non-zero entries; linear in the number of samples"
+    legend(figure, Line2D([], [], label=stated, **STATED))
+    return figure

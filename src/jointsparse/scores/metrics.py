@@ -1,0 +1,126 @@
+"""Area under the ROC curve and equal error rate of scores, by task and averaged.
+
+Sources: Quattoni et al. 2009, sec. 6.1; 2008 (report), sec. 5.2.
+"""
+
+import numpy as np
+from numba import njit
+from scipy.stats import rankdata
+
+from jointsparse.checks import Misfit
+
+
+def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Area under the ROC curve of each task: the fraction of (positive, negative) pairs that are ranked rightly.
+
+    scores: (n_samples, n_tasks). labels: the same shape, bool. A task without positives or negatives gets NaN.
+    Source: Quattoni et al. 2009, eq. 20.
+
+    >>> auc(np.array([[0.1], [0.4], [0.35], [0.8]]), np.array([[False], [False], [True], [True]]))
+    array([0.75])
+    """
+    # Choice: a tie counts one half, as usual for AUC; the paper's strict inequality would count it as wrong.
+    ranks = rankdata(scores, axis=0)
+    positives = labels.sum(axis=0)
+    negatives = len(labels) - positives
+    rank_sums = np.where(labels, ranks, 0.0).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (rank_sums - positives * (positives + 1) / 2) / (positives * negatives)
+
+
+@njit(cache=True, nogil=True)
+def _weighted_auc_eer(
+    order: np.ndarray, last: np.ndarray, labels: np.ndarray, counts: np.ndarray, auc: np.ndarray, eer: np.ndarray
+) -> None:
+    """Fill auc and eer (n_resamples,) of one task, where image i counts counts[b, i] times in resample b.
+
+    order, last: see `_ranked`. labels: (n_images,) 0 or 1, in that order.
+    """
+    for b in range(len(counts)):
+        positives, negatives = 0, 0
+        for i in range(len(order)):
+            positives += counts[b, order[i]] * labels[i]
+            negatives += counts[b, order[i]] * (1 - labels[i])
+        if positives == 0 or negatives == 0:
+            auc[b] = eer[b] = np.nan
+            continue
+        # below: positives * negatives times (false negative rate - false positive rate); EER is where it meets 0.
+        twice_area, above, below = 0, 0, positives * negatives
+        tied_positives, tied_negatives = 0, 0
+        for i in range(len(order)):
+            tied_positives += counts[b, order[i]] * labels[i]
+            tied_negatives += counts[b, order[i]] * (1 - labels[i])
+            if last[i]:
+                twice_area += tied_positives * (2 * (negatives - above) - tied_negatives)
+                if below > 0:
+                    step = tied_negatives * positives + tied_positives * negatives
+                    if step >= below:
+                        eer[b] = (above + tied_negatives * (below / step)) / negatives
+                    below -= step
+                above += tied_negatives
+                tied_positives, tied_negatives = 0, 0
+        auc[b] = twice_area / (2 * positives * negatives)
+
+
+def _ranked(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The samples by decreasing score (n_samples,), and which of them is the last of those with its score."""
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    return order, np.append(ranked[1:] != ranked[:-1], True)
+
+
+def resampled(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """AUC and EER, (2, n_resamples, n_tasks), where sample i counts counts[b, i] times in resample b; else as `auc`."""
+    by_metric = np.full((2, labels.shape[1], len(counts)), np.nan)
+    for k in range(labels.shape[1]):
+        if not np.isnan(scores[:, k]).any():
+            order, last = _ranked(scores[:, k])
+            _weighted_auc_eer(order, last, labels[order, k].astype(np.int64), counts, *by_metric[:, k])
+    return by_metric.swapaxes(1, 2)
+
+
+def eer(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Equal error rate of each task: where the fractions of positives rejected and of negatives accepted are the same.
+
+    A threshold is moved from the largest score down; between two thresholds that tell samples apart both fractions are
+    interpolated linearly, and tied scores are accepted together.
+
+    scores: (n_samples, n_tasks). labels: the same shape, bool. A task without positives or negatives gets NaN.
+    Source: Quattoni et al. 2008 report, sec. 5.2.
+
+    >>> eer(np.array([[0.1], [0.4], [0.35], [0.8]]), np.array([[False], [False], [True], [True]]))
+    array([0.5])
+    """
+    # Choice: linear interpolation on the ROC curve; the report does not say how it reads the rate off.
+    return resampled(scores, labels, np.ones((1, len(scores)), np.int32))[1, 0]
+
+
+METRICS = {"auc": auc, "eer": eer}
+
+
+SIGN = {"auc": 1, "eer": -1}  # -1: smaller is better
+
+
+def average(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tuple[float, float]:
+    """The plain mean of a metric over some tasks, and the paper's mean in which every positive weighs the same.
+
+    by_task: (n_tasks,) AUC or EER. positives: (n_tasks,) their numbers of positives. tasks: (n_tasks,) bool.
+    """
+    chosen = by_task[tasks]
+    return float(chosen.mean()), float(np.average(chosen, weights=positives[tasks]))
+
+
+def require_metric(metric: str) -> None:
+    if metric not in METRICS:
+        raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
+
+
+def require_labels(labels: np.ndarray, n_words: int | None = None) -> None:
+    if labels.ndim != 2 or labels.dtype != bool or labels.shape[1] != (n_words or labels.shape[1]):
+        raise Misfit(f"labels must be bool with a column for each word, got {labels.dtype} with shape {labels.shape}")
+
+
+def require_words(validation_words: np.ndarray, n_words: int) -> None:
+    if validation_words.shape != (n_words,) or validation_words.dtype != bool:
+        got = f"{validation_words.dtype} {validation_words.shape}"
+        raise Misfit(f"validation_words must be bool, one for each of {n_words} words, got {got}")

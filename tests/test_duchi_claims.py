@@ -1,0 +1,509 @@
+"""Verdicts on the claims of Duchi et al., on hand-made tables whose answers are known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from jointsparse import tables
+from jointsparse.papers import claims
+
+RUNS = (1, 2, 3, 4)
+WIGGLE = np.array([-1.0, 1.0, -2.0, 2.0])  # of the runs about their mean, 0
+SIZES = np.array([1e4, 1e5, 1e6, 1e7])
+NOISE = np.exp(0.02 * np.array([1, -1, -1, 1]))
+SCATTER = NOISE**20
+
+
+def judged(name, **found):
+    return claims.judge(found, [name])
+
+
+def verdicts(name, **found):
+    return list(judged(name, **found)["verdict"])
+
+
+# Projections and sparse updates
+
+
+def dimension(x, seconds, method="newton"):
+    return pd.DataFrame({"part": "dimension", "x": x, "seconds": seconds, "repeats": 5, "n": x, "k": x}).assign(
+        method=method
+    )
+
+
+def touched(seconds, sizes=SIZES, ks=(10, 30, 100, 300, 1000), method="tree"):
+    """seconds: function of k and n."""
+    rows = [(k, int(n), seconds(k, n)) for n in sizes for k in ks]
+    table = pd.DataFrame(rows, columns=["x", "n", "seconds"])
+    return table.assign(part="touched", k=table["x"], repeats=5, method=method)
+
+
+@pytest.mark.parametrize(
+    "exponent, noise, verdict",
+    [(1.0, NOISE, "holds"), (1.4, NOISE, "does not hold"), (1.0, SCATTER, "undecided"), (0.8, NOISE, "holds")],
+)
+def test_projection_is_linear_by_both_methods(exponent, noise, verdict):
+    table = pd.concat(
+        [
+            dimension(SIZES[::-1], (1e-9 * SIZES**exponent * noise)[::-1], "newton"),
+            dimension(SIZES, 1e-9 * SIZES, "pivot"),
+            dimension(SIZES, 1e-9 * SIZES**2, "sort"),
+            touched(lambda k, n: k * n),
+        ]
+    )
+    found = judged("l1-projection-linear", projection=table)
+    assert list(found["verdict"]) == ["holds", verdict]
+    assert found["number"].iloc[1] == pytest.approx(exponent - 1, abs=0.05)
+    assert list(found["rows"]) == [f"part=dimension, method={name}, x>=10000" for name in ("pivot", "newton")]
+    assert found["timed"].all()
+
+
+def test_small_vectors_do_not_flatten_the_slope():
+    x = np.array([1e2, 1e3, 1e4, 1e5, 1e6])
+    found = judged("l1-projection-linear", projection=dimension(x, np.where(x < 1e4, 1.0, 1e-6 * x**1.5)))
+    assert found["number"].iloc[1] == pytest.approx(0.5)
+
+
+def test_projections_that_were_not_measured_are_not_tested():
+    table = dimension(SIZES, 1e-9 * SIZES * NOISE)
+    assert verdicts("l1-projection-linear", projection=table) == ["not tested", "holds"]
+    assert verdicts("l1-projection-linear", projection=table[:2]) == ["not tested", "undecided"]
+    assert verdicts("l1-projection-linear", projection=touched(lambda k, n: k)) == ["not tested"]
+    with pytest.raises(ValueError, match="table projection must have the columns x, got"):
+        judged("l1-projection-linear", projection=table.drop(columns="x"))
+
+
+def bumpy(factor):
+    """Of k and n, none of which is correlated with log k or log n."""
+    return lambda k, n: factor ** np.cos(3 * np.log(k) + 7 * np.log10(n))
+
+
+@pytest.mark.parametrize(
+    "k_exponent, n_exponent, factor, expected",
+    [
+        (1.0, 0.0, 1.02, ["holds", "holds"]),
+        (1.3, 0.0, 1.02, ["does not hold", "holds"]),
+        (1.0, 0.3, 1.02, ["holds", "does not hold"]),
+        (1.1, 0.1, 3.0, ["undecided", "undecided"]),
+    ],
+)
+def test_update_by_the_tree_takes_k_log_n(k_exponent, n_exponent, factor, expected):
+    bump = bumpy(factor)
+
+    def seconds(k, n):
+        return 1e-7 * k**k_exponent * n**n_exponent * np.log(n + 1) * bump(k, n)
+
+    table = pd.concat([touched(seconds), touched(lambda k, n: n, method="full"), dimension(SIZES, SIZES**2)])
+    found = judged("sparse-update-k-log-n", projection=table)
+    assert list(found["verdict"]) == expected
+    np.testing.assert_allclose(found["number"], [k_exponent - 1, n_exponent], atol=0.15 if factor > 2 else 0.01)
+    assert list(found["rows"]) == ["part=touched, method=tree, x>=30"] * 2
+    assert found["number_means"].str.contains("log-log slope over 16 sizes").all()
+
+
+def test_update_of_one_size_has_a_slope_in_k_alone():
+    table = touched(lambda k, n: k * np.log(n + 1) * 1.01 ** np.sin(k), sizes=[1e6])
+    assert verdicts("sparse-update-k-log-n", projection=table) == ["holds", "not tested"]
+    table = table.assign(method="full")
+    assert verdicts("sparse-update-k-log-n", projection=table) == ["not tested"]
+    with pytest.raises(ValueError, match="table projection must have the columns n, got"):
+        judged("sparse-update-k-log-n", projection=table.assign(method="tree").drop(columns="n"))
+
+
+UPDATES = {"tree": 1e-5, "full": 1e-2, "full of non-zeros": 1e-3, "entropic": 5e-6}
+
+
+def updates(share=1.0, non_zeros=2e6, touched=100, spread=1.1, n=10**7, **seconds):
+    """seconds: of the methods; the interval of each goes from 1 / spread to spread of it, and is missing for None."""
+    made = (UPDATES | seconds).items()
+    rows = [
+        {"share": share, "non_zeros": non_zeros, "n": n, "touched": touched, "method": name, "seconds": value}
+        | ({} if spread is None else {"low": value / spread, "high": value * spread})
+        for name, value in made
+    ]
+    return pd.DataFrame(rows).assign(repeats=15)
+
+
+@pytest.mark.parametrize(
+    "tree, spread, verdict",
+    [
+        (1e-5, 1.1, "holds"),
+        (1e-1, 1.1, "does not hold"),
+        (1e-3, 1.1, "undecided"),  # as long as projecting the non-zeros alone
+        (1e-5, 50.0, "undecided"),
+        (1e-5, None, "undecided"),
+    ],
+)
+def test_tree_beats_the_faster_full_projection(tree, spread, verdict):
+    table = pd.concat([updates(tree=tree, spread=spread), updates(share=0.1, non_zeros=999_999, tree=1)])
+    found = judged("tree-beats-full", updates=table)
+    assert list(found["verdict"]) == [verdict]
+    assert found["number"][0] == pytest.approx(1e-3 / tree)
+    if spread:
+        np.testing.assert_allclose(
+            found[["low", "high"]].iloc[0].astype(float), [1e-3 / tree / spread**2, 1e-3 / tree * spread**2]
+        )
+    assert found["rows"][0] == "share=1.0, method=full of non-zeros, against=tree"
+    assert found["table"][0] == "updates"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [updates(non_zeros=1e5), updates(touched=5), updates(touched=1000), updates().query("method != 'tree'")],
+)
+def test_other_updates_do_not_say_whether_the_tree_is_faster(table):
+    assert verdicts("tree-beats-full", updates=table) == ["not tested"]
+
+
+def test_tree_without_a_full_projection_is_not_tested():
+    table = updates().query("method in ('tree', 'entropic')")
+    assert verdicts("tree-beats-full", updates=table) == ["not tested"]
+    only_all = updates().query("method != 'full of non-zeros'")
+    assert judged("tree-beats-full", updates=only_all)["number"][0] == pytest.approx(1e3)
+    with pytest.raises(
+        ValueError, match=r"each method once with share=1\.0, method=tree or full or full of non-zeros, got 6"
+    ):
+        judged("tree-beats-full", updates=pd.concat([updates(), updates()]))
+    with pytest.raises(ValueError, match="table updates must have the columns repeats, got"):
+        judged("tree-beats-full", updates=updates().drop(columns="repeats"))
+
+
+@pytest.mark.parametrize(
+    "factor, spread, expected",
+    [
+        (1e-3, 1.1, ["holds", "holds"]),
+        (5.0, 1.1, ["does not hold", "holds"]),
+        (1.0, 1.1, ["undecided", "holds"]),
+        (1e-3, None, ["undecided", "undecided"]),
+    ],
+)
+def test_projections_tell_too_whether_the_tree_is_faster(factor, spread, expected):
+    full = touched(lambda k, n: 1e-9 * n, method="full")
+    table = pd.concat([full, touched(lambda k, n: 1e-5 * factor * k)])
+    if spread:
+        table = table.assign(low=table["seconds"] / spread, high=table["seconds"] * spread)
+    found = judged("tree-beats-full", projection=table)
+    assert list(found["verdict"]) == expected
+    np.testing.assert_allclose(found["number"], [1 / factor, 10 / factor])
+    assert set(found["table"]) == {"projection"}
+    assert found["rows"][0] == "part=touched, n=1000000, x=100, method=full, against=tree"
+    both = judged("tree-beats-full", projection=table, updates=updates())
+    assert list(both["table"]) == ["updates", "projection", "projection"]
+    alone = judged("tree-beats-full", projection=full)
+    assert list(alone["verdict"]) == ["not tested"] * 2
+    assert set(alone["table"]) == {"projection"}
+    assert verdicts("tree-beats-full", projection=table.query("x != 30 and x != 100 and x != 300")) == ["not tested"]
+    with pytest.raises(ValueError, match="each method once with part=touched, n=1000000, x=100, got 3 rows"):
+        judged("tree-beats-full", projection=pd.concat([full, table]))
+
+
+@pytest.mark.parametrize(
+    "entropic, spread, verdict",
+    [(5e-6, 1.1, "holds"), (2e-5, 1.1, "does not hold"), (9.9e-6, 1.1, "undecided"), (1e-6, None, "undecided")],
+)
+def test_entropic_steps_are_cheaper_for_sparse_gradients(entropic, spread, verdict):
+    dense = updates(share=0.5, n=1_000, entropic=1)
+    found = judged(
+        "entropic-cheaper-when-sparse", updates=pd.concat([updates(entropic=entropic, spread=spread), dense])
+    )
+    assert list(found["verdict"]) == [verdict]
+    assert found["number"][0] == pytest.approx(entropic / 1e-5)
+    assert found["rows"][0] == "share=1.0, method=entropic, against=tree"
+    assert verdicts("entropic-cheaper-when-sparse", updates=dense) == ["not tested"]
+
+
+def test_entropic_steps_must_have_been_measured():
+    table = updates().query("method != 'entropic'")
+    assert verdicts("entropic-cheaper-when-sparse", updates=table) == ["not tested"]
+    with pytest.raises(ValueError, match="table updates must have the columns touched, got"):
+        judged("entropic-cheaper-when-sparse", updates=table.drop(columns="touched"))
+
+
+# From step to step
+
+
+METHODS = {"batch": 4.0, "stochastic": 2.0, "line-search": 1.0, "coordinate-descent": 8.0, "interior-point": 16.0}
+
+
+def race(seconds=METHODS, noise=0.1, problem="squared", n=800, runs=RUNS, warning=""):
+    """seconds: until 1e-2, by method; noise: of their logarithms, times WIGGLE, for the projected methods."""
+    rows = []
+    for i, run in enumerate(runs):
+        for method, value in seconds.items():
+            factor = np.exp(noise * WIGGLE[i]) if "-" not in method or method == "line-search" else 1.0
+            for step, left in enumerate((1.0, 0.1, 0.0101, 0.01, 1e-5)):
+                rows.append((run, problem, n, method, step, left, value * factor * step / 3, warning))
+    columns = ["run", "problem", "n", "method", "step", "suboptimality", "seconds", "warning"]
+    return pd.DataFrame(rows, columns=columns).assign(eta0=1.0, non_zero=0.5, radius=1.0, penalty=1.0)
+
+
+BOTH = [("first-digits", "race_seconds", "seconds"), ("first-digits-flops", "race", "flops")]
+SOONER = [
+    ({}, 0.1, ["holds", "holds"]),
+    ({"coordinate-descent": 0.5}, 0.1, ["does not hold", "holds"]),
+    ({"coordinate-descent": 1.05}, 0.1, ["undecided", "holds"]),
+    ({"coordinate-descent": 1.0}, 0.0, ["does not hold", "holds"]),
+]
+
+
+@pytest.mark.parametrize("name, table, spent", BOTH)
+@pytest.mark.parametrize("others, noise, expected", SOONER)
+def test_first_digits(name, table, spent, others, noise, expected):
+    made = race(METHODS | others, noise).sample(frac=1, random_state=0).rename(columns={"seconds": spent})
+    found = judged(name, **{table: made})
+    assert list(found["verdict"]) == expected
+    np.testing.assert_allclose(found["number"], [1 / (METHODS | others)["coordinate-descent"], 1 / 16])
+    assert list(found["n"]) == [800, 800]
+    assert found["rows"][0] == (
+        "problem=squared, n=800, method=batch or stochastic or line-search, against=coordinate-descent"
+    )
+    assert found["timed"].all() == (spent == "seconds")
+    assert "geometric mean and 95 % t interval over 4 runs" in found["number_means"][0]
+
+
+def test_first_digits_of_each_problem_and_size():
+    made = pd.concat([race(), race(problem="logistic"), race(n=4000).query("method != 'interior-point'")])
+    found = judged("first-digits", race_seconds=made)
+    assert list(found["verdict"]) == ["holds"] * 3 + ["not tested"] + ["holds"] * 2 + ["not tested"] * 2
+    assert list(found["n"]) == [800, 800, 4000, 4000] * 2
+    one = judged("first-digits", race_seconds=race(runs=[1]))
+    assert set(one["verdict"]) == {"undecided"}
+    assert one["number_means"].str.endswith("one run, no interval").all()
+
+
+def test_operations_that_nobody_counted_are_not_tested():
+    made = race().assign(flops=1.0).drop(columns="seconds")
+    made["flops"] *= made["step"] * made["method"].map(METHODS)
+    made.loc[(made["method"] == "coordinate-descent") & (made["step"] > 0), "flops"] = np.nan
+    found = judged("first-digits-flops", race=made)
+    assert list(found["verdict"]) == ["not tested", "holds"]
+    told = "table race has no counted operations of coordinate-descent with problem=squared, n=800"
+    assert found["number_means"][0] == told
+    with pytest.raises(ValueError, match="table race must have the columns flops, got"):
+        judged("first-digits-flops", race=made.drop(columns="flops"))
+
+
+@pytest.mark.parametrize(
+    "never, fast, expected",
+    [
+        (["coordinate-descent"], 1.0, "holds"),
+        (["coordinate-descent"], 90.0, "undecided"),  # it would have taken even longer
+        (["batch", "stochastic"], 1.0, "holds"),  # the line search gets there
+        (["batch", "stochastic", "line-search"], 1.0, "undecided"),
+        (["batch", "stochastic", "line-search"], 90.0, "does not hold"),
+        (list(METHODS), 1.0, "not tested"),
+    ],
+)
+def test_first_digits_of_methods_that_never_get_there(never, fast, expected):
+    made = race({**METHODS, "batch": 100.0, "stochastic": 100.0, "line-search": fast})
+    made.loc[made["method"].isin(never) & (made["run"] != 2), "suboptimality"] += 0.1
+    if never == list(METHODS):
+        made["suboptimality"] += 0.1
+    found = judged("first-digits", race_seconds=made)
+    assert found["verdict"][0] == expected
+    if expected != "not tested":
+        told = f"; {never[0]} gets there in 1 of 4 runs" if len(never) == 1 else "; no projected method gets there in"
+        assert (told in found["number_means"][0]) == (len(never) != 2)
+
+
+def test_warnings_of_the_methods_compared_are_counted():
+    made = race()
+    made.loc[(made["method"] == "batch") & (made["run"] == 1), "warning"] = "eta0 at the upper edge of its grid"
+    found = judged("first-digits", race_seconds=made.replace("", np.nan))
+    assert found["number_means"].str.contains("; 1 of 16 fits carry a warning (eta0", regex=False).all()
+    assert not judged("first-digits", race_seconds=race())["number_means"].str.contains("warning").any()
+
+
+def digits(*steps, noise=True, method="batch", last=10**6):
+    """Batch descent that reaches 1e-1, 1e-2, ... after so many steps, to which runs add a few."""
+    rows = []
+    for run, extra in zip(RUNS, WIGGLE if noise else np.zeros(4), strict=True):
+        reached = [(0, 1.0)] + [(step + extra, 10.0 ** -(i + 1)) for i, step in enumerate(steps)]
+        rows += [(run, step, left) for step, left in [*reached, (last, 10.0 ** -len(steps))]]
+    table = pd.DataFrame(rows, columns=["run", "step", "suboptimality"])
+    return table.assign(problem="logistic", n=800, method=method, warning="")
+
+
+@pytest.mark.parametrize(
+    "steps, expected",
+    [
+        ((100, 200, 800, 4000), ["holds", "holds"]),
+        ((100, 200, 220, 240), ["does not hold", "does not hold"]),
+        ((100, 200, 800, 900), ["holds", "does not hold"]),
+        ((10, 20, 30, 40), ["undecided", "undecided"]),
+    ],
+)
+def test_slows_down(steps, expected):
+    found = judged("slows-down", race=pd.concat([digits(*steps), digits(1, 2, 3, 4, method="line-search")]))
+    assert list(found["verdict"]) == expected
+    a, b, c = steps[1:]
+    np.testing.assert_allclose(found["number"], [(b - a) / (a / 2), (c - b) / (b / 3)], rtol=0.05)
+    assert found["rows"][0] == "problem=logistic, n=800, method=batch"
+
+
+def test_digits_that_are_never_reached_do_not_refute_that_it_slows_down():
+    found = judged("slows-down", race=digits(100, 200, last=210))
+    assert list(found["verdict"]) == ["undecided", "not tested"]
+    assert "; reached in 0 of 4 runs, in the rest all steps count" in found["number_means"][0]
+    assert verdicts("slows-down", race=digits(100, 200, last=5000)) == ["holds", "not tested"]
+    assert verdicts("slows-down", race=digits(100, 200, 900).query("run == 1")) == ["undecided", "undecided"]
+    assert verdicts("slows-down", race=digits(1, 2, 3, 4, method="stochastic")) == ["not tested"] * 2
+    with pytest.raises(ValueError, match="table race must have the columns step, got"):
+        judged("slows-down", race=digits(1, 2).drop(columns="step"))
+
+
+# Against exponentiated gradient
+
+
+def exponentiated(difference, noise=0.001, form="batch 25%", pace=1.0, runs=RUNS):
+    """Projection's objective minus entropic's, at equal gradients; pace: seconds per record of projection."""
+    rows = []
+    for i, run in enumerate(runs):
+        for method, higher in (("projection", difference + noise * WIGGLE[i]), ("entropic", 0.0)):
+            for step in range(11):
+                seconds = step * (pace if method == "projection" else 1.0)
+                rows.append((run, method, step, 100 * step, 0.7 - 0.02 * step + 0.1 * run + higher, seconds))
+    columns = ["run", "method", "step", "gradients", "objective", "seconds"]
+    return pd.DataFrame(rows, columns=columns).assign(form=form, schedule="constant", eta0=1.0, warning="")
+
+
+@pytest.mark.parametrize(
+    "difference, verdict", [(-0.01, "holds"), (0.01, "does not hold"), (0.0, "undecided"), (-0.001, "undecided")]
+)
+def test_projection_over_entropic(difference, verdict):
+    table = pd.concat([exponentiated(difference), exponentiated(-1.0, form="stochastic 1")])
+    found = judged("projection-over-entropic", exponentiated=table.sample(frac=1, random_state=0))
+    assert sorted(found["verdict"]) == sorted(["holds", verdict])
+    of_batch = found[found["rows"].str.contains("25%")].iloc[0]
+    assert of_batch["verdict"] == verdict
+    assert of_batch["number"] == pytest.approx(difference)
+    assert of_batch["rows"] == "form=batch 25%, method=projection, against=entropic"
+
+
+def test_a_difference_of_exactly_0_is_no_lower_objective():
+    assert verdicts("projection-over-entropic", exponentiated=exponentiated(0.0, noise=0.0)) == ["does not hold"]
+
+
+def test_objectives_are_compared_after_the_same_gradients():
+    table = exponentiated(0.1)
+    longer = table.query("method == 'projection'").assign(objective=lambda t: t["objective"] - 1)
+    longer[["gradients", "step"]] += 10_000
+    assert verdicts("projection-over-entropic", exponentiated=pd.concat([table, longer])) == ["does not hold"]
+
+
+@pytest.mark.parametrize(
+    "pace, number, verdict", [(1.0, -0.01, "holds"), (5.0, 0.15, "does not hold"), (0.1, -0.01, "holds")]
+)
+def test_projection_sooner(pace, number, verdict):
+    """At a pace of 5, projection has done 2 records when entropic has done its 10."""
+    table = pd.concat([exponentiated(-0.01, pace=pace), exponentiated(1.0, form="stochastic 1")])
+    found = judged("projection-sooner", exponentiated_seconds=table)
+    if pace == 0.1:  # entropic has done 1 record when projection is through
+        number = -0.01 - 0.02 * 9
+    assert list(found["verdict"]) == [verdict]
+    assert found["number"][0] == pytest.approx(number)
+    assert found["timed"].all()
+
+
+def test_projection_sooner_is_undecided_or_not_tested():
+    assert verdicts("projection-sooner", exponentiated_seconds=exponentiated(0.0)) == ["undecided"]
+    stochastic = exponentiated(-1.0, form="stochastic 100")
+    assert verdicts("projection-sooner", exponentiated_seconds=stochastic) == ["not tested"]
+
+
+@pytest.mark.parametrize(
+    "name, table", [("projection-over-entropic", "exponentiated"), ("projection-sooner", "exponentiated_seconds")]
+)
+def test_both_methods_must_be_there_with_one_fit_per_run(name, table):
+    made = exponentiated(-0.01)
+    assert verdicts(name, **{table: made.query("method == 'entropic'")}) == ["not tested"]
+    assert verdicts(name, **{table: made.query("run == 1")}) == ["undecided"]
+    pd.testing.assert_series_equal(
+        judged(name, **{table: made.query("run != 1 or method != 'entropic'")})["number"],
+        judged(name, **{table: made.query("run != 1")})["number"],
+    )
+    with pytest.raises(ValueError, match="one schedule and eta0 per run and method to read objective from"):
+        judged(name, **{table: pd.concat([made, made.assign(eta0=2.0)])})
+    with pytest.raises(ValueError, match=f"table {table} must have the columns objective, got"):
+        judged(name, **{table: made.drop(columns="objective")})
+    warned = made.assign(warning=np.where(made["method"] == "entropic", "eta0 at the lower edge", ""))
+    assert "; 4 of 8 fits carry a warning (" in judged(name, **{table: warned})["number_means"][0]
+
+
+@pytest.mark.parametrize(
+    "name, instead, first",
+    [
+        ("projection-over-entropic", "digits", "exponentiated"),
+        ("projection-sooner", "digits_seconds", "exponentiated_seconds"),
+    ],
+)
+def test_a_study_of_digits_is_judged_by_its_own_table(name, instead, first):
+    better, worse = exponentiated(-0.01, pace=0.5), exponentiated(0.01)
+    expected = judged(name, **{first: better}).assign(table=instead)
+    pd.testing.assert_frame_equal(judged(name, **{instead: better}), expected)
+    assert list(expected["verdict"]) == ["holds"]
+    both = judged(name, **{instead: better, first: worse})
+    pd.testing.assert_frame_equal(both, judged(name, **{first: worse}))
+
+
+def online(loss, non_zero=0.01, noise=0.001, radius=10.0, runs=RUNS):
+    """The tree's loss minus entropic's, and its non-zeros where entropic's are 1."""
+    rows = [
+        (run, method, examples, value / (1 + examples), share + noise * WIGGLE[i] * (method == "tree"))
+        for i, run in enumerate(runs)
+        for method, at_end, share in (("tree", loss + noise * WIGGLE[i] + run, non_zero), ("entropic", run, 1.0))
+        for examples, value in ((500, 7.0), (1000, 1001 * at_end))
+    ]
+    table = pd.DataFrame(rows, columns=["run", "method", "examples", "loss", "non_zero"])
+    return table.assign(radius=radius, schedule="1/sqrt(t)", eta0=0.1, warning="")
+
+
+@pytest.mark.parametrize("loss, verdict", [(-0.01, "holds"), (0.01, "does not hold"), (0.0, "undecided")])
+def test_online_loss(loss, verdict):
+    found = judged("online-loss", online=pd.concat([online(loss), online(-0.5, radius=30.0)]).sample(frac=1))
+    by_rows = found.set_index("rows")
+    assert by_rows.loc["radius=10.0, method=tree, against=entropic", "verdict"] == verdict
+    assert by_rows.loc["radius=10.0, method=tree, against=entropic", "number"] == pytest.approx(loss)
+    assert by_rows.loc["radius=30.0, method=tree, against=entropic", "verdict"] == "holds"
+
+
+@pytest.mark.parametrize(
+    "non_zero, noise, runs, verdict",
+    [
+        (0.01, 0.001, RUNS, "holds"),
+        (0.3, 0.001, RUNS, "does not hold"),
+        (0.1, 0.01, RUNS, "undecided"),
+        (0.01, 0.0, [1], "holds"),
+        (0.11, 0.0, [1], "does not hold"),
+    ],
+)
+def test_online_sparser_is_counted(non_zero, noise, runs, verdict):
+    found = judged("online-sparser", online=online(0.0, non_zero, noise, runs=runs))
+    assert list(found["verdict"]) == [verdict]
+    assert found["number"][0] == pytest.approx(non_zero)
+
+
+@pytest.mark.parametrize("name, column", [("online-loss", "loss"), ("online-sparser", "non_zero")])
+def test_online_needs_both_methods(name, column):
+    made = online(-0.1)
+    assert verdicts(name, online=made.query("method == 'tree'")) == ["not tested"]
+    with pytest.raises(ValueError, match=f"table online must have the columns {column}, got"):
+        judged(name, online=made.drop(columns=column))
+    assert verdicts("online-loss", online=made.query("run == 1")) == ["undecided"]
+
+
+def test_verdicts_survive_csv(tmp_path):
+    found = {
+        "projection": pd.concat([dimension(SIZES, SIZES * NOISE), touched(lambda k, n: k * np.log(n))]),
+        "updates": pd.concat([updates(), updates(share=0.3, spread=None)]),
+        "race_seconds": race(),
+        "exponentiated": exponentiated(-0.01),
+        "online": online(-0.01),
+    }
+    names = [name for name, claim in claims.CLAIMS.items() if claim.tables[0] in found]
+    read = {}
+    for name, table in found.items():
+        tables.write_table(table, tmp_path / f"{name}.csv")
+        read[name] = tables.read_table(tmp_path / f"{name}.csv")
+    assert len(names) == 8
+    pd.testing.assert_frame_equal(claims.judge(read, names), claims.judge(found, names))

@@ -1,0 +1,148 @@
+"""The page of claims: what it counts, shows, marks and escapes."""
+
+from itertools import takewhile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from jointsparse import tables
+from jointsparse.papers import claims, page
+
+
+def row(**values):
+    """A row of `claims.judge`."""
+    told = {"id": "a-claim", "paper": "A paper", "place": "sec. 1", "claim": "It is so.", "n": 40, "number": 0.125}
+    told |= {"low": 0.1, "high": 0.15, "number_means": "a number (fraction)", "verdict": "holds", "table": "chosen"}
+    told |= {"dataset": "photos", "study": "stories", "source": "chosen.csv", "seed": 1, "config": "config.yaml"}
+    return told | {"rows": "n=40", "timed": False} | values
+
+
+def lines_of(*rows):
+    return page.page(pd.DataFrame(rows)).split("\n")
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+HEADER = ["study", "n", "number", "what the number is", "verdict", "table: rows"]
+
+
+def tables_of(lines):
+    """The cells of every claim's table, header left out."""
+    starts = [i for i, line in enumerate(lines) if line.startswith("| study | n |")]
+    return [[cells(line) for line in takewhile(bool, lines[start + 2 :])] for start in starts]
+
+
+def test_page_has_counts_on_top_and_a_table_per_claim():
+    lines = lines_of(row(), row(paper="Another", id="b", verdict="undecided"), row(id="c", verdict="not tested"))
+    assert lines[2] == "holds: 1; does not hold: 0; undecided: 1; not tested: 1 (each claim once per study)"
+    assert [line for line in lines if line.startswith("## ")] == [
+        "## A paper",
+        "## Another",
+        "## Where the numbers stand",
+    ]
+    at = lines.index("## A paper")
+    assert lines[at + 2] == "**It is so.** sec. 1 (`a-claim`)"
+    assert lines[at + 4] == "- photos, stories: **holds** (1 holds)"
+    assert lines[at + 5] == ""
+    assert cells(lines[at + 6]) == HEADER
+    first, second, third = tables_of(lines)
+    assert (len(first), len(second), len(third)) == (1, 1, 1)
+    shown = ["photos, stories", "40", "0.125 (0.1 to 0.15)", "a number (fraction)", "holds", "chosen: n=40"]
+    assert first[0] == shown
+
+
+def test_page_judges_and_counts_a_claim_once_per_study():
+    of_one = ["holds", "holds", "undecided", "not tested"]
+    of_two = ["does not hold", "does not hold", "undecided", "holds"]
+    told = [row(dataset=d, verdict=v) for d, all_of in (("one", of_one), ("two", of_two)) for v in all_of]
+    lines = lines_of(*told, row(dataset="one", study="scenes"), row(dataset="one", id="b", verdict="not tested"))
+    assert lines[2] == "holds: 1; does not hold: 1; undecided: 1; not tested: 1 (each claim once per study)"
+    assert [line for line in lines if line.startswith("- ") and "**" in line] == [
+        "- one, stories: **undecided** (2 hold, 1 undecided, 1 not tested)",
+        "- two, stories: **does not hold** (1 holds, 2 do not hold, 1 undecided)",
+        "- one, scenes: **holds** (1 holds)",
+        "- one, stories: **not tested** (1 not tested)",
+    ]
+    assert len(tables_of(lines)[0]) == 9
+
+
+def test_page_names_the_exceptions_of_its_rule():
+    text = "\n".join(lines_of(row()))
+    for name in ("convergence-200", "feature-sharing", "auc-significant", "features-to-match", "slows-down"):
+        assert name in text
+        assert any(name in one for one in claims.EXCEPTIONS)
+        assert name in claims.CLAIMS
+
+
+def test_page_marks_datasets_with_a_note():
+    note = "made | up <b>\ndata"
+    lines = lines_of(row(note=note), row(dataset="two", note=None), row(dataset="three", note=np.nan))
+    assert '\\* The dataset has a note: see "Where the numbers stand".' in lines
+    assert [line[0] for line in tables_of(lines)[0]] == ["photos, stories\\*", "two, stories", "three, stories"]
+    assert "- photos, stories\\*: **holds** (1 holds)" in lines
+    assert "- two, stories: **holds** (1 holds)" in lines
+    at = lines.index("## Where the numbers stand")
+    assert cells(lines[at + 2]) == ["study", "table", "file", "seed", "run with", "note"]
+    assert cells(lines[at + 4])[0] == "photos, stories\\*"
+    assert cells(lines[at + 4])[-1] == "made &#124; up &lt;b&gt; data"
+    assert cells(lines[at + 5])[-1] == ""
+
+
+def test_page_without_notes_does_not_speak_of_them():
+    without = lines_of(row())
+    assert "note" not in "\n".join(without)
+    assert lines_of(row(note=None)) == without
+    assert lines_of(row(note=" ")) == without
+
+
+def test_page_is_the_same_from_a_file(tmp_path):
+    told = [row(note="drawn"), row(n=None, low=np.nan, high=np.nan), row(timed=True, number=np.nan)]
+    table = pd.DataFrame(told).astype({"n": "Int64"})
+    tables.write_table(table, tmp_path / "claims.csv")
+    assert page.page(tables.read_table(tmp_path / "claims.csv")) == page.page(table)
+
+
+def test_page_puts_a_claim_together_and_says_where_its_numbers_stand():
+    told = [row(id=name, dataset=d, seed=20_090_614) for d in ("one", "two") for name in ("a", "b")]
+    lines = lines_of(*told)
+    assert [[line[0] for line in table] for table in tables_of(lines)] == [["one, stories", "two, stories"]] * 2
+    at = lines.index("## Where the numbers stand")
+    assert cells(lines[at + 4]) == ["one, stories", "chosen", "chosen.csv", "20090614", "config.yaml"]
+    assert cells(lines[at + 5])[0] == "two, stories"
+    assert lines[at + 6] == ""
+
+
+def test_page_leaves_out_what_is_missing_and_marks_timed_verdicts():
+    missing = row(n=None, number=np.nan, low=np.nan, high=np.nan, rows=None, verdict="not tested", source=None)
+    (table,) = tables_of(lines_of(row(timed=True, low=np.nan, high=np.nan), missing, row(n=80.0)))
+    assert table[0][2:5] == ["0.125", "a number (fraction)", "holds (timed)"]
+    assert table[1][1:] == ["", "", "a number (fraction)", "not tested", "chosen"]
+    assert table[2][1] == "80"
+
+
+def test_page_escapes_text():
+    nasty = "a|b\nc <script>x</script> & `d` \\| [e](f) *g* _h_"
+    lines = lines_of(row(claim=nasty, dataset=nasty, paper=nasty, rows=nasty, source=nasty))
+    assert {len(cells(line)) for line in lines if line.startswith("| ")} == {6, 5}
+    text = "\n".join(lines)
+    for raw in ("<script>", "a|b", "\nc "):
+        assert raw not in text
+    # A pipe escaped by a backslash would end the cell where the text has a backslash before it.
+    expected = r"a&#124;b c &lt;script&gt;x&lt;/script&gt; &amp; \`d\` \\&#124; \[e\](f) \*g\* \_h\_"
+    assert tables_of(lines)[0][0][0] == f"{expected}, stories"
+    assert f"## {expected}" in text
+    assert f"**{expected}** sec. 1 (`a-claim`)" in text
+
+
+def test_page_of_no_rows_counts_none():
+    text = page.page(claims.judge({}, []).assign(**dict.fromkeys(page.ORIGINS)))
+    assert "holds: 0; does not hold: 0; undecided: 0; not tested: 0" in text
+    assert "|" not in text
+
+
+def test_page_needs_the_columns():
+    with pytest.raises(ValueError, match="table must have the columns verdict, got id, "):
+        page.page(pd.DataFrame([row()]).drop(columns="verdict"))

@@ -1,0 +1,244 @@
+"""The manifest: the same bytes for the same results, and whatever is not as recorded is found."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from jointsparse import records
+from jointsparse.app.command_line import main
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder of results with its manifest, and what they were made from."""
+    return make(tmp_path / "here")
+
+
+SETTINGS = {"seed": 1, "sizes": [5, 10]}
+
+
+def make(root: Path, settings=SETTINGS) -> Path:
+    (root / "data" / "images" / "a b").mkdir(parents=True)
+    for name, content in {"1.jpg": b"one", "a b/é\n2.jpg": b"two"}.items():
+        (root / "data" / "images" / name).write_bytes(content)
+    (root / "data" / "captions.csv").write_text("image,caption\n")
+    for name in ("words", "chosen"):
+        path = root / "results" / "mine" / "tables" / f"{name}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{name},auc\ndog,0.5\n\n")
+    path = root / "results" / "runs" / "manifest.json"
+    path.parent.mkdir()
+    with chdir(root):
+        made = records.make(
+            "results/runs",
+            tables=[f"results/mine/tables/{name}.csv" for name in ("words", "chosen")],
+            inputs={"mine": ["data/images", "data/captions.csv"]},
+            settings=settings,
+            packages=["numpy", "no-such-package"],
+        )
+    path.write_text(records.dumps(made))
+    return path
+
+
+def test_what_is_as_recorded_is_said_to_be(results, capsys, monkeypatch):
+    assert records.verify(results) == records.Verdict(4, [], [])
+    monkeypatch.chdir("/")
+    assert main(["verify", str(results)]) == 0
+    assert capsys.readouterr().out == "4 files as recorded\n"
+
+
+def test_a_table_that_is_not_whole_gets_no_manifest(results, tmp_path):
+    path = results.parents[2] / "results/mine/tables/words.csv"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match=r"words\.csv is damaged"):
+        records.make(tmp_path, tables=[path], inputs={}, settings={})
+
+
+def test_the_same_results_have_the_same_manifest_wherever_they_lie(results, tmp_path):
+    other = make(tmp_path / "elsewhere")
+    assert other.read_bytes() == results.read_bytes()
+    assert str(tmp_path) not in results.read_text()
+
+
+def test_it_holds_versions_settings_and_checksums_by_relative_name(results):
+    got = json.loads(results.read_text())
+    assert got["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert set(got["versions"]) == {"python", "jointsparse", "commit", "code", "numpy", "no-such-package"}
+    assert got["versions"]["no-such-package"] is None
+    assert set(got["platform"]) == {"system", "machine", "processor", "blas"}
+    assert got["settings"] == SETTINGS
+    assert set(got["tables"]) == {"../mine/tables/chosen.csv", "../mine/tables/words.csv"}
+    assert got["inputs"]["mine"]["../../data/images"]["files"] == 2
+    digest = hashlib.sha256(b"image,caption\n").hexdigest()
+    assert got["inputs"]["mine"]["../../data/captions.csv"] == {"sha256": digest}
+
+
+@pytest.mark.parametrize("file", ["results/mine/tables/words.csv", "data/captions.csv"])
+def test_every_flipped_bit_is_found(results, file):
+    path = results.parents[2] / file
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        spoilt = bytearray(whole)
+        spoilt[place] ^= 1 << place % 8
+        path.write_bytes(spoilt)
+        assert records.verify(results).differences == [f"differs: {os.path.relpath(path, results.parent)}"]
+    path.write_bytes(whole)
+    assert records.verify(results).differences == []
+
+
+@pytest.mark.parametrize("file", ["results/mine/tables/words.csv", "data/captions.csv", "data/images"])
+def test_what_is_missing_is_found(results, file, capsys):
+    path = results.parents[2] / file
+    path.rename(path.with_name("away"))
+    name = os.path.relpath(path, results.parent)
+    assert records.verify(results).differences == [f"missing: {name}"]
+    assert main(["verify", str(results)]) == 1
+    assert capsys.readouterr().out == f"missing: {name}\n1 of 4 files not as recorded\n"
+
+
+def test_what_cannot_be_read_is_said_on_one_line(results, capsys):
+    recorded = json.loads(results.read_text())
+    entry = next(iter(recorded["tables"].values()))
+    recorded["tables"] |= {"x" * 5000: entry, "two\nlines": entry, "\ud800": entry}
+    results.write_text(json.dumps(recorded))
+    assert main(["verify", str(results)]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert len(out) == 4 and out[-1] == "3 of 7 files not as recorded"
+    assert any(line.startswith("not readable (File name too long)") for line in out)
+    assert "missing: 'two\\nlines'" in out
+
+
+def test_a_manifest_that_names_no_table_is_none(results, capsys):
+    recorded = json.loads(results.read_text())
+    results.write_text(json.dumps(recorded | {"tables": {}}))
+    assert main(["verify", str(results)]) == 2
+    assert "it names no table" in capsys.readouterr().err
+
+
+def test_a_table_that_differs_comes_with_what_to_do(results, capsys):
+    (results.parents[2] / "results/mine/tables/words.csv").write_text("words,auc\ncat,0.5\n\n")
+    assert main(["verify", str(results)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith("A table that was changed by hand is made again once")
+
+
+def test_a_pipe_in_the_place_of_a_table_is_no_table(results):
+    path = results.parents[2] / "results/mine/tables/words.csv"
+    path.unlink()
+    os.mkfifo(path)
+    assert records.verify(results).differences == ["missing: ../mine/tables/words.csv"]
+
+
+@pytest.mark.parametrize(
+    ("change", "counts"),
+    [
+        (lambda images: (images / "1.jpg").write_bytes(b"0ne"), "2 files when made, 2 here"),
+        (lambda images: (images / "1.jpg").rename(images / "3.jpg"), "2 files when made, 2 here"),
+        (lambda images: (images / "1.jpg").unlink(), "2 files when made, 1 here"),
+        (lambda images: (images / "3.jpg").write_bytes(b""), "2 files when made, 3 here"),
+    ],
+)
+def test_a_picture_changed_renamed_removed_or_added_is_found(results, change, counts):
+    change(results.parents[2] / "data" / "images")
+    assert records.verify(results).differences == [f"differs: ../../data/images ({counts})"]
+
+
+def test_links_in_a_circle_and_pipes_do_not_stop_it(results):
+    images = results.parents[2] / "data" / "images"
+    (images / "up").symlink_to(images)
+    os.mkfifo(images / "pipe.jpg")
+    assert records.verify(results).differences == []
+
+
+def test_another_version_is_said_and_is_no_difference(results, capsys):
+    recorded = json.loads(results.read_text())
+    recorded["versions"] |= {"numpy": "1.0", "commit": "0000"}
+    recorded["platform"]["blas"] = "mkl 1"
+    results.write_text(records.dumps(recorded))
+    assert main(["verify", str(results)]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("note: commit: 0000 when made, ")
+    assert out[1].startswith("note: numpy: 1.0 when made, ")
+    assert out[2].startswith("note: blas: mkl 1 when made, ")
+    assert out[3:] == ["4 files as recorded"]
+
+
+def test_two_runs_are_compared_by_their_tables(results, tmp_path, capsys):
+    other = make(tmp_path / "elsewhere", settings={"seed": 2})
+    assert main(["verify", str(results), "--against", str(other)]) == 0
+    assert capsys.readouterr().out == "note: settings are not the same\n2 files the same in both\n"
+    changed = json.loads(other.read_text())
+    changed["tables"]["../mine/tables/words.csv"]["sha256"] = "0"
+    changed["tables"]["../mine/tables/more.csv"] = {"sha256": "0"}
+    other.write_text(records.dumps(changed))
+    assert main(["verify", str(results), "--against", str(other)]) == 1
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        f"only in {other}: ../mine/tables/more.csv",
+        "differs: ../mine/tables/words.csv",
+        "2 of 3 files not the same in both",
+    ]
+
+
+BLOCKS = '"versions": {}, "platform": {}, "settings": {}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "null",
+        "{",
+        "[" * 100_000,
+        "{}",
+        '{"versions": []}',
+        f'{{{BLOCKS}, "inputs": {{"mine": 3}}, "tables": {{}}}}',
+        f'{{{BLOCKS}, "inputs": {{}}, "tables": {{"a.csv": "0"}}}}',
+    ],
+)
+def test_what_is_no_manifest_is_one_line(tmp_path, text, capsys):
+    path = tmp_path / "manifest.json"
+    path.write_text(text)
+    assert main(["verify", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {path} is no manifest, or a damaged one (") and error.count("\n") == 1
+
+
+def test_a_manifest_cut_off_anywhere_is_one_line(results, capsys):
+    whole = results.read_text()
+    for length in range(0, len(whole) - 1, 7):
+        results.write_text(whole[:length])
+        assert main(["verify", str(results)]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_absent_manifest_is_one_line(tmp_path, capsys):
+    assert main(["verify", str(tmp_path / "none.json")]) == 2
+    assert capsys.readouterr().err == f"error: expected a manifest, got no file at {tmp_path / 'none.json'}\n"
+
+
+def test_the_command_runs_as_a_module(results):
+    done = subprocess.run([sys.executable, "-m", "jointsparse", "verify", str(results)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "4 files as recorded\n"), done.stderr
+
+
+def test_the_commit_is_that_of_the_work_tree_with_a_mark_after_edits(tmp_path, monkeypatch):
+    package = tmp_path / "package"
+    package.mkdir()
+    monkeypatch.setattr(records, "PACKAGE", package)
+    assert records._commit() is None
+    git = ["git", "-C", str(package), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (package / "records.py").write_text("")
+    assert records._commit() is None  # not tracked
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "first"], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    assert records._commit() == head
+    (package / "records.py").write_text("edited")
+    assert records._commit() == f"{head}-dirty"

@@ -1,0 +1,61 @@
+"""Splits: drawn to their fractions from the generator alone, or as a table says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from jointsparse.datasets import splits
+
+NAMES = [f"{i:02}" for i in range(41)]
+AS_THEY_ARE = {"split_names": splits.SPLIT_NAMES, "fractions": splits.FRACTIONS, "validation_fraction": 0.25, "seed": 3}
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 41])
+@pytest.mark.parametrize("fractions", [splits.FRACTIONS, {"train": 1.0}, {"unlabelled": 0.5, "test": 0.5}])
+def test_every_split_gets_its_fraction_of_the_names(n, fractions):
+    got = splits.draw_splits(NAMES[:n], fractions, np.random.default_rng(0))
+    assert list(got) == NAMES[:n]
+    counts = pd.Series(got, dtype=object).value_counts()
+    for split, fraction in fractions.items():
+        assert abs(counts.get(split, 0) - fraction * n) <= 1
+    assert set(counts.index) <= set(fractions)
+
+
+def test_splits_are_drawn_from_the_generator_alone():
+    first, again, other = (splits.draw_splits(NAMES, splits.FRACTIONS, np.random.default_rng(i)) for i in (1, 1, 2))
+    assert first == again != other
+
+
+def test_without_a_table_splits_are_drawn():
+    got, unplaced = splits.assign_splits(NAMES, None, **AS_THEY_ARE)
+    assert got == splits.draw_splits(NAMES, splits.FRACTIONS, np.random.default_rng(3))
+    assert unplaced == {}
+
+
+def test_a_table_decides_and_what_it_does_not_place_is_told():
+    table = pd.DataFrame({"image": ["00", "01", "02", "ghost"], "split": ["fit", "dev", "eval", "fit"]})
+    names = {"train": "fit", "validation": "dev", "test": "eval"}
+    got, unplaced = splits.assign_splits(NAMES[:4], table, **AS_THEY_ARE | {"split_names": names})
+    assert got == {"00": "train", "01": "validation", "02": "test"}
+    assert unplaced == {"ghost": "splits.csv names an image that is not there", "03": "in no split of splits.csv"}
+
+
+def test_a_part_of_the_training_images_validates_where_the_table_has_none():
+    table = pd.DataFrame({"image": NAMES, "split": ["train"] * 40 + ["test"]})
+    got, _ = splits.assign_splits(NAMES, table, **AS_THEY_ARE)
+    assert pd.Series(got).value_counts().to_dict() == {"train": 30, "validation": 10, "test": 1}
+    assert got["40"] == "test"
+
+
+@pytest.mark.parametrize(
+    ("fractions", "said"),
+    [
+        ({"train": 0.5, "test": 0.4}, "fractions must be at least 0 and add up to 1, got {'train': 0.5, 'test': 0.4}"),
+        ({"train": 1.5, "test": -0.5}, "fractions must be at least 0 and add up to 1, got"),
+        ({"trian": 1.0}, "fractions knows the splits train, validation, test, unlabelled; got 'trian'"),
+    ],
+)
+def test_fractions_that_make_no_sense_are_refused(fractions, said):
+    with pytest.raises(ValueError) as caught:
+        splits.draw_splits(NAMES, fractions, np.random.default_rng(0))
+    assert str(caught.value).startswith(said)

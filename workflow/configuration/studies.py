@@ -1,0 +1,136 @@
+"""Datasets and studies of the configuration: their blocks, the tables that they make, the files that they read."""
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from configuration.file import ConfigError, one_of, place
+from jointsparse.papers.claims import CLAIMS
+from jointsparse.registry import pick, room
+
+WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; each other kind is an experiment
+# The tables of such a study whose rows may carry a warning, besides those of its tasks.
+WARNED = ("features", "words", "chosen", "by_word", "path")
+
+
+def experiment(block: dict[str, Any]) -> ModuleType | None:
+    """The plug-in of a study's kind, None for words."""
+    return None if block["kind"] == WORDS else pick("experiments", block["kind"])
+
+
+def kinds_for(loader: str) -> list[str]:
+    """The kinds of studies that a dataset of this loader serves."""
+    offered = offers(loader)
+    served = [kind for kind in names_of("experiments") if offered == pick("experiments", kind).SERVES]
+    return served if offered == "drawn" else [WORDS, *served]
+
+
+def makers_of(table: str) -> list[str]:
+    """The kinds of studies, other than words, that make a table."""
+    return [kind for kind in names_of("experiments") if table in pick("experiments", kind).TABLES]
+
+
+def is_measured(kind: str) -> bool:
+    """Whether a study of this kind is measured once, with the machine to itself, and not repeated."""
+    return pick("experiments", kind).TABLES[kind] == "timings"
+
+
+def warned_tables(block: dict[str, Any]) -> list[str]:
+    """The names of a study's tables whose rows may carry a warning."""
+    own = experiment(block)
+    if own:
+        return list(own.WARNS)
+    return [name for name in tables_of(block) if name in WARNED or name.startswith("tasks_run")]
+
+
+def tables_of(block: dict[str, Any]) -> list[str]:
+    """The names of a study's tables."""
+    names = ["claims"] if block["claims"] else []
+    own = experiment(block)
+    if own:
+        return [*own.TABLES, *(["warnings"] if own.WARNS else []), *names]
+    names += ["features", "repeated", "warnings", "words", "chosen", "by_word", "convergence", "sparsity", "weights"]
+    names += [f"tasks_run{run}" for run in range(1, block["runs"] + 1)]
+    names += ["significance", "differences"] if len(block["methods"]) > 1 else []
+    return names + (["path"] if block.get("path") else [])
+
+
+def folder_of(table: str, block: dict[str, Any]) -> str:
+    """The folder of a study's table: `tables` holds what is bit-identical, `timings` what rests on measured seconds."""
+    if table == "claims":
+        return "timings" if any(CLAIMS[name].timed for name in block["claims"]) else "tables"
+    own = experiment(block)
+    return own.TABLES.get(table, "tables") if own else "tables"
+
+
+def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
+    """A block with some values replaced; blocks inside are merged, everything else is taken whole."""
+    result = dict(block)
+    for key, value in replacing.items():
+        both = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if both else value
+    return result
+
+
+def dataset_entry(config: dict[str, Any], name: str) -> dict[str, Any]:
+    """A dataset's entry, its options and shards filled in where it has none."""
+    if name not in config["datasets"]:
+        raise ConfigError(one_of("dataset", config["datasets"], name, "dataset"))
+    return {"options": {}, "shards": 1} | config["datasets"][name]
+
+
+def chosen_datasets(config: dict[str, Any]) -> list[str]:
+    """The datasets to run."""
+    return [config["dataset"]] if isinstance(config["dataset"], str) else config["dataset"]
+
+
+def offers(loader: str) -> str:
+    """What a dataset consists of: pictures, samples whose features are given, or drawn, where studies draw them."""
+    module = pick("datasets", loader)
+    return "pictures" if hasattr(module, "picture") else "samples" if hasattr(module, "read") else "drawn"
+
+
+def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, Any]:
+    """A study's block, with what a dataset's entry replaces in it."""
+    if study not in config["studies"]:
+        raise ConfigError(one_of("study", config["studies"], study, "studies"))
+    return merged(config["studies"][study], dataset_entry(config, dataset)["studies"].get(study, {}))
+
+
+def settings_of(config: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
+    """The part of the configuration that a run on these datasets uses."""
+    studies = {study for name in datasets for study in dataset_entry(config, name)["studies"]}
+    return {
+        "dataset": datasets,
+        "seed": config["seed"],
+        "features": config["features"],
+        "datasets": {name: config["datasets"][name] for name in datasets},
+        "studies": {name: block for name, block in config["studies"].items() if name in studies},
+    }
+
+
+def names_of(room_name: str) -> list[str]:
+    """The plug-ins that exist."""
+    return sorted(room(room_name))
+
+
+def raw_files(config: dict[str, Any], dataset: str) -> list[str]:
+    """What a dataset is read from: the files in its root and, of pictures, their folder; nothing if it is composed."""
+    entry = dataset_entry(config, dataset)
+    if "root" not in entry["options"]:
+        return []
+    root = Path(entry["options"]["root"])
+    where = place(f"datasets.{dataset}.options.root")
+    if offers(entry["loader"]) != "pictures":
+        files = pick("datasets", entry["loader"]).FILES
+        named = [root / entry["options"][key] for key in files if key in entry["options"]]
+        for path in named:
+            if not path.is_file():
+                raise ConfigError(f"root must be a folder that holds {path.name!r}, got {str(root)!r} {where}")
+        return [str(path) for path in named]
+    if not (root / "images").is_dir():
+        raise ConfigError(
+            f"root must be a folder that holds a folder 'images', got {str(root)!r}: put the data there, link it, or "
+            f"name another {where}"
+        )
+    return [str(root / "images"), *map(str, sorted(root.glob("*.csv")))]

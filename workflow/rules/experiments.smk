@@ -1,0 +1,77 @@
+MEASURED = [kind for kind in room("experiments") if of_config.is_measured(kind)]
+REPEATED = [kind for kind in room("experiments") if kind not in MEASURED]
+
+
+def samples(w):
+    """The files of a dataset that an experiment learns from; none where it draws its own."""
+    names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}
+    return {key: f"results/{w.dataset}/{name}" for key, name in names.items()} if w.dataset in SAMPLES else {}
+
+
+rule repeat:
+    """One repetition of an experiment, with fresh draws."""
+    input:
+        unpack(samples),
+    output:
+        table="results/{dataset}/{study}/timings/runs/run{run}.csv",
+    log:
+        "results/{dataset}/{study}/logs/repeat/run{run}.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/repeat/run{run}.tsv"
+    wildcard_constraints:
+        study=of_kind(*REPEATED),
+    params:
+        *code("repeat", experiment_of),
+        where=lambda w: f"studies.{w.study}",
+        kind=lambda w: study(w)["kind"],
+        options=options,
+        seed=config["seed"],
+    script:
+        "../scripts/repeat.py"
+
+
+rule gather_runs:
+    """All repetitions in one table; measured seconds, which differ each time, in another."""
+    input:
+        runs=lambda w: expand("results/{{dataset}}/{{study}}/timings/runs/run{run}.csv", run=runs(w)),
+    output:
+        table=report(
+            "results/{dataset}/{study}/{folder}/{table}.csv",
+            caption="../report/runs.rst",
+            category="Results",
+        ),
+    log:
+        "results/{dataset}/{study}/logs/gather_runs_{folder}_{table}.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/gather_runs_{folder}_{table}.tsv"
+    wildcard_constraints:
+        study=of_kind(*REPEATED),
+        table=those([table for kind in REPEATED for table in pick("experiments", kind).TABLES]),
+    params:
+        *code("gather_runs"),
+        where=lambda w: f"studies.{w.study}",
+    script:
+        "../scripts/gather_runs.py"
+
+
+rule measure:
+    """Seconds of an experiment, with the machine to itself."""
+    input:
+        unpack(samples),
+    output:
+        table="results/{dataset}/{study}/timings/{kind}.csv",
+    log:
+        "results/{dataset}/{study}/logs/measure_{kind}.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/measure_{kind}.tsv"
+    wildcard_constraints:
+        study=of_kind(*MEASURED),
+        kind=those(MEASURED),
+    threads: workflow.cores
+    params:
+        *code("measure", experiment_of),
+        where=lambda w: f"studies.{w.study}",
+        options=options,
+        seed=config["seed"],
+    script:
+        "../scripts/measure.py"
