@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from jointsparse.registry import ROOMS
+from jointsparse.registry import ROOMS, room
 
 
 def code_of(package: Path, *files: str | Path) -> list[str]:
@@ -26,6 +26,13 @@ def code_of(package: Path, *files: str | Path) -> list[str]:
             todo += _imported(package, package / name)
     lines = {f"scripts/{name}": path for name, path in scripts.items()} | {name: package / name for name in found}
     return [f"{name} {_hash(lines[name])}" for name in sorted(lines)]
+
+
+def plug_in_file(room_name: str, name: str) -> str:
+    """The library file of a plug-in, such as "norms/l1inf"."""
+    found = room(room_name)[name]
+    module = found if isinstance(found, str) else found.__name__
+    return module.removeprefix("jointsparse.").replace(".", "/")
 
 
 def _named(package: Path, file: str) -> str:

@@ -15,7 +15,7 @@ sys.path.insert(0, str(BASE / "workflow"))
 import jointsparse
 from configuration import studies as of_config
 from configuration.check import check
-from configuration.code import code_of
+from configuration.code import code_of, plug_in_file
 from configuration.file import ConfigError, check_file
 from jointsparse.papers.catalogue import FIGURES
 from jointsparse.papers.claims import CLAIMS
@@ -94,37 +94,25 @@ def vocabulary(w, *keys):
     return {key: config["features"]["vocabularies"][w.vocabulary][key] for key in keys}
 
 
-def code(script, *plug_ins):
-    """Params that change with the code: a script and the library files that it imports, and plug-ins that it picks.
+def code(script, *files, **plug_ins):
+    """Params that change with the code: a line for a script and for each library file that decides its numbers.
 
-    plug_ins: library files, or functions of the wildcards that return one. Of these, files that the script imports too
-    are not named again.
+    files: of the library, besides those that the script imports. plug_ins: by room, the name of the plug-in that the
+    script picks there, or a function of the wildcards that returns it.
     """
-    path = BASE / "workflow" / "scripts" / f"{script}.py"
-    own = code_of(LIBRARY, path, *[file for file in plug_ins if isinstance(file, str)])
+    lines = code_of(LIBRARY, BASE / "workflow" / "scripts" / f"{script}.py", *files)
 
-    def picked(file):
-        return lambda w: [line for line in code_of(LIBRARY, file(w)) if line not in own]
+    def of_picked(line, each, picked):
+        return lambda w: line if line in each[picked(w)] else ""
 
-    return [*own, *[picked(file) for file in plug_ins if callable(file)]]
-
-
-def loader_of(w):
-    """The library file that reads a dataset."""
-    return f"datasets/{dataset(w)['loader']}"
-
-
-def solver_of(w):
-    """The library file that trains the sweeps of a study."""
-    return f"learning/solvers/{study(w)['training']['solver']}"
-
-
-def experiment_of(w):
-    """The library file of a study's experiment."""
-    return room("experiments")[study(w)["kind"]].removeprefix("jointsparse.").replace(".", "/")
-
-
-EXTRACTOR = f"features/{config['features']['extractor']}"
+    for room_name, picked in plug_ins.items():
+        each = {name: code_of(LIBRARY, plug_in_file(room_name, name)) for name in room(room_name)}
+        if isinstance(picked, str):
+            lines += each[picked]
+        else:
+            more = {line for own in each.values() for line in own}.difference(lines)
+            lines += [of_picked(line, each, picked) for line in sorted(more)]
+    return lines
 
 
 def raw_files(w):

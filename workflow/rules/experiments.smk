@@ -21,7 +21,7 @@ rule repeat:
     wildcard_constraints:
         study=of_kind(*REPEATED),
     params:
-        *code("repeat", experiment_of),
+        *code("repeat", experiments=lambda w: study(w)["kind"]),
         where=lambda w: f"studies.{w.study}",
         kind=lambda w: study(w)["kind"],
         options=options,
@@ -69,7 +69,7 @@ rule measure:
         kind=those(MEASURED),
     threads: workflow.cores
     params:
-        *code("measure", experiment_of),
+        *code("measure", experiments=lambda w: study(w)["kind"]),
         where=lambda w: f"studies.{w.study}",
         options=options,
         seed=config["seed"],

@@ -10,7 +10,7 @@ rule describe:
     benchmark:
         "results/{dataset}/timings/describe/{shard}-of-{shards}.tsv"
     params:
-        *code("describe", loader_of, EXTRACTOR),
+        *code("describe", datasets=lambda w: dataset(w)["loader"], features=config["features"]["extractor"]),
         where=lambda w: f"features.options, datasets.{w.dataset}.shards",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],

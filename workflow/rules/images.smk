@@ -17,7 +17,7 @@ rule read_images:
     wildcard_constraints:
         dataset=those(PICTURES),
     params:
-        *code("read_images", loader_of, EXTRACTOR),
+        *code("read_images", datasets=lambda w: dataset(w)["loader"], features=config["features"]["extractor"]),
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
@@ -40,7 +40,7 @@ rule draw_contact_sheet:
     benchmark:
         "results/{dataset}/timings/draw_contact_sheet.tsv"
     params:
-        *code("draw_contact_sheet", loader_of),
+        *code("draw_contact_sheet", datasets=lambda w: dataset(w)["loader"]),
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
@@ -66,7 +66,7 @@ rule read_samples:
     wildcard_constraints:
         dataset=those(SAMPLES),
     params:
-        *code("read_samples", loader_of),
+        *code("read_samples", datasets=lambda w: dataset(w)["loader"]),
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],

@@ -10,7 +10,12 @@ rule train_sweep:
     benchmark:
         "results/{dataset}/{study}/timings/train_sweep/run{run}/n{n}/{loss}-{norm}.tsv"
     params:
-        *code("train_sweep", solver_of, lambda w: f"learning/losses/{w.loss}", lambda w: f"norms/{w.norm}"),
+        *code(
+            "train_sweep",
+            solvers=lambda w: study(w)["training"]["solver"],
+            losses=lambda w: w.loss,
+            norms=lambda w: w.norm,
+        ),
         where=lambda w: f"studies.{w.study}.methods.{w.loss}-{w.norm}",
         grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"],
         training=lambda w: study(w)["training"],
@@ -50,7 +55,7 @@ rule train_path:
     benchmark:
         "results/{dataset}/{study}/timings/train_path/run{run}/{loss}-{norm}.tsv"
     params:
-        *code("train_path", "learning/solvers/pdhg", lambda w: f"learning/losses/{w.loss}", lambda w: f"norms/{w.norm}"),
+        *code("train_path", solvers="pdhg", losses=lambda w: w.loss, norms=lambda w: w.norm),
         where=lambda w: f"studies.{w.study}.path",
         options=lambda w: {key: value for key, value in study(w)["path"].items() if key != "methods"},
         grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"]["radius"],
