@@ -423,7 +423,7 @@ def script_of(rule: str) -> str:
 @pytest.mark.parametrize("rule", rules())
 def test_each_rule_depends_on_the_code_of_its_script(rule):
     """Which library files these are, test_code.py says."""
-    (named,) = re.findall(r'^        \*code\("(\w+)"', rules()[rule], re.MULTILINE)
+    (named,) = re.findall(r'^        \*code\(\s*"(\w+)"', rules()[rule], re.MULTILINE)
     assert f"{named}.py" == script_of(rule)
 
 

@@ -10,7 +10,8 @@ BASE = Path(workflow.basedir)
 if (BASE / "src").is_dir():
     # Jobs use the library of this checkout, wherever pip may have put another.
     sys.path.insert(0, str(BASE / "src"))
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(BASE / "src"), os.environ.get("PYTHONPATH")]))
+    paths = [str(BASE / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ.update(PYTHONPATH=os.pathsep.join(paths))
 sys.path.insert(0, str(BASE / "workflow"))
 import jointsparse
 from configuration import studies as of_config
@@ -57,6 +58,10 @@ PICTURES, SAMPLES, DRAWN = (
     [name for name, entry in config["datasets"].items() if of_config.offers(entry["loader"]) == what]
     for what in ("pictures", "samples", "drawn")
 )
+
+
+MEASURED = [kind for kind in room("experiments") if of_config.is_measured(kind)]
+REPEATED = [kind for kind in room("experiments") if kind not in MEASURED]
 
 
 def of_kind(*kinds):
@@ -159,6 +164,12 @@ def sweeps(w):
         n=study(w)["sizes"],
         method=study(w)["methods"],
     )
+
+
+def samples(w):
+    """The files of a dataset that an experiment learns from; none where it draws its own."""
+    names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}
+    return {key: f"results/{w.dataset}/{name}" for key, name in names.items()} if w.dataset in SAMPLES else {}
 
 
 def options(w):

@@ -1,13 +1,3 @@
-MEASURED = [kind for kind in room("experiments") if of_config.is_measured(kind)]
-REPEATED = [kind for kind in room("experiments") if kind not in MEASURED]
-
-
-def samples(w):
-    """The files of a dataset that an experiment learns from; none where it draws its own."""
-    names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}
-    return {key: f"results/{w.dataset}/{name}" for key, name in names.items()} if w.dataset in SAMPLES else {}
-
-
 rule repeat:
     """One repetition of an experiment, with fresh draws."""
     input:
