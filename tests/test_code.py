@@ -49,6 +49,12 @@ def test_every_way_to_import_is_understood(tmp_path):
     assert files("top", package=tmp_path) == ["a.py", "b.py", "c.py", "d.py", "room/__init__.py", "room/e.py", "top.py"]
 
 
+def test_a_relative_import_is_refused_as_it_would_be_overlooked(tmp_path):
+    (tmp_path / "top.py").write_text("from . import a\n")
+    with pytest.raises(ValueError, match=r"imports must name the whole module, got from \. import a"):
+        files("top", package=tmp_path)
+
+
 def test_data_files_are_named_with_their_suffix():
     assert files("figures/jointsparse.mplstyle") == ["figures/jointsparse.mplstyle"]
 

@@ -12,7 +12,7 @@ from configuration.file import ConfigError, check_file
 
 from jointsparse.papers.catalogue import FIGURES
 from jointsparse.papers.claims import CLAIMS
-from jointsparse.registry import pick
+from jointsparse.registry import pick, room
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "workflow" / "config.schema.yaml"
@@ -443,6 +443,13 @@ def test_a_study_is_itself_where_its_dataset_replaces_nothing(config):
 def test_an_unknown_study_lists_the_known(config):
     with pytest.raises(ConfigError, match=r"^study must be one of annotation, .*, got 'x'"):
         of_config.study_block(config, "collage", "x")
+
+
+def test_a_kind_without_a_block_in_the_schema_is_named(config, monkeypatch):
+    monkeypatch.setitem(room("experiments"), "grid", "jointsparse.papers.duchi.race")
+    config["studies"]["race"]["kind"] = "grid"
+    with pytest.raises(ConfigError, match=r"^the kind 'grid' has no block in \$defs of config.schema.yaml .*race"):
+        check(config, SCHEMA)
 
 
 def test_tables_that_may_carry_warnings_are_tables_of_the_study(config):

@@ -142,6 +142,8 @@ def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str
     kinds = [WORDS, *names_of("experiments")]
     if block["kind"] not in kinds:
         raise ConfigError(one_of("kind", kinds, block["kind"], f"{where}.kind"))
+    if "kind" not in schema["$defs"].get(block["kind"], {}).get("properties", {}):
+        raise ConfigError(f"the kind {block['kind']!r} has no block in $defs of config.schema.yaml {place(where)}")
     _check_schema(block, {"$ref": f"#/$defs/{block['kind']}", "$defs": schema["$defs"]}, where)
     if block["kind"] == WORDS:
         _check_words_study(config, block, where)
@@ -159,7 +161,7 @@ def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str
 
 
 def _what_makes(table: str) -> str:
-    """What makes a table that not every study has, in brackets."""
+    """Kind or key that makes a table that not every study has, in brackets."""
     if table == "path":
         return " (the key 'path' makes it)"
     if table in ("differences", "significance"):

@@ -65,6 +65,8 @@ def _modules(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name.split(".")[0] == "jointsparse")
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            raise ValueError(f"imports must name the whole module, got {ast.unparse(node)}")
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "jointsparse":
             yield node.module
             yield from (f"{node.module}.{name.name}" for name in node.names)

@@ -107,6 +107,8 @@ def code(script, *files, **plug_ins):
     """
     lines = code_of(LIBRARY, BASE / "workflow" / "scripts" / f"{script}.py", *files)
 
+    # One param for each file that some plug-in needs, empty for jobs that pick another. A dry run then names the edited
+    # file alone.
     def of_picked(line, each, picked):
         return lambda w: line if line in each[picked(w)] else ""
 

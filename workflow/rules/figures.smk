@@ -1,5 +1,5 @@
 rule draw_figure:
-    """One figure from the table of the same name."""
+    """One figure of a study, from its table."""
     input:
         table=table_of_figure,
     output:

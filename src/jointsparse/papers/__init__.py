@@ -8,8 +8,12 @@ has
 - ``SERVES``: the datasets it serves, "samples" or "drawn";
 - ``TABLES``: the tables that a study of this kind leaves, and the folder of each: ``tables`` for what is the same on
   each run, ``timings`` for what holds measured seconds. Where the experiment's own table lies in ``timings``, it is
-  measured once, with the machine to itself; else it is repeated, and a second table ``<kind>_seconds`` holds seconds;
+  measured once, with the machine to itself, and the only one. Else it is repeated, and a second table
+  ``<kind>_seconds`` holds seconds;
 - ``WARNS``: those of its tables whose rows may carry a warning.
+
+The block of a study has ``kind``, ``figures``, ``claims`` and, where it is repeated, ``runs``. All else is passed to
+``run``.
 """
 
 from jointsparse.checks import require_extra

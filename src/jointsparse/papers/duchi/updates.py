@@ -1,4 +1,4 @@
-"""What an online update of the weights costs, from many non-zero weights to few: measured seconds.
+"""Measure the cost of an online update, from many non-zero weights to few.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 6 and 7.
 """
