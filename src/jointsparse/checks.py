@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 Floats = NDArray[Any]  # float64 or float32, as it came
-
-
 FLOATING = (np.dtype(np.float64), np.dtype(np.float32))
 
 

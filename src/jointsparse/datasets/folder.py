@@ -16,18 +16,10 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from jointsparse.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-
-
 # What these files may hold, whatever their suffix says; Pillow would hand others (EPS) to other programs.
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
-
-
 MOST_PIXELS = 89_478_485  # where Pillow begins to warn of a decompression bomb: 256 MiB in colour
-
-
 MOST_BYTES = 2**30  # of a picture file; 16-bit colour of that many pixels takes half of it
-
-
 ROWS_AT_ONCE = 100_000  # of a table, held as Python text before they are packed
 
 Progress = Callable[[int, int], None]

@@ -8,10 +8,7 @@ import pandas as pd
 from jointsparse.checks import shortened
 
 SPLITS = ("train", "validation", "test", "unlabelled")
-
 FRACTIONS = {"train": 0.6, "validation": 0.2, "test": 0.2}
-
-
 SPLIT_NAMES = {split: split for split in SPLITS}
 
 

@@ -1,16 +1,7 @@
 """Online learning: projected subgradient steps on one example or a few at a time, each in time of its non-zeros.
 
 W <- P(W - eta0 / sqrt(t) * subgradient): Zinkevich (ICML 2003); for the l1,inf ball the future work of Quattoni et al.
-(2009), sec. 7, for the l1 ball done by Duchi et al. (2008), sec. 7.
-
-An example changes the rows of W whose features it holds. The projection then takes mass theta off every other row too,
-but they need not be touched: to project a row again is to project it once, by the sum of both thetas, since
-sum_j (a_j - mu2)_+ = sum_j (a_j - mu1)_+ + sum_j (min(a_j, mu1) - mu2)_+ for mu2 <= mu1. So one Theta is kept that
-adds up all shifts, and each row keeps its entries and the Theta of the time they were written. Its level mu_i(Theta)
-is linear until the next smaller entry joins those at the level; a heap holds the Theta at which this happens, and the
-sums of levels and slopes over all rows give the next Theta, by Newton's method, after a look at the rows that bend
-before it. With a single task this is the l1 ball under sparse updates (Duchi et al., sec. 6), so the l1 norm is one
-such ball per task.
+(2009), sec. 7, for the l1 ball done by Duchi et al. (2008), sec. 7. `learning.lazy` takes the steps.
 """
 
 from collections.abc import Mapping

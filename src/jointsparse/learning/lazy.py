@@ -1,6 +1,13 @@
 """Projected subgradient steps on sparse examples that touch only the rows an example has.
 
-A row left alone for several projections, of thresholds theta_1, theta_2, ..., is clipped at h(theta_1 + theta_2 + ...).
+An example changes the rows of W whose features it holds. The projection then takes mass theta off every other row too,
+but they need not be touched: to project a row again is to project it once, by the sum of both thetas, since
+sum_j (a_j - mu2)_+ = sum_j (a_j - mu1)_+ + sum_j (min(a_j, mu1) - mu2)_+ for mu2 <= mu1. So one Theta is kept that
+adds up all shifts, and each row keeps its entries and the Theta of the time they were written. Its level mu_i(Theta)
+is linear until the next smaller entry joins those at the level; a heap holds the Theta at which this happens, and the
+sums of levels and slopes over all rows give the next Theta, by Newton's method, after a look at the rows that bend
+before it. With a single task this is the l1 ball under sparse updates (Duchi et al., sec. 6), so the l1 norm is one
+such ball per task.
 """
 
 from typing import Any, NamedTuple
@@ -42,6 +49,7 @@ BALL = np.dtype(
 )
 
 
+HUGE = 1e150  # a step that could be longer is refused: sums of its entries might overflow
 FEWEST = 64  # changes after which sums are taken afresh, at least; else as many as there are rows
 
 
@@ -423,6 +431,3 @@ class Lazy:
 
 
 LAZY = ("l1", "l1inf")
-
-
-HUGE = 1e150  # a step that could be longer is refused: sums of its entries might overflow

@@ -25,8 +25,6 @@ from snowballstemmer import stemmer  # noqa: E402
 NEARLY_ALL = 0.9  # words that at least this fraction of the training images has carry a warning
 
 LETTERS = r"[^\W\d_]+"
-
-
 JOINERS = "\u200c\u200d"  # invisible, inside words of Persian and Indian scripts
 
 

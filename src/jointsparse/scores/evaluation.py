@@ -1,6 +1,6 @@
-"""How good a ranking is, and whether one is better than another: AUC, EER, tests, and the tables made of them.
+"""Choose the best pair of each sweep, test it, and make the tables of that; likewise for paths of radii.
 
-Source: Quattoni et al. 2009, sec. 6.1; EER: 2008 report, sec. 5.2.
+Source: Quattoni et al. 2009, sec. 6.2; EER: 2008 report, sec. 5.2.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,8 +18,6 @@ from jointsparse.scores.metrics import METRICS, SIGN, average, require_labels, r
 
 # Warnings: AUC and EER of tied scores are one half, whatever the word; those of undefined ones are missing.
 TIED = "the same score for all test images"
-
-
 UNDEFINED = "scores that are not numbers"
 
 

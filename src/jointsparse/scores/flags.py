@@ -13,10 +13,10 @@ from scipy import sparse
 from jointsparse.checks import Misfit
 from jointsparse.datasets.splits import SPLITS
 
+# Choice: the papers certify nothing. A fraction of the optimum, see `problem.Fit`.
+GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
 # What tells the rows of a table apart, as far as it has them.
 KEYS = ("run", "problem", "n", "form", "method", "radius", "radius_rule", "solver", "parameter", "word", "what")
-
-
 BLOCK = 4096  # images looked at together
 
 
@@ -125,7 +125,3 @@ def _warnings(name: str, table: pd.DataFrame) -> list[str]:
 def _range(numbers: tuple[str, ...]) -> str:
     lowest, highest = min(numbers, key=float), max(numbers, key=float)
     return lowest if lowest == highest else f"{lowest} to {highest}"
-
-
-# Choice: the papers certify nothing. A fraction of the optimum, see `problem.Fit`.
-GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures

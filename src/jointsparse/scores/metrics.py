@@ -96,8 +96,6 @@ def eer(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 METRICS = {"auc": auc, "eer": eer}
-
-
 SIGN = {"auc": 1, "eer": -1}  # -1: smaller is better
 
 

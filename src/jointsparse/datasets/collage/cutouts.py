@@ -12,8 +12,6 @@ from skimage.segmentation import watershed
 from jointsparse.datasets.collage.scenes import COINS, OUTLINES, Outline
 
 BILINEAR = Image.Resampling.BILINEAR
-
-
 BOX = Image.Resampling.BOX
 
 # ---------------------------------------------------------------------------------------------------------------------

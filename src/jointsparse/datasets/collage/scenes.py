@@ -6,8 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 Colour = tuple[int, int, int]
-
-
 Choices = Mapping[str, float]  # what may be drawn -> its weight
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -341,8 +339,6 @@ HOURS: dict[str, tuple[str, ...]] = {
 
 # No visual cause: opening words, endings and whole sentences.
 OPENINGS = ("Today, ", "Last weekend, ", "On Monday, ", "On Friday, ", "On holiday, ", "On our trip, ")
-
-
 ENDINGS = (", what a nice moment", ", my favourite picture", ", says a friend", ", a nice memory", ", just for fun")
 
 
