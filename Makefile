@@ -1,6 +1,7 @@
 # Every target sets up .venv first if need be. `make` alone prints them.
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Files whose tests multiply matrices by BLAS.
 BLAS_TESTS := basis descent digits evaluation exponentiated pdhg problem race recovery similarities subgradient svm sweep
@@ -15,15 +16,14 @@ reproduce-all: .venv/run.stamp ## run every experiment on embedded data; results
 	$(BIN)/snakemake reproduce-all
 
 test: .venv/dev.stamp ## run the tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(PYTEST)
 
 # Products round differently on other processors. OPENBLAS_CORETYPE names a processor whose kernel OpenBLAS shall run:
 # here Haswell, or Prescott where this machine runs that of Haswell by itself.
 test-kernel: .venv/dev.stamp ## run the tests that multiply matrices as another processor would
 	own=$$($(BIN)/python -c 'import numpy, threadpoolctl; print([one.get("architecture") for one in threadpoolctl.threadpool_info()])'); \
 	case "$$own" in *Haswell* | *Zen*) other=Prescott ;; *) other=Haswell ;; esac; \
-	OPENBLAS_CORETYPE=$$other $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
-		$(BLAS_TESTS:%=tests/test_%.py)
+	OPENBLAS_CORETYPE=$$other $(PYTEST) $(BLAS_TESTS:%=tests/test_%.py)
 
 lint: .venv/dev.stamp ## check style and types
 	$(BIN)/ruff check .

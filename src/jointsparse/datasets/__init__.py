@@ -11,15 +11,14 @@ files in its folder ``root``, ``FILES`` lists these options. ``synthetic`` draws
 from jointsparse.checks import require_extra
 
 require_extra(__name__, "pandas", "PIL", "skimage")
-from jointsparse.datasets import collage, digits, documents, idx, libsvm, photos, scenes, synthetic  # noqa: E402
 
 DATASETS = {
-    "collage": collage,
-    "digits": digits,
-    "documents": documents,
-    "idx": idx,
-    "libsvm": libsvm,
-    "photos": photos,
-    "scenes": scenes,
-    "synthetic": synthetic,
+    "collage": "jointsparse.datasets.collage",
+    "digits": "jointsparse.datasets.digits",
+    "documents": "jointsparse.datasets.documents",
+    "idx": "jointsparse.datasets.idx",
+    "libsvm": "jointsparse.datasets.libsvm",
+    "photos": "jointsparse.datasets.photos",
+    "scenes": "jointsparse.datasets.scenes",
+    "synthetic": "jointsparse.datasets.synthetic",
 }

@@ -215,8 +215,7 @@ def run(
     """One repetition, with classes of images: see `train`."""
     y = tasks.classes(data.images, data.captions)
     learn, test = tasks.halves(data.images)
-    X = data.X
-    return train(select(X, learn), y[learn], select(X, test), y[test], rng=rng, progress=progress, **options)
+    return train(select(data.X, learn), y[learn], select(data.X, test), y[test], rng=rng, progress=progress, **options)
 
 
 def train(

@@ -81,8 +81,7 @@ def run(
     label, y = tasks.one_label(data.images, data.captions, label)
     learn, test = tasks.halves(data.images)
     learn = tasks.thinned(learn, rng)
-    X = data.X
-    table = train(select(X, learn), y[learn], select(X, test), y[test], rng=rng, progress=progress, **options)
+    table = train(select(data.X, learn), y[learn], select(data.X, test), y[test], rng=rng, progress=progress, **options)
     return table.assign(label=label)
 
 

@@ -118,7 +118,7 @@ def one_pass(
     misclassified, likewise; non_zero: the fraction of all features that w uses now; seconds: CPU seconds of the steps
     so far, without the margins, a product of k entries, that they need; warning: an eta0 at the edge of its grid.
     """
-    objective = objective_of(X, y)
+    objective = logistic_objective(X, y)
     for name, values in (("radius", radius), ("eta0", eta0), ("entropic_eta0", entropic_eta0)):
         require_all_positive(values, name)
     if not len(schedules):
@@ -159,7 +159,7 @@ def one_pass(
     return pd.concat(parts, ignore_index=True)
 
 
-def objective_of(X: Any, y: ArrayLike) -> Objective:
+def logistic_objective(X: Any, y: ArrayLike) -> Objective:
     return Objective(sparse.csr_matrix(X), y, loss="logistic")
 
 

@@ -24,7 +24,7 @@ from jointsparse.papers.duchi.online import (
     Tree,
     compile_steps,
     example,
-    objective_of,
+    logistic_objective,
     require_all_positive,
     with_label,
 )
@@ -142,7 +142,7 @@ def measure(
     median over the blocks of their means, which hold what the tree and the vector of non-zeros put off; low, high: its
     95 % interval. The methods take turns, a block each.
     """
-    objective = objective_of(X, y)
+    objective = logistic_objective(X, y)
     n = objective.n_features
     require_all_positive(shares, "shares")
     if max(shares) > 1:
