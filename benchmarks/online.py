@@ -71,8 +71,8 @@ def regret_rows(norms: list[str], seeds: list[int], horizons: tuple[int, ...]) -
             X, Y = stream(seed, horizons[-1])
             losses = losses_of_stream(norm, X, Y)
             for T in horizons:
-                problem, strength = Problem.from_matrix(X[:T], Y[:T]), np.array([RADII[norm]])
-                best = pdhg.fit(problem, loss=hinge, norm=NORMS[norm], strength=strength, n_iter=5000, tol=GAP)
+                problem, radius = Problem.from_matrix(X[:T], Y[:T]), np.array([RADII[norm]])
+                best = pdhg.fit(problem, loss=hinge, norm=NORMS[norm], radius=radius, n_iter=5000, tol=GAP)
                 regret, bound = losses[:T].sum() - best.bound[0], best.bound[0]
                 yield {
                     "norm": norm,

@@ -88,7 +88,7 @@ def sweep_rows(sizes: list[int], n_iter: int) -> Iterator[dict[str, object]]:
                 problem,
                 loss=hinge,
                 norm=timed.module(),
-                strength=pairs[:, 0],
+                radius=pairs[:, 0],
                 eta0=pairs[:, 1],
                 n_iter=n_iter,
                 progress=lambda t, of, timed=timed, stamps=stamps: stamps.append((time.process_time(), timed.seconds)),
@@ -115,7 +115,7 @@ def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
 
     def ours(n_pairs: int) -> Callable[[], np.ndarray]:
         pairs = np.array(list(product(RADII, ETA0)))[[-2] if n_pairs == 1 else slice(None)]
-        grid = {"strength": pairs[:, 0], "eta0": pairs[:, 1]}
+        grid = {"radius": pairs[:, 0], "eta0": pairs[:, 1]}
         return lambda: subgradient.fit(problem, loss=hinge, norm=l1inf, n_iter=n_iter, **grid).W[-2 % n_pairs]
 
     def bare() -> np.ndarray:
@@ -131,12 +131,12 @@ def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
         f"subgradient, {n_iter} iterations, single pair": ours(1),
         f"subgradient, {n_iter} iterations, per pair of 16": ours(16),
         f"bare products of {n_iter} iterations": bare,
-        "pdhg to a gap of 1e-2": lambda: pdhg.fit(
-            problem, loss=hinge, norm=l1inf, strength=np.array([10.0]), tol=1e-2
-        ).W[0],
-        "pdhg to a gap of 1e-3": lambda: pdhg.fit(
-            problem, loss=hinge, norm=l1inf, strength=np.array([10.0]), tol=1e-3
-        ).W[0],
+        "pdhg to a gap of 1e-2": lambda: pdhg.fit(problem, loss=hinge, norm=l1inf, radius=np.array([10.0]), tol=1e-2).W[
+            0
+        ],
+        "pdhg to a gap of 1e-3": lambda: pdhg.fit(problem, loss=hinge, norm=l1inf, radius=np.array([10.0]), tol=1e-3).W[
+            0
+        ],
     } | others(parts, X, Y)
     objective = {}
     for name, task in tasks.items():
@@ -201,12 +201,12 @@ def gap_rows(n_iter: int) -> Iterator[dict[str, object]]:
     problem, radius = synthetic()
     for gap in GAPS:
         start = time.process_time()
-        fit = pdhg.fit(problem, loss=hinge, norm=l1inf, strength=np.array([radius]), tol=gap, n_iter=n_iter)
+        fit = pdhg.fit(problem, loss=hinge, norm=l1inf, radius=np.array([radius]), tol=gap, n_iter=n_iter)
         yield row("pdhg", gap, fit, time.process_time() - start)
         for n in (10, 30, 100, 300, 1000, 3000, 10_000):
             start = time.process_time()
             fit = subgradient.fit(
-                problem, loss=hinge, norm=l1inf, strength=np.full(3, radius), eta0=np.array([10.0, 100, 1000]), n_iter=n
+                problem, loss=hinge, norm=l1inf, radius=np.full(3, radius), eta0=np.array([10.0, 100, 1000]), n_iter=n
             )
             if fit.gap.min() <= gap or n >= n_iter:
                 yield row("subgradient, best of 3 step sizes", gap, fit, time.process_time() - start)

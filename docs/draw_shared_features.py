@@ -25,8 +25,8 @@ panels = figure.subplots(1, len(SHOWN), sharey=True)
 for axes, (title, norm) in zip(panels, SHOWN.items(), strict=True):
     W = data.W
     if norm is not None:
-        strength = np.asarray(norm.norm(data.W))[np.newaxis]
-        W = pdhg.fit(problem, loss=hinge, norm=norm, strength=strength, n_iter=5000).W[0]
+        radius = np.asarray(norm.norm(data.W))[np.newaxis]
+        W = pdhg.fit(problem, loss=hinge, norm=norm, radius=radius, n_iter=5000).W[0]
         error = recovery.error(W, data.X_test, data.y_test)
         title += f"\n{np.count_nonzero(W.any(axis=1))} features used, test error {error:.0%}"
     axes.imshow(np.ma.masked_equal(np.abs(W[order]), 0), aspect="auto", interpolation="none", cmap="viridis_r")

@@ -730,7 +730,7 @@ def test_held_out_samples_choose_as_in_the_paper():
     best = sweep.choose_parameter(np.array(auc))
     chosen = pairs[best]
     np.testing.assert_allclose(model.scores_[:, 0], auc)
-    assert (model.radius_, model.eta0_) == (swept["parameter"][chosen], swept["eta0"][chosen])
+    assert (model.radius_, model.eta0_) == (swept["radius"][chosen], swept["eta0"][chosen])
     np.testing.assert_array_equal(model.coef_, swept["W"][best].T)
 
 

@@ -19,7 +19,7 @@ def one_sweep(method="hinge-l1inf", n=5, run=1, seed=0):
     W[3] = 0
     W[3, 0] = 1
     arrays = {
-        "parameter": np.array([1.0, 1.0, 10.0, 10.0]),
+        "radius": np.array([1.0, 1.0, 10.0, 10.0]),
         "eta0": np.array([0.1, 1.0, 0.1, 1.0]),
         "W": W[[0, 3]],
         "objective": np.array([[4.0, 2.0], [4.0, 3.0], [4.0, 1.5], [4.0, 1.0]]),
@@ -39,8 +39,8 @@ def test_choice_is_by_objective_and_validation_words_and_the_rest_is_tested():
     X, labels, split, words = example()
     tables = evaluation.evaluate([one_sweep()], X, labels, split, words, converging_method="hinge-l1inf")
     (row,) = tables.chosen.to_dict("records")
-    assert (row["parameter"], row["eta0"]) == (10.0, 1.0)
-    assert row["warning"] == "parameter at the upper edge of its grid; eta0 at the upper edge of its grid"
+    assert (row["radius"], row["eta0"]) == (10.0, 1.0)
+    assert row["warning"] == "radius at the upper edge of its grid; eta0 at the upper edge of its grid"
     assert row["features"] == pytest.approx(1 / 3)
     assert row["gap"] == 0.02 and tables.sparsity["gap"].tolist() == [0.9, 0.02]
     test = split == "test"
@@ -56,11 +56,11 @@ def test_choice_is_by_objective_and_validation_words_and_the_rest_is_tested():
     np.testing.assert_allclose(tables.by_word["auc"], by_word)
     np.testing.assert_allclose(tables.by_word["eer"], eer_by_word)
     assert tables.by_word["validation_word"].tolist() == [True, False, False, True]
-    assert tables.sparsity["parameter"].tolist() == [1.0, 10.0]
+    assert tables.sparsity["radius"].tolist() == [1.0, 10.0]
     assert tables.convergence["objective"].tolist() == [1.0, 0.5, 1.0, 0.25]
 
 
-CHOICE = ["parameter", "eta0", "validation"]
+CHOICE = ["radius", "eta0", "validation"]
 
 
 @pytest.mark.parametrize("metric", ["auc", "eer"])
@@ -106,7 +106,7 @@ def test_radius_has_the_largest_auc_or_the_smallest_eer(metric, expected):
     X[:10, 1] = np.repeat([1, -1], [8, 2])
     X[:, 2] = np.repeat([4, 2, 3, 1], [7, 3, 3, 7])
     arrays = {
-        "parameter": np.array([1.0, 2.0, 3.0]),
+        "radius": np.array([1.0, 2.0, 3.0]),
         "eta0": np.ones(3),
         "W": np.eye(3)[:, :, None],
         "objective": np.ones((3, 2)),
@@ -125,7 +125,7 @@ def test_of_equally_good_radii_the_smallest_is_chosen(metric):
     one = one_sweep()
     one.arrays["W"][:] = 1
     table = evaluation.evaluate([one], X, labels, split, words, converging_method="", metric=metric).chosen
-    assert table["parameter"].tolist() == [1.0]
+    assert table["radius"].tolist() == [1.0]
 
 
 def test_sparse_features_give_the_same_tables():
@@ -236,10 +236,8 @@ def spoil(name, X, labels, split, words, one):
 
 MISFITS = ["features of other images", "features of another basis", "labels of other images", "labels of other words"]
 MISFITS += ["labels that are numbers", "fits of another grid", "tasks of other words"]
-MISFITS += [
-    f"fits with {how} {name}" for how in ("text in", "too few") for name in ("parameter", "gap", "objective", "W")
-]
-MISFITS += [f"fits with one more axis of {name}" for name in ("parameter", "gap", "objective")]
+MISFITS += [f"fits with {how} {name}" for how in ("text in", "too few") for name in ("radius", "gap", "objective", "W")]
+MISFITS += [f"fits with one more axis of {name}" for name in ("radius", "gap", "objective")]
 
 
 @pytest.mark.parametrize("name", [*MISFITS, "other words"])
@@ -262,7 +260,7 @@ def test_path_has_the_rows_of_sparsity(metric):
     X, labels, split, words = example()
     one = one_sweep()
     kept = [0, 3]  # the best eta0 of each radius
-    arrays = {name: one.arrays[name][kept] for name in ("parameter", "gap")} | {"W": one.arrays["W"]}
+    arrays = {name: one.arrays[name][kept] for name in ("radius", "gap")} | {"W": one.arrays["W"]}
     arrays["objective"] = one.arrays["objective"][kept].min(axis=1)
     one.arrays["objective"][0] = one.arrays["objective"][1] - 1
     expected = evaluation.evaluate([one], X, labels, split, words, converging_method="", metric=metric).sparsity
@@ -283,7 +281,7 @@ def test_path_reads_what_sweep_gives():
     arrays = sweep.path(X, Y, loss="hinge", norm="l1", radius=radii, n_iter=50, normalisation="sum")
     one = evaluation.TrainedSweep(1, 30, "hinge-l1", 120, arrays, np.array([True, False, False, True]))
     table = evaluation.path_table([one], X, labels, split)
-    assert table["parameter"].tolist() == radii
+    assert table["radius"].tolist() == radii
     test = split == "test"
     for row, W in zip(table.to_dict("records"), arrays["W"], strict=True):
         by_word = [roc_auc_score(labels[test, k], X[test] @ W[:, k]) for k in (1, 2)]

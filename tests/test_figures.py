@@ -26,7 +26,7 @@ WORDS = ["dog", "água", "ball", "man", "zoo", "sky"]
 def convergence_table(methods=METHODS, sizes=SIZES, runs=(1,)):
     """Four radii, of the first method only, with a curve each."""
     return pd.DataFrame(
-        {"run": run, "n": n, "n_samples": sizes[n], "method": methods[0], "parameter": radius, "eta0": 1 / radius}
+        {"run": run, "n": n, "n_samples": sizes[n], "method": methods[0], "radius": radius, "eta0": 1 / radius}
         | {"iteration": t, "objective": (1 - radius / 200) ** t + 0.01 * (run - 1), "gap": radius / 300}
         for run in runs
         for n in sizes
@@ -64,7 +64,7 @@ def sparsity_table(methods=METHODS, sizes=SIZES, runs=(1,), radii=(10.0, 1.0, 0.
     """Some radii, in decreasing order; l2 uses all features."""
     rng = np.random.default_rng(0)
     return pd.DataFrame(
-        {"run": run, "n": n, "method": method, "parameter": radius, "auc": 0.6 + 0.1 * rng.random()}
+        {"run": run, "n": n, "method": method, "radius": radius, "auc": 0.6 + 0.1 * rng.random()}
         | {"features": 1.0 if method in DENSE else rng.random(), "gap": 0.01}
         for run in runs
         for n in sizes
@@ -76,7 +76,7 @@ def sparsity_table(methods=METHODS, sizes=SIZES, runs=(1,), radii=(10.0, 1.0, 0.
 def path_table(methods=METHODS, sizes=SIZES, runs=(1,)):
     """A hundred radii from 1 % to 100 % of the features, on the smallest training sets."""
     table = sparsity_table(methods, list(sizes)[:1], runs, np.arange(1, 101.0))
-    return table.assign(features=np.where(table["method"].isin(DENSE), 1.0, table["parameter"] / 100))
+    return table.assign(features=np.where(table["method"].isin(DENSE), 1.0, table["radius"] / 100))
 
 
 def significance_table(methods=METHODS, sizes=SIZES, runs=(1,)):
@@ -124,7 +124,7 @@ def weights_table(methods=METHODS, n_features=50, n_words=4):
 def recovery_table(methods=METHODS[:3], sizes=SIZES, runs=(1,)):
     rng = np.random.default_rng(0)
     return pd.DataFrame(
-        {"run": run, "n": n, "method": method, "radius_rule": rule, "solver": solver, "parameter": 1.0}
+        {"run": run, "n": n, "method": method, "radius_rule": rule, "solver": solver, "radius": 1.0}
         | {"test_error": 0.5 * rng.random(), "precision": rng.random(), "recall": rng.random(), "gap": 0.01}
         for run in runs
         for n in sizes
@@ -386,7 +386,7 @@ def test_convergence_draws_every_radius_on_the_largest_training_sets():
     ]
     assert legend(figure) == list(drawn)
     for radius, got in zip((0.1, 1, 10, 100), drawn.values(), strict=True):
-        expected = table[(table["n"] == 160) & (table["parameter"] == radius)][["iteration", "objective"]]
+        expected = table[(table["n"] == 160) & (table["radius"] == radius)][["iteration", "objective"]]
         np.testing.assert_array_equal(got, expected)
 
 
@@ -572,7 +572,7 @@ def test_sparsity_draws_the_sparse_methods_over_the_share_of_features_in_per_cen
     drawn = lines(catalogue.draw("sparsity", table))
     assert [label for label in drawn if not label.startswith("paper")] == ["hinge-l1inf", "hinge-l1"]
     for method in ("hinge-l1inf", "hinge-l1"):
-        rows = table[(table["n"] == 160) & (table["method"] == method)].sort_values("parameter")
+        rows = table[(table["n"] == 160) & (table["method"] == method)].sort_values("radius")
         expected = np.column_stack([100 * rows["features"], rows["auc"]])
         np.testing.assert_array_equal(drawn[method], expected)
 
@@ -580,7 +580,7 @@ def test_sparsity_draws_the_sparse_methods_over_the_share_of_features_in_per_cen
 def test_sparsity_draws_the_mean_of_several_runs():
     table = sparsity_table(runs=(1, 2, 3))
     figure = catalogue.draw("sparsity", table)
-    rows = table[(table["n"] == 160) & (table["method"] == "hinge-l1")].groupby("parameter")[["features", "auc"]].mean()
+    rows = table[(table["n"] == 160) & (table["method"] == "hinge-l1")].groupby("radius")[["features", "auc"]].mean()
     np.testing.assert_allclose(lines(figure)["hinge-l1"], rows.to_numpy() * [100, 1], rtol=1e-14)
     assert figure.axes[0].get_xlabel() == "features used by any word (%), mean of 3 runs"
 
@@ -608,7 +608,7 @@ def test_path_draws_every_radius_and_names_some():
     (axes,) = catalogue.draw("path", table).axes
     drawn = lines(axes.figure)
     rows = table[table["method"] == "hinge-l1"]
-    np.testing.assert_allclose(drawn["hinge-l1"], np.column_stack([rows["parameter"], rows["auc"]]), rtol=1e-14)
+    np.testing.assert_allclose(drawn["hinge-l1"], np.column_stack([rows["radius"], rows["auc"]]), rtol=1e-14)
     named = [float(text.get_text()) for text in axes.texts]
     assert named == [1, 16, 31, 46, 61, 76, 91] * 2
     assert [line.get_markevery() for line in axes.lines[:2]] == [[int(radius) - 1 for radius in named[:7]]] * 2

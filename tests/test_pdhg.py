@@ -31,7 +31,7 @@ def tasks(dtype=float, m=3, d=6, n=14, seed=0, **options):
     return Problem(X, y, [rng.choice([0.5, 1.0, 3.0], size=len(x)) for x in X], **options)
 
 
-def optimum(problem, loss, norm, strength, penalised):
+def optimum(problem, loss, norm, radius, penalised):
     """The smallest objective, by an interior-point method."""
     W, b = cp.Variable((problem.n_features, problem.n_tasks)), cp.Variable(problem.n_tasks)
     objective, constraints = 0, [] if problem.intercept else [b == 0]
@@ -39,11 +39,11 @@ def optimum(problem, loss, norm, strength, penalised):
         X, y, c = (np.asarray(array, dtype=float) for array in (part.X, part.y[:, 0], part.c[:, 0]))
         objective += c @ CONVEX_LOSSES[loss](X @ W[:, part.task] + b[part.task], y)
     if penalised:
-        objective += strength * CONVEX_NORMS[norm](W)
+        objective += radius * CONVEX_NORMS[norm](W)
     elif np.ndim(NORMS[norm].norm(np.eye(2))):  # a ball for each task
-        constraints += [CONVEX_NORMS[norm](W[:, [k]]) <= strength for k in range(problem.n_tasks)]
+        constraints += [CONVEX_NORMS[norm](W[:, [k]]) <= radius for k in range(problem.n_tasks)]
     else:
-        constraints += [CONVEX_NORMS[norm](W) <= strength]
+        constraints += [CONVEX_NORMS[norm](W) <= radius]
     return cp.Problem(cp.Minimize(objective), constraints).solve(solver=cp.CLARABEL)
 
 
@@ -53,23 +53,23 @@ def optimum(problem, loss, norm, strength, penalised):
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_objective_and_bound_enclose_the_optimum(loss, norm, penalised, intercept):
     problem = tasks(intercept=intercept)
-    strength, tol = (2.0, 0.7)[penalised], 1e-6
+    radius, tol = (2.0, 0.7)[penalised], 1e-6
     fit = pdhg.fit(
         problem,
         loss=LOSSES[loss],
         norm=NORMS[norm],
-        strength=np.array([strength]),
+        radius=np.array([radius]),
         tol=tol,
         n_iter=20000,
         penalised=penalised,
     )
-    expected = optimum(problem, loss, norm, strength, penalised)
+    expected = optimum(problem, loss, norm, radius, penalised)
     smallest = np.nanmin(fit.objective)
     assert fit.gap[0] <= tol
     assert fit.bound[0] <= expected * (1 + 1e-7)
     assert expected * (1 - 1e-7) <= smallest <= expected * (1 + 2 * tol)
-    np.testing.assert_allclose(objective(problem, LOSSES[loss], fit, NORMS[norm], strength * penalised), smallest)
-    assert penalised or np.all(NORMS[norm].norm(fit.W[0]) <= strength * (1 + 1e-12))
+    np.testing.assert_allclose(objective(problem, LOSSES[loss], fit, NORMS[norm], radius * penalised), smallest)
+    assert penalised or np.all(NORMS[norm].norm(fit.W[0]) <= radius * (1 + 1e-12))
     assert intercept or not fit.b.any()
 
 
@@ -80,7 +80,7 @@ def objective(problem, loss, fit, norm, penalty=0.0, pair=0):
 
 
 def fit_hinge(problem, radii=(0.3, 3.0, 30.0), norm=l1inf, **options):
-    return pdhg.fit(problem, loss=hinge, norm=norm, strength=np.array(radii), **options)
+    return pdhg.fit(problem, loss=hinge, norm=norm, radius=np.array(radii), **options)
 
 
 def same(one, other):
@@ -152,9 +152,9 @@ def test_without_iterations_the_solution_is_zero():
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("norm", sorted(NORMS))
 def test_radius_zero_and_a_large_penalty_need_no_iterations(loss, norm):
-    for strength, penalised in ((0.0, False), (1e4, True)):
+    for radius, penalised in ((0.0, False), (1e4, True)):
         fit = pdhg.fit(
-            tasks(), loss=LOSSES[loss], norm=NORMS[norm], strength=np.array([strength]), penalised=penalised, tol=1e-12
+            tasks(), loss=LOSSES[loss], norm=NORMS[norm], radius=np.array([radius]), penalised=penalised, tol=1e-12
         )
         assert fit.n_iter == 0 and not fit.W.any() and fit.gap[0] <= 1e-12
 
@@ -229,7 +229,7 @@ def test_numbers_may_be_learnt_and_zero_is_one_of_them():
     X = rng.normal(size=(30, 4))
     target = np.where(rng.random(30) < 0.5, 0.0, X @ [1.0, 0.0, -2.0, 0.0])
     expected = np.linalg.lstsq(X, target, rcond=None)[0]
-    fit = pdhg.fit(Problem([X], [target]), loss=squared, norm=l1, strength=np.array([1e3]), tol=1e-12, n_iter=5000)
+    fit = pdhg.fit(Problem([X], [target]), loss=squared, norm=l1, radius=np.array([1e3]), tol=1e-12, n_iter=5000)
     np.testing.assert_allclose(fit.W[0, :, 0], expected, atol=1e-5)
 
 
@@ -243,7 +243,7 @@ def test_progress_is_told():
 def test_one_task_and_one_pair_are_as_easy_as_two_pairs(loss):
     tasks = Problem([np.array([[1.0, -0.5]])], [np.ones(1)])
     options = {"loss": LOSSES[loss], "norm": NORMS["l1inf"], "tol": 1e-4, "penalised": True}
-    one = pdhg.fit(tasks, strength=np.array([0.1]), **options)
-    two = pdhg.fit(tasks, strength=np.array([0.1, 0.1]), **options)
+    one = pdhg.fit(tasks, radius=np.array([0.1]), **options)
+    two = pdhg.fit(tasks, radius=np.array([0.1, 0.1]), **options)
     assert one.gap[0] <= 1e-4 and one.n_iter == two.n_iter
     np.testing.assert_allclose(one.W[0], two.W[1], atol=1e-12)

@@ -94,8 +94,8 @@ def test_products(monkeypatch, rng, n_pairs, small):
 @pytest.mark.parametrize("penalised", [False, True])
 def test_no_feasible_objective_is_below_any_bound(rng, norm, loss, intercept, penalised):
     tasks = problem(rng, intercept)
-    strength = np.array([0.3, 2.0])
-    regulariser = Regulariser(NORMS[norm], strength, penalised)
+    radius = np.array([0.3, 2.0])
+    regulariser = Regulariser(NORMS[norm], radius, penalised)
     for _ in range(20):
         # Of a domain that all losses have: 0 <= A y <= c.
         dual = [part.y * part.c * rng.random((len(part.y), 2)) ** rng.uniform(0.1, 9) for part in tasks.parts]
@@ -209,7 +209,7 @@ def test_sharing_features_solves_the_same_problem(monkeypatch, rng, solver, loss
         scale = 0.01 if normalisation == "sum" else 1.0
         options = {"eta0": np.array([scale, 0.1 * scale])} if solver == "subgradient" else {}
         found = SOLVERS[solver].fit(
-            made, loss=LOSSES[loss], norm=NORMS["l1inf"], strength=np.array([0.3, 1.0]), n_iter=40, **options
+            made, loss=LOSSES[loss], norm=NORMS["l1inf"], radius=np.array([0.3, 1.0]), n_iter=40, **options
         )
         fits.append(found)
         absent = np.vstack([np.zeros((0, 2)), *found.dual])[made.c[:, 0] == 0]

@@ -518,7 +518,7 @@ def test_features_to_match_of_a_run_without_either_is_left_out():
 def convergence(fits, eta0=1.0, last=200, method=JOINT):
     """fits: radius -> (objective after the last iteration, gap), for two runs and, to be ignored, a smaller size."""
     rows = [
-        {"run": run, "n": n, "method": method, "parameter": radius, "eta0": eta0, "iteration": iteration}
+        {"run": run, "n": n, "method": method, "radius": radius, "eta0": eta0, "iteration": iteration}
         | {"objective": objective if iteration else 1.0, "gap": gap if n == 80 else 0.9}
         for run in (1, 2)
         for n in (40, 80)
@@ -529,9 +529,7 @@ def convergence(fits, eta0=1.0, last=200, method=JOINT):
 
 
 def chosen_radius(radius):
-    return pd.DataFrame(
-        [{"run": run, "n": n, "method": JOINT, "parameter": radius} for run in (1, 2) for n in (40, 80)]
-    )
+    return pd.DataFrame([{"run": run, "n": n, "method": JOINT, "radius": radius} for run in (1, 2) for n in (40, 80)])
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,9 @@ def slow_objective(W, data, n):
 
 def fits(data, n, norm, radius):
     """For each eta0 the fit with that radius: one number, or one per task."""
-    strength = np.asarray(radius)[np.newaxis]
+    radius = np.asarray(radius)[np.newaxis]
     options = {"loss": hinge, "norm": NORMS[norm], "n_iter": 60}
-    return [subgradient.fit(problem(data, n), strength=strength, eta0=np.array([eta0]), **options) for eta0 in ETA0]
+    return [subgradient.fit(problem(data, n), radius=radius, eta0=np.array([eta0]), **options) for eta0 in ETA0]
 
 
 # The table
@@ -80,14 +80,14 @@ def test_each_size_and_method_has_three_rows(table):
 
 def test_columns(table):
     measured = ["test_error", "precision", "recall", "features", "objective", "gap", "iterations", "warning"]
-    assert list(table)[4:] == ["parameter", "eta0", *measured]
+    assert list(table)[4:] == ["radius", "eta0", *measured]
 
 
 @pytest.mark.parametrize("norm", recovery.NORMS)
 def test_the_true_radius_is_the_norm_of_the_weights(data, table, norm):
     true = NORMS[norm].norm(data.W)
     row = only(table, n=40, method=f"hinge-{norm}", radius_rule="true", solver="subgradient")
-    assert row["parameter"] == np.mean(true)
+    assert row["radius"] == np.mean(true)
     candidates = fits(data, 40, norm, true)
     i = np.argmin([fit.objective.min() for fit in candidates])
     best = candidates[i]
@@ -101,11 +101,11 @@ def test_the_true_radius_is_the_norm_of_the_weights(data, table, norm):
 def test_a_radius_for_each_task_is_that_of_fits_by_themselves(data, norm):
     true = NORMS[norm].norm(data.W)
     together = fits(data, 40, norm, true)[1]
-    optimum = pdhg.fit(problem(data, 40), loss=hinge, norm=NORMS[norm], strength=true[np.newaxis], tol=1e-4)
+    optimum = pdhg.fit(problem(data, 40), loss=hinge, norm=NORMS[norm], radius=true[np.newaxis], tol=1e-4)
     alone, least = 0.0, 0.0
     for k in range(6):
         task = Problem([data.X_train[k]], [data.y_train[k]], normalisation="mean")
-        options = {"loss": hinge, "norm": NORMS[norm], "strength": true[k : k + 1]}
+        options = {"loss": hinge, "norm": NORMS[norm], "radius": true[k : k + 1]}
         alone = alone + subgradient.fit(task, eta0=np.array([ETA0[1]]), n_iter=60, **options).objective[0]
         least += pdhg.fit(task, tol=1e-4, n_iter=5000, **options).bound[0]
     np.testing.assert_allclose(together.objective[0], alone, rtol=1e-5)
@@ -125,12 +125,12 @@ def test_validation_chooses_the_radius_with_the_smallest_error(data, table, norm
     for radius in sorted(RADII):
         best = min(fits(data, 40, norm, np.full(shape, radius)), key=lambda fit: fit.objective.min())
         errors[radius] = slow_error(best.W[0], data.X_validation, data.y_validation)
-    assert row["parameter"] == min(errors, key=errors.get)
+    assert row["radius"] == min(errors, key=errors.get)
 
 
 def test_test_samples_do_not_change_what_is_chosen(data, table):
     spoilt = data._replace(X_test=-data.X_test[::-1])
-    columns = ["parameter", "eta0", "objective", "gap", "iterations", "precision"]
+    columns = ["radius", "eta0", "objective", "gap", "iterations", "precision"]
     got, expected = learn(spoilt)[columns], table[columns]
     assert got.equals(expected)
     assert not learn(spoilt)["test_error"].equals(table["test_error"])
@@ -172,8 +172,8 @@ def test_warnings_name_the_edges_of_the_grids_and_an_unknown_optimum(data):
     )
     assert (rows(short, solver="pdhg")["warning"].str.startswith("optimum certified to ")).all()
     for _, row in rows(short, radius_rule="validated").iterrows():
-        edge = {0.01: "parameter at the lower edge", 0.03: "parameter at the upper edge"}.get(row["parameter"], "")
-        assert edge in row["warning"] and ("parameter" in row["warning"]) == bool(edge)
+        edge = {0.01: "radius at the lower edge", 0.03: "radius at the upper edge"}.get(row["radius"], "")
+        assert edge in row["warning"] and ("radius" in row["warning"]) == bool(edge)
     one = learn(data, sizes=[40], radius=[8.0], eta0=[30.0])
     assert (one["warning"] == "").all()
 

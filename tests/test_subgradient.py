@@ -35,7 +35,7 @@ def problem(n=24, d=5, m=3, seed=0):
 
 def fit(X, Y, loss="hinge", norm="l1inf", eta0=ETA0, radius=RADIUS, normalisation="sum", **options):
     tasks = Problem.from_matrix(X, Y, normalisation=normalisation)
-    return subgradient.fit(tasks, loss=LOSSES[loss], norm=NORMS[norm], eta0=eta0, strength=radius, **options)
+    return subgradient.fit(tasks, loss=LOSSES[loss], norm=NORMS[norm], eta0=eta0, radius=radius, **options)
 
 
 def objective_of(W, X, Y, loss, c):
@@ -207,7 +207,7 @@ def test_an_unknown_normalisation_is_refused():
 # Certificates
 
 
-def optimum(X, Y, loss, norm, strength, penalised, intercept):
+def optimum(X, Y, loss, norm, radius, penalised, intercept):
     """The objective of a convex solver."""
     W, b = cvxpy.Variable((X.shape[1], Y.shape[1])), cvxpy.Variable((1, Y.shape[1]))
     F = X @ W + (np.ones((len(X), 1)) @ b if intercept else 0)
@@ -224,8 +224,8 @@ def optimum(X, Y, loss, norm, strength, penalised, intercept):
     }[norm]()
     losses = cvxpy.sum(cvxpy.multiply(np.abs(Y), of_entries))
     if penalised:
-        return cvxpy.Problem(cvxpy.Minimize(losses + strength * cvxpy.sum(sizes))).solve(solver="CLARABEL")
-    return cvxpy.Problem(cvxpy.Minimize(losses), [sizes <= strength]).solve(solver="CLARABEL")
+        return cvxpy.Problem(cvxpy.Minimize(losses + radius * cvxpy.sum(sizes))).solve(solver="CLARABEL")
+    return cvxpy.Problem(cvxpy.Minimize(losses), [sizes <= radius]).solve(solver="CLARABEL")
 
 
 @pytest.mark.parametrize("penalised", [False, True])
@@ -234,7 +234,7 @@ def test_objective_and_bound_hold_the_optimum_between_them(loss, norm, penalised
     X, Y = problem()
     X = X + 0.5  # so that an intercept is of use
     tasks = Problem.from_matrix(X, Y, intercept=intercept)
-    options = {"loss": LOSSES[loss], "norm": NORMS[norm], "strength": 0.8, "eta0": 0.05, "penalised": penalised}
+    options = {"loss": LOSSES[loss], "norm": NORMS[norm], "radius": 0.8, "eta0": 0.05, "penalised": penalised}
     trained = subgradient.fit(tasks, n_iter=2000, **options)
     expected = optimum(X, Y, loss, norm, 0.8, penalised, intercept)
     assert trained.bound[0] - 1e-5 <= expected <= trained.objective.min() + 1e-5
@@ -258,7 +258,7 @@ def test_training_goes_on_from_another_fit(loss, norm):
     X, Y = problem()
     first = fit(X, Y, loss, norm, np.array([0.05]), np.array([0.8]), n_iter=500)
     tasks = Problem.from_matrix(X, Y)
-    options = {"loss": LOSSES[loss], "norm": NORMS[norm], "strength": 0.8, "eta0": 0.001}
+    options = {"loss": LOSSES[loss], "norm": NORMS[norm], "radius": 0.8, "eta0": 0.001}
     second = subgradient.fit(tasks, n_iter=5, start=first, **options)
     np.testing.assert_allclose(second.objective[0, 0], first.objective.min(), rtol=1e-12)
     assert second.objective.min() <= first.objective.min() * (1 + 1e-12)
@@ -298,7 +298,7 @@ def test_a_start_outside_the_ball_is_projected(norm):
     X, Y = problem()
     large = fit(X, Y, norm=norm, eta0=np.array([0.1]), radius=np.array([10.0]))
     small = subgradient.fit(
-        Problem.from_matrix(X, Y), loss=LOSSES["hinge"], norm=NORMS[norm], strength=0.5, eta0=0.1, start=large, n_iter=5
+        Problem.from_matrix(X, Y), loss=LOSSES["hinge"], norm=NORMS[norm], radius=0.5, eta0=0.1, start=large, n_iter=5
     )
     assert np.all(NORMS[norm].norm(small.W[0]) <= 0.5 * (1 + 1e-12))
 

@@ -53,7 +53,7 @@ def test_objective_is_the_sum_of_hinge_losses_at_zero_and_at_the_solution():
 def test_it_has_the_arrays_of_a_sweep():
     X, Y = problem()
     trained = svm.run(X, Y, C=C)
-    assert trained["parameter"].tolist() == C
+    assert trained["radius"].tolist() == C
     assert np.isnan(trained["eta0"]).all() and trained["eta0"].shape == (3,)
     assert trained["W"].shape == (3, 8, 4) and trained["W"].dtype == X.dtype
     assert np.isnan(trained["gap"]).all() and trained["gap"].shape == (3,)

@@ -31,7 +31,7 @@ def run(X, Y, **options):
 
 def test_the_grid_goes_through_all_eta0_for_each_radius():
     swept = run(*problem(), eta0=[1.0, 0.1], radius=[10, 1, 100])
-    got = list(zip(swept["parameter"], swept["eta0"], strict=True))
+    got = list(zip(swept["radius"], swept["eta0"], strict=True))
     assert got == list(product([10, 1, 100], [1.0, 0.1]))
 
 
@@ -39,7 +39,7 @@ def test_a_sweep_holds_the_fit_of_each_pair():
     X, Y = problem()
     swept = run(X, Y)
     tasks = Problem.from_matrix(X, Y)
-    grid = {"eta0": swept["eta0"], "strength": swept["parameter"]}
+    grid = {"eta0": swept["eta0"], "radius": swept["radius"]}
     expected = subgradient.fit(tasks, loss=hinge, norm=l1inf, n_iter=5, **grid)
     for name in ("objective", "gap"):
         np.testing.assert_array_equal(swept[name], getattr(expected, name))
@@ -48,7 +48,7 @@ def test_a_sweep_holds_the_fit_of_each_pair():
 
 def test_a_solver_without_step_sizes_takes_each_radius_once():
     swept = run(*problem(), solver="pdhg", tol=1e-6, n_iter=2000)
-    assert swept["parameter"].tolist() == [3.0, 1.0] and np.isnan(swept["eta0"]).all()
+    assert swept["radius"].tolist() == [3.0, 1.0] and np.isnan(swept["eta0"]).all()
     assert (swept["gap"] <= 1e-6).all()
     by_steps = run(*problem(), n_iter=3000)
     best = sweep.choose_eta0(by_steps)[::-1]
@@ -83,7 +83,7 @@ def test_an_unknown_name_lists_the_known(plug_in, said):
 def grid(smallest):
     """A sweep over two radii, the larger first, and three eta0."""
     return {
-        "parameter": np.repeat([10.0, 1.0], 3),
+        "radius": np.repeat([10.0, 1.0], 3),
         "eta0": np.tile([0.1, 1.0, 10.0], 2),
         "objective": np.column_stack([np.full(6, 99.0), smallest, np.full(6, 98.0)]),
     }
@@ -114,7 +114,7 @@ def test_a_path_finds_what_each_radius_alone_does():
     radii = [3.0, 0.5, 1.0, 2.0]
     found = sweep.path(X, Y, radius=radii, **options)
     alone = run(X, Y, solver="pdhg", eta0=[1.0], **options | {"radius": sorted(radii)})
-    assert found["parameter"].tolist() == sorted(radii)
+    assert found["radius"].tolist() == sorted(radii)
     assert found["W"].shape == (4, 12, 3) and (found["gap"] <= 1e-4).all()
     np.testing.assert_allclose(found["objective"], np.nanmin(alone["objective"], axis=1), rtol=2e-4)
     assert (np.diff(found["objective"]) <= 0).all()

@@ -173,8 +173,8 @@ def _what_makes(table: str) -> str:
 def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str) -> None:
     solver = block["training"]["solver"]
     _known("solver", "solvers", solver, f"{where}.training.solver")
-    takes = signature(pick("solvers", solver).fit).parameters
-    if "tol" in block["training"] and "tol" not in takes:
+    takes = pick("solvers", solver).TAKES
+    if "tol" in block["training"] and not pick("solvers", solver).STOPS_AT_TOL:
         raise ConfigError(
             f"tol is not for the solver {solver}, which does all its iterations {place(f'{where}.training.tol')}"
         )

@@ -86,8 +86,8 @@ def chosen_datasets(config: dict[str, Any]) -> list[str]:
 
 def offers(loader: str) -> str:
     """What a dataset consists of: pictures, samples whose features are given, or drawn, where studies draw them."""
-    module = pick("datasets", loader)
-    return "pictures" if hasattr(module, "picture") else "samples" if hasattr(module, "read") else "drawn"
+    offered: str = pick("datasets", loader).OFFERS
+    return offered
 
 
 def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from jointsparse.learning.tasks import names_of
 from jointsparse.scores import evaluation
 from jointsparse.tables import read_array, read_arrays, read_matrix, read_table, write_arrays, write_table
 
-FITS = ("parameter", "eta0", "W", "objective", "gap", "learnt_from")
+FITS = ("radius", "eta0", "W", "objective", "gap", "learnt_from")
 
 
 def trained_sweeps(runs, sizes, methods, tasks, sweeps):

@@ -7,7 +7,7 @@ from job import job
 from jointsparse.scores import evaluation
 from jointsparse.tables import read_array, read_arrays, read_matrix, read_table, write_table
 
-FITS = ("parameter", "W", "objective", "gap", "at_zero", "learnt_from")
+FITS = ("radius", "W", "objective", "gap", "at_zero", "learnt_from")
 
 
 def main(files, runs, n, methods, metric, output):

@@ -12,6 +12,8 @@ from scipy import sparse
 from jointsparse.datasets.samples import Samples, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
+OFFERS = "samples"
+
 WHITE = 16  # the largest value of a pixel
 
 

@@ -26,6 +26,8 @@ from jointsparse.checks import as_positive, require_count
 from jointsparse.datasets.samples import Samples, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
+OFFERS = "samples"
+
 # Choice: all of these and the defaults below, so that linear classifiers are good but not perfect and sharing features
 # pays. They were set by looking at test AUC: what these documents say of a method is no evidence for it.
 LARGEST = 0.25  # part of the documents that have the first topic

@@ -20,6 +20,8 @@ from scipy import sparse
 from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
+OFFERS = "samples"
+
 FILES = ("train", "validation", "test", "topics")  # the options that name files
 
 # Possessive throughout (++, *+, ?+): where a line stops to match, there is its first mistake, found in linear time.

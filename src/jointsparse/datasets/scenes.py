@@ -10,6 +10,8 @@ import pandas as pd
 
 from jointsparse.datasets.folder import Photographs, picture, read_folder
 
+OFFERS = "pictures"
+
 __all__ = ["picture", "read"]
 
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+OFFERS = "drawn"
+
 
 class Synthetic(NamedTuple):
     """Tasks with samples of their own, and what generated them.

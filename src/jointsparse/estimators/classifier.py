@@ -7,7 +7,6 @@ Source: Quattoni et al. (2009), eq. 1 and 2.
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from inspect import signature
 from itertools import product
 from numbers import Integral
 from typing import Any, Self
@@ -65,24 +64,26 @@ class _JointSparse(BaseEstimator):
         self, problem: Problem, loss: str, strengths: Sequence[float], penalised: bool, eta0: Sequence[float]
     ) -> tuple[np.ndarray, Fit]:
         """The pairs (strength, eta0) and their fit; a solver without step sizes takes each strength once, eta0 NaN."""
-        fit = pick("solvers", self.solver).fit
-        taken = signature(fit).parameters
+        solver = pick("solvers", self.solver)
         if self.n_iter is not None and (not isinstance(self.n_iter, Integral) or self.n_iter < 1):
             raise ValueError(f"n_iter must be a whole number of at least 1, or None, got {self.n_iter!r}")
-        n_iter = int(self.n_iter or (N_ITER_TO_TOL if "tol" in taken else N_ITER))
-        steps = eta0 if "eta0" in taken else [np.nan]
+        n_iter = int(self.n_iter or (N_ITER_TO_TOL if solver.STOPS_AT_TOL else N_ITER))
+        steps = eta0 if "eta0" in solver.TAKES else [np.nan]
         if not len(steps):
             raise ValueError("eta0 must hold at least one number, got none")
         pairs = np.array(list(product(strengths, steps)), dtype=float)
-        options: dict[str, Any] = {"eta0": pairs[:, 1], "tol": as_radius(self.tol, "tol")}
-        return pairs, fit(
+        options: dict[str, Any] = {"eta0": pairs[:, 1]} if "eta0" in solver.TAKES else {}
+        tol = as_radius(self.tol, "tol")
+        if solver.STOPS_AT_TOL:
+            options["tol"] = tol
+        return pairs, solver.fit(
             problem,
             loss=pick("losses", loss),
             norm=pick("norms", self.norm),
-            strength=pairs[:, 0],
+            radius=pairs[:, 0],
             penalised=penalised,
             n_iter=n_iter,
-            **{name: value for name, value in options.items() if name in taken},
+            **options,
         )
 
     def _keep(self, fitted: Fit, pair: int) -> None:
@@ -103,8 +104,7 @@ class _JointSparse(BaseEstimator):
 
     def _unproven(self, fitted: Fit) -> np.ndarray:
         """Which pairs of a fit, (n_pairs,), are not certified to be within tol although the solver stops there."""
-        stops = "tol" in signature(pick("solvers", self.solver).fit).parameters
-        return ~(fitted.gap <= self.tol) & stops
+        return ~(fitted.gap <= self.tol) & pick("solvers", self.solver).STOPS_AT_TOL
 
     def _problem(self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> Problem:
         """The tasks, without samples of weight 0. X, Y, weights: per task (n_k, n_features), (n_k,), (n_k,)."""
@@ -586,7 +586,7 @@ class JointSparseClassifierCV(_JointSparseClassifier):
     ) -> tuple[Fit, np.ndarray, np.ndarray]:
         """The fit of all pairs, the index of the best eta0 for each strength, in order, and the eta0 of all pairs."""
         pairs, fitted = self._train(problem, self.loss, list(strengths), penalised, list(np.atleast_1d(self.eta0)))
-        best = choose_eta0({"parameter": pairs[:, 0], "objective": fitted.objective})
+        best = choose_eta0({"radius": pairs[:, 0], "objective": fitted.objective})
         return fitted, best, pairs[:, 1]
 
     def _validation_tasks(self, n_tasks: int) -> np.ndarray:

@@ -142,7 +142,7 @@ def _against_features(table: pd.DataFrame, title: str, distance: float, stated: 
     figure, (axes,) = canvas()
     columns = ["features", "auc", "gap"]
     largest = table[table["n"] == table["n"].max()]
-    means = largest.groupby(["method", "parameter"])[columns].mean()
+    means = largest.groupby(["method", "radius"])[columns].mean()
     means["features"] *= 100
     look = looks([*table["method"], *(star.method for star in stated)])
     sparse = []

@@ -234,22 +234,22 @@ def by_task(W: np.ndarray, W_of: np.ndarray) -> None:
 
 
 class Regulariser(NamedTuple):
-    """||W|| <= strength, or strength * ||W|| added where `penalised`. norm: a plug-in. strength: (n_pairs,)."""
+    """||W|| <= radius, or radius * ||W|| added where `penalised`. norm: a plug-in. radius: (n_pairs,)."""
 
     norm: ModuleType
-    strength: np.ndarray
+    radius: np.ndarray
     penalised: bool = False
 
     def step(self, W: np.ndarray, pair: int, size: float, **warm: Any) -> None:
         """Project W (n_features, n_tasks), in place; where penalised, the proximal step of that size."""
         if self.penalised:
-            W[...] = self.norm.prox(W, self.strength[pair] * size)
+            W[...] = self.norm.prox(W, self.radius[pair] * size)
         else:
-            self.norm.project(W, self.strength[pair], out=W, **warm)
+            self.norm.project(W, self.radius[pair], out=W, **warm)
 
     def cost(self, W: np.ndarray, pair: int) -> float:
         """What is added to the losses."""
-        return float(self.strength[pair] * np.sum(self.norm.norm(W))) if self.penalised else 0.0
+        return float(self.radius[pair] * np.sum(self.norm.norm(W))) if self.penalised else 0.0
 
 
 class Fit(NamedTuple):
@@ -300,11 +300,11 @@ def bound_from(
     bounds, share = np.zeros(n_pairs), np.ones((problem.n_tasks, n_pairs))
     for pair in range(n_pairs):
         size = regulariser.norm.dual_norm(V[:, :, pair].T)  # one number, or one per task
-        strength = regulariser.strength[pair]
+        radius = regulariser.radius[pair]
         if regulariser.penalised:
-            share[:, pair] = strength / np.maximum(np.maximum(size, strength), np.finfo(float).tiny)
+            share[:, pair] = radius / np.maximum(np.maximum(size, radius), np.finfo(float).tiny)
         else:
-            bounds[pair] -= np.sum(strength * size)
+            bounds[pair] -= np.sum(radius * size)
     for part, A in zip(problem.parts, dual, strict=True):
         bounds += loss.dual_value(A * share[part.task], part.y, part.c)
     return np.maximum(bounds, 0.0)  # that of no dual variables at all

@@ -25,7 +25,7 @@ def run(
 
     X: (n_samples, n_features). Y: (n_samples, n_tasks) in {-1, 0, +1}. C: scikit-learn's C, large = weakly regularised.
 
-    Returns the arrays of a sweep, one entry per C, in increasing order: parameter (C), eta0 (NaN), W (n_C, n_features,
+    Returns the arrays of a sweep, one entry per C, in increasing order: radius (C), eta0 (NaN), W (n_C, n_features,
     n_tasks), objective (n_C, 2): the sum of hinge losses at the zero matrix and at W, gap (NaN: LinearSVC certifies
     none), unconverged: the number of tasks that reached max_iter; and `sweep.learnt_from`.
     Raises Misfit where X and Y have not the same number of rows.
@@ -42,8 +42,8 @@ def run(
     for k in range(n_tasks):
         rows = np.flatnonzero(Y[:, k])
         X_k, y = X[rows].astype(np.float64), Y[rows, k]
-        for p, strength in enumerate(C):
-            learner = LinearSVC(C=strength, loss="hinge", fit_intercept=False, max_iter=max_iter, random_state=seed)
+        for p, one_C in enumerate(C):
+            learner = LinearSVC(C=one_C, loss="hinge", fit_intercept=False, max_iter=max_iter, random_state=seed)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", ConvergenceWarning)
                 learner.fit(X_k, y)
@@ -53,9 +53,9 @@ def run(
             hinge[p] += len(y), np.maximum(0.0, 1.0 - y * (X_k @ w)).sum()
         if progress:
             progress(k + 1, n_tasks)
-    parameter = np.asarray(C, dtype=float)
+    costs = np.asarray(C, dtype=float)
     return {
-        "parameter": parameter,
+        "radius": costs,
         "eta0": np.full(len(C), np.nan),
         "W": W,
         "objective": hinge,

@@ -4,7 +4,6 @@ Source: Quattoni et al. 2009, sec. 6.2: eta0 by the training objective, the radi
 """
 
 from collections.abc import Callable, Sequence
-from inspect import signature
 from itertools import product
 from typing import Any
 
@@ -38,14 +37,14 @@ def run(
 
     Besides X it keeps what a Problem keeps of each task's rows, and for every pair two matrices (n_features, n_tasks).
 
-    Returns the arrays of a sweep. One entry per pair: parameter (the radius), eta0 (NaN without step sizes), objective
+    Returns the arrays of a sweep. One entry per pair: radius, eta0 (NaN without step sizes), objective
     (n_pairs, n_iter + 1), gap: the certified relative duality gap. One entry per radius, in increasing order: W
     (n_radii, n_features, n_tasks), of the eta0 that `choose_eta0` chooses. And `learnt_from`.
     """
-    fit = pick("solvers", solver).fit
+    solver_module = pick("solvers", solver)
     loss_module, norm_module = pick("losses", loss), pick("norms", norm)
     options: dict[str, Any] = {"n_iter": n_iter, "progress": progress}
-    steps: Sequence[float] = eta0 if "eta0" in signature(fit).parameters else [np.nan]
+    steps: Sequence[float] = eta0 if "eta0" in solver_module.TAKES else [np.nan]
     if not len(radius) or not len(steps) or not np.isfinite(np.asarray(radius, dtype=float)).all():
         raise ValueError(f"radius and eta0 must be lists of finite numbers, at least one each, got {radius}, {eta0}")
     if not np.isin(Y, (-1, 0, 1)).all():
@@ -53,11 +52,11 @@ def run(
     pairs = np.array(list(product(radius, steps)), dtype=float)
     if steps is eta0:
         options["eta0"] = pairs[:, 1]
-    if tol is not None and "tol" in signature(fit).parameters:
+    if tol is not None and solver_module.STOPS_AT_TOL:
         options["tol"] = tol
     problem = Problem.from_matrix(X, Y, normalisation=normalisation)
-    fitted = fit(problem, loss=loss_module, norm=norm_module, strength=pairs[:, 0], **options)
-    swept = {"parameter": pairs[:, 0], "eta0": pairs[:, 1], "objective": fitted.objective, "gap": fitted.gap}
+    fitted = solver_module.fit(problem, loss=loss_module, norm=norm_module, radius=pairs[:, 0], **options)
+    swept = {"radius": pairs[:, 0], "eta0": pairs[:, 1], "objective": fitted.objective, "gap": fitted.gap}
     return swept | {"W": fitted.W[choose_eta0(swept)], "learnt_from": learnt_from(X, Y, f"{loss}-{norm}")}
 
 
@@ -76,13 +75,13 @@ def path(
 ) -> dict[str, np.ndarray]:
     """Train a path of radii, each from the solution for the next smaller one.
 
-    Arguments as in `run`, for solvers without step sizes. Returns, one entry per radius in increasing order: parameter
+    Arguments as in `run`, for solvers without step sizes. Returns, one entry per radius in increasing order: radius
     (the radius), W (n_radii, n_features, n_tasks), objective (n_radii,), of W, gap: its certified relative duality gap,
     n_iter: the iterations it took, and at_zero: the objective at W = 0, one number. And
     `learnt_from`. progress: called with (radii done, of all).
     """
-    fit = pick("solvers", solver).fit
-    if "tol" not in signature(fit).parameters:
+    solver_module = pick("solvers", solver)
+    if not solver_module.STOPS_AT_TOL:
         raise ValueError(f"solver must be one that stops at tol, such as pdhg, got {solver!r}")
     problem = Problem.from_matrix(X, Y, normalisation=normalisation)
     plug_ins = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
@@ -90,11 +89,11 @@ def path(
     fits: list[Fit] = []
     for done, one in enumerate(radii):
         start = fits[-1] if fits else None
-        fits.append(fit(problem, **plug_ins, strength=np.array([one]), tol=tol, n_iter=n_iter, start=start))
+        fits.append(solver_module.fit(problem, **plug_ins, radius=np.array([one]), tol=tol, n_iter=n_iter, start=start))
         if progress:
             progress(done + 1, len(radii))
     return {
-        "parameter": radii,
+        "radius": radii,
         "W": np.concatenate([fit.W for fit in fits]),
         "objective": np.concatenate([fit.value for fit in fits]),
         "gap": np.concatenate([fit.gap for fit in fits]),
@@ -120,11 +119,11 @@ def spaced(radius: Sequence[float], *, n_radii: int, lowest: float, highest: flo
 
 
 def choose_eta0(sweep: dict[str, np.ndarray]) -> np.ndarray:
-    """For each value of the parameter, in increasing order, the index of the pair with the smallest objective."""
+    """For each radius, in increasing order, the index of the pair with the smallest objective."""
     smallest = np.nanmin(sweep["objective"], axis=1)
     chosen = []
-    for value in np.unique(sweep["parameter"]):
-        pairs = np.flatnonzero(sweep["parameter"] == value)
+    for value in np.unique(sweep["radius"]):
+        pairs = np.flatnonzero(sweep["radius"] == value)
         chosen.append(pairs[np.argmin(smallest[pairs])])
     return np.array(chosen)
 

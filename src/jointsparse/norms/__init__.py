@@ -4,6 +4,8 @@
 - ``project(W, radius, *, out=None)``: the nearest matrix with norm at most ``radius`` (the papers' C);
 - ``prox(W, step)``: the minimiser of 1/2 ||B - W||^2 + step * norm(B), summed over tasks for l1 and l2.
 
+``WARM`` says whether ``project`` takes a warm start too, ``warm=Warm()``.
+
 All keep float64 and float32, convert other real numbers to float64, never write into W unless ``out`` is W, and raise
 ValueError for NaN, infinity, a wrong shape and a negative radius or step.
 """

@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import FLOATING, Floats, as_columns, as_output, as_radii, deliver, real_array, require_finite
 
+WARM = False  # `project` takes no warm start
+
 Method = Literal["newton", "pivot", "sort"]
 METHODS = ("newton", "pivot", "sort")
 

@@ -13,6 +13,8 @@ from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver
 from jointsparse.norms import l1
 from jointsparse.norms.l2 import Vector, directions, scaled, scaled_lengths
 
+WARM = False  # `project` takes no warm start
+
 LEAST, MOST = 2.0**-600, 2.0**600  # sums of squares between these have lost nothing to underflow or overflow
 
 

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver, require_finite
 
+WARM = True  # `project` takes a warm start, see `Warm`
+
 # Sums may be reordered, so they run on vector units, and still turn NaN or infinite when an entry is.
 REORDER = {"reassoc", "nsz", "contract"}
 # For entries that are known to be finite.

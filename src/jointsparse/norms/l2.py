@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import Floats, as_columns, as_output, as_radii, deliver, require_finite
 
+WARM = False  # `project` takes no warm start
+
 Vector = NDArray[np.float64]
 
 TILE = 256  # entries of a matrix, or somewhat fewer, that are worked on side by side

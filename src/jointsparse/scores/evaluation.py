@@ -128,7 +128,7 @@ def evaluate(
             if one.method == converging_method:
                 convergence_rows += [
                     _key(one)
-                    | {"parameter": row["parameter"], "eta0": row["eta0"], "iteration": t, "objective": value}
+                    | {"radius": row["radius"], "eta0": row["eta0"], "iteration": t, "objective": value}
                     | {"gap": row["gap"]}
                     for t, value in enumerate(objective)
                     if not np.isnan(value)
@@ -192,14 +192,14 @@ def _part(X: np.ndarray | sparse.csr_matrix, labels: np.ndarray, chosen: np.ndar
 def _check_fits(one: TrainedSweep, n_features: int, n_words: int, features: str) -> None:
     """Raise Misfit where fits have not the shapes of what they are tested on, or were learnt from other features."""
     which = f"the fits of {one.method}, run {one.run}, n {one.n},"
-    n_pairs = one.arrays["parameter"].shape[:1]
-    for name in ("parameter", "eta0", "gap", "objective", "unconverged", "W", "at_zero"):
+    n_pairs = one.arrays["radius"].shape[:1]
+    for name in ("radius", "eta0", "gap", "objective", "unconverged", "W", "at_zero"):
         array = one.arrays.get(name, np.zeros(n_pairs))
         if array.dtype.kind not in "fi" or (name not in ("W", "at_zero") and array.shape[:1] != n_pairs):
             raise Misfit(f"{which} must have a number {name} for each pair, got {array.dtype} {array.shape}")
-        if name in ("parameter", "eta0", "gap", "unconverged") and array.ndim != 1:
+        if name in ("radius", "eta0", "gap", "unconverged") and array.ndim != 1:
             raise Misfit(f"{which} must have one {name} for each pair, got shape {array.shape}")
-    expected = (len(np.unique(one.arrays["parameter"])), n_features, n_words)
+    expected = (len(np.unique(one.arrays["radius"])), n_features, n_words)
     if one.arrays["W"].shape != expected:
         raise Misfit(f"{which} must have shape {expected} (radii, features, words), got {one.arrays['W'].shape}")
     require_words(one.validation_words, n_words)
@@ -219,7 +219,7 @@ def _tested(
     """A pair's row of `Evaluation.sparsity`, its AUC and EER by word, and its scores, all on the test images X."""
     scores = X @ W
     row = _key(one) | {
-        "parameter": one.arrays["parameter"][pair],
+        "radius": one.arrays["radius"][pair],
         "eta0": one.arrays["eta0"][pair] if "eta0" in one.arrays else np.nan,
         "objective": objective,
         "gap": one.arrays["gap"][pair],
@@ -259,7 +259,7 @@ def _of_gap(gap: float) -> str:
 
 def _warning(arrays: dict[str, np.ndarray], pair: int, of_scores: Sequence[str]) -> str:
     """What a reader should know of a chosen pair: a grid too narrow, a fit not finished, scores that say nothing."""
-    warnings = [sweep.at_edge(name, arrays[name][pair], arrays[name]) for name in ("parameter", "eta0")]
+    warnings = [sweep.at_edge(name, arrays[name][pair], arrays[name]) for name in ("radius", "eta0")]
     warnings.append(_of_gap(arrays["gap"][pair]))
     unconverged = arrays.get("unconverged", np.zeros(pair + 1, dtype=int))[pair]
     if unconverged:

@@ -16,7 +16,7 @@ from jointsparse.datasets.splits import SPLITS
 # Choice: the papers certify nothing. A fraction of the optimum, see `problem.Fit`.
 GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
 # What tells the rows of a table apart, as far as it has them.
-KEYS = ("run", "problem", "n", "form", "method", "radius", "radius_rule", "solver", "parameter", "word", "what")
+KEYS = ("run", "problem", "n", "form", "method", "radius", "radius_rule", "solver", "word", "what")
 BLOCK = 4096  # images looked at together
 
 

@@ -27,6 +27,8 @@ from jointsparse.datasets.collage.sentences import captions_of
 from jointsparse.datasets.folder import Photographs, Progress, fitted_size, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
+OFFERS = "pictures"
+
 
 def _name(number: int) -> str:
     return f"collage_{number:05d}"

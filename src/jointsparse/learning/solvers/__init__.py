@@ -1,6 +1,9 @@
 """The room of solvers: modules whose `fit` trains W over a loss and a norm, both given as modules.
 
 Every solver takes many pairs, (eta0, radius) or just radii, together, so the data are read once per iteration.
+
+- ``TAKES`` lists the step sizes that ``fit`` takes per pair.
+- ``STOPS_AT_TOL`` says whether ``fit`` takes a duality gap ``tol`` to stop at.
 """
 
 from jointsparse.learning.solvers import pdhg, subgradient

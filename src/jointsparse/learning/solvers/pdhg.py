@@ -29,6 +29,9 @@ from jointsparse.learning.problem import (
     relative_gap,
 )
 
+TAKES: tuple[str, ...] = ()
+STOPS_AT_TOL = True
+
 CHECK = 10  # iterations between two looks at the gap
 LANCZOS_STEPS = 12
 INTERCEPT = 0.25  # a task's intercept is a column of X of this share of ||X_k||^2; shares from 0.1 to 0.5 are as good
@@ -142,7 +145,7 @@ def spectral_bounds(problem: Problem) -> np.ndarray:
 
 def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: Fit | None) -> Point:
     """W = 0 and the dual variables that belong to it; or those of `start`, W projected."""
-    n_pairs, n_tasks = len(regulariser.strength), problem.n_tasks
+    n_pairs, n_tasks = len(regulariser.radius), problem.n_tasks
     W = np.zeros((n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
     b = np.zeros((n_tasks, n_pairs), dtype=problem.dtype)
     if start is not None:
@@ -239,7 +242,7 @@ class Best:
     """For every pair the best feasible W and dual variables so far, each for itself, and the gap between them."""
 
     def __init__(self, problem: Problem, loss: ModuleType, regulariser: Regulariser, n_iter: int) -> None:
-        n_pairs = len(regulariser.strength)
+        n_pairs = len(regulariser.radius)
         self.problem, self.loss, self.regulariser = problem, loss, regulariser
         self.W = np.zeros((n_pairs, problem.n_features, problem.n_tasks), dtype=problem.dtype)
         self.b = np.zeros((n_pairs, problem.n_tasks), dtype=problem.dtype)
@@ -250,7 +253,7 @@ class Best:
 
     def look(self, t: int, pairs: np.ndarray, at: Point, by_pair: np.ndarray) -> None:
         """Take what is better at iteration t. pairs: which ones `at` and by_pair hold."""
-        regulariser = self.regulariser._replace(strength=self.regulariser.strength[pairs])
+        regulariser = self.regulariser._replace(radius=self.regulariser.radius[pairs])
         value = np.array([regulariser.cost(W, pair) for pair, W in enumerate(by_pair)])
         for part, F in zip(self.problem.parts, at.F, strict=True):
             value += self.loss.value(F, part.y, part.c)
@@ -270,7 +273,7 @@ class Best:
     def certify(self, pairs: np.ndarray) -> None:
         """Set the smallest objectives and the bounds of these pairs to those of double precision."""
         if len(pairs):
-            regulariser = self.regulariser._replace(strength=self.regulariser.strength[pairs])
+            regulariser = self.regulariser._replace(radius=self.regulariser.radius[pairs])
             found = self.W[pairs], self.b[pairs]
             self.smallest[pairs] = objective_of(self.problem, self.loss, regulariser, *found)
             dual = [of_part[:, pairs] for of_part in self.dual]
@@ -283,16 +286,16 @@ def fit(
     *,
     loss: ModuleType,
     norm: ModuleType,
-    strength: np.ndarray,
+    radius: np.ndarray,
     tol: float = 1e-3,
     n_iter: int = 1000,
     penalised: bool = False,
     start: Fit | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Fit:
-    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= strength, for many pairs together.
+    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs together.
 
-    problem: the tasks. loss, norm: plug-ins. strength: (n_pairs,), the radii; penalised: add strength * ||W|| instead.
+    problem: the tasks. loss, norm: plug-ins. radius: (n_pairs,), the radii; penalised: add radius * ||W|| instead.
     The paper's C is called radius here, because scikit-learn's C means nearly the opposite. tol: at least 0; a pair
     stops at the first look, every tenth iteration, that proves a relative duality gap of tol or less. n_iter: at most
     so many iterations. start: a fit of the same problem to begin from instead of 0. progress: called with (iterations
@@ -302,19 +305,19 @@ def fit(
     as much as 14 such products of one pair, the final proof half of one. The objective is known at every tenth
     iteration. No step size is to be chosen: steps follow from ||X_k|| and from how far W and the dual variables move.
     """
-    strength = np.atleast_1d(strength).astype(float)
+    radius = np.atleast_1d(radius).astype(float)
     if not tol >= 0:
         raise ValueError(f"tol must be at least 0, got {tol}")
-    regulariser = Regulariser(norm, strength, penalised)
+    regulariser = Regulariser(norm, radius, penalised)
     at = begin(problem, loss, regulariser, start)
     best = Best(problem, loss, regulariser, n_iter)
-    pairs = np.arange(len(strength))
+    pairs = np.arange(len(radius))
     best.look(0, pairs, at, np.ascontiguousarray(at.W.transpose(2, 1, 0)))
     metric = first_metric(problem, regulariser, at)
-    warm = [{"warm": norm.Warm()} if hasattr(norm, "Warm") else {} for _ in pairs]
-    wanted = np.full(len(strength), float(tol))
-    first, since = at.of(slice(None)), np.zeros(len(strength), dtype=int)
-    begun, previous = np.zeros(len(strength)), np.zeros(len(strength))
+    warm = [{"warm": norm.Warm()} if norm.WARM else {} for _ in pairs]
+    wanted = np.full(len(radius), float(tol))
+    first, since = at.of(slice(None)), np.zeros(len(radius), dtype=int)
+    begun, previous = np.zeros(len(radius)), np.zeros(len(radius))
     t = 0
     while True:
         if t % CHECK == 0 or t == n_iter:
@@ -328,7 +331,7 @@ def fit(
                 since, begun, previous = since[keep], begun[keep], previous[keep]
                 warm = [remembered for remembered, kept in zip(warm, keep, strict=True) if kept]
                 metric = metric._replace(omega=metric.omega[keep])
-                regulariser = regulariser._replace(strength=regulariser.strength[keep])
+                regulariser = regulariser._replace(radius=regulariser.radius[keep])
         if progress:
             progress(t, n_iter)
         if t == n_iter or not len(pairs):

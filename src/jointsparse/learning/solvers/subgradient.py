@@ -23,6 +23,9 @@ from jointsparse.learning.problem import (
     relative_gap,
 )
 
+TAKES = ("eta0",)
+STOPS_AT_TOL = False
+
 
 @njit(cache=True)
 def any_weight(w):  # type: ignore[no-untyped-def]
@@ -59,17 +62,17 @@ def fit(
     *,
     loss: ModuleType,
     norm: ModuleType,
-    strength: np.ndarray,
+    radius: np.ndarray,
     eta0: np.ndarray,
     n_iter: int = 200,
     penalised: bool = False,
     start: Fit | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Fit:
-    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= strength, for many pairs together.
+    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs together.
 
-    problem: the tasks. loss, norm: plug-ins. strength, eta0: (n_pairs,), the radius and the first step size of each
-    pair; penalised: add strength * ||W|| instead, by proximal steps. The paper's C is called radius here, because
+    problem: the tasks. loss, norm: plug-ins. radius, eta0: (n_pairs,), the radius and the first step size of each
+    pair; penalised: add radius * ||W|| instead, by proximal steps. The paper's C is called radius here, because
     scikit-learn's C means nearly the opposite. n_iter: iterations, always all of them. start: a fit to begin from
     instead of 0. progress: called with (iterations done, of all).
 
@@ -77,19 +80,19 @@ def fit(
     the average is often far from what the penalty allows, and the bound poor. Each iteration takes one product with X
     and one with its transpose.
     """
-    strength, eta0 = np.atleast_1d(strength).astype(float), np.atleast_1d(eta0).astype(float)
+    radius, eta0 = np.atleast_1d(radius).astype(float), np.atleast_1d(eta0).astype(float)
     if not np.all(eta0 > 0):
         raise ValueError(f"eta0 must be greater than 0, got {np.min(eta0)}")
     # Choice: the iterate with the smallest objective is kept, as usual for subgradient methods; the papers do not say.
-    n_pairs, n_tasks = len(strength), problem.n_tasks
-    regulariser = Regulariser(norm, strength, penalised)
+    n_pairs, n_tasks = len(radius), problem.n_tasks
+    regulariser = Regulariser(norm, radius, penalised)
     W = np.zeros((n_pairs, problem.n_features, n_tasks), dtype=problem.dtype)
     b = np.zeros((n_pairs, n_tasks), dtype=problem.dtype)
     if start is not None:
         W[...], b[...] = start.W, start.b
         for p in range(n_pairs) if not penalised else ():
             regulariser.step(W[p], p, 1.0)
-    warm = [{"warm": norm.Warm()} if hasattr(norm, "Warm") else {} for _ in range(n_pairs)]
+    warm = [{"warm": norm.Warm()} if norm.WARM else {} for _ in range(n_pairs)]
     W_of = np.empty((n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
     G, in_use = np.zeros_like(W_of), np.empty(problem.n_features, dtype=bool)
     F, slopes, average = (np.zeros((len(problem.y), n_pairs), dtype=problem.dtype) for _ in range(3))

@@ -297,15 +297,15 @@ def features_to_match(tables: Tables) -> list[Judgement]:
 def _fits_of_largest(tables: Tables) -> pd.DataFrame:
     """The subgradient fits on the largest sets, and how far each is from the optimum, relative to its objective.
 
-    Columns: run, n, method, parameter; gap: an upper bound, certified; least: a lower one.
+    Columns: run, n, method, radius; gap: an upper bound, certified; least: a lower one.
     """
-    rows = select(tables, "convergence", "run", "n", "method", "parameter", "eta0", "iteration", "objective", "gap")
+    rows = select(tables, "convergence", "run", "n", "method", "radius", "eta0", "iteration", "objective", "gap")
     rows = rows[rows["n"] == rows["n"].max()]
     if rows["eta0"].isna().all():
         raise NotTested("table convergence holds fits of a solver without step sizes")
     if rows["iteration"].max() > N_ITER:
         raise NotTested(f"table convergence holds fits of {rows['iteration'].max()} iterations, more than {N_ITER}")
-    keys = ["run", "n", "method", "parameter"]
+    keys = ["run", "n", "method", "radius"]
     fits = rows.groupby(keys, as_index=False).agg(gap=("gap", "first"), objective=("objective", "min"))
     # The optimum falls as the radius grows, so what a smaller radius reaches bounds it from above.
     reached = fits.groupby("run")["objective"].cummin()
@@ -331,11 +331,11 @@ def convergence_200(tables: Tables) -> list[Judgement]:
     rows = describe(n=n, method=JOINT)
     judgements = [_largest_gap(fits, "at any radius", rows)]
     try:
-        chosen = select(tables, "chosen", "run", "parameter", n=n, method=JOINT)[["run", "parameter"]]
-        of_chosen = fits.merge(chosen, on=["run", "parameter"])
+        chosen = select(tables, "chosen", "run", "radius", n=n, method=JOINT)[["run", "radius"]]
+        of_chosen = fits.merge(chosen, on=["run", "radius"])
         if of_chosen.empty:
             raise NotTested("table convergence has no radius that table chosen names")
-        judgements.append(_largest_gap(of_chosen, "at the chosen radius", f"{rows}, parameter as in table chosen"))
+        judgements.append(_largest_gap(of_chosen, "at the chosen radius", f"{rows}, radius as in table chosen"))
     except NotTested as reason:
         judgements.append(not_tested(reason, n, rows))
     return judgements

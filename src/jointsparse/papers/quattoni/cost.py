@@ -116,7 +116,7 @@ def _iteration(data: synthetic.Synthetic, n: int) -> float:
         problem,
         loss=hinge,
         norm=l1inf,
-        strength=np.array([l1inf.norm(data.W)]),
+        radius=np.array([l1inf.norm(data.W)]),
         eta0=np.array([ETA0]),
         n_iter=N_ITER,
         progress=lambda done, of: stamps.append(time.process_time()),

@@ -37,7 +37,7 @@ def convergence(table: pd.DataFrame) -> Figure:
     """
     largest = table[(table["n"] == table["n"].max()) & (table["run"] == table["run"].min())]
     figure, (axes,) = canvas()
-    by_radius = largest.groupby("parameter")
+    by_radius = largest.groupby("radius")
     colours = colormaps[rcParams["image.cmap"]](np.linspace(0, 0.85, len(by_radius)))
     for (radius, rows), colour, dashes in zip(by_radius, colours, cycle(("-", "--", "-.", ":")), strict=False):
         label = f"radius {radius:g} (" + ("" if rows["eta0"].isna().all() else f"eta0 {rows['eta0'].iloc[0]:g}, ")

@@ -69,7 +69,7 @@ def learn(
     - radius_rule "true", solver "pdhg": the optimum that the first row is on its way to.
     Each eta0 has the smallest training objective for its radius.
 
-    Columns: n; method; radius_rule; solver; parameter: the radius, the mean where it differs by task; eta0, NaN
+    Columns: n; method; radius_rule; solver; radius: the mean where it differs by task; eta0, NaN
     without step sizes; test_error: the fraction of test samples misclassified; precision and recall of the features
     that have a weight for any task, precision NaN where there are none; features: their fraction; objective: relative
     to W = 0; gap: the certified relative duality gap, in rows with "true" by the better bound of the two solvers;
@@ -118,15 +118,15 @@ def _rows(
     radii = np.stack([true, *(np.full(true.shape, value) for value in sorted(radius))])
     pairs = np.repeat(np.arange(len(radii)), len(eta0))
     steps = np.tile(np.asarray(eta0, dtype=float), len(radii))
-    fit = subgradient.fit(problem, **plug_ins, strength=radii[pairs], eta0=steps, n_iter=n_iter)
-    optimum = pdhg.fit(problem, **plug_ins, strength=radii[:1], tol=tol, n_iter=optimum_n_iter)
-    at_true, *candidates = sweep.choose_eta0({"parameter": pairs, "objective": fit.objective})
+    fit = subgradient.fit(problem, **plug_ins, radius=radii[pairs], eta0=steps, n_iter=n_iter)
+    optimum = pdhg.fit(problem, **plug_ins, radius=radii[:1], tol=tol, n_iter=optimum_n_iter)
+    at_true, *candidates = sweep.choose_eta0({"radius": pairs, "objective": fit.objective})
     errors = [error(fit.W[pair], data.X_validation, data.y_validation) for pair in candidates]
     chosen = candidates[sweep.choose_parameter(-np.array(errors))]
     at_zero = float(fit.objective[0, 0])
 
     def row(W: np.ndarray, radius: np.ndarray, eta0: float, objective: float, bound: float) -> dict[str, Any]:
-        found = {"parameter": radius.mean(), "eta0": eta0, "test_error": error(W, data.X_test, data.y_test)}
+        found = {"radius": radius.mean(), "eta0": eta0, "test_error": error(W, data.X_test, data.y_test)}
         found |= selection(W, data.relevant) | {"objective": objective / at_zero}
         gap = float(relative_gap(np.array(objective), np.array(bound), at_zero))
         return found | {"gap": gap, "iterations": None}
@@ -139,7 +139,7 @@ def _rows(
     best["warning"] = f"optimum certified to {best['gap']:.2g} only" if best["gap"] > tol else ""
     by_truth, by_validation = row_of(at_true, bound), row_of(chosen, fit.bound[chosen])
     by_truth["warning"] = _edges(by_truth, eta0=eta0)
-    by_validation["warning"] = _edges(by_validation, parameter=radius, eta0=eta0)
+    by_validation["warning"] = _edges(by_validation, radius=radius, eta0=eta0)
     near = np.flatnonzero(relative_gap(fit.objective[at_true], np.array(bound), at_zero) <= NEAR)
     if len(near):
         by_truth["iterations"] = near[0]
