@@ -147,7 +147,7 @@ def test_blocks_make_no_difference(tmp_path, monkeypatch):
         "test_labels": packed(0x08, (13,), rng.integers(0, 10, 13).tolist()),
     }
     for block in (1, 21, 100, 2**20):
-        monkeypatch.setattr(idx, "BLOCK", block)
+        monkeypatch.setattr(idx, "BLOCK_BYTES", block)
         assert check_against_twin(tmp_path, content, ".gz")
 
 

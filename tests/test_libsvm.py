@@ -203,7 +203,7 @@ def test_very_long_mistake_is_shortened_and_found_at_once(tmp_path):
 
 
 def test_line_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(libsvm, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(libsvm, "LONGEST_LINE_BYTES", 1000)
     with pytest.raises(ValueError, match="line 2: expected at most 1000 bytes, got more"):
         read(tmp_path, gzip.compress(b"1 1:1\n" + b" " * 10**6), "data.gz")
 
