@@ -112,7 +112,9 @@ def test_ramp_has_one_orientation(orientation):
 
 @pytest.mark.parametrize("rootsift", [True, False])
 def test_descriptors_have_unit_norm(rootsift):
-    norms = np.linalg.norm(describe(texture(64, 64), rootsift=rootsift).astype(float), axis=1) / dense_sift.UNIT
+    norms = (
+        np.linalg.norm(describe(texture(64, 64), rootsift=rootsift).astype(float), axis=1) / dense_sift.STEPS_PER_UNIT
+    )
     assert np.abs(norms - 1).max() < 0.02
 
 

@@ -172,7 +172,7 @@ def test_corners_are_drawn(option):
 
 
 def test_more_blocks_than_one_are_drawn(monkeypatch):
-    monkeypatch.setattr(documents, "N_PER_BLOCK", 70)
+    monkeypatch.setattr(documents, "DOCUMENTS_AT_ONCE", 70)
     samples = documents.read(**SMALL)
     assert samples.X.shape == (300, 1000)
     np.testing.assert_allclose(sparse.linalg.norm(samples.X, axis=1), 1, rtol=1e-5)
@@ -186,8 +186,8 @@ def test_more_blocks_than_one_are_drawn(monkeypatch):
         ({"n_features": -1}, "n_features must be a whole number of at least 1, got -1"),
         ({"n_features": 2**31}, "n_features must be below 2**31, got 2147483648"),
         ({"n_topics": 0}, "n_topics must be a whole number of at least 1, got 0"),
-        ({"n_telling": 0}, "n_telling must be from 1 to n_features (1000), got 0"),
-        ({"n_telling": 1001}, "n_telling must be from 1 to n_features (1000), got 1001"),
+        ({"n_telling": 0}, "n_telling must be a whole number from 1 to n_features (1000), got 0"),
+        ({"n_telling": 1001}, "n_telling must be a whole number from 1 to n_features (1000), got 1001"),
         ({"length": 0}, "length must be above 0 and finite, got 0.0"),
         ({"length": float("nan")}, "length must be above 0 and finite, got nan"),
         ({"telling": 1.5}, "telling must be from 0 to 1, got 1.5"),

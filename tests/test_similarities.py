@@ -31,10 +31,10 @@ def mean_squared_distance(P):
 @pytest.mark.parametrize("measure", similarities.MEASURES)
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.csr_matrix.toarray])
 def test_every_measure_is_its_formula(measure, form, monkeypatch):
-    monkeypatch.setattr(similarities, "BLOCK", 7)  # so that there are several
+    monkeypatch.setattr(similarities, "IMAGES_AT_ONCE", 7)  # so that there are several
     X, P = histograms(30), histograms(12, seed=1)
     dense_X, dense_P = X.toarray(), P.toarray()
-    got = similarities.compare(form(X), form(P), measure=measure)
+    got = similarities.to_prototypes(form(X), form(P), measure=measure)
     expected = slow(dense_X, dense_P, measure, 1 / mean_squared_distance(dense_P.astype(float)))
     assert got.dtype == np.float32 and got.shape == (30, 12)
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
@@ -42,14 +42,14 @@ def test_every_measure_is_its_formula(measure, form, monkeypatch):
 
 def test_given_width_of_rbf():
     X, P = histograms(5), histograms(3, seed=1)
-    got = similarities.compare(X, P, measure="rbf", gamma=0.03)
+    got = similarities.to_prototypes(X, P, measure="rbf", gamma=0.03)
     np.testing.assert_allclose(got, slow(X.toarray(), P.toarray(), "rbf", 0.03), rtol=1e-6)
 
 
 def test_an_image_is_most_similar_to_itself():
     X = histograms(10)
     for measure, itself in (("intersection", X.toarray().sum(axis=1)), ("cosine", 1), ("rbf", 1)):
-        got = similarities.compare(X, X, measure=measure)
+        got = similarities.to_prototypes(X, X, measure=measure)
         np.testing.assert_allclose(np.diag(got), itself, rtol=1e-6)
         np.testing.assert_allclose(got, got.T, rtol=1e-6)
         assert (got <= np.diag(got)[:, None] * (1 + 1e-6)).all()
@@ -58,7 +58,7 @@ def test_an_image_is_most_similar_to_itself():
 def test_an_empty_histogram_is_similar_to_none():
     X = np.vstack([np.zeros(40), np.ones(40)])
     for measure in ("intersection", "cosine"):
-        np.testing.assert_array_equal(similarities.compare(X, X[::-1], measure=measure)[0], 0)
+        np.testing.assert_array_equal(similarities.to_prototypes(X, X[::-1], measure=measure)[0], 0)
 
 
 def test_entries_out_of_order_or_in_parts_are_one_histogram_and_stay_as_they_are():
@@ -66,7 +66,7 @@ def test_entries_out_of_order_or_in_parts_are_one_histogram_and_stay_as_they_are
     whole = np.zeros((1, 40))
     whole[0, [0, 5]] = 1, 5
     for measure in similarities.MEASURES:
-        got, expected = (similarities.compare(X, histograms(4), measure=measure) for X in (parts, whole))
+        got, expected = (similarities.to_prototypes(X, histograms(4), measure=measure) for X in (parts, whole))
         np.testing.assert_array_equal(got, expected)
     np.testing.assert_array_equal(parts.indices, [5, 0, 5])
 
@@ -77,7 +77,7 @@ def test_same_bits_for_any_number_of_threads(measure):
     results = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            results.append(similarities.compare(X.toarray(), P.toarray(), measure=measure))
+            results.append(similarities.to_prototypes(X.toarray(), P.toarray(), measure=measure))
     np.testing.assert_array_equal(*results)
 
 
@@ -102,7 +102,7 @@ def test_same_bits_for_any_number_of_threads(measure):
 )
 def test_what_makes_no_sense_is_one_clear_error(options, message):
     with pytest.raises(ValueError, match=message):
-        similarities.compare(histograms(5), **({"prototypes": histograms(3, seed=1)} | options))
+        similarities.to_prototypes(histograms(5), **({"prototypes": histograms(3, seed=1)} | options))
 
 
 def test_prototypes_are_drawn_without_replacement_and_sorted():
@@ -141,7 +141,7 @@ def test_an_image_is_projected_the_same_in_any_company(measure):
     whole = similarities.project(others, fitted)
     for i in (0, 39):
         np.testing.assert_array_equal(similarities.project(others[[i]], fitted), whole[[i]])
-    raw = similarities.compare(others, fitted.prototypes, measure=measure, gamma=fitted.gamma)
+    raw = similarities.to_prototypes(others, fitted.prototypes, measure=measure, gamma=fitted.gamma)
     np.testing.assert_allclose(whole, fitted.scale * (raw - fitted.mean), rtol=1e-5, atol=1e-7)
 
 

@@ -170,7 +170,7 @@ def test_blocks_and_memory_maps_change_nothing(full, tmp_path, monkeypatch, bloc
     expected = encode(full, descriptors, counts_per_image)
     np.save(tmp_path / "descriptors.npy", descriptors)
     mapped = np.load(tmp_path / "descriptors.npy", mmap_mode="r")
-    monkeypatch.setattr(vocabulary_tree, "BLOCK", block)
+    monkeypatch.setattr(vocabulary_tree, "DESCRIPTORS_AT_ONCE", block)
     got = encode(full, mapped, counts_per_image)
     assert (got != expected).nnz == 0
     assert got.has_canonical_format

@@ -443,7 +443,6 @@ def _place(rng: np.random.Generator, name: str, width: int, height: int, horizon
     """Places for a thing, or for several of a kind."""
     thing = THINGS[name]
     count = int(rng.integers(min(2, thing.most - 1), thing.most + 1)) if thing.most > 1 else 1
-    count = max(count, 1)
     spots = []
     for _ in range(count):
         tall = rng.uniform(*thing.tall)
