@@ -68,14 +68,20 @@ def read(
 
     Parameters
     ----------
-    n_documents, n_features, n_topics : int, at least 1
-        Sizes of the dataset.
+    n_documents : int, at least 1
+        Number of samples.
+    n_features : int, at least 1
+        Number of words in the vocabulary.
+    n_topics : int, at least 1
+        Number of labels.
     n_telling : int, from 1 to n_features
         Features in the topics' common pool.
     length : float above 0
         Mean number of words of a document.
-    telling, noise : float, from 0 to 1, together at most 1
-        Probability that a word comes from the document's topics, and from the pool whatever the topic.
+    telling : float, from 0 to 1
+        Probability that a word comes from the document's topics.
+    noise : float, from 0 to 1 - telling
+        Probability that a word comes from the pool, whatever the topic.
     fractions : mapping
         Split to its part of the documents, from 0 to 1.
     seed : int

@@ -62,8 +62,10 @@ def read_folder(
         Holds the folder `images` and, if any, `splits.csv` (image,split).
     captions_of : function
         `captions_of(root, names)` returns the captions as a table with the columns image, caption.
-    smallest_side, longest_side : int, pixels
-        Pictures are shrunk to longest_side. Their shorter side must then be at least smallest_side.
+    smallest_side : int, pixels
+        The shorter side must have at least this length after shrinking.
+    longest_side : int, pixels
+        Larger pictures are shrunk to this length of their longer side.
     split_names : mapping
         Our name of a split to its name in splits.csv.
     fractions : mapping
@@ -133,7 +135,23 @@ def open_grey(path: Path, longest_side: int) -> np.ndarray:
 
 
 def picture(image: str, *, root: str | Path, longest_side: int = 320, **options: Any) -> np.ndarray:
-    """One photograph as grey levels in [0, 1], float32 (height, width), at most `longest_side` pixels long."""
+    """Open one photograph as grey levels.
+
+    Parameters
+    ----------
+    image : str
+        Name of the photograph, relative to the folder `images`.
+    root : path
+        Holds the folder `images`.
+    longest_side : int, pixels
+        Larger photographs are shrunk to it.
+    **options : any
+        The other options of `read_folder`, which do not matter here.
+
+    Returns
+    -------
+    levels : array, shape (height, width), float32, in [0, 1]
+    """
     return open_grey(Path(root) / "images" / image, longest_side)
 
 
@@ -182,8 +200,10 @@ def check_pictures(
         Folder of the pictures.
     names : list of str
         Their names, relative to the folder.
-    smallest_side, longest_side : int, pixels
-        As in `read_folder`.
+    smallest_side : int, pixels
+        The shorter side must have at least this length after shrinking.
+    longest_side : int, pixels
+        Larger pictures are shrunk to this length of their longer side.
     progress : function or None
         Called as `progress(done, total)` after each picture.
 

@@ -68,8 +68,14 @@ def read(
     ----------
     root : path
         Folder of the files.
-    train_images, train_labels, test_images, test_labels : str
-        Names of the files. Those that end in .gz or .bz2 are unpacked on the way.
+    train_images : str
+        File of the training images. A name that ends in .gz or .bz2 is that of a packed file, here and below.
+    train_labels : str
+        File of their labels.
+    test_images : str
+        File of the test images.
+    test_labels : str
+        File of their labels.
     validation_fraction : float, from 0 to below 1
         Part of the training images that becomes validation.
     seed : int

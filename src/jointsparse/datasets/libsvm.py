@@ -65,8 +65,12 @@ def read(
     ----------
     root : path
         Folder of the files.
-    train, validation, test : str
-        Names of the files. Those that end in .gz or .bz2 are unpacked on the way.
+    train : str
+        File of the training samples. A name that ends in .gz or .bz2 is that of a packed file, here and below.
+    validation : str or None
+        File of the validation samples.
+    test : str or None
+        File of the test samples.
     topics : str or None
         File of label names, UTF-8: number and name in the first two columns, split at white space. Without it a
         label's name is its number ("+1" and "1.0" are "1").
@@ -88,8 +92,8 @@ def read(
     Raises
     ------
     ValueError
-        With file and line, if a label is not a whole number, indices do not increase, a value is not finite in
-        float32, there is a query id (qid), or a packed file is damaged or cut off.
+        With file and line, if a label is not a whole number, indices do not increase, or a value is not finite in
+        float32. If there is a query id (qid), or if a packed file is damaged or cut off.
     """
     _require_options(validation, test, index_base, n_features)
     folder = Path(root)

@@ -49,12 +49,18 @@ def draw(
 
     Parameters
     ----------
-    n_features, n_tasks : int, at least 1
-        Sizes of W.
+    n_features : int, at least 1
+        Rows of W.
+    n_tasks : int, at least 1
+        Columns of W.
     relevant : float, above 0 and at most 1
         Part of the features that forms V, at least one feature.
-    n_train, n_validation, n_test : int, at least 0, n_train at least 1
-        Samples per task.
+    n_train : int, at least 1
+        Training samples per task.
+    n_validation : int, at least 0
+        Validation samples per task.
+    n_test : int, at least 0
+        Test samples per task.
     rng : Generator
         Source of all draws.
 

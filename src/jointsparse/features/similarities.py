@@ -180,7 +180,9 @@ def fit(
     ----------
     X : csr_matrix or array, shape (n_candidates, n_features)
         Histograms of the unlabelled images. No other image enters mean or scale.
-    measure, gamma : str, float or None
+    measure : "intersection", "cosine" or "rbf"
+        See `to_prototypes`.
+    gamma : float above 0, or None
         See `to_prototypes`.
     n_prototypes : int, from 1 to n_candidates
         Number of prototypes to draw.

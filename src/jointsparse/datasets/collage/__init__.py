@@ -54,8 +54,10 @@ def read(
 
     Parameters
     ----------
-    smallest_side, longest_side : int, pixels
-        Pictures are shrunk to longest_side. Their shorter side must then be at least smallest_side.
+    smallest_side : int, pixels
+        The shorter side must have at least this length after shrinking.
+    longest_side : int, pixels
+        Larger pictures are shrunk to this length of their longer side.
     n_images : int, at least 1
         Number of pictures.
     seed : int, at least 0
@@ -108,7 +110,9 @@ def picture(image: str, *, longest_side: int = 320, seed: int = 0, n_images: int
         Name of the photograph, such as "collage_00042".
     longest_side : int, pixels
         Larger photographs are shrunk to it.
-    seed, n_images : int
+    seed : int
+        As in `read`.
+    n_images : int
         As in `read`.
     **options : any
         The other options of `read`, which do not matter here.

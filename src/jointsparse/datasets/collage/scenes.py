@@ -116,9 +116,9 @@ LIGHT: dict[str, tuple[float, float, float]] = {
 class Thing(NamedTuple):
     """The way a thing is put into a picture.
 
-    stance: "stands" or "grows" on the ground at any depth, "lies" on it, is "cut" off by the lower edge, or is so
-    "close" that it is cut off above and below. tall: height in units of the horizon's height above the foot (stands,
-    grows, lies) or of the picture's height (cut, close). most: number of them in a picture.
+    stance: "stands", "grows" or "lies" on the ground at any depth. A thing that is "cut" goes beyond the lower edge, a
+    "close" one beyond both. tall: height in units of the horizon's height above the foot (stands, grows, lies) or of
+    the picture's height (cut, close). most: number of them in a picture.
     """
 
     stance: str
