@@ -67,10 +67,5 @@ def greedy_path(tree, descriptor, depth):
 
 
 def histogram(tree, paths):
-    """How many of the paths pass through each node but the root."""
-    counts = [0] * (len(tree.level) - 1)
-    for path in paths:
-        for node in path:
-            if node > 0:
-                counts[node - 1] += 1
-    return counts
+    """Number of paths through each node but the root."""
+    return [sum(path.count(node) for path in paths) for node in range(1, len(tree.level))]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import pdist
 
 from jointsparse.features import basis
 
@@ -43,12 +44,9 @@ def test_full_rank_is_that_of_the_data(X, rows, centred, expected):
 
 
 def test_full_rank_keeps_distances(X):
-    dense = X.toarray().astype(float)
     fitted = fit(X, rank=80)
-    Z = basis.project(X, fitted).astype(float)
-    got = np.linalg.norm(Z[:, None] - Z[None], axis=2)
-    expected = fitted.scale * np.linalg.norm(dense[:, None] - dense[None], axis=2)
-    np.testing.assert_allclose(got, expected, atol=1e-5)
+    expected = fitted.scale * pdist(X.toarray().astype(float))
+    np.testing.assert_allclose(pdist(basis.project(X, fitted).astype(float)), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("rank", [3, 60])
@@ -80,14 +78,14 @@ def test_rank_above_the_rank_of_the_data_is_one_clear_error(X):
 def test_a_matrix_too_large_to_be_made_dense_has_the_same_basis(X, monkeypatch, centred, rank):
     X = X @ sparse.diags_array(0.9 ** np.arange(80), format="csr")  # so that directions are told apart
     expected = fit(X, rank=rank, centred=centred)
-    monkeypatch.setattr(basis, "DENSE", 0)
-    monkeypatch.setattr(basis, "BLOCK", 50)
+    monkeypatch.setattr(basis, "DENSE_BYTES", 0)
+    monkeypatch.setattr(basis, "ROWS_AT_ONCE", 50)
     got = fit(X, rank=rank, centred=centred)
     np.testing.assert_allclose(got.singular_values, expected.singular_values, rtol=1e-3)
     np.testing.assert_allclose(got.mean, expected.mean, rtol=1e-5)
     assert got.scale == pytest.approx(expected.scale, rel=1e-4)
     assert got.components.dtype == expected.components.dtype
-    # Which of a pair -v, v is taken is left open.
+    # Of a pair -v, v either may be taken.
     alike = np.abs(np.sum(got.components[:, :3] * expected.components[:, :3], axis=0))
     np.testing.assert_allclose(alike, 1, atol=1e-2)
     fitted = [basis.project(X, one) for one in (got, expected)]

@@ -377,10 +377,10 @@ def test_folders_are_read_once_whatever_links_to_them(album, tmp_path):
 
 
 def test_long_tables_are_read_in_pieces_that_make_a_whole(album, monkeypatch):
-    expected = folder.read_csv(album / "captions.csv", ["image", "caption"])
+    expected = folder.read_csv(album / "captions.csv", "image", "caption")
     for rows in (1, 5, 24):
         monkeypatch.setattr(folder, "ROWS_AT_ONCE", rows)
-        assert folder.read_csv(album / "captions.csv", ["image", "caption"]).equals(expected)
+        assert folder.read_csv(album / "captions.csv", "image", "caption").equals(expected)
 
 
 def test_splits_that_a_broken_link_stands_for_are_an_error_and_not_drawn(album):

@@ -32,7 +32,7 @@ def test_without_a_table_splits_are_drawn():
     assert unplaced == {}
 
 
-def test_a_table_decides_and_what_it_does_not_place_is_told():
+def test_a_table_decides_and_images_without_a_place_are_listed():
     table = pd.DataFrame({"image": ["00", "01", "02", "ghost"], "split": ["fit", "dev", "eval", "fit"]})
     names = {"train": "fit", "validation": "dev", "test": "eval"}
     got, unplaced = splits.assign_splits(NAMES[:4], table, **AS_THEY_ARE | {"split_names": names})

@@ -1,3 +1,5 @@
+"""Vocabulary trees: greedy paths, histograms and weights against slow twins, and the tree from the seed alone."""
+
 import os
 import subprocess
 import sys
@@ -15,12 +17,13 @@ def points(n, length=12, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (n, length)).astype(np.uint8)
 
 
+FULL = {"branching": 3, "depth": 3, "min_points": 3, "seed": 0}
+
+
 @pytest.fixture(scope="module")
 def full():
     """A tree of depth 3 whose leaves are all on the last level: 3 + 9 + 27 words."""
-    tree = grow(points(2000), branching=3, depth=3, min_points=3, seed=0)
-    assert np.bincount(tree.level).tolist() == [1, 3, 9, 27]
-    return tree
+    return grow(points(2000), **FULL)
 
 
 @pytest.fixture(scope="module")
@@ -29,38 +32,38 @@ def early():
     rest = points(600) // 4
     clump = np.full((200, 12), 255, np.uint8)
     small = 128 + points(15, seed=1) // 32
-    return grow(np.concatenate([rest, clump, small]), branching=3, depth=3, min_points=20, seed=0)
+    return grow(np.concatenate([rest, clump, small]), **FULL | {"min_points": 20})
 
 
-def has_leaf_above_the_last_level(tree):
-    return bool(((tree.n_children == 0) & (tree.level < tree.level.max())).any())
+@pytest.fixture(params=["full", "early"])
+def tree(request):
+    return request.getfixturevalue(request.param)
 
 
-@pytest.mark.parametrize("name", ["full", "early"])
-def test_nodes_come_level_by_level_and_children_together(name, request):
-    tree = request.getfixturevalue(name)
+def assert_same(tree, expected):
+    for got, array in zip(tree, expected, strict=True):
+        np.testing.assert_array_equal(got, array)
+
+
+def test_nodes_come_level_by_level_and_children_together(tree):
     assert (np.diff(tree.level) >= 0).all()
     parents = np.flatnonzero(tree.n_children)
     children = np.concatenate([tree.first_child[p] + np.arange(tree.n_children[p]) for p in parents])
     assert np.array_equal(children, np.arange(1, len(tree.level)))
     assert np.array_equal(tree.level[children], 1 + np.repeat(tree.level[parents], tree.n_children[parents]))
-    assert [a.dtype for a in tree] == [np.float32, np.int32, np.int32, np.int32]
-    assert len({len(a) for a in tree}) == 1
     assert (tree.first_child[tree.n_children == 0] == 0).all()
 
 
-@pytest.mark.parametrize("name", ["full", "early"])
-def test_paths_are_the_greedy_ones(name, request):
-    tree = request.getfixturevalue(name)
+def test_paths_are_the_greedy_ones(tree):
     descriptors = np.concatenate([points(500, seed=2), points(200, seed=3) // 4, np.full((3, 12), 255, np.uint8)])
     got = quantise(tree, descriptors)
-    expected = [oracles_features.greedy_path(tree, x, 3) for x in descriptors]
     assert got.dtype == np.int32
-    assert got.tolist() == expected
+    assert got.tolist() == [oracles_features.greedy_path(tree, x, 3) for x in descriptors]
 
 
-def test_early_leaves_end_their_paths(early):
-    assert has_leaf_above_the_last_level(early)
+def test_early_leaves_end_their_paths(full, early):
+    assert np.bincount(full.level).tolist() == [1, 3, 9, 27]
+    assert ((early.n_children == 0) & (early.level < 3)).any()
     paths = quantise(early, np.full((1, 12), 255, np.uint8))[0]
     assert paths[0] > 0 and paths[-1] == -1
     assert early.n_children[paths[paths > 0][-1]] == 0
@@ -88,43 +91,31 @@ def test_two_tight_groups_are_found():
     assert sorted(tree.centres[3:].tolist()) == [[0, 0], [0, 9], [90, 0], [90, 9]]
 
 
-def test_same_seed_same_tree(full):
-    got = grow(points(2000), branching=3, depth=3, min_points=3, seed=0)
-    for a, b in zip(got, full, strict=True):
-        assert np.array_equal(a, b)
+def test_tree_depends_on_descriptors_and_seed_alone(full):
+    readonly = points(2000)
+    readonly.flags.writeable = False
+    assert_same(grow(readonly, **FULL), full)
+    assert not np.array_equal(grow(readonly, **FULL | {"seed": 1}).centres, full.centres)
 
 
 def test_same_tree_in_a_fresh_process_with_more_threads(full):
     program = (
         "import numpy as np; from jointsparse.features.vocabulary_tree import grow; import sys;"
         "points = np.random.default_rng(0).integers(0, 256, (2000, 12)).astype(np.uint8);"
-        "sys.stdout.buffer.write(grow(points, branching=3, depth=3, min_points=3, seed=0).centres.tobytes())"
+        f"sys.stdout.buffer.write(grow(points, **{FULL}).centres.tobytes())"
     )
     threads = {"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}
     got = subprocess.run([sys.executable, "-c", program], env=os.environ | threads, capture_output=True, check=True)
     assert np.array_equal(np.frombuffer(got.stdout, np.float32).reshape(-1, 12), full.centres)
 
 
-def test_another_seed_another_tree(full):
-    other = grow(points(2000), branching=3, depth=3, min_points=3, seed=1)
-    assert not np.array_equal(other.centres, full.centres)
-
-
-def test_read_only_descriptors_can_be_grown_from(full):
-    descriptors = points(2000)
-    descriptors.flags.writeable = False
-    tree = grow(descriptors, branching=3, depth=3, min_points=3, seed=0)
-    assert np.array_equal(tree.centres, full.centres)
-
-
 def test_progress_counts_up_to_the_total():
     seen = []
     descriptors = np.concatenate([points(300), np.zeros((100, 12), np.uint8)])
-    grow(descriptors, branching=3, depth=3, min_points=5, seed=0, progress=lambda *pair: seen.append(pair))
-    done = [d for d, _ in seen]
-    assert done == sorted(done)
+    grow(descriptors, **FULL | {"min_points": 5}, progress=lambda *pair: seen.append(pair))
+    assert seen == sorted(seen)
     assert {total for _, total in seen} == {400 * 3}
-    assert done[-1] == 400 * 3
+    assert seen[-1] == (400 * 3, 400 * 3)
 
 
 def test_many_duplicates_do_not_warn():
@@ -135,16 +126,7 @@ def test_many_duplicates_do_not_warn():
     assert (tree.n_children[1:] <= 4).all()
 
 
-def test_tree_survives_npz(full, tmp_path):
-    np.savez(tmp_path / "tree.npz", **full._asdict())
-    with np.load(tmp_path / "tree.npz") as file:
-        loaded = VocabularyTree(**file)
-    assert np.array_equal(quantise(loaded, points(20)), quantise(full, points(20)))
-
-
-@pytest.mark.parametrize("name", ["full", "early"])
-def test_histograms_agree_with_the_slow_twin(name, request):
-    tree = request.getfixturevalue(name)
+def test_histograms_agree_with_the_slow_twin(tree):
     counts_per_image = np.array([0, 7, 1, 0, 40, 2, 0])
     descriptors = points(50, seed=4) // 2
     got = encode(tree, descriptors, counts_per_image)
@@ -170,7 +152,7 @@ def test_blocks_and_memory_maps_change_nothing(full, tmp_path, monkeypatch, bloc
     expected = encode(full, descriptors, counts_per_image)
     np.save(tmp_path / "descriptors.npy", descriptors)
     mapped = np.load(tmp_path / "descriptors.npy", mmap_mode="r")
-    monkeypatch.setattr(vocabulary_tree, "BLOCK", block)
+    monkeypatch.setattr(vocabulary_tree, "DESCRIPTORS_AT_ONCE", block)
     got = encode(full, mapped, counts_per_image)
     assert (got != expected).nnz == 0
     assert got.has_canonical_format
@@ -187,35 +169,31 @@ def counts(full):
     return encode(full, points(90, seed=5), np.array([50, 0, 38, 2]))
 
 
-def test_count_without_normalising_is_the_count(full, counts):
-    got = weigh(counts, full, weighting="count", normalise=False)
-    assert got.dtype == np.float32
-    assert (got != counts).nnz == 0
-
-
-def test_sqrt_is_the_default(full, counts):
-    got = weigh(counts, full, normalise=False).toarray()
-    assert np.allclose(got, np.sqrt(counts.toarray()), rtol=1e-6)
+def raw_features(counts, weighting, fit_rows):
+    """Weighted counts before each level is normalised."""
+    dense = counts.toarray().astype(float)
+    holding = (dense[fit_rows] > 0).sum(axis=0)
+    idf = np.where(holding > 0, np.log(len(fit_rows) / np.maximum(holding, 1)), 0)
+    return {"count": dense, "sqrt": np.sqrt(dense), "tf-idf": dense * idf}[weighting]
 
 
 @pytest.mark.parametrize("weighting", vocabulary_tree.WEIGHTINGS)
-def test_each_level_has_unit_norm_and_zeros_stay(full, counts, weighting):
-    raw = weigh(counts, full, weighting=weighting, normalise=False, fit_rows=np.array([0, 1, 3])).toarray()
-    got = weigh(counts, full, weighting=weighting, fit_rows=np.array([0, 1, 3])).toarray()
-    for level in (1, 2, 3):
-        part, expected = got[:, full.level[1:] == level], raw[:, full.level[1:] == level]
-        norms = np.linalg.norm(expected, axis=1, keepdims=True)
-        assert np.allclose(part, expected / np.where(norms > 0, norms, 1), atol=1e-6)
-    assert not got[1].any()
-
-
-def test_tf_idf_by_its_formula(full, counts):
+def test_weights_follow_their_formula_and_each_level_has_unit_norm(full, counts, weighting):
     fit_rows = np.array([0, 1, 3])
-    dense = counts.toarray()
-    holding = (dense[fit_rows] > 0).sum(axis=0)
-    expected = np.where(holding > 0, dense * np.log(3 / np.maximum(holding, 1)), 0)
-    got = weigh(counts, full, weighting="tf-idf", normalise=False, fit_rows=fit_rows).toarray()
-    assert np.allclose(got, expected, rtol=1e-6)
+    raw = weigh(counts, full, weighting=weighting, normalise=False, fit_rows=fit_rows)
+    assert raw.dtype == np.float32
+    expected = raw_features(counts, weighting, fit_rows)
+    np.testing.assert_allclose(raw.toarray(), expected, rtol=1e-6)
+    for level in (1, 2, 3):
+        part = expected[:, full.level[1:] == level]
+        norms = np.linalg.norm(part, axis=1, keepdims=True)
+        expected[:, full.level[1:] == level] = part / np.where(norms > 0, norms, 1)
+    got = weigh(counts, full, weighting=weighting, fit_rows=fit_rows).toarray()
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+def test_sqrt_is_the_default(full, counts):
+    assert (weigh(counts, full) != weigh(counts, full, weighting="sqrt")).nnz == 0
 
 
 def test_tf_idf_looks_at_the_fit_rows_only(full, counts):
@@ -228,11 +206,9 @@ def test_tf_idf_looks_at_the_fit_rows_only(full, counts):
 
 
 def test_weigh_leaves_the_counts_alone(full, counts):
-    before = counts.copy()
-    weigh(counts.astype(np.float32), full)
     single = counts.astype(np.float32)
     weigh(single, full)
-    assert (single != before).nnz == 0
+    assert (single != counts).nnz == 0
 
 
 @pytest.mark.parametrize(
@@ -285,27 +261,37 @@ def test_wrong_counts_per_image(full, counts_per_image, message):
         encode(full, points(5), counts_per_image)
 
 
-def test_weigh_refuses(full, counts):
-    with pytest.raises(ValueError, match="one of count, sqrt, tf-idf, got 'log'"):
-        weigh(counts, full, weighting="log")
-    with pytest.raises(ValueError, match="needs fit_rows"):
-        weigh(counts, full, weighting="tf-idf")
-    with pytest.raises(ValueError, match="fit_rows must choose at least one image"):
-        weigh(counts, full, weighting="tf-idf", fit_rows=np.zeros(4, bool))
-    with pytest.raises(ValueError, match="39 words, got 38"):
-        weigh(counts[:, :-1], full)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weighting": "log"}, "one of count, sqrt, tf-idf, got 'log'"),
+        ({"weighting": "tf-idf"}, "needs fit_rows"),
+        ({"weighting": "tf-idf", "fit_rows": np.zeros(4, bool)}, "fit_rows must choose at least one image"),
+        ({"fit_rows": np.ones(3, bool)}, "counts must have a row for each of 3 images, got 4"),
+    ],
+)
+def test_weigh_refuses(full, counts, options, message):
+    with pytest.raises(ValueError, match=message):
+        weigh(counts, full, **options)
+
+
+def test_counts_of_another_tree_are_refused(full, counts):
+    for use in (lambda part: weigh(part, full), lambda part: vocabulary_tree.stack([counts, part], full)):
+        with pytest.raises(ValueError, match="counts must have one column for each of the tree's 39 words, got 38"):
+            use(counts[:, :-1])
 
 
 def stored(**changes):
     """A root with two children, as arrays on disk."""
-    level = np.array([0, 1, 1], np.int32)
-    arrays = {"centres": np.zeros((3, 2), np.float32), "first_child": np.array([1, 0, 0], np.int32)}
-    return arrays | {"n_children": np.array([2, 0, 0], np.int32), "level": level} | changes
+    numbers = {"first_child": [1, 0, 0], "n_children": [2, 0, 0], "level": [0, 1, 1]}
+    arrays = {name: np.array(values, np.int32) for name, values in numbers.items()}
+    return {"centres": np.zeros((3, 2), np.float32)} | arrays | changes
 
 
-def test_a_stored_tree_comes_back():
-    tree = vocabulary_tree.from_arrays(stored())
-    assert [array.tolist() for array in tree] == [array.tolist() for array in stored().values()]
+def test_a_stored_tree_comes_back(full, tmp_path):
+    np.savez(tmp_path / "tree.npz", **full._asdict())
+    with np.load(tmp_path / "tree.npz") as file:
+        assert_same(vocabulary_tree.from_arrays(file), full)
 
 
 @pytest.mark.parametrize(
@@ -321,22 +307,10 @@ def test_a_stored_tree_comes_back():
         {"n_children": np.array(["2", "0", "0"])},
     ],
 )
-def test_what_is_no_tree_is_refused_before_compiled_code_reads_it(changes):
+def test_arrays_that_are_no_tree_are_refused_before_compiled_code_reads_them(changes):
     with pytest.raises(ValueError, match=r"a tree must have float32|children of a tree's nodes|root must have"):
         vocabulary_tree.from_arrays(stored(**changes))
 
 
-def test_histograms_of_shards_are_those_of_one_tree():
-    tree, parts = (
-        vocabulary_tree.from_arrays(stored()),
-        [sparse.csr_matrix([[1, 0], [2, 0]]), sparse.csr_matrix([[0, 3]])],
-    )
-    assert vocabulary_tree.stack(parts, tree).toarray().tolist() == [[1, 0], [2, 0], [0, 3]]
-    with pytest.raises(ValueError, match="counts must have one column for each of the tree's 2 words, got 3"):
-        vocabulary_tree.stack([*parts, sparse.csr_matrix((1, 3))], tree)
-
-
-def test_histograms_of_other_images_are_not_weighed():
-    tree = vocabulary_tree.from_arrays(stored())
-    with pytest.raises(ValueError, match="counts must have a row for each of 3 images, got 2"):
-        vocabulary_tree.weigh(sparse.csr_matrix((2, 2)), tree, fit_rows=np.ones(3, bool))
+def test_histograms_of_shards_stand_below_each_other(full, counts):
+    assert (vocabulary_tree.stack([counts[:3], counts[3:]], full) != counts).nnz == 0

@@ -1,11 +1,11 @@
-"""The room of datasets. One of captioned photographs is a module with two functions:
+"""The room of datasets. A dataset of captioned photographs is a module with two functions:
 
-- ``read(**options) -> Photographs``: the usable images with their split, the captions, and what was left out and why;
+- ``read(**options) -> Photographs``: the usable images with their split, the captions, and the rest with reasons;
 - ``picture(image, **options)``: one image as grey levels in [0, 1], shape (height, width), float32.
 
-One whose features are given has ``read(**options) -> Samples`` alone: the same tables and a matrix; where options name
-files in its folder ``root``, ``FILES`` lists these options. ``synthetic`` draws tasks with known weights instead.
-Each declares ``OFFERS``: "pictures", "samples", or "drawn" where its studies draw their own tasks.
+A dataset whose features are given has ``read(**options) -> Samples`` alone: similar tables, and a matrix. If options
+name files in its folder ``root``, ``FILES`` lists these options. ``synthetic`` draws tasks with known weights instead.
+Each module declares ``OFFERS``: "pictures", "samples", or "drawn" if its studies draw their own tasks.
 ``options`` are the entries of the dataset's block in config.yaml. Only this room opens raw files.
 """
 

@@ -1,19 +1,20 @@
-"""Generated documents with topics: sparse features that topics share. Nothing is read; all comes from a seed.
+"""Generated documents with topics: sparse features that topics share. Nothing is read, a seed decides everything.
 
-How it is drawn:
+The draw:
 
-- Topics. Topic k is that of LARGEST / k**DECAY of all documents, drawn for each topic independently of the others, so
-  that a document has none, one or several. With 40 topics the rarest is that of 1.6 % of the documents.
+- Topics. The part LARGEST_TOPIC_SHARE / k**SIZE_EXPONENT of all documents has topic k, drawn for each topic
+  independently. A document has no topic, one or several. With 40 topics the rarest has 1.6 % of the documents.
 - Telling features. `n_telling` of all features, drawn at random, form one pool for all topics. Each topic uses a third
   to two thirds of the pool, drawn at random, at rates that are Gamma distributed. So each feature of the pool speaks
-  for many topics and against the rest: what joint sparsity exploits. Besides, OWN of a topic's telling words come from
-  N_OWN features of its own, drawn from all features.
-- Words. The number of words of a document is Poisson (at least 1), its mean Gamma distributed with mean `length`. With
-  probability `telling` a word comes from the document's topics, each equally; with probability `noise` from the pool,
-  whatever the topic; else, and in place of telling words where a document has no topic, from the background: Zipf's
-  law over all features, feature i with probability log(1 + 1/(i + 1)) / log(n_features + 1), about 1/(i + 1).
-- Features. Word counts times log(n / n_i) + 1, where n_i of the n training documents hold the word; 0 for words that
-  no training document holds. Rows then have length 1.
+  for many topics and against the rest, which joint sparsity exploits. Besides, OWN_SHARE of a topic's telling words
+  come from N_OWN_FEATURES features of its own, drawn from all features.
+- Words. The number of words of a document is Poisson distributed (at least 1), its mean Gamma distributed with mean
+  `length`. With probability `telling` a word comes from the document's topics, each equally. With probability `noise`
+  the word comes from the pool, whatever the topic. Else the word comes from the background, and so do telling words of
+  a document without topic. The background is Zipf's law over all features: feature i has probability
+  log(1 + 1/(i + 1)) / log(n_features + 1), about 1/(i + 1).
+- Features. Word counts times log(n / n_i) + 1, where n_i of the n training documents hold the word. A word that no
+  training document holds counts 0. Rows then have length 1.
 """
 
 from collections.abc import Mapping
@@ -28,21 +29,21 @@ from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "samples"
 
-# Choice: all of these and the defaults below, so that linear classifiers are good but not perfect and sharing features
-# pays. They were set by looking at test AUC: what these documents say of a method is no evidence for it.
-LARGEST = 0.25  # part of the documents that have the first topic
-DECAY = 0.75  # exponent of Zipf's law for the topics' sizes
-USED = (1 / 3, 2 / 3)  # part of the pool that a topic uses, from and to
-EVENNESS = 4.0  # of the rates within it: their standard deviation is half their mean
-OWN = 0.05  # part of a topic's telling words from features of its own
-N_OWN = 20  # how many those are
-SHAPE = 4.0  # of the Gamma distribution of lengths: their standard deviation is half the mean
+# Choice: all of these constants and the defaults below. Linear classifiers are then good but not perfect, and sharing
+# features pays. Test AUC decided the values, so results on these documents are no evidence for any method.
+LARGEST_TOPIC_SHARE = 0.25  # part of the documents that have the first topic
+SIZE_EXPONENT = 0.75  # of Zipf's law for the topics' sizes
+USED_SHARES = (1 / 3, 2 / 3)  # part of the pool that a topic uses, from and to
+RATE_SHAPE = 4.0  # of the rates' Gamma distribution: their standard deviation is half their mean
+OWN_SHARE = 0.05  # part of a topic's telling words from features of its own
+N_OWN_FEATURES = 20  # of a topic
+LENGTH_SHAPE = 4.0  # of the lengths' Gamma distribution: their standard deviation is half their mean
 
-N_PER_BLOCK = 1000  # documents drawn at a time, which bounds the memory; part of what a seed means
+DOCUMENTS_AT_ONCE = 1000  # drawn together, which bounds the memory; another number draws other documents
 
 
 class Topics(NamedTuple):
-    """What each topic talks about: features (n_topics, n) and the cumulative preference (n_topics, n) over them."""
+    """The words of each topic: features (n_topics, n) and the cumulative preference (n_topics, n) over them."""
 
     features: np.ndarray
     cumulative: np.ndarray
@@ -62,18 +63,44 @@ def read(
 ) -> Samples:
     """Draw documents as the head of this file says.
 
-    n_documents, n_features, n_topics: how many. n_telling: features in the topics' common pool. length: mean number of
-    words of a document. telling, noise: probabilities that a word comes from the document's topics, and from the pool
-    whatever the topic. fractions: of the documents in each split. seed: of everything.
+    Samples are "document 1", …; labels are "topic 1" (the most frequent), … A document all of whose words are unknown
+    to training has an empty row.
 
-    Samples are "document 1", …; labels "topic 1" (the most frequent), … A document all of whose words are unknown to
-    training has an empty row. Raises ValueError for options that make no sense.
+    Parameters
+    ----------
+    n_documents : int, at least 1
+        Number of samples.
+    n_features : int, at least 1
+        Number of words in the vocabulary.
+    n_topics : int, at least 1
+        Number of labels.
+    n_telling : int, from 1 to n_features
+        Features in the topics' common pool.
+    length : float above 0
+        Mean number of words of a document.
+    telling : float, from 0 to 1
+        Probability that a word comes from the document's topics.
+    noise : float, from 0 to 1 - telling
+        Probability that a word comes from the pool, whatever the topic.
+    fractions : mapping
+        Split to its part of the documents, from 0 to 1.
+    seed : int
+        Seed of everything.
+
+    Returns
+    -------
+    samples : Samples
+
+    Raises
+    ------
+    ValueError
+        If an option is outside its range.
     """
     for name, value in (("n_documents", n_documents), ("n_features", n_features), ("n_topics", n_topics)):
         require_count(value, name)
     _require(n_features < 2**31, "n_features", "below 2**31", n_features)
-    _require(isinstance(n_telling, int), "n_telling", "a whole number", n_telling)
-    _require(1 <= n_telling <= n_features, "n_telling", f"from 1 to n_features ({n_features})", n_telling)
+    is_size = isinstance(n_telling, int) and 1 <= n_telling <= n_features
+    _require(is_size, "n_telling", f"a whole number from 1 to n_features ({n_features})", n_telling)
     as_positive(length, "length")
     _require(0 <= telling <= 1, "telling", "from 0 to 1", telling)
     _require(noise >= 0 and telling + noise <= 1, "noise", f"from 0 to 1 - telling ({1 - telling:g})", noise)
@@ -86,8 +113,10 @@ def read(
     pool = rng.choice(n_features, n_telling, replace=False)
     topics = _draw_topics(pool, n_features, n_topics, rng)
     blocks = [
-        _draw_words(topics_of[start : start + N_PER_BLOCK], topics, pool, n_features, length, (telling, noise), rng)
-        for start in range(0, n_documents, N_PER_BLOCK)
+        _draw_words(
+            topics_of[start : start + DOCUMENTS_AT_ONCE], topics, pool, n_features, length, (telling, noise), rng
+        )
+        for start in range(0, n_documents, DOCUMENTS_AT_ONCE)
     ]
     counts = sparse.csr_matrix(sparse.vstack(blocks, format="csr"))
     is_training = np.array([split == "train" for split in splits.values()])
@@ -102,8 +131,8 @@ def _require(right: bool, name: str, expected: str, got: object) -> None:
 
 
 def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> sparse.csr_matrix:
-    """Which document has which topic, csr (n_documents, n_topics) of ones."""
-    sizes = np.rint(LARGEST * n_documents / np.arange(1, n_topics + 1) ** DECAY).astype(int)
+    """Ones for the topics of each document, csr (n_documents, n_topics)."""
+    sizes = np.rint(LARGEST_TOPIC_SHARE * n_documents / np.arange(1, n_topics + 1) ** SIZE_EXPONENT).astype(int)
     rows = [rng.choice(n_documents, max(1, size), replace=False) for size in sizes]
     columns = np.repeat(np.arange(n_topics), [len(row) for row in rows])
     drawn = sparse.csr_matrix((np.ones(len(columns)), (np.concatenate(rows), columns)), shape=(n_documents, n_topics))
@@ -112,13 +141,15 @@ def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> s
 
 
 def _draw_topics(pool: np.ndarray, n_features: int, n_topics: int, rng: np.random.Generator) -> Topics:
-    """What each topic talks about."""
-    n_used = np.rint(len(pool) * rng.uniform(*USED, n_topics)).clip(1)
+    """Draw each topic's words."""
+    n_used = np.rint(len(pool) * rng.uniform(*USED_SHARES, n_topics)).clip(1)
     used = rng.permuted(np.tile(np.arange(len(pool)), (n_topics, 1)), axis=1) < n_used[:, None]
-    rates = used * rng.gamma(EVENNESS, 1 / EVENNESS, used.shape)
-    own = rng.integers(n_features, size=(n_topics, N_OWN))
+    rates = used * rng.gamma(RATE_SHAPE, 1 / RATE_SHAPE, used.shape)
+    own = rng.integers(n_features, size=(n_topics, N_OWN_FEATURES))
     features = np.hstack([np.tile(pool, (n_topics, 1)), own])
-    shares = np.hstack([(1 - OWN) * rates / rates.sum(axis=1, keepdims=True), np.full(own.shape, OWN / N_OWN)])
+    shares = np.hstack(
+        [(1 - OWN_SHARE) * rates / rates.sum(axis=1, keepdims=True), np.full(own.shape, OWN_SHARE / N_OWN_FEATURES)]
+    )
     cumulative = np.cumsum(shares, axis=1)
     return Topics(features, cumulative / cumulative[:, -1:])
 
@@ -132,10 +163,10 @@ def _draw_words(
     chances: tuple[float, float],
     rng: np.random.Generator,
 ) -> sparse.csr_matrix:
-    """How often each document has each word, csr (n_documents, n_features) float32."""
+    """Draw the words of documents and count them, csr (n_documents, n_features) float32."""
     n_documents, n_topics = topics_of.shape
     telling, noise = chances
-    lengths = np.maximum(1, rng.poisson(length * rng.gamma(SHAPE, 1 / SHAPE, n_documents)))
+    lengths = np.maximum(1, rng.poisson(length * rng.gamma(LENGTH_SHAPE, 1 / LENGTH_SHAPE, n_documents)))
     document = np.repeat(np.arange(n_documents), lengths)
     n_words = len(document)
     # The inverse of the background's distribution function: no table over all features, no search in it.

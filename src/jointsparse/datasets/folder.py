@@ -1,11 +1,12 @@
-"""What every dataset of photographs shares: the result of reading one, opening pictures, reading tables, splits."""
+"""The shared part of all datasets of photographs: reading a folder, opening pictures, checking them, reading tables."""
 
 import csv
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +17,11 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from jointsparse.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-# What these files may hold, whatever their suffix says; Pillow would hand others (EPS) to other programs.
+# Kinds of pictures that are opened, whatever the suffix says. Pillow would hand others (EPS) to other programs.
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
-MOST_PIXELS = 89_478_485  # where Pillow begins to warn of a decompression bomb: 256 MiB in colour
-MOST_BYTES = 2**30  # of a picture file; 16-bit colour of that many pixels takes half of it
-ROWS_AT_ONCE = 100_000  # of a table, held as Python text before they are packed
+MOST_PIXELS = 89_478_485  # Pillow begins to warn of a decompression bomb here: 256 MiB in colour
+MOST_BYTES = 2**30  # of a picture file; MOST_PIXELS in 16-bit colour take half of it
+ROWS_AT_ONCE = 100_000  # of a table, held as Python text before they become a DataFrame
 
 Progress = Callable[[int, int], None]
 
@@ -29,8 +30,8 @@ class Photographs(NamedTuple):
     """A dataset as read and checked.
 
     images: columns image (its name), split (one of `SPLITS`), sorted by name.
-    captions: columns image, caption; several rows per image; only images of the table above.
-    left_out: columns item, reason: every file and caption that is not used.
+    captions: columns image, caption. One row per caption of an image in the table `images`.
+    left_out: columns item, reason. One row per file or caption that is not used.
     """
 
     images: pd.DataFrame
@@ -52,14 +53,38 @@ def read_folder(
 ) -> Photographs:
     """Read and check a folder of photographs.
 
-    root: holds the folder `images` and, if any, `splits.csv` (image,split). captions_of(root, names): the captions as
-    a table with the columns image, caption. smallest_side, longest_side: in pixels; pictures are shrunk to the latter
-    and must then reach the former. split_names: our split -> its name in splits.csv. fractions: the splits to draw
-    where there is no splits.csv. validation_fraction: the part of the training images that becomes validation where
-    splits.csv has no such part. seed: of these draws.
+    Some pictures and captions are left out and listed: pictures that do not open, are too small or repeat another's
+    bytes, pictures without caption or split, and captions without picture.
 
-    Pictures that do not open, are too small or repeat another's bytes, pictures without caption or split, and captions
-    without picture are left out and listed. Raises ValueError where the folder or one of its tables cannot be read.
+    Parameters
+    ----------
+    root : path
+        Holds the folder `images` and, if any, `splits.csv` (image,split).
+    captions_of : function
+        `captions_of(root, names)` returns the captions as a table with the columns image, caption.
+    smallest_side : int, pixels
+        The shorter side must have at least this length after shrinking.
+    longest_side : int, pixels
+        Larger pictures are shrunk to this length of their longer side.
+    split_names : mapping
+        Our name of a split to its name in splits.csv.
+    fractions : mapping
+        Split to its part of the images, from 0 to 1, where there is no splits.csv.
+    validation_fraction : float, from 0 to below 1
+        Part of the training images that becomes validation where splits.csv has no such part.
+    seed : int
+        Seed of these draws.
+    progress : function or None
+        Called as `progress(done, total)` after each picture.
+
+    Returns
+    -------
+    tables : Photographs
+
+    Raises
+    ------
+    ValueError
+        If the folder or one of its tables cannot be read, or no usable training image is there.
     """
     folder = Path(root)
     if not (folder / "images").is_dir():
@@ -72,20 +97,18 @@ def read_folder(
     file = folder / "splits.csv"
     splits, unplaced = assign_splits(
         names,
-        read_csv(file, ["image", "split"]) if os.path.lexists(file) else None,
+        read_csv(file, "image", "split") if os.path.lexists(file) else None,
         split_names=split_names,
         fractions=fractions,
         validation_fraction=validation_fraction,
         seed=seed,
     )
-    reasons, digests = check_pictures(
-        folder / "images", names, smallest_side=smallest_side, longest_side=longest_side, progress=progress
-    )
+    reasons, digests = check_pictures(folder / "images", names, smallest_side, longest_side, progress)
     return gather(splits, captions, left_out | unplaced | reasons, digests)
 
 
 def fitted_size(width: int, height: int, longest_side: int) -> tuple[int, int]:
-    """Width and height after shrinking to at most `longest_side`; small pictures are never enlarged."""
+    """Width and height after shrinking to at most `longest_side`. Small pictures stay as they are."""
     factor = min(1.0, longest_side / max(width, height))
     return max(1, round(width * factor)), max(1, round(height * factor))
 
@@ -93,14 +116,14 @@ def fitted_size(width: int, height: int, longest_side: int) -> tuple[int, int]:
 def open_grey(path: Path, longest_side: int) -> np.ndarray:
     """A photograph as grey levels in [0, 1], float32 (height, width), upright, at most `longest_side` pixels long.
 
-    Of several frames or pages the first. Raises whatever Pillow does on damaged files, and ValueError on more than
-    `MOST_PIXELS` and on grey levels whose scale is not known.
+    Of several frames or pages, the first is read. Raises ValueError on more than `MOST_PIXELS` and on grey levels whose
+    scale is not known. Pillow's decoders raise any error on damaged files.
     """
     # A stream, as Pillow 13 maps a named file of a turned, uncompressed TIFF into memory with width for height.
     with path.open("rb") as stream, Image.open(stream, formats=FORMATS) as file:
         if file.width * file.height > MOST_PIXELS:
             raise ValueError(f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}")
-        file.draft("L", (2 * longest_side, 2 * longest_side))  # JPEG decodes straight to a smaller grey picture
+        file.draft("L", (2 * longest_side, 2 * longest_side))  # JPEG decodes to a smaller grey picture at once
         file.load()
         _require_known_scale(file)
         upright = ImageOps.exif_transpose(file)
@@ -112,7 +135,23 @@ def open_grey(path: Path, longest_side: int) -> np.ndarray:
 
 
 def picture(image: str, *, root: str | Path, longest_side: int = 320, **options: Any) -> np.ndarray:
-    """One photograph as grey levels in [0, 1], float32 (height, width), at most `longest_side` pixels long."""
+    """Open one photograph as grey levels.
+
+    Parameters
+    ----------
+    image : str
+        Name of the photograph, relative to the folder `images`.
+    root : path
+        Holds the folder `images`.
+    longest_side : int, pixels
+        Larger photographs are shrunk to it.
+    **options : any
+        The other options of `read_folder`, which do not matter here.
+
+    Returns
+    -------
+    levels : array, shape (height, width), float32, in [0, 1]
+    """
     return open_grey(Path(root) / "images" / image, longest_side)
 
 
@@ -141,7 +180,7 @@ def _as_grey(picture: Image.Image) -> Image.Image:
         return Image.fromarray(levels / np.float32(65535))
     if picture.mode == "F":
         levels = np.asarray(picture)
-        if not (levels.min() >= 0 and levels.max() <= 1):  # nor is a NaN
+        if not (levels.min() >= 0 and levels.max() <= 1):  # also for NaN
             raise ValueError(f"floating-point grey levels must lie in [0, 1], got {levels.min()} to {levels.max()}")
         return picture
     if picture.has_transparency_data:
@@ -151,46 +190,35 @@ def _as_grey(picture: Image.Image) -> Image.Image:
 
 
 def check_pictures(
-    folder: Path,
-    names: list[str],
-    *,
-    smallest_side: int,
-    longest_side: int,
-    progress: Progress | None = None,
+    folder: Path, names: list[str], smallest_side: int, longest_side: int, progress: Progress | None = None
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Why pictures cannot be used, {name: reason}: they do not open or are too small; and {name: digest of its bytes}.
+    """Decode every picture whole, so that a truncated file is found here and not an hour later.
 
-    Every picture is decoded whole, so that a truncated file is found here and not an hour later.
+    Parameters
+    ----------
+    folder : path
+        Folder of the pictures.
+    names : list of str
+        Their names, relative to the folder.
+    smallest_side : int, pixels
+        The shorter side must have at least this length after shrinking.
+    longest_side : int, pixels
+        Larger pictures are shrunk to this length of their longer side.
+    progress : function or None
+        Called as `progress(done, total)` after each picture.
+
+    Returns
+    -------
+    reasons, digests : dict
+        By name, the reason why a picture cannot be used, and a digest of each picture's bytes.
     """
-
-    def look(name: str) -> tuple[str, str]:
-        path = folder / name
-        try:
-            status = path.stat()
-            if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
-                return "not a regular file", ""
-            if status.st_size == 0:
-                return "the file is empty", ""
-            if status.st_size > MOST_BYTES:
-                return f"too large: {status.st_size:,} bytes, at most {MOST_BYTES:,} are read", ""
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            with Image.open(path, formats=FORMATS) as picture:
-                picture.verify()  # the checksums of PNG, which decoding passes over
-            height, width = open_grey(path, longest_side).shape
-        except UnidentifiedImageError:
-            return f"does not open as a picture: none of {', '.join(FORMATS)}", ""
-        except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
-            # Without the path, which differs between copies of a dataset.
-            said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            return f"does not open as a picture: {' '.join(said.split())[:200]}", ""
-        if min(height, width) < smallest_side:
-            return f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}", digest
-        return "", digest
-
     reasons, digests = {}, {}
+
+    def check(name: str) -> tuple[str, str]:
+        return _check_picture(folder / name, smallest_side, longest_side)
+
     with ThreadPoolExecutor(2) as pool:  # Pillow decodes outside the interpreter's lock
-        for done, (name, (reason, digest)) in enumerate(zip(names, pool.map(look, names), strict=True), start=1):
+        for done, (name, (reason, digest)) in enumerate(zip(names, pool.map(check, names), strict=True), start=1):
             digests[name] = digest
             if reason:
                 reasons[name] = reason
@@ -199,19 +227,52 @@ def check_pictures(
     return reasons, digests
 
 
+def _check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[str, str]:
+    """The reason why a picture cannot be used, or "", and a digest of its bytes."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
+            return "not a regular file", ""
+        if status.st_size == 0:
+            return "the file is empty", ""
+        if status.st_size > MOST_BYTES:
+            return f"too large: {status.st_size:,} bytes, at most {MOST_BYTES:,} are read", ""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        with Image.open(path, formats=FORMATS) as picture:
+            picture.verify()  # the checksums of PNG, which decoding passes over
+        height, width = open_grey(path, longest_side).shape
+    except UnidentifiedImageError:
+        return f"does not open as a picture: none of {', '.join(FORMATS)}", ""
+    except Exception as error:  # Pillow's decoders raise any error on damaged files
+        # Without the path, which differs between copies of a dataset.
+        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return f"does not open as a picture: {' '.join(said.split())[:200]}", ""
+    return too_small(width, height, smallest_side), digest
+
+
+def too_small(width: int, height: int, smallest_side: int) -> str:
+    """The reason why a picture of this size, in pixels, is left out, or "" if it is large enough."""
+    if min(width, height) >= smallest_side:
+        return ""
+    return f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}"
+
+
 def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
     """Picture files below `folder` as sorted relative names, and {name: reason} for everything else there.
 
-    Links are followed, to every folder once: under its own name if it lies below `folder`, else the first link's.
+    Links are followed, but every folder is read once: under its own name if it lies below `folder`, else under the
+    first link's.
     """
-    good, other, seen = [], {}, set()
+    good: list[str] = []
+    other: dict[str, str] = {}
     folders, links = [folder], list[Path]()
-    above = {str(path) for path in Path(os.path.realpath(folder)).parents}
+    seen = {str(path) for path in Path(os.path.realpath(folder)).parents}
     while folders or links:
         here = folders.pop() if folders else links.pop(0)
         name = here.relative_to(folder).as_posix()
         place = os.path.realpath(here)
-        if place in seen or place in above:
+        if place in seen:
             other[name] = "a link to a folder that is read already or holds this one"
             continue
         seen.add(place)
@@ -220,16 +281,12 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
         except OSError as error:
             other[name] = f"a folder that cannot be read: {error.strerror}"
             continue
-        for item in items:
-            path = here / item
+        for path in (here / item for item in items):
             name = path.relative_to(folder).as_posix()
-            is_picture = item.lower().endswith(SUFFIXES)
-            try:
-                name.encode()
-            except UnicodeEncodeError:  # no table could hold it
+            is_picture = name.lower().endswith(SUFFIXES)
+            if not _is_utf8(name):  # no table could hold it
                 other[os.fsencode(name).decode("utf-8", "backslashreplace")] = "the name is not UTF-8 text"
-                continue
-            if os.path.isdir(path):
+            elif os.path.isdir(path):
                 (links if path.is_symlink() else folders).append(path)
                 if is_picture:
                     other[name] = "a folder, not a picture file"
@@ -242,42 +299,48 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
     return sorted(good), other
 
 
-def read_csv(path: Path, columns: Iterable[str]) -> pd.DataFrame:
-    """A UTF-8 table with a header line that holds `columns` (others are dropped), all values as text."""
-    wanted = list(columns)
+def _is_utf8(name: str) -> bool:
+    """Python marks a byte that is not UTF-8 by a surrogate."""
+    return name.encode(errors="ignore").decode() == name
+
+
+def read_csv(path: Path, *columns: str) -> pd.DataFrame:
+    """Read a UTF-8 table with a header line that holds `columns`; others are dropped. All values are text."""
     if not path.is_file():
-        raise ValueError(f"root must hold a file {path.name} with the columns {','.join(wanted)}, got none at {path}")
+        raise ValueError(f"root must hold a file {path.name} with the columns {','.join(columns)}, got none at {path}")
     try:
         # The csv module, not pandas: a row with a field too many is an error there, and NUL bytes do not pass.
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, strict=True)
             header = next(rows, [])
-            if not set(wanted) <= set(header):
-                raise ValueError(
-                    f"{path} must begin with a header line that names the columns {','.join(wanted)}, "
-                    f"got {','.join(header)[:80]!r}"
-                )
-            if len(set(header)) != len(header):
-                raise ValueError(f"{path} must name each column once, got {','.join(header)[:80]!r}")
-            records: list[list[str]] = []
-            tables = []
-            for row in rows:
-                if not row:
-                    continue
-                if len(row) != len(header) or any("\0" in field for field in row):
-                    raise ValueError(
-                        f"{path} line {rows.line_num}: expected {len(header)} fields of text "
-                        f"(a text with a comma goes in double quotes), got {','.join(row)[:80]!r}"
-                    )
-                records.append(row)
-                if len(records) == ROWS_AT_ONCE:
-                    tables.append(pd.DataFrame(records, columns=header, dtype=str)[wanted])
-                    records = []
+            _require_header(header, columns, path)
+            records = (_checked_row(row, header, f"{path} line {rows.line_num}") for row in rows if row)
+            tables = [
+                pd.DataFrame(some, columns=header, dtype=str)[list(columns)]
+                for some in iter(lambda: list(islice(records, ROWS_AT_ONCE)), [])
+            ]
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} must be UTF-8 text, got byte {error.object[error.start]:#04x} in it") from None
     except csv.Error as error:
         raise ValueError(f"{path} line {rows.line_num}: {error}") from None
-    return pd.concat([*tables, pd.DataFrame(records, columns=header, dtype=str)[wanted]], ignore_index=True)
+    return pd.concat([pd.DataFrame(columns=list(columns), dtype=str), *tables], ignore_index=True)
+
+
+def _require_header(header: list[str], columns: tuple[str, ...], path: Path) -> None:
+    got = f"got {','.join(header)[:80]!r}"
+    if not set(columns) <= set(header):
+        raise ValueError(f"{path} must begin with a header line that names the columns {','.join(columns)}, {got}")
+    if len(set(header)) != len(header):
+        raise ValueError(f"{path} must name each column once, {got}")
+
+
+def _checked_row(row: list[str], header: list[str], where: str) -> list[str]:
+    if len(row) != len(header) or any("\0" in field for field in row):
+        raise ValueError(
+            f"{where}: expected {len(header)} fields of text (a text with a comma goes in double quotes), "
+            f"got {','.join(row)[:80]!r}"
+        )
+    return row
 
 
 def gather(
@@ -286,9 +349,27 @@ def gather(
     left_out: Mapping[str, str],
     digests: Mapping[str, str] | None = None,
 ) -> Photographs:
-    """The three tables, from each image's split, all caption rows, and the reasons for what is not used.
+    """Gather the three tables of a dataset of photographs.
 
-    digests: of each picture's bytes; of usable pictures with the same bytes only the first by name is used.
+    Parameters
+    ----------
+    splits : mapping
+        Split by image.
+    captions : DataFrame
+        Columns image, caption, also of images that are not there.
+    left_out : mapping
+        Reason by file or caption that is not used.
+    digests : mapping or None
+        Digest of each picture's bytes. Of usable pictures with the same bytes only the first by name is used.
+
+    Returns
+    -------
+    tables : Photographs
+
+    Raises
+    ------
+    ValueError
+        If no usable training image is left.
     """
     reasons = dict(left_out)
     captions = captions[captions["caption"].str.strip() != ""]
@@ -298,13 +379,9 @@ def gather(
     for name, split in splits.items():
         if name not in captioned and split != "unlabelled":
             reasons.setdefault(name, "no caption")
-    # Choice: of byte-identical pictures one is used, so that none sits in two splits.
-    first_with: dict[str, str] = {}
-    for name in sorted(name for name in splits if name not in reasons):
-        first = first_with.setdefault(digests[name], name) if digests else name
-        if first != name:
-            reasons[name] = f"same bytes as {first}"
-    usable = sorted(name for name in splits if name not in reasons)
+    if digests:
+        reasons |= _repeated(sorted(set(splits) - set(reasons)), digests)
+    usable = sorted(set(splits) - set(reasons))
     if not any(splits[name] == "train" for name in usable):
         example = f", the first because: {min(reasons.items())}" if reasons else ""
         raise ValueError(
@@ -316,3 +393,12 @@ def gather(
     kept = kept.sort_values("image", kind="stable").reset_index(drop=True)
     table = pd.DataFrame(sorted(reasons.items()), columns=["item", "reason"], dtype=str)
     return Photographs(images, kept, table)
+
+
+def _repeated(names: list[str], digests: Mapping[str, str]) -> dict[str, str]:
+    """{name: reason} for pictures that repeat an earlier one's bytes, so that no picture sits in two splits."""
+    first_with: dict[str, str] = {}
+    for name in names:
+        first_with.setdefault(digests[name], name)
+    firsts = {name: first_with[digests[name]] for name in names}
+    return {name: f"same bytes as {first}" for name, first in firsts.items() if first != name}

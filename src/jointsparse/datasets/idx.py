@@ -1,21 +1,21 @@
-"""Files in the idx format of MNIST, plain or .gz: images and, in a second file, their labels.
+"""Files in the idx format of MNIST, plain, .gz or .bz2: images and, in a second file, their labels.
 
-A file begins with two zero bytes, a byte for the type of its numbers (`TYPES`), a byte for the number of dimensions,
-and four bytes for each dimension; its numbers follow, the last dimension fastest. All is big endian.
+A file begins with two zero bytes and a byte for the type of its numbers (`TYPES`). A byte for the number of dimensions
+and four bytes for each dimension follow, then the numbers, the last dimension fastest. All is big endian.
 """
 
-import gzip
 import math
-import zlib
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from jointsparse.datasets.packed import opened
 from jointsparse.datasets.samples import Samples, find, gather
-from jointsparse.datasets.splits import draw_splits
+from jointsparse.datasets.splits import set_validation_aside
 
 OFFERS = "samples"
 
@@ -23,9 +23,29 @@ FILES = ("train_images", "train_labels", "test_images", "test_labels")  # the op
 
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
-MOST_FEATURES = 2**31 - 1  # what SciPy's 32-bit column numbers can count
-LONGEST_IMAGE = 2**28  # bytes; a packed file that unpacks to an image without end does not fill the memory
-BLOCK = 2**20  # bytes that are read at a time, or one image
+MOST_FEATURES = 2**31 - 1  # SciPy's 32-bit column numbers count no further
+LONGEST_IMAGE_BYTES = 2**28  # a packed file that unpacks to an image without end does not fill the memory
+BLOCK_BYTES = 2**20  # of a file, read at a time; an image that is larger is read whole
+
+
+class _Head(NamedTuple):
+    """The beginning of a file: the type of its numbers, how many items it holds and the shape of one."""
+
+    dtype: np.dtype
+    n: int
+    shape: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        return math.prod(self.shape)
+
+
+class _Pair(NamedTuple):
+    """A file of images and the file of their labels."""
+
+    shape: tuple[int, ...]
+    X: sparse.csr_matrix
+    labels: list[str]
 
 
 def read(
@@ -40,46 +60,72 @@ def read(
 ) -> Samples:
     """Read and check images with one label each.
 
-    root: the folder of the files. train_images, train_labels, test_images, test_labels: their names; .gz is unpacked
-    on the way. validation_fraction: the part of the training images that becomes validation. seed: of this draw.
-
     A feature is a pixel, counted along the last dimension first. Unsigned bytes are divided by 255, other numbers stay
-    as they are. A sample is named by file and place: "train:17" is the 17th image of the training files, whatever
-    split it was drawn into. Labels are whole numbers, written as text. Raises ValueError, with the file, where it is
-    missing, is not as the head of this file says, is longer or shorter than its dimensions say, or is packed and
-    damaged; where it holds more or fewer labels than images, images of another shape than those of training, or
-    numbers that are not finite in float32.
-    """
-    if not 0 <= validation_fraction < 1:
-        raise ValueError(f"validation_fraction must be at least 0 and below 1, got {validation_fraction!r}")
-    folder = Path(root)
-    given: dict[str, str] = {}
-    labels: list[str] = []
-    shapes, blocks = [], []
-    for split, images, of_images in (("train", train_images, train_labels), ("test", test_images, test_labels)):
-        with (
-            _Items(find(folder, f"{split}_images", images)) as pictures,
-            _Items(find(folder, f"{split}_labels", of_images)) as digits,
-        ):
-            _require_pair(pictures, digits)
-            shapes.append(pictures.shape)
-            if pictures.shape != shapes[0]:
-                raise ValueError(
-                    f"{pictures.path} must hold images of {_by(shapes[0])} pixels, as {folder / train_images} does, "
-                    f"got {_by(pictures.shape)}"
-                )
-            labels += [str(int(label)) for block in digits.blocks() for label in _whole(digits.path, block)]
-            blocks += [_sparse(pictures.path, block) for block in pictures.blocks()]
-            given |= {f"{split}:{i + 1}": split for i in range(pictures.n)}
+    as they are. A sample is named by file and place. "train:17" is the 17th image of the training files, whatever
+    split it was drawn into. Labels are whole numbers, written as text.
 
-    columns, values, counts = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    del blocks
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    X = sparse.csr_matrix((values, columns, ends), shape=(len(given), math.prod(shapes[0])))
-    of_train = [sample for sample in given if given[sample] == "train"]
-    parts = {"train": 1 - validation_fraction, "validation": validation_fraction}
-    splits = given | draw_splits(of_train, parts, np.random.default_rng(seed))
-    return gather(splits, [[label] for label in labels], {}, X)
+    Parameters
+    ----------
+    root : path
+        Folder of the files.
+    train_images : str
+        File of the training images. A name that ends in .gz or .bz2 is that of a packed file, here and below.
+    train_labels : str
+        File of their labels.
+    test_images : str
+        File of the test images.
+    test_labels : str
+        File of their labels.
+    validation_fraction : float, from 0 to below 1
+        Part of the training images that becomes validation.
+    seed : int
+        Seed of this draw.
+
+    Returns
+    -------
+    samples : Samples
+
+    Raises
+    ------
+    ValueError
+        If a file is missing, damaged, or not as the head of this module says. If its dimensions and its length, its
+        images and its labels, or the images of training and test do not match. If a number is not finite in float32.
+    """
+    folder = Path(root)
+    train = _read_pair(find(folder, "train_images", train_images), find(folder, "train_labels", train_labels))
+    test = _read_pair(find(folder, "test_images", test_images), find(folder, "test_labels", test_labels))
+    if test.shape != train.shape:
+        raise ValueError(
+            f"{folder / test_images} must hold images of {_by(train.shape)} pixels, as {folder / train_images} does, "
+            f"got {_by(test.shape)}"
+        )
+    splits = {
+        f"{split}:{i + 1}": split for split, pair in (("train", train), ("test", test)) for i in range(len(pair.labels))
+    }
+    splits = set_validation_aside(splits, validation_fraction, np.random.default_rng(seed))
+    X = sparse.csr_matrix(sparse.vstack([train.X, test.X], format="csr"))
+    return gather(splits, [[label] for label in train.labels + test.labels], {}, X)
+
+
+def _read_pair(images: Path, labels: Path) -> _Pair:
+    names = _read_labels(labels)
+    with opened(images) as file:
+        head = _read_head(file, images)
+        _require_images(head, images)
+        if head.n != len(names):
+            raise ValueError(
+                f"{labels} must hold a label for each of the {head.n} images of {images}, got {len(names)} labels"
+            )
+        parts = [_sparse(block, images) for block in _blocks(file, head, images)]
+    return _Pair(head.shape, sparse.csr_matrix(sparse.vstack(parts, format="csr")), names)
+
+
+def _read_labels(path: Path) -> list[str]:
+    with opened(path) as file:
+        head = _read_head(file, path)
+        if head.shape:
+            raise ValueError(f"{path} must have one dimension, that of labels, got {_by((head.n, *head.shape))}")
+        return [str(int(label)) for block in _blocks(file, head, path) for label in _whole_numbers(block, path)]
 
 
 def _by(shape: tuple[int, ...]) -> str:
@@ -87,91 +133,50 @@ def _by(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape))
 
 
-def _open(path: Path) -> BinaryIO | gzip.GzipFile:
-    """The bytes of a file, unpacked as its name says."""
-    return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
-
-
-class _Items:
-    """An open file: what its head says, and its items a block at a time."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.file = _open(path)
-        try:
-            self._read_head()
-        except ValueError:
-            self.file.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.file.close()
-
-    def _read_head(self) -> None:
-        head = self._bytes(4, "a head of 4 bytes")
-        if head[:2] != b"\0\0" or head[2] not in TYPES:
-            hint = " (the name of a packed file ends in .gz)" if head[:2] == b"\x1f\x8b" else ""
-            kinds = ", ".join(f"{kind:02x}" for kind in TYPES)
-            raise ValueError(
-                f"{self.path} must begin with two zero bytes and the type of its numbers ({kinds}), as idx files do, "
-                f"got {head[:3].hex(' ')}{hint}"
-            )
-        self.dtype = np.dtype(TYPES[head[2]])
-        sizes = self._bytes(4 * head[3], f"{head[3]} dimensions")
-        self.n, *rest = (int(size) for size in np.frombuffer(sizes, ">u4")) if sizes else (0,)
-        self.shape = tuple(rest)
-        if not self.n or 0 in self.shape:
-            raise ValueError(
-                f"{self.path} must have dimensions of at least 1, got {_by((self.n, *rest)) if sizes else 'none'}"
-            )
-
-    def blocks(self) -> Iterator[np.ndarray]:
-        """All items, (n_items, numbers of an item) at a time. After the last one the file must end."""
-        width = math.prod(self.shape)
-        n_at_once = max(1, BLOCK // (width * self.dtype.itemsize))
-        for start in range(0, self.n, n_at_once):
-            n = min(n_at_once, self.n - start)
-            data = self._bytes(n * width * self.dtype.itemsize, f"{self.n} items", done=start)
-            yield np.frombuffer(data, self.dtype).reshape(n, width)
-        if self._read(1):
-            raise ValueError(f"{self.path} must end after the {self.n} items that its head announces, got more bytes")
-
-    def _bytes(self, size: int, what: str, done: int = 0) -> bytes:
-        data = self._read(size)
-        if len(data) < size:
-            after = f" after item {done}" if done else ""
-            raise ValueError(f"{self.path} must hold {what}, got a file that ends{after} within the next {size} bytes")
-        return data
-
-    def _read(self, size: int) -> bytes:
-        """The next `size` bytes, fewer only where the file ends."""
-        try:
-            return self.file.read(size)
-        except (OSError, EOFError, zlib.error) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise ValueError(f"{self.path} must be a whole file, got one that is damaged: {reason}") from None
-
-
-def _require_pair(images: _Items, labels: _Items) -> None:
-    """Raise ValueError unless the heads are those of images and as many labels."""
-    if labels.shape:
-        raise ValueError(f"{labels.path} must have one dimension, that of labels, got {_by((labels.n, *labels.shape))}")
-    if not images.shape:
-        raise ValueError(f"{images.path} must have at least two dimensions, those of images, got {images.n}")
-    if images.n != labels.n:
+def _read_head(file: BufferedIOBase, path: Path) -> _Head:
+    head = _bytes(file, path, 4, "a head of 4 bytes")
+    if head[:2] != b"\0\0" or head[2] not in TYPES:
+        hint = " (the name of a packed file ends in .gz)" if head[:2] == b"\x1f\x8b" else ""
+        kinds = ", ".join(f"{kind:02x}" for kind in TYPES)
         raise ValueError(
-            f"{labels.path} must hold a label for each of the {images.n} images of {images.path}, got {labels.n} labels"
+            f"{path} must begin with two zero bytes and the type of its numbers ({kinds}), as idx files do, "
+            f"got {head[:3].hex(' ')}{hint}"
         )
-    width = math.prod(images.shape)
-    if width > MOST_FEATURES or width * images.dtype.itemsize > LONGEST_IMAGE:
-        raise ValueError(f"{images.path} must hold images of at most {LONGEST_IMAGE} bytes, got {_by(images.shape)}")
+    sizes = np.frombuffer(_bytes(file, path, 4 * head[3], f"{head[3]} dimensions"), ">u4").tolist()
+    if not sizes or 0 in sizes:
+        raise ValueError(f"{path} must have dimensions of at least 1, got {_by(tuple(sizes)) or 'none'}")
+    return _Head(np.dtype(TYPES[head[2]]), sizes[0], tuple(sizes[1:]))
 
 
-def _whole(path: Path, block: np.ndarray) -> np.ndarray:
-    """Labels, (n,), which must be whole numbers."""
+def _require_images(head: _Head, path: Path) -> None:
+    if not head.shape:
+        raise ValueError(f"{path} must have at least two dimensions, those of images, got {head.n}")
+    if head.width > MOST_FEATURES or head.width * head.dtype.itemsize > LONGEST_IMAGE_BYTES:
+        raise ValueError(f"{path} must hold images of at most {LONGEST_IMAGE_BYTES} bytes, got {_by(head.shape)}")
+
+
+def _blocks(file: BufferedIOBase, head: _Head, path: Path) -> Iterator[np.ndarray]:
+    """All items, (n_items, width) at a time. After the last one the file must end."""
+    item_bytes = head.width * head.dtype.itemsize
+    n_at_once = max(1, BLOCK_BYTES // item_bytes)
+    for start in range(0, head.n, n_at_once):
+        n = min(n_at_once, head.n - start)
+        data = _bytes(file, path, n * item_bytes, f"{head.n} items", done=start)
+        yield np.frombuffer(data, head.dtype).reshape(n, head.width)
+    if file.read(1):
+        raise ValueError(f"{path} must end after the {head.n} items that its head announces, got more bytes")
+
+
+def _bytes(file: BufferedIOBase, path: Path, size: int, expected: str, done: int = 0) -> bytes:
+    data = file.read(size)
+    if len(data) < size:
+        after = f" after item {done}" if done else ""
+        raise ValueError(f"{path} must hold {expected}, got a file that ends{after} within the next {size} bytes")
+    return data
+
+
+def _whole_numbers(block: np.ndarray, path: Path) -> np.ndarray:
+    """The labels of a block, (n_items,), which must be whole numbers."""
     labels = block[:, 0]
     with np.errstate(invalid="ignore"):
         bad = np.flatnonzero(~np.isfinite(labels) | (labels != np.rint(labels)))
@@ -180,16 +185,14 @@ def _whole(path: Path, block: np.ndarray) -> np.ndarray:
     return labels
 
 
-def _sparse(path: Path, block: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Columns (int32) and values (float32) of the entries of a block that are not zero, and their number per row."""
+def _sparse(block: np.ndarray, path: Path) -> sparse.csr_matrix:
+    """A block of images as features, float32."""
     with np.errstate(over="ignore", invalid="ignore"):
         numbers = block.astype(np.float32)
     if not np.isfinite(numbers).all():
-        bad = block[~np.isfinite(numbers)][0]
-        raise ValueError(f"{path} must hold numbers that are finite in float32, got {bad}")
-    rows, columns = np.nonzero(numbers)
-    values = numbers[rows, columns]
+        raise ValueError(f"{path} must hold numbers that are finite in float32, got {block[~np.isfinite(numbers)][0]}")
+    X = sparse.csr_matrix(numbers)
     # Choice: only bytes are known to mean grey levels from 0 to 255.
     if block.dtype == np.uint8:
-        values /= np.float32(255)
-    return columns.astype(np.int32), values, np.bincount(rows, minlength=len(block))
+        X.data /= np.float32(255)
+    return X

@@ -1,40 +1,40 @@
-"""Files in the text format of LIBSVM and SVMlight, plain, .gz or .bz2: one sample per line, labels and features.
+"""Files in the text format of LIBSVM and SVMlight, plain, .gz or .bz2: one sample a line, labels and features.
 
-3,17 12:0.1 845:0.25    # labels 3 and 17; feature 12 is 0.1; what follows a # is a comment
+```
+3,17 12:0.1 845:0.25    # labels 3 and 17; feature 12 is 0.1; a comment begins with #
  12:0.3                 # begins with a space: no label
 +1 7:1e-2               # a single label
+```
 """
 
-import bz2
-import gzip
-import io
 import re
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
 
+from jointsparse.checks import require_count
+from jointsparse.datasets.packed import opened
 from jointsparse.datasets.samples import Samples, find, gather
-from jointsparse.datasets.splits import FRACTIONS, draw_splits
+from jointsparse.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
 
 OFFERS = "samples"
 
 FILES = ("train", "validation", "test", "topics")  # the options that name files
 
-# Possessive throughout (++, *+, ?+): where a line stops to match, there is its first mistake, found in linear time.
+# Possessive throughout (++, *+, ?+): matching stops at a line's first mistake, in linear time.
 LABEL = rb"[+-]?+\d{1,18}+(?:\.0*+)?+"
 NUMBER = rb"[+-]?+(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?+\d++)?+"
 LINE = re.compile(rb"((?:%b(?:,%b)*+)?+)((?:[ \t]++\d++:%b)*+)[ \t]*+" % (LABEL, LABEL, NUMBER))
 
-MOST_FEATURES = 2**31 - 1  # what SciPy's 32-bit column numbers can count
-LONGEST_LINE = 2**28  # bytes; a packed file that unpacks to a line without end does not fill the memory
+MOST_FEATURES = 2**31 - 1  # SciPy's 32-bit column numbers count no further
+LONGEST_LINE_BYTES = 2**28  # a packed file that unpacks to a line without end does not fill the memory
 
 
 class Row(NamedTuple):
-    """A line of a file that holds a sample: its labels, the columns of its features (from 0) and their values."""
+    """A sample as its line gives it: labels, columns of its features (from 0) and their values."""
 
     labels: list[int]
     columns: np.ndarray
@@ -56,137 +56,156 @@ def read(
 ) -> Samples:
     """Read and check samples with given features and any number of labels each.
 
-    root: the folder of the files. train, validation, test: their names; .gz and .bz2 are unpacked on the way.
-    topics: a file of label names, UTF-8: number and name in the first two columns, split at white space; without it a
-    label's name is its number ("+1" and "1.0" are "1"). index_base: the number of the first feature, 1 (usual) or 0.
-    n_features: columns of X; None: as many as the largest index of all files asks for. fractions: the splits to draw
-    from train where there is no test file. validation_fraction: the part of train that becomes validation where there
-    is no validation file. seed: of these draws.
+    A sample is named by file and line. "train:17" is line 17 of the file `train`, whatever split it was drawn into.
+    Samples without label stay. Labels +1 and -1 both become words. Where one is enough, make the other a stop word.
+    Empty lines and a label's repetitions within a line are left out and listed. Lines that hold only a comment are not
+    listed.
 
-    A sample is named by file and line: "train:17" is line 17 of the file `train`, whatever split it was drawn into.
-    Samples without label stay. Of labels +1 and -1 both become words: where one is enough, the other is a stop word.
-    Empty lines and a label's repetitions within a line are left out and listed; lines that hold only a comment are not
-    listed. Raises ValueError, with file and line, where a line is not as described above: labels that are not whole
-    numbers, indices that do not increase, values that are not finite in float32, query ids (qid); and where a packed
-    file is damaged or cut off.
+    Parameters
+    ----------
+    root : path
+        Folder of the files.
+    train : str
+        File of the training samples. A name that ends in .gz or .bz2 is that of a packed file, here and below.
+    validation : str or None
+        File of the validation samples.
+    test : str or None
+        File of the test samples.
+    topics : str or None
+        File of label names, UTF-8: number and name in the first two columns, split at white space. Without it a
+        label's name is its number ("+1" and "1.0" are "1").
+    index_base : int, 1 or 0
+        Number of the first feature. 1 is usual.
+    n_features : int or None
+        Columns of X. None: the largest index of all files decides.
+    fractions : mapping
+        Split to its part of train, from 0 to 1, where there is no test file.
+    validation_fraction : float, from 0 to below 1
+        Part of train that becomes validation where there is a test file, but no validation file.
+    seed : int
+        Seed of these draws.
+
+    Returns
+    -------
+    samples : Samples
+
+    Raises
+    ------
+    ValueError
+        With file and line, if a label is not a whole number, indices do not increase, or a value is not finite in
+        float32. If there is a query id (qid), or if a packed file is damaged or cut off.
     """
-    if index_base not in (0, 1):
-        raise ValueError(f"index_base must be 0 or 1, got {index_base!r}")
-    if n_features is not None and not (isinstance(n_features, int) and 1 <= n_features <= MOST_FEATURES):
-        raise ValueError(f"n_features must be a whole number from 1 to {MOST_FEATURES}, got {n_features!r}")
-    if validation and not test:
-        raise ValueError(f"test must name a file where validation does, got test={test!r}, validation={validation!r}")
-    if not 0 <= validation_fraction < 1:
-        raise ValueError(f"validation_fraction must be at least 0 and below 1, got {validation_fraction!r}")
+    _require_options(validation, test, index_base, n_features)
     folder = Path(root)
+    given = {"train": train, "validation": validation, "test": test}
+    files = {split: find(folder, split, file) for split, file in given.items() if file}
     names = _label_names(find(folder, "topics", topics)) if topics else None
-    given: dict[str, str] = {}
-    labels: list[list[str]] = []
+    splits: dict[str, str] = {}
     left_out: dict[str, str] = {}
-    columns, values = [np.empty(0, np.int32)], [np.empty(0, np.float32)]
-    for split, file in (("train", train), ("validation", validation), ("test", test)):
-        if not file:
-            continue
-        path = find(folder, split, file)
-        for number, row in _rows(path, index_base=index_base, most_features=n_features or MOST_FEATURES):
+    labels: list[list[str]] = []
+    rows: list[Row] = []
+    for split, path in files.items():
+        for number, row in _rows(path, index_base, n_features or MOST_FEATURES):
             sample = f"{split}:{number}"
             if row is None:
                 left_out[sample] = "an empty line"
                 continue
-            unnamed = [label for label in row.labels if names is not None and label not in names]
-            if unnamed:
-                raise ValueError(f"{path} line {number}: expected labels that {topics} names, got {unnamed[0]}")
             # Choice: a label that a line repeats counts once; Reuters-21578 has such lines.
             once = list(dict.fromkeys(row.labels))
             if len(once) < len(row.labels):
                 left_out[sample + " (repeated labels)"] = f"expected each label once, got {row.labels}"
-            given[sample] = split
-            labels.append([names[label] if names is not None else str(label) for label in once])
-            columns.append(row.columns)
-            values.append(row.values)
+            labels.append(_named(once, names, f"{path} line {number}: expected labels that {topics} names"))
+            splits[sample] = split
+            rows.append(row)
 
-    indices = np.concatenate(columns)
-    n_columns = n_features or int(indices.max(initial=-1)) + 1
-    if "train" not in given.values() or not n_columns:
-        raise ValueError(f"{folder / train} must hold at least one sample with features, got none")
-    ends = np.cumsum([len(row) for row in columns])  # the first entry is no sample
-    X = sparse.csr_matrix((np.concatenate(values), indices, ends), shape=(len(given), n_columns))
-    X.eliminate_zeros()
-
+    X = _matrix(rows, n_features)
+    if "train" not in splits.values() or not X.shape[1]:
+        raise ValueError(f"{files['train']} must hold at least one sample with features, got none")
     rng = np.random.default_rng(seed)
-    splits = dict(given)
     if not test:
-        splits = draw_splits(list(given), fractions, rng)
+        splits = draw_splits(list(splits), fractions, rng)
     elif not validation:
-        of_train = [sample for sample in given if given[sample] == "train"]
-        parts = {"train": 1 - validation_fraction, "validation": validation_fraction}
-        splits |= draw_splits(of_train, parts, rng)
+        splits = set_validation_aside(splits, validation_fraction, rng)
     return gather(splits, labels, left_out, X)
 
 
-def _rows(path: Path, *, index_base: int, most_features: int) -> Iterator[tuple[int, Row | None]]:
+def _require_options(validation: str | None, test: str | None, index_base: int, n_features: int | None) -> None:
+    if index_base not in (0, 1):
+        raise ValueError(f"index_base must be 0 or 1, got {index_base!r}")
+    if n_features is not None:
+        require_count(n_features, "n_features", MOST_FEATURES)
+    if validation and not test:
+        raise ValueError(f"test must name a file where validation does, got test={test!r}, validation={validation!r}")
+
+
+def _named(labels: list[int], names: Mapping[int, str] | None, expected: str) -> list[str]:
+    """The names of a sample's labels, their numbers where no file names them."""
+    if names is None:
+        return [str(label) for label in labels]
+    unnamed = [label for label in labels if label not in names]
+    if unnamed:
+        raise ValueError(f"{expected}, got {unnamed[0]}")
+    return [names[label] for label in labels]
+
+
+def _matrix(rows: list[Row], n_features: int | None) -> sparse.csr_matrix:
+    """The samples' features, csr (n_samples, n_features) float32, without stored zeros."""
+    indices = np.concatenate([np.empty(0, np.int32), *(row.columns for row in rows)])
+    values = np.concatenate([np.empty(0, np.float32), *(row.values for row in rows)])
+    ends = np.cumsum([0, *(len(row.columns) for row in rows)])
+    X = sparse.csr_matrix((values, indices, ends), shape=(len(rows), n_features or int(indices.max(initial=-1)) + 1))
+    X.eliminate_zeros()
+    return X
+
+
+def _rows(path: Path, index_base: int, most_features: int) -> Iterator[tuple[int, Row | None]]:
     """Line numbers (from 1) and samples of a file, None for an empty line."""
     number = 0
-    try:
-        with _open(path) as file:
-            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
-                where = f"{path} line {number}"
-                if len(line) > LONGEST_LINE:
-                    raise ValueError(f"{where}: expected at most {LONGEST_LINE} bytes, got more")
-                text, comment, _ = line.partition(b"#")
-                text = text.rstrip(b"\r\n")
-                if text.strip(b" \t"):
-                    yield number, _parse(text, where, index_base=index_base, most_features=most_features)
-                elif not comment:
-                    yield number, None
-    except (OSError, EOFError, zlib.error) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ValueError(
-            f"{path} must be a whole file, got one that is damaged after line {number}: {reason}"
-        ) from None
+    with opened(path, lambda: f" after line {number}") as file:
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE_BYTES + 1), b""), start=1):
+            where = f"{path} line {number}"
+            if len(line) > LONGEST_LINE_BYTES:
+                raise ValueError(f"{where}: expected at most {LONGEST_LINE_BYTES} bytes, got more")
+            text, comment, _ = line.partition(b"#")
+            text = text.rstrip(b"\r\n")
+            if text.strip(b" \t"):
+                yield number, _parse(text, where, index_base, most_features)
+            elif not comment:
+                yield number, None
 
 
-def _parse(text: bytes, where: str, *, index_base: int, most_features: int) -> Row:
+def _parse(text: bytes, where: str, index_base: int, most_features: int) -> Row:
     """One sample from its line, which must match `LINE` as a whole."""
-    match = cast(re.Match[bytes], LINE.match(text))  # nothing at all matches too
+    match = cast(re.Match[bytes], LINE.match(text))  # an empty text matches too
     if match.end() < len(text):
-        start = max(text.rfind(separator, 0, match.end()) for separator in (b" ", b"\t")) + 1
-        got = _quote(re.split(rb"[ \t]", text[max(start, match.end() - 40) :], maxsplit=1)[0])
-        if start == 0:
-            raise ValueError(
-                f"{where}: expected whole numbers such as 3,17 as labels (a line without label begins with a space), "
-                f"got {got}"
-            )
-        hint = " (ranking is not supported)" if text[start:].startswith(b"qid:") else ""
-        raise ValueError(f"{where}: expected index:value such as 12:0.5 with a finite value, got {got}{hint}")
-
+        raise ValueError(f"{where}: expected {_mistake(text, match.end())}")
     labels = [int(label.partition(b".")[0]) for label in match[1].split(b",") if label]
-    if not match[2]:
-        return Row(labels, np.empty(0, np.int32), np.empty(0, np.float32))
-    numbers = np.fromstring(match[2].replace(b":", b" "), sep=" ")
+    numbers = np.fromstring(match[2].replace(b":", b" "), sep=" ") if match[2] else np.empty(0)
     columns = numbers[::2] - index_base
-    bad = np.flatnonzero((columns < 0) | (columns >= most_features))
-    if len(bad):
+    for bad in np.flatnonzero((columns < 0) | (columns >= most_features))[:1]:
+        hint = " (a file that counts from 0 needs index_base: 0)" if columns[bad] < 0 else ""
         last = most_features - 1 + index_base
-        hint = " (a file that counts from 0 needs index_base: 0)" if columns[bad[0]] < 0 else ""
         raise ValueError(
-            f"{where}: expected indices from {index_base} to {last}, got {_quote(_feature(match[2], bad[0]))}{hint}"
+            f"{where}: expected indices from {index_base} to {last}, got {_quote(match[2].split()[bad])}{hint}"
         )
-    bad = np.flatnonzero(np.diff(columns) <= 0)
-    if len(bad):
-        pair = b" ".join(_feature(match[2], bad[0] + i) for i in range(2))
-        raise ValueError(f"{where}: expected indices that increase, got {_quote(pair)}")
+    for bad in np.flatnonzero(np.diff(columns) <= 0)[:1]:
+        got = _quote(b" ".join(match[2].split()[bad : bad + 2]))
+        raise ValueError(f"{where}: expected indices that increase, got {got}")
     with np.errstate(over="ignore"):
         values = numbers[1::2].astype(np.float32)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise ValueError(f"{where}: expected values that float32 can hold, got {_quote(_feature(match[2], bad[0]))}")
+    for bad in np.flatnonzero(~np.isfinite(values))[:1]:
+        raise ValueError(f"{where}: expected values that float32 can hold, got {_quote(match[2].split()[bad])}")
     return Row(labels, columns.astype(np.int32), values)
 
 
-def _feature(features: bytes, i: int) -> bytes:
-    """The i-th index:value of a line."""
-    return features.split()[i]
+def _mistake(text: bytes, end: int) -> str:
+    """The message on what was expected and what came in a line that matches only as far as `end`."""
+    start = max(text.rfind(separator, 0, end) for separator in (b" ", b"\t")) + 1
+    got = _quote(re.split(rb"[ \t]", text[max(start, end - 40) :], maxsplit=1)[0])
+    if start == 0:
+        return f"whole numbers such as 3,17 as labels (a line without label begins with a space), got {got}"
+    hint = " (ranking is not supported)" if text[start:].startswith(b"qid:") else ""
+    return f"index:value such as 12:0.5 with a finite value, got {got}{hint}"
 
 
 def _quote(text: bytes) -> str:
@@ -212,46 +231,3 @@ def _label_names(path: Path) -> dict[int, str]:
             raise ValueError(f"{path} line {number}: expected each label and each name once, got {line[:80]!r}")
         names[label] = name
     return names
-
-
-def _open(path: Path) -> BinaryIO | io.BufferedReader | gzip.GzipFile:
-    """The bytes of a file, unpacked as its name says."""
-    suffix = path.suffix.lower()
-    if suffix == ".gz":
-        return gzip.open(path)
-    if suffix == ".bz2":
-        return io.BufferedReader(_Bz2(path), 2**16)
-    return path.open("rb")
-
-
-class _Bz2(io.RawIOBase):
-    """A bz2 file unpacked. Unlike `bz2.open`, which ends there without a word, it refuses what is no further stream."""
-
-    def __init__(self, path: Path) -> None:
-        self.file = path.open("rb")
-        self.unpacker = bz2.BZ2Decompressor()
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self.file.close()
-        super().close()
-
-    def readinto(self, buffer: Any) -> int:
-        piece = b""
-        while True:
-            if self.unpacker.eof:
-                piece = self.unpacker.unused_data or self.file.read(2**16)
-                if not piece:
-                    return 0
-                self.unpacker = bz2.BZ2Decompressor()
-            elif self.unpacker.needs_input:
-                piece = self.file.read(2**16)
-                if not piece:
-                    raise EOFError("the file ends within a stream")
-            data = self.unpacker.decompress(piece, len(buffer))
-            piece = b""
-            if data:
-                buffer[: len(data)] = data
-                return len(data)

@@ -1,6 +1,6 @@
 """A folder of photographs with captions: `images/`, `captions.csv` (image,caption) and, if any, `splits.csv`.
 
-Several caption rows per image are usual. Names are relative to `images/`. Flickr8k in this shape is one such folder.
+Several caption rows per image are usual. Names are relative to `images/`. Flickr8k in this shape is an example.
 """
 
 from pathlib import Path
@@ -18,10 +18,10 @@ __all__ = ["picture", "read"]
 def read(root: str | Path, *, captions: str = "captions.csv", **options: Any) -> Photographs:
     """Read and check a folder of captioned photographs.
 
-    captions: the file in `root` to read captions from. Other options and errors: `folder.read_folder`.
+    captions: name of the file in `root` that holds them. `folder.read_folder` lists the other options and the errors.
     """
 
     def captions_of(folder: Path, names: list[str]) -> pd.DataFrame:
-        return read_csv(folder / captions, ["image", "caption"])
+        return read_csv(folder / captions, "image", "caption")
 
     return read_folder(root, captions_of, **options)

@@ -1,4 +1,4 @@
-"""What every dataset of given features shares: the result of reading one. Its twin for pictures is `folder`."""
+"""The shared part of all datasets whose features are given: tables of samples and labels, and a matrix."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,10 +11,13 @@ from scipy import sparse
 class Samples(NamedTuple):
     """A dataset as read and checked, whose features are given.
 
+    The names of tables and columns are those of photographs, so that all later stages read both kinds alike: an image
+    is a sample, a caption a label.
+
     images: columns image (the sample's name), split (one of `splits.SPLITS`), one row per sample.
-    captions: columns image, caption: one row per label of a sample; a sample may have none and is then a negative of
-        every task. Read by `tasks.choose_words` with split_captions=False.
-    left_out: columns item, reason: everything that is not used.
+    captions: columns image, caption. One row per label of a sample. A sample without label is a negative of every task.
+        `tasks.choose_words` reads the table with split_captions=False.
+    left_out: columns item, reason. One row per thing that is not used.
     X: features, csr (n_samples, n_features) float32, rows in the order of `images`.
     """
 
@@ -30,9 +33,27 @@ def gather(
     left_out: Mapping[str, str],
     X: sparse.csr_matrix,
 ) -> Samples:
-    """The tables, from each sample's split, its labels and its row of X (all in one order), and what is not used.
+    """Gather the tables of a dataset whose features are given.
 
-    Raises ValueError where there is no training sample.
+    Parameters
+    ----------
+    splits : mapping
+        Split by sample.
+    labels : sequence of sequences of str
+        Labels of each sample, in the order of `splits`.
+    left_out : mapping
+        Reason by thing that is not used.
+    X : csr_matrix, shape (n_samples, n_features), float32
+        Features, in the order of `splits`.
+
+    Returns
+    -------
+    samples : Samples
+
+    Raises
+    ------
+    ValueError
+        If there is no training sample.
     """
     if "train" not in splits.values():
         raise ValueError(f"the dataset must hold at least one training sample, got none of {len(splits)} samples")
@@ -43,7 +64,7 @@ def gather(
 
 
 def find(folder: Path, option: str, file: str) -> Path:
-    """The path of a file that must be there."""
+    """The path of a file that must be there, by the option that names it."""
     path = folder / file
     if not path.is_file():
         raise ValueError(

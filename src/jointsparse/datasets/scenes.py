@@ -1,6 +1,6 @@
 """Photographs sorted into one folder per class: `images/<class>/…` and, if any, `splits.csv` (image,split).
 
-Each image's only caption is the name of its class. Fifteen Scene Categories (Lazebnik et al., CVPR 2006) is one.
+Each image's only caption is the name of its class. Fifteen Scene Categories (Lazebnik et al., CVPR 2006) is an example.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ __all__ = ["picture", "read"]
 
 
 def read(root: str | Path, **options: Any) -> Photographs:
-    """Read and check a folder of photographs sorted by class. Options and errors: `folder.read_folder`."""
+    """Read and check a folder of photographs sorted by class. `folder.read_folder` lists options and errors."""
 
     def classes(folder: Path, names: list[str]) -> pd.DataFrame:
         loose = [name for name in names if "/" not in name]

@@ -21,15 +21,43 @@ def assign_splits(
     validation_fraction: float,
     seed: int,
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """A split for each image: {image: split}, and {image: reason} for images that get none.
+    """Give each image a split, as the dataset's authors did or at random.
 
-    table: columns image, split, as the dataset's authors made it, or None: then `fractions` of the images are drawn.
-    split_names: our name of a split -> the table's name for it.
-    validation_fraction: where the table has no validation part, this part of its training images becomes one.
+    Parameters
+    ----------
+    names : list of str
+        Names of the images.
+    table : DataFrame or None
+        Columns image, split, as the dataset's authors made it. None: the splits are drawn.
+    split_names : mapping
+        Our name of a split to the table's name for it.
+    fractions : mapping
+        Split to its part of the images, from 0 to 1, where there is no table.
+    validation_fraction : float, from 0 to below 1
+        Part of the training images that becomes validation where the table has no such part.
+    seed : int
+        Seed of these draws.
+
+    Returns
+    -------
+    splits, unplaced : dict
+        Split by image, and the reason by image for those that get none.
     """
     rng = np.random.default_rng(seed)
     if table is None:
         return draw_splits(names, fractions, rng), {}
+    named = _splits_of_table(table.drop_duplicates(), split_names)
+    present = set(names)
+    unplaced = {name: "splits.csv names an image that is not there" for name in named if name not in present}
+    unplaced |= {name: "in no split of splits.csv" for name in names if name not in named}
+    splits = {name: named[name] for name in names if name in named}
+    if "validation" not in splits.values():
+        splits = set_validation_aside(splits, validation_fraction, rng)
+    return splits, unplaced
+
+
+def _splits_of_table(table: pd.DataFrame, split_names: Mapping[str, str]) -> dict[str, str]:
+    """Our name for each image's split. Raises ValueError unless the table gives each image one split that we know."""
     ours = {theirs: split for split, theirs in split_names.items()}
     if not set(split_names) <= set(SPLITS) or len(ours) < len(split_names):
         raise ValueError(
@@ -41,19 +69,31 @@ def assign_splits(
             f"splits.csv may use the splits {', '.join(map(repr, ours))} (split_names in the dataset's entry), "
             f"got {shortened(unknown[0])}"
         )
-    table = table.drop_duplicates()
     twice = table["image"][table["image"].duplicated()]
     if len(twice):
         raise ValueError(f"splits.csv must give each image one split, got two for {shortened(twice.iloc[0])}")
-    named = dict(zip(table["image"], table["split"].map(ours), strict=True))
-    present = set(names)
-    unplaced = {name: "splits.csv names an image that is not there" for name in named if name not in present}
-    unplaced |= {name: "in no split of splits.csv" for name in names if name not in named}
-    splits = {name: named[name] for name in names if name in named}
-    if "validation" not in splits.values():
-        train = [name for name, split in splits.items() if split == "train"]
-        splits |= draw_splits(train, {"train": 1 - validation_fraction, "validation": validation_fraction}, rng)
-    return splits, unplaced
+    return dict(zip(table["image"], table["split"].map(ours), strict=True))
+
+
+def set_validation_aside(
+    splits: Mapping[str, str], validation_fraction: float, rng: np.random.Generator
+) -> dict[str, str]:
+    """Draw a part of the training samples for validation; the others keep their split."""
+    if not 0 <= validation_fraction < 1:
+        raise ValueError(f"validation_fraction must be at least 0 and below 1, got {validation_fraction!r}")
+    of_train = [name for name, split in splits.items() if split == "train"]
+    parts = {"train": 1 - validation_fraction, "validation": validation_fraction}
+    return dict(splits) | draw_splits(of_train, parts, rng)
+
+
+def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random.Generator) -> dict[str, str]:
+    """Draw each name's split, so that every split gets its fraction of the names, to the nearest whole number."""
+    require_fractions(fractions)
+    ends = np.rint(np.cumsum(list(fractions.values())) * len(names)).astype(int)
+    which = np.searchsorted(ends, np.arange(len(names)), side="right")
+    order = rng.permutation(len(names))
+    drawn = dict(zip((names[i] for i in order), (list(fractions)[j] for j in which), strict=True))
+    return {name: drawn[name] for name in names}
 
 
 def require_fractions(fractions: Mapping[str, float]) -> None:
@@ -63,13 +103,3 @@ def require_fractions(fractions: Mapping[str, float]) -> None:
         raise ValueError(f"fractions knows the splits {', '.join(SPLITS)}; got {unknown[0]!r}")
     if not (abs(sum(fractions.values()) - 1) <= 1e-9 and min(fractions.values()) >= 0):
         raise ValueError(f"fractions must be at least 0 and add up to 1, got {dict(fractions)}")
-
-
-def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random.Generator) -> dict[str, str]:
-    """Each name's split, drawn so that every split gets its fraction of the names (to the nearest whole number)."""
-    require_fractions(fractions)
-    ends = np.rint(np.cumsum(list(fractions.values())) * len(names)).astype(int)
-    which = np.searchsorted(ends, np.arange(len(names)), side="right")
-    order = rng.permutation(len(names))
-    drawn = dict(zip((names[i] for i in order), (list(fractions)[j] for j in which), strict=True))
-    return {name: drawn[name] for name in names}

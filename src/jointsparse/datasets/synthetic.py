@@ -1,6 +1,6 @@
 """Tasks whose weights are known: vectors that share a few relevant features, with normal samples of unit length.
 
-Not a dataset of photographs: it offers `draw`. Source: Quattoni et al. 2009, sec. 5.
+This is no dataset of photographs, so it offers `draw` instead of `read`. Source: Quattoni et al. 2009, sec. 5.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ OFFERS = "drawn"
 
 
 class Synthetic(NamedTuple):
-    """Tasks with samples of their own, and what generated them.
+    """Tasks with samples of their own, and the weights that generated them.
 
     W: (n_features, n_tasks), the true weights. relevant: (n_features,) bool, the features that tasks choose theirs
     from. X_train, X_validation, X_test: (n_tasks, n, n_features), float32, rows of length 1. y_train, y_validation,
@@ -40,13 +40,38 @@ def draw(
 ) -> Synthetic:
     """Draw weights and samples.
 
-    A fraction `relevant` of the features forms V. Each task uses a random subset of V, of a size uniform between half
-    of V and all; its weights are normal(0, 1) there and 0 elsewhere. Samples are normal(0, 1), then scaled to length 1;
-    labels are sign(w_k . x). n_train, n_validation, n_test: samples per task.
+    A part of the features forms V. Each task uses a random subset of V, of a size uniform between half of V and all.
+    Its weights are normal(0, 1) there and 0 elsewhere. Samples are normal(0, 1), then scaled to length 1. Labels are
+    sign(w_k . x).
 
     For a training set of n samples take the first n of each task, so that sets of different sizes are nested. One state
-    of rng gives the same W, validation and test samples whatever n_train is. Raises ValueError for sizes that are too
-    small.
+    of rng gives the same W, validation and test samples whatever n_train is.
+
+    Parameters
+    ----------
+    n_features : int, at least 1
+        Rows of W.
+    n_tasks : int, at least 1
+        Columns of W.
+    relevant : float, above 0 and at most 1
+        Part of the features that forms V, at least one feature.
+    n_train : int, at least 1
+        Training samples per task.
+    n_validation : int, at least 0
+        Validation samples per task.
+    n_test : int, at least 0
+        Test samples per task.
+    rng : Generator
+        Source of all draws.
+
+    Returns
+    -------
+    tasks : Synthetic
+
+    Raises
+    ------
+    ValueError
+        If a size is too small.
     """
     for name, value, least in [
         ("n_features", n_features, 1),
@@ -83,7 +108,7 @@ def _samples(W: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarra
     for of_task in X:
         normal = rng.normal(size=of_task.shape)
         of_task[...] = normal / np.linalg.norm(normal, axis=1, keepdims=True)
-    # Labels are those of the rounded samples. einsum: the same bits for any number of threads.
+    # The rounded samples decide the labels. einsum gives the same bits for any number of threads.
     scores = np.einsum("knd,dk->kn", X, W)
     # Choice: sign(0) = +1. A small training set may hold one label only; the paper does not balance them.
     return X, np.where(scores >= 0, 1, -1).astype(np.int8)

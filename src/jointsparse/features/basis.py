@@ -10,13 +10,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-DENSE = 2 * 10**9  # bytes; what would be larger as a dense matrix is made dense in blocks
-BLOCK = 1024  # rows
-N_ITER = 7  # passes over the data
+DENSE_BYTES = 2 * 10**9  # a matrix that would be larger is made dense a few rows at a time
+ROWS_AT_ONCE = 1024
+N_PASSES = 7  # over the data
 
 
 class Basis(NamedTuple):
-    """x -> scale * (x - mean) @ components.
+    """A new basis, x -> scale * (x - mean) @ components.
 
     mean: (n_features,), zero if the basis is not centred. components: (n_features, rank), divided by their standard
     deviations if whitened. scale: one number. singular_values: (rank,), of the fitted (centred) matrix.
@@ -36,16 +36,34 @@ def fit(
     whitened: bool = False,
     rng: np.random.Generator,
 ) -> Basis:
-    """The first `rank` right singular vectors of X (n_samples, n_features), by default of X less its column means.
+    """Fit a basis: the first right singular vectors of X, by default of X less its column means.
 
-    rank: their number, or "full": as many as X has (its numerical rank).
-    whitened: each new feature is divided by its standard deviation (root mean square if not centred) over X.
-    The paper's "uncorrelated" can mean either. The new features are then scaled by one number, so that the rows of X
-    have a mean squared length of 1 and step sizes and radii mean the same whatever the rank and the features.
+    The new features are scaled by one number, so that the rows of X have a mean squared length of 1. Step sizes and
+    radii then mean the same whatever the rank and the features.
 
-    Raises ValueError if rank is not in 1 … what the data allow (their numerical rank).
+    Parameters
+    ----------
+    X : csr_matrix, shape (n_samples, n_features)
+        Features of the images that decide the basis.
+    rank : int or "full"
+        Number of singular vectors. "full": as many as X has, its numerical rank.
+    centred : bool
+        Whether to take off the column means.
+    whitened : bool
+        Whether to divide each new feature by its standard deviation over X, or its root mean square if not centred.
+        The paper's "uncorrelated" can mean either.
+    rng : Generator
+        Source of the randomised decomposition.
+
+    Returns
+    -------
+    basis : Basis
+
+    Raises
+    ------
+    ValueError
+        If rank is below 1 or above the numerical rank of X.
     """
-    # Choice: mean squared length 1.
     n_samples, n_features = X.shape
     most = min(n_samples - centred, n_features)
     wanted = most if rank == "full" else rank
@@ -54,22 +72,7 @@ def fit(
             f"rank must be between 1 and {most} ({n_samples} images, {n_features} features"
             f"{', centred' if centred else ''}), got {rank}"
         )
-    few = wanted < 0.5 * min(X.shape)
-    if few and 4 * n_samples * n_features > DENSE:
-        mean = np.zeros(n_features, np.float32)
-        if centred:
-            mean = np.asarray(X.mean(axis=0, dtype=np.float64), np.float32).ravel()
-        singular_values, right = _svd_in_blocks(X, mean, wanted, rng)
-    else:
-        dense = X.toarray().astype(np.float32, copy=False)
-        mean = dense.mean(axis=0, dtype=np.float64).astype(np.float32) if centred else np.zeros(n_features, np.float32)
-        dense -= mean
-        if few:
-            from sklearn.utils.extmath import randomized_svd
-
-            _, singular_values, right = randomized_svd(dense, wanted, random_state=int(rng.integers(2**31)))
-        else:
-            _, singular_values, right = linalg.svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)
+    mean, singular_values, right = _decompose(X, wanted, centred, rng)
     numerical_rank = int((singular_values > 1e-5 * singular_values[0]).sum())
     if numerical_rank < wanted and rank != "full":
         raise ValueError(f"rank must be at most {numerical_rank}, the rank of the data, got {rank}")
@@ -79,6 +82,7 @@ def fit(
     variances = singular_values.astype(np.float64) ** 2 / n_samples
     if whitened:
         components /= np.sqrt(variances)
+    # Choice: mean squared length 1.
     mean_squared_length = wanted if whitened else variances.sum()
     return Basis(
         mean=mean,
@@ -88,25 +92,47 @@ def fit(
     )
 
 
+def _decompose(
+    X: sparse.csr_matrix, rank: int, centred: bool, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The column means (zeros if not centred), and at least `rank` singular values and right singular vectors."""
+    n_samples, n_features = X.shape
+    few = rank < 0.5 * min(X.shape)
+    mean = np.zeros(n_features, np.float32)
+    if few and 4 * n_samples * n_features > DENSE_BYTES:
+        if centred:
+            mean = np.asarray(X.mean(axis=0, dtype=np.float64), np.float32).ravel()
+        return mean, *_svd_in_blocks(X, mean, rank, rng)
+    dense = X.toarray().astype(np.float32, copy=False)
+    if centred:
+        mean = dense.mean(axis=0, dtype=np.float64).astype(np.float32)
+    dense -= mean
+    if few:
+        from sklearn.utils.extmath import randomized_svd
+
+        return mean, *randomized_svd(dense, rank, random_state=int(rng.integers(2**31)))[1:]
+    return mean, *linalg.svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)[1:]
+
+
 def _svd_in_blocks(
     X: sparse.csr_matrix, mean: np.ndarray, rank: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The first singular values (rank,) and right singular vectors (rank, n_features) of X - mean, randomised.
 
-    As scikit-learn's `randomized_svd`, but X is dense in a block of rows at a time only. Source: Halko, Martinsson and
+    Like scikit-learn's `randomized_svd`, but only a few rows of X are dense at a time. Source: Halko, Martinsson and
     Tropp (2011), Algorithms 4.4 and 5.1.
     """
 
     def blocks() -> Iterator[tuple[slice, np.ndarray]]:
-        for start in range(0, X.shape[0], BLOCK):
-            rows = slice(start, start + BLOCK)
+        for start in range(0, X.shape[0], ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
             dense = X[rows].toarray().astype(np.float32, copy=False)
             dense -= mean
             yield rows, dense
 
     left = np.empty((X.shape[0], min(rank + 10, *X.shape)), np.float32)
     right = rng.normal(size=(X.shape[1], left.shape[1])).astype(np.float32)
-    for _ in range(N_ITER):
+    for _ in range(N_PASSES):
         right, _ = linalg.qr(right, mode="economic", overwrite_a=True, check_finite=False)
         for rows, dense in blocks():
             left[rows] = dense @ right

@@ -11,16 +11,17 @@ from numbers import Integral
 import numpy as np
 from numba import njit
 
-CELLS = 4  # along each side of a patch
+CELLS_PER_SIDE = 4  # of a patch
 ORIENTATIONS = 8
-LENGTH = CELLS * CELLS * ORIENTATIONS
-UNIT = 512  # the uint8 value v stands for v / UNIT; components above 255 / UNIT are cut there
+LENGTH = CELLS_PER_SIDE * CELLS_PER_SIDE * ORIENTATIONS
+STEPS_PER_UNIT = 512  # the uint8 value v stands for v / 512; components above 255 / 512 are cut there
 
-PATCH_SIZES = (16, 24, 32)
-STEP = 8
+PATCH_SIZES_PIXELS = (16, 24, 32)
+STEP_PIXELS = 8
 CLIP = 0.2
-MIN_CONTRAST = 0.005
-SMALLEST_CONTRAST = 1e-6  # below, squares of gradients come near the smallest float32
+MIN_CONTRAST = 0.005  # grey levels per pixel
+SMALLEST_CONTRAST = 1e-6  # grey levels per pixel; below, squares of gradients come near the smallest float32
+ONES = np.ones(LENGTH // ORIENTATIONS, np.float32)
 
 
 # No fast-math in these kernels: every sum has one order, so that all machines give the same descriptors.
@@ -42,7 +43,7 @@ def _orientation_channels(padded: np.ndarray) -> np.ndarray:
             dx = (row[x + 2] - row[x]) * np.float32(0.5)
             dy = (below[x + 1] - above[x + 1]) * np.float32(0.5)
             magnitude[x] = np.sqrt(dx * dx + dy * dy)
-            # The angle in eighths of a turn; the arc tangent by Abramowitz and Stegun, 4.4.47, to 1e-5 radians.
+            # The angle in eighths of a turn. Arc tangent: Abramowitz and Stegun, 4.4.47, to 1e-5 radians.
             long, short = max(abs(dx), abs(dy)), min(abs(dx), abs(dy))
             q = short / (long + np.float32(1e-30))
             s = q * q
@@ -62,46 +63,8 @@ def _orientation_channels(padded: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sum(values: np.ndarray) -> np.float32:
-    """Sum of a descriptor in eight lanes, one per orientation: vector instructions, and still one fixed order."""
-    a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-    e, f, g, h = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-    for k in range(0, LENGTH, 8):
-        a += values[k]
-        b += values[k + 1]
-        c += values[k + 2]
-        d += values[k + 3]
-        e += values[k + 4]
-        f += values[k + 5]
-        g += values[k + 6]
-        h += values[k + 7]
-    return ((a + b) + (c + d)) + ((e + f) + (g + h))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _finish(
-    raw: np.ndarray, smallest_sum: np.float32, clip: np.float32, rootsift: bool, descriptor: np.ndarray
-) -> None:
-    """Normalise, clip, normalise again and round to uint8; spoils `raw`."""
-    if _sum(raw) < smallest_sum:
-        descriptor[:] = 0
-        return
-    largest = clip * np.sqrt(_sum(raw * raw))
-    for k in range(LENGTH):
-        raw[k] = min(raw[k], largest)
-    if rootsift:
-        scale = np.float32(UNIT) / np.sqrt(_sum(raw))
-        for k in range(LENGTH):
-            descriptor[k] = np.uint8(min(np.float32(255), np.sqrt(raw[k]) * scale + np.float32(0.5)))
-    else:
-        scale = np.float32(UNIT) / np.sqrt(_sum(raw * raw))
-        for k in range(LENGTH):
-            descriptor[k] = np.uint8(min(np.float32(255), raw[k] * scale + np.float32(0.5)))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _fill_cell(cell: np.ndarray, pixels: np.ndarray, weights: np.ndarray) -> None:
-    """cell[o] = sum over x of weights[x] * pixels[x, o]; eight named sums, which the compiler keeps in a register."""
+    """cell[o] = sum over x of weights[x] * pixels[x, o]. The compiler keeps eight named sums in a register."""
     a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     e, f, g, h = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     for x in range(len(weights)):
@@ -121,6 +84,31 @@ def _fill_cell(cell: np.ndarray, pixels: np.ndarray, weights: np.ndarray) -> Non
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _sum(values: np.ndarray, sums: np.ndarray) -> np.float32:
+    """Sum of a descriptor, first for each orientation: one fixed order that runs on vector units. Spoils `sums`."""
+    _fill_cell(sums, values, ONES)
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _finish(
+    raw: np.ndarray, smallest_sum: np.float32, clip: np.float32, rootsift: bool, descriptor: np.ndarray
+) -> None:
+    """Normalise, clip, normalise again and round to uint8. Spoils `raw`."""
+    sums = np.empty(ORIENTATIONS, np.float32)
+    if _sum(raw, sums) < smallest_sum:
+        descriptor[:] = 0
+        return
+    bound = clip * np.sqrt(_sum(raw * raw, sums))
+    for k in range(LENGTH):
+        raw[k] = min(raw[k], bound)
+    scale = np.float32(STEPS_PER_UNIT) / np.sqrt(_sum(raw if rootsift else raw * raw, sums))
+    for k in range(LENGTH):
+        root = np.sqrt(raw[k]) if rootsift else raw[k]
+        descriptor[k] = np.uint8(min(np.float32(255), root * scale + np.float32(0.5)))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _describe_scale(
     channels: np.ndarray,
     weights: np.ndarray,
@@ -130,11 +118,11 @@ def _describe_scale(
     min_contrast: float,
     descriptors: np.ndarray,
 ) -> None:
-    """Fill `descriptors` with the patches of one size, row by row; `weights` (4, size) are those of `_cell_weights`."""
+    """Fill `descriptors` with the patches of one size, row by row. `_cell_weights` gives `weights` (4, size)."""
     height, width = channels.shape[:2]
     size = weights.shape[1]
     flat = channels.reshape(height, width * ORIENTATIONS)
-    cell_rows = np.empty((CELLS, width * ORIENTATIONS), np.float32)
+    cell_rows = np.empty((CELLS_PER_SIDE, width * ORIENTATIONS), np.float32)
     raw = np.empty(LENGTH, np.float32)
     smallest_sum = np.float32(min_contrast) * weights.sum() ** 2
     n = 0
@@ -142,62 +130,84 @@ def _describe_scale(
         cell_rows[:] = 0
         for y in range(size):
             pixel_row = flat[top + y]
-            for i in range(CELLS):
+            for i in range(CELLS_PER_SIDE):
                 weight = weights[i, y]
                 if weight > 0:
                     cell_row = cell_rows[i]
                     for k in range(width * ORIENTATIONS):
                         cell_row[k] += weight * pixel_row[k]
         for left in range(0, width - size + 1, step):
-            for i in range(CELLS):
-                for j in range(CELLS):
-                    _fill_cell(raw[(i * CELLS + j) * ORIENTATIONS :], cell_rows[i, left * ORIENTATIONS :], weights[j])
+            for i in range(CELLS_PER_SIDE):
+                for j in range(CELLS_PER_SIDE):
+                    _fill_cell(
+                        raw[(i * CELLS_PER_SIDE + j) * ORIENTATIONS :], cell_rows[i, left * ORIENTATIONS :], weights[j]
+                    )
             _finish(raw, smallest_sum, np.float32(clip), rootsift, descriptors[n])
             n += 1
 
 
 def _cell_weights(size: int) -> np.ndarray:
-    """Share of each of the patch's pixels in the four cells along one side: (4, size), float32."""
+    """Share of each pixel of a patch in the four cells along one side: (4, size), float32."""
     # Choice: only pixels inside the patch count, as in Lowe's 16 x 16 samples, and no Gaussian window is laid over
     # them: on a dense grid no keypoint sits at the centre.
-    pixels = (np.arange(size) + 0.5) * CELLS / size
-    centres = np.arange(CELLS) + 0.5
+    pixels = (np.arange(size) + 0.5) * CELLS_PER_SIDE / size
+    centres = np.arange(CELLS_PER_SIDE) + 0.5
     return np.maximum(0.0, 1.0 - np.abs(pixels - centres[:, None])).astype(np.float32)
 
 
 def describe(
     picture: np.ndarray,
     *,
-    patch_sizes: Sequence[int] = PATCH_SIZES,
-    step: int = STEP,
+    patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS,
+    step: int = STEP_PIXELS,
     clip: float = CLIP,
     rootsift: bool = True,
     min_contrast: float = MIN_CONTRAST,
 ) -> np.ndarray:
-    """SIFT descriptors of all patches of a grid: orientation histograms of 4 x 4 cells, free of contrast.
+    """Compute the SIFT descriptors of all patches of a grid: orientation histograms of 4 x 4 cells, free of contrast.
 
     With the gradient (m, angle) of every pixel p of a patch of side s, cells i and j, orientation o:
 
-        h[i, j, o] = sum_p  m(p) t(4 y_p / s - i - 1/2) t(4 x_p / s - j - 1/2) t((angle(p) - 45 o) / 45),
-        t(z) = max(0, 1 - |z|),    f = min(h / |h|_2, clip),    descriptor = sqrt(f / |f|_1)  or  f / |f|_2
+    $$
+    h[i, j, o] = sum_p  m(p) t(4 y_p / s - i - 1/2) t(4 x_p / s - j - 1/2) t((angle(p) - 45 o) / 45),
+    t(z) = max(0, 1 - |z|),    f = min(h / |h|_2, clip),    descriptor = sqrt(f / |f|_1)  or  f / |f|_2
+    $$
 
-    picture: grey levels in [0, 1], (height, width), made float32. Beyond its border it goes on with its edge pixels.
-    patch_sizes: sides s of the square patches in pixels, at least 4 each.
-    step: pixels between neighbouring patches; the first begins in the top left corner.
-    clip: largest component of the unit histogram, in (0, 1].
-    rootsift: whether to end with |f|_1 and the square root (Arandjelovic and Zisserman) or with |f|_2 (Lowe).
-    min_contrast: patches whose weighted mean of m is smaller, in grey levels per pixel, have a descriptor of zeros;
-        0.005 is 1.3 of 255 grey levels.
+    Parameters
+    ----------
+    picture : array, shape (height, width), in [0, 1]
+        Grey levels, made float32. Beyond the border stand the edge pixels once more.
+    patch_sizes : sequence of int, pixels, at least 4
+        Sides s of the square patches.
+    step : int, pixels
+        Distance of neighbouring patches. The first begins in the top left corner.
+    clip : float, in (0, 1]
+        Largest component of the unit histogram.
+    rootsift : bool
+        Whether to end with |f|_1 and the square root (Arandjelovic and Zisserman) or with |f|_2 (Lowe).
+    min_contrast : float, grey levels per pixel
+        Patches whose weighted mean of m is smaller have a descriptor of zeros. 0.005 is 1.3 of 255 grey levels.
 
-    Returns uint8 (n_descriptors, 128): size by size, each row by row from the top left,
-    sum_s ((height - s) // step + 1) ((width - s) // step + 1) of them. The numbers within one are ordered by cell row,
-    cell column, orientation; orientation o is that of a gradient towards 45 o degrees, x to the right and y down. The
-    value v stands for v / 512, and whatever exceeds 255 / 512 is cut: both kinds have unit l2 norm, about 512 here.
+    Returns
+    -------
+    descriptors : array, shape (n_descriptors, 128), uint8
+        Size by size, each row by row from the top left: sum_s ((height - s) // step + 1) ((width - s) // step + 1) of
+        them. The numbers of a descriptor are ordered by cell row, cell column, orientation. Orientation o is a gradient
+        towards 45 o degrees, x to the right and y down. The value v stands for v / 512. Components above 255 / 512 are
+        cut. Both kinds have unit l2 norm, about 512 here.
 
-    Raises ValueError if the picture is not 2-d, holds NaN or leaves [0, 1], is smaller than `smallest_side`, or if
-    an option is outside its range.
+    Raises
+    ------
+    ValueError
+        If the picture is not 2-d, holds NaN, leaves [0, 1] or is smaller than `smallest_side`, or if an option is
+        outside its range.
+
+    Notes
+    -----
     Source: Lowe (2004), Section 6, and Arandjelovic and Zisserman (2012), Section 3.
 
+    Examples
+    --------
     >>> ramp = np.tile(np.linspace(0, 1, 64, dtype=np.float32), (48, 1))
     >>> descriptors = describe(ramp, patch_sizes=(16,), step=8)
     >>> descriptors.shape
@@ -210,8 +220,7 @@ def describe(
     height, width = picture.shape
     counts = [((height - size) // step + 1) * ((width - size) // step + 1) for size in patch_sizes]
     channels = _orientation_channels(np.pad(picture, 1, mode="edge"))
-    # Choice: flat patches stay as rows of zeros instead of being dropped, so that row and place go together; a
-    # vocabulary then has a word for "flat".
+    # Choice: flat patches stay as rows of zeros, so that a row tells the place. A vocabulary has a word for "flat".
     descriptors = np.empty((sum(counts), LENGTH), np.uint8)
     parts = np.split(descriptors, np.cumsum(counts)[:-1])
     for size, part in zip(patch_sizes, parts, strict=True):
@@ -219,10 +228,10 @@ def describe(
     return descriptors
 
 
-def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES, **others: object) -> int:
-    """The side in pixels from which a picture holds one patch of every size, hence of the largest.
+def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, **others: object) -> int:
+    """Smallest side in pixels of a picture that holds one patch of every size.
 
-    Takes the options of `describe`; only `patch_sizes` matters.
+    Takes the options of `describe`, of which only `patch_sizes` matters.
 
     >>> smallest_side(patch_sizes=(16, 24, 32), step=8)
     32
@@ -251,10 +260,10 @@ def _checked(picture: np.ndarray, smallest: int) -> np.ndarray:
 
 
 def _check_options(
-    patch_sizes: Sequence[int], step: int = STEP, clip: float = CLIP, min_contrast: float = MIN_CONTRAST
+    patch_sizes: Sequence[int], step: int = STEP_PIXELS, clip: float = CLIP, min_contrast: float = MIN_CONTRAST
 ) -> None:
-    if len(patch_sizes) == 0 or not all(isinstance(size, Integral) and size >= CELLS for size in patch_sizes):
-        raise ValueError(f"patch_sizes must be integers of at least {CELLS} pixels, got {patch_sizes!r}")
+    if len(patch_sizes) == 0 or not all(isinstance(size, Integral) and size >= CELLS_PER_SIDE for size in patch_sizes):
+        raise ValueError(f"patch_sizes must be integers of at least {CELLS_PER_SIDE} pixels, got {patch_sizes!r}")
     if not (isinstance(step, Integral) and step >= 1):
         raise ValueError(f"step must be an integer of at least 1 pixel, got {step!r}")
     if not 0 < clip <= 1:

@@ -9,7 +9,7 @@ from jointsparse.checks import Misfit
 
 
 def part(items: Sequence[Any], shard: int, n_shards: int) -> Sequence[Any]:
-    """The items of one shard: contiguous, all shards together are all items in order, sizes differ by at most one.
+    """The items of one shard. All shards together are all items in order, and sizes differ by at most one.
 
     >>> [part(range(5), shard, 2) for shard in range(2)]
     [range(0, 2), range(2, 5)]
@@ -24,9 +24,25 @@ def describe(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Descriptors of all images one below the other (n_descriptors, length), and how many each has (n_images,).
+    """Describe images one after the other.
 
-    picture: opens an image by name. extract: its descriptors.
+    Parameters
+    ----------
+    images : sequence of str
+        Names of the images, at least one.
+    picture : function
+        Opens an image by name.
+    extract : function
+        Returns the descriptors of an open image.
+    progress : function or None
+        Called as `progress(done, total)` after each image.
+
+    Returns
+    -------
+    descriptors : array, shape (n_descriptors, length)
+        Descriptors of all images, one below the other.
+    counts : array, shape (n_images,)
+        Number of descriptors of each image.
     """
     if not len(images):
         raise ValueError("shards must be at most the number of images, got a shard without any")
@@ -47,10 +63,26 @@ def sample(
     *,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Up to `size` descriptors, drawn without replacement from those of the wanted images, in their order.
+    """Draw descriptors of the wanted images, without replacement and in their order.
 
-    descriptors: of each shard (n_descriptors, length), may be memory-mapped. counts: descriptors per image of each
-    shard. wanted: (n_images,) bool, over all shards. The result does not depend on how images are put into shards.
+    The result does not depend on how images are put into shards.
+
+    Parameters
+    ----------
+    descriptors : sequence of arrays, shape (n_descriptors, length)
+        Descriptors of each shard, which may be memory-mapped.
+    counts : sequence of integer arrays
+        Number of descriptors of each image, by shard.
+    wanted : array, shape (n_images,), bool
+        Images to draw from, over all shards.
+    size : int
+        Number of descriptors to draw. All are taken if there are fewer.
+    rng : Generator
+        Source of the draw.
+
+    Returns
+    -------
+    drawn : array, shape (at most size, length)
     """
     per_image = np.concatenate([np.ravel(shard) for shard in counts])
     if per_image.dtype.kind not in "iu" or per_image.shape != wanted.shape:

@@ -1,21 +1,23 @@
-"""Images described by how similar they are to a set of unlabelled images, the prototypes.
+"""Features of images: their similarities to a set of unlabelled images, the prototypes.
 
 Source: Quattoni et al. 2009, poster, second experiment ("similarities to a set of unlabeled images", 2000 of them).
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from scipy import sparse
 
-BLOCK = 1024  # images compared together: their similarities to 2,000 prototypes are 16 MB in double precision
+IMAGES_AT_ONCE = 1024  # their similarities to 2,000 prototypes are 16 MB in double precision
+MEASURES = ("intersection", "cosine", "rbf")
 
 
 class Similarities(NamedTuple):
-    """x -> scale * (similarities of x to the prototypes - mean).
+    """Fitted features, x -> scale * (similarities of x to the prototypes - mean).
 
-    prototypes: CSR (n_prototypes, n_features). measure, gamma: see `compare`; gamma is None unless the measure is
+    prototypes: CSR (n_prototypes, n_features). measure, gamma: see `to_prototypes`. gamma is None unless the measure is
     "rbf". mean: (n_prototypes,), zero if not centred. scale: one number.
     """
 
@@ -44,7 +46,7 @@ def _add_minima(
                 row[prototype[t]] += min(data[e], values[t])
 
 
-def _intersection(X: sparse.csr_matrix, prototypes: sparse.csr_matrix, gamma: float | None) -> np.ndarray:
+def _intersection(X: sparse.csr_matrix, prototypes: sparse.csr_matrix) -> np.ndarray:
     for name, matrix in (("X", X), ("prototypes", prototypes)):
         if matrix.nnz and matrix.data.min() < 0:
             raise ValueError(f"expected histograms without negative entries in {name}, got {matrix.data.min()}")
@@ -54,59 +56,69 @@ def _intersection(X: sparse.csr_matrix, prototypes: sparse.csr_matrix, gamma: fl
     return sums
 
 
-def _cosine(X: sparse.csr_matrix, prototypes: sparse.csr_matrix, gamma: float | None) -> np.ndarray:
-    from sklearn.metrics.pairwise import cosine_similarity
-
-    return np.asarray(cosine_similarity(X, prototypes))
-
-
-def _rbf(X: sparse.csr_matrix, prototypes: sparse.csr_matrix, gamma: float | None) -> np.ndarray:
-    from sklearn.metrics.pairwise import rbf_kernel
-
-    return np.asarray(rbf_kernel(X, prototypes, gamma=gamma))
-
-
-MEASURES = {"intersection": _intersection, "cosine": _cosine, "rbf": _rbf}
-
-
-def compare(
+def to_prototypes(
     X: sparse.csr_matrix | np.ndarray,
     prototypes: sparse.csr_matrix | np.ndarray,
     *,
     measure: str,
     gamma: float | None = None,
 ) -> np.ndarray:
-    """The similarity of every image x to every prototype p.
+    """Compute the similarity of every image x to every prototype p.
 
-    measure: "intersection": sum_w min(x_w, p_w); "cosine": x·p / (|x|_2 |p|_2), 0 where a histogram is empty; "rbf":
-    exp(-gamma |x - p|_2^2).
+    The measures are
 
-    X: (n_images, n_features), prototypes: (n_prototypes, n_features), CSR or dense; for "intersection" at least 0. Rows
-    are taken as they come: intersections of rows of different sums measure their sizes too.
-    gamma: above 0, of "rbf" only; by default 1 / the mean squared distance between two prototypes.
+    - "intersection": sum_w min(x_w, p_w);
+    - "cosine": x·p / (|x|_2 |p|_2), 0 where a histogram is empty;
+    - "rbf": exp(-gamma |x - p|_2^2).
 
-    Returns (n_images, n_prototypes) float32, the same bits for any number of threads.
-    Raises ValueError for an unknown measure, entries that are not finite or negative where they may not be, or
-    prototypes that are all the same where gamma is to follow from them.
+    Rows are not normalised. An intersection of rows with different sums depends on these sums too.
 
-    >>> compare(np.array([[3.0, 0.0, 1.0]]), np.array([[1.0, 1.0, 1.0], [0.0, 5.0, 0.0]]), measure="intersection")
+    Parameters
+    ----------
+    X : csr_matrix or array, shape (n_images, n_features)
+        Histograms, at least 0 for "intersection".
+    prototypes : csr_matrix or array, shape (n_prototypes, n_features)
+        Histograms, at least 0 for "intersection".
+    measure : "intersection", "cosine" or "rbf"
+        See above.
+    gamma : float above 0, or None
+        Width of "rbf". None: 1 / the mean squared distance between two prototypes.
+
+    Returns
+    -------
+    similarities : array, shape (n_images, n_prototypes), float32
+        Identical bits for any number of threads.
+
+    Raises
+    ------
+    ValueError
+        If the measure is unknown, an entry is not finite, or negative for "intersection". If gamma is to follow from
+        the prototypes and all of these are equal.
+
+    Examples
+    --------
+    >>> X, prototypes = np.array([[3.0, 0.0, 1.0]]), np.array([[1.0, 1.0, 1.0], [0.0, 5.0, 0.0]])
+    >>> to_prototypes(X, prototypes, measure="intersection")
     array([[2., 0.]], dtype=float32)
     """
+    from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
+
     if measure not in MEASURES:
         raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
     X, prototypes = _histograms(X, "X"), _histograms(prototypes, "prototypes").astype(np.float64)
     if X.shape[1] != prototypes.shape[1]:
         raise ValueError(f"expected X with the prototypes' {prototypes.shape[1]} features, got {X.shape[1]}")
     gamma = _width(prototypes, measure, gamma)
+    functions = {"intersection": _intersection, "cosine": cosine_similarity, "rbf": partial(rbf_kernel, gamma=gamma)}
     similarities = np.empty((X.shape[0], prototypes.shape[0]), np.float32)
-    for start in range(0, X.shape[0], BLOCK):
-        rows = slice(start, start + BLOCK)
-        similarities[rows] = MEASURES[measure](X[rows].astype(np.float64), prototypes, gamma)
+    for start in range(0, X.shape[0], IMAGES_AT_ONCE):
+        rows = slice(start, start + IMAGES_AT_ONCE)
+        similarities[rows] = functions[measure](X[rows].astype(np.float64), prototypes)
     return similarities
 
 
 def _histograms(X: sparse.csr_matrix | np.ndarray, name: str) -> sparse.csr_matrix:
-    """X as CSR, each row's features in order and once each; X itself is not touched."""
+    """X as CSR, each row's features in order and once each. X itself stays as it is."""
     if not sparse.issparse(X) and np.ndim(X) != 2:
         raise ValueError(f"expected {name} with two axes (images, features), got shape {np.shape(X)}")
     matrix = sparse.csr_matrix(X)
@@ -141,9 +153,9 @@ def _width(prototypes: sparse.csr_matrix, measure: str, gamma: float | None) -> 
 
 
 def choose_prototypes(candidates: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """n of the candidates (n_candidates,), such as rows of unlabelled images, without replacement and sorted.
+    """Draw n of the candidates (n_candidates,), such as rows of unlabelled images, without replacement, sorted.
 
-    Raises ValueError if n is not in 1 … n_candidates.
+    Raises ValueError if n is not from 1 to n_candidates.
     """
     if not 1 <= n <= len(candidates):
         raise ValueError(f"the number of prototypes must be between 1 and {len(candidates)}, the images there, got {n}")
@@ -159,22 +171,43 @@ def fit(
     centred: bool = True,
     rng: np.random.Generator,
 ) -> Similarities:
-    """Draw the prototypes from X (n_candidates, n_features), the unlabelled images, and set mean and scale on X.
+    """Draw the prototypes from the unlabelled images, and set mean and scale on these.
 
-    measure, gamma: see `compare`. centred: whether the mean similarities of X are taken off. The new features are then
-    scaled by one number, so that the rows of X have a mean squared length of 1 and step sizes and radii mean the same
-    whatever the measure and the number of prototypes (as `basis.fit` does). Other images enter neither.
+    The new features are scaled by one number, so that the rows of X have a mean squared length of 1. Step sizes and
+    radii then mean the same whatever the measure and the number of prototypes, as after `basis.fit`.
 
-    Raises ValueError as `compare` and `choose_prototypes`, or if all similarities are the same.
+    Parameters
+    ----------
+    X : csr_matrix or array, shape (n_candidates, n_features)
+        Histograms of the unlabelled images. No other image enters mean or scale.
+    measure : "intersection", "cosine" or "rbf"
+        See `to_prototypes`.
+    gamma : float above 0, or None
+        See `to_prototypes`.
+    n_prototypes : int, from 1 to n_candidates
+        Number of prototypes to draw.
+    centred : bool
+        Whether to take off the mean similarities of X.
+    rng : Generator
+        Source of the draw.
+
+    Returns
+    -------
+    fitted : Similarities
+
+    Raises
+    ------
+    ValueError
+        As `to_prototypes` and `choose_prototypes`, or if all similarities are equal.
     """
     # Choice: mean squared length 1.
-    # Choice: centred by default. Similarities are positive, so that without it all features share one large component,
-    # the same for nearly every image, which would use up the length 1 and make every subgradient nearly the same.
-    # Choice: what a prototype is to itself counts like any other similarity for mean and scale.
+    # Choice: centred by default. Similarities are positive. Uncentred features share one large component, nearly equal
+    # for all images, which would use up the length 1 and make nearly all subgradients equal.
+    # Choice: a prototype's similarity to itself counts like any other for mean and scale.
     X = _histograms(X, "X")
     prototypes = X[choose_prototypes(np.arange(X.shape[0]), n_prototypes, rng)]
     gamma = _width(prototypes.astype(np.float64), measure, gamma)
-    similarities = compare(X, prototypes, measure=measure, gamma=gamma)
+    similarities = to_prototypes(X, prototypes, measure=measure, gamma=gamma)
     length = _length(similarities)
     mean = np.zeros(n_prototypes, np.float32)
     if centred:
@@ -187,15 +220,15 @@ def fit(
 
 
 def _length(rows: np.ndarray) -> np.floating:
-    """The root mean square length of some rows, in double precision."""
-    blocks = (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
+    """Root mean square length of rows, in double precision."""
+    blocks = (rows[start : start + IMAGES_AT_ONCE] for start in range(0, len(rows), IMAGES_AT_ONCE))
     squares = np.concatenate([np.square(block, dtype=np.float64).sum(axis=1) for block in blocks])
     return np.sqrt(squares.mean())
 
 
 def project(X: sparse.csr_matrix | np.ndarray, fitted: Similarities) -> np.ndarray:
-    """The images X (n_images, n_features) as scaled similarities: (n_images, n_prototypes), float32."""
-    projected = compare(X, fitted.prototypes, measure=fitted.measure, gamma=fitted.gamma)
+    """Return the images X (n_images, n_features) as scaled similarities, (n_images, n_prototypes), float32."""
+    projected = to_prototypes(X, fitted.prototypes, measure=fitted.measure, gamma=fitted.gamma)
     projected -= fitted.mean
     projected *= np.float32(fitted.scale)
     return projected

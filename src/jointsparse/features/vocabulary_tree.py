@@ -6,7 +6,6 @@ in Quattoni, Carreras, Collins and Darrell (2009), Section 6: 10 + 100 + 1000 + 
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from numbers import Integral
 from typing import NamedTuple
 
@@ -18,20 +17,20 @@ from jointsparse.checks import Misfit
 
 WEIGHTINGS = ("count", "sqrt", "tf-idf")
 
-BLOCK = 65_536  # descriptors looked at together: 8 MB of uint8
-MAX_ITER = 50  # of k-means in a node; measured: root mean square distance to the leaves within 0.1 % of that after 100
+DESCRIPTORS_AT_ONCE = 65_536  # 8 MB of uint8
+MAX_ITER = 50  # of k-means in a node. Measured: 100 reduce the root mean square distance to the leaves by under 0.1 %.
 
 Progress = Callable[[int, int], None]
 Splits = dict[tuple[int, ...], np.ndarray]  # path of child numbers from the root -> centres of that node's children
 
 
 class VocabularyTree(NamedTuple):
-    """A tree of words as plain arrays, one entry per node, level by level (breadth-first); node 0 is the root.
+    """A tree of words as plain arrays, one entry per node, level by level (breadth-first). Node 0 is the root.
 
-    centres: (n_nodes, length) float32; the root's is not used.
-    first_child: (n_nodes,) int32; the children of a node follow one another from here. 0 for a leaf.
-    n_children: (n_nodes,) int32; 0 for a leaf.
-    level: (n_nodes,) int32; 0 for the root, 1 to depth for the words.
+    centres: (n_nodes, length) float32. The root's is not used.
+    first_child: (n_nodes,) int32. The children of a node follow one another from here. 0 for a leaf.
+    n_children: (n_nodes,) int32. 0 for a leaf.
+    level: (n_nodes,) int32. 0 for the root, 1 to depth for the words.
 
     Every node but the root is a word: word w is node w + 1 and column w of a histogram.
     """
@@ -40,6 +39,14 @@ class VocabularyTree(NamedTuple):
     first_child: np.ndarray
     n_children: np.ndarray
     level: np.ndarray
+
+    @property
+    def depth(self) -> int:
+        return int(self.level[-1])
+
+    @property
+    def n_words(self) -> int:
+        return len(self.level) - 1
 
 
 def grow(
@@ -55,18 +62,37 @@ def grow(
 
     In every node: minimise over centres c_1, ..., c_b  sum_x min_k |x - c_k|^2, the sum over the node's descriptors x.
 
-    descriptors: (n, length) uint8, a sample of those to be quantised later.
-    branching: children per node, at least 2 (fewer where k-means leaves a part empty).
-    depth: levels below the root, at least 1.
-    min_points: a node with fewer descriptors than this, or with fewer distinct ones than `branching`, is a leaf
-        whatever its level.
-    seed: integer; a node's random state derives from it and from the node's path.
-    progress: called as progress(done, total) after the root and after each subtree, in descriptors times levels.
+    Parameters
+    ----------
+    descriptors : array, shape (n, length), uint8
+        Sample of the descriptors to quantise later.
+    branching : int, at least 2
+        Children per node. There are fewer where k-means leaves a part empty.
+    depth : int, at least 1
+        Levels below the root.
+    min_points : int, at least 1
+        A node with fewer descriptors, or with fewer distinct ones than `branching`, is a leaf whatever its level.
+    seed : int, at least 0
+        Together with a node's path, decides the node's random state.
+    progress : function or None
+        Called as `progress(done, total)` after the root and after each subtree, in descriptors times levels.
 
-    Returns the tree, about branching + branching^2 + ... + branching^depth words.
-    Raises ValueError if an option is outside its range or if the root itself cannot be split.
+    Returns
+    -------
+    tree : VocabularyTree
+        About branching + branching^2 + ... + branching^depth words.
+
+    Raises
+    ------
+    ValueError
+        If an option is outside its range or if the root itself cannot be split.
+
+    Notes
+    -----
     Source: Nister and Stewenius (2006), Section 3. k-means is scikit-learn's, from one k-means++ start.
 
+    Examples
+    --------
     >>> points = np.repeat(np.array([[0, 0], [0, 9], [90, 0], [90, 9]], dtype=np.uint8), 5, axis=0)
     >>> tree = grow(points, branching=2, depth=2, min_points=2, seed=0)
     >>> tree.level.tolist()
@@ -74,18 +100,20 @@ def grow(
     >>> sorted(tree.centres[1:3].tolist())
     [[0.0, 4.5], [90.0, 4.5]]
     """
-    descriptors = _checked(descriptors)
-    _check_at_least("branching", branching, 2)
-    _check_at_least("depth", depth, 1)
-    _check_at_least("min_points", min_points, 1)
-    _check_at_least("seed", seed, 0)
+    _require_descriptors(descriptors)
+    for name, value, least in (("branching", branching, 2), ("depth", depth, 1), ("min_points", min_points, 1)):
+        _require_at_least(name, value, least)
+    _require_at_least("seed", seed, 0)
     if len(descriptors) < max(branching, min_points) or not _has_distinct(descriptors, branching):
         raise ValueError(
             f"descriptors must hold at least {max(branching, min_points)} rows (branching, min_points), "
             f"{branching} of them distinct, got {len(descriptors)} rows"
         )
+    import sklearn.cluster  # noqa: F401, threadpoolctl limits only libraries that are loaded
+    from threadpoolctl import threadpool_limits
+
     total, done = len(descriptors) * depth, len(descriptors)
-    with _single_thread():
+    with threadpool_limits(limits=1):  # with two threads, the last bit of a centre depends on who comes first
         centres, labels = _split(descriptors, (), branching, seed)
         splits: Splits = {(): centres}
         for child in range(len(centres)):
@@ -97,15 +125,6 @@ def grow(
     if progress is not None:
         progress(done, total)
     return _number(splits)
-
-
-def _single_thread() -> AbstractContextManager[object]:
-    """Holds BLAS and OpenMP at one thread: with two, the last bit of a centre depends on who comes first."""
-    import sklearn.cluster  # noqa: F401, only libraries that are already loaded can be held
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[object] = threadpool_limits(limits=1)
-    return limits
 
 
 def _split_downwards(
@@ -121,14 +140,14 @@ def _split_downwards(
 
 
 def _split(points: np.ndarray, path: tuple[int, ...], branching: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Centres of a node's children, and which child each of its points belongs to."""
+    """Centres of a node's children, and the child of each of its points."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
     random_state = int(np.random.SeedSequence(seed, spawn_key=path).generate_state(1)[0])
     k_means = KMeans(branching, n_init=1, max_iter=MAX_ITER, tol=1e-4, random_state=random_state, copy_x=False)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked: empty ones are dropped below
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of empty clusters, which are dropped below
         labels = k_means.fit(points.astype(np.float32)).labels_
     kept, labels = np.unique(labels, return_inverse=True)
     return k_means.cluster_centers_[kept].astype(np.float32), labels
@@ -157,7 +176,7 @@ def _number(splits: Splits) -> VocabularyTree:
 
 
 def _has_distinct(points: np.ndarray, n: int) -> bool:
-    """Whether there are at least n distinct rows; the first few nearly always suffice to see it."""
+    """True if there are at least n distinct rows. The first few rows nearly always hold them."""
     return any(len(np.unique(points[:stop], axis=0)) >= n for stop in (10 * n, len(points)))
 
 
@@ -196,76 +215,83 @@ def _descend(
 
 
 def quantise(tree: VocabularyTree, descriptors: np.ndarray) -> np.ndarray:
-    """The greedy path of every descriptor x down the tree: node <- argmin over its children k of |x - c_k|^2.
+    """Return the greedy path of every descriptor x down the tree: node <- argmin over its children k of |x - c_k|^2.
 
-    descriptors: (n, length) uint8; memory-mapped is fine, they are read in blocks.
+    descriptors: (n, length) uint8. They may be memory-mapped, as they are read in blocks.
 
     Returns the nodes met, (n, depth) int32: column l - 1 is the node at level l, or -1 below an early leaf. Of
-    children equally near, the first is taken.
-    Raises ValueError if the descriptors are not uint8 of the tree's length.
+    children equally near, the first is taken. Raises ValueError if the descriptors are not uint8 of the tree's length.
+
+    Notes
+    -----
     Source: Nister and Stewenius (2006), Section 3.
 
+    Examples
+    --------
     >>> level = np.array([0, 1, 1], np.int32)
     >>> centres = np.array([[0, 0], [10, 10], [200, 200]], np.float32)
     >>> tree = VocabularyTree(centres, np.array([1, 0, 0], np.int32), np.array([2, 0, 0], np.int32), level)
     >>> quantise(tree, np.array([[180, 250], [0, 9]], dtype=np.uint8)).tolist()
     [[2], [1]]
     """
-    descriptors = _checked(descriptors, tree.centres.shape[1])
-    # Numba compiles anew for read-only arrays, such as memory maps; these are only copied where they are.
+    _require_descriptors(descriptors, tree.centres.shape[1])
+    # Numba compiles anew for read-only arrays, such as memory maps. Only such arrays are copied here.
     centres = np.require(tree.centres, np.float32, ["C", "W"])
     first_child = np.require(tree.first_child, np.int32, ["C", "W"])
     n_children = np.require(tree.n_children, np.int32, ["C", "W"])
     half_squares = np.einsum("ij,ij->i", centres, centres) / np.float32(2)
-    paths = np.empty((len(descriptors), _depth(tree)), np.int32)
-    for start in range(0, len(descriptors), BLOCK):
-        block = np.array(descriptors[start : start + BLOCK], order="C")
-        _descend(centres, half_squares, first_child, n_children, block, paths[start : start + BLOCK])
+    paths = np.empty((len(descriptors), tree.depth), np.int32)
+    for start in range(0, len(descriptors), DESCRIPTORS_AT_ONCE):
+        block = np.array(descriptors[start : start + DESCRIPTORS_AT_ONCE], order="C")
+        _descend(centres, half_squares, first_child, n_children, block, paths[start : start + DESCRIPTORS_AT_ONCE])
     return paths
 
 
 def encode(tree: VocabularyTree, descriptors: np.ndarray, counts_per_image: np.ndarray) -> sparse.csr_matrix:
-    """Multi-resolution histograms: H[image, w] = how many of the image's descriptors pass through word w.
+    """Count words at all levels, a multi-resolution histogram: H[image, w] descriptors pass through word w.
 
-    descriptors: (n, length) uint8, image after image; memory-mapped is fine. About 65,000 of them are held at a time,
-        or those of the largest image if it has more.
-    counts_per_image: (n_images,) integers that sum to n.
+    descriptors: (n, length) uint8, image after image. They may be memory-mapped: about 65,000 of them are held at a
+    time, or all of the largest image if it has more. counts_per_image: (n_images,) integers that sum to n.
 
     Returns counts, csr (n_images, n_words) int32. Word w is node w + 1, so that the columns come level by level. In
-    each level a row sums to the image's number of descriptors, less those that ended in a leaf above.
+    each level a row sums to the image's number of descriptors, less the number that ended in a leaf above.
     Raises ValueError if the counts do not sum to n, or as `quantise`.
+
+    Notes
+    -----
     Source: Quattoni et al. (2009), Section 6.
 
+    Examples
+    --------
     >>> level = np.array([0, 1, 1], np.int32)
     >>> centres = np.array([[0, 0], [10, 10], [200, 200]], np.float32)
     >>> tree = VocabularyTree(centres, np.array([1, 0, 0], np.int32), np.array([2, 0, 0], np.int32), level)
     >>> encode(tree, np.array([[180, 250], [0, 9], [1, 1]], dtype=np.uint8), np.array([1, 0, 2])).toarray().tolist()
     [[0, 1], [0, 0], [2, 0]]
     """
-    descriptors = _checked(descriptors, tree.centres.shape[1])
+    _require_descriptors(descriptors, tree.centres.shape[1])
     counts_per_image = np.asarray(counts_per_image)
     if counts_per_image.ndim != 1 or counts_per_image.dtype.kind not in "iu" or (counts_per_image < 0).any():
         raise ValueError("counts_per_image must be a vector of integers of at least 0")
     ends = np.concatenate([[0], np.cumsum(counts_per_image, dtype=np.int64)])
     if ends[-1] != len(descriptors):
         raise Misfit(f"counts_per_image must sum to the {len(descriptors)} descriptors, got {ends[-1]}")
-    n_words = len(tree.level) - 1
-    blocks = [sparse.csr_matrix((0, n_words), dtype=np.int32)]
+    blocks = [sparse.csr_matrix((0, tree.n_words), dtype=np.int32)]
     for images in _image_blocks(ends):
         paths = quantise(tree, descriptors[ends[images.start] : ends[images.stop]])
         image = np.repeat(np.arange(len(images), dtype=np.int32), counts_per_image[images.start : images.stop])
         rows, words = np.repeat(image, paths.shape[1]), paths.ravel() - 1
         met = words >= 0  # -1 stands below an early leaf
         ones = np.ones(int(met.sum()), np.int32)
-        blocks.append(sparse.csr_matrix((ones, (rows[met], words[met])), shape=(len(images), n_words)))
+        blocks.append(sparse.csr_matrix((ones, (rows[met], words[met])), shape=(len(images), tree.n_words)))
     return sparse.csr_matrix(sparse.vstack(blocks, format="csr"))
 
 
 def _image_blocks(ends: np.ndarray) -> Iterator[range]:
-    """Consecutive images that together hold at most BLOCK descriptors, or a single one that holds more."""
+    """Consecutive images that together hold at most DESCRIPTORS_AT_ONCE, or a single one that holds more."""
     start, n_images = 0, len(ends) - 1
     while start < n_images:
-        stop = int(np.searchsorted(ends, ends[start] + BLOCK, side="right")) - 1
+        stop = int(np.searchsorted(ends, ends[start] + DESCRIPTORS_AT_ONCE, side="right")) - 1
         stop = min(max(stop, start + 1), n_images)
         yield range(start, stop)
         start = stop
@@ -273,7 +299,7 @@ def _image_blocks(ends: np.ndarray) -> Iterator[range]:
 
 @njit(cache=True, nogil=True)
 def _normalise_levels(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, level: np.ndarray, depth: int) -> None:
-    """Scale, in place, each level's entries of each row to unit l2 norm; `level` is that of each column."""
+    """Scale, in place, each level's entries of each row to unit l2 norm. `level` holds the level of each column."""
     squares = np.empty(depth + 1)
     for i in range(len(indptr) - 1):
         squares[:] = 0
@@ -292,19 +318,36 @@ def weigh(
     normalise: bool = True,
     fit_rows: np.ndarray | None = None,
 ) -> sparse.csr_matrix:
-    """Features from counts h: each word weighted, then each level's part v of each row divided by its |v|_2.
+    """Make features from counts h: weight each word, then divide each level's part v of each row by |v|_2.
 
-    counts: (n_images, n_words), as `encode` gives them.
-    weighting: "count": h; "sqrt": sqrt(h); "tf-idf": h ln(N / N_w), where N_w of the N images in `fit_rows` hold
-        word w.
-    normalise: whether to give each level's part of a row unit l2 norm; a part of zeros stays.
-    fit_rows: rows that set the N_w, as a boolean mask or as indices; "tf-idf" needs it, the others do without.
+    Parameters
+    ----------
+    counts : csr_matrix, shape (n_images, n_words)
+        Counts from `encode`.
+    tree : VocabularyTree
+        The tree that counted.
+    weighting : "count", "sqrt" or "tf-idf"
+        h, sqrt(h) or h ln(N / N_w), where N_w of the N images in `fit_rows` hold word w.
+    normalise : bool
+        Whether to give each level's part of a row unit l2 norm. A part of zeros stays.
+    fit_rows : array or None
+        Rows that decide N_w, as a boolean mask or as indices. Only "tf-idf" needs it.
 
-    Returns a new csr matrix (n_images, n_words), float32.
-    Raises ValueError for an unknown weighting, for "tf-idf" without `fit_rows`, or if the columns are not the tree's
-    words.
+    Returns
+    -------
+    features : csr_matrix, shape (n_images, n_words), float32
+
+    Raises
+    ------
+    ValueError
+        If the weighting is unknown, "tf-idf" has no `fit_rows`, or the columns are not the tree's words.
+
+    Notes
+    -----
     Source: Nister and Stewenius (2006), Section 4, for the weights ln(N / N_w).
 
+    Examples
+    --------
     >>> nodes = np.zeros(4, np.int32)
     >>> tree = VocabularyTree(np.zeros((4, 2), np.float32), nodes, nodes, np.array([0, 1, 1, 1], np.int32))
     >>> weigh(sparse.csr_matrix([[9, 16, 0], [0, 0, 0]]), tree).toarray()
@@ -313,9 +356,7 @@ def weigh(
     """
     if weighting not in WEIGHTINGS:
         raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
-    n_words = len(tree.level) - 1
-    if counts.shape[1] != n_words:
-        raise Misfit(f"counts must have one column for each of the tree's {n_words} words, got {counts.shape[1]}")
+    _require_words(counts, tree)
     if fit_rows is not None and np.asarray(fit_rows).dtype == bool and len(fit_rows) != counts.shape[0]:
         raise Misfit(f"counts must have a row for each of {len(fit_rows)} images, got {counts.shape[0]}")
     weighted = sparse.csr_matrix(counts, dtype=np.float32, copy=True)
@@ -324,7 +365,7 @@ def weigh(
     elif weighting == "tf-idf":
         weighted.data *= _idf(weighted, fit_rows)[weighted.indices]
     if normalise:
-        _normalise_levels(weighted.data, weighted.indices, weighted.indptr, tree.level[1:], _depth(tree))
+        _normalise_levels(weighted.data, weighted.indices, weighted.indptr, tree.level[1:], tree.depth)
     return weighted
 
 
@@ -341,16 +382,19 @@ def _idf(counts: sparse.csr_matrix, fit_rows: np.ndarray | None) -> np.ndarray:
 
 
 def stack(parts: Sequence[sparse.csr_matrix], tree: VocabularyTree) -> sparse.csr_matrix:
-    """Histograms of several shards, as `encode` gives them, one below the other. Raises Misfit for another tree's."""
-    n_words = len(tree.level) - 1
+    """Histograms of several shards, from `encode`, one below the other. Raises Misfit if one is another tree's."""
     for part in parts:
-        if part.shape[1] != n_words:
-            raise Misfit(f"counts must have one column for each of the tree's {n_words} words, got {part.shape[1]}")
+        _require_words(part, tree)
     return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
 
 
+def _require_words(counts: sparse.csr_matrix, tree: VocabularyTree) -> None:
+    if counts.shape[1] != tree.n_words:
+        raise Misfit(f"counts must have one column for each of the tree's {tree.n_words} words, got {counts.shape[1]}")
+
+
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> VocabularyTree:
-    """The tree of stored arrays. Raises ValueError for what is no tree, before a compiled function trusts it."""
+    """The tree of stored arrays. Raises ValueError if they are no tree, as compiled functions do not check."""
     tree = VocabularyTree(**{name: arrays[name] for name in VocabularyTree._fields})
     n_nodes = len(tree.level)
     ranks, kinds = (tuple(getattr(array, name) for array in tree) for name in ("ndim", "dtype"))
@@ -366,20 +410,15 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> VocabularyTree:
     return tree
 
 
-def _depth(tree: VocabularyTree) -> int:
-    return int(tree.level[-1])
-
-
-def _checked(descriptors: np.ndarray, length: int | None = None) -> np.ndarray:
+def _require_descriptors(descriptors: np.ndarray, length: int | None = None) -> None:
     if descriptors.ndim != 2 or descriptors.dtype != np.uint8:
         raise ValueError(
             f"descriptors must be uint8 (n, length), got {descriptors.dtype} with shape {descriptors.shape}"
         )
     if length is not None and descriptors.shape[1] != length:
         raise Misfit(f"descriptors must have the tree's length {length}, got {descriptors.shape[1]}")
-    return descriptors
 
 
-def _check_at_least(name: str, value: int, least: int) -> None:
+def _require_at_least(name: str, value: int, least: int) -> None:
     if not (isinstance(value, Integral) and value >= least):
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")

@@ -1,10 +1,10 @@
 """The embedded dataset: photographs composed at run time out of real pictures that two dependencies install.
 
-Nothing is downloaded, and a picture is a function of the seed and its number alone. What matters for joint sparsity is
-built in: a few visual causes (grass, bricks, a cat, the night, …) carry many words, several words share a cause, the
-words are noisy labels, and some frequent words have no visual cause at all.
+Nothing is downloaded, and the seed and a picture's number alone decide the picture. A few visual causes (grass, bricks,
+a cat, the night, …) carry many words, and several words share a cause, as joint sparsity expects. Words are noisy
+labels, and some frequent words have no visual cause at all.
 
-Sources (installed files, read where they lie and altered in memory only; terms as the two packages state them):
+Sources: installed files, which are altered in memory only. Terms are as the two packages state them.
 
 - scikit-image, folder skimage/data. Public domain: astronaut, hubble_deep_field (NASA), rocket (SpaceX). No known
   restrictions: coins (Brooklyn Museum). CC0: brick, grass, gravel (CC0Textures), camera (Lav Varshney), chelsea (Stefan
@@ -24,7 +24,7 @@ from PIL import Image
 from jointsparse.datasets.collage.painting import paint
 from jointsparse.datasets.collage.scenes import plan_of
 from jointsparse.datasets.collage.sentences import captions_of
-from jointsparse.datasets.folder import Photographs, Progress, fitted_size, gather
+from jointsparse.datasets.folder import Photographs, Progress, fitted_size, gather, too_small
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "pictures"
@@ -52,9 +52,24 @@ def read(
 ) -> Photographs:
     """Name the pictures, tell their captions and draw their splits.
 
-    smallest_side, longest_side: in pixels; pictures are shrunk to the latter and must then reach the former.
-    n_images: at least 1. seed: of pictures, captions and splits. fractions: split -> its part, together 1.
-    progress: called with the number of images done and of all.
+    Parameters
+    ----------
+    smallest_side : int, pixels
+        The shorter side must have at least this length after shrinking.
+    longest_side : int, pixels
+        Larger pictures are shrunk to this length of their longer side.
+    n_images : int, at least 1
+        Number of pictures.
+    seed : int, at least 0
+        Seed of pictures, captions and splits.
+    fractions : mapping
+        Split to its part of the pictures, from 0 to 1, together 1.
+    progress : function or None
+        Called as `progress(done, total)` after each picture.
+
+    Returns
+    -------
+    tables : Photographs
     """
     if n_images < 1:
         raise ValueError(f"n_images must be at least 1, got {n_images}")
@@ -65,10 +80,9 @@ def read(
     for number in range(n_images):
         plan = plan_of(number, seed)
         width, height = fitted_size(plan.width, plan.height, longest_side)
-        if min(width, height) < smallest_side:
-            left_out[_name(number)] = (
-                f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}"
-            )
+        reason = too_small(width, height, smallest_side)
+        if reason:
+            left_out[_name(number)] = reason
         rows += [(_name(number), line) for line in captions_of(plan, np.random.default_rng((seed, number, 2)))]
         if progress:
             progress(number + 1, n_images)
@@ -88,7 +102,25 @@ def photograph(image: str, *, seed: int = 0) -> np.ndarray:
 
 
 def picture(image: str, *, longest_side: int = 320, seed: int = 0, n_images: int = 1800, **options: Any) -> np.ndarray:
-    """One photograph as grey levels in [0, 1], float32 (height, width), at most `longest_side` pixels long."""
+    """One photograph as grey levels.
+
+    Parameters
+    ----------
+    image : str
+        Name of the photograph, such as "collage_00042".
+    longest_side : int, pixels
+        Larger photographs are shrunk to it.
+    seed : int
+        As in `read`.
+    n_images : int
+        As in `read`.
+    **options : any
+        The other options of `read`, which do not matter here.
+
+    Returns
+    -------
+    levels : array, shape (height, width), float32, in [0, 1]
+    """
     if _number(image) >= n_images:
         raise ValueError(f"image must be one of '{_name(0)}' to '{_name(n_images - 1)}', got {image!r}")
     grey = Image.fromarray(photograph(image, seed=seed)).convert("L")

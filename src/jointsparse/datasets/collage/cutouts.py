@@ -18,7 +18,7 @@ BOX = Image.Resampling.BOX
 # Materials, prepared once per process
 # ---------------------------------------------------------------------------------------------------------------------
 
-LARGEST = 300  # pixels: a cut-out is stored no larger than this; pictures are about 320 x 240
+LONGEST_SIDE_PIXELS = 300  # of a stored cut-out; pictures are about 320 x 240 pixels
 
 
 @lru_cache
@@ -36,22 +36,21 @@ def _grey(name: str) -> np.ndarray:
 @lru_cache
 def cutout(name: str) -> Image.Image:
     """A thing without its surroundings, RGBA, cropped to its extent."""
+    if name in OUTLINES:
+        outline = OUTLINES[name]
+        source = _source(outline.source)
+        return _trim(_hand_coloured(source) if name == "man" else source, _follow_edges(source, outline))
     if name == "horse":
-        black = np.asarray(_source("horse.png").convert("L")) < 128
-        return _trim(_source("horse.png"), _soft(black & (np.asarray(_source("horse.png").getchannel("A")) > 128)))
+        horse = _source("horse.png")
+        black = np.asarray(horse.convert("L")) < 128
+        return _trim(horse, _soft(black & (np.asarray(horse.getchannel("A")) > 128)))
     if name == "motorcycle":
         return _trim(_source("motorcycle_left.png"), _motorcycle_mask())
-    if name == "page":
-        page = ImageOps.expand(_source("page.png").crop((4, 4, 376, 178)), 16, (214, 214, 214))
-        page = page.transform((300, 240), Image.Transform.QUAD, (0, 0, 0, 206, 404, 206, 404, 0), BILINEAR)
-        return _trim(page, Image.new("L", page.size, 255))
     if name == "view":
         return _trim(_source("china.jpg"), _darker_than_sky())
-    outline = OUTLINES[name]
-    picture = _source(outline.source)
-    if name == "man":
-        picture = _hand_coloured(picture)
-    return _trim(picture, _follow_edges(_source(outline.source), outline))
+    page = ImageOps.expand(_source("page.png").crop((4, 4, 376, 178)), 16, (214, 214, 214))
+    page = page.transform((300, 240), Image.Transform.QUAD, (0, 0, 0, 206, 404, 206, 404, 0), BILINEAR)
+    return _trim(page, Image.new("L", page.size, 255))
 
 
 def _trim(picture: Image.Image, mask: Image.Image) -> Image.Image:
@@ -59,7 +58,7 @@ def _trim(picture: Image.Image, mask: Image.Image) -> Image.Image:
     cut = picture.convert("RGB")
     cut.putalpha(mask)
     cut = cut.crop(mask.point(lambda a: 255 * (a > 40)).getbbox())
-    cut.thumbnail((LARGEST, LARGEST), Image.Resampling.LANCZOS)
+    cut.thumbnail((LONGEST_SIDE_PIXELS, LONGEST_SIDE_PIXELS), Image.Resampling.LANCZOS)
     return cut
 
 
@@ -98,7 +97,7 @@ def _soft(mask: np.ndarray) -> Image.Image:
 
 
 def _motorcycle_mask() -> Image.Image:
-    """What is nearer to the camera than the garage behind and the floor below, by the stereo pair's disparities."""
+    """The part nearer to the camera than the garage behind and the floor below, by the stereo pair's disparities."""
     with resources.files("skimage.data").joinpath("motorcycle_disp.npz").open("rb") as file, np.load(file) as data:
         disparity = data["arr_0"]
     floor = np.array([np.median(row[np.isfinite(row)]) for row in disparity[:, 12:75]])
@@ -179,17 +178,17 @@ def wall(name: str) -> Image.Image:
     return Image.fromarray(np.pad(tile, ((0, 512), (0, 512)), mode="symmetric"))
 
 
-PLATE = (640, 200)
+PLATE_PIXELS = (640, 200)
 
 
 @lru_cache
 def ground(name: str) -> Image.Image:
-    """A texture as a plane that runs to the horizon (the upper edge), grey, width and height `PLATE`."""
+    """A texture as a plane that runs to the horizon (the upper edge), grey, width and height `PLATE_PIXELS`."""
     levels = [wall(name)]
     while levels[-1].width > 8:
         levels.append(levels[-1].reduce(2))
     tiles = [np.asarray(level, dtype=np.float32) for level in levels]
-    width, height = PLATE
+    width, height = PLATE_PIXELS
     rows = np.zeros((height, width), dtype=np.float32)
     near = {"wood": 0.8, "gravel": 1.3, "dust": 0.7, "bricks": 0.85}.get(name, 1.15)  # texels per pixel at our feet
     for y in range(height):
@@ -234,50 +233,49 @@ def sky(name: str) -> Image.Image:
 
 @lru_cache
 def backdrop(name: str) -> Image.Image:
-    """What closes a view, RGBA; its lower edge stands on the horizon."""
+    """The back of a view, RGBA. Its lower edge stands on the horizon."""
     if name == "trees":
-        bush = cutout("view").crop((170, 96, 247, 187)).resize((138, 148), Image.Resampling.BICUBIC)
-        trees = Image.new("RGBA", (276, 148))
-        trees.paste(bush, (0, 0))
-        trees.paste(ImageOps.mirror(bush), (138, 0))
-        return trees
+        return _with_mirror_image(cutout("view").crop((170, 96, 247, 187)).resize((138, 148), Image.Resampling.BICUBIC))
     if name == "pagoda":
         return cutout("view")
     if name == "city":
-        picture = _hazy(_source("camera.png").crop((338, 104, 511, 236)))
+        hazy = ((40, 48, 60), (236, 242, 250), (140, 152, 168))
+        picture = ImageOps.colorize(_source("camera.png").crop((338, 104, 511, 236)).convert("L"), *hazy)
         fade = np.clip(np.arange(picture.height) / 26, 0, 1)[:, None] * np.ones(picture.width)
         picture.putalpha(Image.fromarray((255 * fade).astype(np.uint8)))
         return picture
     if name == "launch":
         return _source("rocket.jpg").resize((480, 320), BOX).convert("RGBA")
-    if name == "leaves":
-        # Without the flower: the dark green to its left and the same mirrored
-        flower = _source("flower.jpg")
-        leaves = Image.new("RGBA", (330, 427))
-        leaves.paste(flower.crop((0, 0, 165, 427)), (0, 0))
-        leaves.paste(ImageOps.mirror(flower.crop((0, 0, 165, 427))), (165, 0))
-        return leaves
+    if name == "leaves":  # the dark green to the left of the flower
+        return _with_mirror_image(_source("flower.jpg").crop((0, 0, 165, 427)))
     return _source("china.jpg").convert("RGBA")
 
 
-def _hazy(picture: Image.Image) -> Image.Image:
-    return ImageOps.colorize(picture.convert("L"), (40, 48, 60), (236, 242, 250), (140, 152, 168))
+def _with_mirror_image(picture: Image.Image) -> Image.Image:
+    both = Image.new("RGBA", (2 * picture.width, picture.height))
+    both.paste(picture, (0, 0))
+    both.paste(ImageOps.mirror(picture), (picture.width, 0))
+    return both
+
+
+# Window or picture frame -> a source picture and the box (x, y, x, y) of it that is to be seen.
+HANGING_BOXES = {
+    "cat": ("chelsea.png", (0, 0, 400, 300)),
+    "view": ("china.jpg", (40, 10, 480, 340)),
+    "blossom": ("flower.jpg", (90, 30, 530, 400)),
+    "portrait": ("astronaut.png", (60, 0, 400, 300)),
+    "dark": ("flower.jpg", (0, 0, 170, 130)),
+}
 
 
 @lru_cache
 def hanging(name: str) -> Image.Image:
-    """What is to be seen in a window or a picture frame."""
-    if name == "cat":
-        return _source("chelsea.png").crop((0, 0, 400, 300))
-    if name == "view":
-        return _source("china.jpg").crop((40, 10, 480, 340))
+    """The view through a window, or the picture in a frame."""
     if name == "stars":
         return sky("night")
-    if name == "blossom":
-        return _source("flower.jpg").crop((90, 30, 530, 400))
-    if name == "portrait":
-        return _source("astronaut.png").crop((60, 0, 400, 300))
-    return _source("flower.jpg").crop((0, 0, 170, 130)).point(lambda g: int(0.45 * g))
+    source, box = HANGING_BOXES[name]
+    seen = _source(source).crop(box)
+    return seen.point(lambda level: int(0.45 * level)) if name == "dark" else seen
 
 
 @lru_cache

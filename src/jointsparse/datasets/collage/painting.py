@@ -4,7 +4,7 @@ import numpy as np
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageOps
 
 from jointsparse.datasets.collage import cutouts
-from jointsparse.datasets.collage.scenes import COLOURS, LIGHT, THINGS, Placed, Plan
+from jointsparse.datasets.collage.scenes import COLOURS, LIGHT, THINGS, Colour, Placed, Plan
 from jointsparse.datasets.collage.sentences import lies_flat
 
 
@@ -32,13 +32,23 @@ def _crop(plate: Image.Image, width: int, height: int, rng: np.random.Generator,
     w, h = width / scale, height / scale
     x, y = rng.uniform(0, plate.width - w), 0.0 if keep_top else rng.uniform(0, plate.height - h)
     part = plate.resize((width, height), cutouts.BILINEAR, box=(x, y, x + w, y + h))
-    return ImageOps.mirror(part) if rng.random() < 0.5 else part
+    return _perhaps_mirrored(part, rng)
+
+
+def _perhaps_mirrored(picture: Image.Image, rng: np.random.Generator) -> Image.Image:
+    return ImageOps.mirror(picture) if rng.random() < 0.5 else picture
 
 
 def _tinted(grey: Image.Image, texture: str, light: np.ndarray, rng: np.random.Generator) -> Image.Image:
     colours = COLOURS[texture][int(rng.integers(len(COLOURS[texture])))]
-    dark, middle, bright = (tuple(int(c) for c in np.clip(np.array(tone) * light, 0, 255)) for tone in colours)
+    dark, middle, bright = (_colour(tone, light) for tone in colours)
     return ImageOps.colorize(grey, dark, bright, middle)
+
+
+def _colour(tone: Colour, light: np.ndarray) -> Colour:
+    """A colour under a light."""
+    red, green, blue = (int(level) for level in np.clip(np.array(tone) * light, 0, 255))
+    return red, green, blue
 
 
 def _patch(
@@ -95,8 +105,7 @@ def _paint_view(canvas: Image.Image, plan: Plan, light: np.ndarray, rng: np.rand
         view = _lit(cutouts.backdrop("pagoda"), far)
         high = max(round(top * rng.uniform(0.6, 0.98)), 20)
         view = view.resize((round(view.width * high / view.height), high), cutouts.BILINEAR, reducing_gap=2.0)
-        if rng.random() < 0.5:
-            view = ImageOps.mirror(view)
+        view = _perhaps_mirrored(view, rng)
         x = int(rng.uniform(-0.25, 0.9) * width - 0.2 * view.width)
         canvas.paste(view, (x, top - round(0.92 * high)), view)
     if plan.behind in ("trees", "pagoda"):
@@ -105,7 +114,7 @@ def _paint_view(canvas: Image.Image, plan: Plan, light: np.ndarray, rng: np.rand
             high = round(plan.height * rng.uniform(0.12, 0.42 if plan.behind == "trees" else 0.2))
             tree = _lit(cutouts.backdrop("trees"), far * rng.uniform(0.85, 1.15))
             tree = tree.resize((round(high * rng.uniform(1.5, 2.4)), high), cutouts.BILINEAR, reducing_gap=2.0)
-            tree = ImageOps.mirror(tree) if rng.random() < 0.5 else tree
+            tree = _perhaps_mirrored(tree, rng)
             canvas.paste(tree, (x, top - round(0.93 * high)), tree)
             x += round(tree.width * rng.uniform(0.45, 0.8))
 
@@ -116,7 +125,7 @@ def _paint_hanging(canvas: Image.Image, plan: Plan, light: np.ndarray, rng: np.r
     wide = round(min(high * rng.uniform(0.8, 1.4), 0.6 * plan.width))
     x, y = int(rng.uniform(0.02, 0.98) * (plan.width - wide)), int(rng.uniform(0.1, 0.9) * (plan.horizon - high))
     tone = ((236, 232, 222), (96, 62, 38), (40, 38, 40), (168, 172, 170))[int(rng.integers(4))]
-    frame = tuple(int(c) for c in np.clip(np.array(tone) * light, 0, 255))
+    frame = _colour(tone, light)
     edge = max(3, round(0.05 * high))
     shade = Image.new("L", (wide + 2 * edge, high + 2 * edge))
     ImageDraw.Draw(shade).rectangle((edge, edge, wide + edge, high + edge), fill=150)
@@ -153,12 +162,12 @@ def _paint_thing(canvas: Image.Image, spot: Placed, plan: Plan, light: np.ndarra
     height, width = spot.height, spot.height * cut.width / cut.height
     if spot.name in ("coins", "page", "flower") and (flat or spot.name == "flower"):
         tilt = 1.0 if plan.horizon < 0 or spot.name == "flower" else 0.6
+        shrink = 1.0
         if spot.name == "flower" and not flat:
-            height *= 0.55
-            width *= 0.55
+            shrink = 0.55
         elif spot.name == "flower" and plan.horizon > 0:
-            height *= 0.6
-            width *= 0.6
+            shrink = 0.6
+        height, width = shrink * height, shrink * width
         cut = cut.resize((max(4, round(width)), max(4, round(height))), cutouts.BILINEAR, reducing_gap=2.0)
         cut = cut.rotate(spot.turn * (25 if spot.name == "page" else 180), Image.Resampling.BICUBIC, expand=True)
         size = (cut.width, max(4, round(cut.height * tilt)))
@@ -186,7 +195,7 @@ def _shadow(alpha: Image.Image, strength: float, blur: float) -> Image.Image:
 
 def _paint_stem(canvas: Image.Image, spot: Placed, top: float, tone: np.ndarray, rng: np.random.Generator) -> None:
     """A flower's stalk with two leaves."""
-    green = tuple(int(c) for c in np.clip(np.array((58, 92, 34)) * tone, 0, 255))
+    green = _colour((58, 92, 34), tone)
     thick = max(2, round(0.03 * spot.height))
     lean = spot.x + 0.12 * spot.height * spot.turn
     pen = ImageDraw.Draw(canvas)

@@ -9,7 +9,7 @@ Colour = tuple[int, int, int]
 Choices = Mapping[str, float]  # what may be drawn -> its weight
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What there is to see
+# Sources, colours and scenes
 # ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -102,7 +102,7 @@ COLOURS: dict[str, tuple[tuple[Colour, Colour, Colour], ...]] = {
     "dust": (((20, 20, 22), (120, 118, 114), (230, 228, 222)),),
 }
 
-CAT_SHAPE = 1.32  # width by height of the cat's cut-out; a plan opens no pictures
+CAT_SHAPE = 1.32  # width divided by height of the cat's cut-out; a plan opens no pictures
 
 # The light of an hour: factors of red, green, blue on grounds and things.
 LIGHT: dict[str, tuple[float, float, float]] = {
@@ -114,11 +114,11 @@ LIGHT: dict[str, tuple[float, float, float]] = {
 
 
 class Thing(NamedTuple):
-    """How a thing is put into a picture.
+    """The way a thing is put into a picture.
 
-    stance: stands or grows on the ground at any depth, lies on it, is cut off by the lower edge, or is seen so close
-    that it is cut off above and below. tall: height in units of the horizon's height above the foot (stands, grows,
-    lies) or of the picture's height (cut, close).
+    stance: "stands", "grows" or "lies" on the ground at any depth. A thing that is "cut" goes beyond the lower edge, a
+    "close" one beyond both. tall: height in units of the horizon's height above the foot (stands, grows, lies) or of
+    the picture's height (cut, close). most: number of them in a picture.
     """
 
     stance: str
@@ -140,7 +140,7 @@ THINGS = {
 
 
 class Scene(NamedTuple):
-    """A kind of picture: what may be drawn, with weights. behind: what closes the view; hung: windows and frames."""
+    """A kind of picture: the things that may be drawn, with weights. hung: windows and frames on a wall behind."""
 
     weight: float
     hours: Choices
@@ -226,7 +226,7 @@ SCENES = {
 }
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What is told about it
+# Words for captions
 # ---------------------------------------------------------------------------------------------------------------------
 
 # One cause -> the names that people give it. Synonyms are drawn anew for each sentence.
@@ -357,7 +357,7 @@ ASIDES = (
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What is in picture number so-and-so
+# The plan of a picture
 # ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -373,7 +373,7 @@ class Placed(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """All that the picture shows and its captions may tell."""
+    """Everything that the picture shows and its captions may name."""
 
     width: int
     height: int
@@ -440,10 +440,9 @@ def plan_of(number: int, seed: int) -> Plan:
 
 
 def _place(rng: np.random.Generator, name: str, width: int, height: int, horizon: float) -> list[Placed]:
-    """Where a thing, or several of a kind, come to stand."""
+    """Places for a thing, or for several of a kind."""
     thing = THINGS[name]
     count = int(rng.integers(min(2, thing.most - 1), thing.most + 1)) if thing.most > 1 else 1
-    count = max(count, 1)
     spots = []
     for _ in range(count):
         tall = rng.uniform(*thing.tall)

@@ -19,7 +19,7 @@ from jointsparse.datasets.collage.scenes import (
 
 
 def captions_of(plan: Plan, rng: np.random.Generator) -> list[str]:
-    """Three to five sentences about the plan, as several people would tell it: each sees and names other things."""
+    """Three to five sentences about the plan, as if by several people, who see and name different things."""
     details = [line for cause in _causes(plan) for line in DETAILS.get(cause, ())]
     hours = HOURS[plan.hour] + (HOURS["clouds"] if plan.sky == "cloudy" and plan.horizon > 0 else ())
     hours = hours if plan.behind not in ("bricks", "plaster") or plan.hour in ("day", "indoors") else hours[1:2]
@@ -41,7 +41,7 @@ def captions_of(plan: Plan, rng: np.random.Generator) -> list[str]:
 
 
 def _causes(plan: Plan) -> list[str]:
-    """What can be seen, for the sentences about details."""
+    """The visible things that sentences about details know."""
     causes = [*plan.things, "pavement" if plan.ground == "bricks" else plan.ground]
     if plan.horizon > 0:
         causes += [plan.behind] + ["moon"] * plan.moon

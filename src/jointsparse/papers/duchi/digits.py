@@ -267,7 +267,7 @@ def train(
 
     # Choice: the paper gives no scale of pixels; with pixels from 0 to 1 its width of 25 tells classes apart.
     def objective_of(X: Any, labels: Any) -> Objective:
-        K = similarities.compare(X, X_train[of_support], measure="rbf", gamma=1 / width)
+        K = similarities.to_prototypes(X, X_train[of_support], measure="rbf", gamma=1 / width)
         return Objective(K, labels, y[of_support], len(classes))
 
     objective = objective_of(X_train[of_train], y[of_train])
