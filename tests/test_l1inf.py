@@ -316,7 +316,7 @@ def test_unknown_axis_is_refused(bad):
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, None])
 def test_threads_must_be_a_number(bad):
-    with pytest.raises(ValueError, match=f"threads must be an integer of at least 1, got {bad!r}"):
+    with pytest.raises(ValueError, match=f"threads must be a whole number of at least 1, got {bad!r}"):
         l1inf.project(np.ones((2, 2)), 1.0, threads=bad)
 
 

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import numpy as np
 from scipy import sparse
 
+from jointsparse.checks import require_count
 from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
@@ -72,8 +73,8 @@ def read(
     """
     if index_base not in (0, 1):
         raise ValueError(f"index_base must be 0 or 1, got {index_base!r}")
-    if n_features is not None and not (isinstance(n_features, int) and 1 <= n_features <= MOST_FEATURES):
-        raise ValueError(f"n_features must be a whole number from 1 to {MOST_FEATURES}, got {n_features!r}")
+    if n_features is not None:
+        require_count(n_features, "n_features", MOST_FEATURES)
     if validation and not test:
         raise ValueError(f"test must name a file where validation does, got test={test!r}, validation={validation!r}")
     if not 0 <= validation_fraction < 1:

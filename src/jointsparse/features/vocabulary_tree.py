@@ -6,15 +6,13 @@ in Quattoni, Carreras, Collins and Darrell (2009), Section 6: 10 + 100 + 1000 + 
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from scipy import sparse
 
-from jointsparse.checks import Misfit
+from jointsparse.checks import Misfit, one_thread, require_count
 
 WEIGHTINGS = ("count", "sqrt", "tf-idf")
 
@@ -75,17 +73,18 @@ def grow(
     [[0.0, 4.5], [90.0, 4.5]]
     """
     descriptors = _checked(descriptors)
-    _check_at_least("branching", branching, 2)
-    _check_at_least("depth", depth, 1)
-    _check_at_least("min_points", min_points, 1)
-    _check_at_least("seed", seed, 0)
+    require_count(branching, "branching", least=2)
+    require_count(depth, "depth")
+    require_count(min_points, "min_points")
+    require_count(seed, "seed", least=0)
     if len(descriptors) < max(branching, min_points) or not _has_distinct(descriptors, branching):
         raise ValueError(
             f"descriptors must hold at least {max(branching, min_points)} rows (branching, min_points), "
             f"{branching} of them distinct, got {len(descriptors)} rows"
         )
     total, done = len(descriptors) * depth, len(descriptors)
-    with _single_thread():
+    # With two threads, the last bit of a centre depends on which one finishes first.
+    with one_thread(openmp=True):
         centres, labels = _split(descriptors, (), branching, seed)
         splits: Splits = {(): centres}
         for child in range(len(centres)):
@@ -97,15 +96,6 @@ def grow(
     if progress is not None:
         progress(done, total)
     return _number(splits)
-
-
-def _single_thread() -> AbstractContextManager[object]:
-    """Holds BLAS and OpenMP at one thread: with two, the last bit of a centre depends on who comes first."""
-    import sklearn.cluster  # noqa: F401, only libraries that are already loaded can be held
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[object] = threadpool_limits(limits=1)
-    return limits
 
 
 def _split_downwards(
@@ -378,8 +368,3 @@ def _checked(descriptors: np.ndarray, length: int | None = None) -> np.ndarray:
     if length is not None and descriptors.shape[1] != length:
         raise Misfit(f"descriptors must have the tree's length {length}, got {descriptors.shape[1]}")
     return descriptors
-
-
-def _check_at_least(name: str, value: int, least: int) -> None:
-    if not (isinstance(value, Integral) and value >= least):
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
