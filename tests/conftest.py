@@ -11,6 +11,7 @@ from PIL import Image
 from scipy import sparse
 
 from jointsparse.datasets.samples import Samples
+from jointsparse.learning.problem import Problem
 
 # The same examples on every run: a test that fails is one that somebody's change broke.
 settings.register_profile("fixed", derandomize=True, deadline=None)
@@ -64,3 +65,12 @@ def draw_scores(n=200, m=6, seed=0, ties=False):
     labels = rng.random((n, m)) < np.linspace(0.1, 0.9, m)
     scores = labels + rng.normal(0, 1.5, (n, m))
     return (np.round(scores) if ties else scores), labels
+
+
+def draw_tasks(dtype=float, n=14, d=6, container=np.asarray, **options):
+    """A problem of three tasks with n, n + 1 and n + 2 samples that share two features, with weights."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(n + k, d)).astype(dtype) for k in range(3)]
+    y = [np.where(x[:, 0] + x[:, 1] * rng.random() + 0.5 + rng.normal(size=len(x)) > 0, 1.0, -1.0) for x in X]
+    weights = [rng.choice([0.5, 1.0, 3.0], size=len(x)) for x in X]
+    return Problem([container(x) for x in X], y, weights, **options)

@@ -30,8 +30,8 @@ def test_imports_of_imports_are_followed():
 
 def test_the_dictionaries_of_plug_ins_are_not_followed():
     got = files("learning/sweep", "norms/l1inf", "learning/losses/hinge", "learning/solvers/subgradient")
-    own = ["learning/losses/hinge.py", "learning/problem.py", "learning/solvers/subgradient.py", "learning/sweep.py"]
-    assert got == ["checks.py", *own, "norms/l1inf.py", "registry.py"]
+    own = ["learning/loss.py", "learning/losses/hinge.py", "learning/problem.py", "learning/solvers/subgradient.py"]
+    assert got == ["checks.py", *own, "learning/sweep.py", "norms/l1inf.py", "registry.py"]
 
 
 def test_every_way_to_import_is_understood(tmp_path):
@@ -87,7 +87,7 @@ TRAINING = "learning/problem learning/sweep learning/tasks registry"
 CLAIMS = f"{SCORES} papers/claims papers/judging papers/duchi/claims papers/quattoni/claims"
 EXPERIMENT = "datasets/samples registry"
 DESCENT = "papers/duchi/descent learning/entropic learning/lazy learning/problem norms/l1 "
-DESCENT += "learning/losses/squared learning/losses/logistic learning/sweep"
+DESCENT += "learning/loss learning/losses/squared learning/losses/logistic learning/sweep"
 ENTROPIC = f"{DESCENT} papers/duchi/exponentiated learning/tasks"
 
 RULES = {  # what a job's wildcards decide is in braces
@@ -103,21 +103,22 @@ RULES = {  # what a job's wildcards decide is in braces
     "fit_similarities": "features/similarities",
     "choose_words": "learning/tasks",
     "draw_tasks": "learning/tasks",
-    "train_sweep": f"{TRAINING} learning/solvers/{{solver}} learning/losses/{{loss}} norms/{{norm}}",
-    "train_path": f"{TRAINING} learning/solvers/pdhg learning/losses/{{loss}} norms/{{norm}}",
+    "train_sweep": f"{TRAINING} learning/solvers/{{solver}} learning/loss learning/losses/{{loss}} norms/{{norm}}",
+    "train_path": f"{TRAINING} learning/solvers/pdhg learning/loss learning/losses/{{loss}} norms/{{norm}}",
     "train_svm": f"{TRAINING} learning/svm",
     "evaluate": f"{SCORES} scores/evaluation scores/metrics {TRAINING}",
     "evaluate_path": f"{SCORES} scores/evaluation scores/metrics {TRAINING}",
     "compare_methods": "scores/comparison scores/metrics",
     "resample_differences": "scores/comparison scores/metrics",
-    "repeat recovery": f"{EXPERIMENT} papers/quattoni/recovery datasets/synthetic learning/problem learning/sweep "
-    "learning/losses/hinge learning/solvers/pdhg learning/solvers/subgradient norms/l1 norms/l1inf norms/l2",
+    "repeat recovery": f"{EXPERIMENT} papers/quattoni/recovery datasets/synthetic learning/loss learning/problem "
+    "learning/sweep learning/losses/hinge learning/solvers/pdhg learning/solvers/subgradient "
+    "norms/l1 norms/l1inf norms/l2",
     "repeat race": f"{EXPERIMENT} papers/duchi/race {DESCENT}",
     "repeat exponentiated": f"{EXPERIMENT} {ENTROPIC}",
     "repeat digits": f"{EXPERIMENT} papers/duchi/digits {ENTROPIC} features/similarities",
     "repeat online": f"{EXPERIMENT} papers/duchi/online {ENTROPIC} norms/l1_sparse",
     "measure cost": f"{EXPERIMENT} papers/quattoni/cost papers/timing datasets/synthetic learning/problem "
-    "learning/losses/hinge learning/solvers/subgradient norms/l1inf",
+    "learning/loss learning/losses/hinge learning/solvers/subgradient norms/l1inf",
     "measure projection": f"{EXPERIMENT} papers/duchi/projection papers/timing norms/l1 norms/l1_sparse",
     "measure updates": f"{EXPERIMENT} papers/duchi/updates papers/duchi/online papers/duchi/projection papers/timing "
     f"{ENTROPIC} norms/l1_sparse",

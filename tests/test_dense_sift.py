@@ -156,11 +156,11 @@ def test_pictures_that_cannot_be_described(picture, message):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"patch_sizes": ()}, "patch_sizes must be integers of at least 4 pixels"),
-        ({"patch_sizes": (16, 3)}, "patch_sizes must be integers of at least 4 pixels"),
+        ({"patch_sizes": ()}, "patch_sizes must hold at least one size"),
+        ({"patch_sizes": (16, 3)}, "each of patch_sizes must be a whole number of at least 4, got 3"),
         ({"patch_sizes": (16.0,)}, "patch_sizes must be integers"),
-        ({"step": 0}, "step must be an integer of at least 1 pixel, got 0"),
-        ({"step": 1.5}, "step must be an integer"),
+        ({"step": 0}, "step must be a whole number of at least 1, got 0"),
+        ({"step": 1.5}, "step must be a whole number"),
         ({"clip": 0.0}, "clip must be above 0 and at most 1, got 0.0"),
         ({"clip": float("nan")}, "clip must be above 0"),
         ({"min_contrast": 0.0}, "min_contrast must be between 1e-06 and 1, got 0.0"),

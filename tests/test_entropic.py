@@ -243,8 +243,8 @@ def test_empty_step_changes_nothing():
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"n": 0}, "n must be at least 1, got 0"),
-        ({"n": 1.5}, "n must be an integer, got 1.5"),
+        ({"n": 0}, "n must be a whole number of at least 1, got 0"),
+        ({"n": 1.5}, "n must be a whole number of at least 1, got 1.5"),
         ({"z": -1.0}, "z must be at least 0, got -1.0"),
         ({"z": np.nan}, "z must be at least 0, got nan"),
         ({"z": np.inf}, "z must be finite, got inf"),
@@ -311,7 +311,7 @@ def test_unfit_sparse_steps_are_refused_and_change_nothing(indices, values, eta,
         ({"eta0": 0.0}, "eta0 must be above 0 and finite, got 0.0"),
         ({"eta0": np.nan}, "eta0 must be above 0 and finite, got nan"),
         ({"n_iter": 0}, "n_iter must be a whole number of at least 1, got 0"),
-        ({"n": 0}, "n must be at least 1, got 0"),
+        ({"n": 0}, "n must be a whole number of at least 1, got 0"),
         ({"of_set": "x"}, "set must be one of"),
     ],
 )

@@ -314,7 +314,7 @@ def test_other_byte_orders_keep_their_precision(rng):
         (np.ones((2, 2)), 1.0, {"method": "bisect"}, "method must be newton or sort, got 'bisect'"),
         *((np.ones((2, 2)), 1.0, {"axis": bad}, f"axis must be 0 or 1, got {bad!r}") for bad in (2, -1, None, "tasks")),
         *(
-            (np.ones((2, 2)), 1.0, {"threads": bad}, f"threads must be an integer of at least 1, got {bad!r}")
+            (np.ones((2, 2)), 1.0, {"threads": bad}, f"threads must be a whole number of at least 1, got {bad!r}")
             for bad in (0, -1, 1.5, None)
         ),
     ],

@@ -1,4 +1,4 @@
-"""One test per fact, over every registered loss; then the facts of single losses."""
+"""Facts of every registered loss, checked by its definition; then the facts of single losses."""
 
 from itertools import product
 
@@ -8,15 +8,12 @@ import pytest
 
 from jointsparse.learning.losses import LOSSES, hinge, logistic, squared
 
+FUNCTIONS = ("value", "subgradient", "dual_value", "dual_step")
+
 
 @pytest.fixture(params=sorted(LOSSES))
-def name(request):
-    return request.param
-
-
-@pytest.fixture
-def loss(name):
-    return LOSSES[name]
+def loss(request):
+    return LOSSES[request.param]
 
 
 @pytest.fixture
@@ -25,49 +22,62 @@ def rng():
 
 
 def problem(rng, n=50, m=6):
-    F = 3 * rng.normal(size=(n, m))
-    return F, rng.integers(-1, 2, size=(n, m)).astype(float)
+    """Margins, and labels -1, 0 and +1."""
+    return 3 * rng.normal(size=(n, m)), rng.integers(-1, 2, size=(n, m)).astype(float)
 
 
-def weighted_problem(rng, name, n=50, m=6):
-    """F, Y without zeros for classification, weights c with some zeros, and dual variables of their domain."""
-    F, Y = problem(rng, n, m)
-    if name != "squared":
-        Y[Y == 0] = 1
-    c = rng.choice([0.0, 0.1, 1.0, 30.0], size=(n, m))
-    A = rng.normal(size=(n, m)) if name == "squared" else Y * c * rng.random((n, m))
-    return F, Y, c, A * (c > 0)
+def dual_variables(rng, loss, Y, c):
+    """Points of the domain, which is convex and holds all negative slopes."""
+    ends = (-loss.subgradient(10 * rng.normal(size=c.shape), Y, c) for _ in range(2))
+    share = rng.random(c.shape)
+    return sum(end * part for end, part in zip(ends, (share, 1 - share), strict=True))
 
 
-def slow_value(name, F, Y, c):
-    sums = [0.0] * F.shape[1]
-    for (i, l), f in np.ndenumerate(F):
-        if Y[i, l] != 0 or name == "squared":
-            sums[l] += c[i, l] * oracles.LOSSES[name](float(f), float(Y[i, l]))
-    return np.array(sums)
+def weighted_problem(rng, loss):
+    """Margins F, labels Y without zeros, weights c with some zeros, and dual variables A of their domain."""
+    F, Y = problem(rng)
+    Y[Y == 0] = 1
+    c = rng.choice([0.0, 0.1, 1.0, 30.0], size=F.shape)
+    return F, Y, c, dual_variables(rng, loss, Y, c)
 
 
-def test_value_agrees_with_its_slow_twin(name, loss, rng):
+def all_results(loss, F, Y, c=1.0):
+    """Results of the four functions, with margins as dual variables."""
+    c = np.broadcast_to(c, np.shape(F))
+    return [loss.value(F, Y, c), loss.subgradient(F, Y, c), loss.dual_value(F, Y, c), loss.dual_step(F, F, Y, c, 0.5)]
+
+
+def assert_same_bits(got, expected):
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_values_add_up_the_weighted_losses_of_the_samples(loss, rng):
     F, Y = problem(rng)
     c = rng.random(F.shape)
-    np.testing.assert_allclose(loss.value(F, Y), slow_value(name, F, Y, np.ones(F.shape)), rtol=1e-13)
-    np.testing.assert_allclose(loss.value(F, Y, c), slow_value(name, F, Y, c), rtol=1e-13)
-
-
-def test_weights_multiply_the_subgradient(loss, rng):
-    F, Y = problem(rng)
-    c = rng.random(F.shape)
+    of_entries = [[loss.value([[f]], [[y]])[0] for f, y in zip(*rows, strict=True)] for rows in zip(F, Y, strict=True)]
+    np.testing.assert_allclose(loss.value(F, Y), np.sum(of_entries, axis=0), rtol=1e-13)
+    np.testing.assert_allclose(loss.value(F, Y, c), np.sum(c * of_entries, axis=0), rtol=1e-13)
     np.testing.assert_allclose(loss.subgradient(F, Y, c), c * loss.subgradient(F, Y), rtol=1e-15)
 
 
-def test_subgradient_is_the_slope_of_the_value(loss, rng):
+@pytest.mark.parametrize("name", oracles.LOSSES)
+def test_values_agree_with_their_slow_twins(name, rng):
+    F = problem(rng)[0]
+    F[:, 0] *= 100
+    expected = [[oracles.LOSSES[name](float(f), float(y)) for y in (-1, 1)] for f in F.flat]
+    got = [[LOSSES[name].value([[f]], [[y]])[0] for y in (-1, 1)] for f in F.flat]
+    np.testing.assert_allclose(got, expected, rtol=1e-13)
+
+
+def test_subgradients_are_the_slopes_of_the_value(loss, rng):
     F, Y = problem(rng, n=1)
     got, step = loss.subgradient(F, Y)[0], 1e-6
     expected = (loss.value(F + step, Y) - loss.value(F - step, Y)) / (2 * step)
     np.testing.assert_allclose(got, expected, atol=1e-8)
 
 
-def test_subgradient_supports_the_value_from_below(loss, rng):
+def test_subgradients_support_the_value_from_below(loss, rng):
     """value(Z) >= value(F) + <subgradient(F), Z - F>: convexity, kinks included."""
     F, Y = problem(rng)
     F[:5] = Y[:5]  # the hinge bends where y f = 1
@@ -87,33 +97,18 @@ def test_samples_of_weight_zero_do_not_count(loss, rng):
     assert not loss.value(F, Y, 0 * c).any()
 
 
-def test_samples_of_label_zero_do_not_count_in_classification(name, loss, rng):
-    F, Y = problem(rng)
-    if name == "squared":  # 0 is a target
-        assert loss.value(F, 0 * Y).all() and loss.subgradient(F, 0 * Y).all()
-        return
-    other = np.where(Y == 0, 1e9, F)
-    np.testing.assert_array_equal(loss.value(other, Y), loss.value(F, Y))
-    np.testing.assert_array_equal(loss.subgradient(other, Y), loss.subgradient(F, Y))
-    assert not loss.subgradient(F, Y)[Y == 0].any()
-    assert not loss.value(F, 0 * Y).any()
-
-
-def test_dual_value_is_below_the_loss(name, loss, rng):
-    """value(F) >= dual_value(A) - <A, F> for every A of the domain and every F."""
-    F, Y, c, A = weighted_problem(rng, name)
+def test_dual_values_are_conjugates(loss, rng):
+    """value(F) >= dual_value(A) - <A, F> for all F and all A of the domain, with equality at the slopes."""
+    F, Y, c, A = weighted_problem(rng, loss)
     below = loss.dual_value(A, Y, c) - (A * F).sum(axis=0)
     assert np.all(loss.value(F, Y, c) >= below - 1e-10)
+    slopes = loss.subgradient(F, Y, c)
+    touching = loss.dual_value(-slopes, Y, c) + (slopes * F).sum(axis=0)
+    np.testing.assert_allclose(touching, loss.value(F, Y, c), rtol=1e-12)
 
 
-def test_dual_value_meets_the_loss_at_its_slope(name, loss, rng):
-    F, Y, c, _ = weighted_problem(rng, name)
-    A = -loss.subgradient(F, Y, c)
-    np.testing.assert_allclose(loss.dual_value(A, Y, c) - (A * F).sum(axis=0), loss.value(F, Y, c), rtol=1e-12)
-
-
-def test_dual_step_is_the_best_of_all(name, loss, rng):
-    F, Y, c, A = weighted_problem(rng, name)
+def test_dual_steps_maximise_their_objective(loss, rng):
+    F, Y, c, A = weighted_problem(rng, loss)
     sigma = 10.0 ** rng.integers(-2, 3, size=F.shape[1])
 
     def gain(B):
@@ -122,100 +117,111 @@ def test_dual_step_is_the_best_of_all(name, loss, rng):
     got = loss.dual_step(A, F, Y, c, sigma)
     for scale in (1e-3, 1e-1, 1.0):
         for _ in range(20):
-            other = got + scale * rng.normal(size=got.shape)
-            other = other * (c > 0) if name == "squared" else Y * np.clip(Y * other, 0, c)
+            other = got + scale * (dual_variables(rng, loss, Y, c) - got)
             assert np.all(gain(got) >= gain(other) - 1e-9)
 
 
-def test_dual_steps_with_one_weight_one_label_one_step_size(name, loss, rng):
-    F, Y, c, A = weighted_problem(rng, name)
-    Y, c = Y[:, :1], np.full((len(F), 1), 2.0)
-    A = -loss.subgradient(rng.normal(size=F.shape), Y, c)
-    everywhere = np.repeat(Y, F.shape[1], axis=1), np.full(F.shape, 2.0)
-    expected = loss.dual_step(A, F, *everywhere, np.full(F.shape[1], 0.5))
-    np.testing.assert_array_equal(loss.dual_step(A, F, Y, c, 0.5), expected)
-    np.testing.assert_array_equal(loss.dual_value(A, Y, c), loss.dual_value(A, *everywhere))
-
-
-def test_a_dual_step_of_size_zero_stays(name, loss, rng):
-    F, Y, c, A = weighted_problem(rng, name)
+def test_dual_steps_of_size_zero_stay(loss, rng):
+    F, Y, c, A = weighted_problem(rng, loss)
     np.testing.assert_allclose(loss.dual_step(A, F, Y, c, 0.0), A, rtol=1e-15)
 
 
-def test_dual_steps_keep_precision_and_domain(name, loss, rng):
-    F, Y, c, A = (array.astype(np.float32) for array in weighted_problem(rng, name))
-    got = loss.dual_step(A, F, Y, c, 0.7)
-    assert got.dtype == np.float32 and loss.dual_value(A, Y, c).dtype == np.float64
-    expected = loss.dual_step(A.astype(float), F.astype(float), Y, c, 0.7)
-    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
-    if name != "squared":
-        assert np.all((got * Y >= 0) & (got * Y <= c))
-
-
-def test_dual_values_outside_the_domain_are_clipped(name, loss):
-    if name != "squared":
-        for outside, edge in ((-1e-7, 0.0), (1 + 1e-7, 1.0)):
-            Y = np.array([[1.0, -1.0]])
-            assert loss.dual_value(outside * Y, Y, [[1.0]]).tolist() == loss.dual_value(edge * Y, Y, [[1.0]]).tolist()
-
-
-def test_one_column_of_labels_serves_all_tasks(loss, rng):
-    F, Y = problem(rng)
-    all_the_same = np.repeat(Y[:, :1], F.shape[1], axis=1)
-    np.testing.assert_array_equal(loss.value(F, Y[:, :1]), loss.value(F, all_the_same))
-    np.testing.assert_array_equal(loss.subgradient(F, Y[:, :1]), loss.subgradient(F, all_the_same))
-
-
-def test_layouts_and_label_types_give_the_same_bits(loss, rng):
-    F, Y = problem(rng)
-    value, G = loss.value(F, Y), loss.subgradient(F, Y)
-    spread = np.zeros((100, 12))
-    spread[::2, ::2] = F
-    read_only = F.copy()
-    read_only.flags.writeable = False
-    for F_ in (np.asfortranarray(F), spread[::2, ::2], read_only):
-        np.testing.assert_array_equal(loss.value(F_, Y), value)
-        np.testing.assert_array_equal(loss.subgradient(F_, Y), G)
-    for Y_ in (np.asfortranarray(Y), Y.astype(np.int8), Y.astype(int).tolist()):
-        np.testing.assert_array_equal(loss.value(F, Y_), value)
-        np.testing.assert_array_equal(loss.subgradient(F, Y_), G)
-
-
-def test_precision_is_kept_and_sums_are_double(loss, rng):
-    F, Y = problem(rng)
-    F, Y = F.astype(np.float32), Y.astype(np.float32)
-    assert loss.value(F, Y).dtype == np.float64
+def test_single_precision_is_kept_and_sums_are_double(loss, rng):
+    F, Y, c, A = (array.astype(np.float32) for array in weighted_problem(rng, loss))
+    assert loss.value(F, Y).dtype == loss.dual_value(A, Y, c).dtype == np.float64
     assert loss.subgradient(F, Y).dtype == np.float32
     np.testing.assert_allclose(loss.value(F, Y), loss.value(F.astype(float), Y), rtol=1e-6)
     np.testing.assert_allclose(loss.subgradient(F, Y), loss.subgradient(F.astype(float), Y), rtol=1e-5)
     many = np.zeros((100_000, 1), np.float32)
     got, expected = loss.value(many, np.ones_like(many))[0], 100_000 * loss.value(many[:1], [[1]])[0]
     np.testing.assert_allclose(got, expected, rtol=1e-10)
+    step = loss.dual_step(A, F, Y, c, 0.7)
+    assert step.dtype == np.float32
+    np.testing.assert_allclose(step, loss.dual_step(A.astype(float), F.astype(float), Y, c, 0.7), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(loss.dual_step(step, F, Y, c, 0.0), step)  # of the domain
 
 
-def test_empty_arrays_work(loss):
-    for shape in ((0, 3), (3, 0), (0, 0)):
-        F = np.empty(shape)
-        assert loss.value(F, F).tolist() == [0.0] * shape[1]
-        assert loss.subgradient(F, F).shape == shape
-        assert loss.dual_value(F, F, F).tolist() == [0.0] * shape[1]
-        assert loss.dual_step(F, F, F, F, 1.0).shape == shape
+def test_one_column_of_labels_and_weights_and_one_step_size_serve_all_tasks(loss, rng):
+    F, Y = problem(rng)
+    everywhere = np.repeat(Y[:, :1], F.shape[1], axis=1), np.full(F.shape, 2.0)
+    column = Y[:, :1], np.full((len(F), 1), 2.0)
+    assert_same_bits(
+        [getattr(loss, name)(F, *column) for name in FUNCTIONS[:3]],
+        [getattr(loss, name)(F, *everywhere) for name in FUNCTIONS[:3]],
+    )
+    expected = loss.dual_step(F, F, *everywhere, np.full(F.shape[1], 0.5))
+    np.testing.assert_array_equal(loss.dual_step(F, F, *column, 0.5), expected)
 
 
-def test_nan_comes_through(loss):
+def test_layouts_and_label_types_give_the_same_bits(loss, rng):
+    F, Y = problem(rng)
+    expected = all_results(loss, F, Y)
+    spread = np.zeros((100, 12))
+    spread[::2, ::2] = F
+    read_only = F.copy()
+    read_only.flags.writeable = False
+    for F_ in (np.asfortranarray(F), spread[::2, ::2], read_only):
+        assert_same_bits(all_results(loss, F_, Y), expected)
+    for Y_ in (np.asfortranarray(Y), Y.astype(np.int8), Y.astype(int).tolist()):
+        assert_same_bits(all_results(loss, F, Y_), expected)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_empty_arrays_work(loss, shape):
+    nothing = np.empty(shape)
+    sums = np.zeros(shape[1])
+    assert_same_bits(all_results(loss, nothing, nothing, nothing), [sums, nothing, sums, nothing])
+
+
+def test_nan_propagates(loss):
     assert np.isnan(loss.value(np.array([[np.nan, 0.0]]), np.ones((1, 2)))).tolist() == [True, False]
 
 
-def test_shapes_and_types_that_do_not_fit_are_refused(loss):
-    F = np.ones((4, 3))
-    for Y in (np.ones((4, 2)), np.ones((3, 3)), np.ones(4), np.ones((1, 3))):
-        for call in (loss.value, loss.subgradient):
-            with pytest.raises(ValueError, match=r"^Y must have the shape of F"):
-                call(F, Y)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_shapes_and_types_that_do_not_fit_are_refused(loss, name):
+    F, n_margins = np.ones((4, 3)), 2 if name == "dual_step" else 1
+
+    def call(F, Y, c):
+        return getattr(loss, name)(*[F] * n_margins, Y, c, *[1.0] * (n_margins - 1))
+
+    for wrong in (np.ones((4, 2)), np.ones((3, 3)), np.ones(4), np.ones((1, 3))):
+        with pytest.raises(ValueError, match=r"^Y must have the shape of F \(n_samples, n_tasks\) or \(n_samples, 1\)"):
+            call(F, wrong, F)
+        with pytest.raises(ValueError, match=r"^c must have the shape of F"):
+            call(F, F, wrong)
     with pytest.raises(ValueError, match=r"^F must be float64 or float32, got int64"):
-        loss.value(F.astype(int), F)
-    with pytest.raises(ValueError, match=r"^Y must hold -1, 0 and \+1, got dtype complex128"):
-        loss.value(F, F * 1j)
+        call(F.astype(int), F, F)
+    with pytest.raises(ValueError, match=r"^Y must hold real numbers, got dtype complex128"):
+        call(F, F * 1j, F)
+
+
+def test_dual_steps_refuse_margins_of_another_shape(loss):
+    with pytest.raises(ValueError, match=r"^F must have the shape of A, got \(4, 1\), \(4, 3\)"):
+        loss.dual_step(np.ones((4, 3)), np.ones((4, 1)), np.ones((4, 1)), np.ones((4, 1)), 1.0)
+
+
+# Single losses
+
+
+@pytest.mark.parametrize("loss", [hinge, logistic])
+def test_samples_of_label_zero_do_not_count_in_classification(loss, rng):
+    F, Y = problem(rng)
+    other = np.where(Y == 0, 1e9, F)
+    assert_same_bits([loss.value(other, Y), loss.subgradient(other, Y)], [loss.value(F, Y), loss.subgradient(F, Y)])
+    assert not loss.subgradient(F, Y)[Y == 0].any()
+    assert not loss.value(F, 0 * Y).any()
+
+
+@pytest.mark.parametrize("loss", [hinge, logistic])
+@pytest.mark.parametrize(("outside", "edge"), [(-1e-7, 0.0), (1 + 1e-7, 1.0)])
+def test_dual_values_outside_the_domain_are_clipped(loss, outside, edge):
+    Y = np.array([[1.0, -1.0]])
+    assert_same_bits([loss.dual_value(outside * Y, Y, [[1.0]])], [loss.dual_value(edge * Y, Y, [[1.0]])])
+
+
+def test_squared_takes_zero_for_a_label():
+    assert squared.value([[1.0, -1.0, 0.0, 3.0]], [[1, -1, 0, 0]]).tolist() == [0.0, 0.0, 0.0, 4.5]
+    assert squared.subgradient([[0.0, 3.0]], [[0, 0]]).tolist() == [[0.0, 3.0]]
 
 
 def test_hinge_at_its_kink():
@@ -233,38 +239,26 @@ def test_logistic_far_from_zero():
 
 def test_logistic_dual_step_solves_its_equation_everywhere():
     """alpha + sigma log(alpha / (c - alpha)) = alpha_0 - sigma f, with all digits of both alpha and c - alpha."""
-    for c, sigma, f, alpha_0 in product(
-        (1e-3, 1.0, 1e2), (1e-6, 1e-2, 1.0, 1e4), (-80.0, -1.0, 0.0, 3.0, 90.0), (0, 0.3, 1)
-    ):
-        start = c * alpha_0
-        for sign in (1.0, -1.0):  # c - alpha solves the mirrored problem
-            here = start if sign > 0 else c - start
-            got = logistic.dual_step([[here]], [[sign * f]], [[1]], [[c]], sigma)[0, 0]
-            odds = bisect(
-                lambda z: c / (1 + np.exp(z)) - sigma * z,  # noqa: B023
-                here - sigma * sign * f,
-                -1e9,
-                1e9,
-            )
+    margins = (-80.0, -1.0, 0.0, 3.0, 90.0)
+    for c, sigma, f, start in product((1e-3, 1.0, 1e2), (1e-6, 1e-2, 1.0, 1e4), margins, (0, 0.3, 1)):
+        for alpha, margin in ((c * start, f), (c - c * start, -f)):  # c - alpha solves the mirrored problem
+            got = logistic.dual_step([[alpha]], [[margin]], [[1]], [[c]], sigma)[0, 0]
+            odds = log_odds(c, sigma, alpha - sigma * margin)
             assert abs(got - c / (1 + np.exp(odds))) <= 1e-11 * got
 
 
-def bisect(decreasing, target, low, high):
-    low, high = np.longdouble(low), np.longdouble(high)
+def log_odds(c, sigma, target):
+    """The z with c / (1 + exp(z)) - sigma z = target, by bisection until the last digit of extended precision."""
+    low, high = np.longdouble(-1e9), np.longdouble(1e9)
     with np.errstate(over="ignore"):
-        while low < (middle := (low + high) / 2) < high:
-            low, high = (middle, high) if decreasing(middle) > target else (low, middle)
+        while low < (z := (low + high) / 2) < high:
+            low, high = (z, high) if c / (1 + np.exp(z)) - sigma * z > target else (low, z)
     return low
 
 
 def test_logistic_dual_step_far_from_zero():
-    A, Y, c = np.array([[0.5, 0.5, 0.0, 1.0]]), np.ones((1, 1)), np.ones((1, 1))
-    got = logistic.dual_step(A, np.array([[1e300, -1e300, -1e300, 1e300]]), Y, c, 1.0)
+    A, one = np.array([[0.5, 0.5, 0.0, 1.0]]), np.ones((1, 1))
+    got = logistic.dual_step(A, np.array([[1e300, -1e300, -1e300, 1e300]]), one, one, 1.0)
     assert got.tolist() == [[0.0, 1.0, 1.0, 0.0]]
     for sigma in (1e-300, 1e300):
-        assert np.all(np.isfinite(logistic.dual_step(A, 3 * A, Y, c, sigma)))
-
-
-def test_squared_is_zero_at_the_label():
-    Y = np.array([[1, -1, 0]])
-    assert squared.value(np.array([[1.0, -1.0, 0.0]]), Y).tolist() == [0.0, 0.0, 0.0]
+        assert np.all(np.isfinite(logistic.dual_step(A, 3 * A, one, one, sigma)))

@@ -16,9 +16,9 @@ from jointsparse.learning.problem import (
     Regulariser,
     add_transposed_product,
     lower_bound,
+    magnitude_limit,
     product,
     relative_gap,
-    room,
 )
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS
@@ -65,7 +65,7 @@ def test_mean_divides_by_the_sum_of_the_weights(rng):
 
 
 def test_large_tasks_come_in_parts_and_empty_ones_in_one(monkeypatch, rng):
-    monkeypatch.setattr("jointsparse.learning.problem.PART", 8 * 3 * 40)
+    monkeypatch.setattr("jointsparse.learning.problem.PART_BYTES", 8 * 3 * 40)
     X = rng.normal(size=(101, 3))
     made = Problem([X, X[:0]], [np.ones(101), np.ones(0)])
     assert [(part.task, len(part.y)) for part in made.parts] == [(0, 33), (0, 34), (0, 34), (1, 0)]
@@ -75,7 +75,7 @@ def test_large_tasks_come_in_parts_and_empty_ones_in_one(monkeypatch, rng):
 @pytest.mark.parametrize("n_pairs", [1, 3])
 @pytest.mark.parametrize("small", [1, 10**6])
 def test_products(monkeypatch, rng, n_pairs, small):
-    monkeypatch.setattr("jointsparse.learning.problem.SMALL_PRODUCT", small)
+    monkeypatch.setattr("jointsparse.learning.problem.SMALL_PRODUCT_MULTIPLICATIONS", small)
     X, W, A = rng.normal(size=(20, 90)), rng.normal(size=(90, n_pairs)), rng.normal(size=(20, n_pairs))
     W[3:] = 0
     for features in (X, sparse.csr_matrix(X)):
@@ -149,7 +149,7 @@ def test_training_does_not_depend_on_the_number_of_threads_or_processes():
 
 
 def test_sparse_tasks_stay_whole(monkeypatch, rng):
-    monkeypatch.setattr("jointsparse.learning.problem.PART", 1)
+    monkeypatch.setattr("jointsparse.learning.problem.PART_BYTES", 1)
     made = Problem([sparse.csr_matrix(rng.normal(size=(200, 3)))], [np.ones(200)])
     assert len(made.parts) == 1
 
@@ -203,7 +203,7 @@ def test_sharing_features_solves_the_same_problem(monkeypatch, rng, solver, loss
     Y, weights = Y[:, 1:], weights[:, 1:]
     fits, lengths = [], []
     for lacking in (10, 10**9):
-        monkeypatch.setattr("jointsparse.learning.problem.LACKING", lacking)
+        monkeypatch.setattr("jointsparse.learning.problem.SAMPLES_PER_ABSENT", lacking)
         made = Problem.from_matrix(X, Y, weights, normalisation=normalisation, intercept=intercept)
         lengths.append(len(made.y))
         scale = 0.01 if normalisation == "sum" else 1.0
@@ -233,7 +233,7 @@ def test_absent_samples_that_cannot_be_multiplied_by_0_are_left_out(rng, bad):
 @pytest.mark.parametrize("factor", [1e10, np.inf, np.nan])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
 def test_numbers_too_large_to_square_are_refused(dtype, factor, container):
-    large = room(dtype)
+    large = magnitude_limit(dtype)
     X = np.ones((3, 2), dtype)
     Problem([container(X)], [np.ones(3)], [np.full(3, 0.9 * large)])
     with pytest.raises(ValueError, match=r"^weights times labels of task 0 must be finite and at most .* scale them"):

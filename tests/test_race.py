@@ -200,8 +200,8 @@ def test_progress_ends_at_all():
     ("options", "said"),
     [
         ({"problem": "hinge"}, "problem must be one of squared, logistic, got 'hinge'"),
-        ({"n": 1}, "n must be a whole number from 2 on, got 1"),
-        ({"n": 40.0}, "n must be a whole number from 2 on, got 40.0"),
+        ({"n": 1}, "n must be a whole number of at least 2, got 1"),
+        ({"n": 40.0}, "n must be a whole number of at least 2, got 40.0"),
         ({"penalty": 0.0}, "penalty must be a fraction between 0 and 1, got 0.0"),
         ({"penalty": 1.0}, "penalty must be a fraction between 0 and 1, got 1.0"),
         ({"eta0": []}, "eta0 must list at least one step size, got []"),

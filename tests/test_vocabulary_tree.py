@@ -214,11 +214,11 @@ def test_weigh_leaves_the_counts_alone(full, counts):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"branching": 1}, "branching must be an integer of at least 2, got 1"),
-        ({"depth": 0}, "depth must be an integer of at least 1, got 0"),
-        ({"depth": 1.5}, "depth must be an integer"),
-        ({"min_points": 0}, "min_points must be an integer of at least 1, got 0"),
-        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
+        ({"branching": 1}, "branching must be a whole number of at least 2, got 1"),
+        ({"depth": 0}, "depth must be a whole number of at least 1, got 0"),
+        ({"depth": 1.5}, "depth must be a whole number"),
+        ({"min_points": 0}, "min_points must be a whole number of at least 1, got 0"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
         ({"branching": 200}, "at least 200 rows .* got 100 rows"),
         ({"min_points": 101}, "at least 101 rows .* got 100 rows"),
     ],

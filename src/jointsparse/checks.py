@@ -1,12 +1,17 @@
-"""What every public function asks of its input, and what it says when the input is wrong."""
+"""Checks of input with their error messages, and the hold on threads, for all rooms."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[Any]  # float64 or float32, as it came
 FLOATING = (np.dtype(np.float64), np.dtype(np.float32))
@@ -17,7 +22,7 @@ class Misfit(ValueError):
 
 
 def select(X: Any, chosen: NDArray[np.bool_], name: str = "features") -> Any:
-    """The chosen rows of X, dense or CSR. chosen: (n_samples,) bool. Raises Misfit where X has another number of them.
+    """Choose rows of X, dense or CSR. chosen: (n_samples,) bool. Raises Misfit if X has another number of rows.
 
     >>> select(np.array([[1, 2], [3, 4]]), np.array([False, True])).tolist()
     [[3, 4]]
@@ -28,7 +33,7 @@ def select(X: Any, chosen: NDArray[np.bool_], name: str = "features") -> Any:
 
 
 def fingerprint(X: Any) -> str:
-    """A text that no other array, dense or CSR, has: of its shape, its type and every bit of it.
+    """Text that no other array, dense or CSR, has. It depends on the shape, the type and every bit.
 
     >>> fingerprint(np.zeros(3)) == fingerprint(np.zeros(3, np.float32))
     False
@@ -40,9 +45,9 @@ def fingerprint(X: Any) -> str:
 
 
 def as_matrix(W: ArrayLike, name: str = "W") -> Floats:
-    """`W` as a C-contiguous float matrix; float64 and float32 are kept, other real numbers become float64.
+    """`W` as a C-contiguous float matrix. float64 and float32 are kept, other real numbers become float64.
 
-    Whether the entries are finite is not looked at here: see `require_finite`.
+    Entries may be NaN or infinite: see `require_finite`.
     """
     array = real_array(W, name)
     if array.ndim != 2:
@@ -51,7 +56,7 @@ def as_matrix(W: ArrayLike, name: str = "W") -> Floats:
 
 
 def as_columns(W: ArrayLike, name: str = "W") -> Floats:
-    """`W` as `as_matrix` gives it; a vector may stand for a single column and stays a vector."""
+    """`W` as `as_matrix` returns it, but a vector is accepted as a single column and stays a vector."""
     array = real_array(W, name)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} must be a vector or a matrix (n_features, n_tasks), got shape {array.shape}")
@@ -59,9 +64,9 @@ def as_columns(W: ArrayLike, name: str = "W") -> Floats:
 
 
 def real_array(W: ArrayLike, name: str) -> Floats:
-    """`W` as a C-contiguous, writable array of float64 or float32; may be `W` itself."""
+    """`W` as a C-contiguous, writable array of float64 or float32. It may be `W` itself."""
     if type(W) is np.ndarray and W.dtype in FLOATING and W.flags.carray:
-        return W  # what follows costs more than projecting a small matrix
+        return W  # the other checks take longer than projecting a small matrix
     try:
         array = np.asarray(W)
     except (TypeError, ValueError):
@@ -77,7 +82,7 @@ def real_array(W: ArrayLike, name: str) -> Floats:
 
 
 def require_finite(W: Floats, name: str = "W") -> None:
-    """Raise ValueError, naming the first entry of `W` that is NaN or infinite, if there is one."""
+    """Raise ValueError if an entry of `W` is NaN or infinite, and name the first one."""
     bad = np.argwhere(~np.isfinite(W))
     if len(bad):
         place = tuple(int(index) for index in bad[0])
@@ -115,11 +120,27 @@ def _number(value: Any, name: str) -> float:
         raise ValueError(f"{name} must be a number, got {value!r}") from None
 
 
-def require_count(value: Any, name: str, most: int | None = None) -> None:
-    """Raise ValueError unless `value` is a whole number of at least 1, and at most `most`."""
+def require_count(value: Any, name: str, most: int | None = None, *, least: int = 1) -> None:
+    """Raise ValueError unless `value` is a whole number of at least `least`, and at most `most` if given.
+
+    Parameters
+    ----------
+    value : Any
+        Number to check. True and 2.0 are no whole numbers.
+    name : str
+        Name of the number, for the message.
+    most : int or None
+        Largest allowed value.
+    least : int
+        Smallest allowed value.
+
+    Raises
+    ------
+    ValueError
+    """
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < 1 or (most is not None and value > most):
-        expected = "of at least 1" if most is None else f"from 1 to {most}"
+    if not whole or value < least or (most is not None and value > most):
+        expected = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} must be a whole number {expected}, got {value!r}")
 
 
@@ -130,13 +151,14 @@ def as_radii(radius: ArrayLike, n_tasks: int, name: str = "radius") -> NDArray[n
     radii = real_array(radius, name).astype(np.float64)
     if radii.shape != (n_tasks,):
         raise ValueError(f"{name} must be one number or one per task, shape ({n_tasks},), got shape {radii.shape}")
-    for value in radii[~(radii >= 0)][:1]:
-        raise ValueError(f"{name} must be at least 0, got {value}")
+    negative = radii[~(radii >= 0)]
+    if len(negative):
+        raise ValueError(f"{name} must be at least 0, got {negative[0]}")
     return radii
 
 
 def as_output(out: Any, W: Floats) -> Floats:
-    """Where a kernel that reads `W` may write: `out` itself if that is safe, else a new array (see `deliver`)."""
+    """Array that a kernel may write while it reads `W`: `out` if that is safe, else a new one (see `deliver`)."""
     if out is None:
         return np.empty_like(W)
     if not isinstance(out, np.ndarray) or out.shape != W.shape or out.dtype != W.dtype:
@@ -150,7 +172,7 @@ def as_output(out: Any, W: Floats) -> Floats:
 
 
 def deliver(B: Floats, out: Any) -> Floats:
-    """The result `B`, copied into `out` unless it is there already or nobody asked."""
+    """Return the result `B`, copied into `out` if `out` is given and another array."""
     if out is None or B is out:
         return B
     out[...] = B
@@ -158,39 +180,45 @@ def deliver(B: Floats, out: Any) -> Floats:
     return result
 
 
-def as_margins(F: ArrayLike, Y: ArrayLike) -> tuple[Floats, NDArray[Any]]:
-    """Margins F (n_samples, n_tasks), floating, and labels Y of the same shape or (n_samples, 1), as arrays.
-
-    A light check for hot loops: shapes and F's dtype, not the entries.
-    """
-    F, Y = np.asarray(F), np.asarray(Y)
-    if F.dtype != np.float64 and F.dtype != np.float32:
-        raise ValueError(f"F must be float64 or float32, got {F.dtype}")
-    if Y.dtype.kind not in "fi":
-        raise ValueError(f"Y must hold -1, 0 and +1, got dtype {Y.dtype}")
-    if F.ndim != 2 or Y.ndim != 2 or len(Y) != len(F) or Y.shape[1] not in (1, F.shape[1]):
-        raise ValueError(f"Y must have the shape of F (n_samples, n_tasks) or (n_samples, 1), got {Y.shape}, {F.shape}")
-    return F, Y
-
-
 def as_places(indices: ArrayLike, n: int) -> NDArray[np.int64]:
-    """A vector of integers in 0..n-1, as int64."""
+    """`indices`, a vector of integers in 0..n-1, as int64."""
     where = np.asarray(indices)
     if where.ndim != 1 or (where.dtype.kind not in "iu" and where.size):
         raise ValueError(f"indices must be a vector of integers, got shape {where.shape}, dtype {where.dtype}")
-    for outside in where[(where < 0) | (where >= n)][:1]:
-        raise ValueError(f"indices must be in 0..{n - 1}, got {outside}")
+    outside = where[(where < 0) | (where >= n)]
+    if len(outside):
+        raise ValueError(f"indices must be in 0..{n - 1}, got {outside[0]}")
     return np.ascontiguousarray(where, np.int64)
 
 
 def shortened(value: object) -> str:
-    """A value for a message, which is one line of moderate length whatever the data hold."""
+    """Text of a value for a message, in one line of at most 200 characters."""
     shown = repr(value)
     return shown if len(shown) <= 200 else f"{shown[:200]} …"
 
 
 def require_extra(module: str, *packages: str) -> None:
-    """Raise ImportError with one sentence where packages are missing that the extra "pipeline" brings."""
+    """Raise ImportError if packages of the extra "pipeline" are missing."""
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
         raise ImportError(f"{module} needs {', '.join(missing)}: pip install 'jointsparse[pipeline]'")
+
+
+@contextmanager
+def one_thread(*, openmp: bool = False) -> Iterator[None]:
+    """Hold BLAS at one thread, and OpenMP if asked for: results then have the same bits on any number of cores.
+
+    >>> with one_thread():
+    ...     np.ones((2, 3)) @ np.ones(3)
+    array([3., 3.])
+    """
+    with _libraries(openmp).limit(limits=1, user_api=None if openmp else "blas"):
+        yield
+
+
+@cache
+def _libraries(openmp: bool) -> ThreadpoolController:
+    """Loaded libraries that have threads. To find them takes 20 ms."""
+    # Only loaded libraries can be held: SciPy brings a BLAS of its own, scikit-learn OpenMP.
+    import_module("sklearn.cluster" if openmp else "scipy.linalg")
+    return ThreadpoolController()

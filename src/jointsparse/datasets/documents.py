@@ -99,8 +99,7 @@ def read(
     for name, value in (("n_documents", n_documents), ("n_features", n_features), ("n_topics", n_topics)):
         require_count(value, name)
     _require(n_features < 2**31, "n_features", "below 2**31", n_features)
-    is_size = isinstance(n_telling, int) and 1 <= n_telling <= n_features
-    _require(is_size, "n_telling", f"a whole number from 1 to n_features ({n_features})", n_telling)
+    require_count(n_telling, "n_telling", n_features)
     as_positive(length, "length")
     _require(0 <= telling <= 1, "telling", "from 0 to 1", telling)
     _require(noise >= 0 and telling + noise <= 1, "noise", f"from 0 to 1 - telling ({1 - telling:g})", noise)

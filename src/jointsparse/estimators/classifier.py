@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import product
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +20,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from jointsparse.checks import as_radius
+from jointsparse.checks import as_radius, require_count
 from jointsparse.learning.problem import Fit, Problem
 from jointsparse.learning.sweep import choose_eta0
 from jointsparse.registry import pick
@@ -65,8 +64,8 @@ class _JointSparse(BaseEstimator):
     ) -> tuple[np.ndarray, Fit]:
         """The pairs (strength, eta0) and their fit; a solver without step sizes takes each strength once, eta0 NaN."""
         solver = pick("solvers", self.solver)
-        if self.n_iter is not None and (not isinstance(self.n_iter, Integral) or self.n_iter < 1):
-            raise ValueError(f"n_iter must be a whole number of at least 1, or None, got {self.n_iter!r}")
+        if self.n_iter is not None:
+            require_count(self.n_iter, "n_iter")
         n_iter = int(self.n_iter or (N_ITER_TO_TOL if solver.STOPS_AT_TOL else N_ITER))
         steps = eta0 if "eta0" in solver.TAKES else [np.nan]
         if not len(steps):

@@ -6,10 +6,11 @@ Section 3: its square root.
 """
 
 from collections.abc import Sequence
-from numbers import Integral
 
 import numpy as np
 from numba import njit
+
+from jointsparse.checks import require_count
 
 CELLS_PER_SIDE = 4  # of a patch
 ORIENTATIONS = 8
@@ -262,10 +263,11 @@ def _checked(picture: np.ndarray, smallest: int) -> np.ndarray:
 def _check_options(
     patch_sizes: Sequence[int], step: int = STEP_PIXELS, clip: float = CLIP, min_contrast: float = MIN_CONTRAST
 ) -> None:
-    if len(patch_sizes) == 0 or not all(isinstance(size, Integral) and size >= CELLS_PER_SIDE for size in patch_sizes):
-        raise ValueError(f"patch_sizes must be integers of at least {CELLS_PER_SIDE} pixels, got {patch_sizes!r}")
-    if not (isinstance(step, Integral) and step >= 1):
-        raise ValueError(f"step must be an integer of at least 1 pixel, got {step!r}")
+    if len(patch_sizes) == 0:
+        raise ValueError("patch_sizes must hold at least one size, got none")
+    for size in patch_sizes:
+        require_count(size, "each of patch_sizes", least=CELLS_PER_SIDE)
+    require_count(step, "step")
     if not 0 < clip <= 1:
         raise ValueError(f"clip must be above 0 and at most 1, got {clip!r}")
     if not SMALLEST_CONTRAST <= min_contrast <= 1:

@@ -6,14 +6,13 @@ in Quattoni, Carreras, Collins and Darrell (2009), Section 6: 10 + 100 + 1000 + 
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from scipy import sparse
 
-from jointsparse.checks import Misfit
+from jointsparse.checks import Misfit, one_thread, require_count
 
 WEIGHTINGS = ("count", "sqrt", "tf-idf")
 
@@ -101,19 +100,18 @@ def grow(
     [[0.0, 4.5], [90.0, 4.5]]
     """
     _require_descriptors(descriptors)
-    for name, value, least in (("branching", branching, 2), ("depth", depth, 1), ("min_points", min_points, 1)):
-        _require_at_least(name, value, least)
-    _require_at_least("seed", seed, 0)
+    require_count(branching, "branching", least=2)
+    require_count(depth, "depth")
+    require_count(min_points, "min_points")
+    require_count(seed, "seed", least=0)
     if len(descriptors) < max(branching, min_points) or not _has_distinct(descriptors, branching):
         raise ValueError(
             f"descriptors must hold at least {max(branching, min_points)} rows (branching, min_points), "
             f"{branching} of them distinct, got {len(descriptors)} rows"
         )
-    import sklearn.cluster  # noqa: F401, threadpoolctl limits only libraries that are loaded
-    from threadpoolctl import threadpool_limits
-
     total, done = len(descriptors) * depth, len(descriptors)
-    with threadpool_limits(limits=1):  # with two threads, the last bit of a centre depends on who comes first
+    # With two threads, the last bit of a centre depends on which one finishes first.
+    with one_thread(openmp=True):
         centres, labels = _split(descriptors, (), branching, seed)
         splits: Splits = {(): centres}
         for child in range(len(centres)):
@@ -417,8 +415,3 @@ def _require_descriptors(descriptors: np.ndarray, length: int | None = None) -> 
         )
     if length is not None and descriptors.shape[1] != length:
         raise Misfit(f"descriptors must have the tree's length {length}, got {descriptors.shape[1]}")
-
-
-def _require_at_least(name: str, value: int, least: int) -> None:
-    if not (isinstance(value, Integral) and value >= least):
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")

@@ -14,7 +14,6 @@ start equal. A coordinate never becomes 0, but for rounding.
 """
 
 import math
-import operator
 from typing import Any, Literal
 
 import numpy as np
@@ -51,12 +50,13 @@ def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: str =
     array([2.146, 1.073, 0.715])
     """
     _known(schedule, SCHEDULES, "schedule")
+    require_count(n, "n")
     require_count(n_iter, "n_iter")
     as_positive(eta0, "eta0")
     t = np.arange(1, n_iter + 1, dtype=float)
     shape = {"constant": np.full(n_iter, n_iter**-0.5), "1/sqrt(t)": t**-0.5, "1/t": 1 / t}[schedule]
     # Choice: 1/sqrt(t) and 1/t begin where a single step would; sqrt(log N / T) itself is for a T known beforehand.
-    return eta0 * math.sqrt(math.log(n_weights(_count(n, "n"), of_set))) * shape
+    return eta0 * math.sqrt(math.log(n_weights(n, of_set))) * shape
 
 
 class Entropic:
@@ -77,9 +77,11 @@ class Entropic:
     """
 
     def __init__(self, n: int, z: ArrayLike, *, of_set: str = "ball", n_columns: int | None = None) -> None:
-        self.n = _count(n, "n")
+        require_count(n, "n")
+        self.n = int(n)
         self.of_set = _known(of_set, SETS, "set")
-        width = 1 if n_columns is None else _count(n_columns, "n_columns")
+        width = 1 if n_columns is None else n_columns
+        require_count(width, "n_columns")
         self.shape = (self.n,) if n_columns is None else (self.n, width)
         self.z = as_radii(z, width, "z")
         _require_finite_z(self.z)
@@ -197,7 +199,8 @@ class SparseEntropic:
     """
 
     def __init__(self, n: int, z: float, *, of_set: str = "ball") -> None:
-        self.n = _count(n, "n")
+        require_count(n, "n")
+        self.n = int(n)
         self.of_set = _known(of_set, SETS, "set")
         self.z = as_radii(z, 1, "z")[0]
         _require_finite_z(self.z)
@@ -244,16 +247,6 @@ def _known(name: str, names: tuple[str, ...], what: str) -> str:
     if name not in names:
         raise ValueError(f"{what} must be one of {', '.join(names)}, got {name!r}")
     return name
-
-
-def _count(n: Any, name: str) -> int:
-    try:
-        count = operator.index(n)
-    except TypeError:
-        raise ValueError(f"{name} must be an integer, got {n!r}") from None
-    if count < 1:
-        raise ValueError(f"{name} must be at least 1, got {n}")
-    return count
 
 
 def _step_size(eta: Any) -> float:

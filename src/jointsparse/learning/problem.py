@@ -1,11 +1,10 @@
-"""What a solver solves: tasks, each with samples of its own, and the two products with their features.
+"""Problems that solvers solve: tasks with samples of their own, and products with their features.
 
 minimise over W  sum_k sum_i c_ik loss(f_ik, y_ik),  f_k = X_k w_k + b_k,
 subject to ||W|| <= radius, or with penalty * ||W|| added. Source: Quattoni et al. (2009), eq. 1 and 2.
 """
 
-from collections.abc import Callable, Sequence
-from functools import cache, wraps
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -13,24 +12,32 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
 from jointsparse.checks import Misfit
 
-# Products with few columns take twice as long where BLAS copies its operands first; OpenBLAS does not for this many
-# multiplications or fewer. Between the two products with a part of X it should stay in the second-level cache.
-SMALL_PRODUCT = 10**6
-PART = 720_000  # bytes
-# Where fewer than one in so many features have weights, gathering these takes less time than the whole product.
-FEW = 25
-# A task that lacks fewer than one in so many samples takes them along with weight 0, rather than a copy of the others.
-LACKING = 10
+# OpenBLAS copies the operands of larger products first. With few columns, this doubles the time.
+SMALL_PRODUCT_MULTIPLICATIONS = 10**6
+# A part of X should stay in the second-level cache between its two products.
+PART_BYTES = 720_000
+# If fewer than one feature in 25 has weights, gathering these takes less time than the whole product.
+FEATURES_PER_USED = 25
+# A task that lacks fewer than one sample in 10 keeps them with weight 0. Otherwise it copies its own rows.
+SAMPLES_PER_ABSENT = 10
 
 
 class Part(NamedTuple):
-    """Some samples of a task. X: (n, n_features), dense or CSR. y, c: (n, 1) float64, labels and weights of the losses.
+    """Some samples of a task.
 
-    rows: where they are among the samples of all tasks.
+    task : int
+        The task's number.
+    rows : slice
+        The samples' places among the samples of all tasks.
+    X : array or CSR matrix (n, n_features)
+        Features.
+    y : array (n, 1), float64
+        Labels.
+    c : array (n, 1), float64
+        Weights of the losses.
     """
 
     task: int
@@ -43,15 +50,34 @@ class Part(NamedTuple):
 class Problem:
     """Tasks to be learnt together.
 
-    X: per task (n_k, n_features), arrays of one floating dtype or CSR. y: per task (n_k,), labels -1 and +1 or numbers.
-    weights: per task (n_k,), at least 0, of the losses; 1 by default, 0 leaves a sample out. normalisation: "sum"
-    (Quattoni et al. 2009, sec. 6) or "mean", which divides each task's weights by their sum (sec. 5). intercept:
-    whether b_k is free; else 0. A task keeps a copy of its rows, unless it lacks fewer than a tenth of them: then it
-    shares X, and the absent samples keep their weight of 0. Raises ValueError where shapes do not fit, and for numbers
-    that are not finite or so large that their products would not be.
+    A task copies its rows of X, unless it lacks fewer than a tenth of them. Then it shares X, and its absent samples
+    have weight 0. Objectives and bounds are computed from labels and weights in double precision, whatever X is.
 
-    y, c: (n, 1), labels and weights of the samples of all tasks, one task after the other, in double precision
-    whatever X is: objectives and bounds are computed from them.
+    Parameters
+    ----------
+    X : list of arrays or CSR matrices (n_k, n_features), of one floating dtype
+        Features of each task.
+    y : list of arrays (n_k,)
+        Labels of each task, -1 and +1 or any numbers.
+    weights : list of arrays (n_k,), at least 0, or None
+        Weights of the losses. None means 1. A sample of weight 0 is not part of the task.
+    normalisation : "sum" or "mean"
+        "sum" adds the losses up (Quattoni et al. 2009, sec. 6). "mean" divides the weights of each task by their sum
+        (sec. 5).
+    intercept : bool
+        True if b_k is free. Otherwise it is 0.
+
+    Attributes
+    ----------
+    parts : list of Part
+        The samples of all tasks, one task after the other, each task in one part or more.
+    y, c : arrays (n, 1), float64
+        Labels and weights of the samples of all parts.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, and for numbers that are not finite or so large that their products would not be.
     """
 
     def __init__(
@@ -67,53 +93,19 @@ class Problem:
             raise ValueError(f"normalisation must be 'sum' or 'mean', got {normalisation!r}")
         self.n_tasks, self.n_features, self.dtype = len(X), X[0].shape[1], X[0].dtype
         self.intercept = intercept
-        labels: list[np.ndarray] = []
-        losses: list[np.ndarray] = []
-        members: list[np.ndarray | None] = []  # None: the task shares X
-        for k in range(self.n_tasks):
+        tasks = []
+        for k, X_k in enumerate(X):
             c = np.ones(len(y[k])) if weights is None else np.asarray(weights[k], dtype=np.float64)
-            if not X[k].shape[0] == len(y[k]) == len(c):
-                raise ValueError(
-                    f"task {k} must have a label and a weight for each of its {X[k].shape[0]} samples, "
-                    f"got {len(y[k])}, {len(c)}"
-                )
-            members.append(None if shares(X[k], c) else np.flatnonzero(c))
-            y_k = np.where(c == 0, 0, y[k])
-            with np.errstate(over="ignore"):
-                size = c * np.maximum(np.abs(y_k), 1)
-            require_room(size, self.dtype, f"weights times labels of task {k}")
-            if normalisation == "mean" and c.any():
-                c = c / c[c != 0].sum()
-            labels.append(y_k if members[k] is None else y_k[members[k]])
-            losses.append(c if members[k] is None else c[members[k]])
-        self.y, self.c = (np.concatenate(columns).astype(np.float64)[:, np.newaxis] for columns in (labels, losses))
-        # One array for all copies: the system then maps it in large pages, and products take a few percent less time.
-        copied = sum(
-            len(rows) for rows, X_k in zip(members, X, strict=True) if rows is not None and not sparse.issparse(X_k)
-        )
-        copies = np.empty((copied, self.n_features), dtype=self.dtype)
+            tasks.append(_task(k, X_k, y[k], c, normalisation))
+        self.y = np.concatenate([task.y for task in tasks]).astype(np.float64)[:, np.newaxis]
+        self.c = np.concatenate([task.c for task in tasks])[:, np.newaxis]
         self.parts: list[Part] = []
-        offset, shared = 0, None
-        for k, rows in enumerate(members):
-            X_k = X[k]
-            if rows is None:
-                X_k = X_k if sparse.issparse(X_k) else np.ascontiguousarray(X_k)
-            elif sparse.issparse(X_k):
-                X_k = X_k[rows]
-            else:
-                X_k, copies = np.take(X_k, rows, axis=0, out=copies[: len(rows)], mode="clip"), copies[len(rows) :]
-            if rows is not None or X[k] is not shared:
-                require_room(X_k, self.dtype, f"features of task {k}")
-                shared = X[k] if rows is None else shared
-            # Sparse parts would each add a whole dense V.
-            height = max(PART // max(self.n_features * self.dtype.itemsize, 1), 32)
-            height = X_k.shape[0] if sparse.issparse(X_k) else height
-            # Parts of equal size, and at least one, so that every task is there.
-            ends = np.linspace(0, X_k.shape[0], max(-(-X_k.shape[0] // max(height, 1)), 1) + 1).astype(int)
-            for start, end in pairwise(ends):
-                of_part = slice(offset + start, offset + end)
+        offset = 0
+        for k, X_k in enumerate(_features(X, tasks)):
+            for start, end in pairwise(_ends(X_k)):
+                rows = slice(offset + start, offset + end)
                 X_part = X_k if end - start == X_k.shape[0] else X_k[start:end]  # a slice of CSR is a copy
-                self.parts.append(Part(k, of_part, X_part, self.y[of_part], self.c[of_part]))
+                self.parts.append(Part(k, rows, X_part, self.y[rows], self.c[rows]))
             offset += X_k.shape[0]
 
     @classmethod
@@ -126,10 +118,29 @@ class Problem:
         normalisation: str = "sum",
         intercept: bool = False,
     ) -> "Problem":
-        """The tasks of one matrix of samples.
+        """Make a problem of the tasks of one matrix of samples.
 
-        X: (n_samples, n_features), dense or CSR. Y: (n_samples, n_tasks). weights: (n_samples, n_tasks), at least 0;
-        by default 1 where Y is not 0. Samples of weight 0 are not part of that task.
+        Parameters
+        ----------
+        X : array or CSR matrix (n_samples, n_features)
+            Features.
+        Y : array (n_samples, n_tasks)
+            Labels.
+        weights : array (n_samples, n_tasks), at least 0, or None
+            Weights of the losses. None means 1 where Y is not 0, else 0.
+        normalisation : "sum" or "mean"
+            See `Problem`.
+        intercept : bool
+            See `Problem`.
+
+        Returns
+        -------
+        problem : Problem
+
+        Raises
+        ------
+        Misfit
+            If Y is no matrix with a row for each sample.
         """
         if Y.ndim != 2 or len(Y) != X.shape[0]:
             raise Misfit(f"Y must be a matrix with a row for each of {X.shape[0]} samples, got shape {Y.shape}")
@@ -139,43 +150,96 @@ class Problem:
         return cls(tasks, list(Y.T), list(weights.T), normalisation=normalisation, intercept=intercept)
 
 
-def shares(X: Any, c: np.ndarray) -> bool:
-    """Whether a task of weights c takes all rows of X: it lacks few, and these can be multiplied by 0."""
+class _Task(NamedTuple):
+    """Labels and weights of a task's samples. rows: their places in X, None if the task shares X."""
+
+    y: np.ndarray
+    c: np.ndarray
+    rows: np.ndarray | None
+
+
+def _task(k: int, X: Any, y: np.ndarray, c: np.ndarray, normalisation: str) -> _Task:
+    if not X.shape[0] == len(y) == len(c):
+        raise ValueError(
+            f"task {k} must have a label and a weight for each of its {X.shape[0]} samples, got {len(y)}, {len(c)}"
+        )
+    y = np.where(c == 0, 0, y)
+    with np.errstate(over="ignore"):
+        size = c * np.maximum(np.abs(y), 1)
+    require_magnitude(size, X.dtype, f"weights times labels of task {k}")
+    rows = None if _shares(X, c) else np.flatnonzero(c)
+    if normalisation == "mean" and c.any():
+        c = c / c[c != 0].sum()
+    return _Task(y, c, None) if rows is None else _Task(y[rows], c[rows], rows)
+
+
+def _shares(X: Any, c: np.ndarray) -> bool:
+    """True if a task of weights c can keep all rows of X: it lacks few, and these can be multiplied by 0."""
     absent = np.flatnonzero(c == 0)
-    return LACKING * len(absent) < max(len(c), 1) and largest(X[absent]) <= room(X.dtype)
+    few = SAMPLES_PER_ABSENT * len(absent) < max(len(c), 1)
+    return few and magnitude(X[absent]) <= magnitude_limit(X.dtype)
 
 
-def room(dtype: np.dtype) -> float:
-    """What features may be at most, and weights times labels.
+def _features(X: Sequence[Any], tasks: list[_Task]) -> Iterator[Any]:
+    """Features of each task, checked: X itself if it is shared, else a copy of the task's rows."""
+    n_copied = sum(
+        len(task.rows) for X_k, task in zip(X, tasks, strict=True) if task.rows is not None and not sparse.issparse(X_k)
+    )
+    # One array for all copies: the system then maps it in large pages, and products take a few percent less time.
+    copies = np.empty((n_copied, X[0].shape[1]), dtype=X[0].dtype)
+    checked = None
+    for k, (X_k, task) in enumerate(zip(X, tasks, strict=True)):
+        if task.rows is None:
+            found = X_k if sparse.issparse(X_k) else np.ascontiguousarray(X_k)
+        elif sparse.issparse(X_k):
+            found = X_k[task.rows]
+        else:
+            found, copies = copies[: len(task.rows)], copies[len(task.rows) :]
+            np.take(X_k, task.rows, axis=0, out=found, mode="clip")
+        if task.rows is not None or X_k is not checked:
+            require_magnitude(found, X_k.dtype, f"features of task {k}")
+        if task.rows is None:
+            checked = X_k
+        yield found
+
+
+def _ends(X: Any) -> list[int]:
+    """Rows between which X is cut into parts of equal size, at least one part. A sparse X stays whole."""
+    n = X.shape[0]
+    # Each sparse part would add a whole dense V.
+    height = n if sparse.issparse(X) else max(PART_BYTES // max(X.shape[1] * X.dtype.itemsize, 1), 32)
+    n_parts = max(-(-n // max(height, 1)), 1)
+    return [int(end) for end in np.linspace(0, n, n_parts + 1)]
+
+
+def magnitude_limit(dtype: np.dtype) -> float:
+    """Largest absolute value allowed in features, and in weights times labels.
 
     Solvers add up products of two of them in their own precision, and multiply four in double precision.
     """
     return 1e-6 * min(float(np.finfo(dtype).max) ** 0.5, float(np.finfo(float).max) ** 0.25)
 
 
-def largest(X: Any) -> float:
-    """The largest absolute value, 0 if there is none. NaN gives NaN."""
+def magnitude(X: Any) -> float:
+    """Largest absolute value of X, dense or sparse; 0 if X is empty, NaN if it holds NaN."""
     entries = X.data if sparse.issparse(X) else X
     return max(float(entries.max(initial=0)), -float(entries.min(initial=0)))
 
 
-def require_room(values: Any, dtype: np.dtype, name: str) -> None:
-    if not largest(values) <= room(dtype):
-        raise ValueError(
-            f"{name} must be finite and at most {room(dtype):.1e} in {dtype}, got {largest(values):.3g}: scale them"
-        )
+def require_magnitude(values: Any, dtype: np.dtype, name: str) -> None:
+    """Raise ValueError unless all values are finite and at most `magnitude_limit(dtype)` in size."""
+    limit, largest = magnitude_limit(dtype), magnitude(values)
+    if not largest <= limit:
+        raise ValueError(f"{name} must be finite and at most {limit:.1e} in {dtype}, got {largest:.3g}: scale them")
 
 
 def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
-    """X W for a W with few columns. X: (n, n_features). W: (n_features, n_pairs).
-
-    used: the rows of W that are not 0, if known.
-    """
-    if used is not None and FEW * len(used) < len(W) and not sparse.issparse(X):
+    """Multiply X (n, n_features) by a W (n_features, n_pairs) with few columns. used: the rows of W that are not 0."""
+    if used is not None and FEATURES_PER_USED * len(used) < len(W) and not sparse.issparse(X):
         return np.asarray(X[:, used] @ W[used])
     if sparse.issparse(X) or W.shape[1] == 1:
         return np.asarray(X @ W)
-    width = small_width(X.shape[0], W.shape[1])
+    width = _small_width(X.shape[0], W.shape[1])
     F = X[:, :width] @ W[:width]
     for left in range(width, X.shape[1], width):
         F += X[:, left : left + width] @ W[left : left + width]
@@ -183,11 +247,23 @@ def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray
 
 
 def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) -> None:
-    """V += X^T A for an A with few columns; V = X^T A if it is the first. A: (n, n_pairs). V: (n_features, n_pairs)."""
+    """Add X^T A to V, or set V to it if it is the first.
+
+    Parameters
+    ----------
+    X : array or CSR matrix (n, n_features)
+        Features.
+    A : array (n, n_pairs)
+        Factor with few columns.
+    V : array (n_features, n_pairs)
+        Sum, changed in place.
+    first : bool
+        True to overwrite V.
+    """
     if sparse.issparse(X) or A.shape[1] == 1:
         V[...] = X.T @ A if first else V + X.T @ A
         return
-    width = small_width(*A.shape)
+    width = _small_width(*A.shape)
     for left in range(0, X.shape[1], width):
         columns, part = X[:, left : left + width].T, V[left : left + width]
         if first:
@@ -196,25 +272,9 @@ def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) ->
             part += columns @ A
 
 
-def small_width(n: int, n_pairs: int) -> int:
-    """How many columns of a part of n rows make a small product."""
-    return max(SMALL_PRODUCT // max(n * n_pairs, 1), 8)
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def in_one_thread(fit: Callable[..., "Fit"]) -> Callable[..., "Fit"]:
-    """Let BLAS use one thread while a solver runs: same bits everywhere, and small products take longer in two."""
-
-    @wraps(fit)
-    def alone(*arguments: Any, **options: Any) -> "Fit":
-        with _libraries().limit(limits=1, user_api="blas"):
-            return fit(*arguments, **options)
-
-    return alone
+def _small_width(n: int, n_pairs: int) -> int:
+    """Number of columns of a part of n rows that make a small product."""
+    return max(SMALL_PRODUCT_MULTIPLICATIONS // max(n * n_pairs, 1), 8)
 
 
 @njit(cache=True)
@@ -234,33 +294,71 @@ def by_task(W: np.ndarray, W_of: np.ndarray) -> None:
 
 
 class Regulariser(NamedTuple):
-    """||W|| <= radius, or radius * ||W|| added where `penalised`. norm: a plug-in. radius: (n_pairs,)."""
+    """The constraint ||W|| <= radius of each pair, or the added radius * ||W|| if `penalised`.
+
+    norm : module
+        Plug-in of norms.
+    radius : array (n_pairs,) or (n_pairs, n_tasks)
+        Radii, or penalties if `penalised`.
+    penalised : bool
+        True for the added norm.
+    """
 
     norm: ModuleType
     radius: np.ndarray
     penalised: bool = False
 
+    def of(self, pairs: Any) -> "Regulariser":
+        """Regulariser of these pairs only."""
+        return self._replace(radius=self.radius[pairs])
+
     def step(self, W: np.ndarray, pair: int, size: float, **warm: Any) -> None:
-        """Project W (n_features, n_tasks), in place; where penalised, the proximal step of that size."""
+        """Project W (n_features, n_tasks) in place, or take the proximal step of a size if penalised.
+
+        Parameters
+        ----------
+        W : array (n_features, n_tasks)
+            Weights of the pair, changed in place.
+        pair : int
+            The pair's number.
+        size : float, above 0
+            Size of the proximal step. A projection has none.
+        **warm : Any
+            One of `warm_starts`.
+        """
         if self.penalised:
             W[...] = self.norm.prox(W, self.radius[pair] * size)
         else:
             self.norm.project(W, self.radius[pair], out=W, **warm)
 
     def cost(self, W: np.ndarray, pair: int) -> float:
-        """What is added to the losses."""
+        """Term that is added to the losses."""
         return float(self.radius[pair] * np.sum(self.norm.norm(W))) if self.penalised else 0.0
+
+    def warm_starts(self) -> list[dict[str, Any]]:
+        """Options of `step` for each pair, by which each projection starts from the one before."""
+        return [{"warm": self.norm.Warm()} if self.norm.WARM else {} for _ in self.radius]
 
 
 class Fit(NamedTuple):
-    """What training found, for each of the pairs.
+    """Result of training for each pair.
 
-    W: (n_pairs, n_features, n_tasks), the iterate of smallest objective, and b: (n_pairs, n_tasks), its intercepts.
-    objective: (n_pairs, n_iter + 1) at every iterate, NaN where it was not computed; from margins in X's precision.
-    value: (n_pairs,), the objective of W and b in double precision. bound: (n_pairs,), no objective is smaller, in
-    double precision too. gap: (n_pairs,), the relative duality gap of `value` and `bound`, see `relative_gap`: the
-    solution is no further from the optimum. n_iter: iterations done. dual: per part of the problem (n, n_pairs), the
-    dual variables of `bound`.
+    W : array (n_pairs, n_features, n_tasks)
+        Iterate of smallest objective.
+    b : array (n_pairs, n_tasks)
+        Its intercepts.
+    objective : array (n_pairs, n_iter + 1)
+        Objective at every iterate, from margins in X's precision. NaN where it was not computed.
+    value : array (n_pairs,)
+        Objective of W and b in double precision.
+    bound : array (n_pairs,)
+        Lower bound of all objectives, in double precision.
+    gap : array (n_pairs,)
+        Relative duality gap of `value` and `bound`, see `relative_gap`. No optimum is further away.
+    n_iter : int
+        Number of iterations done.
+    dual : list of arrays (n, n_pairs), one per part of the problem
+        Dual variables of `bound`.
     """
 
     W: np.ndarray
@@ -274,12 +372,27 @@ class Fit(NamedTuple):
 
 
 def lower_bound(problem: Problem, loss: ModuleType, regulariser: Regulariser, dual: list[np.ndarray]) -> np.ndarray:
-    """A number (n_pairs,) that no objective is smaller than, from any dual variables of the losses.
+    """Bound all objectives of each pair from below, by any dual variables of the losses.
 
-    dual: per part (n, n_pairs), moved into the domain of loss.dual_value where rounding left them outside. With
-    V = X^T dual the bound is sum dual_value - radius ||V||_dual; where penalised, sum dual_value of the dual variables
-    scaled down until ||V||_dual <= penalty. With intercepts only dual variables count that sum to 0 within each task:
-    the larger side is scaled down first. Source: Fenchel's duality; see docs/training.md.
+    With V = X^T dual, the bound is sum dual_value - radius ||V||_dual. If penalised, it is sum dual_value of the dual
+    variables scaled down until ||V||_dual <= penalty. With intercepts, dual variables must sum to 0 within each task.
+    So the larger of their positive and negative sums is scaled down first. Source: Fenchel's duality; see
+    docs/training.md.
+
+    Parameters
+    ----------
+    problem : Problem
+        The tasks.
+    loss : module
+        Plug-in of losses.
+    regulariser : Regulariser
+        Constraint or penalty.
+    dual : list of arrays (n, n_pairs), one per part
+        Dual variables. They are moved into the domain of `loss.dual_value` where rounding left them outside.
+
+    Returns
+    -------
+    bound : array (n_pairs,), at least 0
     """
     V = np.zeros((problem.n_tasks, problem.n_features, dual[0].shape[1]))
     # In double precision, whatever X is. A dual step of size 0 leads into the domain.
@@ -295,7 +408,25 @@ def lower_bound(problem: Problem, loss: ModuleType, regulariser: Regulariser, du
 def bound_from(
     problem: Problem, loss: ModuleType, regulariser: Regulariser, dual: list[np.ndarray], V: np.ndarray
 ) -> np.ndarray:
-    """`lower_bound` of balanced dual variables for which V = X^T dual, (n_tasks, n_features, n_pairs), is known."""
+    """Compute `lower_bound` from balanced dual variables and their known V = X^T dual.
+
+    Parameters
+    ----------
+    problem : Problem
+        The tasks.
+    loss : module
+        Plug-in of losses.
+    regulariser : Regulariser
+        Constraint or penalty.
+    dual : list of arrays (n, n_pairs), one per part
+        Dual variables of the domain. With intercepts, they sum to 0 within each task.
+    V : array (n_tasks, n_features, n_pairs)
+        X^T dual of each task.
+
+    Returns
+    -------
+    bound : array (n_pairs,), at least 0
+    """
     n_pairs = V.shape[2]
     bounds, share = np.zeros(n_pairs), np.ones((problem.n_tasks, n_pairs))
     for pair in range(n_pairs):
@@ -307,11 +438,11 @@ def bound_from(
             bounds[pair] -= np.sum(radius * size)
     for part, A in zip(problem.parts, dual, strict=True):
         bounds += loss.dual_value(A * share[part.task], part.y, part.c)
-    return np.maximum(bounds, 0.0)  # that of no dual variables at all
+    return np.maximum(bounds, 0.0)  # 0 is the bound of dual variables that are all 0
 
 
 def balanced(problem: Problem, dual: list[np.ndarray]) -> list[np.ndarray]:
-    """The dual variables with the larger of the positive and negative sums of each task scaled down to the other."""
+    """Scale the larger of the positive and negative sums of each task's dual variables down to the other."""
     n_pairs = dual[0].shape[1]
     up, down = (np.zeros((problem.n_tasks, n_pairs)) for _ in range(2))
     for part, A in zip(problem.parts, dual, strict=True):
@@ -328,9 +459,24 @@ def balanced(problem: Problem, dual: list[np.ndarray]) -> list[np.ndarray]:
 def objective_of(
     problem: Problem, loss: ModuleType, regulariser: Regulariser, W: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
-    """The objective (n_pairs,) in double precision, whatever X is.
+    """Compute the objective of each pair in double precision, whatever X is.
 
-    W: (n_pairs, n_features, n_tasks). b: (n_pairs, n_tasks).
+    Parameters
+    ----------
+    problem : Problem
+        The tasks.
+    loss : module
+        Plug-in of losses.
+    regulariser : Regulariser
+        Constraint or penalty.
+    W : array (n_pairs, n_features, n_tasks)
+        Weights.
+    b : array (n_pairs, n_tasks)
+        Intercepts.
+
+    Returns
+    -------
+    objective : array (n_pairs,)
     """
     W = W.astype(np.float64)
     value = np.array([regulariser.cost(w, pair) for pair, w in enumerate(W)])
@@ -344,10 +490,10 @@ def objective_of(
 
 
 def objective_at_zero(problem: Problem, loss: ModuleType) -> float:
-    """The objective for W = 0."""
+    """Objective for W = 0, b = 0."""
     return float(sum(loss.value(np.zeros_like(part.y), part.y, part.c).sum() for part in problem.parts))
 
 
 def relative_gap(objective: np.ndarray, bound: np.ndarray, at_zero: float) -> np.ndarray:
-    """(objective - bound) / objective, but over a thousandth of the objective at W = 0, b = 0 where that is larger."""
+    """(objective - bound) / objective, or over a thousandth of the objective at W = 0, b = 0 if that is larger."""
     return np.maximum(objective - bound, 0.0) / np.maximum(np.maximum(objective, 1e-3 * at_zero), np.finfo(float).tiny)

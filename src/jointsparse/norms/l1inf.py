@@ -8,14 +8,13 @@ is clipped. m is the number of tasks. A row is dead once mu_i is 0.
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
-from numbers import Integral
 from typing import Literal, overload
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver, require_finite
+from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver, require_count, require_finite
 
 WARM = True  # `project` takes a warm start, see `Warm`
 PER_TASK = False  # one number for all tasks together
@@ -616,8 +615,7 @@ def project(
     radius = as_radius(radius)
     if method not in ("newton", "sort"):
         raise ValueError(f"method must be newton or sort, got {method!r}")
-    if not isinstance(threads, Integral) or threads < 1:
-        raise ValueError(f"threads must be an integer of at least 1, got {threads!r}")
+    require_count(threads, "threads")
     if warm is not None and not isinstance(warm, Warm):
         raise ValueError(f"warm must be a Warm object or None, got {warm!r}")
     target = out if axis == 1 or not isinstance(out, np.ndarray) else out.T

@@ -1,9 +1,12 @@
 """Primal-dual hybrid gradient with restarts: fewer iterations than subgradients, no step size to choose, a proven gap.
 
 W <- P(W + tau X^T A), A <- dual step of size sigma from A at the margins X (2 W_new - W_old), in turns.
-Source: Chambolle and Pock, A first-order primal-dual algorithm, 2011; reflected Halpern iterations and restarts: Lu and
-Yang, Restarted Halpern PDHG for linear programming, 2024; the balance of the two step sizes: Applegate et al.,
-Practical large-scale linear programming using primal-dual hybrid gradient (PDLP), 2021.
+
+Sources:
+- Chambolle and Pock, A first-order primal-dual algorithm, 2011;
+- reflected Halpern iterations and restarts: Lu and Yang, Restarted Halpern PDHG for linear programming, 2024;
+- the balance of the two step sizes: Applegate et al., Practical large-scale linear programming using primal-dual
+  hybrid gradient (PDLP), 2021.
 """
 
 from collections.abc import Callable
@@ -13,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from jointsparse.checks import one_thread
 from jointsparse.learning.problem import (
     Fit,
     Problem,
@@ -21,7 +25,6 @@ from jointsparse.learning.problem import (
     balanced,
     bound_from,
     by_task,
-    in_one_thread,
     lower_bound,
     objective_at_zero,
     objective_of,
@@ -32,17 +35,28 @@ from jointsparse.learning.problem import (
 TAKES: tuple[str, ...] = ()
 STOPS_AT_TOL = True
 
-CHECK = 10  # iterations between two looks at the gap
+ITERATIONS_PER_LOOK = 10  # the gap is computed every tenth iteration
 LANCZOS_STEPS = 12
-INTERCEPT = 0.25  # a task's intercept is a column of X of this share of ||X_k||^2; shares from 0.1 to 0.5 are as good
+# A task's intercept is a column of X with this share of ||X_k||^2. Shares from 0.1 to 0.5 are as good.
+INTERCEPT_SHARE = 0.25
 TINY = np.finfo(float).tiny
 
 
 class Point(NamedTuple):
-    """Where the pairs are, in arrays whose last axis is the pairs.
+    """Iterates of all pairs, in arrays whose last axis is the pairs.
 
-    W, V = X^T A: (n_tasks, n_features, n_pairs). b, s: (n_tasks, n_pairs), intercepts and each task's sum of A.
-    A, F: per part (n, n_pairs), dual variables and margins.
+    W : array (n_tasks, n_features, n_pairs)
+        Weights.
+    b : array (n_tasks, n_pairs)
+        Intercepts.
+    V : array (n_tasks, n_features, n_pairs)
+        X^T A.
+    s : array (n_tasks, n_pairs)
+        Sum of each task's A.
+    A : list of arrays (n, n_pairs), one per part
+        Dual variables.
+    F : list of arrays (n, n_pairs), one per part
+        Margins.
     """
 
     W: np.ndarray
@@ -53,19 +67,25 @@ class Point(NamedTuple):
     F: list[np.ndarray]
 
     def arrays(self) -> list[np.ndarray]:
+        """List all arrays."""
         return [self.W, self.b, self.V, self.s, *self.A, *self.F]
 
     def of(self, pairs: Any) -> "Point":
-        """A copy, of these pairs only."""
+        """Copy these pairs."""
         W, b, V, s = (np.array(array[..., pairs], order="C") for array in (self.W, self.b, self.V, self.s))
         A, F = ([np.array(array[:, pairs], order="C") for array in arrays] for arrays in (self.A, self.F))
         return Point(W, b, V, s, A, F)
 
 
 class Metric(NamedTuple):
-    """How long steps are. spectral: (n_tasks,), at least ||X_k||^2. b_scale: (n_tasks,), of the intercepts' steps.
+    """Sizes of steps: tau = 1 / omega, sigma_k = omega / spectral_k.
 
-    omega: (n_pairs,), the balance: tau = 1 / omega, sigma_k = omega / spectral_k.
+    spectral : array (n_tasks,)
+        Upper bounds of ||X_k||^2.
+    b_scale : array (n_tasks,)
+        Factors of the intercepts' steps.
+    omega : array (n_pairs,)
+        Balance of the two step sizes.
     """
 
     spectral: np.ndarray
@@ -98,18 +118,18 @@ def add_products(new, at, other_new, other_at, sums):  # type: ignore[no-untyped
             sums[p] += np.float64(new[i, p] - at[i, p]) * np.float64(other_new[i, p] - other_at[i, p])
 
 
-def flat(array: np.ndarray) -> np.ndarray:
+def _flat(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1, array.shape[-1])
 
 
-def squared_distance(new: np.ndarray, at: np.ndarray) -> np.ndarray:
+def _squared_distance(new: np.ndarray, at: np.ndarray) -> np.ndarray:
     sums = np.zeros(at.shape[-1])
-    add_products(flat(new), flat(at), flat(new), flat(at), sums)
+    add_products(_flat(new), _flat(at), _flat(new), _flat(at), sums)
     return sums
 
 
-def transposed(problem: Problem, A: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """V = X^T A and each task's sum of A."""
+def _transposed(problem: Problem, A: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Compute V = X^T A and the sum of each task's A."""
     V = np.zeros((problem.n_tasks, problem.n_features, A[0].shape[1]), dtype=problem.dtype)
     s = np.zeros((problem.n_tasks, A[0].shape[1]), dtype=problem.dtype)
     for part, of_part in zip(problem.parts, A, strict=True):
@@ -119,16 +139,16 @@ def transposed(problem: Problem, A: list[np.ndarray]) -> tuple[np.ndarray, np.nd
 
 
 def spectral_bounds(problem: Problem) -> np.ndarray:
-    """||X_k||^2 for each task, 5 % above what Lanczos finds: (n_tasks,). Lanczos is seldom 1 % below."""
+    """Estimate ||X_k||^2 of each task, (n_tasks,), 5 % above the result of Lanczos, which is seldom 1 % too low."""
     v = np.random.default_rng(0).normal(size=problem.n_features)
     v = np.tile(v / np.linalg.norm(v), (problem.n_tasks, 1)) if problem.n_features else np.zeros((problem.n_tasks, 0))
     before, beta = np.zeros_like(v), np.zeros(problem.n_tasks)
     T = np.zeros((problem.n_tasks, LANCZOS_STEPS, LANCZOS_STEPS))
     for j in range(LANCZOS_STEPS):
         V = v[..., np.newaxis].astype(problem.dtype)
-        # Rows of weight 0 are those of no sample.
+        # Rows of weight 0 belong to no sample.
         f = [product(part.X, V[part.task]) * (part.c != 0) for part in problem.parts]
-        w = transposed(problem, f)[0][:, :, 0].astype(float)
+        w = _transposed(problem, f)[0][:, :, 0].astype(float)
         T[:, j, j] = (w * v).sum(axis=1)
         w -= T[:, j, j, np.newaxis] * v + beta[:, np.newaxis] * before
         # Squares of the entries may overflow; powers of two change no digit.
@@ -143,37 +163,40 @@ def spectral_bounds(problem: Problem) -> np.ndarray:
     return np.where(largest > 0, 1.05 * largest, 1.0)
 
 
-def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: Fit | None) -> Point:
-    """W = 0 and the dual variables that belong to it; or those of `start`, W projected."""
-    n_pairs, n_tasks = len(regulariser.radius), problem.n_tasks
-    W = np.zeros((n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
-    b = np.zeros((n_tasks, n_pairs), dtype=problem.dtype)
+def _project_all(regulariser: Regulariser, W: np.ndarray) -> None:
+    """Project the W (n_pairs, n_features, n_tasks) of each pair, in place; nothing if penalised."""
+    for pair in range(0 if regulariser.penalised else len(W)):
+        regulariser.step(W[pair], pair, 1.0)
+
+
+def _begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: Fit | None) -> Point:
+    """Start from W = 0 and the dual variables that belong to it, or from those of `start`, W projected."""
+    n_pairs = len(regulariser.radius)
+    W = np.zeros((problem.n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
+    b = np.zeros((problem.n_tasks, n_pairs), dtype=problem.dtype)
     if start is not None:
-        by_pair = np.zeros((n_pairs, problem.n_features, n_tasks), dtype=problem.dtype)
-        by_pair[...] = start.W
-        if problem.intercept:
-            b[...] = start.b.T
-        for pair in range(n_pairs) if not regulariser.penalised else ():
-            regulariser.step(by_pair[pair], pair, 1.0)
+        by_pair = np.array(np.broadcast_to(start.W, (n_pairs, *W.shape[1::-1])), dtype=problem.dtype)
+        b[...] = start.b.T if problem.intercept else 0
+        _project_all(regulariser, by_pair)
         by_task(by_pair, W)
     F = [product(part.X, W[part.task]) + b[part.task] for part in problem.parts]
     if start is None:
         A = [-loss.subgradient(f, part.y, part.c) for f, part in zip(F, problem.parts, strict=True)]
     else:
         A = [np.array(np.broadcast_to(a, f.shape), dtype=problem.dtype) for a, f in zip(start.dual, F, strict=True)]
-        # A step of size 0 leads into the domain, should the weights have changed.
+        # A step of size 0 leads into the domain if the weights have changed.
         A = [loss.dual_step(a, f, part.y, part.c, 0.0) for a, f, part in zip(A, F, problem.parts, strict=True)]
-    V, s = transposed(problem, A)
+    V, s = _transposed(problem, A)
     return Point(W, b, V, s, A, F)
 
 
-def first_metric(problem: Problem, regulariser: Regulariser, at: Point) -> Metric:
-    """Steps balanced by a guess at how far the solution is: (n_pairs,) sizes of the dual variables and of W."""
+def _first_metric(problem: Problem, regulariser: Regulariser, at: Point) -> Metric:
+    """Balance the steps by guesses at the solution's distance: the sizes of the dual variables and of W."""
     spectral = spectral_bounds(problem)
     n = np.zeros(problem.n_tasks)
     for part in problem.parts:
         n[part.task] += np.count_nonzero(part.c)
-    b_scale = INTERCEPT * spectral / np.maximum(n, 1)
+    b_scale = INTERCEPT_SHARE * spectral / np.maximum(n, 1)
     dual = np.zeros(at.W.shape[2])
     for part, A in zip(problem.parts, at.A, strict=True):
         dual += spectral[part.task] * np.square(A, dtype=np.float64).sum(axis=0)
@@ -181,25 +204,24 @@ def first_metric(problem: Problem, regulariser: Regulariser, at: Point) -> Metri
     W = at.V.transpose(2, 1, 0).copy()
     largest = np.abs(W).max(axis=(1, 2), keepdims=True, initial=0)
     W *= 1e6 / np.where(largest > 1e6 / np.finfo(problem.dtype).max, largest, 1)
-    for pair in range(len(W)) if not regulariser.penalised else ():
-        regulariser.step(W[pair], pair, 1.0)
+    _project_all(regulariser, W)
     F = [product(part.X, np.ascontiguousarray(W[:, :, part.task].T)) * (part.c != 0) for part in problem.parts]
     margin = np.sqrt(sum(np.square(f, dtype=np.float64).sum(axis=0) for f in F) / max(n.sum(), 1))
     length = np.linalg.norm(W.reshape(len(W), -1).astype(float), axis=1)
     length /= np.where(margin > 1, margin, 1)
     omega = np.where((dual > 0) & (length > 0), np.sqrt(dual) / np.where(length > 0, length, 1), 1.0)
-    return Metric(spectral * (1 + INTERCEPT if problem.intercept else 1.0), b_scale, omega)
+    return Metric(spectral * (1 + INTERCEPT_SHARE if problem.intercept else 1.0), b_scale, omega)
 
 
-def step(
+def _step(
     problem: Problem, loss: ModuleType, regulariser: Regulariser, metric: Metric, at: Point, warm: list[Any]
 ) -> tuple[Point, np.ndarray]:
-    """The next point, and its W by pair: (n_pairs, n_features, n_tasks). Two products, and X is read once."""
+    """Take a step: the new point, and its W by pair, (n_pairs, n_features, n_tasks). X is read once."""
     tau = 1 / metric.omega
     by_pair = np.empty((at.W.shape[2], *at.W.shape[1::-1]), dtype=problem.dtype)
     ascend(at.W, at.V, tau.astype(problem.dtype), by_pair)
-    for pair, remembered in enumerate(warm):
-        regulariser.step(by_pair[pair], pair, float(tau[pair]), **remembered)
+    for pair, from_last in enumerate(warm):
+        regulariser.step(by_pair[pair], pair, float(tau[pair]), **from_last)
     new = Point(np.empty_like(at.W), at.b.copy(), np.empty_like(at.V), np.zeros_like(at.s), [], [])
     by_task(by_pair, new.W)
     if problem.intercept:
@@ -215,34 +237,35 @@ def step(
     return new, by_pair
 
 
-def movements(problem: Problem, metric: Metric, at: Point, new: Point) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How far the pairs moved: W with b, A, and both in the metric of the method; each (n_pairs,)."""
-    primal, cross = squared_distance(new.W, at.W), np.zeros(at.W.shape[2])
-    add_products(flat(new.W), flat(at.W), flat(new.V), flat(at.V), cross)
+def _movements(problem: Problem, metric: Metric, at: Point, new: Point) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Movement of W and b, of A, and of all in the metric of the method, (n_pairs,) each."""
+    primal, cross = _squared_distance(new.W, at.W), np.zeros(at.W.shape[2])
+    add_products(_flat(new.W), _flat(at.W), _flat(new.V), _flat(at.V), cross)
     if problem.intercept:
         primal += (np.square(new.b - at.b, dtype=np.float64) / metric.b_scale[:, np.newaxis]).sum(axis=0)
         add_products(new.b, at.b, new.s, at.s, cross)
     dual = np.zeros_like(primal)
     for part, A_new, A in zip(problem.parts, new.A, at.A, strict=True):
-        dual += metric.spectral[part.task] * squared_distance(A_new, A)
+        dual += metric.spectral[part.task] * _squared_distance(A_new, A)
     both = np.sqrt(np.maximum(metric.omega * primal + dual / metric.omega - 2 * cross, 0))
     return np.sqrt(primal), np.sqrt(dual), both
 
 
-def quick_bounds(problem: Problem, loss: ModuleType, regulariser: Regulariser, at: Point) -> np.ndarray:
-    """`lower_bound` without products where there is no intercept, and in the problem's precision."""
+def _quick_bounds(problem: Problem, loss: ModuleType, regulariser: Regulariser, at: Point) -> np.ndarray:
+    """Compute `lower_bound` in the problem's precision, without products if there is no intercept."""
     A, V = at.A, at.V
     if problem.intercept:
         A = balanced(problem, A)
-        V = transposed(problem, A)[0]
+        V = _transposed(problem, A)[0]
     return bound_from(problem, loss, regulariser, A, V)
 
 
 class Best:
-    """For every pair the best feasible W and dual variables so far, each for itself, and the gap between them."""
+    """Best feasible W and best dual variables of each pair so far, and the gap between them."""
 
-    def __init__(self, problem: Problem, loss: ModuleType, regulariser: Regulariser, n_iter: int) -> None:
+    def __init__(self, problem: Problem, loss: ModuleType, regulariser: Regulariser, tol: float, n_iter: int) -> None:
         n_pairs = len(regulariser.radius)
+        self.tol, self.wanted = tol, np.full(n_pairs, float(tol))
         self.problem, self.loss, self.regulariser = problem, loss, regulariser
         self.W = np.zeros((n_pairs, problem.n_features, problem.n_tasks), dtype=problem.dtype)
         self.b = np.zeros((n_pairs, problem.n_tasks), dtype=problem.dtype)
@@ -252,8 +275,20 @@ class Best:
         self.at_zero = objective_at_zero(problem, loss)
 
     def look(self, t: int, pairs: np.ndarray, at: Point, by_pair: np.ndarray) -> None:
-        """Take what is better at iteration t. pairs: which ones `at` and by_pair hold."""
-        regulariser = self.regulariser._replace(radius=self.regulariser.radius[pairs])
+        """Take the W and the dual variables that are better at iteration t.
+
+        Parameters
+        ----------
+        t : int
+            Iteration.
+        pairs : array of int
+            Pairs that `at` and `by_pair` hold.
+        at : Point
+            Their iterates.
+        by_pair : array (n_pairs, n_features, n_tasks)
+            Their W.
+        """
+        regulariser = self.regulariser.of(pairs)
         value = np.array([regulariser.cost(W, pair) for pair, W in enumerate(by_pair)])
         for part, F in zip(self.problem.parts, at.F, strict=True):
             value += self.loss.value(F, part.y, part.c)
@@ -261,26 +296,102 @@ class Best:
         better = value < self.smallest[pairs]
         self.smallest[pairs[better]] = value[better]
         self.W[pairs[better]], self.b[pairs[better]] = by_pair[better], at.b.T[better]
-        bound = quick_bounds(self.problem, self.loss, regulariser, at)
+        bound = _quick_bounds(self.problem, self.loss, regulariser, at)
         better = bound > self.bound[pairs]
         self.bound[pairs[better]] = bound[better]
         for of_part, A in zip(self.dual, at.A, strict=True):
             of_part[:, pairs[better]] = A[:, better]
 
     def gap(self) -> np.ndarray:
+        """Relative gap of each pair."""
         return relative_gap(self.smallest, self.bound, self.at_zero)
 
+    def proven(self, pairs: np.ndarray) -> np.ndarray:
+        """Pairs among the given ones with a proven gap of at most `tol`, bool."""
+        near = pairs[self.gap()[pairs] <= self.wanted[pairs]]
+        self.certify(near)
+        proven = self.gap() <= self.tol
+        self.wanted[near[~proven[near]]] /= 2  # single precision promised too much
+        return np.isin(pairs, near) & proven[pairs]
+
     def certify(self, pairs: np.ndarray) -> None:
-        """Set the smallest objectives and the bounds of these pairs to those of double precision."""
+        """Compute the smallest objectives and the bounds of these pairs again, in double precision."""
         if len(pairs):
-            regulariser = self.regulariser._replace(radius=self.regulariser.radius[pairs])
+            regulariser = self.regulariser.of(pairs)
             found = self.W[pairs], self.b[pairs]
             self.smallest[pairs] = objective_of(self.problem, self.loss, regulariser, *found)
             dual = [of_part[:, pairs] for of_part in self.dual]
             self.bound[pairs] = lower_bound(self.problem, self.loss, regulariser, dual)
 
 
-@in_one_thread
+class Run:
+    """Pairs that still iterate, and the rule that restarts them.
+
+    index: (n_pairs,), their numbers. first: the point of the last restart. since: iterations done since then. begun,
+    previous: movement in the first iteration after the restart and at the last look.
+    """
+
+    def __init__(self, problem: Problem, regulariser: Regulariser, at: Point) -> None:
+        n_pairs = len(regulariser.radius)
+        self.problem, self.regulariser, self.index = problem, regulariser, np.arange(n_pairs)
+        self.at, self.first, self.metric = at, at.of(slice(None)), _first_metric(problem, regulariser, at)
+        self.warm = regulariser.warm_starts()
+        self.since = np.zeros(n_pairs, dtype=int)
+        self.begun, self.previous = np.zeros(n_pairs), np.zeros(n_pairs)
+
+    def drop(self, done: np.ndarray) -> None:
+        """Leave out the pairs that are done, (n_pairs,) bool."""
+        if not done.any():
+            return
+        kept = ~done
+        self.index, self.regulariser = self.index[kept], self.regulariser.of(kept)
+        self.at, self.first = self.at.of(kept), self.first.of(kept)
+        self.metric = self.metric._replace(omega=self.metric.omega[kept])
+        self.warm = [warm for warm, stays in zip(self.warm, kept, strict=True) if stays]
+        self.since, self.begun, self.previous = self.since[kept], self.begun[kept], self.previous[kept]
+
+    def iterate(self, t: int, loss: ModuleType, best: Best | None) -> None:
+        """Do iteration t. best: given at a look only."""
+        new, by_pair = _step(self.problem, loss, self.regulariser, self.metric, self.at, self.warm)
+        if t % ITERATIONS_PER_LOOK == 1:
+            moved = _movements(self.problem, self.metric, self.at, new)[2]
+            fresh = self.since == 0
+            self.begun[fresh] = self.previous[fresh] = moved[fresh]
+        self.since += 1
+        restart = np.zeros(len(self.index), dtype=bool)
+        if best is not None:
+            best.look(t, self.index, new, by_pair)
+            restart = self.to_restart(t, new)
+        if restart.any():
+            self.rebalance(restart, new)
+        self.move(new, restart)
+
+    def to_restart(self, t: int, new: Point) -> np.ndarray:
+        """Pairs that restart at a look in iteration t, (n_pairs,) bool."""
+        # Choice: PDLP's rule of restarts, by the length of a step and with 0.4 for 0.2; 0.2 to 0.6 take as long.
+        moved = _movements(self.problem, self.metric, self.at, new)[2]
+        stalled = (moved <= 0.8 * self.begun) & (moved > self.previous)
+        self.previous = moved
+        return (moved <= 0.4 * self.begun) | stalled | (self.since >= 0.36 * t)
+
+    def rebalance(self, restart: np.ndarray, new: Point) -> None:
+        """Balance the step sizes of the pairs that restart by how far W and A moved."""
+        W_moved, A_moved, _ = _movements(self.problem, self.metric, self.first, new)
+        balance = np.where(W_moved > 0, A_moved / np.where(W_moved > 0, W_moved, 1), 0)
+        change = restart & (balance > 0)
+        self.metric.omega[change] = np.sqrt(self.metric.omega * balance)[change]
+
+    def move(self, new: Point, restart: np.ndarray) -> None:
+        """Reflect the pairs at the new point, and set those that restart on it."""
+        share = (self.since / (self.since + 1)).astype(self.problem.dtype)
+        for here, there, origin in zip(self.at.arrays(), new.arrays(), self.first.arrays(), strict=True):
+            reflect(_flat(here), _flat(there), _flat(origin), share)
+            if restart.any():
+                here[..., restart] = origin[..., restart] = there[..., restart]
+        self.since[restart] = 0
+
+
+@one_thread()
 def fit(
     problem: Problem,
     *,
@@ -295,70 +406,56 @@ def fit(
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs together.
 
-    problem: the tasks. loss, norm: plug-ins. radius: (n_pairs,), the radii; penalised: add radius * ||W|| instead.
-    The paper's C is called radius here, because scikit-learn's C means nearly the opposite. tol: at least 0; a pair
-    stops at the first look, every tenth iteration, that proves a relative duality gap of tol or less. n_iter: at most
-    so many iterations. start: a fit of the same problem to begin from instead of 0. progress: called with (iterations
-    done, of all).
+    Each iteration takes one product with X and one with its transpose, and reads X once. The start costs about as much
+    as 14 such products of one pair, the final proof half of one. The objective is known at every tenth iteration. Step
+    sizes follow from ||X_k|| and from how far W and the dual variables move.
 
-    Each iteration takes one product with X and one with its transpose, and reads X once; what comes before costs about
-    as much as 14 such products of one pair, the final proof half of one. The objective is known at every tenth
-    iteration. No step size is to be chosen: steps follow from ||X_k|| and from how far W and the dual variables move.
+    Parameters
+    ----------
+    problem : Problem
+        The tasks.
+    loss : module
+        Plug-in of losses.
+    norm : module
+        Plug-in of norms.
+    radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
+        Radius of each pair, the paper's C. Norms with a ball for each task take one per task too.
+    tol : float, at least 0
+        Relative duality gap. A pair stops at the first look, every tenth iteration, that proves it.
+    n_iter : int
+        Largest number of iterations.
+    penalised : bool
+        True to add radius * ||W|| to the losses instead.
+    start : Fit or None
+        Fit of the same problem to begin from instead of 0.
+    progress : function or None
+        Called with (iterations done, of all).
+
+    Returns
+    -------
+    fit : Fit
+
+    Raises
+    ------
+    ValueError
+        If `tol` is below 0.
     """
     radius = np.atleast_1d(radius).astype(float)
     if not tol >= 0:
         raise ValueError(f"tol must be at least 0, got {tol}")
     regulariser = Regulariser(norm, radius, penalised)
-    at = begin(problem, loss, regulariser, start)
-    best = Best(problem, loss, regulariser, n_iter)
-    pairs = np.arange(len(radius))
-    best.look(0, pairs, at, np.ascontiguousarray(at.W.transpose(2, 1, 0)))
-    metric = first_metric(problem, regulariser, at)
-    warm = [{"warm": norm.Warm()} if norm.WARM else {} for _ in pairs]
-    wanted = np.full(len(radius), float(tol))
-    first, since = at.of(slice(None)), np.zeros(len(radius), dtype=int)
-    begun, previous = np.zeros(len(radius)), np.zeros(len(radius))
-    t = 0
-    while True:
-        if t % CHECK == 0 or t == n_iter:
-            near = pairs[best.gap()[pairs] <= wanted[pairs]]
-            best.certify(near)
-            proven = best.gap() <= tol
-            wanted[near[~proven[near]]] /= 2  # single precision promised too much
-            keep = ~(np.isin(pairs, near) & proven[pairs])
-            if not keep.all():
-                pairs, at, first = pairs[keep], at.of(keep), first.of(keep)
-                since, begun, previous = since[keep], begun[keep], previous[keep]
-                warm = [remembered for remembered, kept in zip(warm, keep, strict=True) if kept]
-                metric = metric._replace(omega=metric.omega[keep])
-                regulariser = regulariser._replace(radius=regulariser.radius[keep])
+    at = _begin(problem, loss, regulariser, start)
+    best, run = Best(problem, loss, regulariser, tol, n_iter), Run(problem, regulariser, at)
+    best.look(0, run.index, at, np.ascontiguousarray(at.W.transpose(2, 1, 0)))
+    for t in range(n_iter + 1):
+        look = t % ITERATIONS_PER_LOOK == 0 or t == n_iter
+        if t > 0:
+            run.iterate(t, loss, best if look else None)
+        if look:
+            run.drop(best.proven(run.index))
         if progress:
             progress(t, n_iter)
-        if t == n_iter or not len(pairs):
+        if not len(run.index):
             break
-        t += 1
-        new, by_pair = step(problem, loss, regulariser, metric, at, warm)
-        if t % CHECK == 1:
-            moved = movements(problem, metric, at, new)[2]
-            begun[since == 0] = previous[since == 0] = moved[since == 0]
-        restart = np.zeros(len(pairs), dtype=bool)
-        since += 1
-        if t % CHECK == 0 or t == n_iter:
-            best.look(t, pairs, new, by_pair)
-            # Choice: PDLP's rule of restarts, by the length of a step and with 0.4 for 0.2; 0.2 to 0.6 take as long.
-            moved = movements(problem, metric, at, new)[2]
-            restart = (moved <= 0.4 * begun) | ((moved <= 0.8 * begun) & (moved > previous)) | (since >= 0.36 * t)
-            previous = moved
-        if restart.any():
-            W_moved, A_moved, _ = movements(problem, metric, first, new)
-            balance = np.where(W_moved > 0, A_moved / np.where(W_moved > 0, W_moved, 1), 0)
-            change = restart & (balance > 0)
-            metric.omega[change] = np.sqrt(metric.omega * balance)[change]
-        share = (since / (since + 1)).astype(problem.dtype)
-        for here, there, origin in zip(at.arrays(), new.arrays(), first.arrays(), strict=True):
-            reflect(flat(here), flat(there), flat(origin), share)
-            if restart.any():
-                here[..., restart] = origin[..., restart] = there[..., restart]
-        since[restart] = 0
-    best.certify(pairs)
+    best.certify(run.index)
     return Fit(best.W, best.b, best.objective[:, : t + 1], best.smallest, best.bound, best.gap(), t, best.dual)

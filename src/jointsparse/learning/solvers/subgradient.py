@@ -9,13 +9,13 @@ from types import ModuleType
 import numpy as np
 from numba import njit
 
+from jointsparse.checks import one_thread
 from jointsparse.learning.problem import (
     Fit,
     Problem,
     Regulariser,
     add_transposed_product,
     by_task,
-    in_one_thread,
     lower_bound,
     objective_at_zero,
     objective_of,
@@ -29,7 +29,7 @@ STOPS_AT_TOL = False
 
 @njit(cache=True)
 def any_weight(w):  # type: ignore[no-untyped-def]
-    """Whether a weight is not 0. Without an early end it runs on vector units."""
+    """True if a weight is not 0. Without an early end the loop vectorises."""
     found = False
     for k in range(w.size):
         found |= w[k] != 0
@@ -38,7 +38,7 @@ def any_weight(w):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def features_in_use(W, used):  # type: ignore[no-untyped-def]
-    """Whether any weight of a feature is not 0: `used` (n_features,)."""
+    """used[i] = True if any weight of feature i is not 0."""
     for i in range(W.shape[1]):
         p = 0
         while p < W.shape[0] and not any_weight(W[p, i]):
@@ -47,7 +47,7 @@ def features_in_use(W, used):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def descend(W, G, step):  # type: ignore[no-untyped-def]
+def subtract_gradient(W, G, step):  # type: ignore[no-untyped-def]
     """W[p] -= step[p] G[:, :, p]^T."""
     for i in range(W.shape[1]):
         for p in range(W.shape[0]):
@@ -56,7 +56,7 @@ def descend(W, G, step):  # type: ignore[no-untyped-def]
                 w[k] -= size * G[k, i, p]
 
 
-@in_one_thread
+@one_thread()
 def fit(
     problem: Problem,
     *,
@@ -66,89 +66,133 @@ def fit(
     eta0: np.ndarray,
     n_iter: int = 200,
     penalised: bool = False,
-    start: Fit | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs together.
 
-    problem: the tasks. loss, norm: plug-ins. radius, eta0: (n_pairs,), the radius and the first step size of each
-    pair; penalised: add radius * ||W|| instead, by proximal steps. The paper's C is called radius here, because
-    scikit-learn's C means nearly the opposite. n_iter: iterations, always all of them. start: a fit to begin from
-    instead of 0. progress: called with (iterations done, of all).
+    Each iteration takes one product with X and one with its transpose. The bound of the fit belongs to an average of
+    the iterates' dual variables. It is good for balls. If penalised, the average is often far from what the penalty
+    allows, and the bound is poor.
 
-    The bound of the fit is that of an average of the iterates' dual variables. It is good for balls; where penalised,
-    the average is often far from what the penalty allows, and the bound poor. Each iteration takes one product with X
-    and one with its transpose.
+    Parameters
+    ----------
+    problem : Problem
+        The tasks.
+    loss : module
+        Plug-in of losses.
+    norm : module
+        Plug-in of norms.
+    radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
+        Radius of each pair, the paper's C. Norms with a ball for each task take one per task too.
+    eta0 : array (n_pairs,), above 0
+        First step size of each pair.
+    n_iter : int
+        Number of iterations. All of them are done.
+    penalised : bool
+        True to add radius * ||W|| to the losses instead, by proximal steps.
+    progress : function or None
+        Called with (iterations done, of all).
+
+    Returns
+    -------
+    fit : Fit
+
+    Raises
+    ------
+    ValueError
+        If a step size is not above 0, and if training diverges.
     """
     radius, eta0 = np.atleast_1d(radius).astype(float), np.atleast_1d(eta0).astype(float)
     if not np.all(eta0 > 0):
         raise ValueError(f"eta0 must be greater than 0, got {np.min(eta0)}")
-    # Choice: the iterate with the smallest objective is kept, as usual for subgradient methods; the papers do not say.
-    n_pairs, n_tasks = len(radius), problem.n_tasks
     regulariser = Regulariser(norm, radius, penalised)
-    W = np.zeros((n_pairs, problem.n_features, n_tasks), dtype=problem.dtype)
-    b = np.zeros((n_pairs, n_tasks), dtype=problem.dtype)
-    if start is not None:
-        W[...], b[...] = start.W, start.b
-        for p in range(n_pairs) if not penalised else ():
-            regulariser.step(W[p], p, 1.0)
-    warm = [{"warm": norm.Warm()} if norm.WARM else {} for _ in range(n_pairs)]
-    W_of = np.empty((n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
-    G, in_use = np.zeros_like(W_of), np.empty(problem.n_features, dtype=bool)
-    F, slopes, average = (np.zeros((len(problem.y), n_pairs), dtype=problem.dtype) for _ in range(3))
-    objective = np.zeros((n_pairs, n_iter + 1))
-    best, best_W, best_b = np.zeros(n_pairs, dtype=int), W.copy(), b.copy()
-    weights = np.zeros(n_pairs, dtype=problem.dtype)
+    W = np.zeros((len(radius), problem.n_features, problem.n_tasks), dtype=problem.dtype)
+    b = np.zeros((len(radius), problem.n_tasks), dtype=problem.dtype)
+    warm = regulariser.warm_starts()
+    visit, best = _Visit(problem, loss, len(radius)), _Best(W, b, n_iter)
+    total, weights = np.zeros_like(visit.slopes), np.zeros(len(radius), dtype=problem.dtype)
     for t in range(n_iter + 1):
-        by_task(W, W_of)
-        features_in_use(W, in_use)
-        used = np.flatnonzero(in_use)
-        step = (eta0 / np.sqrt(t + 1)).astype(problem.dtype)  # Paper: eta = eta0 / sqrt(t), t = 1, 2, …
-        # Choice: later dual variables weigh more; plain step sizes gave bounds with three to six times the gap.
-        weight = (t + 1) ** 2 * step
-        slope_b = np.zeros_like(b)
-        previous = -1
-        for part in problem.parts:
-            k = part.task
-            margins = product(part.X, W_of[k], used)
-            if problem.intercept:
-                margins += b[:, k]
-            F[part.rows] = margins
-            if t < n_iter:
-                of_part = loss.subgradient(margins, part.y, part.c)
-                add_transposed_product(part.X, of_part, G[k], first=k != previous)
-                slopes[part.rows] = of_part
-                if problem.intercept:
-                    slope_b[:, k] += of_part.sum(axis=0)
-            previous = k
-        objective[:, t] = loss.value(F, problem.y, problem.c)
-        for p in range(n_pairs) if penalised else ():
-            objective[p, t] += regulariser.cost(W[p], p)
-        better = objective[:, t] < objective[np.arange(n_pairs), best]
-        best[better] = t
-        for p in range(n_pairs):
-            if better[p]:
-                best_W[p], best_b[p] = W[p], b[p]
+        visit.at(W, b, last=t == n_iter)
+        best.objective[:, t] = loss.value(visit.F, problem.y, problem.c)
+        if penalised:
+            best.objective[:, t] += [regulariser.cost(w, pair) for pair, w in enumerate(W)]
+        best.look(t, W, b)
         if progress:
             progress(t, n_iter)
         if t == n_iter:
             break
-        average -= np.multiply(slopes, weight, out=slopes)
+        step = (eta0 / np.sqrt(t + 1)).astype(problem.dtype)  # Paper: eta = eta0 / sqrt(t), t = 1, 2, …
+        # Choice: later dual variables weigh more. With step sizes as weights the gaps were three to six times as wide.
+        weight = (t + 1) ** 2 * step
+        total -= np.multiply(visit.slopes, weight, out=visit.slopes)
         weights += weight
-        descend(W, G, step)
-        b -= step[:, np.newaxis] * slope_b
-        for p in range(n_pairs):
+        subtract_gradient(W, visit.G, step)
+        b -= step[:, np.newaxis] * visit.slope_b
+        for pair in range(len(radius)):
             try:
-                regulariser.step(W[p], p, float(step[p]), **warm[p])
+                regulariser.step(W[pair], pair, float(step[pair]), **warm[pair])
             except ValueError:
-                if np.isfinite(W[p]).all():
+                if np.isfinite(W[pair]).all():
                     raise
                 raise ValueError(
-                    f"training diverged in iteration {t + 1}: choose an eta0 below {eta0[p]:g}, or scale the features"
+                    f"training diverged in iteration {t + 1}: choose an eta0 below {eta0[pair]:g}, "
+                    "or scale the features"
                 ) from None
-    average /= np.where(weights > 0, weights, 1)
-    dual = [average[part.rows] for part in problem.parts]
+    total /= np.where(weights > 0, weights, 1)
+    dual = [total[part.rows] for part in problem.parts]
     bound = lower_bound(problem, loss, regulariser, dual)
-    value = objective_of(problem, loss, regulariser, best_W, best_b)
+    value = objective_of(problem, loss, regulariser, best.W, best.b)
     gap = relative_gap(value, bound, objective_at_zero(problem, loss))
-    return Fit(best_W, best_b, objective, value, bound, gap, n_iter, dual)
+    return Fit(best.W, best.b, best.objective, value, bound, gap, n_iter, dual)
+
+
+class _Visit:
+    """Margins and gradients of all tasks at a point, computed in one visit of each part of X.
+
+    F, slopes: (n_samples, n_pairs). G: (n_tasks, n_features, n_pairs). slope_b: (n_pairs, n_tasks).
+    """
+
+    def __init__(self, problem: Problem, loss: ModuleType, n_pairs: int) -> None:
+        self.problem, self.loss = problem, loss
+        self.W_of = np.empty((problem.n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
+        self.G, self.in_use = np.zeros_like(self.W_of), np.empty(problem.n_features, dtype=bool)
+        self.F, self.slopes = (np.zeros((len(problem.y), n_pairs), dtype=problem.dtype) for _ in range(2))
+
+    def at(self, W: np.ndarray, b: np.ndarray, last: bool) -> None:
+        """Compute all of them at W (n_pairs, n_features, n_tasks) and b (n_pairs, n_tasks); F alone if it is last."""
+        by_task(W, self.W_of)
+        features_in_use(W, self.in_use)
+        used = np.flatnonzero(self.in_use)
+        self.slope_b = np.zeros_like(b)
+        previous = -1
+        for part in self.problem.parts:
+            k = part.task
+            margins = product(part.X, self.W_of[k], used)
+            if self.problem.intercept:
+                margins += b[:, k]
+            self.F[part.rows] = margins
+            if not last:
+                slopes = self.loss.subgradient(margins, part.y, part.c)
+                add_transposed_product(part.X, slopes, self.G[k], first=k != previous)
+                self.slopes[part.rows] = slopes
+                if self.problem.intercept:
+                    self.slope_b[:, k] += slopes.sum(axis=0)
+            previous = k
+
+
+class _Best:
+    """Iterate of smallest objective of each pair, and the objectives of all iterates.
+
+    Choice: the papers do not say which iterate is kept. The one of smallest objective is usual.
+    """
+
+    def __init__(self, W: np.ndarray, b: np.ndarray, n_iter: int) -> None:
+        self.W, self.b = W.copy(), b.copy()
+        self.objective, self.smallest = np.zeros((len(W), n_iter + 1)), np.full(len(W), np.inf)
+
+    def look(self, t: int, W: np.ndarray, b: np.ndarray) -> None:
+        """Take the pairs whose objective is smaller in iteration t than before."""
+        objective = self.objective[:, t]
+        for pair in np.flatnonzero(objective < self.smallest):
+            self.smallest[pair] = objective[pair]
+            self.W[pair], self.b[pair] = W[pair], b[pair]

@@ -25,15 +25,13 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any, Literal, NamedTuple, ParamSpec, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
-from threadpoolctl import threadpool_limits
 
-from jointsparse.checks import as_finite, as_positive, real_array, require_count, require_finite
+from jointsparse.checks import as_finite, as_positive, one_thread, real_array, require_count, require_finite
 from jointsparse.learning.entropic import Entropic, SparseEntropic, step_sizes
 from jointsparse.learning.lazy import HUGE, Lazy, Rows, csr, largest
 from jointsparse.learning.losses import logistic, squared
@@ -42,7 +40,6 @@ from jointsparse.norms import l1
 Vector = NDArray[np.float64]
 Method = Literal["projection", "entropic"]
 Watch = Callable[[Vector], None]
-Parameters = ParamSpec("Parameters")
 
 LOSSES = {"squared": squared, "logistic": logistic}
 LOSS = {"squared": 4, "logistic": 7}
@@ -226,17 +223,6 @@ class _Recorder:
         return Trace(w.copy(), step, value, bound, seconds, flops.astype(float))
 
 
-def _in_one_thread(run: Callable[Parameters, Trace]) -> Callable[Parameters, Trace]:
-    """Let BLAS use one thread: the same bits everywhere, and CPU seconds that mean something."""
-
-    @wraps(run)
-    def alone(*arguments: Parameters.args, **options: Parameters.kwargs) -> Trace:
-        with threadpool_limits(limits=1, user_api="blas"):
-            return run(*arguments, **options)
-
-    return alone
-
-
 class _Point(Protocol):
     def toarray(self) -> Vector: ...
 
@@ -277,7 +263,7 @@ def sizes_of(method: str, schedule: str, eta0: float, *, n: int, n_iter: int, of
     return eta0 / np.sqrt(np.arange(1, n_iter + 1))  # Paper: sec. 7
 
 
-@_in_one_thread
+@one_thread()
 def batch(
     objective: Objective,
     radius: float,
@@ -364,7 +350,7 @@ class _LazyEntropic:
         return self.point.toarray()
 
 
-@_in_one_thread
+@one_thread()
 def stochastic(
     objective: Objective,
     radius: float,
@@ -443,7 +429,7 @@ def _stochastic_step(
     return step_lazy, lazy.toarray
 
 
-@_in_one_thread
+@one_thread()
 def line_search(objective: Objective, radius: float, *, n_iter: int, eta0: float = 1.0) -> Trace:
     """Projected gradient with backtracking along the projection arc: w(s) = P(w - s gradient), s halved until it fits.
 
@@ -501,7 +487,7 @@ def _trial(
     return (moved, margins, reached) if reached <= value - ARMIJO * float(gradient @ (w - moved)) else None
 
 
-@_in_one_thread
+@one_thread()
 def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n_iter: int = 200) -> Trace:
     """Newton's method on t (f(w) + penalty sum_i u_i) - sum_i log(u_i^2 - w_i^2), for growing t.
 
@@ -607,7 +593,7 @@ def _step_length(
     return 0.0, trials
 
 
-@_in_one_thread
+@one_thread()
 def coordinate_descent(
     objective: Objective, penalty: float, *, n_iter: Sequence[int], solver: str | None = None, seed: int = 0
 ) -> Trace:

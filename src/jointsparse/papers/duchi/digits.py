@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import threadpool_limits
 
-from jointsparse.checks import Floats, as_positive, real_array, require_count, require_finite, select
+from jointsparse.checks import Floats, as_positive, one_thread, real_array, require_count, require_finite, select
 from jointsparse.datasets.samples import Samples
 from jointsparse.features import similarities
 from jointsparse.learning import tasks
@@ -152,7 +151,7 @@ def descend(
     if method == "projection":
         point = _Projected(point.toarray(), radius)
     records, seconds, bound = [], 0.0, 0.0
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         for t in range(n_iter + 1):
             rows = slice(None) if whole else np.sort(rng.choice(m, batch_size, replace=False))
             start = time.process_time()
@@ -185,7 +184,7 @@ def solve(objective: Objective, radius: float, *, n_iter: int) -> tuple[Matrix, 
     rounding = float(np.finfo(objective.K.dtype).eps)
     W = ahead = np.zeros(objective.signs.shape)
     step, momentum, bound = 1.0, 1.0, 0.0
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         for _ in range(n_iter):
             value, gradient = objective.value_and_gradient(ahead)
             bound = max(bound, lower_bound(value, gradient, ahead, radius))

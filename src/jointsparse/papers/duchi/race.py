@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from jointsparse.checks import require_count
 from jointsparse.learning.sweep import at_edge
 from jointsparse.papers.duchi.descent import (
     Objective,
@@ -49,8 +50,7 @@ def draw(problem: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np
     """
     if problem not in PROBLEMS:
         raise ValueError(f"problem must be one of {', '.join(PROBLEMS)}, got {problem!r}")
-    if not isinstance(n, int) or n < 2:
-        raise ValueError(f"n must be a whole number from 2 on, got {n!r}")
+    require_count(n, "n", least=2)
     X, w = rng.normal(size=(n, n)), rng.normal(size=n)
     w[rng.permutation(n)[: n // 2]] = 0.0
     scores = np.einsum("ij,j->i", X, w)  # the same bits for any number of threads

@@ -113,7 +113,7 @@ def _rows(
     optimum_n_iter: int,
 ) -> list[dict[str, Any]]:
     """The three rows of a training set and a norm."""
-    plug_ins = {"loss": hinge, "norm": NORMS[norm]}
+    plug_ins: dict[str, Any] = {"loss": hinge, "norm": NORMS[norm]}
     true = np.asarray(plug_ins["norm"].norm(data.W))  # one number, or one per task
     radii = np.stack([true, *(np.full(true.shape, value) for value in sorted(radius))])
     pairs = np.repeat(np.arange(len(radii)), len(eta0))

@@ -1,0 +1,126 @@
+"""The four functions of a loss, made of its compiled loops. Each file of losses/ holds the loops and their formulas."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jointsparse.checks import Floats
+
+Loop = Callable[..., None]
+Function = Callable[..., NDArray[Any]]
+
+
+def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_steps: Loop) -> tuple[Function, ...]:
+    """Wrap the compiled loops of a loss in functions that check their input.
+
+    All arrays are (n_samples, n_tasks), and Y and c may also be (n_samples, 1), one column for all tasks. Margins and
+    dual variables are float64 or float32, in any memory order. Only shapes and types are checked, since solvers call
+    these functions in their inner loop.
+
+    Parameters
+    ----------
+    column_sums : compiled function (F, Y, c, sums)
+        Adds the weighted losses of each column of margins F to `sums`, (n_tasks,).
+    derivatives : compiled function (F, Y, c, G)
+        Writes the weighted derivatives with respect to F to `G`.
+    dual_sums : compiled function (A, Y, c, sums)
+        Adds what the dual variables A of each column contribute to the dual objective to `sums`, (n_tasks,).
+    dual_steps : compiled function (A, F, Y, c, sigma, B)
+        Writes the proximal steps of sizes `sigma`, (n_tasks,), from the dual variables A to `B`.
+
+    Returns
+    -------
+    value, subgradient, dual_value, dual_step : functions
+        The functions of a loss, each with a docstring of its own.
+    """
+
+    def value(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Sum the losses of margins F with labels Y and weights c (1 by default) for each task, in double precision.
+
+        Returns (n_tasks,). A NaN in F gives NaN. Raises ValueError where shapes or types do not fit.
+        """
+        F, Y, c = _checked(F, Y, c)
+        sums = np.zeros(F.shape[1])
+        column_sums(F, Y, c, sums)
+        return sums
+
+    def subgradient(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None = None) -> Floats:
+        """Differentiate `value` with respect to the margins F, with labels Y and weights c (1 by default).
+
+        Returns an array of F's shape and dtype. Raises ValueError where shapes or types do not fit.
+        """
+        F, Y, c = _checked(F, Y, c)
+        G = np.empty_like(F)
+        derivatives(F, Y, c, G)
+        return G
+
+    def dual_value(A: ArrayLike, Y: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
+        """Sum -(c_il loss)*(-A_il) for each task l, where * is the conjugate, in double precision.
+
+        A holds dual variables, which are clipped where rounding left them outside of their domain. For any margins F,
+        value(F, Y, c)_l >= dual_value(A, Y, c)_l - sum_i A_il F_il, with equality for A = -subgradient(F, Y, c).
+        Returns (n_tasks,). Raises ValueError where shapes or types do not fit. Source: docs/training.md.
+        """
+        A, Y, c = _checked(A, Y, c)
+        sums = np.zeros(A.shape[1])
+        dual_sums(A, Y, c, sums)
+        return sums
+
+    def dual_step(A: ArrayLike, F: ArrayLike, Y: ArrayLike, c: ArrayLike, sigma: ArrayLike) -> Floats:
+        """Maximise dual_value(B, Y, c)_l - sum_i (B_il F_il + (B_il - A_il)^2 / (2 sigma_l)) over B for each task l.
+
+        Source: Chambolle and Pock (2011), algorithm 1.
+
+        Parameters
+        ----------
+        A : array (n_samples, n_tasks), float64 or float32
+            Dual variables.
+        F : array (n_samples, n_tasks)
+            Margins.
+        Y : array (n_samples, n_tasks) or (n_samples, 1)
+            Labels.
+        c : array (n_samples, n_tasks) or (n_samples, 1), at least 0
+            Weights.
+        sigma : number or array (n_tasks,), at least 0
+            Step sizes. Size 0 moves A into the domain.
+
+        Returns
+        -------
+        B : array (n_samples, n_tasks), of A's dtype
+
+        Raises
+        ------
+        ValueError
+            Where shapes or types do not fit.
+        """
+        A, Y, c = _checked(A, Y, c)
+        if np.shape(F) != A.shape:
+            raise ValueError(f"F must have the shape of A, got {np.shape(F)}, {A.shape}")
+        B = np.empty_like(A)
+        dual_steps(A, _fitting(F, "F", A), Y, c, np.asarray(sigma, dtype=np.float64) * np.ones(A.shape[1]), B)
+        return B
+
+    return value, subgradient, dual_value, dual_step
+
+
+def _checked(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+    """Arrays of margins or dual variables F, labels Y and weights c, if their shapes and types fit."""
+    F = np.asarray(F)
+    if F.dtype != np.float64 and F.dtype != np.float32:
+        raise ValueError(f"F must be float64 or float32, got {F.dtype}")
+    c = np.ones((len(F), 1), F.dtype) if c is None else c
+    return F, _fitting(Y, "Y", F), _fitting(c, "c", F)
+
+
+def _fitting(values: ArrayLike, name: str, F: Floats) -> NDArray[Any]:
+    """Labels or weights as an array."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fi":
+        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    if F.ndim != 2 or array.ndim != 2 or len(array) != len(F) or array.shape[1] not in (1, F.shape[1]):
+        raise ValueError(
+            f"{name} must have the shape of F (n_samples, n_tasks) or (n_samples, 1), got {array.shape}, {F.shape}"
+        )
+    return array

@@ -1,0 +1,165 @@
+"""Facts of every solver, over every norm and loss."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from conftest import draw_tasks
+from scipy import sparse
+
+from jointsparse.learning.losses import LOSSES, hinge
+from jointsparse.learning.problem import Problem, Regulariser, lower_bound
+from jointsparse.learning.solvers import SOLVERS
+from jointsparse.norms import NORMS, l1inf
+
+CONVEX_NORMS = {
+    "l1": lambda W: cp.sum(cp.abs(W)),
+    "l2": lambda W: cp.sum(cp.norm(W, 2, axis=0)),
+    "l12": lambda W: cp.sum(cp.norm(W, 2, axis=1)),
+    "l1inf": lambda W: cp.sum(cp.max(cp.abs(W), axis=1)),
+}
+CONVEX_LOSSES = {
+    "hinge": lambda f, y: cp.pos(1 - cp.multiply(y, f)),
+    "logistic": lambda f, y: cp.logistic(-cp.multiply(y, f)),
+    "squared": lambda f, y: cp.square(y - f) / 2,
+}
+INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+PENALISED = pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
+
+
+@pytest.fixture(params=sorted(SOLVERS))
+def solver(request):
+    return SOLVERS[request.param]
+
+
+@pytest.fixture(params=sorted(NORMS))
+def norm(request):
+    return NORMS[request.param]
+
+
+def fit(solver, problem, radius=(0.3, 3.0), loss=hinge, norm=l1inf, eta0=0.05, **options):
+    if "eta0" in solver.TAKES:
+        options["eta0"] = np.full(len(radius), eta0)
+    return solver.fit(problem, loss=loss, norm=norm, radius=np.array(radius), **options)
+
+
+def objective(problem, loss, fit, norm, penalty=0.0, pair=0):
+    W, b = fit.W[pair].astype(float), fit.b[pair]
+    losses = [loss.value((p.X @ W[:, p.task] + b[p.task])[:, np.newaxis], p.y, p.c)[0] for p in problem.parts]
+    return sum(losses) + penalty * np.sum(norm.norm(W))
+
+
+def optimum(problem, loss, norm, radius, penalised):
+    """Smallest objective, by an interior-point method."""
+    W, b = cp.Variable((problem.n_features, problem.n_tasks)), cp.Variable(problem.n_tasks)
+    value, constraints = 0, [] if problem.intercept else [b == 0]
+    for part in problem.parts:
+        value += part.c[:, 0] @ CONVEX_LOSSES[loss](part.X @ W[:, part.task] + b[part.task], part.y[:, 0])
+    if penalised:
+        value += radius * CONVEX_NORMS[norm](W)
+    elif np.ndim(NORMS[norm].norm(np.eye(2))):  # a ball for each task
+        constraints += [CONVEX_NORMS[norm](W[:, [k]]) <= radius for k in range(problem.n_tasks)]
+    else:
+        constraints += [CONVEX_NORMS[norm](W) <= radius]
+    return cp.Problem(cp.Minimize(value), constraints).solve(solver=cp.CLARABEL)
+
+
+@INTERCEPT
+@PENALISED
+@pytest.mark.parametrize("norm", CONVEX_NORMS)
+@pytest.mark.parametrize("loss", CONVEX_LOSSES)
+def test_objectives_and_bounds_enclose_the_optimum(loss, norm, penalised, intercept):
+    problem, radius = draw_tasks(intercept=intercept), 0.7 if penalised else 2.0
+    expected = optimum(problem, loss, norm, radius, penalised)
+    for solver in SOLVERS.values():
+        # A subgradient's bound is poor for penalties.
+        n_iter, tol, proven = (
+            (20_000, 1e-6, 1e-6) if solver.STOPS_AT_TOL else (2000, 2e-3, np.inf if penalised else 0.01)
+        )
+        options = {"tol": tol} if solver.STOPS_AT_TOL else {}
+        plug_ins = {"loss": LOSSES[loss], "norm": NORMS[norm]}
+        got = fit(solver, problem, [radius], penalised=penalised, n_iter=n_iter, **plug_ins, **options)
+        smallest = np.nanmin(got.objective)
+        assert got.bound[0] <= expected * (1 + 1e-7) and got.gap[0] <= proven
+        assert expected * (1 - 1e-7) <= smallest <= expected * (1 + 2 * tol)
+        np.testing.assert_allclose(got.value[0], smallest, rtol=1e-12)
+        np.testing.assert_allclose(got.gap[0], (smallest - got.bound[0]) / smallest, rtol=1e-9, atol=1e-12)
+        again = objective(problem, LOSSES[loss], got, NORMS[norm], radius * penalised)
+        np.testing.assert_allclose(again, smallest)
+        assert penalised or np.all(NORMS[norm].norm(got.W[0]) <= radius * (1 + 1e-12))
+        assert intercept or not got.b.any()
+
+
+@INTERCEPT
+def test_single_precision_is_kept_and_certified_in_double(solver, norm, intercept):
+    problem, radii = draw_tasks(np.float32, intercept=intercept), (0.3, 3.0, 30.0)
+    options = {"tol": 1e-4, "n_iter": 5000} if solver.STOPS_AT_TOL else {"n_iter": 200}
+    got = fit(solver, problem, radii, norm=norm, **options)
+    assert got.W.dtype == np.float32 and np.all(got.gap <= options.get("tol", 1))
+    at_zero = got.objective[0, 0]
+    # Products of another number of pairs add up in another order.
+    proven = lower_bound(problem, hinge, Regulariser(norm, np.array(radii)), got.dual)
+    np.testing.assert_allclose(got.bound, proven, rtol=0, atol=1e-13 * at_zero)
+    for pair, radius in enumerate(radii):
+        assert np.all(norm.norm(got.W[pair]) <= radius * (1 + 1e-6))
+        # `value` is the objective in double precision; `objective` has margins with the 1e-7 of single precision.
+        expected = objective(problem, hinge, got, norm, pair=pair)
+        np.testing.assert_allclose(got.value[pair], expected, rtol=0, atol=1e-13 * at_zero)
+        np.testing.assert_allclose(np.nanmin(got.objective[pair]), expected, rtol=0, atol=1e-6 * at_zero)
+
+
+def test_without_iterations_the_solution_is_zero(solver):
+    problem = draw_tasks()
+    got = fit(solver, problem, n_iter=0)
+    assert got.n_iter == 0 and not got.W.any() and not got.b.any()
+    np.testing.assert_allclose(got.objective, np.full((2, 1), sum(part.c.sum() for part in problem.parts)))
+    np.testing.assert_allclose(got.gap, 1 - got.bound / got.objective[:, 0])
+
+
+def test_radius_zero_gives_zero(solver, norm):
+    got = fit(solver, draw_tasks(), [0.0], norm=norm, n_iter=5)
+    assert not got.W.any()
+    np.testing.assert_allclose(got.value, got.objective[0, 0])
+
+
+def test_negative_radii_are_refused(solver, norm):
+    with pytest.raises(ValueError, match=r"^radius must be at least 0, got -3\.0"):
+        fit(solver, draw_tasks(), [-3.0], norm=norm)
+
+
+@INTERCEPT
+def test_tasks_may_have_no_samples_or_one_class(solver, norm, intercept):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(n, 5)) for n in (12, 0, 7)]
+    y = [np.sign(X[0][:, 0]), np.empty(0), np.ones(7)]
+    problem = Problem(X, y, normalisation="mean", intercept=intercept)
+    got = fit(solver, problem, [0.5], norm=norm, eta0=0.5, n_iter=3000)
+    assert not got.W[0, :, 1].any() and np.all(np.isfinite(got.W)) and got.gap[0] <= 0.01
+    assert not intercept or got.b[0, 2] > 0.5
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (3, 0)])
+def test_problems_may_be_empty(solver, shape):
+    got = fit(solver, Problem([np.zeros(shape)] * 2, [np.ones(shape[0])] * 2), [1.0], norm=NORMS["l1"], n_iter=3)
+    assert got.W.shape == (1, shape[1], 2) and got.value[0] == got.objective[0, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_features_and_many_parts_give_the_same_solution(monkeypatch, solver, dtype):
+    problems = [
+        draw_tasks(dtype, n=50, intercept=True),
+        draw_tasks(dtype, n=50, intercept=True, container=sparse.csr_matrix),
+    ]
+    monkeypatch.setattr("jointsparse.learning.problem.PART_BYTES", 1)
+    problems.append(draw_tasks(dtype, n=50, intercept=True))
+    assert len(problems[2].parts) > len(problems[0].parts)
+    whole, *others = (fit(solver, problem, n_iter=20) for problem in problems)
+    for got in others:
+        assert got.W.dtype == dtype
+        np.testing.assert_allclose(got.W, whole.W, atol=1e-4 if dtype == np.float32 else 1e-9)
+
+
+def test_progress_is_told(solver):
+    told = []
+    options = {"tol": 0.0} if solver.STOPS_AT_TOL else {}
+    fit(solver, draw_tasks(), n_iter=3, progress=lambda done, of_all: told.append((done, of_all)), **options)
+    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
