@@ -12,7 +12,7 @@ SMALL = {"projection_sizes": [10, 30], "projection_rows": [5], "training_sizes":
 
 @pytest.fixture
 def few_rows(monkeypatch):
-    monkeypatch.setattr(cost, "ROWS", 50)
+    monkeypatch.setattr(cost, "MATRIX_ROWS", 50)
 
 
 def test_a_row_for_each_measurement(few_rows):
@@ -36,7 +36,7 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
         return real(A, radius, out=out, method=method)
 
     real = l1inf.project
-    monkeypatch.setattr(timing, "LEAST", 0.0)  # a single call each
+    monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)  # a single call each
     monkeypatch.setattr(
         cost.l1inf,
         "project",
