@@ -225,16 +225,3 @@ def test_a_single_class_and_a_class_without_training_samples_are_refused(samples
         table_of(X, np.full(len(labels), "x"))
     with pytest.raises(ValueError, match="test samples must have classes of training samples only, got 'x'"):
         table_of(X, np.append(labels[:-1], "x"))
-
-
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ({"method": "x"}, "method must be projection or entropic, got 'x'"),
-        ({"schedule": "1/t"}, "schedule must be 1/sqrt(t) for projections, got '1/t'"),
-    ],
-)
-def test_unfit_options_of_descend_are_refused(option, said):
-    with pytest.raises(ValueError) as caught:
-        descend(drawn(), **option)
-    assert said in str(caught.value)

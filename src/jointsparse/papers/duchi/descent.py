@@ -214,7 +214,25 @@ class Recorder:
         self.rows: list[tuple[int, float, float, float, float]] = []
 
     def add(self, step: int, w: Matrix, seen: Any, seconds: float, flops: float) -> tuple[float, float]:
-        """Record w, and return its objective and the largest bound so far; no loss is below 0."""
+        """Record w.
+
+        Parameters
+        ----------
+        step : int
+            Steps so far.
+        w : array
+        seen : Any
+            Derivatives at w, for `certify`.
+        seconds : float
+            CPU seconds so far.
+        flops : float
+            Operations so far.
+
+        Returns
+        -------
+        tuple of float
+            Objective, and the largest bound so far. It is at least 0, as no loss is below.
+        """
         value, bound = self.certify(seen)
         bound = max(bound, self.rows[-1][2] if self.rows else 0.0)
         self.rows.append((step, value, bound, seconds, flops))

@@ -1,10 +1,11 @@
 """Compare exponentiated gradient with projected gradient on digits, classified by similarity to a support set.
 
     minimise f(W) = 1/m sum_x log(1 + sum_{r != y} exp(k(x, r) - k(x, y)))
-    subject to W_ij >= 0 and sum_i W_ij <= radius for each class j,
-    k(x, j) = sum_i W_ij sigma_ij K(x, x_i),   K(x, x_i) = exp(-||x - x_i||^2 / width),
+    subject to W_ij >= 0 and sum_i W_ij <= radius for each class j.
 
-where y is the class of x, and sigma_ij is 1 for a support sample i of class j, else -1.
+    k(x, j) = sum_i W_ij sigma_ij K(x, x_i),   K(x, x_i) = exp(-||x - x_i||^2 / width).
+
+y is the class of x, and sigma_ij is 1 for a support sample i of class j, else -1.
 
 K is kept in single precision. So bounds and objectives are exact to about 1e-6 only, and a suboptimality near 0 may
 come out below 0, at -1e-7 for instance.
@@ -155,8 +156,19 @@ def descend(
         Of each class.
     batch_size : int, from 1 to n_samples
         Samples of a step. All of them give the true gradient.
-    rng, eta0, n_iter, method, schedule, every, watch :
-        As in `descent.stochastic`.
+    rng : numpy.random.Generator
+        Draws the samples.
+    eta0 : float, above 0
+        First step size.
+    n_iter : int, at least 1
+        Steps.
+    method : "projection" or "entropic"
+    schedule : str
+        Schedule of the step sizes, see `descent.sizes_of`.
+    every : int, at least 1
+        Steps between two records.
+    watch : callable, optional
+        As in `descent.batch`.
 
     Returns
     -------
@@ -221,8 +233,10 @@ def run(
     ----------
     data : Samples
         Each with one label, its class.
-    n_support, n_train : int, at least 1
-        Samples in the support set, and training samples. All there are, if there are fewer.
+    n_support : int, at least 1
+        Samples in the support set. All there are, if there are fewer.
+    n_train : int, at least 1
+        Training samples. All there are, if there are fewer.
     width : float, above 0
         In units of a squared feature. The paper has 25.
     radius : float, above 0

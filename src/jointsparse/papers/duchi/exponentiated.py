@@ -172,11 +172,19 @@ def train_forms(
     Returns
     -------
     DataFrame
-        A row for each record of the run with the lowest last objective, of each form and method. Columns: form, method;
-        schedule, eta0: the best ones; step; gradients: of samples, evaluated so far; objective; suboptimality:
-        (objective - bound) / at_zero with the best bound of any record; test_error; non_zero: the fraction of weights
-        that are not 0; flops; seconds: the median of the repeats; radius; warning: eta0 at the edge of its grid, no
-        gain.
+        A row for each record of the run with the lowest last objective, of each form and method. Columns:
+        - form, method.
+        - schedule, eta0: the best ones.
+        - step.
+        - gradients: of samples, evaluated so far.
+        - objective.
+        - suboptimality: (objective - bound) / at_zero with the best bound of any record.
+        - test_error.
+        - non_zero: the fraction of weights that are not 0.
+        - flops.
+        - seconds: the median of the repeats.
+        - radius.
+        - warning: eta0 at the edge of its grid, no gain.
 
     Raises
     ------

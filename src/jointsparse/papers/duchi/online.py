@@ -11,7 +11,7 @@ Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 6 and 7.
 import time
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,16 +35,6 @@ WARNS = ("online",)
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-
-class Point(Protocol):
-    """Weights that change a few at a time."""
-
-    def take(self, indices: Indices) -> Vector: ...
-
-    def step(self, indices: Indices, values: Vector, eta: float) -> None: ...
-
-    def count_nonzero(self) -> int: ...
 
 
 class Tree(SparseL1Ball):
@@ -132,12 +122,17 @@ def run(
     Returns
     -------
     DataFrame
-        A row per record, evenly spaced, for each method and radius. Columns: method: "tree", projected by
-        `SparseL1Ball`, or "entropic", `SparseEntropic`; radius; schedule and eta0, those with the smallest loss at the
-        end; examples: seen so far; loss: the mean logistic loss so far, of each example before its step; error: the
-        fraction misclassified, likewise; non_zero: the fraction of all features that w uses now; seconds: CPU seconds
-        of the steps so far, without the margins, a product of k entries, that they need; warning: an eta0 at the edge
-        of its grid; label.
+        A row per record, evenly spaced, for each method and radius. Columns:
+        - method: "tree", projected by `SparseL1Ball`, or "entropic", `SparseEntropic`.
+        - radius.
+        - schedule, eta0: those with the smallest loss at the end.
+        - examples: seen so far.
+        - loss: the mean logistic loss so far, of each example before its step.
+        - error: the fraction misclassified so far, likewise before the step.
+        - non_zero: the fraction of all features that w uses now.
+        - seconds: CPU seconds of the steps so far, without the margins that they need.
+        - warning: an eta0 at the edge of its grid.
+        - label.
 
     Raises
     ------
@@ -195,7 +190,7 @@ def compile_steps() -> None:
         point.step(one, np.ones(1), 1.0)
 
 
-def _one_pass(point: Point, examples: Examples, sizes: Vector, at: Indices) -> pd.DataFrame | None:
+def _one_pass(point: Tree | Multiplied, examples: Examples, sizes: Vector, at: Indices) -> pd.DataFrame | None:
     """Learn from an example with each step size; return a record after so many examples, None if a step overflows."""
     y, margins, spent = examples.y, np.empty(len(sizes)), 0.0
     non_zeros, seconds = [], []

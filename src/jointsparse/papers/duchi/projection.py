@@ -1,7 +1,7 @@
 """Measure the seconds of projections onto the l1 ball, and how they grow.
 
-Source: the claims of Duchi et al. 2008: O(n) expected for a projection (sec. 5, Fig. 2), O(k log n) for an update of k
-coordinates and the return to the ball (sec. 6, Fig. 3).
+Source: Duchi et al. 2008. They claim O(n) expected for a projection (sec. 5, Fig. 2). For an update of k coordinates
+and the return to the ball they claim O(k log n) (sec. 6, Fig. 3).
 """
 
 import time
@@ -77,10 +77,10 @@ def run(
     DataFrame
         A row per measurement, with columns part, x, n, k, method, repeats, seconds, and low and high, their 95 %
         interval (NaN for fewer than six repeats):
-        - "dimension": `l1.project` of a vector of n entries by "sort", "pivot" (both the paper's) and "newton", radius
-          0.1 of the norm; x = k = n;
+        - "dimension": `l1.project` of a vector of n entries by "sort", "pivot" (both the paper's) and "newton". The
+          radius is 0.1 of the norm, and x = k = n.
         - "touched": k random coordinates, each once, change by normal values, and the point returns to the ball. The
-          method is "tree", `SparseL1Ball.add`, or "full", an addition and a projection of the whole vector; x = k. Each
+          method is "tree", `SparseL1Ball.add`, or "full", an addition and a projection of the whole vector. x = k. Each
           measurement is the mean of 10 updates. The point is normal and on the ball's boundary. After any number of
           updates about nine in ten of its n entries or more are not zero.
 

@@ -6,7 +6,6 @@ Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 6 and 7.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -33,12 +32,6 @@ Indices = NDArray[np.int64]
 Change = tuple[Indices, Vector, float]
 UPDATES_PER_BLOCK = 20  # by one method before it is the next one's turn
 SPARE_PLACES = 1024  # for features to come, at least
-
-
-class Moving(Protocol):
-    """Weights that change by steps."""
-
-    def step(self, indices: Indices, values: Vector, eta: float) -> None: ...
 
 
 class Full(WholeVector):
@@ -93,6 +86,9 @@ class FullOfNonZeros:
         return w
 
 
+Moving = Tree | Full | FullOfNonZeros | SparseEntropic
+
+
 def run(
     data: Samples,
     *,
@@ -135,10 +131,17 @@ def run(
     Returns
     -------
     DataFrame
-        A row for each share and method. Columns: share; non_zeros: of w before these updates; n: features; touched:
-        mean number of features of an example; method; repeats: number of blocks; seconds: per update, the median over
-        the blocks of their means, which include what the tree and the vector of non-zeros put off; low, high: its 95 %
-        interval; label.
+        A row for each share and method. Columns:
+        - share.
+        - non_zeros: of w before these updates.
+        - n: features.
+        - touched: mean number of features of an example.
+        - method.
+        - repeats: number of blocks.
+        - seconds: per update, the median over the blocks of their means. A mean includes the work that the tree and the
+          vector of non-zeros put off;
+        - low, high: 95 % interval of seconds.
+        - label.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Measure the seconds of projections and of training, and how they grow.
 
-Source: the claims of Quattoni et al. 2009, sec. 4.2: O(dm log dm) for a projection, where dm counts non-zero entries.
+Source: Quattoni et al. 2009, sec. 4.2. They claim O(dm log dm) for a projection, where dm counts non-zero entries.
 """
 
 import time
@@ -62,9 +62,9 @@ def run(
     -------
     DataFrame
         A row per measurement, with columns part, x, seconds, repeats, d, m (the number of tasks), method:
-        - "projection size": `l1inf.project` by the paper's "sort" and by "newton", radius 0.1 of the norm; x = d m;
-        - "projection rows": likewise; x = non-zero rows;
-        - "training samples": an iteration of the solver "subgradient" with l1inf; x = samples per task.
+        - "projection size": `l1inf.project` by the paper's "sort" and by "newton", radius 0.1 of the norm. x = d m.
+        - "projection rows": likewise, with x = non-zero rows.
+        - "training samples": an iteration of the solver "subgradient" with l1inf. x = samples per task.
 
     Raises
     ------
