@@ -160,7 +160,7 @@ def _rows(
     plug_ins = {"loss": hinge, "norm": NORMS[norm]}
     true = np.asarray(plug_ins["norm"].norm(data.W))  # one number, or one per task
     # Choice: validation chooses from the same plain radii for every task and norm; the paper names none. Multiples of
-    # the true norms would know what validation has to find.
+    # the true norms would know what validation has to find. On the paper's problem they are about 49, 12 and 4.
     radii = np.stack([true, *(np.full(true.shape, value) for value in sorted(radius))])
     pairs = np.repeat(np.arange(len(radii)), len(eta0))
     steps = np.tile(np.asarray(eta0, dtype=float), len(radii))
