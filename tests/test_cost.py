@@ -10,51 +10,44 @@ from jointsparse.papers.quattoni import cost
 SMALL = {"projection_sizes": [10, 30], "projection_rows": [5], "training_sizes": [2, 4], "repeats": 2}
 
 
+def table_of(**options):
+    return cost.run(None, rng=np.random.default_rng(0), **SMALL | options)
+
+
 @pytest.fixture
 def few_rows(monkeypatch):
-    monkeypatch.setattr(cost, "ROWS", 50)
+    monkeypatch.setattr(cost, "MATRIX_ROWS", 50)
 
 
 def test_a_row_for_each_measurement(few_rows):
-    table = cost.run(None, rng=np.random.default_rng(0), **SMALL)
+    done = []
+    table = table_of(progress=lambda i, of: done.append((i, of)))
     assert list(table) == ["part", "x", "seconds", "repeats", "d", "m", "method"]
-    got = table.drop(columns=["seconds", "repeats", "m"]).to_numpy().tolist()
+    got = table[["part", "x", "d", "method"]].to_numpy().tolist()
     expected = []
     for method in ("sort", "newton"):
         expected += [["projection size", 400, 10, method], ["projection size", 1200, 30, method]]
         expected += [["projection rows", 5, 50, method]]
-    expected += [["training samples", n, 200, "subgradient"] for n in (2, 4)]
-    assert got == expected
+    assert got == expected + [["training samples", n, 200, "subgradient"] for n in (2, 4)]
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all() and (table["m"] == 40).all()
+    assert done == [(i, 16) for i in range(1, 17)]
 
 
 def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
-    seen = []
+    seen, real = [], l1inf.project
 
-    def project(A, radius, *, out, method):
-        seen.append((A.shape, np.count_nonzero(A.any(axis=1)), round(radius / l1inf.norm(A), 9), method))
-        return real(A, radius, out=out, method=method)
+    def project(A, radius, *, out, **options):
+        if "method" in options:
+            seen.append((len(A), np.count_nonzero(A.any(axis=1)), round(radius / l1inf.norm(A), 9), options["method"]))
+        return real(A, radius, out=out, **options)
 
-    real = l1inf.project
-    monkeypatch.setattr(timing, "LEAST", 0.0)  # a single call each
-    monkeypatch.setattr(
-        cost.l1inf,
-        "project",
-        lambda A, radius, warm=None, **options: (
-            project(A, radius, **options) if warm is None else real(A, radius, warm=warm, **options)
-        ),
-    )
-    cost.run(None, rng=np.random.default_rng(0), **SMALL | {"repeats": 1})
-    expected = [((10, 40), 10, 0.1, method) for method in ("sort", "newton")]  # these compile
-    for method in ("sort", "newton"):
-        expected += [((10, 40), 10, 0.1, method), ((30, 40), 30, 0.1, method), ((50, 40), 5, 0.1, method)]
-    assert seen == expected
-
-
-def test_progress_ends_at_all(few_rows):
-    done = []
-    cost.run(None, rng=np.random.default_rng(0), **SMALL, progress=lambda i, of: done.append((i, of)))
-    assert done == [(i, 16) for i in range(1, 17)]
+    monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)  # a single call each
+    monkeypatch.setattr(cost.l1inf, "project", project)
+    table_of(repeats=1)
+    compiling = [(10, 10, 0.1, method) for method in ("sort", "newton")]
+    assert seen == compiling + [
+        (*shape, 0.1, method) for method in ("sort", "newton") for shape in ((10, 10), (30, 30), (50, 5))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -68,5 +61,5 @@ def test_progress_ends_at_all(few_rows):
 )
 def test_sizes_out_of_range_are_refused(option, said):
     with pytest.raises(ValueError) as caught:
-        cost.run(None, rng=np.random.default_rng(0), **SMALL | option)
+        table_of(**option)
     assert said in str(caught.value)

@@ -1,14 +1,12 @@
 """Exponentiated gradient against projections: what is tried, what is kept, and what the table says of it."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from conftest import make_samples
-from scipy import sparse
+from sparse_text import labelled_samples
 
 from jointsparse.learning import tasks
 from jointsparse.papers.duchi import descent, exponentiated
-from jointsparse.papers.duchi.exponentiated import FORMS, Attempt
+from jointsparse.papers.duchi.exponentiated import FORMS
 
 N_ITER = {"batch 25%": 12, "batch 100%": 6, "stochastic 1": 40, "stochastic 100": 5}
 OPTIONS = {
@@ -20,19 +18,12 @@ OPTIONS = {
     "repeats": 2,
     "optimum_n_iter": 200,
 }
+X, Y, DATA = labelled_samples()
+N_TRAIN = 108  # nine in ten of 120
 
 
-def drawn(seed=0):
-    """Sparse training and test samples whose labels follow few features."""
-    rng = np.random.default_rng(seed)
-    X = sparse.random(180, 25, density=0.2, rng=rng, format="csr", data_rvs=rng.standard_normal).astype(np.float32)
-    margins = X @ (rng.normal(size=25) * (rng.random(25) < 0.3))
-    y = np.where(margins + 0.1 * rng.normal(size=180) > 0, 1.0, -1.0)
-    return X[:120], y[:120], X[120:], y[120:]
-
-
-def table_of(**options):
-    return exponentiated.train(*drawn(), rng=np.random.default_rng(0), **(OPTIONS | options))
+def table_of(seed=0, data=DATA, **options):
+    return exponentiated.run(data, rng=np.random.default_rng(seed), **(OPTIONS | options))
 
 
 @pytest.fixture(scope="module")
@@ -40,34 +31,30 @@ def table():
     return table_of()
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Ways of training
-# ---------------------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def objective():
+    kept = tasks.thinned(np.arange(180) < 120, np.random.default_rng(0))[:120]
+    return descent.Objective(X[:120][kept], Y[:120][kept], loss="logistic")
 
 
-def test_table_has_a_way_for_each_form_and_method(table):
-    assert list(table) == list(exponentiated.COLUMNS)
-    ways = table.groupby(["form", "method"], sort=False)
-    assert list(ways.groups) == [(form, method) for form in FORMS for method in ("projection", "entropic")]
-    sizes = {"batch 25%": 30, "batch 100%": 120, "stochastic 1": 1, "stochastic 100": 100}
-    for (form, method), way in ways:
+def test_table_has_a_run_for_each_form_and_method(table):
+    assert list(table) == [*exponentiated.COLUMNS, "label"]
+    runs = table.groupby(["form", "method"], sort=False)
+    assert list(runs.groups) == [(form, method) for form in FORMS for method in ("projection", "entropic")]
+    sizes = {"batch 25%": 27, "batch 100%": N_TRAIN, "stochastic 1": 1, "stochastic 100": 100}
+    for (form, method), run in runs:
         every = 1 if form == "batch 100%" else max(1, N_ITER[form] // 3)
-        assert way["step"].tolist() == sorted({*range(0, N_ITER[form] + 1, every), N_ITER[form]})
-        assert (way["gradients"] == sizes[form] * way["step"]).all()
-        assert way["flops"].iloc[0] == 0
-        assert (np.diff(way["flops"]) > 0).all()
-        assert (np.diff(way["seconds"]) >= 0).all()
-        assert way["objective"].iloc[0] == pytest.approx(np.log(2))
-        assert way["test_error"].iloc[0] == 0.5
-        assert way["non_zero"].iloc[0] == 0
-        assert len(way[["schedule", "eta0", "warning"]].drop_duplicates()) == 1
-        assert method == "entropic" or (way["schedule"] == "1/sqrt(t)").all()
+        assert run["step"].tolist() == sorted({*range(0, N_ITER[form] + 1, every), N_ITER[form]})
+        assert (run["gradients"] == sizes[form] * run["step"]).all()
+        assert (np.diff(run["flops"]) > 0).all() and (np.diff(run["seconds"]) >= 0).all()
+        first = run[["flops", "objective", "test_error", "non_zero"]].iloc[0]
+        np.testing.assert_allclose(first, [0, np.log(2), 0.5, 0])
+        assert len(run[["schedule", "eta0", "warning"]].drop_duplicates()) == 1
+        assert method == "entropic" or (run["schedule"] == "1/sqrt(t)").all()
     assert (table["radius"] == 4).all()
 
 
-def test_a_batch_way_is_the_best_of_those_tried(table):
-    X, y, X_test, y_test = drawn()
-    objective = descent.Objective(X, y, loss="logistic")
+def test_a_batch_run_is_the_best_of_those_tried(table, objective):
     for method, schedules, grid in [
         ("projection", ["1/sqrt(t)"], OPTIONS["eta0"]),
         ("entropic", ["constant", "1/sqrt(t)", "1/t"], OPTIONS["entropic_eta0"]),
@@ -78,18 +65,16 @@ def test_a_batch_way_is_the_best_of_those_tried(table):
             for eta0 in grid
         }
         best = min(tried, key=lambda pair: tried[pair].objective[-1])
-        way = table[(table["form"] == "batch 100%") & (table["method"] == method)]
-        last = way.iloc[-1]
+        run = table[(table["form"] == "batch 100%") & (table["method"] == method)]
+        last, w = run.iloc[-1], tried[best].w
         assert (last["schedule"], last["eta0"]) == best
-        np.testing.assert_array_equal(way["objective"], tried[best].objective)
-        w = tried[best].w
+        np.testing.assert_array_equal(run["objective"], tried[best].objective)
         assert last["non_zero"] == np.count_nonzero(w) / 25
-        assert last["test_error"] == pytest.approx(np.mean(np.sign(X_test @ w) != y_test))
+        assert last["test_error"] == pytest.approx(np.mean(np.sign(X[120:] @ w) != Y[120:]))
 
 
-def test_suboptimality_is_above_a_bound_common_to_all(table):
-    X, y, _, _ = drawn()
-    near = descent.line_search(descent.Objective(X, y, loss="logistic"), 4.0, n_iter=2000)
+def test_suboptimality_is_above_a_bound_common_to_all(table, objective):
+    near = descent.line_search(objective, 4.0, n_iter=2000)
     optimum = table["objective"] - np.log(2) * table["suboptimality"]
     np.testing.assert_allclose(optimum, optimum[0], rtol=1e-12)
     assert near.bound[-1] - 1e-5 <= optimum[0] <= near.objective[-1] + 1e-12
@@ -99,84 +84,65 @@ def test_suboptimality_is_above_a_bound_common_to_all(table):
 
 def test_all_that_is_tried_sees_the_same_samples():
     same = {"entropic_eta0": [2.0], "schedules": ["1/t"], "n_iter": {"stochastic 1": 30}, "eta0": [4.0]}
-    alone = table_of(**same)
-    among = table_of(**(same | {"eta0": [1e-3, 4.0]}))
+    alone, among = (table_of(**same | {"eta0": grid}) for grid in ([4.0], [1e-3, 4.0]))
     assert alone["objective"].equals(among["objective"])
 
 
 def test_same_seed_same_table(table):
-    again = table_of()
-    assert again.drop(columns="seconds").equals(table.drop(columns="seconds"))
-    other = exponentiated.train(*drawn(), rng=np.random.default_rng(1), **OPTIONS)
-    is_batch = table["form"] == "batch 100%"
-    assert other["objective"][is_batch].equals(table["objective"][is_batch])
-    assert not other["objective"][~is_batch].equals(table["objective"][~is_batch])
+    assert table_of().drop(columns="seconds").equals(table.drop(columns="seconds"))
+    assert not table_of(seed=1)["objective"].equals(table["objective"])
 
 
-def test_progress_counts_the_ways():
+def test_progress_counts_the_runs():
     calls = []
     table_of(n_iter={"batch 100%": 2, "batch 25%": 2}, progress=lambda done, of: calls.append((done, of)))
     n = 2 * (2 + 3 * 2 + 2 * 2)
     assert calls == [(i + 1, n) for i in range(n)]
 
 
-def test_a_repetition_learns_nine_in_ten_samples_with_a_label_against_the_others():
-    X, y, X_test, y_test = drawn()
-    labels = np.where(np.append(y, y_test) > 0, "grain", "tea")
-    data = make_samples(sparse.vstack([X, X_test], format="csr"), labels, n_test=60)
-    options = OPTIONS | {"n_iter": {"stochastic 1": 10}}
-    for label, sign in (("grain", 1), ("tea", -1)):
-        rng = np.random.default_rng([3, 1])
-        kept = tasks.thinned(np.ones(120, bool), rng)
-        assert kept.sum() == 108
-        expected = exponentiated.train(X[kept], sign * y[kept], X_test, sign * y_test, rng=rng, **options)
-        got = exponentiated.run(data, label=label, rng=np.random.default_rng([3, 1]), **options)
-        assert got.drop(columns=["seconds", "label"]).equals(expected.drop(columns="seconds"))
-        assert set(got["label"]) == {label}
-
-
-def test_the_label_is_the_most_frequent_one_by_default():
-    X, y, X_test, y_test = drawn()
-    labels = np.where(np.append(y, y_test) > 0, "grain", "tea")
-    data = make_samples(sparse.vstack([X, X_test], format="csr"), labels, n_test=60)
-    got = exponentiated.run(data, rng=np.random.default_rng(0), **OPTIONS | {"n_iter": {"stochastic 1": 2}})
-    assert set(got["label"]) == {"grain" if (y > 0).sum() > 60 else "tea"}
+def test_a_label_is_learnt_against_the_others_by_default_the_most_frequent_one():
+    options = {"n_iter": {"stochastic 1": 10}}
+    by_label = {label: table_of(label=label, **options) for label in ("grain", "tea")}
+    got, expected = (table.drop(columns=["seconds", "label"]) for table in by_label.values())
+    assert got.equals(expected)  # the problem with all labels swapped
+    assert all(set(table["label"]) == {label} for label, table in by_label.items())
+    assert set(table_of(**options)["label"]) == {"grain" if (Y[:120] > 0).sum() > 60 else "tea"}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The choice, on made-up ways
+# The choice, on made-up runs
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def compared(value, grids, repeats=1, **options):
-    """The table where a way of n steps falls from 1 to value(attempt) in two records."""
+def train(value, **options):
+    """The table of runs that fall from 1 to value(schedule, eta0), and the method and `every` of each."""
     attempts = []
 
-    def go(attempt: Attempt) -> pd.DataFrame:
-        attempts.append(attempt)
-        made_up = {
-            "step": [0, 8],
-            "objective": [1.0, value(attempt)],
-            "bound": [0.0, 0.1],
-            "seconds": [0, len(attempts)],
-        }
-        return pd.DataFrame(made_up | {"test_error": 0.0, "non_zero": 0.0, "flops": 0.0})
+    def descend(*, method, schedule, eta0, every, watch, **_):
+        attempts.append((method, every))
+        for _ in range(2):
+            watch(np.zeros(1))
+        last = value(schedule, eta0)
+        columns = {"step": [0, 8], "objective": [1.0, last], "bound": [0.0, 0.1], "seconds": [0, len(attempts)]}
+        return descent.Trace(w=None, flops=np.zeros(2), **{name: np.array(column) for name, column in columns.items()})
 
-    options = {"n_samples": 8, "n_iter": {"batch 25%": 8}, "n_records": 2, "bound": 0.05, "at_zero": 2.0} | options
-    table = exponentiated.compare(go, grids=grids, repeats=repeats, progress=None, **options)
-    return table, attempts
+    problem = exponentiated.Problem(
+        n_samples=8, radius=1.0, at_zero=2.0, bound=0.05, test_error=lambda w: 0.0, descend=descend
+    )
+    options = {"n_iter": {"batch 25%": 8}, "n_records": 2, "rng": np.random.default_rng(0)} | options
+    return exponentiated.train_forms(problem, **options), attempts
 
 
 def test_lowest_last_objective_wins_and_its_seconds_are_medians_of_interleaved_repeats():
-    grids = {"projection": (["1/sqrt(t)"], [1.0, 2.0, 4.0]), "entropic": (["constant", "1/t"], [1.0, 2.0, 4.0])}
-    table, attempts = compared(lambda a: 0.2 + (a.eta0 - 2) ** 2 / 10 + (a.schedule == "constant"), grids, repeats=3)
+    grids = {"eta0": [1.0, 2.0, 4.0], "entropic_eta0": [1.0, 2.0, 4.0], "schedules": ["constant", "1/t"]}
+    table, attempts = train(lambda schedule, eta0: 0.2 + (eta0 - 2) ** 2 / 10 + (schedule == "constant"), **grids)
     best = table.drop_duplicates("method")
     assert best[["method", "schedule", "eta0"]].to_numpy().tolist() == [
         ["projection", "1/sqrt(t)", 2.0],
         ["entropic", "1/t", 2.0],
     ]
-    assert [(attempt.method, attempt.every) for attempt in attempts[-6:]] == 3 * [("projection", 4), ("entropic", 4)]
-    assert {attempt.every for attempt in attempts[:-6]} == {8}
+    assert attempts[-6:] == 3 * [("projection", 4), ("entropic", 4)]
+    assert {every for _, every in attempts[:-6]} == {8}
     assert table["seconds"].tolist() == [0, 12, 0, 13]  # the 10th, 12th and 14th of all; the 11th, 13th and 15th
     assert table["gradients"].tolist() == [0, 16, 0, 16]
     np.testing.assert_allclose(table["suboptimality"], [0.45, 0.05, 0.45, 0.05])
@@ -184,16 +150,17 @@ def test_lowest_last_objective_wins_and_its_seconds_are_medians_of_interleaved_r
 
 
 @pytest.mark.parametrize(
-    ("grid", "expected"),
+    ("grid", "value", "expected"),
     [
-        ([2.0, 1.0, 0.5], "eta0 at the upper edge of its grid"),
-        ([4.0, 2.0, 3.0], "eta0 at the lower edge of its grid"),
-        ([1.0, 2.0, 3.0], ""),
-        ([2.0], ""),
+        ([2.0, 1.0, 0.5], abs, "eta0 at the upper edge of its grid"),
+        ([4.0, 2.0, 3.0], abs, "eta0 at the lower edge of its grid"),
+        ([1.0, 2.0, 3.0], abs, ""),
+        ([2.0], abs, ""),
+        ([2.0], lambda x: 1.0, "the last objective is no lower than the first"),
     ],
 )
-def test_an_edge_of_the_grid_is_reported(grid, expected):
-    table, _ = compared(lambda attempt: abs(attempt.eta0 - 2), {"projection": (["1/sqrt(t)"], grid)})
+def test_an_edge_of_the_grid_and_no_gain_are_reported(grid, value, expected):
+    table, _ = train(lambda _, eta0: value(eta0 - 2), eta0=grid, entropic_eta0=grid, repeats=1)
     assert set(table["warning"]) == {expected}
 
 
@@ -220,16 +187,12 @@ def test_error_counts_a_score_of_zero_one_half():
         ({"eta0": []}, "schedules and eta0 must not be empty"),
         ({"schedules": ["1/t^2"]}, "schedule must be one of"),
         ({"eta0": [-1.0]}, "eta0 must be above 0 and finite, got -1.0"),
+        (
+            {"data": labelled_samples(n_samples=90)[2]},
+            "stochastic 100 needs at least 100 training samples, got 27",
+        ),
     ],
 )
 def test_bad_input_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         table_of(**options)
-
-
-def test_samples_that_do_not_fit_are_refused():
-    X, y, X_test, y_test = drawn()
-    with pytest.raises(ValueError, match="X_test must have the 25 features of X_train, got 24"):
-        exponentiated.train(X, y, X_test[:, 1:], y_test, rng=np.random.default_rng(0), **OPTIONS)
-    with pytest.raises(ValueError, match="stochastic 100 needs at least 100 training samples, got 50"):
-        exponentiated.train(X[:50], y[:50], X_test, y_test, rng=np.random.default_rng(0), **OPTIONS)

@@ -10,14 +10,20 @@ from jointsparse.papers.duchi import projection
 SMALL = {"sizes": [10, 30], "touched": [2, 5], "non_zeros": [20], "repeats": 2}
 
 
+def table_of(**options):
+    return projection.run(None, rng=np.random.default_rng(0), **SMALL | options)
+
+
 def test_a_row_for_each_measurement():
-    table = projection.run(None, rng=np.random.default_rng(0), **SMALL)
+    done = []
+    table = table_of(progress=lambda i, of: done.append((i, of)))
     assert list(table) == ["part", "x", "n", "k", "method", "repeats", "seconds", "low", "high"]
     got = table.drop(columns=["seconds", "low", "high", "repeats"]).to_numpy().tolist()
     expected = [["dimension", n, n, n, method] for n in (10, 30) for method in ("sort", "pivot", "newton")]
     expected += [["touched", k, 20, k, method] for k in (2, 5) for method in ("tree", "full")]
     assert got == expected
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all()
+    assert done == [(i, 20) for i in range(1, 21)]
 
 
 def test_vectors_are_projected_from_outside(monkeypatch):
@@ -28,9 +34,9 @@ def test_vectors_are_projected_from_outside(monkeypatch):
             seen.append((v.size, np.count_nonzero(v), round(radius / l1.norm(v), 9), options["method"]))
         return real(v, radius, **options)
 
-    monkeypatch.setattr(timing, "LEAST", 0.0)  # a single call each
+    monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)  # a single call each
     monkeypatch.setattr(projection.l1, "project", project)
-    projection.run(None, rng=np.random.default_rng(0), **SMALL | {"repeats": 1})
+    table_of(repeats=1)
     methods = ("sort", "pivot", "newton")
     assert seen == [(n, n, 0.1, method) for n in (3, 10, 30) for method in methods]  # those of 3 entries compile
 
@@ -53,12 +59,6 @@ def test_both_methods_do_the_same_and_most_entries_stay(k):
     assert l1.norm(w) == pytest.approx(radius, rel=0.02)
 
 
-def test_progress_ends_at_all():
-    done = []
-    projection.run(None, rng=np.random.default_rng(0), **SMALL, progress=lambda i, of: done.append((i, of)))
-    assert done == [(i, 20) for i in range(1, 21)]
-
-
 @pytest.mark.parametrize(
     ("option", "said"),
     [
@@ -70,5 +70,5 @@ def test_progress_ends_at_all():
 )
 def test_sizes_out_of_range_are_refused(option, said):
     with pytest.raises(ValueError) as caught:
-        projection.run(None, rng=np.random.default_rng(0), **SMALL | option)
+        table_of(**option)
     assert said in str(caught.value)

@@ -1,18 +1,18 @@
 """The experiments of the papers, their claims and figures: the only room that knows what a paper states.
 
 An experiment is a module of this room. Its kind in config.yaml, its file, its table and its figure share one name. It
-has
+declares
 
-- ``run(data, *, rng, progress, **options)``: a table, one repetition of what is drawn or learnt, or measured seconds;
-  ``data`` are `Samples`, or None where the experiment draws its own. ``options`` are the entries of the study's block;
-- ``SERVES``: the datasets it serves, "samples" or "drawn";
-- ``TABLES``: the tables that a study of this kind leaves, and the folder of each: ``tables`` for what is the same on
-  each run, ``timings`` for what holds measured seconds. Where the experiment's own table lies in ``timings``, it is
-  measured once, with the machine to itself, and the only one. Else it is repeated, and a second table
-  ``<kind>_seconds`` holds seconds;
+- ``run(data, *, rng, progress, **options)``, which returns a table: one repetition, or measured seconds. ``data`` are
+  `Samples`, or None if the experiment draws its own. ``options`` are the entries of the study's block.
+- ``SERVES``: the datasets it serves, "samples" or "drawn".
+- ``TABLES``: the tables that a study of this kind leaves, and the folder of each. ``tables`` is for numbers that are
+  equal on each run, ``timings`` for measured seconds. An experiment with a single table, in ``timings``, is measured
+  once, with the machine to itself. Any other experiment is repeated, and its second table ``<kind>_seconds`` holds
+  seconds.
 - ``WARNS``: those of its tables whose rows may carry a warning.
 
-The block of a study has ``kind``, ``figures``, ``claims`` and, where it is repeated, ``runs``. All else is passed to
+The block of a study has ``kind``, ``figures``, ``claims`` and, if it is repeated, ``runs``. All else is passed to
 ``run``.
 """
 

@@ -1,21 +1,21 @@
 """One task with an l1 norm, least squares or logistic regression, by the methods that Duchi et al. (2008) compare.
 
     minimise f(w)  subject to ||w||_1 <= radius,   or   minimise f(w) + penalty ||w||_1,
-    f(w) = c sum_i loss(x_i . w, y_i).
+    f(w) = 1 / n_samples sum_i loss(x_i . w, y_i).
 
-`batch`, `stochastic` and `line_search` solve the first problem, `interior_point` and `coordinate_descent` the second;
-with radius = ||w*||_1 of a solution w* of the second they have the same solutions. All begin with w = 0.
+`batch`, `stochastic` and `line_search` solve the first problem, `interior_point` and `coordinate_descent` the second.
+With radius = ||w*||_1 of a solution w* of the second problem, both have the same solutions. All methods begin at w = 0.
 
-Each method returns the objective after every step with the CPU seconds and the floating-point operations spent so far,
-without those for the record alone: of the objective and the lower bound, where the method itself has no use for them.
+Each method records the objective with the CPU seconds and the floating-point operations spent so far. The objective and
+the lower bound of a record count only if the method itself needs them.
 
-How operations are counted, for n features and m samples; +, -, *, /, exp, log, max and |.| are one each:
-- a product with X or its transpose: 2 nnz, for nnz stored entries (m n where X is an array);
-- losses, their slopes and their curvatures: LOSS, SLOPE and CURVATURE for each sample;
-- a projected step: 2 n, and PROJECTION n for the projection; a step of the exponentiated gradient: ENTROPIC n;
-- a step that touches k entries: LAZY_PROJECTION k log2(n + 1), or LAZY_ENTROPIC k;
-- a trial of the line search: projected step, product, losses and 3 n for Armijo's condition;
-- an interior-point step: see there; a pass of coordinate descent: 4 nnz, a product and an update per coordinate.
+Operations are counted as follows, for n features and m samples. Each of +, -, *, /, exp, log, max and |.| is one.
+- Product with X or its transpose: 2 nnz, for nnz stored entries (m n for an array).
+- Losses, slopes and curvatures: LOSS_FLOPS, SLOPE_FLOPS and CURVATURE_FLOPS for each sample.
+- Projected step: 2 n, and PROJECTION_FLOPS n for the projection. Step of the exponentiated gradient: ENTROPIC_FLOPS n.
+- Step that touches k entries: LAZY_PROJECTION_FLOPS k log2(n + 1), or LAZY_ENTROPIC_FLOPS k.
+- Trial of the line search: projected step, product, losses and 3 n for Armijo's condition.
+- Pass of coordinate descent: 4 nnz, a product and an update per coordinate. Interior-point step: see `interior_point`.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7.
@@ -38,42 +38,45 @@ from jointsparse.learning.losses import logistic, squared
 from jointsparse.norms import l1
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+RowNumbers = NDArray[np.int64] | None  # None: all samples
 Method = Literal["projection", "entropic"]
-Watch = Callable[[Vector], None]
+Watch = Callable[[Matrix], None]
+Certify = Callable[[Any], tuple[float, float]]
 
 LOSSES = {"squared": squared, "logistic": logistic}
-LOSS = {"squared": 4, "logistic": 7}
-SLOPE = {"squared": 2, "logistic": 6}
-CURVATURE = {"squared": 0, "logistic": 3}
-# Choice: of the order that is measured, linear; a projection takes about three times as long as the sum of magnitudes
-# and a soft threshold, which are six operations per entry.
-PROJECTION = 18
-ENTROPIC = 15  # two logarithms: step, less the largest, exp, sum, scale; and their difference
-LAZY_PROJECTION = 12  # out of a heap or tree and into it again, six operations at each level
-LAZY_ENTROPIC = 22  # two logarithms: step, exp before and after, and a sum that carries its rounding along
+LOSS_FLOPS = {"squared": 4, "logistic": 7}
+SLOPE_FLOPS = {"squared": 2, "logistic": 6}
+CURVATURE_FLOPS = {"squared": 0, "logistic": 3}
+# Choice: linear, as measured. A projection takes about three times as long as the sum of magnitudes and a soft
+# threshold, which are six operations per entry.
+PROJECTION_FLOPS = 18
+ENTROPIC_FLOPS = 15  # two logarithms: step, less the largest, exp, sum, scale; and their difference
+LAZY_PROJECTION_FLOPS = 12  # out of a heap or tree and into it again, six operations at each level
+LAZY_ENTROPIC_FLOPS = 22  # two logarithms: step, exp before and after, and a sum that carries its rounding along
 
 # Choice: the paper names no constants of the line search.
-ARMIJO = 1e-4  # part of the decrease promised by the slope that a step must bring
-LONGEST = 1e300  # step, which must not overflow when it is doubled
-SMALL = 2.0**-60  # steps shorter than this part of w are lost in rounding
+ARMIJO = 1e-4  # fraction of the decrease promised by the slope that a step must bring
+LONGEST_STEP = 1e300  # must not overflow when doubled
+SHORTEST_STEP = 2.0**-60  # relative to w; rounding hides shorter steps
 
-LARGE = 1e100  # magnitudes of X and y
+LARGEST_MAGNITUDE = 1e100  # of the entries of X and y
 DIVERGED = "descent diverged in step {}: choose a smaller eta0, or scale the features"
 
-# Paper (Koh et al. 2007, sec. 3.2): t grows by MU as soon as steps are longer than LONG.
-MU, LONG = 2.0, 0.5
-DECREASE = 0.01  # of the barrier function, as part of what the slope promises
+# Paper (Koh et al. 2007, sec. 3.2): t is multiplied by T_GROWTH as soon as steps are longer than LONG_STEP.
+T_GROWTH, LONG_STEP = 2.0, 0.5
+DECREASE = 0.01  # of the barrier function, as a fraction of what the slope promises
 
 
 class Trace(NamedTuple):
-    """What a method did. Entry j of each array but w belongs to the j-th record, entry 0 to w = 0.
+    """Records of a run. Entry j of each array but w belongs to record j, entry 0 to the start.
 
-    w: (n_features,), the last iterate. step: how many steps were done. objective: of the problem that the method
-    solves, with the penalty if it has one. bound: the largest lower bound of the optimum so far. seconds, flops: CPU
-    seconds and floating-point operations so far, see the head of this file; NaN where they are not known.
+    w: (n_features,), the last iterate. step: steps done. objective: of the problem that the method solves, with the
+    penalty if there is one. bound: the largest lower bound of the optimum so far. seconds, flops: CPU seconds and
+    floating-point operations so far, see the head of this file. They are NaN where they are not known.
     """
 
-    w: Vector
+    w: Matrix
     step: NDArray[np.int64]
     objective: Vector
     bound: Vector
@@ -81,19 +84,26 @@ class Trace(NamedTuple):
     flops: Vector
 
 
+class View(NamedTuple):
+    """Derivatives of f at w, of all samples or estimated from some."""
+
+    w: Vector
+    margins: Vector
+    slopes: Vector  # of the losses; the gradient is X^T slopes
+    gradient: Vector
+    n_entries: int  # stored entries of the samples
+
+
 class Objective:
-    """f(w) = c sum_i loss(x_i . w, y_i).
+    """f(w) = 1 / n_samples sum_i loss(x_i . w, y_i).
 
     X: (n_samples, n_features), array or sparse. y: (n_samples,), -1 and +1 for "logistic", any for "squared". loss:
-    "squared", 1/2 (y - f)^2, or "logistic", log(1 + exp(-y f)). normalisation: "mean", c = 1 / n_samples, so that step
-    sizes do not depend on the number of samples, or "sum", c = 1. Raises ValueError for other input.
+    "squared", 1/2 (y - f)^2, or "logistic", log(1 + exp(-y f)). Raises ValueError for other input.
     """
 
-    def __init__(self, X: Any, y: ArrayLike, *, loss: str, normalisation: str = "mean") -> None:
-        if loss not in LOSS:
-            raise ValueError(f"loss must be one of {', '.join(LOSS)}, got {loss!r}")
-        if normalisation not in ("mean", "sum"):
-            raise ValueError(f"normalisation must be mean or sum, got {normalisation!r}")
+    def __init__(self, X: Any, y: ArrayLike, *, loss: str) -> None:
+        if loss not in LOSSES:
+            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
         self.X = _matrix(X)
         self.y = real_array(y, "y").astype(np.float64)
         if self.X.ndim != 2 or 0 in self.X.shape:
@@ -102,28 +112,39 @@ class Objective:
             raise ValueError(f"y must have shape ({self.X.shape[0]},), got {self.y.shape}")
         for name, numbers in (("X", self.X.data if sparse.issparse(self.X) else self.X), ("y", self.y)):
             require_finite(numbers, name)
-            if np.abs(numbers).max(initial=0) > LARGE:
-                raise ValueError(f"{name} must hold no number beyond {LARGE:g}, whose square is none: scale it")
+            if np.abs(numbers).max(initial=0) > LARGEST_MAGNITUDE:
+                raise ValueError(f"{name} must hold no number beyond {LARGEST_MAGNITUDE:g}: scale it")
         for label in self.y[np.abs(self.y) != 1][:1] if loss == "logistic" else ():
             raise ValueError(f"y must hold -1 and +1, got {label:g}")
         self.loss = loss
         self.n_samples, self.n_features = self.X.shape
-        # Choice: the paper does not say whether losses are added up or averaged.
-        self.c = 1 / self.n_samples if normalisation == "mean" else 1.0
-        self.nnz = self.X.nnz if sparse.issparse(self.X) else self.X.size
+        # Choice: the paper does not say whether losses are added up or averaged. The mean makes step sizes independent
+        # of the number of samples.
+        self.c = 1 / self.n_samples
+        self.nnz = self.X.size  # stored entries
 
     def value(self, margins: Vector) -> float:
         """f, from the margins X w."""
         return float(LOSSES[self.loss].value(margins[:, None], self.y[:, None], self._weights(margins))[0])
 
-    def slopes(self, margins: Vector, rows: Any = slice(None), c: float | None = None) -> Vector:
-        """The derivatives of the losses at the margins of `rows`, weighted by c; the gradient is X^T slopes."""
-        weights = self._weights(margins) if c is None else np.full((len(margins), 1), c)
-        slopes: Vector = LOSSES[self.loss].subgradient(margins[:, None], self.y[rows, None], weights)[:, 0]
+    def slopes(self, margins: Vector, rows: RowNumbers = None) -> Vector:
+        """Derivatives of the losses at the margins of `rows`, weighted so that X^T slopes estimates the gradient."""
+        # Choice: the samples of a step stand for all. Step sizes then mean the same for any number of samples.
+        weights, y = self._weights(margins), self.y
+        if rows is not None:
+            weights, y = weights * self.n_samples / len(rows), y[rows]
+        slopes: Vector = LOSSES[self.loss].subgradient(margins[:, None], y[:, None], weights)[:, 0]
         return slopes
 
+    def view(self, w: Vector, rows: RowNumbers = None, margins: Vector | None = None) -> View:
+        """Derivatives at w, of all samples or of some. margins: X w, if known."""
+        X = self.X if rows is None else self.X[rows]
+        margins = np.asarray(X @ w) if margins is None else margins
+        slopes = self.slopes(margins, rows)
+        return View(w, margins, slopes, np.asarray(X.T @ slopes), X.size)
+
     def curvatures(self, margins: Vector) -> Vector:
-        """The second derivatives of the losses, weighted."""
+        """Second derivatives of the losses, weighted."""
         if self.loss == "squared":
             return np.full(self.n_samples, self.c)
         share = np.abs(self.slopes(margins))
@@ -133,7 +154,7 @@ class Objective:
         """See `losses`: f(w) >= dual_value(dual) - dual . X w for all w."""
         return float(LOSSES[self.loss].dual_value(dual[:, None], self.y[:, None], self._weights(dual))[0])
 
-    def _weights(self, margins: Vector) -> NDArray[np.float64]:
+    def _weights(self, margins: Vector) -> Matrix:
         return np.full((len(margins), 1), self.c)
 
 
@@ -148,178 +169,197 @@ def _matrix(X: Any) -> Any:
     return rows
 
 
-def lower_bound(
-    objective: Objective, dual: ArrayLike, *, radius: float | None = None, penalty: float | None = None
-) -> float:
-    """A number that no f(w) with ||w||_1 <= radius, or no f(w) + penalty ||w||_1, is smaller than.
+class Constrained(NamedTuple):
+    """f(w) subject to ||w||_1 <= radius."""
 
-    dual: (n_samples,), any dual variables of the losses; best are the negative slopes at a solution. radius, penalty:
-    exactly one of them. With v = X^T dual: dual_value(dual) - radius max_i |v_i|, or the dual_value of the dual
-    variables scaled down until max_i |v_i| <= penalty. Raises ValueError for other input.
+    objective: Objective
+    radius: float
 
-    Source: Fenchel's duality; see docs/training.md.
+    def certify(self, view: View) -> tuple[float, float]:
+        """Objective at w, and a lower bound of the optimum: dual_value - radius max_i |gradient_i|.
+
+        Source: Fenchel's duality; see docs/training.md.
+        """
+        bound = self.objective.dual_value(-view.slopes) - self.radius * float(np.abs(view.gradient).max())
+        return self.objective.value(view.margins), bound
+
+
+class Penalised(NamedTuple):
+    """f(w) + penalty ||w||_1."""
+
+    objective: Objective
+    penalty: float
+
+    def certify(self, view: View) -> tuple[float, float]:
+        """Objective at w, and a lower bound of the optimum.
+
+        The bound is the dual value of the slopes, scaled down until no entry of the gradient exceeds the penalty.
+        """
+        size = float(np.abs(view.gradient).max())
+        dual = -view.slopes * min(1.0, self.penalty / size) if size > 0 else -view.slopes
+        value = self.objective.value(view.margins) + self.penalty * float(np.abs(view.w).sum())
+        return value, self.objective.dual_value(dual)
+
+
+class Recorder:
+    """Gathers the records of a run.
+
+    certify: returns objective and lower bound of what `add` is given. watch: called with the weights of each record.
     """
-    if (radius is None) == (penalty is None):
-        raise ValueError(f"exactly one of radius and penalty must be given, got {radius!r} and {penalty!r}")
-    radius = None if radius is None else as_finite(radius, "radius")
-    penalty = None if penalty is None else as_positive(penalty, "penalty")
-    a = real_array(dual, "dual").astype(np.float64)
-    if a.shape != (objective.n_samples,):
-        raise ValueError(f"dual must have shape ({objective.n_samples},), got {a.shape}")
-    require_finite(a, "dual")
-    return _bound(objective, a, np.asarray(objective.X.T @ a), radius, penalty)
 
-
-def _bound(objective: Objective, dual: Vector, v: Vector, radius: float | None, penalty: float | None) -> float:
-    """`lower_bound` where v = X^T dual is known."""
-    size = float(np.abs(v).max())
-    if radius is not None:
-        return objective.dual_value(dual) - radius * size
-    assert penalty is not None
-    return objective.dual_value(dual * min(1.0, penalty / size) if size > 0 else dual)
-
-
-class _Recorder:
-    """Gathers a trace."""
-
-    def __init__(
-        self,
-        objective: Objective,
-        *,
-        radius: float | None = None,
-        penalty: float | None = None,
-        watch: Watch | None = None,
-    ) -> None:
-        self.objective, self.radius, self.penalty = objective, radius, penalty
-        self.watch: Watch | None = None
+    def __init__(self, certify: Certify, watch: Watch | None = None) -> None:
+        self.certify, self.watch = certify, watch
         self.rows: list[tuple[int, float, float, float, float]] = []
-        self.add(0, np.zeros(objective.n_features), 0.0, 0.0)  # compiles
-        self.rows.clear()
-        self.watch = watch
 
-    def add(self, step: int, w: Vector, seconds: float, flops: float) -> None:
-        """A record of w with all that it needs computed here."""
-        margins = np.asarray(self.objective.X @ w)
-        slopes = self.objective.slopes(margins)
-        self.add_known(step, w, margins, slopes, np.asarray(self.objective.X.T @ slopes), seconds, flops)
+    def add(self, step: int, w: Matrix, seen: Any, seconds: float, flops: float) -> tuple[float, float]:
+        """Record w.
 
-    def add_known(
-        self, step: int, w: Vector, margins: Vector, slopes: Vector, gradient: Vector, seconds: float, flops: float
-    ) -> tuple[float, float]:
-        """Returns the duality gap so far and the objective."""
-        value = self.objective.value(margins)
-        if self.penalty is not None:
-            value += self.penalty * float(np.abs(w).sum())
-        bound = max(_bound(self.objective, -slopes, -gradient, self.radius, self.penalty), 0.0)
-        if self.rows:
-            bound = max(bound, self.rows[-1][2])
+        Parameters
+        ----------
+        step : int
+            Steps so far.
+        w : array
+        seen : Any
+            Derivatives at w, for `certify`.
+        seconds : float
+            CPU seconds so far.
+        flops : float
+            Operations so far.
+
+        Returns
+        -------
+        tuple of float
+            Objective, and the largest bound so far. It is at least 0, as no loss is below.
+        """
+        value, bound = self.certify(seen)
+        bound = max(bound, self.rows[-1][2] if self.rows else 0.0)
         self.rows.append((step, value, bound, seconds, flops))
         if self.watch:
             self.watch(w)
-        return value - bound, value
+        return value, bound
 
-    def trace(self, w: Vector) -> Trace:
+    def trace(self, w: Matrix) -> Trace:
+        """Records so far."""
         step, value, bound, seconds, flops = (np.array(column) for column in zip(*self.rows, strict=True))
         return Trace(w.copy(), step, value, bound, seconds, flops.astype(float))
 
 
-class _Point(Protocol):
-    def toarray(self) -> Vector: ...
-
-    def step(self, G: Vector, eta: float) -> None: ...
-
-
-class _Projected:
-    """w <- project(w - eta G)."""
-
-    def __init__(self, n: int, radius: float) -> None:
-        self.w, self.radius = np.zeros(n), radius
-        l1.project(self.w, radius, out=self.w)  # compiles
-
-    def step(self, G: Vector, eta: float) -> None:
-        self.w -= eta * G
-        l1.project(self.w, self.radius, out=self.w)
-
-    def toarray(self) -> Vector:
-        return self.w
+def _recorder(problem: Constrained | Penalised, watch: Watch | None = None) -> Recorder:
+    """A recorder whose functions are compiled."""
+    problem.certify(problem.objective.view(np.zeros(problem.objective.n_features)))
+    return Recorder(problem.certify, watch)
 
 
-def _start(objective: Objective, radius: float, method: str) -> tuple[_Point, float]:
-    """The point w = 0 and the operations of a step."""
-    if method == "projection":
-        return _Projected(objective.n_features, radius), (2 + PROJECTION) * objective.n_features
-    return Entropic(objective.n_features, radius), ENTROPIC * objective.n_features
+# ---------------------------------------------------------------------------------------------------------------------
+# Steps along the gradient
+# ---------------------------------------------------------------------------------------------------------------------
 
 
-def sizes_of(method: str, schedule: str, eta0: float, *, n: int, n_iter: int, of_set: str = "ball") -> Vector:
-    """Step sizes (n_iter,): eta0 / sqrt(t) of projections, or those of the exponentiated gradient, see `step_sizes`."""
-    if method not in ("projection", "entropic"):
-        raise ValueError(f"method must be projection or entropic, got {method!r}")
-    sizes = step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)
-    if method == "entropic":
-        return sizes
-    if schedule != "1/sqrt(t)":
-        raise ValueError(f"schedule must be 1/sqrt(t) for projections, got {schedule!r}")
-    return eta0 / np.sqrt(np.arange(1, n_iter + 1))  # Paper: sec. 7
+class Iterate(Protocol):
+    """Weights that move along the gradient of some samples."""
+
+    def weights(self) -> Matrix: ...
+
+    def see(self, rows: RowNumbers) -> Any:
+        """Derivatives at the weights, of all samples or of some."""
+
+    def step(self, seen: Any, eta: float) -> float:
+        """Take a step along what `see` returned, and return its operation count. Raises ValueError on overflow."""
 
 
 @one_thread()
-def batch(
-    objective: Objective,
-    radius: float,
-    *,
-    eta0: float,
-    n_iter: int,
-    method: Method = "projection",
-    schedule: str = "1/sqrt(t)",
-    watch: Watch | None = None,
+def take_steps(
+    iterate: Iterate, recorder: Recorder, sizes: Vector, draw: Callable[[], RowNumbers], every: int = 1
 ) -> Trace:
-    """Steps along the whole gradient, projected or multiplicative.
+    """Move an iterate along gradients, and record it.
 
-    radius: at least 0 and finite, the paper's z. eta0: first step size, above 0. n_iter: steps. method: "projection",
-    w <- P(w - eta0 / sqrt(t) gradient), or "entropic", exponentiated gradient with the step sizes of
-    `entropic.step_sizes` for this schedule. watch: called with the w of each record, outside of the seconds; it must
-    not keep or change it. Raises ValueError for other input, and where steps overflow.
+    Parameters
+    ----------
+    iterate : Iterate
+    recorder : Recorder
+    sizes : array (n_iter,)
+        Step sizes.
+    draw : callable
+        Returns the samples of the next step, None for all.
+    every : int, at least 1
+        Steps between two records. The last iterate is recorded too.
 
-    A step takes 4 nnz + SLOPE m operations for the gradient and those of the step itself.
+    Returns
+    -------
+    Trace
 
-    Source: Duchi et al. (2008), sec. 7, eq. 2 and 13.
+    Raises
+    ------
+    ValueError
+        A step overflows.
     """
-    radius = as_finite(radius, "radius")
-    sizes = sizes_of(method, schedule, eta0, n=objective.n_features, n_iter=n_iter)
-    point, of_step = _start(objective, radius, method)
-    of_gradient = 4 * objective.nnz + SLOPE[objective.loss] * objective.n_samples
-    recorder, seconds = _Recorder(objective, radius=radius, watch=watch), 0.0
-    for t in range(n_iter + 1):
+    seconds, flops = 0.0, 0.0
+    for t in range(len(sizes) + 1):
+        rows = draw()
         start = time.process_time()
-        w = point.toarray()
-        margins = np.asarray(objective.X @ w)
-        slopes = objective.slopes(margins)
-        gradient = np.asarray(objective.X.T @ slopes)
+        seen = iterate.see(rows)
         pause = time.process_time()
-        recorder.add_known(t, w, margins, slopes, gradient, seconds, t * (of_gradient + of_step))
-        if t < n_iter:
+        if t % every == 0 or t == len(sizes):
+            recorder.add(t, iterate.weights(), seen if rows is None else iterate.see(None), seconds, flops)
+        if t < len(sizes):
             resumed = time.process_time()
-            _move(point, gradient, sizes[t], t)
+            flops += _step(iterate, seen, sizes[t], t)
             seconds += (pause - start) + (time.process_time() - resumed)
-    return recorder.trace(w)
+    return recorder.trace(iterate.weights())
 
 
-def _move(point: _Point, gradient: Vector, eta: float, t: int) -> None:
-    """A step; an overflow becomes an error that says what to change."""
+def _step(iterate: Iterate, seen: Any, eta: float, t: int) -> float:
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            point.step(gradient, eta)
+            return iterate.step(seen, eta)
     except ValueError:
         raise ValueError(DIVERGED.format(t + 1)) from None
 
 
+class Projected:
+    """W <- project(W - eta G), from a W inside the set."""
+
+    def __init__(self, W: Matrix, radius: float, project: Callable[..., Any]) -> None:
+        self.W, self.radius, self.project = W, radius, project
+        project(W, radius, out=W)  # compiles
+
+    def step(self, G: Matrix, eta: float) -> None:
+        self.W -= eta * G
+        self.project(self.W, self.radius, out=self.W)
+
+    def toarray(self) -> Matrix:
+        return self.W
+
+
+class _Dense:
+    """Steps that move all weights, from w = 0."""
+
+    def __init__(self, objective: Objective, radius: float, method: Method) -> None:
+        n = objective.n_features
+        self.objective = objective
+        self.point: Projected | Entropic = Entropic(n, radius)
+        self.step_flops = ENTROPIC_FLOPS * n
+        if method == "projection":
+            self.point = Projected(np.zeros(n), radius, l1.project)
+            self.step_flops = (2 + PROJECTION_FLOPS) * n
+
+    def weights(self) -> Vector:
+        return self.point.toarray()
+
+    def see(self, rows: RowNumbers) -> View:
+        return self.objective.view(self.weights(), rows)
+
+    def step(self, seen: View, eta: float) -> float:
+        self.point.step(seen.gradient, eta)
+        return 4 * seen.n_entries + SLOPE_FLOPS[self.objective.loss] * len(seen.slopes) + self.step_flops
+
+
 class _LazyProjected:
-    """w in the ball, where a step touches only the features of its samples."""
+    """w in the ball, projected in steps that touch only the features of their samples."""
 
     def __init__(self, n: int, radius: float) -> None:
         self.point = Lazy(n, 1, "l1", radius, False)
-        self.of_entry = LAZY_PROJECTION * math.log2(n + 1)
+        self.entry_flops = LAZY_PROJECTION_FLOPS * math.log2(n + 1)
 
     def margins(self, rows: Rows) -> Vector:
         return self.point.margins(rows)[:, 0]
@@ -332,11 +372,11 @@ class _LazyProjected:
 
 
 class _LazyEntropic:
-    """The same for the exponentiated gradient."""
+    """w in the ball, moved by steps of the exponentiated gradient that touch only the features of their samples."""
 
     def __init__(self, n: int, radius: float) -> None:
         self.point = SparseEntropic(n, radius)
-        self.of_entry = float(LAZY_ENTROPIC)
+        self.entry_flops = float(LAZY_ENTROPIC_FLOPS)
 
     def margins(self, rows: Rows) -> Vector:
         sample = np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))
@@ -350,202 +390,354 @@ class _LazyEntropic:
         return self.point.toarray()
 
 
-@one_thread()
-def stochastic(
+class _Lazy:
+    """Steps that move the weights of the features of their samples, from w = 0."""
+
+    def __init__(self, objective: Objective, radius: float, method: Method) -> None:
+        kind = _LazyProjected if method == "projection" else _LazyEntropic
+        row, compiled = csr(sparse.csr_matrix((1, 1))).take(np.zeros(1, np.int64)), kind(1, radius)
+        compiled.step(row, compiled.margins(row), 0.0)
+        self.objective, self.samples = objective, csr(objective.X)
+        self.point = kind(objective.n_features, radius)
+
+    def weights(self) -> Vector:
+        return self.point.toarray()
+
+    def see(self, rows: RowNumbers) -> Any:
+        if rows is None:
+            return self.objective.view(self.weights())
+        X = self.samples.take(rows)
+        return X, self.objective.slopes(self.point.margins(X), rows)
+
+    def step(self, seen: tuple[Rows, Vector], eta: float) -> float:
+        X, slopes = seen
+        if not eta * np.abs(slopes).sum() * largest(X) < HUGE:
+            raise ValueError("overflow")
+        self.point.step(X, slopes, eta)
+        return len(X.data) * (4 + self.point.entry_flops) + SLOPE_FLOPS[self.objective.loss] * len(slopes)
+
+
+def sizes_of(method: str, schedule: str, eta0: float, *, n: int, n_iter: int, of_set: str = "ball") -> Vector:
+    """Step sizes of projections, eta0 / sqrt(t), or of the exponentiated gradient.
+
+    Parameters
+    ----------
+    method : "projection" or "entropic"
+    schedule : str
+        "1/sqrt(t)" for projections, see `entropic.step_sizes` for the exponentiated gradient.
+    eta0 : float, above 0
+    n : int
+        Coordinates.
+    n_iter : int, at least 1
+    of_set : str
+        Set of the exponentiated gradient.
+
+    Returns
+    -------
+    array (n_iter,)
+
+    Raises
+    ------
+    ValueError
+        Input out of range.
+    """
+    if method not in ("projection", "entropic"):
+        raise ValueError(f"method must be projection or entropic, got {method!r}")
+    sizes = step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)
+    if method == "entropic":
+        return sizes
+    if schedule != "1/sqrt(t)":
+        raise ValueError(f"schedule must be 1/sqrt(t) for projections, got {schedule!r}")
+    return eta0 / np.sqrt(np.arange(1, n_iter + 1))  # Paper: sec. 7
+
+
+def batch(
     objective: Objective,
     radius: float,
     *,
     eta0: float,
     n_iter: int,
+    method: Method = "projection",
+    schedule: str = "1/sqrt(t)",
+    watch: Watch | None = None,
+) -> Trace:
+    """Minimise f(w) subject to ||w||_1 <= radius by steps along the gradient of all samples, recorded each.
+
+    A step takes 4 nnz + SLOPE_FLOPS m operations for the gradient, and the operations of the method.
+
+    Parameters
+    ----------
+    objective : Objective
+    radius : float, at least 0 and finite
+        The paper's z.
+    eta0 : float, above 0
+        First step size.
+    n_iter : int, at least 1
+        Steps.
+    method : "projection" or "entropic"
+        w <- P(w - eta0 / sqrt(t) gradient), or exponentiated gradient.
+    schedule : str
+        Schedule of the step sizes, see `sizes_of`.
+    watch : callable, optional
+        Called with the w of each record, outside of the measured seconds. It must not keep or change w.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    ValueError
+        Input out of range, or a step that overflows.
+
+    References
+    ----------
+    Duchi et al. (2008), sec. 7, eq. 2 and 13.
+    """
+    radius = as_finite(radius, "radius")
+    sizes = sizes_of(method, schedule, eta0, n=objective.n_features, n_iter=n_iter)
+    recorder = _recorder(Constrained(objective, radius), watch)
+    return take_steps(_Dense(objective, radius, method), recorder, sizes, lambda: None)
+
+
+def stochastic(
+    objective: Objective,
+    radius: float,
+    *,
     batch_size: int,
     rng: np.random.Generator,
+    eta0: float,
+    n_iter: int,
     method: Method = "projection",
     schedule: str = "1/sqrt(t)",
     every: int = 1,
     lazy: bool = True,
     watch: Watch | None = None,
 ) -> Trace:
-    """Steps along the gradient of `batch_size` samples, drawn without replacement in each step.
+    """Minimise f(w) subject to ||w||_1 <= radius by steps along the gradient of a few samples.
 
-    The gradient is scaled to stand for that of all samples. Where X is sparse, a step touches only the features of its
-    samples, unless lazy is False: then it touches all, which is less work where samples are many. every: steps between
-    two records, which each take the time of a batch step; the last step is recorded too. rng: draws the samples,
-    outside of the seconds. Other parameters and errors: as in `batch`.
+    Samples are drawn without replacement in each step, outside of the measured seconds. Their gradient is scaled to
+    estimate the gradient of all. A step takes 4 k + SLOPE_FLOPS batch_size operations for samples with k entries, and
+    the operations of the method.
 
-    A step takes 4 k + SLOPE batch_size operations for the gradient of samples with k entries, and those of the step.
+    Parameters
+    ----------
+    objective : Objective
+    radius : float, at least 0 and finite
+        The paper's z.
+    batch_size : int, from 1 to n_samples
+    rng : numpy.random.Generator
+        Draws the samples.
+    eta0 : float, above 0
+        First step size.
+    n_iter : int, at least 1
+        Steps.
+    method : "projection" or "entropic"
+    schedule : str
+        Schedule of the step sizes, see `sizes_of`.
+    every : int, at least 1
+        Steps between two records, which each take the time of a batch step.
+    lazy : bool
+        Let a step touch only the features of its samples, if X is sparse. Dense steps are faster for many samples.
+    watch : callable, optional
+        As in `batch`.
 
-    Source: Duchi et al. (2008), sec. 7.
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    ValueError
+        Input out of range, or a step that overflows.
+
+    References
+    ----------
+    Duchi et al. (2008), sec. 7.
     """
     radius = as_finite(radius, "radius")
     sizes = sizes_of(method, schedule, eta0, n=objective.n_features, n_iter=n_iter)
     require_count(batch_size, "batch_size", objective.n_samples)
     require_count(every, "every")
-    is_lazy = lazy and sparse.issparse(objective.X)
-    advance, toarray = _stochastic_step(objective, radius, method, batch_size, is_lazy)
-    recorder, seconds, flops = _Recorder(objective, radius=radius, watch=watch), 0.0, 0.0
-    for t in range(n_iter + 1):
-        if t % every == 0 or t == n_iter:
-            recorder.add(t, toarray(), seconds, flops)
-        if t < n_iter:
-            rows = np.sort(rng.choice(objective.n_samples, batch_size, replace=False))
-            start = time.process_time()
-            flops += advance(rows, sizes[t], t)
-            seconds += time.process_time() - start
-    return recorder.trace(toarray())
+    kind = _Lazy if lazy and sparse.issparse(objective.X) else _Dense
+    recorder = _recorder(Constrained(objective, radius), watch)
+    draw = drawing(rng, objective.n_samples, batch_size)
+    return take_steps(kind(objective, radius, method), recorder, sizes, draw, every)
 
 
-def _stochastic_step(
-    objective: Objective, radius: float, method: str, batch_size: int, is_lazy: bool
-) -> tuple[Callable[[Any, float, int], float], Callable[[], Vector]]:
-    """What takes a step with some samples and returns its operations, and what returns w."""
-    # Choice: the samples of a step stand for all: unbiased, and step sizes mean the same for any batch_size.
-    c = objective.c * objective.n_samples / batch_size
-    of_slopes = SLOPE[objective.loss] * batch_size
-    if not is_lazy:
-        point, of_step = _start(objective, radius, method)
-
-        def step_dense(rows: Any, eta: float, t: int) -> float:
-            X = objective.X[rows]
-            slopes = objective.slopes(X @ point.toarray(), rows, c)
-            _move(point, np.asarray(X.T @ slopes), eta, t)
-            return 4 * X.size + of_slopes + of_step
-
-        return step_dense, point.toarray
-    kind = _LazyProjected if method == "projection" else _LazyEntropic
-    samples, row = csr(objective.X), csr(sparse.csr_matrix((1, 1))).take(np.zeros(1, np.int64))
-    compiled = kind(1, radius)
-    compiled.step(row, compiled.margins(row), 0.0)
-    lazy = kind(objective.n_features, radius)
-
-    def step_lazy(rows: Any, eta: float, t: int) -> float:
-        X = samples.take(rows)
-        slopes = objective.slopes(lazy.margins(X), rows, c)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if not eta * np.abs(slopes).sum() * largest(X) < HUGE:
-                raise ValueError(DIVERGED.format(t + 1))
-        lazy.step(X, slopes, eta)
-        return len(X.data) * (4 + lazy.of_entry) + of_slopes
-
-    return step_lazy, lazy.toarray
+def drawing(rng: np.random.Generator, n_samples: int, batch_size: int) -> Callable[[], RowNumbers]:
+    """A function that draws `batch_size` of `n_samples` rows without replacement."""
+    return lambda: np.sort(rng.choice(n_samples, batch_size, replace=False))
 
 
 @one_thread()
 def line_search(objective: Objective, radius: float, *, n_iter: int, eta0: float = 1.0) -> Trace:
-    """Projected gradient with backtracking along the projection arc: w(s) = P(w - s gradient), s halved until it fits.
+    """Minimise f(w) subject to ||w||_1 <= radius by projected gradient with backtracking along the projection arc.
 
-    A step fits where f(w(s)) <= f(w) - ARMIJO gradient . (w - w(s)). The first s tried is twice the last one that
-    fitted, eta0 at first. radius, n_iter: as in `batch`. The trace ends earlier where w(s) = w, an exact optimum, or
-    where rounding hides all further descent. Raises ValueError for other input.
+    A step goes to w(s) = P(w - s gradient) with f(w(s)) <= f(w) - ARMIJO gradient . (w - w(s)). The first s tried is
+    twice the last accepted one, and s is halved until a step is accepted. The trace ends early at an exact optimum,
+    w(s) = w, or as soon as rounding hides all further descent.
 
-    Source: Duchi et al. (2008), sec. 7; Bertsekas: On the Goldstein-Levitin-Polyak gradient projection method. IEEE
+    Parameters
+    ----------
+    objective : Objective
+    radius : float, at least 0 and finite
+    n_iter : int, at least 1
+        Steps.
+    eta0 : float, above 0
+        First s tried.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    ValueError
+        Input out of range.
+
+    References
+    ----------
+    Duchi et al. (2008), sec. 7; Bertsekas: On the Goldstein-Levitin-Polyak gradient projection method. IEEE
     Transactions on Automatic Control 21, 1976.
     """
-    radius = as_finite(radius, "radius")
-    s = 0.5 * float(sizes_of("projection", "1/sqrt(t)", eta0, n=objective.n_features, n_iter=n_iter)[0])
+    problem = Constrained(objective, as_finite(radius, "radius"))
+    s = 0.5 * as_positive(eta0, "eta0")
+    require_count(n_iter, "n_iter")
     n, m, nnz = objective.n_features, objective.n_samples, objective.nnz
-    of_gradient = 2 * nnz + SLOPE[objective.loss] * m
-    of_trial = (2 + PROJECTION + 3) * n + 2 * nnz + LOSS[objective.loss] * m
-    recorder, seconds, flops = _Recorder(objective, radius=radius), 0.0, 0
-    w, margins = l1.project(np.zeros(n), radius), np.zeros(m)  # compiles
-    value = objective.value(margins)
+    gradient_flops = 2 * nnz + SLOPE_FLOPS[objective.loss] * m
+    trial_flops = (2 + PROJECTION_FLOPS + 3) * n + 2 * nnz + LOSS_FLOPS[objective.loss] * m
+    recorder, seconds, flops = _recorder(problem), 0.0, 0
+    w, margins = l1.project(np.zeros(n), problem.radius), np.zeros(m)  # compiles
     for t in range(n_iter + 1):
         start = time.process_time()
-        slopes = objective.slopes(margins)
-        gradient = np.asarray(objective.X.T @ slopes)
+        view = objective.view(w, margins=margins)
         pause = time.process_time()
-        recorder.add_known(t, w, margins, slopes, gradient, seconds, flops)
+        value, _ = recorder.add(t, w, view, seconds, flops)
         if t == n_iter:
             break
         resumed = time.process_time()
-        s, trials, moved = min(2 * s, LONGEST), 0, None
-        longest, size = float(np.abs(gradient).max()), float(np.abs(w).max())
-        while moved is None and s * longest > SMALL * size:
-            moved = _trial(objective, radius, w, gradient, value, s)
-            trials += 1
-            if moved is None:
-                s *= 0.5
+        moved, s, trials = _backtrack(problem, view, value, min(2 * s, LONGEST_STEP))
         if moved is None or np.array_equal(moved[0], w):
             break
-        w, margins, value = moved
-        flops += of_gradient + trials * of_trial
+        w, margins = moved
+        flops += gradient_flops + trials * trial_flops
         seconds += (pause - start) + (time.process_time() - resumed)
     return recorder.trace(w)
 
 
-def _trial(
-    objective: Objective, radius: float, w: Vector, gradient: Vector, value: float, s: float
-) -> tuple[Vector, Vector, float] | None:
-    """w(s), its margins and its value, where that fits Armijo's condition."""
+def _backtrack(
+    problem: Constrained, view: View, value: float, s: float
+) -> tuple[tuple[Vector, Vector] | None, float, int]:
+    """w(s) and its margins for the first of s, s/2, ... that is accepted, this s, and the number of trials."""
+    longest, size, trials = float(np.abs(view.gradient).max()), float(np.abs(view.w).max()), 0
+    while s * longest > SHORTEST_STEP * size:
+        trials += 1
+        moved = _trial(problem, view, value, s)
+        if moved is not None:
+            return moved, s, trials
+        s *= 0.5
+    return None, s, trials
+
+
+def _trial(problem: Constrained, view: View, value: float, s: float) -> tuple[Vector, Vector] | None:
+    """w(s) and its margins, None if it violates Armijo's condition."""
     with np.errstate(over="ignore", invalid="ignore"):
-        moved = w - s * gradient
-    if not np.isfinite(moved).all():
-        return None
-    l1.project(moved, radius, out=moved)
-    margins = np.asarray(objective.X @ moved)
-    with np.errstate(over="ignore"):
-        reached = objective.value(margins)
-    return (moved, margins, reached) if reached <= value - ARMIJO * float(gradient @ (w - moved)) else None
+        moved = view.w - s * view.gradient
+        if not np.isfinite(moved).all():
+            return None
+        l1.project(moved, problem.radius, out=moved)
+        margins = np.asarray(problem.objective.X @ moved)
+        reached = problem.objective.value(margins)
+    return (moved, margins) if reached <= value - ARMIJO * float(view.gradient @ (view.w - moved)) else None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Methods of the penalised problem
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 @one_thread()
 def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n_iter: int = 200) -> Trace:
-    """Newton's method on t (f(w) + penalty sum_i u_i) - sum_i log(u_i^2 - w_i^2), for growing t.
+    """Minimise f(w) + penalty ||w||_1 by Newton's method on a barrier function.
 
-    penalty: above 0. tol: above 0, the duality gap, relative to the objective, at which it stops. n_iter: steps at
-    most. With p = 1 / (u + w) and q = 1 / (u - w), the changes of u leave the Newton system and
-        (t X^T H X + 4 p^2 q^2 / (p^2 + q^2)) dw = -g_w + (p^2 - q^2) / (p^2 + q^2) g_u
-    remains, n equations, solved by Cholesky's method. H holds the curvatures of the losses, g_w = t gradient - p + q
-    and g_u = t penalty - p - q. Raises ValueError for other input.
+    The function is t (f(w) + penalty sum_i u_i) - sum_i log(u_i^2 - w_i^2), for growing t. With p = 1 / (u + w) and
+    q = 1 / (u - w), the changes of u are eliminated from the Newton system. There remain n equations,
+        (t X^T H X + 4 p^2 q^2 / (p^2 + q^2)) dw = -g_w + (p^2 - q^2) / (p^2 + q^2) g_u,
+    solved by Cholesky's method. H holds the curvatures of the losses, g_w = t gradient - p + q and
+    g_u = t penalty - p - q.
 
-    A step takes 4 nnz + (2 LOSS + SLOPE + CURVATURE) m operations for gradient, curvatures, gap and margins of dw;
-    sum_i nnz_i^2 + nnz for X^T H X with nnz_i stored entries in row i, half of what it would take without symmetry
-    (for "squared" once and for all); n^3 / 3 + 2 n^2 for the solution; 20 n for the rest; and (LOSS + 2) m + 10 n for
-    each trial of a length.
+    Operations of a step:
+    - (2 LOSS_FLOPS + SLOPE_FLOPS + CURVATURE_FLOPS) m + 4 nnz for gradient, curvatures, gap and margins of dw;
+    - sum_i nnz_i^2 + nnz for X^T H X with nnz_i stored entries in row i, half of the count without symmetry (for
+      "squared" once and for all);
+    - n^3 / 3 + 2 n^2 for the solution, and 20 n for the rest;
+    - (LOSS_FLOPS + 2) m + 10 n for each trial of a length.
 
-    Source: Koh, Kim, Boyd: An interior-point method for large-scale l1-regularized logistic regression. JMLR 8, 2007;
-    Kim et al.: An interior-point method for large-scale l1-regularized least squares. IEEE JSTSP 1, 2007.
+    Parameters
+    ----------
+    objective : Objective
+    penalty : float, above 0
+    tol : float, above 0
+        Duality gap, relative to the objective, to stop at.
+    n_iter : int, at least 1
+        Largest number of steps.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    ValueError
+        Input out of range.
+
+    References
+    ----------
+    Koh, Kim, Boyd: An interior-point method for large-scale l1-regularized logistic regression. JMLR 8, 2007; Kim et
+    al.: An interior-point method for large-scale l1-regularized least squares. IEEE JSTSP 1, 2007.
     """
     penalty, tol = as_positive(penalty, "penalty"), as_positive(tol, "tol")
     require_count(n_iter, "n_iter")
     n, m = objective.n_features, objective.n_samples
     w, u, margins, t, length = np.zeros(n), np.ones(n), np.zeros(m), 1 / penalty, 0.0
-    of_gram, of_step, of_trial = _flops_of_newton(objective)
-    recorder, gram, flops = _Recorder(objective, penalty=penalty), None, 0.0
+    gram_flops, step_flops, trial_flops = _newton_flops(objective)
+    recorder, gram, flops = _recorder(Penalised(objective, penalty)), None, 0.0
     began = time.process_time()
     for step in range(n_iter + 1):
         seconds = time.process_time() - began
-        slopes = objective.slopes(margins)
-        gradient = np.asarray(objective.X.T @ slopes)
+        view = objective.view(w, margins=margins)
         # The method itself needs the gap, so the record is part of its seconds.
-        gap, value = recorder.add_known(step, w, margins, slopes, gradient, seconds, flops)
+        value, bound = recorder.add(step, w, view, seconds, flops)
+        gap = value - bound
         if step == n_iter or gap <= tol * value:
             break
-        if length >= LONG:
-            t = max(MU * min(2 * n / gap, t), t)
+        if length >= LONG_STEP:
+            t = max(T_GROWTH * min(2 * n / gap, t), t)
         if gram is None or objective.loss != "squared":
             gram = _gram(objective, margins)
-            flops += of_gram
-        dw, du, slope = _newton_direction(gram, gradient, w, u, t, penalty)
+            flops += gram_flops
+        dw, du, slope = _newton_direction(gram, view.gradient, w, u, t, penalty)
         moved = np.asarray(objective.X @ dw)
         length, trials = _step_length(objective, t, penalty, (w, u, margins), (dw, du, moved), slope)
-        flops += of_step + trials * of_trial
+        flops += step_flops + trials * trial_flops
         if not length:
             break
         w, u, margins = w + length * dw, u + length * du, margins + length * moved
     return recorder.trace(w)
 
 
-def _flops_of_newton(objective: Objective) -> tuple[float, float, float]:
+def _newton_flops(objective: Objective) -> tuple[float, float, float]:
     """Operations of X^T H X, of the rest of an interior-point step, and of a trial of its length."""
-    n, m = objective.n_features, objective.n_samples
+    n, m, loss = objective.n_features, objective.n_samples, objective.loss
     entries = np.diff(objective.X.indptr) if sparse.issparse(objective.X) else np.full(m, n)
-    of_samples = (2 * LOSS[objective.loss] + SLOPE[objective.loss] + CURVATURE[objective.loss]) * m
-    of_step = 4 * objective.nnz + of_samples + n**3 / 3 + 2 * n**2 + 20 * n
-    of_gram = float(entries.astype(float) @ entries) + objective.nnz
-    return of_gram, of_step, (LOSS[objective.loss] + 2) * m + 10 * n
+    sample_flops = (2 * LOSS_FLOPS[loss] + SLOPE_FLOPS[loss] + CURVATURE_FLOPS[loss]) * m
+    step_flops = 4 * objective.nnz + sample_flops + n**3 / 3 + 2 * n**2 + 20 * n
+    gram_flops = float(entries.astype(float) @ entries) + objective.nnz
+    return gram_flops, step_flops, (LOSS_FLOPS[loss] + 2) * m + 10 * n
 
 
-def _gram(objective: Objective, margins: Vector) -> Vector:
+def _gram(objective: Objective, margins: Vector) -> Matrix:
     """X^T H X."""
     root = np.sqrt(objective.curvatures(margins))[:, None]
     scaled = objective.X.multiply(root) if sparse.issparse(objective.X) else objective.X * root
@@ -554,7 +746,7 @@ def _gram(objective: Objective, margins: Vector) -> Vector:
 
 
 def _newton_direction(
-    gram: Vector, gradient: Vector, w: Vector, u: Vector, t: float, penalty: float
+    gram: Matrix, gradient: Vector, w: Vector, u: Vector, t: float, penalty: float
 ) -> tuple[Vector, Vector, float]:
     """The changes of w and u, and the derivative of the barrier function along them."""
     p, q = 1 / (u + w), 1 / (u - w)
@@ -576,7 +768,7 @@ def _step_length(
     along: tuple[Vector, Vector, Vector],
     slope: float,
 ) -> tuple[float, int]:
-    """The first of 1, 1/2, 1/4, ... that stays within |w| < u and brings enough; 0 if none does. And how many tried."""
+    """The first of 1, 1/2, 1/4, ... that stays within |w| < u and descends enough, else 0, and the number of trials."""
 
     def barrier(length: float) -> float:
         w, u, margins = (here + length * change for here, change in zip(at, along, strict=True))
@@ -586,7 +778,7 @@ def _step_length(
 
     start = barrier(0.0)
     length, trials = 1.0, 1
-    while length > SMALL:
+    while length > SHORTEST_STEP:
         if barrier(length) <= start + DECREASE * length * slope:
             return length, trials
         length, trials = 0.5 * length, trials + 1
@@ -594,97 +786,99 @@ def _step_length(
 
 
 @one_thread()
-def coordinate_descent(
-    objective: Objective, penalty: float, *, n_iter: Sequence[int], solver: str | None = None, seed: int = 0
-) -> Trace:
-    """scikit-learn's solvers of f(w) + penalty ||w||_1, one record for each of several numbers of iterations.
+def coordinate_descent(objective: Objective, penalty: float, *, n_iter: Sequence[int]) -> Trace:
+    """Minimise f(w) + penalty ||w||_1 by scikit-learn's solvers, with one record for each number of iterations.
 
-    penalty: above 0. n_iter: these numbers, increasing from 1 on. solver: "lasso" (for "squared"), "liblinear" or
-    "saga" (for "logistic"); by default the first that fits. seed: of liblinear's and saga's orders. Raises ValueError
-    for other input.
+    - "squared": `Lasso`, cyclic coordinate descent. An iteration is a pass over the coordinates, 4 nnz operations, or
+      fewer if it leaves out coordinates that are known to stay 0.
+    - "logistic": liblinear, Newton steps by coordinate descent. It does not report its passes within a step, so flops
+      are NaN. It copies X at each fit: the seconds of a fit with the solution 0 are subtracted.
 
-    - "lasso": cyclic coordinate descent; an iteration is a pass over the coordinates, 4 nnz operations, fewer
-      where it leaves out coordinates that are known to stay 0.
-    - "liblinear": Newton steps by coordinate descent. The passes within a step are not told: flops are NaN. It copies X
-      at each fit: what a fit with a solution of 0 takes is taken off its seconds.
-    - "saga": a stochastic gradient method, for comparison; an iteration is a pass over the samples, 4 nnz + 6 m n
-      operations, as each step moves the whole of w.
+    Each record is a run of its own from w = 0, with the seconds of this run alone. So scikit-learn's input checks count
+    once. As clocks are noisy, a record takes at most the seconds of a run with more iterations. Its
+    seconds are NaN if nothing is left after the subtraction.
 
-    Each record is a run of its own, from 0 and with the seconds of that run alone, so that what scikit-learn does to
-    check its input counts once. As clocks are noisy, it counts no more than a run with more iterations, and NaN where
-    less than nothing is left.
+    Parameters
+    ----------
+    objective : Objective
+    penalty : float, above 0
+    n_iter : sequence of int
+        Numbers of iterations, increasing from 1 on.
 
-    Source: Duchi et al. (2008), sec. 7; Friedman et al.: Pathwise coordinate optimization. Annals of Applied Statistics
-    1, 2007.
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    ValueError
+        Input out of range, or labels of one class only.
+
+    References
+    ----------
+    Duchi et al. (2008), sec. 7; Friedman et al.: Pathwise coordinate optimization. Annals of Applied Statistics 1,
+    2007.
     """
     penalty = as_positive(penalty, "penalty")
     steps = np.asarray(n_iter)
     if steps.ndim != 1 or not steps.size or steps.dtype.kind not in "iu" or (np.diff(steps, prepend=0) < 1).any():
         raise ValueError(f"n_iter must list whole numbers that increase from 1 on, got {n_iter!r}")
-    fitting = {"squared": ("lasso",), "logistic": ("liblinear", "saga")}[objective.loss]
     if objective.loss == "logistic" and len(np.unique(objective.y)) < 2:
         raise ValueError(f"y must hold both -1 and +1, got only {objective.y[0]:g}")
-    solver = fitting[0] if solver is None else solver
-    if solver not in fitting:
-        raise ValueError(f"solver must be one of {', '.join(fitting)} for {objective.loss}, got {solver!r}")
-    is_lasso = solver == "lasso"
-    model = _lasso(objective, penalty) if is_lasso else _logistic(objective, penalty, solver, seed)
-    X = _columns(objective.X) if is_lasso else objective.X
-    of_pass = {"lasso": 4 * objective.nnz, "saga": 4 * objective.nnz + 6 * objective.n_samples * objective.n_features}
-    recorder, w = _Recorder(objective, penalty=penalty), np.zeros(objective.n_features)
-    recorder.add(0, w, 0.0, 0.0)
-    _seconds_of_fit(model, X, objective.y, 1)  # imports
-    copying = _seconds_of_copying(objective, X) if solver == "liblinear" else 0.0
+    is_lasso = objective.loss == "squared"
+    fit = (_lasso if is_lasso else _liblinear)(objective, penalty)
+    pass_flops = 4.0 * objective.nnz if is_lasso else np.nan
+    copying = 0.0 if is_lasso else _copying_seconds(objective)
+    recorder, w = _recorder(Penalised(objective, penalty)), np.zeros(objective.n_features)
+    recorder.add(0, w, objective.view(w), 0.0, 0.0)
+    fit(1)  # imports
     for step in steps.tolist():
-        seconds = _seconds_of_fit(model, X, objective.y, step) - copying
-        w = np.array(model.coef_, dtype=np.float64).ravel()
-        recorder.add(step, w, seconds, step * of_pass.get(solver, np.nan))
+        w, seconds = fit(step)
+        recorder.add(step, w, objective.view(w), seconds - copying, step * pass_flops)
     trace = recorder.trace(w)
     least = np.minimum.accumulate(trace.seconds[::-1])[::-1]
     return trace._replace(seconds=np.where((least > 0) | (trace.step == 0), least.clip(0), np.nan))
 
 
-def _seconds_of_fit(model: Any, X: Any, y: Vector, n_iter: int) -> float:
-    model.max_iter = n_iter
-    start = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that so few iterations are not enough
-        model.fit(X, y)
-    return time.process_time() - start
+def _fitting(model: Any, X: Any, y: Vector) -> Callable[[int], tuple[Vector, float]]:
+    """A function that fits with so many iterations at most and returns w and CPU seconds."""
+
+    def fit(n_iter: int) -> tuple[Vector, float]:
+        model.max_iter = n_iter
+        start = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the number of iterations is too small to converge
+            model.fit(X, y)
+        seconds = time.process_time() - start
+        return np.array(model.coef_, dtype=np.float64).ravel(), seconds
+
+    return fit
 
 
-def _seconds_of_copying(objective: Objective, X: Any) -> float:
-    """What liblinear spends before it begins: the least of some fits so penalised that there is nothing to do."""
-    model = _logistic(objective, 1 / SMALL, "liblinear", 0)
-    return min(_seconds_of_fit(model, X, objective.y, 1) for _ in range(3))
-
-
-def _columns(X: Any) -> Any:
-    """X stored by column."""
-    return sparse.csc_matrix(X) if sparse.issparse(X) else np.asfortranarray(X)
-
-
-def _lasso(objective: Objective, penalty: float) -> Any:
-    """scikit-learn's Lasso divides the squares by the number of samples."""
+def _lasso(objective: Objective, penalty: float) -> Callable[[int], tuple[Vector, float]]:
+    """scikit-learn's Lasso, which divides the squares by the number of samples."""
     from sklearn.linear_model import Lasso
 
+    X = sparse.csc_matrix(objective.X) if sparse.issparse(objective.X) else np.asfortranarray(objective.X)
     alpha = penalty / (objective.c * objective.n_samples)
-    return Lasso(alpha=alpha, fit_intercept=False, tol=1e-15, copy_X=False)
+    return _fitting(Lasso(alpha=alpha, fit_intercept=False, tol=1e-15, copy_X=False), X, objective.y)
 
 
-def _logistic(objective: Objective, penalty: float, solver: str, seed: int) -> Any:
-    """scikit-learn's LogisticRegression multiplies the losses by C and the norm by 1."""
+def _liblinear(objective: Objective, penalty: float) -> Callable[[int], tuple[Vector, float]]:
+    """scikit-learn's LogisticRegression, which multiplies the losses by C and the norm by 1."""
     import sklearn
     from sklearn.linear_model import LogisticRegression
 
-    # How to ask for the l1 norm changed with version 1.8.
+    # Version 1.8 changed how to ask for the l1 norm.
     old = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8)
     norm: dict[str, Any] = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
-    return LogisticRegression(
-        C=objective.c / penalty,
-        solver=solver,
-        fit_intercept=False,
-        tol=1e-15,
-        random_state=seed,
-        **norm,
+    model = LogisticRegression(
+        C=objective.c / penalty, solver="liblinear", fit_intercept=False, tol=1e-15, random_state=0, **norm
     )
+    return _fitting(model, objective.X, objective.y)
+
+
+def _copying_seconds(objective: Objective) -> float:
+    """Seconds that liblinear spends before it begins: the least of some fits with a penalty that leaves w = 0."""
+    fit = _liblinear(objective, 1 / SHORTEST_STEP)
+    return min(fit(1)[1] for _ in range(3))

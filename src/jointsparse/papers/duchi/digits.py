@@ -1,41 +1,43 @@
-"""Exponentiated gradient against projections on digits, told apart by their similarity to a support set of images.
+"""Compare exponentiated gradient with projected gradient on digits, classified by similarity to a support set.
 
     minimise f(W) = 1/m sum_x log(1 + sum_{r != y} exp(k(x, r) - k(x, y)))
-    subject to W_ij >= 0 and sum_i W_ij <= radius for each class j,
-    k(x, j) = sum_i W_ij sigma_ij K(x, x_i),   K(x, x_i) = exp(-||x - x_i||^2 / width),
+    subject to W_ij >= 0 and sum_i W_ij <= radius for each class j.
 
-where y is x's class and sigma_ij is 1 where support image i is of class j, else -1.
+    k(x, j) = sum_i W_ij sigma_ij K(x, x_i),   K(x, x_i) = exp(-||x - x_i||^2 / width).
 
-Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7, eq. 12 and Fig. 7. `exponentiated` is its twin for
+y is the class of x, and sigma_ij is 1 for a support sample i of class j, else -1.
+
+K is kept in single precision. So bounds and objectives are exact to about 1e-6 only, and a suboptimality near 0 may
+come out below 0, at -1e-7 for instance.
+
+Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7, eq. 12 and Fig. 7. `exponentiated` does the same for
 text, Fig. 6.
 """
 
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from jointsparse.checks import Floats, as_positive, one_thread, real_array, require_count, require_finite, select
+from jointsparse.checks import Floats, as_positive, one_thread, require_count
 from jointsparse.datasets.samples import Samples
 from jointsparse.features import similarities
 from jointsparse.learning import tasks
-from jointsparse.learning.entropic import SCHEDULES, Entropic
+from jointsparse.learning.entropic import Entropic
 from jointsparse.norms import l1
-from jointsparse.papers.duchi.descent import Trace, sizes_of
-from jointsparse.papers.duchi.exponentiated import (
-    COLUMNS,
-    FORMS,
-    OF_PROJECTIONS,
-    Attempt,
+from jointsparse.papers.duchi.descent import (
     Method,
-    Watched,
-    batch_size,
-    compare,
+    Projected,
+    Recorder,
+    RowNumbers,
+    Trace,
+    drawing,
+    sizes_of,
+    take_steps,
 )
+from jointsparse.papers.duchi.exponentiated import Problem, halved, train_forms
 
 Matrix = NDArray[np.float64]
 
@@ -43,54 +45,53 @@ SERVES = "samples"
 TABLES = {"digits": "tables", "digits_seconds": "timings"}
 WARNS = ("digits",)
 
-GROWTH = 1.1  # of the step of `solve`, from one iteration to the next
+STEP_GROWTH = 1.1  # of the step of `near_optimum`, from one iteration to the next
+
+
+class View(NamedTuple):
+    """f and its gradient at W, of all samples or estimated from some."""
+
+    W: Matrix
+    value: float
+    gradient: Matrix
 
 
 class Objective:
     """f(W), see the head of this file.
 
-    K: similarities (n_samples, n_support), float32 or float64, which is the precision of the products with it. y:
-    (n_samples,) and of_support: (n_support,), class numbers from 0 to n_classes - 1. W is (n_support, n_classes).
+    K: similarities (n_samples, n_support), float32 or float64, which is the precision of the products with K. y:
+    (n_samples,) and support: (n_support,), class numbers from 0 to n_classes - 1. W is (n_support, n_classes).
     """
 
-    def __init__(self, K: ArrayLike, y: ArrayLike, of_support: ArrayLike, n_classes: int) -> None:
-        self.K = real_array(K, "K")
-        require_finite(self.K, "K")
-        self.y, support = np.asarray(y), np.asarray(of_support)
-        if self.K.ndim != 2 or self.K.shape != (*self.y.shape, *support.shape) or not self.K.size:
-            raise ValueError(f"K must have a row for each y and a column for each support image, got {self.K.shape}")
-        for labels in (self.y, support):
-            if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= n_classes:
-                raise ValueError(
-                    f"classes must be whole numbers in 0..{n_classes - 1}, got {np.unique(labels)[[0, -1]]}"
-                )
+    def __init__(self, K: Floats, y: NDArray[np.int64], support: NDArray[np.int64], n_classes: int) -> None:
+        self.K, self.y = K, y
         self.signs = np.where(support[:, None] == np.arange(n_classes), 1.0, -1.0)
 
-    def scores(self, W: Matrix, K: Floats | None = None) -> Matrix:
-        """k(x, j), (n_samples, n_classes), of all samples or of those that are this similar."""
-        return ((self.K if K is None else K) @ (self.signs * W).astype(self.K.dtype)).astype(np.float64)
+    def scores(self, W: Matrix, K: Floats) -> Matrix:
+        """k(x, j), (n_samples, n_classes), of samples with similarities K."""
+        return (K @ (self.signs * W).astype(K.dtype)).astype(np.float64)
 
     def value(self, W: Matrix) -> float:
         """f(W)."""
-        return _softmax(self.scores(W), self.y)[0]
+        return _softmax(self.scores(W, self.K), self.y)[0]
 
-    def value_and_gradient(self, W: Matrix, rows: Any = slice(None)) -> tuple[float, Matrix]:
-        """The mean loss of some samples, and its gradient."""
-        K, y = self.K[rows], self.y[rows]
+    def view(self, W: Matrix, rows: RowNumbers = None) -> View:
+        """The mean loss and its gradient, of all samples or of some."""
+        K, y = (self.K, self.y) if rows is None else (self.K[rows], self.y[rows])
         value, shares = _softmax(self.scores(W, K), y)
         shares[np.arange(len(y)), y] -= 1
-        slopes = (shares / len(y)).astype(self.K.dtype)
-        return value, self.signs * (K.T @ slopes)
+        slopes = (shares / len(y)).astype(K.dtype)
+        return View(W, value, self.signs * (K.T @ slopes))
 
     def error(self, W: Matrix) -> float:
-        """The fraction of samples whose largest score is not that of their class; classes that tie share a sample."""
-        scores = self.scores(W)
+        """Fraction of samples whose largest score is not the score of their class. Classes that tie share a sample."""
+        scores = self.scores(W, self.K)
         best = scores == scores.max(axis=1, keepdims=True)
         return float(1 - (best[np.arange(len(self.y)), self.y] / best.sum(axis=1)).mean())
 
 
 def _softmax(scores: Matrix, y: NDArray[np.int64]) -> tuple[float, Matrix]:
-    """The mean loss, and what part of exp(scores) each class has."""
+    """The mean loss, and the share of each class in exp(scores)."""
     scores -= scores.max(axis=1, keepdims=True)
     shares = np.exp(scores)
     totals = shares.sum(axis=1, keepdims=True)
@@ -98,84 +99,95 @@ def _softmax(scores: Matrix, y: NDArray[np.int64]) -> tuple[float, Matrix]:
     return value, shares / totals
 
 
-def lower_bound(value: float, gradient: Matrix, W: Matrix, radius: float) -> float:
-    """A number that f is nowhere below on the set, from value and gradient at any W, inside or not.
+def lower_bound(view: View, radius: float) -> float:
+    """A lower bound of f on the set, from f and its gradient at any W, inside or outside.
 
-    The smallest value of the tangent: f(W) + sum_ij G_ij (S_ij - W_ij) over all S of the set. It is as exact as the
-    gradient: to about 1e-6 where K is float32.
+    It is the smallest value of the tangent, f(W) + sum_ij G_ij (S_ij - W_ij), over all S of the set. It is as exact as
+    the gradient: to about 1e-6 if K is float32.
 
     Source: Frank, Wolfe: An algorithm for quadratic programming. Naval Research Logistics Quarterly 3, 1956.
     """
+    W, value, gradient = view
     return value - float((gradient * W).sum()) + radius * float(gradient.min(axis=0).clip(max=0).sum())
 
 
-class _Projected:
-    """W <- project(W - eta G)."""
+class _Moving:
+    """W, moved by either method; both begin with all W_ij = radius / (n_support + 1)."""
 
-    def __init__(self, W: Matrix, radius: float) -> None:
-        self.W, self.radius = W, radius
-        l1.project_nonnegative(self.W, radius, out=self.W)  # compiles
+    def __init__(self, objective: Objective, radius: float, method: Method) -> None:
+        n, n_classes = objective.signs.shape
+        self.objective = objective
+        # Choice: both methods begin where the exponentiated gradient has to. That is far better than W = 0 already.
+        self.point: Entropic | Projected = Entropic(n, radius, of_set="nonnegative", n_columns=n_classes)
+        if method == "projection":
+            self.point = Projected(self.point.toarray(), radius, l1.project_nonnegative)
 
-    def step(self, G: Matrix, eta: float) -> None:
-        self.W -= eta * G
-        l1.project_nonnegative(self.W, self.radius, out=self.W)
+    def weights(self) -> Matrix:
+        return self.point.toarray()
 
-    def toarray(self) -> Matrix:
-        return self.W
+    def see(self, rows: RowNumbers) -> View:
+        return self.objective.view(self.weights(), rows)
+
+    def step(self, seen: View, eta: float) -> float:
+        self.point.step(seen.gradient, eta)
+        return np.nan
 
 
 def descend(
     objective: Objective,
     radius: float,
     *,
-    eta0: float,
-    n_iter: int,
     batch_size: int,
     rng: np.random.Generator,
+    eta0: float,
+    n_iter: int,
     method: Method = "projection",
     schedule: str = "1/sqrt(t)",
     every: int = 1,
-    watch: Callable[[Matrix], None] | None = None,
+    watch: Any = None,
 ) -> Trace:
-    """Steps along the gradient of `batch_size` samples, drawn without replacement in each step; of all: the true one.
+    """Minimise f(W) on the set by steps along the gradient of a few samples, or of all.
 
-    As `descent.stochastic`, with flops NaN; it begins with all W_ij = radius / (n_support + 1).
+    Parameters
+    ----------
+    objective : Objective
+    radius : float, above 0
+        Of each class.
+    batch_size : int, from 1 to n_samples
+        Samples of a step. All of them give the true gradient.
+    rng : numpy.random.Generator
+        Draws the samples.
+    eta0 : float, above 0
+        First step size.
+    n_iter : int, at least 1
+        Steps.
+    method : "projection" or "entropic"
+    schedule : str
+        Schedule of the step sizes, see `descent.sizes_of`.
+    every : int, at least 1
+        Steps between two records.
+    watch : callable, optional
+        As in `descent.batch`.
+
+    Returns
+    -------
+    Trace
+        With flops NaN.
     """
-    n, n_classes = objective.signs.shape
-    m, whole = len(objective.y), batch_size == len(objective.y)
+    n, m = len(objective.signs), len(objective.y)
     sizes = sizes_of(method, schedule, eta0, n=n, n_iter=n_iter, of_set="nonnegative")
-    require_count(batch_size, "batch_size", m)
-    require_count(every, "every")
-    # Choice: both methods begin where the exponentiated gradient has to. That is far better than W = 0 already.
-    point: Any = Entropic(n, radius, of_set="nonnegative", n_columns=n_classes)
-    if method == "projection":
-        point = _Projected(point.toarray(), radius)
-    records, seconds, bound = [], 0.0, 0.0
-    with one_thread():
-        for t in range(n_iter + 1):
-            rows = slice(None) if whole else np.sort(rng.choice(m, batch_size, replace=False))
-            start = time.process_time()
-            W = point.toarray()
-            value, gradient = objective.value_and_gradient(W, rows)
-            pause = time.process_time()
-            if t % every == 0 or t == n_iter:
-                known = (value, gradient) if whole else objective.value_and_gradient(W)
-                bound = max(bound, lower_bound(*known, W, radius))
-                records.append((t, known[0], bound, seconds, np.nan))
-                if watch:
-                    watch(W)
-            if t < n_iter:
-                resumed = time.process_time()
-                point.step(gradient, sizes[t])
-                seconds += (pause - start) + (time.process_time() - resumed)
-    return Trace(point.toarray(), *(np.array(column) for column in zip(*records, strict=True)))
+    recorder = Recorder(lambda view: (view.value, lower_bound(view, radius)), watch)
+    draw = (lambda: None) if batch_size == m else drawing(rng, m, batch_size)
+    trace = take_steps(_Moving(objective, radius, method), recorder, sizes, draw, every)
+    return trace._replace(flops=np.full(len(trace.step), np.nan))
 
 
-def solve(objective: Objective, radius: float, *, n_iter: int) -> tuple[Matrix, float]:
-    """W near the optimum, and the best lower bound found on the way.
+@one_thread()
+def near_optimum(objective: Objective, radius: float, *, n_iter: int) -> tuple[Matrix, float]:
+    """W near the optimum, and the best lower bound found meanwhile.
 
-    Projected gradient with momentum, which starts again wherever it points uphill; steps are halved until f lies below
-    its quadratic model, and grow by GROWTH in between.
+    The method is projected gradient with momentum, which starts again if it points uphill. Steps are halved until f
+    lies below its quadratic model, and grow by STEP_GROWTH in between.
 
     Source: Beck, Teboulle: A fast iterative shrinkage-thresholding algorithm for linear inverse problems. SIAM Journal
     on Imaging Sciences 2, 2009; O'Donoghue, Candès: Adaptive restart for accelerated gradient schemes. Foundations of
@@ -184,120 +196,91 @@ def solve(objective: Objective, radius: float, *, n_iter: int) -> tuple[Matrix, 
     rounding = float(np.finfo(objective.K.dtype).eps)
     W = ahead = np.zeros(objective.signs.shape)
     step, momentum, bound = 1.0, 1.0, 0.0
-    with one_thread():
-        for _ in range(n_iter):
-            value, gradient = objective.value_and_gradient(ahead)
-            bound = max(bound, lower_bound(value, gradient, ahead, radius))
-            step *= GROWTH
-            while True:
-                moved = l1.project_nonnegative(ahead - step * gradient, radius)
-                change = moved - ahead
-                model = value + float((change * (gradient + change / (2 * step))).sum())
-                if objective.value(moved) <= model + rounding * value:
-                    break
-                step /= 2
-            if float((change * (moved - W)).sum()) < 0:
-                momentum = 1.0
-            following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-            ahead = moved + (momentum - 1) / following * (moved - W)
-            W, momentum = moved, following
+    for _ in range(n_iter):
+        view = objective.view(ahead)
+        bound = max(bound, lower_bound(view, radius))
+        step *= STEP_GROWTH
+        while True:
+            moved = l1.project_nonnegative(ahead - step * view.gradient, radius)
+            change = moved - ahead
+            model = view.value + float((change * (view.gradient + change / (2 * step))).sum())
+            if objective.value(moved) <= model + rounding * view.value:
+                break
+            step /= 2
+        if float((change * (moved - W)).sum()) < 0:
+            momentum = 1.0
+        following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = moved + (momentum - 1) / following * (moved - W)
+        W, momentum = moved, following
     return W, bound
 
 
 def run(
     data: Samples,
     *,
-    rng: np.random.Generator,
-    progress: Callable[[int, int], None] | None = None,
-    **options: Any,
-) -> pd.DataFrame:
-    """One repetition, with classes of images: see `train`."""
-    y = tasks.classes(data.images, data.captions)
-    learn, test = tasks.halves(data.images)
-    return train(select(data.X, learn), y[learn], select(data.X, test), y[test], rng=rng, progress=progress, **options)
-
-
-def train(
-    X_train: Any,
-    y_train: ArrayLike,
-    X_test: Any,
-    y_test: ArrayLike,
-    *,
     n_support: int,
     n_train: int,
     width: float,
     radius: float,
-    n_iter: Mapping[str, int],
-    eta0: Sequence[float],
-    entropic_eta0: Sequence[float],
-    schedules: Sequence[str] = SCHEDULES,
-    n_records: int = 50,
-    repeats: int = 3,
     optimum_n_iter: int = 500,
     rng: np.random.Generator,
-    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
 ) -> pd.DataFrame:
-    """Tell classes apart by both methods in several forms, each with its best step sizes.
+    """Do one repetition: learn the classes of a few samples by both methods.
 
-    X_train, X_test: images (n_images, n_pixels), arrays or csr. y_train, y_test: (n_images,), the classes, of any type.
-    n_support, n_train: images in the support set and training samples, as far as there are so many. width: above 0, 25
-    in the paper, in units of a squared pixel. radius: above 0, the paper's z, of each class. n_iter: steps of
-    each form that is to be tried, among "batch 25%", "batch 100%", "stochastic 1" and "stochastic 100". rng: draws the
-    images, and the samples of the steps. Other arguments: as in `exponentiated.train`, optimum_n_iter those of `solve`.
-    Raises ValueError for input out of range, and for a test class that training does not have.
+    Parameters
+    ----------
+    data : Samples
+        Each with one label, its class.
+    n_support : int, at least 1
+        Samples in the support set. All there are, if there are fewer.
+    n_train : int, at least 1
+        Training samples. All there are, if there are fewer.
+    width : float, above 0
+        In units of a squared feature. The paper has 25.
+    radius : float, above 0
+        The paper's z, of each class.
+    optimum_n_iter : int, at least 1
+        Iterations of `near_optimum`.
+    rng : numpy.random.Generator
+        Draws support and training samples, and the samples of each step.
+    **options : Any
+        Options of `exponentiated.train_forms`.
 
-    Returns the table of `exponentiated.train`. non_zero is of all n_support * n_classes weights, flops are NaN.
+    Returns
+    -------
+    DataFrame
+        The table of `exponentiated.train_forms`. non_zero is of all n_support * n_classes weights, flops are NaN.
+
+    Raises
+    ------
+    ValueError
+        Input out of range, or a test class that training does not have.
     """
     radius, width = as_positive(radius, "radius"), as_positive(width, "width")
-    for count, name in ((n_support, "n_support"), (n_train, "n_train"), (optimum_n_iter, "optimum_n_iter")):
-        require_count(count, name)
-    for X, labels, of in ((X_train, y_train, "train"), (X_test, y_test, "test")):
-        if np.ndim(labels) != 1 or np.shape(X)[:1] != np.shape(labels):
-            raise ValueError(f"y_{of} must have a label for each row of X_{of}, {np.shape(X)}, got {np.shape(labels)}")
-    classes, y = np.unique(np.asarray(y_train), return_inverse=True)
+    for number, name in ((n_support, "n_support"), (n_train, "n_train"), (optimum_n_iter, "optimum_n_iter")):
+        require_count(number, name)
+    X, labels, X_test, labels_test = halved(data, tasks.classes(data.images, data.captions))
+    classes, y = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y_train must hold two classes or more, got only {', '.join(map(repr, classes.tolist()))}")
-    strange = np.setdiff1d(y_test, classes)
+        raise ValueError(f"training samples must have two classes or more, got only {classes.tolist()[0]!r}")
+    strange = np.setdiff1d(labels_test, classes)
     if len(strange):
-        raise ValueError(f"y_test must hold classes of y_train only, got {strange.tolist()[0]!r}")
-    # Choice: support images are training samples too; the paper does not say where its support set is from.
+        raise ValueError(f"test samples must have classes of training samples only, got {strange.tolist()[0]!r}")
+    # Choice: support samples are training samples too; the paper does not say where its support set is from.
     order = rng.permutation(len(y))
-    of_train, of_support = order[:n_train], order[:n_support]
+    train, support = order[:n_train], order[:n_support]
 
     # Choice: the paper gives no scale of pixels; with pixels from 0 to 1 its width of 25 tells classes apart.
-    def objective_of(X: Any, labels: Any) -> Objective:
-        K = similarities.to_prototypes(X, X_train[of_support], measure="rbf", gamma=1 / width)
-        return Objective(K, labels, y[of_support], len(classes))
-
-    objective = objective_of(X_train[of_train], y[of_train])
-    test = objective_of(X_test, np.searchsorted(classes, y_test))
-    seeds = {form: int(rng.integers(2**63)) for form in FORMS}
-
-    def go(attempt: Attempt) -> pd.DataFrame:
-        watched = Watched(test.error)
-        trace = descend(
-            objective,
-            radius,
-            eta0=attempt.eta0,
-            n_iter=n_iter[attempt.form],
-            batch_size=batch_size(attempt.form, len(of_train)),
-            rng=np.random.default_rng(seeds[attempt.form]),
-            method=attempt.method,
-            schedule=attempt.schedule,
-            every=attempt.every,
-            watch=watched,
-        )
-        return watched.table(trace)
-
-    table = compare(
-        go,
-        n_samples=len(of_train),
-        n_iter=n_iter,
-        grids={"projection": (OF_PROJECTIONS, eta0), "entropic": (schedules, entropic_eta0)},
-        n_records=n_records,
-        repeats=repeats,
-        bound=solve(objective, radius, n_iter=optimum_n_iter)[1],
+    K, K_test = (similarities.compare(some, X[support], measure="rbf", gamma=1 / width) for some in (X[train], X_test))
+    objective = Objective(K, y[train], y[support], len(classes))
+    test = Objective(K_test, np.searchsorted(classes, labels_test), y[support], len(classes))
+    problem = Problem(
+        n_samples=len(train),
+        radius=radius,
         at_zero=math.log(len(classes)),
-        progress=progress,
+        bound=near_optimum(objective, radius, n_iter=optimum_n_iter)[1],
+        test_error=test.error,
+        descend=lambda form, **options: descend(objective, radius, **options),
     )
-    return table.assign(radius=radius)[list(COLUMNS)]
+    return train_forms(problem, rng=rng, **options)

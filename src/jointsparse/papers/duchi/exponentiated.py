@@ -1,4 +1,4 @@
-"""Exponentiated gradient against projections on sparse text: objective, test error and sparsity along their ways.
+"""Compare exponentiated gradient with projected gradient on sparse text: objective, test error and sparsity by step.
 
     minimise 1/m sum_i log(1 + exp(-y_i x_i . w))  subject to ||w||_1 <= radius.
 
@@ -6,12 +6,12 @@ Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7 and Fig. 6. `
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
-from typing import Any, Literal, NamedTuple
+from itertools import count, product
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from jointsparse.checks import as_positive, require_count, select
 from jointsparse.datasets.samples import Samples
@@ -19,20 +19,19 @@ from jointsparse.learning import tasks
 from jointsparse.learning.entropic import SCHEDULES
 from jointsparse.learning.sweep import at_edge
 from jointsparse.papers.duchi import descent
+from jointsparse.papers.duchi.descent import Method, Trace
 
 SERVES = "samples"
 TABLES = {"exponentiated": "tables", "exponentiated_seconds": "timings"}
 WARNS = ("exponentiated",)
 
-Vector = NDArray[np.float64]
-Method = Literal["projection", "entropic"]
-METHODS: tuple[Method, ...] = ("projection", "entropic")
-OF_PROJECTIONS = ("1/sqrt(t)",)  # Paper: sec. 7, "here and throughout"
+Matrix = NDArray[np.float64]
+PROJECTION_SCHEDULES = ("1/sqrt(t)",)  # Paper: sec. 7, "here and throughout"
 
 # The forms of an experiment: which samples make the gradient of a step.
-SHARES = {"batch 25%": 0.25, "batch 100%": 1.0}
-COUNTS = {"stochastic 1": 1, "stochastic 100": 100}
-FORMS = (*SHARES, *COUNTS)
+BATCH_SHARES = {"batch 25%": 0.25, "batch 100%": 1.0}
+BATCH_COUNTS = {"stochastic 1": 1, "stochastic 100": 100}
+FORMS = (*BATCH_SHARES, *BATCH_COUNTS)
 
 COLUMNS = (
     *("form", "method", "schedule", "eta0", "step", "gradients", "objective", "suboptimality", "test_error"),
@@ -40,195 +39,234 @@ COLUMNS = (
 )
 
 
+class Problem(NamedTuple):
+    """A problem that both methods solve, in each form.
+
+    n_samples: to draw from. radius: of the set. at_zero: the objective at W = 0. bound: a lower bound of the optimum.
+    test_error: returns the fraction of test samples that weights misclassify. descend: runs a method with the options
+    form, batch_size, rng, every, method, schedule, eta0, n_iter and watch of `descent.stochastic`.
+    """
+
+    n_samples: int
+    radius: float
+    at_zero: float
+    bound: float
+    test_error: Callable[[Matrix], float]
+    descend: Callable[..., Trace]
+
+
 class Attempt(NamedTuple):
-    """What is tried: form and method, schedule and eta0 of the step sizes, and a record after every so many steps."""
+    """A run of a method in a form, with the schedule and the first of its step sizes."""
 
     form: str
     method: Method
     schedule: str
     eta0: float
-    every: int
-
-
-class Watched:
-    """Gathers test error and the fraction of weights that are not zero, for each record of a trace."""
-
-    def __init__(self, test_error: Callable[[Vector], float]) -> None:
-        self.test_error = test_error
-        self.rows: list[tuple[float, float]] = []
-
-    def __call__(self, w: Vector) -> None:
-        self.rows.append((self.test_error(w), np.count_nonzero(w) / w.size))
-
-    def table(self, trace: descent.Trace) -> pd.DataFrame:
-        """A row per record: those of the trace, and what was gathered."""
-        columns = {name: column for name, column in trace._asdict().items() if name != "w"}
-        return pd.DataFrame(columns | dict(zip(("test_error", "non_zero"), np.array(self.rows).T, strict=True)))
 
 
 def run(
     data: Samples,
     *,
+    radius: float,
     label: str | None = None,
+    optimum_n_iter: int = 2000,
     rng: np.random.Generator,
-    progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """One repetition, on nine in ten of the samples, with those that have a label against the others: see `train`.
+    """Do one repetition on nine in ten of the training samples: those with a label against the others.
 
-    label: the most frequent one by default; column label of the table.
+    Parameters
+    ----------
+    data : Samples
+    radius : float, above 0
+        The paper's z.
+    label : str, optional
+        The most frequent label by default.
+    optimum_n_iter : int, at least 1
+        Steps of the line search that bounds the optimum from below.
+    rng : numpy.random.Generator
+        Draws the training samples, and the samples of each step.
+    **options : Any
+        Options of `train_forms`.
+
+    Returns
+    -------
+    DataFrame
+        The table of `train_forms` with the column label.
+
+    Raises
+    ------
+    ValueError
+        Input out of range.
     """
-    label, y = tasks.one_label(data.images, data.captions, label)
+    radius = as_positive(radius, "radius")
+    label, signs = tasks.one_label(data.images, data.captions, label)
+    X, y, X_test, y_test = halved(data, signs)
+    kept = tasks.thinned(np.ones(len(y), bool), rng)
+    objective = descent.Objective(X[kept], y[kept], loss="logistic")
+    test = descent.Objective(X_test, y_test, loss="logistic")
+    optimum = descent.line_search(objective, radius, n_iter=optimum_n_iter)
+
+    def descend(form: str, batch_size: int, rng: np.random.Generator, every: int, **options: Any) -> Trace:
+        if form == "batch 100%":
+            return descent.batch(objective, radius, **options)
+        options |= {"batch_size": batch_size, "rng": rng, "every": every, "lazy": form in BATCH_COUNTS}
+        return descent.stochastic(objective, radius, **options)
+
+    problem = Problem(
+        n_samples=objective.n_samples,
+        radius=radius,
+        at_zero=float(optimum.objective[0]),
+        bound=float(optimum.bound[-1]),
+        test_error=lambda w: error(test.X @ w, test.y),
+        descend=descend,
+    )
+    return train_forms(problem, rng=rng, **options).assign(label=label)
+
+
+def halved(data: Samples, y: NDArray[Any]) -> tuple[Any, NDArray[Any], Any, NDArray[Any]]:
+    """Features and labels of the samples to learn from, then of the samples to test with."""
     learn, test = tasks.halves(data.images)
-    learn = tasks.thinned(learn, rng)
-    table = train(select(data.X, learn), y[learn], select(data.X, test), y[test], rng=rng, progress=progress, **options)
-    return table.assign(label=label)
+    return select(data.X, learn), y[learn], select(data.X, test), y[test]
 
 
-def train(
-    X_train: Any,
-    y_train: ArrayLike,
-    X_test: Any,
-    y_test: ArrayLike,
+def train_forms(
+    problem: Problem,
     *,
-    radius: float,
     n_iter: Mapping[str, int],
     eta0: Sequence[float],
     entropic_eta0: Sequence[float],
     schedules: Sequence[str] = SCHEDULES,
     n_records: int = 50,
     repeats: int = 3,
-    optimum_n_iter: int = 2000,
     rng: np.random.Generator,
     progress: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
-    """Binary logistic regression by both methods in several forms, each with its best step sizes.
+    """Train in several forms by both methods, each with its best step sizes.
 
-    X_train, X_test: (n_samples, n_features), csr. y_train, y_test: -1 and +1. radius: above 0, the paper's z. n_iter:
-    steps of each form that is to be tried. The forms are
-    - "batch 100%": the true gradient;
-    - "batch 25%": that of a random quarter of the samples, another one in each step;
-    - "stochastic 1", "stochastic 100": that of so many samples, where a step touches only their features.
-    eta0: first step sizes of projections, which shrink as 1/sqrt(t); entropic_eta0: those of the exponentiated
-    gradient, tried with each of the schedules, see `entropic.step_sizes`. n_records: how many of a way, about. repeats:
-    how often the best way is gone again for its seconds. optimum_n_iter: steps of the line search that bounds the
-    optimum from below. rng: draws the samples of the steps, the same for all that
-    is tried. progress: called with (ways done, of all). Raises ValueError for other input.
+    The forms are
+    - "batch 100%": steps along the true gradient;
+    - "batch 25%": along the gradient of a random quarter of the samples, another one in each step;
+    - "stochastic 1", "stochastic 100": along the gradient of 1 or 100 random samples.
 
-    Returns a row for each record of the way with the lowest last objective, of each form and method: see `compare`.
+    Parameters
+    ----------
+    problem : Problem
+    n_iter : mapping from form to int
+        Steps of each form to try.
+    eta0 : sequence of float, above 0
+        First step sizes of projections, which shrink as 1/sqrt(t).
+    entropic_eta0 : sequence of float, above 0
+        First step sizes of the exponentiated gradient, tried with each of the schedules.
+    schedules : sequence of str
+        See `entropic.step_sizes`.
+    n_records : int, at least 1
+        Records of a run, approximately.
+    repeats : int, at least 1
+        Runs with the best step sizes, for the median of their seconds.
+    rng : numpy.random.Generator
+        Draws the samples of the steps, the same ones for all step sizes.
+    progress : callable, optional
+        Called with (runs done, of all).
+
+    Returns
+    -------
+    DataFrame
+        A row for each record of the run with the lowest last objective, of each form and method. Columns:
+        - form, method.
+        - schedule, eta0: the best ones.
+        - step.
+        - gradients: of samples, evaluated so far.
+        - objective.
+        - suboptimality: (objective - bound) / at_zero with the best bound of any record.
+        - test_error.
+        - non_zero: the fraction of weights that are not 0.
+        - flops.
+        - seconds: the median of the repeats.
+        - radius.
+        - warning: eta0 at the edge of its grid, no gain.
+
+    Raises
+    ------
+    ValueError
+        Input out of range.
     """
-    radius = as_positive(radius, "radius")
-    objective = descent.Objective(X_train, y_train, loss="logistic")
-    test = descent.Objective(X_test, y_test, loss="logistic")
-    if test.n_features != objective.n_features:
-        raise ValueError(f"X_test must have the {objective.n_features} features of X_train, got {test.n_features}")
+    _require_forms(n_iter, problem.n_samples)
+    require_count(n_records, "n_records")
+    require_count(repeats, "repeats")
+    grids: dict[Method, tuple[Sequence[str], Sequence[float]]]
+    grids = {"projection": (PROJECTION_SCHEDULES, eta0), "entropic": (schedules, entropic_eta0)}
+    for grid in grids.values():
+        if not all(map(len, grid)):
+            raise ValueError(f"schedules and eta0 must not be empty, got {list(grid[0])}, {list(grid[1])}")
     seeds = {form: int(rng.integers(2**63)) for form in FORMS}
+    n_runs = len(n_iter) * sum(len(names) * len(etas) + repeats for names, etas in grids.values())
+    done = count(1)
 
-    def go(attempt: Attempt) -> pd.DataFrame:
-        form = attempt.form
-        watched = Watched(lambda w: error(test.X @ w, test.y))
-        options: dict[str, Any] = {
-            "eta0": attempt.eta0,
-            "n_iter": n_iter[form],
-            "method": attempt.method,
-            "schedule": attempt.schedule,
-            "watch": watched,
-        }
-        if form == "batch 100%":
-            trace = descent.batch(objective, radius, **options)
-        else:
-            options |= {"batch_size": batch_size(form, objective.n_samples), "every": attempt.every}
-            options |= {"rng": np.random.default_rng(seeds[form]), "lazy": form in COUNTS}
-            trace = descent.stochastic(objective, radius, **options)
-        return watched.table(trace)
+    def train(attempt: Attempt, every: int) -> pd.DataFrame:
+        table = _records(problem, attempt, n_iter[attempt.form], every, np.random.default_rng(seeds[attempt.form]))
+        if progress:
+            progress(next(done), n_runs)
+        return table
 
-    optimum = descent.line_search(objective, radius, n_iter=optimum_n_iter)
-    table = compare(
-        go,
-        n_samples=objective.n_samples,
-        n_iter=n_iter,
-        grids={"projection": (OF_PROJECTIONS, eta0), "entropic": (schedules, entropic_eta0)},
-        n_records=n_records,
-        repeats=repeats,
-        bound=float(optimum.bound[-1]),
-        at_zero=float(optimum.objective[0]),
-        progress=progress,
-    )
-    return table.assign(radius=radius)[list(COLUMNS)]
+    parts = []
+    for form, steps in n_iter.items():
+        best = []
+        for method, grid in grids.items():
+            tried = [Attempt(form, method, *pair) for pair in product(*grid)]
+            last = [train(attempt, steps)["objective"].iloc[-1] for attempt in tried]
+            best.append(tried[int(np.argmin(last))])
+        repeated = [[train(attempt, max(1, steps // n_records)) for attempt in best] for _ in range(repeats)]
+        for attempt, tables in zip(best, zip(*repeated, strict=True), strict=True):
+            edge = at_edge("eta0", attempt.eta0, grids[attempt.method][1])
+            parts.append(_merged(attempt, tables, edge))
+    table = pd.concat(parts, ignore_index=True)
+    table["suboptimality"] = (table["objective"] - max(problem.bound, table["bound"].max())) / problem.at_zero
+    return table.assign(radius=problem.radius)[list(COLUMNS)]
 
 
-def compare(
-    go: Callable[[Attempt], pd.DataFrame],
-    *,
-    n_samples: int,
-    n_iter: Mapping[str, int],
-    grids: Mapping[Method, tuple[Sequence[str], Sequence[float]]],
-    n_records: int,
-    repeats: int,
-    bound: float,
-    at_zero: float,
-    progress: Callable[[int, int], None] | None,
-) -> pd.DataFrame:
-    """Find the best step sizes of each form and method, and what happens on their way.
-
-    go: tries something and returns its records, columns step, objective, bound, test_error, non_zero, flops, seconds.
-    n_samples: to draw from. n_iter: steps of each form. grids: schedules and eta0 of each method. n_records, repeats:
-    as in `train`. bound: a lower bound of the optimum. at_zero: the objective at W = 0.
-
-    Returns the columns form; method; schedule and eta0: the best ones, by last objective; step; gradients: of samples,
-    evaluated so far; objective; suboptimality: (objective - bound) / at_zero with the best bound of any record; those
-    of `go`, seconds as the median of the repeats; warning: an eta0 at the edge of its grid, no gain.
-    """
+def _require_forms(n_iter: Mapping[str, int], n_samples: int) -> None:
+    require_count(len(n_iter), "the number of forms in n_iter")
     for form, steps in n_iter.items():
         if form not in FORMS:
             raise ValueError(f"n_iter must name forms among {', '.join(FORMS)}, got {form!r}")
         require_count(steps, f"n_iter of {form}")
         batch_size(form, n_samples)
-    for count, name in ((len(n_iter), "the number of forms in n_iter"), (n_records, "n_records"), (repeats, "repeats")):
-        require_count(count, name)
-    for schedules, eta0 in grids.values():
-        if not len(schedules) or not len(eta0):
-            raise ValueError(f"schedules and eta0 must not be empty, got {list(schedules)}, {list(eta0)}")
 
-    n_ways = len(n_iter) * sum(len(schedules) * len(eta0) + repeats for schedules, eta0 in grids.values())
-    done, parts = 0, []
 
-    def counted(attempt: Attempt) -> pd.DataFrame:
-        nonlocal done
-        table = go(attempt)
-        done += 1
-        if progress:
-            progress(done, n_ways)
-        return table
+def _records(problem: Problem, attempt: Attempt, n_iter: int, every: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Run an attempt; return a row per record."""
+    seen: list[tuple[float, float]] = []
+    size = batch_size(attempt.form, problem.n_samples)
+    trace = problem.descend(
+        **attempt._asdict(),
+        n_iter=n_iter,
+        batch_size=size,
+        rng=rng,
+        every=every,
+        watch=lambda W: seen.append((problem.test_error(W), np.count_nonzero(W) / W.size)),
+    )
+    columns = {name: column for name, column in trace._asdict().items() if name != "w"}
+    columns |= dict(zip(("test_error", "non_zero"), np.array(seen).T, strict=True))
+    return pd.DataFrame(columns | {"gradients": size * trace.step})
 
-    for form, steps in n_iter.items():
-        best: dict[Method, Attempt] = {}
-        for method, grid in grids.items():
-            tries = [Attempt(form, method, schedule, eta, steps) for schedule, eta in product(*grid)]
-            last = [counted(attempt)["objective"].iloc[-1] for attempt in tries]
-            best[method] = tries[int(np.argmin(last))]._replace(every=max(1, steps // n_records))
-        ways: list[list[pd.DataFrame]] = [[counted(attempt) for attempt in best.values()] for _ in range(repeats)]
-        for attempt, tables in zip(best.values(), zip(*ways, strict=True), strict=True):
-            warning = [at_edge("eta0", attempt.eta0, grids[attempt.method][1])]
-            if tables[0]["objective"].iloc[-1] >= tables[0]["objective"].iloc[0]:
-                warning.append("the last objective is no lower than the first")
-            part = tables[0].assign(**attempt._asdict(), warning="; ".join(filter(None, warning)))
-            part["seconds"] = np.median([table["seconds"] for table in tables], axis=0)
-            part["gradients"] = batch_size(form, n_samples) * part["step"]
-            parts.append(part)
-    table = pd.concat(parts, ignore_index=True)
-    table["suboptimality"] = (table["objective"] - max(bound, table["bound"].max())) / at_zero
-    return table
+
+def _merged(attempt: Attempt, tables: Sequence[pd.DataFrame], edge: str) -> pd.DataFrame:
+    """The records of equal runs, with the medians of their seconds and a warning."""
+    objective = tables[0]["objective"]
+    no_gain = "the last objective is no lower than the first" if objective.iloc[-1] >= objective.iloc[0] else ""
+    seconds = np.median([table["seconds"] for table in tables], axis=0)
+    return tables[0].assign(**attempt._asdict(), seconds=seconds, warning="; ".join(filter(None, (edge, no_gain))))
 
 
 def batch_size(form: str, n_samples: int) -> int:
-    """Samples per step of a form. Raises ValueError where there are too few."""
-    size = COUNTS[form] if form in COUNTS else max(1, round(SHARES[form] * n_samples))
+    """Samples per step of a form. Raises ValueError if there are too few."""
+    size = BATCH_COUNTS[form] if form in BATCH_COUNTS else max(1, round(BATCH_SHARES[form] * n_samples))
     if size > n_samples:
         raise ValueError(f"{form} needs at least {size} training samples, got {n_samples}")
     return size
 
 
-def error(scores: Vector, y: Vector) -> float:
-    """The fraction of samples whose score has not the label's sign; a score of 0 counts one half."""
+def error(scores: Matrix, y: NDArray[Any]) -> float:
+    """Fraction of samples whose score has not the label's sign. A score of 0 counts one half."""
     return float(np.where(scores == 0, 0.5, scores * y < 0).mean())

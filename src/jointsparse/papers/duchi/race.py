@@ -1,11 +1,12 @@
-"""How fast methods near the optimum of l1-regularised least squares and logistic regression, with drawn samples.
+"""Compare how fast methods near the optimum of l1-regularised least squares and logistic regression, on drawn samples.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7, Fig. 4 and 5.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,30 +27,31 @@ SERVES = "drawn"
 TABLES = {"race": "tables", "race_seconds": "timings"}
 WARNS = ("race",)
 
-PROBLEMS = ("squared", "logistic")
 NOISY = 0.1  # Paper: sec. 7, the fraction of labels that are flipped
-# Choice: the paper names no penalty. With this one about half of the solution is 0, as of the weights that are drawn.
-PENALTY = 0.03
-# Choice: the paper chooses eta0 "to give reasonable performance". Good ones for the two problems are far apart.
-ETA0 = tuple(2.0**power for power in range(-3, 8))
 PASSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30)
 # Choice: the paper does not say how many samples a stochastic step sees. With a fixed fraction of them, step sizes and
 # numbers of steps that suit one n suit the others too.
-SHARE = 0.05
-RECORDS = 100  # of the stochastic method, as each takes the time of a batch step
+BATCH_SHARE = 0.05
+N_RECORDS = 100  # of the stochastic method, as each takes the time of a batch step
+
+
+class Entry(NamedTuple):
+    """The trace of a method, with the eta0 that was chosen, NaN if it has none, and a warning."""
+
+    trace: Trace
+    eta0: float = np.nan
+    warning: str = ""
 
 
 def draw(problem: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw as many samples as features.
 
     Weights w are normal(0, 1), half of them set to 0; X is normal(0, 1). "squared": y = X w + normal(0, 1).
-    "logistic": y = sign(X w), flipped with probability 0.1. n: at least 2. One state of rng gives the same X and w for
-    both problems. Returns X (n, n), y (n,), w (n,). Raises ValueError for another problem or n.
+    "logistic": y = sign(X w), flipped with probability 0.1. n: at least 1. One state of rng gives the same X and w for
+    both problems. Returns X (n, n), y (n,), w (n,). Raises ValueError for another n.
 
     Source: Duchi et al. (2008), sec. 7.
     """
-    if problem not in PROBLEMS:
-        raise ValueError(f"problem must be one of {', '.join(PROBLEMS)}, got {problem!r}")
     require_count(n, "n", least=2)
     X, w = rng.normal(size=(n, n)), rng.normal(size=n)
     w[rng.permutation(n)[: n // 2]] = 0.0
@@ -62,63 +64,121 @@ def draw(problem: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np
 def run(
     data: None,
     *,
-    problems: Sequence[str] = PROBLEMS,
+    problems: Sequence[str],
     sizes: Sequence[int],
     rng: np.random.Generator,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """One repetition: each problem of each size drawn afresh and solved, see `solve`. rng: of a known seed."""
+    """Do one repetition: draw each problem of each size afresh, and solve it.
+
+    Parameters
+    ----------
+    data : None
+    problems : sequence of str
+        "squared" or "logistic".
+    sizes : sequence of int, at least 1
+        Numbers of features, and of samples.
+    rng : numpy.random.Generator
+        Of a known seed. Each size has a generator of its own, made from this seed.
+    progress : callable, optional
+        Called with (problems solved, of all).
+    **options : Any
+        Options of `solve_by_each`.
+
+    Returns
+    -------
+    DataFrame
+        The tables of `solve_by_each`.
+    """
     # A generator for each size, so that another size in the list changes nothing of this one.
     seed = rng.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]
-    races = [(problem, n) for problem in problems for n in sizes]
+    drawn = [(problem, n) for problem in problems for n in sizes]
     tables = []
-    for done, (problem, n) in enumerate(races):
+    for done, (problem, n) in enumerate(drawn):
         of_size = np.random.default_rng([*np.atleast_1d(seed).tolist(), n])
-        tables.append(solve(problem=problem, n=n, rng=of_size, **options))
+        tables.append(solve_by_each(problem, n, rng=of_size, **options))
         if progress:
-            progress(done + 1, len(races))
+            progress(done + 1, len(drawn))
     return pd.concat(tables, ignore_index=True)
 
 
-def solve(
-    *,
+def solve_by_each(
     problem: str,
     n: int,
-    rng: np.random.Generator,
-    penalty: float = PENALTY,
-    eta0: Sequence[float] = ETA0,
-    n_iter: int = 100,
+    *,
+    penalty: float,
+    eta0: Sequence[float],
+    n_iter: int,
     stochastic_n_iter: int = 2000,
     passes: Sequence[int] = PASSES,
     tol: float = 1e-8,
-    progress: Callable[[int, int], None] | None = None,
+    rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Solve one drawn problem by each method: what is left after each step, and what it has cost so far.
+    """Solve one drawn problem by each method.
 
     minimise f(w)  subject to ||w||_1 <= radius   (batch, stochastic, line-search), or
     minimise f(w) + penalty ||w||_1               (coordinate-descent, interior-point),   f the mean loss.
 
-    problem, n, rng: see `draw`; rng also draws the samples of stochastic steps, the same ones for each eta0. penalty:
-    as a fraction, between 0 and 1, of the smallest one whose solution is 0. radius is the l1 norm of the solution that
-    the interior-point method finds with the relative duality gap tol, so that both problems have that solution. eta0:
-    first step sizes of batch and stochastic; the one with the smallest last objective is kept. n_iter: steps of batch
-    and line-search. stochastic_n_iter: steps of stochastic, each with 5 % of the samples. passes: of coordinate
-    descent, at each record. progress: called with (methods and step sizes done, of
-    all). Raises ValueError for other input.
+    radius is the l1 norm of the solution of the interior-point method, so that both problems have this solution.
 
-    A row is a record of a method. Columns: problem; n; method; eta0, NaN where there is none; step; suboptimality;
-    flops and (CPU) seconds so far, see `descent`; non_zero: the fraction of features with a weight in the method's
-    last iterate; radius; penalty; warning: an eta0 at the edge of its grid, or an optimum not certified to tol.
+    Parameters
+    ----------
+    problem : str
+        "squared" or "logistic".
+    n : int, at least 1
+        Features, and samples.
+    penalty : float, between 0 and 1
+        As a fraction of the smallest penalty whose solution is 0. Choice: the paper names none. With 0.03 about half of
+        the solution is 0, as of the weights that are drawn.
+    eta0 : sequence of float, above 0
+        First step sizes of batch and stochastic. The one with the smallest last objective is kept. Choice: the paper
+        chooses eta0 "to give reasonable performance". Good ones for the two problems are far apart.
+    n_iter : int, at least 1
+        Steps of batch and line-search.
+    stochastic_n_iter : int, at least 1
+        Steps of stochastic, each with 5 % of the samples.
+    passes : sequence of int
+        Passes of coordinate descent, at each record.
+    tol : float, above 0
+        Relative duality gap of the interior-point method.
+    rng : numpy.random.Generator
+        Draws the problem, and the samples of stochastic steps, the same ones for each eta0.
 
+    Returns
+    -------
+    DataFrame
+        A row for each record of each method. Columns:
+        - problem.
+        - n.
+        - method.
+        - eta0: NaN if there is none.
+        - step.
+        - suboptimality.
+        - flops, seconds: operations and CPU seconds so far, see `descent`.
+        - non_zero: the fraction of features with a weight in the last iterate.
+        - radius.
+        - penalty.
+        - warning: an eta0 at the edge of its grid, or an optimum not certified to tol.
+
+    Raises
+    ------
+    ValueError
+        Input out of range.
+
+    Notes
+    -----
     suboptimality is (objective - bound) / objective at w = 0 for the problem that the method solves. As bound is a
-    certified lower bound of that problem's optimum, it is too large rather than too small. For the penalised problem,
-    bound is the better one of its two methods. For the constrained problem it is the best one of its three methods and
-    of the penalised bound - penalty * radius: no w in the ball has an f below it, for f(w) + penalty ||w||_1 is at most
-    f(w) + penalty * radius. That one is the tightest, by default to 1e-8. The methods' own bounds lag behind their
-    objectives: after 100 steps of the line search with n = 800 they are lower by 3e-5 (squared) and 1e-2 (logistic).
+    certified lower bound of the optimum, the suboptimality is rather too large than too small. For the penalised
+    problem, bound is the better one of its two methods. For the constrained problem it is the best one of its three
+    methods and of the penalised bound - penalty * radius. No w in the ball has an f below this number, since
+    f(w) + penalty ||w||_1 is at most f(w) + penalty * radius. It is the tightest of them, by default to 1e-8. The
+    methods' own bounds lag behind their objectives: after 100 steps of the line search with n = 800 they are lower by
+    3e-5 (squared) and 1e-2 (logistic).
 
-    Source: Duchi et al. (2008), sec. 7.
+    References
+    ----------
+    Duchi et al. (2008), sec. 7.
     """
     if not 0 < penalty < 1:
         raise ValueError(f"penalty must be a fraction between 0 and 1, got {penalty}")
@@ -126,66 +186,55 @@ def solve(
         raise ValueError(f"eta0 must list at least one step size, got {eta0}")
     objective = Objective(*draw(problem, n, rng)[:2], loss=problem)
     slopes = objective.slopes(np.zeros(n))
-    of_l1 = penalty * float(np.abs(np.einsum("ij,i->j", objective.X, slopes)).max())
+    penalty = penalty * float(np.abs(np.einsum("ij,i->j", objective.X, slopes)).max())
     seed = int(rng.integers(2**32))
-    count, total = 0, 3 + 2 * len(eta0)
 
-    def done(trace: Trace) -> Trace:
-        nonlocal count
-        count += 1
-        if progress:
-            progress(count, total)
-        return trace
-
-    interior = done(interior_point(objective, of_l1, tol=tol))
-    radius = float(np.abs(interior.w).sum())
-    of_stochastic: dict[str, Any] = {
-        "n_iter": stochastic_n_iter,
-        "batch_size": max(1, round(SHARE * n)),
-        "every": max(1, stochastic_n_iter // RECORDS),
-    }
-    batches = [done(batch(objective, radius, eta0=eta, n_iter=n_iter)) for eta in eta0]
-    stochastics = [
-        done(stochastic(objective, radius, eta0=eta, rng=np.random.default_rng(seed), **of_stochastic)) for eta in eta0
-    ]
-    constrained = {
-        "batch": _best(batches, eta0),
-        "stochastic": _best(stochastics, eta0),
-        "line-search": (done(line_search(objective, radius, n_iter=n_iter)), np.nan, ""),
-    }
+    interior = interior_point(objective, penalty, tol=tol)
     gap = (interior.objective[-1] - interior.bound[-1]) / interior.objective[-1]
     penalised = {
-        "coordinate-descent": (done(coordinate_descent(objective, of_l1, n_iter=passes)), np.nan, ""),
-        "interior-point": (interior, np.nan, f"optimum certified to {gap:.2g} only" if gap > tol else ""),
+        "coordinate-descent": Entry(coordinate_descent(objective, penalty, n_iter=passes)),
+        "interior-point": Entry(interior, warning=f"optimum certified to {gap:.2g} only" if gap > tol else ""),
     }
-    bound = max(trace.bound[-1] for trace, _, _ in penalised.values())
-    bound_in_ball = max(bound - of_l1 * radius, *(trace.bound[-1] for trace, _, _ in constrained.values()))
-    return pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "problem": problem,
-                    "n": n,
-                    "method": method,
-                    "eta0": eta,
-                    "step": trace.step,
-                    "suboptimality": (trace.objective - lowest) / trace.objective[0],
-                    "flops": trace.flops,
-                    "seconds": trace.seconds,
-                    "non_zero": np.count_nonzero(trace.w) / n,
-                    "radius": radius,
-                    "penalty": of_l1,
-                    "warning": warning,
-                }
-            )
-            for lowest, traces in ((bound_in_ball, constrained), (bound, penalised))
-            for method, (trace, eta, warning) in traces.items()
-        ],
-        ignore_index=True,
-    )
+    radius = float(np.abs(interior.w).sum())
+    constrained = {
+        "batch": _best(partial(batch, objective, radius, n_iter=n_iter), eta0),
+        "stochastic": _best(partial(_stochastic, objective, radius, stochastic_n_iter, seed), eta0),
+        "line-search": Entry(line_search(objective, radius, n_iter=n_iter)),
+    }
+    bound = max(entry.trace.bound[-1] for entry in penalised.values())
+    bound_in_ball = max(bound - penalty * radius, *(entry.trace.bound[-1] for entry in constrained.values()))
+    tables = [_table(constrained, bound_in_ball), _table(penalised, bound)]
+    key: dict[str, Any] = {"problem": problem, "n": n, "radius": radius, "penalty": penalty}
+    columns = ["problem", "n", "method", "eta0", "step", "suboptimality", "flops", "seconds", "non_zero"]
+    return pd.concat(tables, ignore_index=True).assign(**key)[[*columns, "radius", "penalty", "warning"]]
 
 
-def _best(traces: list[Trace], eta0: Sequence[float]) -> tuple[Trace, float, str]:
-    """The trace with the smallest last objective, its eta0, and whether that lies at the edge of its grid."""
+def _stochastic(objective: Objective, radius: float, n_iter: int, seed: int, *, eta0: float) -> Trace:
+    batch_size, every = max(1, round(BATCH_SHARE * objective.n_samples)), max(1, n_iter // N_RECORDS)
+    rng = np.random.default_rng(seed)
+    return stochastic(objective, radius, batch_size=batch_size, rng=rng, eta0=eta0, n_iter=n_iter, every=every)
+
+
+def _best(method: Callable[..., Trace], eta0: Sequence[float]) -> Entry:
+    """The trace with the smallest last objective, its eta0, and a warning if this lies at the edge of its grid."""
+    traces = [method(eta0=eta) for eta in eta0]
     trace, eta = min(zip(traces, eta0, strict=True), key=lambda pair: pair[0].objective[-1])
-    return trace, eta, at_edge("eta0", eta, eta0)
+    return Entry(trace, eta, at_edge("eta0", eta, eta0))
+
+
+def _table(entries: dict[str, Entry], bound: float) -> pd.DataFrame:
+    """The records of all methods of a problem, given a lower bound of its optimum."""
+    columns = [
+        {
+            "method": method,
+            "eta0": eta0,
+            "step": trace.step,
+            "suboptimality": (trace.objective - bound) / trace.objective[0],
+            "flops": trace.flops,
+            "seconds": trace.seconds,
+            "non_zero": np.count_nonzero(trace.w) / len(trace.w),
+            "warning": warning,
+        }
+        for method, (trace, eta0, warning) in entries.items()
+    ]
+    return pd.concat(map(pd.DataFrame, columns), ignore_index=True)

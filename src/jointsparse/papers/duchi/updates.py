@@ -4,32 +4,24 @@ Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 6 and 7.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from jointsparse.checks import as_positive, require_count
 from jointsparse.datasets.samples import Samples
 from jointsparse.learning.entropic import SparseEntropic
-from jointsparse.learning.lazy import HUGE, Rows, csr
+from jointsparse.learning.lazy import HUGE
 from jointsparse.norms import l1
 from jointsparse.papers.duchi.descent import sizes_of
-from jointsparse.papers.duchi.exponentiated import OF_PROJECTIONS
-from jointsparse.papers.duchi.online import (
-    Point,
-    Tree,
-    compile_steps,
-    example,
-    logistic_objective,
-    require_all_positive,
-    with_label,
-)
+from jointsparse.papers.duchi.exponentiated import PROJECTION_SCHEDULES
+from jointsparse.papers.duchi.online import Examples, Tree, compile_steps, require_all_positive, shuffled
 from jointsparse.papers.duchi.projection import WholeVector
-from jointsparse.papers.timing import median
+from jointsparse.papers.timing import Task, measure
 
 SERVES = "samples"
 TABLES = {"updates": "timings"}
@@ -37,24 +29,23 @@ WARNS = ()
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
-PER_BLOCK = 20  # updates by one method before it is the next one's turn
-SPARE = 1024  # places for features to come, at least
+Change = tuple[Indices, Vector, float]
+UPDATES_PER_BLOCK = 20  # by one method before it is the next one's turn
+SPARE_PLACES = 1024  # for features to come, at least
 
 
-class Full:
-    """The same by projecting the whole vector."""
-
-    def __init__(self, n: int, radius: float, point: Vector) -> None:
-        self.whole = WholeVector(n, radius, point)
+class Full(WholeVector):
+    """w <- project(w - eta values), by projecting the whole vector."""
 
     def step(self, indices: Indices, values: Vector, eta: float) -> None:
-        self.whole.add(indices, -eta * values)
+        self.add(indices, -eta * values)
 
 
 class FullOfNonZeros:
-    """The same by projecting a vector of the entries that are not zero, as careful users do without a tree.
+    """w <- project(w - eta values), by projecting a vector of the non-zero entries alone.
 
-    Features that come are appended. Those that have become zero leave when there is no room for more.
+    Careful users without a tree do so. Features that come are appended. Features that have become zero leave when there
+    is no room for more.
     """
 
     def __init__(self, n: int, radius: float, point: Vector) -> None:
@@ -63,7 +54,7 @@ class FullOfNonZeros:
         self.features = np.flatnonzero(point)
         self.entries = l1.project(point[self.features], radius)
         self.size = len(self.features)
-        self._make_room(SPARE)
+        self._make_room(SPARE_PLACES)
 
     def step(self, indices: Indices, values: Vector, eta: float) -> None:
         if self.size + len(indices) > len(self.entries):
@@ -78,12 +69,12 @@ class FullOfNonZeros:
         l1.project(used, self.radius, out=used)
 
     def _make_room(self, least: int) -> None:
-        """Leave out the zeros, and make room for as many features again, or at least so many."""
+        """Leave out the zeros, and make room for as many features again, or for `least` if that is more."""
         kept = np.flatnonzero(self.entries[: self.size])
         features, entries = self.features[kept], self.entries[kept]
         self.place[self.features[: self.size]] = -1
         self.place[features] = np.arange(len(kept))
-        more = max(len(kept), least, SPARE)
+        more = max(len(kept), least, SPARE_PLACES)
         self.features = np.concatenate([features, np.full(more, -1)])
         self.entries = np.concatenate([entries, np.zeros(more)])
         self.size = len(kept)
@@ -95,111 +86,134 @@ class FullOfNonZeros:
         return w
 
 
+Moving = Tree | Full | FullOfNonZeros | SparseEntropic
+
+
 def run(
     data: Samples,
     *,
     label: str | None = None,
-    rng: np.random.Generator,
-    progress: Callable[[int, int], None] | None = None,
-    **options: Any,
-) -> pd.DataFrame:
-    """Measure with the samples that have a label against the others: see `measure`.
-
-    label: the most frequent one by default; column label of the table.
-    """
-    X, y, label = with_label(data, label)
-    return measure(X, y, rng=rng, progress=progress, **options).assign(label=label)
-
-
-def measure(
-    X: Any,
-    y: ArrayLike,
-    *,
-    shares: Sequence[float] = (1.0, 0.3, 0.1, 0.03),
+    shares: Sequence[float],
     eta0: float,
-    n_updates: int = 300,
+    n_updates: int,
     rng: np.random.Generator,
     progress: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
-    """CPU seconds of an update when there are many, or few, non-zero weights.
+    """Measure CPU seconds of an update when there are many, or few, non-zero weights.
 
     All examples but the last n_updates, in random order, are learnt without a constraint: weights w0. For each share,
-    w0 is projected onto the ball of radius share ||w0||_1, and the last examples are learnt from there, step sizes
+    w0 is projected onto the ball of radius share ||w0||_1. The last examples are learnt from there, with step sizes
     eta0 / sqrt(t), by each of
     - "tree": `SparseL1Ball`;
     - "full": an addition and a projection of the whole vector, by `l1.project`;
-    - "full of non-zeros": the same of a vector of the non-zero weights alone;
-    - "entropic": `SparseEntropic`. It takes the gradients of the others' weights, and starts where all are 0, as it
-      cannot reach most points of the ball's boundary: only what it costs means something.
-    The first three go the same way. Margins and slopes are computed beforehand.
+    - "full of non-zeros": an addition and a projection of a vector of the non-zero weights alone;
+    - "entropic": `SparseEntropic`. It takes the gradients of the others' weights, and starts at 0, as it cannot reach
+      most points of the ball's boundary. Only its cost means something.
 
-    X: (n_examples, n_features), csr. y: (n_examples,), -1 and +1. shares: above 0, at most 1. eta0: above 0.
-    n_updates: at least 1, less than the examples. rng: draws the order. progress: called with (shares done, of all).
-    Raises ValueError for other input, and where steps overflow.
+    The first three take the same steps. Margins and slopes are computed beforehand. The methods take turns, a block of
+    20 updates each.
 
-    Returns a row for each share and method. Columns: share; non_zeros: of w before these updates; n: features; touched:
-    mean number of features of an example; method; repeats: how many blocks of 20 updates; seconds: per update, the
-    median over the blocks of their means, which hold what the tree and the vector of non-zeros put off; low, high: its
-    95 % interval. The methods take turns, a block each.
+    Parameters
+    ----------
+    data : Samples
+        Those with the label are told from the others.
+    label : str, optional
+        The most frequent label by default.
+    shares : sequence of float, above 0, at most 1
+        Radius / norm of w0.
+    eta0 : float, above 0
+    n_updates : int, at least 1, less than the examples
+    rng : numpy.random.Generator
+        Draws the order.
+    progress : callable, optional
+        Called with (shares done, of all).
+
+    Returns
+    -------
+    DataFrame
+        A row for each share and method. Columns:
+        - share.
+        - non_zeros: of w before these updates.
+        - n: features.
+        - touched: mean number of features of an example.
+        - method.
+        - repeats: number of blocks.
+        - seconds: per update, the median over the blocks of their means. A mean includes the work that the tree and the
+          vector of non-zeros put off;
+        - low, high: 95 % interval of seconds.
+        - label.
+
+    Raises
+    ------
+    ValueError
+        Input out of range, or steps that overflow.
     """
-    objective = logistic_objective(X, y)
-    n = objective.n_features
     require_all_positive(shares, "shares")
     if max(shares) > 1:
         raise ValueError(f"shares must be at most 1, where the projection changes nothing, got {max(shares):g}")
     as_positive(eta0, "eta0")
-    require_count(n_updates, "n_updates", objective.n_samples - 1)
-    order = rng.permutation(objective.n_samples)
-    rows, labels = csr(objective.X[order]), objective.y[order]
-    sizes = sizes_of("projection", OF_PROJECTIONS[0], eta0, n=n, n_iter=len(order))
-    w0, end = np.zeros(n), len(order) - n_updates
-    with np.errstate(over="ignore", invalid="ignore"):
-        for t in range(end):
-            indices, x = example(rows, t)
-            w0[indices] += sizes[t] * labels[t] * expit(-labels[t] * (w0[indices] * x).sum()) * x
-        size = float(np.abs(w0).sum())
-    if not size < HUGE:
+    examples, label = shuffled(data, label, rng)
+    n, n_examples = examples.n_features, len(examples.y)
+    require_count(n_updates, "n_updates", n_examples - 1)
+    first = n_examples - n_updates
+    sizes = sizes_of("projection", PROJECTION_SCHEDULES[0], eta0, n=n, n_iter=n_examples)
+    w0 = _unconstrained(examples, sizes[:first])
+    norm = float(np.abs(w0).sum())
+    if not norm < HUGE:
         raise ValueError(f"learning without a constraint diverged with eta0 {eta0:g}: choose a smaller one, or scale X")
-    touched = float(np.diff(rows.indptr[end:]).mean())
+    touched = float(np.diff(examples.rows.indptr[first:]).mean())
     compile_steps()
 
-    table = []
+    tables = []
     for done, share in enumerate(shares):
-        radius = share * size
-        start = l1.project(w0, radius)
-        changes = _changes(Tree(n, radius, start), rows, labels, sizes, end)
-        points: dict[str, Any] = {
-            "tree": Tree(n, radius, start),
-            "full": Full(n, radius, start),
-            "full of non-zeros": FullOfNonZeros(n, radius, start),
-            "entropic": SparseEntropic(n, radius),
-        }
-        points["entropic"].step(np.arange(n), np.zeros(n), 0.0)  # changes nothing, but all its memory is there
-        seconds: dict[str, list[float]] = {method: [] for method in points}
-        for block in range(0, n_updates, PER_BLOCK):
-            for method, point in points.items():
-                seconds[method].append(_replay(point, changes[block : block + PER_BLOCK]))
+        start = l1.project(w0, share * norm)
         key = {"share": share, "non_zeros": np.count_nonzero(start), "n": n, "touched": touched}
-        for method, times in seconds.items():
-            table.append(key | {"method": method, "repeats": len(times)} | median(times))
+        points = _points(n, share * norm, start)
+        changes = _changes(Tree(n, share * norm, start), examples, sizes, first)
+        blocks = [changes[i : i + UPDATES_PER_BLOCK] for i in range(0, n_updates, UPDATES_PER_BLOCK)]
+        by_turns = [Task(key | {"method": name}, partial(_replay, one, iter(blocks))) for name, one in points.items()]
+        tables.append(measure(by_turns, len(blocks)))
         if progress:
             progress(done + 1, len(shares))
-    return pd.DataFrame(table)
+    return pd.concat(tables, ignore_index=True).assign(label=label)
 
 
-def _changes(point: Point, rows: Rows, y: Vector, sizes: Vector, first: int) -> list[tuple[Indices, Vector, float]]:
-    """The steps of the examples from `first` on, which `point` takes: indices, values and eta."""
+def _unconstrained(examples: Examples, sizes: Vector) -> Vector:
+    """Weights after a gradient step from each of the first examples."""
+    w = np.zeros(examples.n_features)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t, eta in enumerate(sizes):
+            y, (indices, x) = examples.y[t], examples.features(t)
+            w[indices] += eta * y * expit(-y * (w[indices] * x).sum()) * x
+    return w
+
+
+def _points(n: int, radius: float, start: Vector) -> dict[str, Moving]:
+    """The weights that each method updates."""
+    entropic = SparseEntropic(n, radius)
+    entropic.step(np.arange(n), np.zeros(n), 0.0)  # changes nothing, but touches all its memory
+    return {
+        "tree": Tree(n, radius, start),
+        "full": Full(n, radius, start),
+        "full of non-zeros": FullOfNonZeros(n, radius, start),
+        "entropic": entropic,
+    }
+
+
+def _changes(point: Tree, examples: Examples, sizes: Vector, first: int) -> list[Change]:
+    """The steps that `point` takes with the examples from `first` on: indices, values and eta."""
     changes = []
-    for t in range(first, len(y)):
-        indices, x = example(rows, t)
-        change = indices, -y[t] * expit(-y[t] * (point.take(indices) * x).sum()) * x, float(sizes[t])
-        point.step(*change)
-        changes.append(change)
+    for t in range(first, len(sizes)):
+        indices, x = examples.features(t)
+        margin = examples.y[t] * (point.take(indices) * x).sum()
+        changes.append((indices, examples.slope(t, margin, x), float(sizes[t])))
+        point.step(*changes[-1])
     return changes
 
 
-def _replay(point: Point, changes: list[tuple[Indices, Vector, float]]) -> float:
-    """CPU seconds of a step, the mean of these."""
+def _replay(point: Moving, blocks: Iterator[list[Change]]) -> float:
+    """CPU seconds of a step, the mean of the next block."""
+    changes = next(blocks)
     start = time.process_time()
     for change in changes:
         point.step(*change)

@@ -1,9 +1,10 @@
-"""How well tasks with known weights are learnt: test error, and which of the relevant features are found.
+"""Learn tasks with known weights, and measure the test error and which of the relevant features are found.
 
 Source: Quattoni et al. 2009, sec. 5 and Fig. 1.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,7 @@ TABLES = {"recovery": "tables"}
 WARNS = ("recovery",)
 
 NORMS = {"l1inf": l1inf, "l1": l1, "l2": l2}
-# Choice: validation chooses from the same plain radii for every task and norm; the paper names none. Multiples of the
-# true norms would know what validation has to find. On the paper's problem the true norms are about 49, 12 and 4.
-RADII = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
-NEAR = 0.01  # iterates certified to be within this fraction of the optimum count as there
+NEAR_OPTIMUM = 0.01  # fraction of the optimum, within which an iterate counts as near
 
 
 def run(
@@ -37,7 +35,27 @@ def run(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """One repetition with tasks drawn afresh: see `learn`. tasks: options of `synthetic.draw`."""
+    """Do one repetition with tasks drawn afresh.
+
+    Parameters
+    ----------
+    data : None
+    tasks : mapping
+        Options of `synthetic.draw`.
+    sizes : sequence of int, at least 1
+        Training samples per task.
+    rng : numpy.random.Generator
+        Draws the tasks.
+    progress : callable, optional
+        Called with (norms and sizes done, of all).
+    **options : Any
+        Options of `learn`.
+
+    Returns
+    -------
+    DataFrame
+        The table of `learn`.
+    """
     drawn = synthetic.draw(**tasks, n_train=max(sizes), rng=rng)
     return learn(drawn, sizes=sizes, progress=progress, **options)
 
@@ -47,34 +65,66 @@ def learn(
     *,
     sizes: Sequence[int],
     eta0: Sequence[float],
-    radius: Sequence[float] = RADII,
+    radius: Sequence[float],
     n_iter: int,
     tol: float = 1e-3,
     optimum_n_iter: int = 5000,
     progress: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
-    """Learn the tasks from training sets of several sizes, with each norm: the rows of one repetition.
+    """Learn the tasks from training sets of several sizes, with each norm.
 
     minimise sum_k 1/n sum_i max(0, 1 - y_ik w_k . x_ik)  subject to ||W|| <= radius (l1inf), or ||w_k|| <= radius_k
     for each task (l1, l2).
 
-    data: see `synthetic.draw`. sizes: training samples per task. eta0: first step sizes. radius: to choose from by
-    validation, in any order. n_iter: iterations of the subgradient method. tol, optimum_n_iter: the relative duality
-    gap and the most iterations of the solver that finds the optimum. progress: called with (sweeps done, of all).
-    Raises ValueError for sizes that the data do not have, and for unfit grids.
+    Parameters
+    ----------
+    data : Synthetic
+        See `synthetic.draw`.
+    sizes : sequence of int, from 1 to the training samples of a task
+    eta0 : sequence of float, above 0
+        First step sizes. The one with the smallest training objective is kept for each radius.
+    radius : sequence of float, at least 0
+        Radii to choose from by validation.
+    n_iter : int, at least 1
+        Iterations of the subgradient method.
+    tol : float, at least 0
+        Relative duality gap of the solver that finds the optimum.
+    optimum_n_iter : int, at least 1
+        Largest number of iterations of this solver.
+    progress : callable, optional
+        Called with (norms and sizes done, of all).
 
-    Three rows for each size and method (hinge-l1inf, hinge-l1, hinge-l2):
-    - radius_rule "true", solver "subgradient": the radii are the true norms, of W or of each w_k;
-    - radius_rule "validated", solver "subgradient": the radius with the smallest mean validation error, for all tasks;
-    - radius_rule "true", solver "pdhg": the optimum that the first row is on its way to.
-    Each eta0 has the smallest training objective for its radius.
+    Returns
+    -------
+    DataFrame
+        Three rows for each size and method (hinge-l1inf, hinge-l1, hinge-l2):
+        - radius_rule "true", solver "subgradient": the radii are the true norms, of W or of each w_k.
+        - radius_rule "validated", solver "subgradient": one radius for all tasks, with the smallest validation error.
+        - radius_rule "true", solver "pdhg": the optimum that the first row approaches.
 
-    Columns: n; method; radius_rule; solver; radius: the mean where it differs by task; eta0, NaN
-    without step sizes; test_error: the fraction of test samples misclassified; precision and recall of the features
-    that have a weight for any task, precision NaN where there are none; features: their fraction; objective: relative
-    to W = 0; gap: the certified relative duality gap, in rows with "true" by the better bound of the two solvers;
-    iterations: the first iterate within 1 % of the optimum, missing where there is none or no optimum is known;
-    warning: a value at the edge of its grid, or an optimum not certified to tol.
+        Columns:
+        - n.
+        - method.
+        - radius_rule.
+        - solver.
+        - radius: the mean if it differs by task.
+        - eta0: NaN without step sizes.
+        - test_error: the fraction of test samples misclassified.
+        - precision, recall: of the features that have a weight for any task, precision NaN if there are none.
+        - features: their fraction.
+        - objective: relative to W = 0.
+        - gap: the certified relative duality gap, in rows with "true" by the better bound of the two solvers.
+        - iterations: the first iterate within 1 % of the optimum, missing if there is none or no optimum is known.
+        - warning: a value at the edge of its grid, or an optimum not certified to tol.
+
+    Raises
+    ------
+    ValueError
+        Sizes that the data do not have, or unfit grids.
+
+    References
+    ----------
+    Quattoni et al. 2009, sec. 5.
     """
     n_train = data.X_train.shape[1]
     if not len(sizes) or min(sizes) < 1 or max(sizes) > n_train:
@@ -83,21 +133,15 @@ def learn(
         raise ValueError(f"eta0 and radius must list finite numbers, at least one each, got {eta0}, {radius}")
     if not data.X_validation.size or not data.X_test.size:
         raise ValueError("data must hold validation and test samples, got none of one of the two")
-    options: dict[str, Any] = {
-        "eta0": eta0,
-        "radius": radius,
-        "n_iter": n_iter,
-        "tol": tol,
-        "optimum_n_iter": optimum_n_iter,
-    }
+    options: dict[str, Any] = {"eta0": eta0, "radius": radius, "n_iter": n_iter}
+    options |= {"tol": tol, "optimum_n_iter": optimum_n_iter}
     rows: list[dict[str, Any]] = []
-    for i, n in enumerate(sizes):
+    for done, (n, norm) in enumerate(product(sizes, NORMS)):
         problem = Problem(list(data.X_train[:, :n]), list(data.y_train[:, :n]), normalisation="mean")
-        for j, norm in enumerate(NORMS):
-            key = {"n": n, "method": f"hinge-{norm}"}
-            rows += [key | row for row in _rows(problem, data, norm, **options)]
-            if progress:
-                progress(len(NORMS) * i + j + 1, len(NORMS) * len(sizes))
+        key = {"n": n, "method": f"hinge-{norm}"}
+        rows += [key | row for row in _rows(problem, data, norm, **options)]
+        if progress:
+            progress(done + 1, len(NORMS) * len(sizes))
     return pd.DataFrame(rows).astype({"iterations": "Int64"})
 
 
@@ -115,6 +159,8 @@ def _rows(
     """The three rows of a training set and a norm."""
     plug_ins: dict[str, Any] = {"loss": hinge, "norm": NORMS[norm]}
     true = np.asarray(plug_ins["norm"].norm(data.W))  # one number, or one per task
+    # Choice: validation chooses from the same plain radii for every task and norm; the paper names none. Multiples of
+    # the true norms would know what validation has to find. On the paper's problem they are about 49, 12 and 4.
     radii = np.stack([true, *(np.full(true.shape, value) for value in sorted(radius))])
     pairs = np.repeat(np.arange(len(radii)), len(eta0))
     steps = np.tile(np.asarray(eta0, dtype=float), len(radii))
@@ -123,35 +169,33 @@ def _rows(
     at_true, *candidates = sweep.choose_eta0({"radius": pairs, "objective": fit.objective})
     errors = [error(fit.W[pair], data.X_validation, data.y_validation) for pair in candidates]
     chosen = candidates[sweep.choose_parameter(-np.array(errors))]
-    at_zero = float(fit.objective[0, 0])
+    bound, at_zero = max(fit.bound[at_true], optimum.bound[0]), float(fit.objective[0, 0])
 
-    def row(W: np.ndarray, radius: np.ndarray, eta0: float, objective: float, bound: float) -> dict[str, Any]:
-        found = {"radius": radius.mean(), "eta0": eta0, "test_error": error(W, data.X_test, data.y_test)}
-        found |= selection(W, data.relevant) | {"objective": objective / at_zero}
+    def row(rule: str, W: np.ndarray, radius: np.ndarray, objective: float, bound: float) -> dict[str, Any]:
         gap = float(relative_gap(np.array(objective), np.array(bound), at_zero))
-        return found | {"gap": gap, "iterations": None}
+        key = {"radius_rule": rule, "solver": "pdhg", "radius": radius.mean(), "eta0": np.nan}
+        found = {"test_error": error(W, data.X_test, data.y_test)} | selection(W, data.relevant)
+        warning = f"optimum certified to {gap:.2g} only" if gap > tol else ""
+        return key | found | {"objective": objective / at_zero, "gap": gap, "iterations": None, "warning": warning}
 
-    def row_of(pair: int, bound: float) -> dict[str, Any]:
-        return row(fit.W[pair], radii[pairs[pair]], steps[pair], fit.value[pair], bound)
+    def row_of(rule: str, pair: int, bound: float, **grids: Sequence[float]) -> dict[str, Any]:
+        learnt = row(rule, fit.W[pair], radii[pairs[pair]], fit.value[pair], bound)
+        learnt |= {"solver": "subgradient", "eta0": steps[pair]}
+        return learnt | {"warning": _edges(learnt, **grids)}
 
-    bound = max(fit.bound[at_true], optimum.bound[0])
-    best = row(optimum.W[0], true, np.nan, optimum.value[0], bound)
-    best["warning"] = f"optimum certified to {best['gap']:.2g} only" if best["gap"] > tol else ""
-    by_truth, by_validation = row_of(at_true, bound), row_of(chosen, fit.bound[chosen])
-    by_truth["warning"] = _edges(by_truth, eta0=eta0)
-    by_validation["warning"] = _edges(by_validation, radius=radius, eta0=eta0)
-    near = np.flatnonzero(relative_gap(fit.objective[at_true], np.array(bound), at_zero) <= NEAR)
-    if len(near):
-        by_truth["iterations"] = near[0]
-    return [
-        {"radius_rule": "true", "solver": "subgradient"} | by_truth,
-        {"radius_rule": "validated", "solver": "subgradient"} | by_validation,
-        {"radius_rule": "true", "solver": "pdhg"} | best,
+    rows = [
+        row_of("true", at_true, bound, eta0=eta0),
+        row_of("validated", chosen, fit.bound[chosen], radius=radius, eta0=eta0),
+        row("true", optimum.W[0], true, optimum.value[0], bound),
     ]
+    near = np.flatnonzero(relative_gap(fit.objective[at_true], np.array(bound), at_zero) <= NEAR_OPTIMUM)
+    if len(near):
+        rows[0]["iterations"] = near[0]
+    return rows
 
 
 def error(W: np.ndarray, X: np.ndarray, y: np.ndarray) -> float:
-    """The fraction of samples whose score has not the label's sign, over all tasks.
+    """Fraction of samples whose score has not the label's sign, over all tasks.
 
     W: (n_features, n_tasks). X: (n_tasks, n, n_features). y: (n_tasks, n) of -1 and +1.
     """
@@ -163,7 +207,7 @@ def error(W: np.ndarray, X: np.ndarray, y: np.ndarray) -> float:
 def selection(W: np.ndarray, relevant: np.ndarray) -> dict[str, float]:
     """Precision and recall of the features that W uses for any task, and their fraction, as columns of a row.
 
-    W: (n_features, n_tasks). relevant: (n_features,) bool. Precision is NaN where no feature is used.
+    W: (n_features, n_tasks). relevant: (n_features,) bool. Precision is NaN if no feature is used.
     """
     used = W.any(axis=1)
     right = np.count_nonzero(used & relevant)
@@ -172,5 +216,5 @@ def selection(W: np.ndarray, relevant: np.ndarray) -> dict[str, float]:
 
 
 def _edges(row: dict[str, Any], **grids: Sequence[float]) -> str:
-    """Which chosen values lie at an edge of their grids."""
+    """A warning of chosen values that lie at an edge of their grids."""
     return "; ".join(filter(None, (sweep.at_edge(name, row[name], grid) for name, grid in grids.items())))
