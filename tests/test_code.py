@@ -84,7 +84,7 @@ COLLAGE = "datasets/collage datasets/collage/cutouts datasets/collage/painting d
 COLLAGE += "datasets/collage/sentences datasets/folder datasets/splits registry"
 SCORES = "datasets/splits scores/flags"
 TRAINING = "learning/problem learning/sweep learning/tasks registry"
-CLAIMS = f"{SCORES} papers/claims papers/judging papers/duchi/claims papers/quattoni/claims"
+CLAIMS = f"{SCORES} scores/metrics papers/claims papers/judging papers/duchi/claims papers/quattoni/claims"
 EXPERIMENT = "datasets/samples registry"
 DESCENT = "papers/duchi/descent learning/entropic learning/lazy learning/problem norms/l1 "
 DESCENT += "learning/loss learning/losses/squared learning/losses/logistic learning/sweep"
@@ -123,13 +123,13 @@ RULES = {  # what a job's wildcards decide is in braces
     "measure updates": f"{EXPERIMENT} papers/duchi/updates papers/duchi/online papers/duchi/projection papers/timing "
     f"{ENTROPIC} norms/l1_sparse",
     "gather_runs": "",
-    "draw_figure": f"{SCORES} figures/jointsparse.mplstyle figures/scores figures/style papers/catalogue "
-    "papers/duchi/figures papers/quattoni/figures papers/quattoni/numbers",
+    "draw_figure": f"{SCORES} scores/metrics registry figures/jointsparse.mplstyle figures/scores figures/style "
+    "papers/catalogue papers/duchi/figures papers/quattoni/figures papers/quattoni/numbers",
     "inspect_features": SCORES,
     "gather_warnings": SCORES,
     "write_config": "",
     "judge_claims": CLAIMS,
-    "write_claims_page": f"{CLAIMS} papers/page",
+    "write_claims_page": f"{CLAIMS} papers/page papers/page.md.jinja",
     "write_manifest": "records",
 }
 SCRIPTS = {"resample_differences": "compare_methods"}  # of another name than the rule

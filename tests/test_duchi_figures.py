@@ -227,7 +227,7 @@ def test_the_exponent_is_fitted_to_large_dimensions_alone():
     table.loc[table["x"] < figures.LARGE, "seconds"] = 1.0
     (left, _) = catalogue.draw("projection", table).axes
     assert list(lines(left)) == ["newton (like n^1.00)"]
-    (left, _) = catalogue.draw("projection", table[table["x"] <= figures.LARGE]).axes
+    (left, _) = catalogue.draw("projection", table[table["x"] <= figures.LARGE_ENTRIES]).axes
     assert list(lines(left)) == ["newton"]
 
 

@@ -16,7 +16,7 @@ from jointsparse.papers.judging import (
     geometric_mean_over,
     log_log,
     mean_over,
-    select,
+    rows_with,
     slope_of,
     warned,
     withhold,
@@ -108,9 +108,9 @@ def test_a_verdict_that_a_bound_may_not_give_is_withheld(given, expected):
 
 def test_rows_of_several_values_are_selected_and_described():
     tables = {"one": pd.DataFrame({"method": ["a", "b", "c"], "n": [1, 1, 1]})}
-    assert list(select(tables, "one", n=1, method=("a", "c"))["method"]) == ["a", "c"]
+    assert list(rows_with(tables, "one", n=1, method=("a", "c"))["method"]) == ["a", "c"]
     with pytest.raises(NotTested, match="table one has no row with n=1, method=d or e"):
-        select(tables, "one", n=1, method=("d", "e"))
+        rows_with(tables, "one", n=1, method=("d", "e"))
     assert describe(n=1, method=("d", "e")) == "n=1, method=d or e"
 
 

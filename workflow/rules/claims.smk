@@ -65,7 +65,7 @@ rule write_claims_page:
     benchmark:
         "results/claims/{datasets}/timings/write_claims_page.tsv"
     params:
-        *code("write_claims_page"),
+        *code("write_claims_page", "papers/page.md.jinja"),
         where="studies",
     script:
         "../scripts/write_claims_page.py"

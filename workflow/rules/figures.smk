@@ -16,5 +16,6 @@ rule draw_figure:
     params:
         *code("draw_figure", "figures/jointsparse.mplstyle"),
         where=lambda w: f"studies.{w.study}.figures",
+        caption=lambda w: FIGURES[w.figure].caption,
     script:
         "../scripts/draw_figure.py"

@@ -1,6 +1,6 @@
 """Figures of a study's scores, each a function of one table.
 
-They know no paper: what a paper states comes as an argument, see `papers`.
+They know no paper. Values that a paper states come as arguments, see `papers`.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,11 +31,11 @@ from jointsparse.figures.style import (
 )
 from jointsparse.scores.flags import GAP
 
-MOST_ROWS = 400  # of a picture of weights: more than it has lines of pixels would be lost
+MOST_ROWS = 400  # of a picture of weights, so that each row has a line of pixels
 
 
 class Range(NamedTuple):
-    """An interval of AUC that is stated elsewhere, and what the legend calls it."""
+    """An interval of AUC that is stated elsewhere, with its label in the legend."""
 
     label: str
     low: float
@@ -43,7 +43,7 @@ class Range(NamedTuple):
 
 
 class Star(NamedTuple):
-    """A point that is stated elsewhere: its method, share of features and AUC, and what the legend calls it."""
+    """A point that is stated elsewhere: its method, share of features and AUC, and its label in the legend."""
 
     method: str
     features: float
@@ -52,9 +52,9 @@ class Star(NamedTuple):
 
 
 def auc(table: pd.DataFrame, *, stated: Range | None = None, source: str = "") -> Figure:
-    """Average test AUC of the words not used for validation, against the number of training samples.
+    """Average test AUC, over the words not used for validation, against the number of training samples.
 
-    source: where the same is shown, for the title.
+    source: the figure that this one reproduces, for the title.
     """
     figure, (axes,) = canvas()
     _over_sizes(axes, table, "n_samples", "auc")
@@ -69,7 +69,10 @@ def auc(table: pd.DataFrame, *, stated: Range | None = None, source: str = "") -
 
 
 def eer(table: pd.DataFrame, *, source: str = "") -> Figure:
-    """Average test equal error rate of the words not used for validation, against n. source: see `auc`."""
+    """Average test equal error rate, over the words not used for validation, against the number of positive samples.
+
+    source: see `auc`.
+    """
     figure, (axes,) = canvas()
     _over_sizes(axes, table.assign(eer=100 * table["eer"]), "n", "eer")
     size_axis(axes, table["n"], "n, positive training samples of each word")
@@ -80,7 +83,7 @@ def eer(table: pd.DataFrame, *, source: str = "") -> Figure:
 
 
 def _over_sizes(axes: Axes, table: pd.DataFrame, x: str, y: str) -> None:
-    """A curve of every method, and rings where the fit of any run may be unfinished."""
+    """Draw a curve of every method, and rings at points where the fit of any run may be unfinished."""
     for method, look in in_order(table).items():
         curve(axes, table[table["method"] == method], x, y, label=method, **look)
     points = table.groupby(["method", "n"], as_index=False).agg(x=(x, "mean"), y=(y, "mean"), gap=("gap", "max"))
@@ -88,21 +91,18 @@ def _over_sizes(axes: Axes, table: pd.DataFrame, x: str, y: str) -> None:
 
 
 def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:
-    """A ring around each point whose fit may be far from the optimum."""
+    """Draw a ring around each point whose fit may be far from the optimum."""
     far = points[points["gap"] > GAP]
     if len(far):
         label = f"certified gap above {percent(GAP)}, up to {percent(far['gap'].max())}"
         axes.plot(far[x], far[y], "o", color="0.35", markersize=11, markerfacecolor="none", label=label)
 
 
-def eer_by_word(table: pd.DataFrame, *, at_least: int, source: str = "") -> Figure:
-    """The mean over runs of each word's EER, words sorted by the first method's.
+def eer_by_word(table: pd.DataFrame, *, n: int, source: str = "") -> Figure:
+    """Test equal error rate of each word at one size n, the mean over runs, sorted by that of the first method.
 
-    Of all sizes the first of at least so many positives is drawn, or else the largest. A word does not count in the
-    runs whose radius it helped to choose. source: see `auc`.
+    A word does not count in the runs whose radius it helped to choose. source: see `auc`.
     """
-    sizes = np.sort(table["n"].unique())
-    n = next((size for size in sizes if size >= at_least), sizes[-1])
     shown = table[(table["n"] == n) & ~table["validation_word"].astype(bool)]
     look = in_order(table)
     by_word = shown.pivot_table(index="word", columns="method", values="eer", aggfunc="mean", dropna=False)
@@ -128,17 +128,20 @@ def _mean_of(table: pd.DataFrame) -> str:
 
 
 def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source: str = "") -> Figure:
-    """Average test AUC against the share of features used by any word, on the largest training sets."""
+    """Average test AUC against the share of features that any word uses, on the largest training sets, at each radius.
+
+    source: see `auc`.
+    """
     return _against_features(table, "AUC and joint sparsity, radius beside each point" + source, 0, stated)
 
 
 def path(table: pd.DataFrame, *, stated: Sequence[Star] = (), source: str = "") -> Figure:
-    """The same as a curve over many radii; some radii are written beside it."""
+    """Average test AUC against the share of features that any word uses, along a path of radii. source: see `auc`."""
     return _against_features(table, "AUC along the path of radii, some named" + source, 15, stated)
 
 
 def _against_features(table: pd.DataFrame, title: str, distance: float, stated: Sequence[Star]) -> Figure:
-    """distance: in per cent of features, between points that get a marker and their radius."""
+    """Draw AUC against features. distance: per cent of features between points with a marker and their radius."""
     figure, (axes,) = canvas()
     columns = ["features", "auc", "gap"]
     largest = table[table["n"] == table["n"].max()]
@@ -149,7 +152,7 @@ def _against_features(table: pd.DataFrame, title: str, distance: float, stated: 
     for method in largest["method"].unique():
         points = means.loc[method].dropna(subset=["features"])
         if not (points["features"] < 99).any():
-            continue  # not a sparse method, even if a feature of text has no weight by chance
+            continue  # not a sparse method, even if some feature of text has no weight by chance
         sparse.append(method)
         marked = apart(points["features"].to_numpy(), distance)
         axes.plot(points["features"], points["auc"], label=method, markevery=marked, **look[method])
@@ -170,11 +173,18 @@ def _against_features(table: pd.DataFrame, title: str, distance: float, stated: 
     return figure
 
 
-def differences(table: pd.DataFrame, *, metric: str = "auc") -> Figure:
-    """The first method's average test AUC or EER less each other's, with 95 % intervals, for each n.
+def differences(table: pd.DataFrame) -> Figure:
+    """Lead of the first method over each other one in average test AUC, with 95 % intervals."""
+    return _differences(table, "auc", "right")
 
-    Only the words not used for validation count.
-    """
+
+def eer_differences(table: pd.DataFrame) -> Figure:
+    """Lead of the first method over each other one in average test equal error rate, with 95 % intervals."""
+    return _differences(table, "eer", "left")
+
+
+def _differences(table: pd.DataFrame, metric: str, better: str) -> Figure:
+    """Differences of the words not used for validation, for each n. better: the side of 0 of a better first method."""
     rows = table[(table["metric"] == metric) & (table["words"] == "test words")]
     method, others = table["method"].iloc[0], list(table["against"].unique())
     look = looks([method, *others])
@@ -193,7 +203,6 @@ def differences(table: pd.DataFrame, *, metric: str = "auc") -> Figure:
     axes.grid(visible=False, axis="y")
     for between in range(len(sizes) - 1):
         axes.axhline(between + 0.5, color=rcParams["grid.color"], linewidth=0.8)
-    better = {"auc": "right", "eer": "left"}[metric]
     axes.set_xlabel(f"average test {metric.upper()} of {method} minus the other's\n({better} of 0: {method} is better)")
     runs = rows["runs"].max() if len(rows) else 1
     axes.set_title(f"{metric.upper()} of {method} against the others" + (f", mean of {runs} runs" if runs > 1 else ""))
@@ -202,7 +211,10 @@ def differences(table: pd.DataFrame, *, metric: str = "auc") -> Figure:
 
 
 def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
-    """|W| of the methods that may leave features out, side by side in one scale; l2 may not. source: see `auc`."""
+    """Absolute weights of the methods that may leave features out: rows are features, columns are words.
+
+    All methods share one scale. l2 uses every feature and is left out. source: see `auc`.
+    """
     methods = sorted(method for method in table["method"].unique() if method.split("-")[-1] != "l2")
     figure, panels = canvas(1.2 + 2.6 * max(len(methods), 2), 5.2, max(len(methods), 1), sharey=True)
     if not methods:
@@ -233,7 +245,7 @@ def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
 
 
 def _picture(rows: pd.DataFrame, n_features: int, n_words: int, block: int) -> np.ndarray:
-    """|W| with every block of features as one row that holds their maxima: (ceil(n_features / block), n_words)."""
+    """Largest |weights| of each block of features: (ceil(n_features / block), n_words)."""
     picture = np.zeros((ceil(n_features / block), n_words))
     places = (rows["feature"] // block).to_numpy(dtype=int), rows["word"].to_numpy(dtype=int)
     np.maximum.at(picture, places, rows["weight"].abs().to_numpy())
@@ -252,7 +264,23 @@ def contact_sheet(
     columns: int = 6,
     seed: int = 0,
 ) -> Figure:
-    """Images drawn at random, each with its first caption. picture: opens an image by name."""
+    """Draw random images, each with its first caption.
+
+    Parameters
+    ----------
+    images : DataFrame
+        Column image.
+    captions : DataFrame
+        Columns image, caption.
+    picture : callable
+        Opens an image by name, as grey levels in [0, 1].
+    rows : int
+        Rows of images.
+    columns : int
+        Images in a row.
+    seed : int
+        Of the draw.
+    """
     rng = np.random.default_rng(seed)
     shown = rng.permutation(images["image"].to_numpy())[: rows * columns]
     first = captions.drop_duplicates("image").set_index("image")["caption"]

@@ -1,4 +1,4 @@
-"""What figures share: panels, legends, axes, curves, and how a method looks in all of them."""
+"""Panels, legends, axes and curves that figures share, and the look of each method in all of them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import cycle
@@ -12,6 +12,8 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from jointsparse.registry import room
+
 # Colour of the style sheet, marker and dashes. All three differ, so that methods are told apart in grey too.
 FIVE: tuple[tuple[str, str, Any], ...] = (
     ("C0", "o", "-"),
@@ -20,8 +22,12 @@ FIVE: tuple[tuple[str, str, Any], ...] = (
     ("C3", "^", (0, (4, 1.2, 1, 1.2, 1, 1.2))),
     ("C4", "v", "--"),
 )
-NORMS = dict(zip(("l1inf", "l1", "l2", "l12"), FIVE, strict=False))
-# Methods that share a look are in no figure together; the tree is how the projections of sparse steps are done.
+OTHERS = (("C5", "P", ":"), ("C6", "X", (0, (2, 1))), ("C7", "<", "-."), ("C5", ">", "--"), ("C6", "p", ":"))
+NORMS = dict(zip(("l1inf", "l1", "l2", "l12"), FIVE, strict=False))  # any other norm takes its turn in OTHERS
+# How much lighter than the norm's colour a loss is, and how much of the marker is filled; in the order of the losses.
+SHADES = ((0.0, "full"), (0.3, "bottom"), (0.5, "none"), (0.3, "left"), (0.5, "top"))
+# Methods in a row share a look, since no figure shows two of them. "tree" is beside "projection" and "stochastic"
+# because it computes their projections.
 SHARING = (
     ("newton", "batch"),
     ("sort", "entropic", "coordinate-descent"),
@@ -30,58 +36,75 @@ SHARING = (
     ("full", "interior-point", "svm-l2"),
 )
 NAMED = {method: look for look, methods in zip(FIVE, SHARING, strict=True) for method in methods}
-OTHERS = (("C5", "P", ":"), ("C6", "X", (0, (2, 1))), ("C7", "<", "-."), ("C5", ">", "--"), ("C6", "p", ":"))
-# How much lighter than the norm's colour, and how much of the marker is filled.
-LOSSES = {"hinge": (0.0, "full"), "logistic": (0.3, "bottom"), "squared": (0.5, "none")}
 
-STATED: dict[str, Any] = {"color": "0.35", "linestyle": "--", "linewidth": 1}  # lines for what a paper states
+STATED: dict[str, Any] = {"color": "0.35", "linestyle": "--", "linewidth": 1}  # lines for values that a paper states
 
 
 def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Colour, marker and dashes of each method, as keywords of `Axes.plot`.
 
-    The norm decides, the loss makes them lighter. What is no loss-norm of `LOSSES` and `NORMS` nor in `NAMED` takes its
-    turn in `OTHERS`, by name, whatever the order of methods.
+    The norm of a method `loss-norm` decides, and the loss makes it lighter. Methods in `NAMED` have their own look. Any
+    other method takes its turn in `OTHERS`, by name, whatever the order of methods.
     """
-    methods = sorted(set(methods))
-    known = {f"{loss}-{norm}": (loss, norm) for loss in LOSSES for norm in NORMS}
-    others = cycle(OTHERS)
+    turns = cycle(OTHERS)
+    norms = NORMS | {norm: next(turns) for norm in room("norms") if norm not in NORMS}
+    shades = dict(zip(room("losses"), cycle(SHADES), strict=False))
+    known = {f"{loss}-{norm}": (norms[norm], shades[loss]) for loss in shades for norm in norms}
+    known |= {method: (look, SHADES[0]) for method, look in NAMED.items()}
     found = {}
-    for method in methods:
-        loss, norm = known.get(method, ("hinge", None))
-        colour, marker, dashes = NORMS[norm] if norm else NAMED.get(method) or next(others)
-        lighter, filled = LOSSES[loss]
+    for method in sorted(set(methods)):
+        (colour, marker, dashes), (lighter, filled) = known.get(method) or (next(turns), SHADES[0])
         red, green, blue = (c + lighter * (1 - c) for c in to_rgb(colour))
         colour = to_hex((red, green, blue))
-        found[method] = {"color": colour, "marker": marker, "linestyle": dashes}
-        found[method] |= {"fillstyle": "bottom" if filled == "bottom" else "full", "markerfacecoloralt": "white"}
-        found[method] |= {"markerfacecolor": "white" if filled == "none" else colour}
+        style = {"color": colour, "marker": marker, "linestyle": dashes, "markerfacecoloralt": "white"}
+        style["fillstyle"] = "full" if filled == "none" else filled
+        style["markerfacecolor"] = "white" if filled == "none" else colour
+        found[method] = style
     return found
 
 
 def in_order(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """The looks of the methods of a table, in its order; the first lies on top."""
+    """Looks of the methods of a table, in its order. The first lies on top."""
     look = looks(table["method"])
     return {method: look[method] | {"zorder": 3 - i / 100} for i, method in enumerate(table["method"].unique())}
 
 
 class Drawing(NamedTuple):
-    """A kind of figure: the name of the table it is drawn from, and what draws it."""
+    """A kind of figure: the name of its table, and the function that draws it."""
 
     table: str
     function: Callable[[pd.DataFrame], Figure]
+
+    @property
+    def caption(self) -> str:
+        """First paragraph of the function's docstring."""
+        return " ".join(str(self.function.__doc__).split("\n\n")[0].split())
 
 
 def canvas(
     width: float = 6.4, height: float = 3.6, panels: int = 1, rows: int = 1, **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure that no window or global list knows of, with panels side by side in each of its rows."""
+    """Create a figure outside pyplot, with its panels.
+
+    Parameters
+    ----------
+    width : float
+        Inches.
+    height : float
+        Inches; `legend` adds its own.
+    panels : int
+        Panels side by side in each row.
+    rows : int
+        Rows of panels.
+    **options : Any
+        Passed to `Figure.subplots`.
+    """
     figure = Figure(figsize=(width, height))
     return figure, list(figure.subplots(rows, panels, squeeze=False, **options).flat)
 
 
 def legend(figure: Figure, *more: Any) -> None:
-    """All labelled lines, each once, and more, below the axes, where they hide no data; the figure grows by that."""
+    """Draw a legend below the axes: all labelled lines, each once, and more. The figure grows by its height."""
     labelled = {h.get_label(): h for axes in figure.axes for h in axes.get_legend_handles_labels()[0]}
     handles = [*labelled.values(), *more]
     columns = _columns([len(handle.get_label()) for handle in handles], 16 * figure.get_figwidth())
@@ -90,7 +113,7 @@ def legend(figure: Figure, *more: Any) -> None:
 
 
 def _columns(lengths: list[int], width: float) -> int:
-    """How many columns of a legend, filled one after the other, fit side by side. lengths, width: in letters."""
+    """Number of columns of a legend, filled one after the other, that fit side by side. lengths, width: in letters."""
     for columns in range(min(4, len(lengths)), 1, -1):
         if sum(9 + max(column) for column in np.array_split(lengths, columns)) <= width:
             return columns
@@ -98,7 +121,19 @@ def _columns(lengths: list[int], width: float) -> int:
 
 
 def size_axis(axes: Axes, sizes: Iterable[float], label: str, most: int = 8) -> None:
-    """A logarithmic axis whose ticks are sizes, without those that stand too close for more than so many labels."""
+    """Make the x axis logarithmic, with sizes as ticks.
+
+    Parameters
+    ----------
+    axes : Axes
+        The panel.
+    sizes : iterable of float
+        Values of x.
+    label : str
+        Of the axis.
+    most : int
+        Number of tick labels that fit; sizes too close for that get none.
+    """
     sizes = sorted(set(sizes))
     ticks = apart(np.log(sizes), (1 - 1e-9) * np.log(sizes[-1] / sizes[0]) / most)  # rounding leaves none out
     axes.set_xscale("log")
@@ -108,14 +143,14 @@ def size_axis(axes: Axes, sizes: Iterable[float], label: str, most: int = 8) -> 
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
-    """A logarithmic scale that leaves out what is not above 0, unless that is all there is."""
+    """Make an axis logarithmic if any value is above 0. Values that are not above 0 are left out."""
     drawn = np.concatenate([np.empty((0, 2)), *(np.asarray(line.get_xydata(), dtype=float) for line in axes.lines)])
     if (drawn[np.isfinite(drawn).all(axis=1), "xy".index(which)] > 0).any():
         {"x": axes.set_xscale, "y": axes.set_yscale}[which]("log", nonpositive="mask")
 
 
 def apart(values: Sequence[float] | np.ndarray, distance: float) -> list[int]:
-    """The places of the first value and of each that is at least that far from the one before of these."""
+    """Places of the first value and of each that has at least this distance from the one kept before."""
     kept = [0]
     for i, value in enumerate(values):
         if i and abs(value - values[kept[-1]]) >= distance:
@@ -134,7 +169,27 @@ def curve(
     band: bool = True,
     **look: Any,
 ) -> None:
-    """The mean over runs of scale * y at each value of by, and a band of a standard deviation to either side of it."""
+    """Draw the mean over runs, and a band of one standard deviation to either side.
+
+    Parameters
+    ----------
+    axes : Axes
+        The panel.
+    rows : DataFrame
+        Rows of one method.
+    x : str
+        Column of the x axis; its mean is drawn.
+    y : str
+        Column of the y axis.
+    by : str
+        Column whose values make the points.
+    scale : float
+        Multiplies y, as 100 for per cent.
+    band : bool
+        False for no band.
+    **look : Any
+        Keywords of `Axes.plot`.
+    """
     at = rows.groupby(by).agg(x=(x, "mean"), mean=(y, "mean"), deviation=(y, "std"))
     axes.plot(at["x"], scale * at["mean"], **look)
     if band and at["deviation"].notna().any():
@@ -143,33 +198,45 @@ def curve(
 
 
 def band_note(table: pd.DataFrame, of: str = "band") -> list[Patch]:
-    """What the bands of `curve` are, for the legend; nothing of a single run."""
+    """Legend entry for the bands of `curve`; none of a single run."""
     runs = table["run"].nunique()
     return [Patch(color="0.85", label=f"{of}: ±1 standard deviation, {runs} runs")] if runs > 1 else []
 
 
 def growth_line(axes: Axes, x: pd.Series, seconds: pd.Series, growth: pd.Series) -> None:
-    """A line in proportion to growth that ends where the measurements end."""
+    """Draw a line proportional to growth, through the last measurement.
+
+    Parameters
+    ----------
+    axes : Axes
+        The panel.
+    x : Series
+        Of the measurements, in increasing order.
+    seconds : Series
+        Measured at x.
+    growth : Series
+        The stated cost at x, up to a factor.
+    """
     axes.plot(x, growth * (seconds / growth).iloc[-1:].sum(), label="_papers", **STATED)
 
 
 def median_of(table: pd.DataFrame) -> str:
-    """Of how many repeats seconds are the median."""
+    """Number of repeats that seconds are the median of, as text."""
     return "a median of " + " to ".join(f"{n:g}" for n in sorted({table["repeats"].min(), table["repeats"].max()}))
 
 
 def percent(part: float) -> str:
-    """Two digits, or all before the point."""
+    """Per cent as text: two digits, or all before the point."""
     return f"{100 * part:.2g}%" if part < 0.995 else f"{100 * part:.0f}%"
 
 
 def plain(text: Any, longest: int = 40) -> str:
-    """A word or name as matplotlib draws it: on one line, not too long, a dollar no beginning of a formula."""
+    """Word or name for matplotlib: on one line, shortened, with dollars that start no formula."""
     line = " ".join(str(text).split())
     line = line if len(line) <= longest else line[: longest - 1] + "…"
     return line.replace("$", r"\$")
 
 
 def nothing(axes: Axes, why: str) -> None:
-    """Said in the middle of axes that would be empty."""
+    """Write the reason into the middle of empty axes."""
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color="0.35")

@@ -1,6 +1,5 @@
-"""Every figure by name, and the table that it is drawn from."""
+"""Every figure by name, with its table and the function that draws it."""
 
-from functools import partial
 from importlib.resources import as_file, files
 
 import pandas as pd
@@ -23,7 +22,7 @@ FIGURES = {
     "path": Drawing("path", quattoni.path),
     "significance": Drawing("significance", quattoni.significance),
     "differences": Drawing("differences", scores.differences),
-    "eer_differences": Drawing("differences", partial(scores.differences, metric="eer")),
+    "eer_differences": Drawing("differences", scores.eer_differences),
     "weights": Drawing("weights", quattoni.weights),
     "test_error": Drawing("recovery", quattoni.test_error),
     "selection": Drawing("recovery", quattoni.selection),
@@ -31,16 +30,16 @@ FIGURES = {
     "projection": Drawing("projection", duchi.projection),
     "race": Drawing("race_seconds", duchi.race),
     "exponentiated": Drawing("exponentiated_seconds", duchi.exponentiated),
-    "exponentiated_gradients": Drawing("exponentiated_seconds", partial(duchi.exponentiated, x="gradients")),
+    "exponentiated_gradients": Drawing("exponentiated_seconds", duchi.exponentiated_gradients),
     "digits": Drawing("digits_seconds", duchi.exponentiated),
-    "digits_gradients": Drawing("digits_seconds", partial(duchi.exponentiated, x="gradients")),
+    "digits_gradients": Drawing("digits_seconds", duchi.exponentiated_gradients),
     "online": Drawing("online", duchi.online),
     "updates": Drawing("updates", duchi.updates),
 }
 
 
 def draw(name: str, table: pd.DataFrame) -> Figure:
-    """The figure of that name. Raises ValueError with the known names for another, and for a table without rows."""
+    """Draw a figure of FIGURES. Raises ValueError for another name, and for a table without rows or a needed column."""
     if name not in FIGURES:
         raise ValueError(f"figures knows {', '.join(FIGURES)}; got {name!r}")
     if not len(table):

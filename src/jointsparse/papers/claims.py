@@ -1,10 +1,10 @@
-"""What the papers claim, and what our tables say of it.
+"""The papers' claims, and the verdicts of our tables on them.
 
-One rule for all: a claim holds if the whole 95 % interval of its number lies on the claimed side of a threshold, does
-not hold if the whole interval lies on the other side, and is undecided otherwise, thus always where there is no
-interval. What the tables do not hold is not tested. Its exceptions are in EXCEPTIONS, in words for a reader.
+One rule for all. A claim holds if the whole 95 % interval of its number lies on the claimed side of a threshold. It
+does not hold if the whole interval lies on the other side. Otherwise it is undecided, so always without an interval. A
+claim about numbers that the tables lack is not tested. EXCEPTIONS lists the exceptions, in words for a reader.
 
-Sources: see `quattoni.claims` and `duchi.claims`, which hold the claims; how each is judged is in `judging`.
+Sources: see `quattoni.claims` and `duchi.claims`, which hold the claims. `judging` holds the arithmetic.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,14 +21,16 @@ from jointsparse.papers.judging import (
     Judgement,
     NotTested,
     Tables,
+    adding,
     either,
     not_tested,
-    select,
+    rows_with,
     warned,
 )
 from jointsparse.papers.quattoni import claims as quattoni
 from jointsparse.scores.flags import GAP
 
+CLAIMS = quattoni.CLAIMS | duchi.CLAIMS
 EXCEPTIONS = quattoni.EXCEPTIONS + duchi.EXCEPTIONS
 
 # fmt: off
@@ -37,18 +39,16 @@ COLUMNS = (
 )
 # fmt: on
 
-CLAIMS = quattoni.CLAIMS | duchi.CLAIMS
-
 
 def judge(tables: Tables, ids: Sequence[str]) -> pd.DataFrame:
-    """The verdicts on some claims: one row per claim, or per claim and size or comparison where it speaks of several.
+    """Judge some claims: one row per claim, or per size or comparison if the claim is about several.
 
     tables: by name, such as "chosen", "differences", "recovery" or "cost". ids: names of CLAIMS.
 
     Columns: id, paper, place, claim (in our words), n (size or empty), number, low, high, number_means, verdict, table,
-    rows (see `Judgement`), timed. Of a claim that compares chosen fits, number_means says how many fits in table
-    "chosen", of all methods at that size, carry a warning, if any does. Raises ValueError with the known ids for
-    another, and for tables without the columns that a claim reads.
+    rows (see `Judgement`), timed. For a claim that compares chosen fits, number_means counts the fits with a warning:
+    those of all methods at that size in table "chosen". Raises ValueError for an unknown id, with the known ones, and
+    for a table without a column that a claim reads.
     """
     records = []
     for name in ids:
@@ -67,8 +67,9 @@ def judge(tables: Tables, ids: Sequence[str]) -> pd.DataFrame:
 
 
 def overall(verdicts: Iterable[str]) -> str:
-    """The verdict on a claim of several rows: "does not hold" if any does not, else "undecided" if any is, else "holds"
-    if any does, else "not tested". Raises ValueError for what is no verdict.
+    """Verdict on a claim of several rows: the first of "does not hold", "undecided" and "holds" that a row has.
+
+    Without such a row it is "not tested". Raises ValueError for an unknown verdict.
 
     >>> overall(["holds", "not tested", "undecided"])
     'undecided'
@@ -81,12 +82,12 @@ def overall(verdicts: Iterable[str]) -> str:
 
 
 def _with_warnings(tables: Tables, judgement: Judgement) -> Judgement:
-    """The judgement, with how many chosen fits at its size (at any, where it has none) carry a warning."""
+    """Judgement that tells how many chosen fits of its size, or of all sizes if it has none, carry a warning."""
     chosen = tables.get("chosen")
     if judgement.verdict == NOT_TESTED or chosen is None or chosen.empty:
         return judgement
-    rows = select(tables, "chosen", "n", "warning")
+    rows = rows_with(tables, "chosen", "n", "warning")
     if judgement.n is not None:
         rows = rows[rows["n"] == judgement.n]
     why = f"grid edge, gap above {100 * GAP:g} %, tasks not converged, or words with tied scores"
-    return judgement._replace(number_means=judgement.number_means + warned(rows, why))
+    return adding(judgement, warned(rows, why))

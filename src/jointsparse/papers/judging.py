@@ -1,6 +1,6 @@
-"""How a claim is judged: its number, the interval of that number, and the rows of tables that give them.
+"""Judge a claim: its number, the interval of that number, and the rows of tables that give them.
 
-The rule stands at the head of `claims`. The claims themselves are in `quattoni.claims` and `duchi.claims`.
+`claims` states the rule; `quattoni.claims` and `duchi.claims` hold the claims.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,16 +20,16 @@ VERDICTS = (HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED)
 ABOVE, BELOW = float(np.nextafter(0.0, 1.0)), float(np.nextafter(0.0, -1.0))
 
 CONFIDENCE = 0.95
-SEVERAL_SIZES = 3  # Choice: so many large sizes make a slope without the smaller ones.
+SEVERAL_SIZES = 3  # Choice: this number of large sizes is enough for a slope without the small ones.
 FAR_BELOW = 0.1  # Choice: "far below" is less than a tenth.
-NEARLY_FLAT_SLOPE = 0.15  # Choice: so slowly may seconds, over what they should be, grow; larger data leave the caches.
+NEARLY_FLAT_SLOPE = 0.15  # Choice: exponent by which seconds may outgrow the stated cost, as caches overflow.
 
 
 class Judgement(NamedTuple):
     """A number, its 95 % interval (NaN: there is none) and the verdict they lead to.
 
-    number_means: what the number is, with its unit, and where the interval comes from; why, if not tested. rows: which
-    rows of a table gave it. n: their size, if there is one. table: which table, if not the first that the claim names.
+    number_means: the quantity with its unit, and the source of its interval; the reason, if not tested. rows: the rows
+    of a table that gave the number. n: their size, if there is one. table: its name, if not the claim's first table.
     """
 
     number: float
@@ -42,35 +42,74 @@ class Judgement(NamedTuple):
     table: str = ""
 
 
+Judge = Callable[[Tables], list[Judgement]]
+
+
 class Claim(NamedTuple):
-    """A claim: where it stands, in our words, the tables it reads, its judge.
+    """A claim of a paper, in our words, with the function that judges it; see `claim`."""
 
-    tables: the first is the one whose rows are named, unless the judgement says otherwise. instead: a table of the same
-    columns that takes the place of the first where a study has no such table. timed: whether it rests on
-    measured seconds. of_fits: whether it compares fits of table "chosen", whose warnings then count.
-    """
-
+    sentence: str
+    judge: Judge
     paper: str
     place: str
-    sentence: str
     tables: tuple[str, ...]
-    judge: Callable[[Tables], list[Judgement]]
-    timed: bool = False
-    of_fits: bool = False
-    instead: str = ""
+    timed: bool
+    of_fits: bool
+    instead: str
+
+
+def claim(
+    registered: dict[str, Claim],
+    name: str,
+    *,
+    paper: str,
+    place: str,
+    tables: tuple[str, ...],
+    timed: bool = False,
+    of_fits: bool = False,
+    instead: str = "",
+) -> Callable[[Judge], Judge]:
+    """Register the decorated function as the judge of a claim. Its docstring is the claim's sentence.
+
+    Parameters
+    ----------
+    registered : dict
+        The claims of a module, by id.
+    name : str
+        The id, in kebab-case.
+    paper : str
+        Its short name and year.
+    place : str
+        Section, figure or table of the claim.
+    tables : tuple of str
+        The tables that the function reads. Rows are of the first one unless the judgement names another.
+    timed : bool
+        True if the verdict rests on measured seconds.
+    of_fits : bool
+        True if the claim compares fits of table "chosen"; their warnings are then counted.
+    instead : str
+        A table with the same columns that replaces the first one in studies without it.
+    """
+
+    def register(judge: Judge) -> Judge:
+        sentence = " ".join(str(judge.__doc__).split())
+        registered[name] = Claim(sentence, judge, paper, place, tables, timed, of_fits, instead)
+        return judge
+
+    return register
 
 
 def either(tables: Tables, name: str, instead: str) -> str:
-    """The name of a table, or of the one that takes its place where there is none of that name."""
+    """Name of a table, or of its replacement if there is no table of that name."""
     return instead if instead in tables and name not in tables else name
 
 
 class NotTested(Exception):
-    """Why the tables do not say anything about a claim."""
+    """Raised with the reason if the tables say nothing about a claim."""
 
 
 class Estimate(NamedTuple):
-    """A number, its interval (NaN: none), and where the interval comes from."""
+    """A number, its interval (NaN: none), and the source of that interval."""
 
     number: float
     low: float
@@ -79,7 +118,19 @@ class Estimate(NamedTuple):
 
 
 def decide(low: float, high: float, least: float, most: float) -> str:
-    """Whether all, none or some of [low, high] is in [least, most]; NaN: undecided."""
+    """Return the verdict on an interval [low, high] that is claimed to lie in [least, most].
+
+    Parameters
+    ----------
+    low : float
+        Lower end of the interval; NaN is undecided.
+    high : float
+        Upper end.
+    least : float
+        Lower limit of the claim, included.
+    most : float
+        Upper limit, included.
+    """
     if least <= low and high <= most:
         return HOLDS
     return DOES_NOT_HOLD if high < least or low > most else UNDECIDED
@@ -96,7 +147,32 @@ def conclude(
     most: float = np.inf,
     count: bool = False,
 ) -> Judgement:
-    """The judgement of a number that is claimed to be in [least, most]; a count needs no interval."""
+    """Judge a number that is claimed to lie in [least, most].
+
+    Parameters
+    ----------
+    estimate : Estimate
+        The number with its interval.
+    what : str
+        Meaning of the number, with its unit.
+    rows : str
+        The rows it was computed from; see `describe`.
+    n : int, optional
+        Their size.
+    table : str
+        Their table, if not the claim's first one.
+    least : float
+        Lower limit of the claim, included.
+    most : float
+        Upper limit, included.
+    count : bool
+        True for a count, which needs no interval.
+
+    Raises
+    ------
+    NotTested
+        If the number is NaN.
+    """
     number, low, high, origin = estimate
     if np.isnan(number):
         raise NotTested(f"{what} is not a number")
@@ -106,16 +182,22 @@ def conclude(
 
 
 def not_tested(reason: NotTested, n: int | None = None, rows: str = "") -> Judgement:
+    """Judgement of a claim that the tables say nothing about."""
     return Judgement(np.nan, np.nan, np.nan, NOT_TESTED, str(reason), rows, n)
 
 
 def withhold(judgement: Judgement, verdict: str) -> Judgement:
-    """The judgement of a number that is a bound, where the true one may speak against this verdict."""
+    """Turn this verdict into "undecided": the number is a bound, and the true one may contradict the verdict."""
     return judgement._replace(verdict=UNDECIDED) if judgement.verdict == verdict else judgement
 
 
+def adding(judgement: Judgement, *told: str) -> Judgement:
+    """Judgement with more text about its number."""
+    return judgement._replace(number_means=judgement.number_means + "".join(told))
+
+
 def each(judge_one: Callable[..., Judgement], tables: Tables, **choices: Iterable[Any]) -> list[Judgement]:
-    """One judgement per combination of the choices; what one of them lacks does not keep the rest from being judged."""
+    """One judgement per combination of the choices. A combination without data is not tested; the rest is judged."""
     judgements = []
     for values in product(*choices.values()):
         case = dict(zip(choices, values, strict=True))
@@ -127,7 +209,7 @@ def each(judge_one: Callable[..., Judgement], tables: Tables, **choices: Iterabl
 
 
 def worst_of(judgements: Sequence[Judgement], badness: Callable[[float], float]) -> Judgement:
-    """The judgement that speaks most against a claim, for a claim about all sizes; badness: of a number."""
+    """Judgement that contradicts a claim about all sizes most. badness: grows with the contradiction of a number."""
     tested = [one for one in judgements if one.verdict != NOT_TESTED]
     if not tested:
         return judgements[0]
@@ -141,15 +223,34 @@ def worst_of(judgements: Sequence[Judgement], badness: Callable[[float], float])
 
 
 def describe(**where: Any) -> str:
-    """What selects rows, in words; of several values, any will do."""
-    several = {column: value if isinstance(value, tuple) else (value,) for column, value in where.items()}
-    return ", ".join(f"{column}={' or '.join(map(str, values))}" for column, values in several.items())
+    """Describe the selected rows in words, by a value for each column or a tuple of accepted values."""
+    return ", ".join(f"{column}={' or '.join(map(str, _several(value)))}" for column, value in where.items())
 
 
-def select(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.DataFrame:
-    """The rows of a table with these values in these columns, at least one. needed: other columns it must have.
+def _several(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
-    where: a value for each column, or a tuple of values of which any will do.
+
+def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.DataFrame:
+    """Return the rows of a table with these values, at least one.
+
+    Parameters
+    ----------
+    tables : mapping
+        Tables by name.
+    name : str
+        The table to read.
+    *needed : str
+        Other columns that it must have.
+    **where : Any
+        A value for each column, or a tuple of accepted values.
+
+    Raises
+    ------
+    NotTested
+        If there is no such table or row.
+    ValueError
+        If the table lacks a column.
     """
     table = tables.get(name)
     if table is None or table.empty:
@@ -158,30 +259,30 @@ def select(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.DataF
     if missing:
         raise ValueError(f"table {name} must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
     for column, value in where.items():
-        table = table[table[column].isin(value if isinstance(value, tuple) else (value,))]
+        table = table[table[column].isin(_several(value))]
     if table.empty:
         raise NotTested(f"table {name} has no row with {describe(**where)}")
     return table
 
 
 def sizes_of(rows: pd.DataFrame) -> list[int]:
+    """Sizes n of the rows, in increasing order."""
     return sorted(int(n) for n in rows["n"].unique())
 
 
-def known(rows: pd.DataFrame, column: str, names: tuple[str, ...]) -> str:
-    """The first of some methods that the rows have."""
-    there = set(rows[column])
-    for name in names:
-        if name in there:
-            return name
-    raise NotTested(f"there is no row with {column}={' or '.join(names)}")
+def known(rows: pd.DataFrame, column: str, names: str | tuple[str, ...]) -> str:
+    """First of these names that the column has."""
+    found = [name for name in _several(names) if name in set(rows[column])]
+    if not found:
+        raise NotTested(f"there is no row with {describe(**{column: names})}")
+    return found[0]
 
 
 def mean_over(values: pd.Series, of: str = "run") -> Estimate:
-    """The mean over runs and its t interval. values: one per run, or per `of`; NaN are left out."""
+    """Mean and t interval of values, one per run or per `of`. NaN are left out."""
     there = values.dropna().to_numpy(dtype=float)
     if not len(there):
-        raise NotTested(f"no {of} has the numbers that it takes")
+        raise NotTested(f"no {of} has all numbers that are needed")
     mean = float(there.mean())
     if len(there) == 1:
         return Estimate(mean, np.nan, np.nan, f"one {of}, no interval")
@@ -190,7 +291,7 @@ def mean_over(values: pd.Series, of: str = "run") -> Estimate:
 
 
 def geometric_mean_over(ratios: pd.Series, of: str = "run") -> Estimate:
-    """The same of ratios, by way of their logarithms."""
+    """Geometric mean of ratios and its interval, computed from their logarithms."""
     if not ratios.dropna().between(0, np.inf, inclusive="neither").all():
         raise NotTested("a geometric mean needs positive, finite numbers")
     mean = mean_over(np.log(ratios), of)
@@ -199,7 +300,7 @@ def geometric_mean_over(ratios: pd.Series, of: str = "run") -> Estimate:
 
 
 def by_run(rows: pd.DataFrame, value: str) -> pd.Series:
-    """A column by run, of rows that hold each run once."""
+    """Return a column by run. The rows must hold each run once."""
     if rows["run"].duplicated().any():
         raise ValueError(f"expected one row per run to read {value} from, got {len(rows)} for {rows['run'].nunique()}")
     return rows.set_index("run")[value]
@@ -208,21 +309,41 @@ def by_run(rows: pd.DataFrame, value: str) -> pd.Series:
 def paired_difference(
     tables: Tables, name: str, value: str, where: dict[str, Any], by: str, one: str, other: str
 ) -> Estimate:
-    """A value at one minus the value at other, paired by run. one, other: what stands in the column `by`."""
-    left, right = (by_run(select(tables, name, "run", value, **where, **{by: which}), value) for which in (one, other))
+    """Mean difference of a value between two kinds of rows, paired by run.
+
+    Parameters
+    ----------
+    tables : mapping
+        Tables by name.
+    name : str
+        The table.
+    value : str
+        Its column that is compared.
+    where : dict
+        Selects the rows of both kinds; see `rows_with`.
+    by : str
+        The column that tells the two kinds apart.
+    one : str
+        Value of `by` in the rows that count as plus.
+    other : str
+        Value of `by` in the rows that count as minus.
+    """
+    left, right = (
+        by_run(rows_with(tables, name, "run", value, **where, **{by: which}), value) for which in (one, other)
+    )
     return mean_over(left - right)
 
 
 def warned(fits: pd.DataFrame, why: str) -> str:
-    """What to say of fits, one per row, if any carries a warning. why: what warnings may be about."""
+    """Count the fits, one per row, that carry a warning, as text. why: the subjects of such warnings."""
     count = int((fits["warning"].notna() & (fits["warning"] != "")).sum())
     return f"; {count} of {len(fits)} fits carry a warning ({why})" if count else ""
 
 
 class Line(NamedTuple):
-    """A straight line through points: its slope with a 95 % interval (NaN below 3 points) and how far points scatter.
+    """A straight line through points: its slope with a 95 % interval (NaN below 3 points), and their scatter.
 
-    scatter: the factor within which the ratio of two points agrees with the line, in 95 of 100 cases, as a logarithm.
+    scatter: logarithm of a factor. The ratio of two points agrees with the line within that factor in 95 of 100 cases.
     """
 
     slope: float
@@ -232,7 +353,7 @@ class Line(NamedTuple):
 
 
 def log_log(x: np.ndarray, y: np.ndarray, group: np.ndarray | None = None) -> Line:
-    """Least squares of log y on log x. group: of each point; each group has a line of its own, all have one slope."""
+    """Least squares of log y on log x. All groups of points share one slope, each has its own intercept."""
     if not ((x > 0) & (y > 0) & np.isfinite(y)).all():
         raise NotTested("a slope between logarithms needs positive, finite numbers")
     points = pd.DataFrame({"u": np.log(x), "v": np.log(y)})
@@ -253,12 +374,12 @@ def log_log(x: np.ndarray, y: np.ndarray, group: np.ndarray | None = None) -> Li
 
 
 def slope_of(x: np.ndarray, y: np.ndarray, group: np.ndarray | None = None) -> Estimate:
-    """The slope of `log_log` and its t interval."""
+    """Slope of `log_log` and its t interval."""
     return Estimate(*log_log(x, y, group)[:3], f"log-log slope over {len(x)} sizes, 95 % t interval")
 
 
 def without_small(rows: pd.DataFrame, selector: str, least: float) -> tuple[str, pd.DataFrame]:
-    """The rows whose x is at least `least`, if they have several sizes, or else all; with what selects them."""
+    """Drop the rows whose x is below `least` if several sizes remain. Return the selector in words, and the rows."""
     large = rows[rows["x"] >= least]
     if large["x"].nunique() < SEVERAL_SIZES:
         return selector, rows

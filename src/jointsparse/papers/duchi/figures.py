@@ -1,4 +1,4 @@
-"""Figures of Duchi et al. (2008), sec. 7, and of the costs that they state; `catalogue.draw` draws them by name.
+"""Figures of Duchi et al. (2008), sec. 7, and of the costs that they state. `catalogue.draw` draws them by name.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008.
@@ -33,9 +33,14 @@ from jointsparse.figures.style import (
     size_axis,
 )
 
-LARGE = 10_000  # entries from which on the exponent of a projection's cost is fitted
+LARGE_ENTRIES = 10_000  # the exponent of a projection's cost is fitted from this dimension on
 REACHED = 1e-2  # the suboptimality that the paper's methods reach quickly
-DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))  # of the values of a second variable, beside the method
+DASHES = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1, 1)),
+    (0, (5, 1, 1, 1)),
+)  # by a second variable, as colours tell methods
 
 
 def _dashes(values: Iterable[float]) -> dict[Any, Any]:
@@ -43,18 +48,18 @@ def _dashes(values: Iterable[float]) -> dict[Any, Any]:
 
 
 def _keys(dashes: dict[Any, Any], name: str) -> list[Line2D]:
-    """What dashes stand for, for the legend."""
+    """Legend entries for dashes."""
     return [Line2D([], [], color="0.35", linestyle=one, label=f"{name} {x:,.10g}") for x, one in dashes.items()]
 
 
 def _labels(table: pd.DataFrame) -> dict[str, str]:
-    """What the legend calls each method: with a star if any of its fits comes with a warning."""
+    """Label of each method in the legend, with a star if any of its fits carries a warning."""
     warned = set(table["method"][table["warning"].fillna("") != ""])
     return {method: method + "*" * (method in warned) for method in table["method"].unique()}
 
 
 def _warnings(table: pd.DataFrame) -> list[Line2D]:
-    """What the stars of `_labels` are, for the legend."""
+    """Legend entry for the stars of `_labels`."""
     texts = " or ".join(text for text in table["warning"].dropna().unique() if text)
     return [Line2D([], [], linestyle="none", label=f"*some fits: {texts}")] if texts else []
 
@@ -67,9 +72,9 @@ def _traces(
     labels: dict[str, str],
     scale: Callable[[pd.Series], pd.Series] = lambda x: x,
 ) -> None:
-    """Suboptimality against x: the first run of each method with its look, the other runs as thin lines.
+    """Draw suboptimality against x: the first run of each method with its look, the other runs as thin lines.
 
-    scale: of the axis of x, along which markers stand apart.
+    scale: maps x to the axis, on which markers keep a distance.
     """
     first = rows["run"].min()
     rows = rows[(rows["suboptimality"] > 0) & rows[x].notna()]
@@ -88,16 +93,16 @@ def _traces(
 
 
 def _other_runs(table: pd.DataFrame) -> list[Line2D]:
-    """What the thin lines of `_traces` are, for the legend; nothing of a single run."""
+    """Legend entry for the thin lines of `_traces`; none of a single run."""
     more = table["run"].nunique() - 1
     label = f"thin: {more} more run{'s' if more > 1 else ''}"
     return [Line2D([], [], color="0.35", linewidth=0.7, alpha=0.6, label=label)] if more else []
 
 
 def projection(table: pd.DataFrame) -> Figure:
-    """Seconds of a projection against the dimension, and of an update of k entries at n non-zero ones against k.
+    """Measured seconds of projections onto the l1 ball, and of updates of k entries (Duchi et al. 2008, sec. 5 and 6).
 
-    The line of the second panel grows with k log n and ends where the tree's measurements of the largest n end.
+    The line of the second panel grows with k log n and ends at the tree's last measurement of the largest n.
     """
     figure, (left, right) = canvas(7.2, 3.2, 2)
     dense = table[table["part"] == "dimension"].sort_values("x")
@@ -133,18 +138,18 @@ def projection(table: pd.DataFrame) -> Figure:
 
 
 def _exponent(rows: pd.DataFrame) -> str:
-    """The power of n that the seconds of large projections grow with, as text; nothing of fewer than two sizes."""
-    large = rows[(rows["x"] >= LARGE) & (rows["seconds"] > 0)]
+    """Exponent of n in the seconds of large projections, as text; nothing of fewer than two sizes."""
+    large = rows[(rows["x"] >= LARGE_ENTRIES) & (rows["seconds"] > 0)]
     if large["x"].nunique() < 2:
         return ""
     return f" (like n^{np.polyfit(np.log(large['x']), np.log(large['seconds']), 1)[0]:.2f})"
 
 
 def race(table: pd.DataFrame) -> Figure:
-    """Fig. 4 and 5: suboptimality against CPU seconds and against floating-point operations, a row for each problem.
+    """Suboptimality against CPU seconds and floating-point operations (Duchi et al. 2008, Fig. 4 and 5).
 
-    The paper draws f(w) - f(w*) against operations; here it is divided by the objective at w = 0. Both axes are
-    logarithmic, so w = 0, which costs nothing, is left out.
+    Each problem has a row. The paper draws f(w) - f(w*) against operations. Here it is divided by the objective at
+    w = 0. Both axes are logarithmic, so w = 0, which costs nothing, is left out.
     """
     problems = table[["problem", "n"]].drop_duplicates().itertuples(index=False, name=None)
     rows = {(problem, n): table[(table["problem"] == problem) & (table["n"] == n)] for problem, n in problems}
@@ -165,7 +170,7 @@ def race(table: pd.DataFrame) -> Figure:
 
 
 def _uncounted(rows: pd.DataFrame) -> str:
-    """Of which problems a method's operations are not known, as text."""
+    """Problems for which a method's operations are not counted, as text."""
     counted = (rows["flops"] > 0).groupby(rows["problem"], sort=False).any()
     missing = list(counted[~counted].index)
     if not missing:
@@ -173,12 +178,18 @@ def _uncounted(rows: pd.DataFrame) -> str:
     return " (flops not counted" + (")" if len(missing) == len(counted) else f": {', '.join(missing)})")
 
 
-def exponentiated(table: pd.DataFrame, *, x: str = "seconds") -> Figure:
-    """Fig. 6 and 7: suboptimality of projections and of exponentiated gradient, a panel for each form of the steps.
+def exponentiated(table: pd.DataFrame) -> Figure:
+    """Suboptimality of projected and exponentiated gradient against CPU seconds (Duchi et al. 2008, Fig. 6 and 7)."""
+    return _exponentiated(table, "seconds", "CPU seconds")
 
-    x: "seconds" as in Fig. 6 or "gradients" as in Fig. 7. Above each panel stands what the methods end with, the mean
-    over runs.
-    """
+
+def exponentiated_gradients(table: pd.DataFrame) -> Figure:
+    """Suboptimality of projected and exponentiated gradient against gradients (Duchi et al. 2008, Fig. 6 and 7)."""
+    return _exponentiated(table, "gradients", "gradients of single samples")
+
+
+def _exponentiated(table: pd.DataFrame, x: str, label: str) -> Figure:
+    """Draw a panel for each form of the steps. Its title tells the state at the last step, the mean over runs."""
     forms = table["form"].unique()
     columns = min(2, len(forms))
     n_rows = ceil(len(forms) / columns)
@@ -191,7 +202,7 @@ def exponentiated(table: pd.DataFrame, *, x: str = "seconds") -> Figure:
         _traces(axes, rows, x, look, _labels(table))
         ends = [f"{method}: {_end(rows[rows['method'] == method])}" for method in look if method in set(rows["method"])]
         axes.set_title("\n".join([form, *ends]), fontsize=8)
-        axes.set_xlabel({"seconds": "CPU seconds", "gradients": "gradients of single samples"}[x])
+        axes.set_xlabel(label)
         if x == "gradients":
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     figure.suptitle(
@@ -209,7 +220,7 @@ def _end(rows: pd.DataFrame) -> str:
 
 
 def online(table: pd.DataFrame) -> Figure:
-    """Sec. 7, online text: mean log loss and errors so far, and weights in use, against the examples seen."""
+    """Mean log loss, errors and non-zero weights in one pass over sparse text (Duchi et al. 2008, sec. 7)."""
     figure, panels = canvas(9.6, 3.0, 3)
     dashes, labels = _dashes(table["radius"]), _labels(table)
     shown = {"loss": "mean log loss so far", "error": "errors so far (%)", "non_zero": "non-zero weights (%)"}
@@ -227,9 +238,9 @@ def online(table: pd.DataFrame) -> Figure:
 
 
 def updates(table: pd.DataFrame) -> Figure:
-    """Sec. 6 and 7: seconds of an online update against the non-zero weights there are, for each way to do it.
+    """Measured seconds of an online update against the number of non-zero weights (Duchi et al. 2008, sec. 6).
 
-    The exponentiated gradient cannot start from these weights; its seconds are those of the same updates from w = 0.
+    The exponentiated gradient cannot start from such weights. It makes the same updates from w = 0.
     """
     figure, (axes,) = canvas()
     for method, look in in_order(table).items():

@@ -1,4 +1,4 @@
-"""Figures of Quattoni et al. (2009; "report": 2008) beside the numbers that the papers print."""
+"""Figures of Quattoni et al. (2009, and the report of 2008) beside the numbers that the papers print."""
 
 from collections.abc import Callable
 from itertools import cycle
@@ -25,15 +25,17 @@ from jointsparse.figures.style import (
     percent,
     size_axis,
 )
-from jointsparse.papers.quattoni.numbers import FIGURE_3_AUC_RANGE, FIGURE_4, REPORT_N, TABLE_1
+from jointsparse.papers.quattoni.numbers import FIGURE_3_AUC_RANGE, FIGURE_4, TABLE_1
+from jointsparse.scores.metrics import REPORT_SIZE, report_size
 
 # Image annotation, stories, scenes
 
 
 def convergence(table: pd.DataFrame) -> Figure:
-    """2009, Fig. 2: the objective at every iteration for each radius at its best eta0, on the largest training sets.
+    """Objective at every iteration, for each radius at its best eta0 (Quattoni et al. 2009, Fig. 2).
 
-    The objective is divided by its value at W = 0, as the axis of the paper's figure runs from 0 to 1.
+    The training sets are the largest. The objective is divided by its value at W = 0, as the axis of the paper's figure
+    runs from 0 to 1.
     """
     largest = table[(table["n"] == table["n"].max()) & (table["run"] == table["run"].min())]
     figure, (axes,) = canvas()
@@ -56,28 +58,28 @@ def convergence(table: pd.DataFrame) -> Figure:
 
 
 def auc(table: pd.DataFrame) -> Figure:
-    """2009, Fig. 3: average test AUC against the number of training samples, and the range of the paper's curves."""
+    """Average test AUC against the number of training samples (Quattoni et al. 2009, Fig. 3)."""
     return scores.auc(table, stated=Range("paper's Fig. 3 (Reuters)", *FIGURE_3_AUC_RANGE), source=" (paper: Fig. 3)")
 
 
 def eer(table: pd.DataFrame) -> Figure:
-    """Report, Fig. 3 left: average test equal error rate against n."""
+    """Average test equal error rate against the number of positive samples (Quattoni et al. 2008, Fig. 3 left)."""
     return scores.eer(table, source="\n(paper: report, Fig. 3 left, l1inf < l1 < l2)")
 
 
 def eer_by_word(table: pd.DataFrame) -> Figure:
-    """Report, Fig. 3 right: each word's EER with 30 positives, or the next more that there are."""
-    source = f"\n(paper: report, Fig. 3 right, n = {REPORT_N})"
-    return scores.eer_by_word(table, at_least=REPORT_N, source=source)
+    """Test equal error rate of each word at one size (Quattoni et al. 2008, Fig. 3 right)."""
+    source = f"\n(paper: report, Fig. 3 right, n = {REPORT_SIZE})"
+    return scores.eer_by_word(table, n=report_size(table["n"].unique()), source=source)
 
 
 def sparsity(table: pd.DataFrame) -> Figure:
-    """2009, Fig. 4: average test AUC against the share of features used by any word, and the paper's two points."""
+    """Average test AUC against the share of features that any word uses (Quattoni et al. 2009, Fig. 4)."""
     return scores.auc_by_features(table, stated=_of_figure_4(), source=" (paper: Fig. 4, Reuters)")
 
 
 def path(table: pd.DataFrame) -> Figure:
-    """2009, Fig. 4 as a curve over many radii."""
+    """Average test AUC against the share of features, along a path of radii (Quattoni et al. 2009, Fig. 4)."""
     return scores.path(table, stated=_of_figure_4(), source=" (paper: Fig. 4, Reuters)")
 
 
@@ -87,12 +89,12 @@ def _of_figure_4() -> list[Star]:
 
 
 def weights(table: pd.DataFrame) -> Figure:
-    """Report, Fig. 4: who uses which feature."""
+    """Absolute weights of each word (column) and feature (row), by method (Quattoni et al. 2008, Fig. 4)."""
     return scores.weights(table, source=" (paper: report, Fig. 4)")
 
 
 def significance(table: pd.DataFrame) -> Figure:
-    """2009, Table 1: p-values of sign tests of the first method against each other one, and the paper's."""
+    """One-sided p-values of sign tests of the first method against each other one (Quattoni et al. 2009, Table 1)."""
     rows = table[(table["words"] == "test words") & (table["run"] == table["run"].min())]
     reported = TABLE_1.set_index("n")
     method, others = table["method"].iloc[0], table["against"].unique()
@@ -106,7 +108,7 @@ def significance(table: pd.DataFrame) -> Figure:
             found = group[group["against"] == other]
             for name in ("p", "p_median", "p_reverse", "p_holm"):
                 line.append(_p(found[name].iloc[0]) if len(found) else "–")
-            norm = other.split("-")[1]
+            norm = other.split("-")[-1]
             line.append(_p(reported[norm].get(n) if norm in reported else None))
         cells.append(line)
     figure, (axes,) = canvas(2.2 + 3.1 * len(others), 1.3 + 0.24 * len(cells))
@@ -134,7 +136,7 @@ def significance(table: pd.DataFrame) -> Figure:
 
 
 def _p(value: float | None) -> str:
-    """A p-value for people."""
+    """P-value as text."""
     if value is None or np.isnan(value):
         return "–"
     return f"{value:.2g}" if value >= 1e-4 else f"{value:.0e}"
@@ -143,7 +145,7 @@ def _p(value: float | None) -> str:
 # The synthetic experiment
 
 
-SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius: dashes, width, what the legend says
+SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius: dashes, width, label in the legend
     ("subgradient", "true"): ("-", 1.0, "subgradient, true radius (the paper's)"),
     ("subgradient", "validated"): (":", 0.8, "subgradient, validated radius"),
     ("pdhg", "true"): ("--", 0.5, "certified optimum, true radius"),
@@ -151,7 +153,7 @@ SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius
 
 
 def test_error(table: pd.DataFrame) -> Figure:
-    """2009, Fig. 1 top: test error against the number of training samples of a task, as the mean over tasks."""
+    """Mean test error of synthetic tasks against the training samples of each (Quattoni et al. 2009, Fig. 1 top)."""
     figure, (axes,) = canvas()
     for method, look in in_order(table).items():
         for (solver, rule), (dashes, width, _) in SETTINGS.items():
@@ -174,7 +176,10 @@ def test_error(table: pd.DataFrame) -> Figure:
 
 
 def selection(table: pd.DataFrame) -> Figure:
-    """2009, Fig. 1 bottom: precision and recall of the features that any task uses; l2 uses them all."""
+    """Precision and recall of the features that any synthetic task uses (Quattoni et al. 2009, Fig. 1 bottom).
+
+    l2 uses all features and is left out.
+    """
     rows = table[(table["solver"] == "subgradient") & (table["radius_rule"] == "true")]
     figure, (axes,) = canvas()
     for method, look in in_order(table).items():
@@ -195,7 +200,7 @@ def selection(table: pd.DataFrame) -> Figure:
 
 
 class Part(NamedTuple):
-    """What a part of the cost table says on its axes, and what the papers' cost is proportional to."""
+    """Axis labels of a part of the cost table, and the cost that the papers state for it, up to a factor."""
 
     x: str
     y: str
@@ -216,9 +221,9 @@ PARTS = {
 
 
 def cost(table: pd.DataFrame) -> Figure:
-    """Measured seconds of each part against what varies in it, and a line that grows as the papers state.
+    """Measured seconds of projections and of training, each with a line that grows as the papers state.
 
-    The line ends where the measurements of the first method end.
+    The line ends at the last measurement of the first method.
     """
     table = table.assign(method=table["method"].astype(object).fillna("measured") if "method" in table else "measured")
     parts, look = table["part"].unique(), looks(table["method"])

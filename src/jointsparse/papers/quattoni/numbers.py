@@ -17,6 +17,3 @@ FIGURE_4 = [("hinge-l1inf", 0.30, 0.66), ("hinge-l1", 0.95, 0.65)]
 
 # Quattoni et al. 2009, Fig. 3: the range of its AUC axis, which all its curves stay within.
 FIGURE_3_AUC_RANGE = (0.64, 0.73)
-
-# Quattoni et al. 2008 (report), Fig. 3 right and Fig. 4: positive training images of each story.
-REPORT_N = 30
