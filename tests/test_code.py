@@ -1,4 +1,4 @@
-"""Which library files a rule depends on: those that its script imports, and the plug-ins that its job picks."""
+"""The library files that a rule depends on: those that its script imports, and the plug-ins that its job picks."""
 
 import json
 import os
@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from configuration.code import code_of
+import yaml
+from configuration.code import code_of, plug_in_file
+
+from jointsparse.registry import room
 
 BASE = Path(__file__).parents[1]
 PACKAGE = BASE / "src" / "jointsparse"
@@ -19,19 +22,21 @@ def files(*named, package=PACKAGE):
     return [line.split()[0] for line in code_of(package, *named)]
 
 
-def test_a_file_brings_the_neighbours_that_it_imports():
-    assert files("norms/l12") == ["checks.py", "norms/l1.py", "norms/l12.py", "norms/l2.py"]
-
-
-def test_imports_of_imports_are_followed():
-    own = ["learning/problem.py", "learning/svm.py", "learning/sweep.py", "registry.py"]
-    assert files("learning/svm") == ["checks.py", *own]
-
-
-def test_the_dictionaries_of_plug_ins_are_not_followed():
-    got = files("learning/sweep", "norms/l1inf", "learning/losses/hinge", "learning/solvers/subgradient")
-    own = ["learning/losses/hinge.py", "learning/problem.py", "learning/solvers/subgradient.py", "learning/sweep.py"]
-    assert got == ["checks.py", *own, "norms/l1inf.py", "registry.py"]
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ("norms/l12", "checks.py norms/l1.py norms/l12.py norms/l2.py"),
+        ("figures/jointsparse.mplstyle", "figures/jointsparse.mplstyle"),  # data
+        # The dictionaries of plug-ins are not followed.
+        (
+            "learning/sweep norms/l1inf learning/losses/hinge learning/solvers/subgradient",
+            "checks.py learning/losses/hinge.py learning/problem.py learning/solvers/subgradient.py learning/sweep.py "
+            "norms/l1inf.py registry.py",
+        ),
+    ],
+)
+def test_files_bring_what_they_import(named, expected):
+    assert files(*named.split()) == expected.split()
 
 
 def test_every_way_to_import_is_understood(tmp_path):
@@ -55,10 +60,6 @@ def test_a_relative_import_is_refused_as_it_would_be_overlooked(tmp_path):
         files("top", package=tmp_path)
 
 
-def test_data_files_are_named_with_their_suffix():
-    assert files("figures/jointsparse.mplstyle") == ["figures/jointsparse.mplstyle"]
-
-
 def test_a_file_that_does_not_exist_is_named():
     with pytest.raises(FileNotFoundError, match=r"the library must hold norms/l3, got none in "):
         code_of(PACKAGE, "norms/l3")
@@ -79,6 +80,8 @@ def test_a_changed_byte_of_a_file_changes_its_line_alone(tmp_path):
 
 # The files of each rule. Besides them, each job depends on its script and on BASIS.
 
+CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
+KINDS = {study: block["kind"] for study, block in CONFIG["studies"].items()}
 BASIS = {"checks", "tables"}
 COLLAGE = "datasets/collage datasets/collage/cutouts datasets/collage/painting datasets/collage/scenes "
 COLLAGE += "datasets/collage/sentences datasets/folder datasets/splits registry"
@@ -86,11 +89,7 @@ SCORES = "datasets/splits scores/flags"
 TRAINING = "learning/problem learning/sweep learning/tasks registry"
 CLAIMS = f"{SCORES} papers/claims papers/judging papers/duchi/claims papers/quattoni/claims"
 EXPERIMENT = "datasets/samples registry"
-DESCENT = "papers/duchi/descent learning/entropic learning/lazy learning/problem norms/l1 "
-DESCENT += "learning/losses/squared learning/losses/logistic learning/sweep"
-ENTROPIC = f"{DESCENT} papers/duchi/exponentiated learning/tasks"
-
-RULES = {  # what a job's wildcards decide is in braces
+RULES = {  # but for repeat and measure; what a job's wildcards decide is in braces
     "read_images": f"{COLLAGE} features/dense_sift",
     "draw_contact_sheet": f"{COLLAGE} {SCORES} figures/scores figures/style",
     "read_samples": "datasets/samples datasets/splits registry datasets/{loader}",
@@ -110,17 +109,6 @@ RULES = {  # what a job's wildcards decide is in braces
     "evaluate_path": f"{SCORES} scores/evaluation scores/metrics {TRAINING}",
     "compare_methods": "scores/comparison scores/metrics",
     "resample_differences": "scores/comparison scores/metrics",
-    "repeat recovery": f"{EXPERIMENT} papers/quattoni/recovery datasets/synthetic learning/problem learning/sweep "
-    "learning/losses/hinge learning/solvers/pdhg learning/solvers/subgradient norms/l1 norms/l1inf norms/l2",
-    "repeat race": f"{EXPERIMENT} papers/duchi/race {DESCENT}",
-    "repeat exponentiated": f"{EXPERIMENT} {ENTROPIC}",
-    "repeat digits": f"{EXPERIMENT} papers/duchi/digits {ENTROPIC} features/similarities",
-    "repeat online": f"{EXPERIMENT} papers/duchi/online {ENTROPIC} norms/l1_sparse",
-    "measure cost": f"{EXPERIMENT} papers/quattoni/cost papers/timing datasets/synthetic learning/problem "
-    "learning/losses/hinge learning/solvers/subgradient norms/l1inf",
-    "measure projection": f"{EXPERIMENT} papers/duchi/projection papers/timing norms/l1 norms/l1_sparse",
-    "measure updates": f"{EXPERIMENT} papers/duchi/updates papers/duchi/online papers/duchi/projection papers/timing "
-    f"{ENTROPIC} norms/l1_sparse",
     "gather_runs": "",
     "draw_figure": f"{SCORES} figures/jointsparse.mplstyle figures/scores figures/style papers/catalogue "
     "papers/duchi/figures papers/quattoni/figures papers/quattoni/numbers",
@@ -131,7 +119,7 @@ RULES = {  # what a job's wildcards decide is in braces
     "write_claims_page": f"{CLAIMS} papers/page",
     "write_manifest": "records",
 }
-SCRIPTS = {"resample_differences": "compare_methods"}  # of another name than the rule
+SCRIPTS = {"resample_differences": "compare_methods"}  # those whose name is not that of the rule
 
 LIST_JOBS = """
 import json, sys
@@ -162,26 +150,37 @@ def jobs(tmp_path_factory):
 
 
 def label(rule, wildcards):
-    """The name of a job's kind in RULES."""
-    return f"{rule} {wildcards['study']}" if rule in ("repeat", "measure") else rule
+    """The rule of a job, with the kind of its experiment."""
+    return f"{rule} {KINDS[wildcards['study']]}" if rule in ("repeat", "measure") else rule
 
 
 def plug_ins_of(wildcards):
-    """What the miniature configuration has a job pick."""
-    of_dataset = {"digits": "digits", "documents": "documents", "bigrams": "documents"}
-    solver = "pdhg" if wildcards.get("study") == "text" else "subgradient"
-    return wildcards | {"loader": of_dataset.get(wildcards.get("dataset")), "solver": solver}
+    """The plug-ins that the miniature configuration has a job pick."""
+    block = CONFIG["studies"].get(wildcards.get("study"), {})
+    loader = CONFIG["datasets"].get(wildcards.get("dataset"), {}).get("loader")
+    return wildcards | {"loader": loader, "solver": block.get("training", {}).get("solver")}
+
+
+def expected_files(rule, wildcards):
+    """The files that a job depends on, besides its script and BASIS."""
+    if rule in ("repeat", "measure"):
+        kind = KINDS[wildcards["study"]]
+        own = {file.removesuffix(".py") for file in files(plug_in_file("experiments", kind))}
+        return own | set(EXPERIMENT.split())
+    return set(RULES[rule].format(**plug_ins_of(wildcards)).split())
 
 
 def test_every_rule_depends_on_these_files_and_no_others(jobs):
-    assert {label(rule, wildcards) for rule, wildcards, _ in jobs} == set(RULES)
+    kinds = {label(rule, wildcards) for rule, wildcards, _ in jobs if rule in ("repeat", "measure")}
+    assert {kind.split()[1] for kind in kinds} == set(room("experiments"))
+    assert {rule for rule, _, _ in jobs} == set(RULES) | {"repeat", "measure"}
     for rule, wildcards, got in jobs:
-        expected = set(RULES[label(rule, wildcards)].format(**plug_ins_of(wildcards)).split())
-        assert got == expected | BASIS | {f"scripts/{SCRIPTS.get(rule, rule)}"}, (rule, wildcards)
+        expected = expected_files(rule, wildcards) | BASIS | {f"scripts/{SCRIPTS.get(rule, rule)}"}
+        assert got == expected, (rule, wildcards)
 
 
 def concerned(jobs, *edited):
-    """The kinds of jobs that an edit reruns."""
+    """The labels of jobs that an edit reruns."""
     return {label(rule, wildcards) for rule, wildcards, code in jobs if set(edited) & code}
 
 
@@ -196,9 +195,7 @@ def test_editing_the_estimators_or_the_command_line_reruns_nothing(jobs):
 def test_editing_a_norm_trains_it_again_and_no_other(jobs):
     training = [(rule, w["norm"]) for rule, w, code in jobs if "norm" in w and "norms/l1" in code]
     assert set(training) == {("train_sweep", "l1"), ("train_path", "l1")}
-    experiments = {f"repeat {kind}" for kind in ("recovery", "race", "exponentiated", "digits", "online")}
-    measured = {"measure projection", "measure updates"}
-    assert concerned(jobs, "norms/l1") == {"train_sweep", "train_path"} | experiments | measured
+    assert {"repeat recovery", "repeat race", "measure projection"} < concerned(jobs, "norms/l1")
     assert concerned(jobs, "norms/l1inf") == {"train_sweep", "train_path", "repeat recovery", "measure cost"}
     assert concerned(jobs, "norms/l12") == set()  # no study here has that norm
 

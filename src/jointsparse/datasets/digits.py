@@ -13,6 +13,8 @@ from jointsparse.datasets.samples import Samples, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "samples"
+TAKES = ("fractions", "seed")
+NEEDS = ()
 
 WHITE = 16  # the largest value of a pixel
 

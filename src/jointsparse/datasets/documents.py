@@ -27,6 +27,11 @@ from jointsparse.datasets.samples import Samples, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "samples"
+TAKES = (
+    *("n_documents", "n_features", "n_topics", "n_telling", "length", "telling", "noise"),
+    *("fractions", "seed"),
+)
+NEEDS = ()
 
 # Choice: all of these and the defaults below, so that linear classifiers are good but not perfect and sharing features
 # pays. They were set by looking at test AUC: what these documents say of a method is no evidence for it.
