@@ -88,6 +88,7 @@ COLLAGE += "datasets/collage/sentences datasets/folder datasets/splits registry"
 SCORES = "datasets/splits scores/flags"
 TRAINING = "learning/problem learning/sweep learning/tasks registry"
 CLAIMS = f"{SCORES} papers/claims papers/judging papers/duchi/claims papers/quattoni/claims"
+RUNNING = ("repeat", "measure")  # the rules of experiments
 EXPERIMENT = "datasets/samples registry"
 RULES = {  # but for repeat and measure; what a job's wildcards decide is in braces
     "read_images": f"{COLLAGE} features/dense_sift",
@@ -123,35 +124,40 @@ SCRIPTS = {"resample_differences": "compare_methods"}  # those whose name is not
 
 LIST_JOBS = """
 import json, sys
+from pathlib import Path
 from damage import jobs
 listed = []
-for rule, of_rule in jobs(*sys.argv[1:]).items():
+by_rule = jobs(*sys.argv[1:])
+by_rule.pop("reproduce-all")
+for rule, of_rule in by_rule.items():
     for job in of_rule:
         params = [line for one in job.params for line in (one if isinstance(one, list) else [one])]
-        listed.append((rule, dict(job.wildcards.items()), [line for line in params if isinstance(line, str)]))
+        lines = [line for line in params if isinstance(line, str)]
+        listed.append((rule, Path(job.rule.script).stem, dict(job.wildcards.items()), lines))
 print(json.dumps(listed))
 """
 
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory):
-    """The jobs of a whole run of the miniature configuration: rule, wildcards, and the files that it depends on."""
+    """The jobs of a whole run in miniature: rule, wildcards, script, and the files that the job depends on."""
     command = [sys.executable, "-c", LIST_JOBS, BASE, tmp_path_factory.mktemp("run"), BASE / "tests" / "config.yaml"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(BASE / "tests"), str(BASE / "src")])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = []
-    for rule, wildcards, params in json.loads(done.stdout):
+    for rule, script, wildcards, params in json.loads(done.stdout):
         lines = [line.split() for line in params]
         code = {line[0] for line in lines if len(line) == 2 and len(line[1]) == 16 and int(line[1], 16)}
         code = {file.removesuffix(".py").removesuffix("/__init__") for file in code}
-        found.append((rule, wildcards, code))
-    return [job for job in found if job[0] != "reproduce-all"]
+        found.append((rule, wildcards, script, code))
+    return found
 
 
 def label(rule, wildcards):
-    """The rule of a job, with the kind of its experiment."""
-    return f"{rule} {KINDS[wildcards['study']]}" if rule in ("repeat", "measure") else rule
+    """The rule of a job, with its norm or the kind of its experiment."""
+    of_study = KINDS[wildcards["study"]] if rule in RUNNING else ""
+    return f"{rule} {wildcards.get('norm', of_study)}".strip()
 
 
 def plug_ins_of(wildcards):
@@ -163,7 +169,7 @@ def plug_ins_of(wildcards):
 
 def expected_files(rule, wildcards):
     """The files that a job depends on, besides its script and BASIS."""
-    if rule in ("repeat", "measure"):
+    if rule in RUNNING:
         kind = KINDS[wildcards["study"]]
         own = {file.removesuffix(".py") for file in files(plug_in_file("experiments", kind))}
         return own | set(EXPERIMENT.split())
@@ -171,44 +177,26 @@ def expected_files(rule, wildcards):
 
 
 def test_every_rule_depends_on_these_files_and_no_others(jobs):
-    kinds = {label(rule, wildcards) for rule, wildcards, _ in jobs if rule in ("repeat", "measure")}
-    assert {kind.split()[1] for kind in kinds} == set(room("experiments"))
-    assert {rule for rule, _, _ in jobs} == set(RULES) | {"repeat", "measure"}
-    for rule, wildcards, got in jobs:
-        expected = expected_files(rule, wildcards) | BASIS | {f"scripts/{SCRIPTS.get(rule, rule)}"}
-        assert got == expected, (rule, wildcards)
+    assert {KINDS[wildcards["study"]] for rule, wildcards, _, _ in jobs if rule in RUNNING} == set(room("experiments"))
+    assert {rule for rule, _, _, _ in jobs} == {*RULES, *RUNNING}
+    for rule, wildcards, script, got in jobs:
+        assert script == SCRIPTS.get(rule, rule)
+        assert got == expected_files(rule, wildcards) | BASIS | {f"scripts/{script}"}, (rule, wildcards)
 
 
-def concerned(jobs, *edited):
-    """The labels of jobs that an edit reruns."""
-    return {label(rule, wildcards) for rule, wildcards, code in jobs if set(edited) & code}
-
-
-def test_editing_the_estimators_or_the_command_line_reruns_nothing(jobs):
-    rooms = ("estimators", "app", "__main__")
-    edited = [path.relative_to(PACKAGE).as_posix().removesuffix(".py") for path in PACKAGE.rglob("*.py")]
-    edited = [file.removesuffix("/__init__") for file in edited if file.split("/")[0] in rooms]
-    assert {"estimators", "estimators/classifier", "app/command_line", "__main__"} <= set(edited)
-    assert concerned(jobs, *edited) == set()
-
-
-def test_editing_a_norm_trains_it_again_and_no_other(jobs):
-    training = [(rule, w["norm"]) for rule, w, code in jobs if "norm" in w and "norms/l1" in code]
-    assert set(training) == {("train_sweep", "l1"), ("train_path", "l1")}
-    assert {"repeat recovery", "repeat race", "measure projection"} < concerned(jobs, "norms/l1")
-    assert concerned(jobs, "norms/l1inf") == {"train_sweep", "train_path", "repeat recovery", "measure cost"}
-    assert concerned(jobs, "norms/l12") == set()  # no study here has that norm
-
-
-def test_editing_figures_or_claims_trains_nothing(jobs):
-    drawn = {"draw_figure", "draw_contact_sheet"}
-    assert concerned(jobs, "figures/style", "figures/scores", "papers/catalogue", "papers/duchi/figures") == drawn
-    judged = {"judge_claims", "write_claims_page"}
-    assert concerned(jobs, "papers/judging", "papers/duchi/claims", "papers/quattoni/claims") == judged
-    assert concerned(jobs, "papers/quattoni/numbers") == {"draw_figure"}
-
-
-def test_editing_an_experiment_repeats_it_and_those_that_rest_on_it(jobs):
-    assert concerned(jobs, "papers/quattoni/recovery") == {"repeat recovery"}
-    assert concerned(jobs, "papers/duchi/race") == {"repeat race"}
-    assert concerned(jobs, "papers/duchi/online") == {"repeat online", "measure updates"}
+@pytest.mark.parametrize(
+    ("edited", "expected"),
+    [
+        ("estimators/classifier estimators app/command_line __main__", set()),
+        ("norms/l12", set()),  # no study here has that norm
+        ("norms/l1inf", {"train_sweep l1inf", "train_path l1inf", "repeat recovery", "measure cost"}),
+        ("figures/style figures/scores papers/catalogue papers/duchi/figures", {"draw_figure", "draw_contact_sheet"}),
+        ("papers/quattoni/numbers", {"draw_figure"}),
+        ("papers/judging papers/duchi/claims papers/quattoni/claims", {"judge_claims", "write_claims_page"}),
+        ("papers/quattoni/recovery", {"repeat recovery"}),
+        ("papers/duchi/race", {"repeat race"}),
+        ("papers/duchi/online", {"repeat online", "measure updates"}),
+    ],
+)
+def test_an_edit_reruns_these_jobs_and_no_others(jobs, edited, expected):
+    assert {label(rule, wildcards) for rule, wildcards, _, code in jobs if set(edited.split()) & code} == expected

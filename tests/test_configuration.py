@@ -3,6 +3,8 @@
 import copy
 import inspect
 import re
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
 import pytest
@@ -44,13 +46,6 @@ def put(config, path, value):
     for name in above:
         config = config.setdefault(name, {})
     config[key] = value
-
-
-def remove(config, path):
-    *above, key = path
-    for name in above:
-        config = config[name]
-    del config[key]
 
 
 def message(config):
@@ -308,9 +303,10 @@ def test_a_bad_value_is_one_line_with_its_place(config, path, value, said, place
     ],
 )
 def test_a_missing_key_is_named_with_the_block_it_belongs_in(config, path):
-    remove(config, path)
-    place = ".".join(path[:-1]) or "top level"
-    assert message(config) == f"the key {path[-1]!r} is missing (config.yaml: {place})"
+    *above, key = path
+    del reduce(getitem, above, config)[key]
+    place = ".".join(above) or "top level"
+    assert message(config) == f"the key {key!r} is missing (config.yaml: {place})"
 
 
 @pytest.mark.parametrize(
@@ -338,7 +334,7 @@ def test_one_method_is_enough_without_sign_tests(config):
     put(config, (*ANNOTATION, "methods"), {"logistic-l12": GRID})
     put(config, (*ANNOTATION, "figures"), ["auc"])
     put(config, (*ANNOTATION, "claims"), [])
-    remove(config, (*ANNOTATION, "path"))
+    put(config, (*ANNOTATION, "path"), None)
     config["datasets"] = {"collage": config["datasets"]["collage"] | {"studies": {"annotation": {}}}}
     config["dataset"] = "collage"
     check(config, SCHEMA)

@@ -61,15 +61,14 @@ def test_samples_are_read_from_their_files(given, tmp_path, script, more):
     np.testing.assert_array_equal(given["data"].X, np.eye(4))
 
 
-@pytest.mark.parametrize("with_seconds", [True, False])
-def test_seconds_are_gathered_only_where_they_belong(tmp_path, with_seconds):
+@pytest.mark.parametrize(("with_seconds", "dropped"), [(True, []), (False, ["seconds"])])
+def test_seconds_are_gathered_only_where_they_belong(tmp_path, with_seconds, dropped):
     tables = [pd.DataFrame({"run": [i, i], "auc": [0.5, 0.1 * i], "seconds": [1.0, 2.0]}) for i in (1, 2)]
     paths = [tmp_path / f"run{i}.csv" for i in (1, 2)]
     for table, path in zip(tables, paths, strict=True):
         write_table(table, path)
-    gather_runs.main(paths, with_seconds, tmp_path / "all.csv")
-    expected = pd.concat(tables, ignore_index=True)
-    expected = expected if with_seconds else expected.drop(columns="seconds")
+    gather_runs.main(runs=paths, with_seconds=with_seconds, output=tmp_path / "all.csv")
+    expected = pd.concat(tables, ignore_index=True).drop(columns=dropped)
     pd.testing.assert_frame_equal(read_table(tmp_path / "all.csv"), expected)
 
 

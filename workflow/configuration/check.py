@@ -261,7 +261,7 @@ def _sentence(error: jsonschema.ValidationError, inside: str) -> str:
 
 
 def _expected(error: jsonschema.ValidationError) -> str:
-    """What a schema asks for, in words."""
+    """The demand of a schema, in words."""
     asked = error.validator_value
     if error.validator == "type":
         types = [asked] if isinstance(asked, str) else asked

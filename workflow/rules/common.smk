@@ -173,7 +173,7 @@ def sweeps(w):
 
 
 def samples(w):
-    """The files of a dataset that an experiment learns from; none where it draws its own."""
+    """The files of a dataset that an experiment learns from; none if it draws its own samples."""
     names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}
     return {key: f"results/{w.dataset}/{name}" for key, name in names.items()} if w.dataset in SAMPLES else {}
 

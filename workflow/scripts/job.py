@@ -62,7 +62,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
 
 
 def _tables(files: Iterable[str]) -> list[str]:
-    """Those of the files that people read, and may change."""
+    """The tables among some files, which people read and may change."""
     return [file for file in files if file.startswith("results/") and file.endswith(".csv")]
 
 
@@ -91,8 +91,8 @@ def _explained(error: Exception, snakemake: Any) -> str:
         return f"{error} (rm {quote(error.path)}; then the same command as before)"
     if isinstance(error, Misfit):
         # First what the last stages made, which is the cheapest to make again.
-        made = sorted((file for file in snakemake.input if file.startswith("results/")), key=_depth, reverse=True)
-        files = [quote(file) for file in made]
+        made = [file for file in snakemake.input if file.startswith("results/")]
+        files = [quote(file) for file in sorted(made, key=lambda file: -file.count("/"))]
         logging.info("what does not belong together is among %s", " ".join(files))
         n_more = len(files) - SHOWN_FILES
         more = f", or one of {n_more} more in {snakemake.log[0]}" if n_more > 0 else ""
@@ -101,10 +101,6 @@ def _explained(error: Exception, snakemake: Any) -> str:
     if isinstance(error, ValueError):
         return f"{error} (config.yaml: {_place(snakemake)})"
     return f"{type(error).__name__}: {error} (the traceback is in {snakemake.log[0]})"
-
-
-def _depth(file: str) -> int:
-    return file.count("/")
 
 
 def _place(snakemake: Any) -> str:

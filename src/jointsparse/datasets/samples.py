@@ -1,4 +1,4 @@
-"""What every dataset of given features shares: the result of reading one. Its twin for pictures is `folder`."""
+"""Shared by every dataset of given features: the result of reading one. Its twin for pictures is `folder`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
