@@ -92,7 +92,13 @@ def weigh_histograms(folder: Path) -> None:
 
     options = {"weighting": "sqrt", "normalise": True}
     parts = [folder / f"histograms{shard}.npz" for shard in range(SHARDS)]
-    main(folder / "images.parquet", parts, folder / "tree.npz", options, folder / "histograms.npz")
+    main(
+        images=folder / "images.parquet",
+        histograms=parts,
+        tree=folder / "tree.npz",
+        options=options,
+        output=folder / "histograms.npz",
+    )
 
 
 def sample_descriptors(folder: Path) -> None:
@@ -127,13 +133,14 @@ def choose_words(folder: Path) -> None:
     from choose_words import main
 
     output = SimpleNamespace(words=folder / "words.csv", labels=folder / "labels.npy")
-    main(folder / "images.parquet", folder / "captions.parquet", {"n_words": 40}, output)
+    files = {"images": folder / "images.parquet", "captions": folder / "captions.parquet"}
+    main(**files, options={"n_words": 40}, output=output)
 
 
 def set_aside(folder: Path) -> None:
     from set_aside import main
 
-    main(folder / "images.parquet", {"train": 1000}, 1, folder / "aside.parquet")
+    main(images=folder / "images.parquet", numbers={"train": 1000}, seed=1, output=folder / "aside.parquet")
 
 
 def draw_tasks(folder: Path) -> None:
@@ -141,23 +148,26 @@ def draw_tasks(folder: Path) -> None:
 
     output = SimpleNamespace(tasks=folder / "tasks.npz", table=folder / "tasks.csv")
     options = {"sizes": SIZES, "negatives_per_positive": 2, "n_validation_words": 10}
-    main(folder / "images.parquet", folder / "words.csv", folder / "labels.npy", options, [1, 1], output)
+    files = {"images": folder / "images.parquet", "words": folder / "words.csv", "labels": folder / "labels.npy"}
+    main(**files, options=options, seed=1, run=1, output=output)
 
 
 def fit_basis(folder: Path) -> None:
     from fit_basis import main
 
     output = SimpleNamespace(basis=folder / "basis.npz", features=folder / "features.npz")
-    options = {"rank": RANK, "centred": True, "whitened": False, "fitted_on": ["train"]}
-    main(folder / "images.parquet", folder / "histograms.npz", options, 1, output)
+    files = {"images": folder / "images.parquet", "features": folder / "histograms.npz"}
+    options = {"rank": RANK, "centred": True, "whitened": False}
+    main(**files, fitted_on=["train"], options=options, seed=1, output=output)
 
 
 def fit_similarities(folder: Path) -> None:
     from fit_similarities import main
 
     output = SimpleNamespace(prototypes=folder / "prototypes.npz", features=folder / "similarities.npz")
+    files = {"images": folder / "images.parquet", "features": folder / "histograms.npz"}
     options = {"measure": "intersection", "n_prototypes": min(PROTOTYPES, 500)}
-    main(folder / "images.parquet", folder / "histograms.npz", options, 1, output)
+    main(**files, options=options, seed=1, output=output)
 
 
 def dense_features(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which library files a rule depends on: those that its script imports, and the plug-ins that its job picks."""
+"""The library files that a rule depends on: those that its script imports, and the plug-ins that its job picks."""
 
 import json
 import os
@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from configuration.code import code_of
+import yaml
+from configuration.code import code_of, plug_in_file
+
+from jointsparse.registry import room
 
 BASE = Path(__file__).parents[1]
 PACKAGE = BASE / "src" / "jointsparse"
@@ -19,19 +22,21 @@ def files(*named, package=PACKAGE):
     return [line.split()[0] for line in code_of(package, *named)]
 
 
-def test_a_file_brings_the_neighbours_that_it_imports():
-    assert files("norms/l12") == ["checks.py", "norms/l1.py", "norms/l12.py", "norms/l2.py"]
-
-
-def test_imports_of_imports_are_followed():
-    own = ["learning/problem.py", "learning/svm.py", "learning/sweep.py", "registry.py"]
-    assert files("learning/svm") == ["checks.py", *own]
-
-
-def test_the_dictionaries_of_plug_ins_are_not_followed():
-    got = files("learning/sweep", "norms/l1inf", "learning/losses/hinge", "learning/solvers/subgradient")
-    own = ["learning/loss.py", "learning/losses/hinge.py", "learning/problem.py", "learning/solvers/subgradient.py"]
-    assert got == ["checks.py", *own, "learning/sweep.py", "norms/l1inf.py", "registry.py"]
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ("norms/l12", "checks.py norms/l1.py norms/l12.py norms/l2.py"),
+        ("figures/jointsparse.mplstyle", "figures/jointsparse.mplstyle"),  # data
+        # The dictionaries of plug-ins are not followed.
+        (
+            "learning/sweep norms/l1inf learning/losses/hinge learning/solvers/subgradient",
+            "checks.py learning/loss.py learning/losses/hinge.py learning/problem.py learning/solvers/subgradient.py "
+            "learning/sweep.py norms/l1inf.py registry.py",
+        ),
+    ],
+)
+def test_files_bring_what_they_import(named, expected):
+    assert files(*named.split()) == expected.split()
 
 
 def test_every_way_to_import_is_understood(tmp_path):
@@ -55,10 +60,6 @@ def test_a_relative_import_is_refused_as_it_would_be_overlooked(tmp_path):
         files("top", package=tmp_path)
 
 
-def test_data_files_are_named_with_their_suffix():
-    assert files("figures/jointsparse.mplstyle") == ["figures/jointsparse.mplstyle"]
-
-
 def test_a_file_that_does_not_exist_is_named():
     with pytest.raises(FileNotFoundError, match=r"the library must hold norms/l3, got none in "):
         code_of(PACKAGE, "norms/l3")
@@ -79,18 +80,17 @@ def test_a_changed_byte_of_a_file_changes_its_line_alone(tmp_path):
 
 # The files of each rule. Besides them, each job depends on its script and on BASIS.
 
+CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
+KINDS = {study: block["kind"] for study, block in CONFIG["studies"].items()}
 BASIS = {"checks", "tables"}
 COLLAGE = "datasets/collage datasets/collage/cutouts datasets/collage/painting datasets/collage/scenes "
 COLLAGE += "datasets/collage/sentences datasets/folder datasets/splits registry"
 SCORES = "datasets/splits scores/flags"
 TRAINING = "learning/problem learning/sweep learning/tasks registry"
-CLAIMS = f"{SCORES} scores/metrics papers/claims papers/judging papers/duchi/claims papers/quattoni/claims"
+CLAIMS = f"{SCORES} papers/claims papers/judging papers/duchi/claims papers/quattoni/claims papers/quattoni/numbers"
+RUNNING = ("repeat", "measure")  # the rules of experiments
 EXPERIMENT = "datasets/samples registry"
-DESCENT = "papers/duchi/descent learning/entropic learning/lazy learning/problem norms/l1 "
-DESCENT += "learning/loss learning/losses/squared learning/losses/logistic learning/sweep"
-ENTROPIC = f"{DESCENT} papers/duchi/exponentiated learning/tasks"
-
-RULES = {  # what a job's wildcards decide is in braces
+RULES = {  # but for repeat and measure; what a job's wildcards decide is in braces
     "read_images": f"{COLLAGE} features/dense_sift",
     "draw_contact_sheet": f"{COLLAGE} {SCORES} figures/scores figures/style",
     "read_samples": "datasets/samples datasets/splits registry datasets/{loader}",
@@ -110,20 +110,8 @@ RULES = {  # what a job's wildcards decide is in braces
     "evaluate_path": f"{SCORES} scores/evaluation scores/metrics {TRAINING}",
     "compare_methods": "scores/comparison scores/metrics",
     "resample_differences": "scores/comparison scores/metrics",
-    "repeat recovery": f"{EXPERIMENT} papers/quattoni/recovery datasets/synthetic learning/loss learning/problem "
-    "learning/sweep learning/losses/hinge learning/solvers/pdhg learning/solvers/subgradient "
-    "norms/l1 norms/l1inf norms/l2",
-    "repeat race": f"{EXPERIMENT} papers/duchi/race {DESCENT}",
-    "repeat exponentiated": f"{EXPERIMENT} {ENTROPIC}",
-    "repeat digits": f"{EXPERIMENT} papers/duchi/digits {ENTROPIC} features/similarities",
-    "repeat online": f"{EXPERIMENT} papers/duchi/online {ENTROPIC} norms/l1_sparse",
-    "measure cost": f"{EXPERIMENT} papers/quattoni/cost papers/timing datasets/synthetic learning/problem "
-    "learning/loss learning/losses/hinge learning/solvers/subgradient norms/l1inf",
-    "measure projection": f"{EXPERIMENT} papers/duchi/projection papers/timing norms/l1 norms/l1_sparse",
-    "measure updates": f"{EXPERIMENT} papers/duchi/updates papers/duchi/online papers/duchi/projection papers/timing "
-    f"{ENTROPIC} norms/l1_sparse",
     "gather_runs": "",
-    "draw_figure": f"{SCORES} scores/metrics registry figures/jointsparse.mplstyle figures/scores figures/style "
+    "draw_figure": f"{SCORES} registry figures/jointsparse.mplstyle figures/scores figures/style "
     "papers/catalogue papers/duchi/figures papers/quattoni/figures papers/quattoni/numbers",
     "inspect_features": SCORES,
     "gather_warnings": SCORES,
@@ -132,87 +120,83 @@ RULES = {  # what a job's wildcards decide is in braces
     "write_claims_page": f"{CLAIMS} papers/page papers/page.md.jinja",
     "write_manifest": "records",
 }
-SCRIPTS = {"resample_differences": "compare_methods"}  # of another name than the rule
+SCRIPTS = {"resample_differences": "compare_methods"}  # those whose name is not that of the rule
 
 LIST_JOBS = """
 import json, sys
+from pathlib import Path
 from damage import jobs
 listed = []
-for rule, of_rule in jobs(*sys.argv[1:]).items():
+by_rule = jobs(*sys.argv[1:])
+by_rule.pop("reproduce-all")
+for rule, of_rule in by_rule.items():
     for job in of_rule:
         params = [line for one in job.params for line in (one if isinstance(one, list) else [one])]
-        listed.append((rule, dict(job.wildcards.items()), [line for line in params if isinstance(line, str)]))
+        lines = [line for line in params if isinstance(line, str)]
+        listed.append((rule, Path(job.rule.script).stem, dict(job.wildcards.items()), lines))
 print(json.dumps(listed))
 """
 
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory):
-    """The jobs of a whole run of the miniature configuration: rule, wildcards, and the files that it depends on."""
+    """The jobs of a whole run in miniature: rule, wildcards, script, and the files that the job depends on."""
     command = [sys.executable, "-c", LIST_JOBS, BASE, tmp_path_factory.mktemp("run"), BASE / "tests" / "config.yaml"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(BASE / "tests"), str(BASE / "src")])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = []
-    for rule, wildcards, params in json.loads(done.stdout):
+    for rule, script, wildcards, params in json.loads(done.stdout):
         lines = [line.split() for line in params]
         code = {line[0] for line in lines if len(line) == 2 and len(line[1]) == 16 and int(line[1], 16)}
         code = {file.removesuffix(".py").removesuffix("/__init__") for file in code}
-        found.append((rule, wildcards, code))
-    return [job for job in found if job[0] != "reproduce-all"]
+        found.append((rule, wildcards, script, code))
+    return found
 
 
 def label(rule, wildcards):
-    """The name of a job's kind in RULES."""
-    return f"{rule} {wildcards['study']}" if rule in ("repeat", "measure") else rule
+    """The rule of a job, with its norm or the kind of its experiment."""
+    of_study = KINDS[wildcards["study"]] if rule in RUNNING else ""
+    return f"{rule} {wildcards.get('norm', of_study)}".strip()
 
 
 def plug_ins_of(wildcards):
-    """What the miniature configuration has a job pick."""
-    of_dataset = {"digits": "digits", "documents": "documents", "bigrams": "documents"}
-    solver = "pdhg" if wildcards.get("study") == "text" else "subgradient"
-    return wildcards | {"loader": of_dataset.get(wildcards.get("dataset")), "solver": solver}
+    """The plug-ins that the miniature configuration has a job pick."""
+    block = CONFIG["studies"].get(wildcards.get("study"), {})
+    loader = CONFIG["datasets"].get(wildcards.get("dataset"), {}).get("loader")
+    return wildcards | {"loader": loader, "solver": block.get("training", {}).get("solver")}
+
+
+def expected_files(rule, wildcards):
+    """The files that a job depends on, besides its script and BASIS."""
+    if rule in RUNNING:
+        kind = KINDS[wildcards["study"]]
+        own = {file.removesuffix(".py") for file in files(plug_in_file("experiments", kind))}
+        return own | set(EXPERIMENT.split())
+    return set(RULES[rule].format(**plug_ins_of(wildcards)).split())
 
 
 def test_every_rule_depends_on_these_files_and_no_others(jobs):
-    assert {label(rule, wildcards) for rule, wildcards, _ in jobs} == set(RULES)
-    for rule, wildcards, got in jobs:
-        expected = set(RULES[label(rule, wildcards)].format(**plug_ins_of(wildcards)).split())
-        assert got == expected | BASIS | {f"scripts/{SCRIPTS.get(rule, rule)}"}, (rule, wildcards)
+    assert {KINDS[wildcards["study"]] for rule, wildcards, _, _ in jobs if rule in RUNNING} == set(room("experiments"))
+    assert {rule for rule, _, _, _ in jobs} == {*RULES, *RUNNING}
+    for rule, wildcards, script, got in jobs:
+        assert script == SCRIPTS.get(rule, rule)
+        assert got == expected_files(rule, wildcards) | BASIS | {f"scripts/{script}"}, (rule, wildcards)
 
 
-def concerned(jobs, *edited):
-    """The kinds of jobs that an edit reruns."""
-    return {label(rule, wildcards) for rule, wildcards, code in jobs if set(edited) & code}
-
-
-def test_editing_the_estimators_or_the_command_line_reruns_nothing(jobs):
-    rooms = ("estimators", "app", "__main__")
-    edited = [path.relative_to(PACKAGE).as_posix().removesuffix(".py") for path in PACKAGE.rglob("*.py")]
-    edited = [file.removesuffix("/__init__") for file in edited if file.split("/")[0] in rooms]
-    assert {"estimators", "estimators/classifier", "app/command_line", "__main__"} <= set(edited)
-    assert concerned(jobs, *edited) == set()
-
-
-def test_editing_a_norm_trains_it_again_and_no_other(jobs):
-    training = [(rule, w["norm"]) for rule, w, code in jobs if "norm" in w and "norms/l1" in code]
-    assert set(training) == {("train_sweep", "l1"), ("train_path", "l1")}
-    experiments = {f"repeat {kind}" for kind in ("recovery", "race", "exponentiated", "digits", "online")}
-    measured = {"measure projection", "measure updates"}
-    assert concerned(jobs, "norms/l1") == {"train_sweep", "train_path"} | experiments | measured
-    assert concerned(jobs, "norms/l1inf") == {"train_sweep", "train_path", "repeat recovery", "measure cost"}
-    assert concerned(jobs, "norms/l12") == set()  # no study here has that norm
-
-
-def test_editing_figures_or_claims_trains_nothing(jobs):
-    drawn = {"draw_figure", "draw_contact_sheet"}
-    assert concerned(jobs, "figures/style", "figures/scores", "papers/catalogue", "papers/duchi/figures") == drawn
-    judged = {"judge_claims", "write_claims_page"}
-    assert concerned(jobs, "papers/judging", "papers/duchi/claims", "papers/quattoni/claims") == judged
-    assert concerned(jobs, "papers/quattoni/numbers") == {"draw_figure"}
-
-
-def test_editing_an_experiment_repeats_it_and_those_that_rest_on_it(jobs):
-    assert concerned(jobs, "papers/quattoni/recovery") == {"repeat recovery"}
-    assert concerned(jobs, "papers/duchi/race") == {"repeat race"}
-    assert concerned(jobs, "papers/duchi/online") == {"repeat online", "measure updates"}
+@pytest.mark.parametrize(
+    ("edited", "expected"),
+    [
+        ("estimators/classifier estimators app/command_line __main__", set()),
+        ("norms/l12", set()),  # no study here has that norm
+        ("norms/l1inf", {"train_sweep l1inf", "train_path l1inf", "repeat recovery", "measure cost"}),
+        ("figures/style figures/scores papers/catalogue papers/duchi/figures", {"draw_figure", "draw_contact_sheet"}),
+        ("papers/quattoni/numbers", {"draw_figure", "judge_claims", "write_claims_page"}),
+        ("papers/judging papers/duchi/claims papers/quattoni/claims", {"judge_claims", "write_claims_page"}),
+        ("papers/quattoni/recovery", {"repeat recovery"}),
+        ("papers/duchi/race", {"repeat race"}),
+        ("papers/duchi/online", {"repeat online", "measure updates"}),
+    ],
+)
+def test_an_edit_reruns_these_jobs_and_no_others(jobs, edited, expected):
+    assert {label(rule, wildcards) for rule, wildcards, _, code in jobs if set(edited.split()) & code} == expected

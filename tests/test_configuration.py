@@ -1,7 +1,10 @@
-"""config.yaml: the shipped one passes; every mistake is one line that says what was expected, what came and where."""
+"""config.yaml: the shipped file passes, and each mistake is one line: what was expected, what came, and where."""
 
 import copy
+import inspect
 import re
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
 import pytest
@@ -10,12 +13,15 @@ from configuration import studies as of_config
 from configuration.check import check
 from configuration.file import ConfigError, check_file
 
+from jointsparse.datasets.folder import read_folder
 from jointsparse.papers.catalogue import FIGURES
 from jointsparse.papers.claims import CLAIMS
-from jointsparse.registry import pick, room
+from jointsparse.registry import ROOMS, pick, room
 
 ROOT = Path(__file__).parents[1]
+SHIPPED = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
 SCHEMA = ROOT / "workflow" / "config.schema.yaml"
+KEYS = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
 ANNOTATION = ("studies", "annotation")
 OVERRIDE = ("datasets", "collage", "studies", "annotation")
 GRID = {"eta0": [1], "radius": [1]}
@@ -32,21 +38,14 @@ def known(room):
 
 @pytest.fixture
 def config():
-    return yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    return copy.deepcopy(SHIPPED)
 
 
 def put(config, path, value):
-    block = config
-    for key in path[:-1]:
-        block = block.setdefault(key, {})
-    block[path[-1]] = value
-
-
-def remove(config, path):
-    block = config
-    for key in path[:-1]:
-        block = block[key]
-    del block[path[-1]]
+    *above, key = path
+    for name in above:
+        config = config.setdefault(name, {})
+    config[key] = value
 
 
 def message(config):
@@ -55,17 +54,12 @@ def message(config):
     return str(caught.value)
 
 
-def test_the_shipped_config_passes(config):
+def test_the_shipped_config_passes_and_is_left_as_it_is(config):
     check(config, SCHEMA)
+    assert config == SHIPPED
 
 
-def test_checking_changes_nothing(config):
-    expected = copy.deepcopy(config)
-    check(config, SCHEMA)
-    assert config == expected
-
-
-@pytest.mark.parametrize("name", ["collage", "flickr8k", "scene15", "reuters21578", ["scene15", "synthetic"]])
+@pytest.mark.parametrize("name", [*SHIPPED["datasets"], ["scene15", "synthetic"]])
 def test_every_shipped_dataset_may_be_chosen(config, name):
     check(config | {"dataset": name}, SCHEMA)
 
@@ -78,25 +72,30 @@ def keys_of(schema, path=""):
     for part in ("additionalProperties", "items"):
         if isinstance(schema.get(part), dict):
             yield from keys_of(schema[part], f"{path}.*")
-    for name, inside in schema.get("$defs", {}).items():
-        yield from keys_of(inside, f"{path}.{name}")
+
+
+def keys_of_all():
+    """Every key of the schema, those of studies and of shared blocks included."""
+    shared = [keys_of(block, f".{name}") for part in KEYS["$defs"].values() for name, block in part.items()]
+    return dict(keys_of(KEYS)) | {key: inside for keys in shared for key, inside in keys}
 
 
 def test_every_key_of_the_schema_is_described():
-    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
-    keys = dict(keys_of(schema))
+    keys = keys_of_all()
     assert {".seed", ".words.basis.rank", ".datasets.*.options.split_names.test"} <= set(keys)
     assert [key for key, inside in keys.items() if not ("description" in inside or "$ref" in inside)] == []
 
 
 def test_every_block_of_the_schema_refuses_unknown_keys():
-    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
-    blocks = dict(keys_of(schema)) | {kind: schema["$defs"][kind] for kind in KINDS} | {"": schema}
-    blocks[".studies"] = {}  # checked by kind
+    blocks = keys_of_all() | KEYS["$defs"]["kinds"] | {"": KEYS, ".studies": {}}  # studies are checked by kind
     open_blocks = [
         key for key, block in blocks.items() if "properties" in block and "additionalProperties" not in block
     ]
     assert open_blocks == []
+
+
+def test_every_kind_of_study_has_a_block_in_the_schema():
+    assert set(KEYS["$defs"]["kinds"]) == set(KINDS)
 
 
 # path, value, what the message says was expected and came, and the place it names (the path, where None)
@@ -139,7 +138,7 @@ BAD_VALUES = [
     (
         ("datasets", "collage", "studies", "anotation"),
         {},
-        "race, exponentiated, digits, online, updates, got 'anotation'",
+        f"a study must be one of {', '.join(SHIPPED['studies'])}, got 'anotation'",
         "datasets.collage.studies",
     ),
     # test images fit nothing
@@ -216,11 +215,16 @@ BAD_VALUES = [
         "kind must be words for the loader collage, got 'recovery'",
         None,
     ),
-    (("datasets", "synthetic", "studies", "text"), {}, "or recovery for the loader synthetic, got 'words'", None),
+    (
+        ("datasets", "synthetic", "studies", "text"),
+        {},
+        f"kind must be {' or '.join(of_config.kinds_for('synthetic'))} for the loader synthetic, got 'words'",
+        None,
+    ),
     (
         ("datasets", "documents", "studies", "race"),
         {},
-        "kind must be words or digits or exponentiated or online or updates for the loader documents, got 'race'",
+        f"kind must be {' or '.join(of_config.kinds_for('documents'))} for the loader documents, got 'race'",
         None,
     ),
     (("datasets", "collage", "studies", "text"), {}, "the key 'vocabulary' is missing, which pictures need", None),
@@ -255,11 +259,22 @@ BAD_VALUES = [
     (
         ("datasets", "flickr8k", "options", "n_images"),
         5,
-        "must fit the loader photos: got an",
+        "the loader photos has no option 'n_images'; its options are captions, fractions, root, seed, split_names, val",
         "datasets.flickr8k.options",
     ),
-    (("datasets", "flickr8k", "options"), {}, "must fit the loader photos: missing a required argument: 'root'", None),
-    (("datasets", "collage", "options", "root"), "x", "must fit the loader collage", "datasets.collage.options"),
+    (("datasets", "flickr8k", "options"), {}, "the option 'root' is missing, which the loader photos needs", None),
+    (
+        ("datasets", "collage", "options", "root"),
+        "x",
+        "the loader collage has no option 'root'; its options are fractions, n_images, seed",
+        "datasets.collage.options",
+    ),
+    (
+        ("datasets", "synthetic", "options"),
+        {"seed": 1},
+        "the loader synthetic has no option 'seed'; its options are none",
+        None,
+    ),
 ]
 
 
@@ -288,9 +303,10 @@ def test_a_bad_value_is_one_line_with_its_place(config, path, value, said, place
     ],
 )
 def test_a_missing_key_is_named_with_the_block_it_belongs_in(config, path):
-    remove(config, path)
-    place = ".".join(path[:-1]) or "top level"
-    assert message(config) == f"the key {path[-1]!r} is missing (config.yaml: {place})"
+    *above, key = path
+    del reduce(getitem, above, config)[key]
+    place = ".".join(above) or "top level"
+    assert message(config) == f"the key {key!r} is missing (config.yaml: {place})"
 
 
 @pytest.mark.parametrize(
@@ -318,7 +334,7 @@ def test_one_method_is_enough_without_sign_tests(config):
     put(config, (*ANNOTATION, "methods"), {"logistic-l12": GRID})
     put(config, (*ANNOTATION, "figures"), ["auc"])
     put(config, (*ANNOTATION, "claims"), [])
-    remove(config, (*ANNOTATION, "path"))
+    put(config, (*ANNOTATION, "path"), None)
     config["datasets"] = {"collage": config["datasets"]["collage"] | {"studies": {"annotation": {}}}}
     config["dataset"] = "collage"
     check(config, SCHEMA)
@@ -351,7 +367,10 @@ BOMB = "".join(f"{chr(i + 1)}: &{chr(i + 1)} {{x: *{chr(i)}, y: *{chr(i)}}}\n" f
         (b"a: !!python/name:os.system x\n", "tags are not read, got tag:yaml.org,2002:python/name:os.system"),
         (b"__use_yte__: true\n", "templates (__use_yte__) are not read (config.yaml, line 1)"),
         (b"a: 1\n? [b]\n: 2\n", "a key must be text, got a list or block (config.yaml, line 2)"),
-        (b"a: 1\n---\nb: 1\n", "the file must hold one YAML document, got a second (config.yaml, line 2)"),
+        (
+            b"a: 1\n---\nb: 1\n",
+            "the file is no YAML: expected a single document in the stream but found another document (config.yaml, li",
+        ),
         (b"a: 1\n\tb: 2\n", "the file is no YAML: while scanning for the next token found character '\\t' that cannot"),
         (b"a: [1\n", "the file is no YAML: while parsing a flow sequence expected ',' or ']'"),
         (b"a: \0\n", "the file is no YAML: it holds the character 0x00 (config.yaml, line 1)"),
@@ -398,34 +417,24 @@ def test_whole_numbers_that_no_array_holds_are_refused(config, value):
 # Blocks
 
 
-def test_merging_replaces_values_inside_blocks_and_takes_lists_whole():
-    block = {"a": {"b": 1, "c": [1, 2, 3]}, "d": 4}
-    got = of_config.merged(block, {"a": {"c": [9]}, "e": 5})
-    assert got == {"a": {"b": 1, "c": [9]}, "d": 4, "e": 5}
+@pytest.mark.parametrize(
+    ("block", "replacing", "expected"),
+    [
+        ({"a": {"b": 1, "c": [1, 2]}, "d": 4}, {"a": {"c": [9]}, "e": 5}, {"a": {"b": 1, "c": [9]}, "d": 4, "e": 5}),
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, {"a": {"b": 2}}),
+        ({"a": {"b": 1}}, {}, {"a": {"b": 1}}),
+        ({"a": 1, "b": {"c": 2}}, {"a": {"c": 3}, "b": 4}, {"a": {"c": 3}, "b": 4}),
+    ],
+)
+def test_merging_replaces_values_inside_blocks_and_leaves_both_blocks_alone(block, replacing, expected):
+    before = copy.deepcopy((block, replacing))
+    assert of_config.merged(block, replacing) == expected
+    assert (block, replacing) == before
 
 
-def test_merging_leaves_both_blocks_alone():
-    block, replacing = {"a": {"b": 1}}, {"a": {"b": 2}}
-    of_config.merged(block, replacing)
-    assert (block, replacing) == ({"a": {"b": 1}}, {"a": {"b": 2}})
-
-
-def test_merging_nothing_is_the_block_itself():
-    assert of_config.merged({"a": {"b": 1}}, {}) == {"a": {"b": 1}}
-
-
-def test_merging_a_value_with_a_block_takes_the_new_one():
-    assert of_config.merged({"a": 1, "b": {"c": 2}}, {"a": {"c": 3}, "b": 4}) == {"a": {"c": 3}, "b": 4}
-
-
-def test_a_dataset_entry_is_filled_in(config):
+def test_a_dataset_entry_is_filled_in():
     got = of_config.dataset_entry({"datasets": {"x": PHOTOS}}, "x")
     assert got == PHOTOS | {"shards": 1, "options": {}}
-
-
-def test_an_unknown_dataset_lists_the_known(config):
-    with pytest.raises(ConfigError, match=r"^dataset must be one of .*collage.*, got 'x'"):
-        of_config.dataset_entry(config, "x")
 
 
 def test_a_study_holds_what_its_dataset_replaces(config):
@@ -440,15 +449,25 @@ def test_a_study_is_itself_where_its_dataset_replaces_nothing(config):
     assert of_config.study_block(config, "flickr8k", "annotation") == config["studies"]["annotation"]
 
 
-def test_an_unknown_study_lists_the_known(config):
-    with pytest.raises(ConfigError, match=r"^study must be one of annotation, .*, got 'x'"):
-        of_config.study_block(config, "collage", "x")
+@pytest.mark.parametrize(
+    ("look_up", "said"),
+    [
+        (lambda config: of_config.dataset_entry(config, "x"), r"^dataset must be one of .*collage.*, got 'x'"),
+        (
+            lambda config: of_config.study_block(config, "collage", "x"),
+            r"^study must be one of .*stories.*, got 'x'",
+        ),
+    ],
+)
+def test_an_unknown_name_lists_the_known(config, look_up, said):
+    with pytest.raises(ConfigError, match=said):
+        look_up(config)
 
 
 def test_a_kind_without_a_block_in_the_schema_is_named(config, monkeypatch):
     monkeypatch.setitem(room("experiments"), "grid", "jointsparse.papers.duchi.race")
     config["studies"]["race"]["kind"] = "grid"
-    with pytest.raises(ConfigError, match=r"^the kind 'grid' has no block in \$defs of config.schema.yaml .*race"):
+    with pytest.raises(ConfigError, match=r"^the kind 'grid' has no block in \$defs/kinds of config.schema.yaml"):
         check(config, SCHEMA)
 
 
@@ -458,7 +477,7 @@ def test_tables_that_may_carry_warnings_are_tables_of_the_study(config):
             block = of_config.study_block(config, dataset, study)
             warned, tables = of_config.warned_tables(block), of_config.tables_of(block)
             assert set(warned) < set(tables)
-            assert ("warnings" in tables) == bool(warned) == (block["kind"] not in ("cost", "projection", "updates"))
+            assert ("warnings" in tables) == bool(warned)
     annotation = of_config.study_block(config, "collage", "annotation")
     assert of_config.warned_tables(annotation) == [
         *("features", "words", "chosen", "by_word", "tasks_run1", "tasks_run2", "path")
@@ -475,27 +494,44 @@ def test_settings_of_a_run_are_those_that_it_uses(config):
 
 
 @pytest.mark.parametrize("kind", of_config.names_of("experiments"))
-def test_an_experiment_says_what_it_serves_makes_and_may_warn_of(kind):
+def test_an_experiment_declares_its_datasets_tables_and_warnings(kind):
     experiment = pick("experiments", kind)
     assert experiment.SERVES in ("samples", "drawn")
-    assert set(experiment.TABLES.values()) <= {"tables", "timings"}
     assert set(experiment.WARNS) <= set(experiment.TABLES)
-    of_seconds = {} if kind == "recovery" else {f"{kind}_seconds": "timings"}  # nobody measures how recovery is done
-    expected = {kind: "timings"} if of_config.is_measured(kind) else {kind: "tables"} | of_seconds
-    assert expected == experiment.TABLES
-    assert {table: of_config.folder_of(table, {"kind": kind}) for table in expected} == expected
+    own, *others = experiment.TABLES.items()
+    assert own in ((kind, "tables"), (kind, "timings"))
+    assert others in ([], [(f"{kind}_seconds", "timings")])
+    assert of_config.is_measured(kind) == (own[1] == "timings") and not (others and of_config.is_measured(kind))
+    folders = {table: of_config.folder_of(table, {"kind": kind}) for table in experiment.TABLES}
+    assert folders == experiment.TABLES
     assert of_config.makers_of(kind) == [kind]
 
 
-def test_datasets_are_served_by_the_kinds_that_say_so():
-    assert of_config.kinds_for("synthetic") == ["cost", "projection", "race", "recovery"]
-    assert of_config.kinds_for("collage") == ["words"]
-    assert of_config.kinds_for("libsvm") == ["words", "digits", "exponentiated", "online", "updates"]
-    assert [kind for kind in KINDS[1:] if of_config.is_measured(kind)] == ["cost", "projection", "updates"]
+@pytest.mark.parametrize("loader", of_config.names_of("datasets"))
+def test_a_dataset_is_served_by_the_kinds_that_declare_it(loader):
+    offered = of_config.offers(loader)
+    expected = [kind for kind in KINDS[1:] if offered == pick("experiments", kind).SERVES]
+    assert of_config.kinds_for(loader) == ["words"] * (offered != "drawn") + expected
 
 
-def test_names_of_a_room_are_sorted():
-    assert of_config.names_of("norms") == ["l1", "l12", "l1inf", "l2"]
+@pytest.mark.parametrize("loader", of_config.names_of("datasets"))
+def test_a_dataset_declares_the_options_of_its_read(loader):
+    plug_in = pick("datasets", loader)
+    parameters = {}
+    if plug_in.OFFERS != "drawn":
+        parameters = dict(inspect.signature(plug_in.read).parameters)
+    if parameters.pop("options", None):  # handed on
+        handed_on = inspect.signature(read_folder).parameters.items()
+        parameters |= {name: one for name, one in handed_on if one.kind == one.KEYWORD_ONLY}
+    for given_by_the_rule in ("smallest_side", "longest_side", "progress"):
+        parameters.pop(given_by_the_rule, None)
+    assert set(plug_in.TAKES) == set(parameters) and len(set(plug_in.TAKES)) == len(plug_in.TAKES)
+    assert set(plug_in.NEEDS) == {name for name, one in parameters.items() if one.default is one.empty}
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_names_of_a_room_are_sorted(name):
+    assert of_config.names_of(name) == sorted(room(name))
 
 
 # Files

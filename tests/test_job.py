@@ -1,4 +1,4 @@
-"""What a script says when it works and when it fails, run as Snakemake runs it: in a process of its own."""
+"""The frame of a script: its messages when it works and when it fails, in a process of its own as in a run."""
 
 import hashlib
 import os
@@ -26,7 +26,7 @@ with job(snakemake) as progress:
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a body inside the job: exit status, stdout, stderr and the log."""
+    """A function that runs a body inside a job, and returns exit status, stdout, stderr and the log."""
 
     def run(body, stderr=subprocess.PIPE):
         log = tmp_path / "job.log"
@@ -48,87 +48,63 @@ def run(tmp_path):
     return run
 
 
-def test_a_bad_value_is_one_line_that_ends_with_its_place(run):
-    done = run("raise ValueError('rank must be at most 300, got 900')")
+FAILURES = {
+    "raise ValueError('rank must be at most 300, got 900')": (
+        "rank must be at most 300, got 900 (config.yaml: studies.annotation.basis)"
+    ),
+    "from jointsparse.tables import Damaged\nraise Damaged(\"results/a/it's.npz\", 'cut\\noff')": (
+        "results/a/it's.npz is damaged (cut off): delete it and run again "
+        "(rm 'results/a/it'\"'\"'s.npz'; then the same command as before)"
+    ),
+    "from jointsparse.checks import Misfit\nraise Misfit('Y must have 3 rows')": (
+        "Y must have 3 rows. One of its inputs is from another run "
+        "(rm results/a/words.csv 'results/a/it'\"'\"'s.npz'; then the same command as before)"
+    ),
+    "{}['W']": "KeyError: 'W' (the traceback is in LOG)",
+    "raise ValueError('first\\n    second')": "first second (config.yaml: studies.annotation.basis)",
+    "raise TypeError('first\\n    second')": "TypeError: first second (the traceback is in LOG)",
+}
+
+
+@pytest.mark.parametrize(("body", "said"), FAILURES.items())
+def test_a_failure_is_one_line_with_what_to_do_and_has_its_traceback_in_the_log(run, body, said):
+    done = run(body)
     assert done.status == 1
-    assert done.err == (
-        "error: fit_basis collage 1: rank must be at most 300, got 900 (config.yaml: studies.annotation.basis)\n"
-    )
-
-
-def test_a_bad_value_is_explained_in_the_log_too(run):
-    done = run("raise ValueError('rank must be at most 300, got 900')")
+    assert done.err == f"error: fit_basis collage 1: {said}\n".replace("LOG", str(done.path))
     assert done.err.strip() in done.log
-    assert "Traceback" in done.log
-
-
-def test_a_damaged_file_is_named_with_the_command_that_removes_it(run):
-    done = run("from jointsparse.tables import Damaged\nraise Damaged(\"results/a/it's.npz\", 'cut\\noff')")
-    assert done.status == 1
-    assert done.err == (
-        "error: fit_basis collage 1: results/a/it's.npz is damaged (cut off): delete it and run again "
-        "(rm 'results/a/it'\"'\"'s.npz'; then the same command as before)\n"
-    )
-    assert "Traceback" in done.log
-
-
-def test_files_that_do_not_belong_together_are_named_with_the_command_that_removes_them(run):
-    done = run("from jointsparse.checks import Misfit\nraise Misfit('Y must have 3 rows')")
-    assert done.status == 1
-    assert done.err == (
-        "error: fit_basis collage 1: Y must have 3 rows. One of its inputs is from another run "
-        "(rm results/a/words.csv 'results/a/it'\"'\"'s.npz'; then the same command as before)\n"
-    )
+    assert "Traceback (most recent call last)" in done.log
+    assert not done.log.endswith(" ends\n")
 
 
 def test_a_table_that_was_changed_after_it_was_made_is_refused(run, tmp_path):
-    done = run("pass")
-    logs = tmp_path / "results" / "a" / "logs" / "choose"
-    logs.mkdir(parents=True)
-    (tmp_path / "results" / "a" / "words.csv").write_text("made\n\n")
-    (logs / "words.log").write_text(done.log.replace("made.csv", "words.csv"))
+    run("pass")
+    folder = tmp_path / "results" / "a"
+    (folder / "made.csv").rename(folder / "words.csv")  # which this job reads
+    (folder / "checksums" / "made.csv.sha256").rename(folder / "checksums" / "words.csv.sha256")
     assert run("pass").status == 0
-    (tmp_path / "results" / "a" / "words.csv").write_text("edited\n\n")
+    (folder / "words.csv").write_text("edited\n\n")
     done = run("print('read')")
     assert done.status == 1 and done.out == ""
     assert done.err == (
         "error: fit_basis collage 1: results/a/words.csv is damaged (it was changed after it was made): delete it and "
         "run again (rm results/a/words.csv; then the same command as before)\n"
     )
+    (folder / "checksums" / "words.csv.sha256").unlink()
+    assert run("pass").status == 0
 
 
-def test_an_unexpected_error_is_one_line_that_names_the_log(run):
-    done = run("{}['W']")
-    assert done.status == 1
-    assert done.err == f"error: fit_basis collage 1: KeyError: 'W' (the traceback is in {done.path})\n"
-
-
-def test_an_unexpected_error_leaves_its_traceback_in_the_log(run):
-    done = run("{}['W']")
-    assert "Traceback (most recent call last)" in done.log
-    assert "KeyError: 'W'" in done.log
-
-
-@pytest.mark.parametrize("error", ["ValueError", "TypeError"])
-def test_a_message_of_several_lines_becomes_one(run, error):
-    done = run(f"raise {error}('first\\n    second')")
-    assert "first second" in done.err
-    assert done.err.count("\n") == 1
+def test_the_checksum_of_a_table_is_what_sha256sum_reads(run, tmp_path):
+    run("pass")
+    checksum = hashlib.sha256(b"made\n\n").hexdigest()
+    got = (tmp_path / "results" / "a" / "checksums" / "made.csv.sha256").read_text()
+    assert got == f"{checksum}  results/a/made.csv\n"
 
 
 def test_a_job_that_works_says_nothing_and_logs_its_beginning_and_end(run):
     done = run("pass")
     assert (done.status, done.out, done.err) == (0, "", "")
-    checksum = hashlib.sha256(b"made\n\n").hexdigest()
-    assert [line.split(" ", 2)[2] for line in done.log.splitlines()] == [
-        "fit_basis collage 1 begins",
-        f"made results/a/made.csv, SHA-256 {checksum}",
-        "fit_basis collage 1 ends",
-    ]
-
-
-def test_a_job_that_fails_does_not_end_well(run):
-    assert " ends" not in run("raise ValueError").log
+    logged = [line.split(" ", 2)[2] for line in done.log.splitlines()]
+    assert logged == ["fit_basis collage 1 begins", "fit_basis collage 1 ends"]
 
 
 def test_the_end_of_progress_is_logged_and_no_bar_is_drawn_without_a_terminal(run):

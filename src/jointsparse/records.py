@@ -1,7 +1,7 @@
-"""What results were made of and with: versions, settings, checksums of what was read and of every table; and the check.
+"""The manifest of results: versions, settings, and checksums of every file that was read and of every table.
 
-The same results of the same code on the same kind of machine have a manifest of the same bytes: it holds no times, and
-names relative to itself.
+The same results of the same code on the same kind of machine have the same manifest, byte by byte. It holds no times,
+and names are relative to its folder.
 """
 
 import hashlib
@@ -21,7 +21,10 @@ PACKAGE = Path(__file__).parent
 
 
 class Verdict(NamedTuple):
-    """What a check says. checked: how many files; differences: what is not as recorded; notes: what else is not."""
+    """The result of a check.
+
+    checked: number of files. differences: the files that differ. notes: whatever else differs.
+    """
 
     checked: int
     differences: list[str]
@@ -38,12 +41,29 @@ def make(
 ) -> dict[str, Any]:
     """The manifest of some tables, to be kept in `folder`.
 
-    tables: files. inputs: files and folders by dataset; of a folder the names and contents of all files below it make
-    one checksum. settings: what the tables were made with, as JSON knows it. packages: whose versions matter.
+    Parameters
+    ----------
+    folder : path
+        Names in the manifest are relative to it. Absolute names stay absolute.
+    tables : paths
+        CSV files.
+    inputs : paths by dataset
+        Files and folders. The names and contents of all files below a folder make one checksum.
+    settings : mapping, as JSON knows it
+        The values that the tables were made with.
+    packages : names
+        Packages whose versions may change a number.
 
-    Raises ValueError for a table that is not whole. Returns versions (of Python, the packages and this one, its commit
-    if it is in a git work tree, a checksum of its files), platform (processor and BLAS: what may change the last bits),
-    settings, and SHA-256 of inputs and tables by name relative to `folder`; names that are absolute stay so.
+    Returns
+    -------
+    manifest : dict
+        versions: of Python, the packages and this one, with its commit in a git work tree and a checksum of its files.
+        platform: processor and BLAS, which may change the last bits. settings. inputs, tables: SHA-256 by name.
+
+    Raises
+    ------
+    ValueError
+        For a table that is not whole.
     """
     for path in tables:
         read_table(path)
@@ -62,9 +82,10 @@ def dumps(manifest: Mapping[str, Any]) -> str:
 
 
 def verify(path: str | Path) -> Verdict:
-    """Whether the files that a manifest names, which lie as it says relative to it, are still as recorded.
+    """Compare the files that a manifest names with their checksums.
 
-    The notes say which versions and which platform are others here. Raises ValueError for what is no manifest.
+    The notes list versions and properties of the platform that differ here. Raises ValueError for another file than a
+    manifest.
     """
     recorded, folder = _read(path), Path(path).parent
     blocks = [recorded["tables"], *recorded["inputs"].values()]
@@ -88,7 +109,7 @@ def verify(path: str | Path) -> Verdict:
 
 
 def compare(path: str | Path, other: str | Path) -> Verdict:
-    """Whether two manifests record the same tables, bit by bit; the notes say in what else they differ."""
+    """Compare the tables of two manifests, bit by bit. The notes list what else differs."""
     one, two = _read(path), _read(other)
     names = sorted(one["tables"].keys() | two["tables"].keys())
     differences = []
@@ -103,7 +124,7 @@ def compare(path: str | Path, other: str | Path) -> Verdict:
 
 
 def _others(one: dict[str, Any], two: dict[str, Any], words: str) -> list[str]:
-    """Which versions and what of the platform differ."""
+    """A note for each version and property of the platform that differs."""
     notes = []
     for kind in ("versions", "platform"):
         for name in sorted(one[kind].keys() | two[kind].keys()):
@@ -114,7 +135,7 @@ def _others(one: dict[str, Any], two: dict[str, Any], words: str) -> list[str]:
 
 
 def _read(path: str | Path) -> dict[str, Any]:
-    """A manifest. Raises ValueError where the file is none."""
+    """Read a manifest. Raises ValueError for any other file."""
     try:
         manifest = json.loads(Path(path).read_text(encoding="utf-8"))
         for kind in ("versions", "platform", "settings", "inputs", "tables"):
@@ -133,7 +154,7 @@ def _read(path: str | Path) -> dict[str, Any]:
 
 
 def _shown(name: str) -> str:
-    """A name as it can be printed on a line of its own."""
+    """A name in a form that prints on one line."""
     return name if name.isprintable() else ascii(name)
 
 
@@ -142,7 +163,7 @@ def _name(path: str | Path, folder: str | Path) -> str:
 
 
 def _entry(path: str | Path) -> dict[str, Any]:
-    """The checksum of a file, or of all files below a folder and how many there are."""
+    """The checksum of a file, or of all files below a folder with their number."""
     if not Path(path).is_dir():
         return {"sha256": sha256(path)}
     whole = hashlib.sha256()
@@ -153,7 +174,7 @@ def _entry(path: str | Path) -> dict[str, Any]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Every regular file below a folder, links followed but not back up."""
+    """Every regular file below a folder. Links are followed, but not in a circle."""
     seen = set()
     for here, subfolders, names in os.walk(folder, followlinks=True):
         if os.path.realpath(here) in seen:
@@ -183,9 +204,9 @@ def _versions(packages: Iterable[str]) -> dict[str, str | None]:
 
 
 def _commit() -> str | None:
-    """The commit of the work tree that this file is tracked in, if there is one; it ends with -dirty after edits."""
+    """The commit of the git work tree that tracks this file, if any. It ends with -dirty after edits."""
     for command in (
-        ["ls-files", "--error-unmatch", Path(__file__).name],  # another project's tree may hold an installed copy
+        ["ls-files", "--error-unmatch", Path(__file__).name],  # fails for a copy installed inside another work tree
         ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
     ):
         try:
@@ -198,9 +219,9 @@ def _commit() -> str | None:
 
 
 def _platform() -> dict[str, str]:
-    """What may change the last bits of a number."""
+    """Properties of the machine that may change the last bits of a number."""
     import llvmlite.binding as llvm
-    import scipy.linalg  # noqa: F401, so that its BLAS is there to be asked
+    import scipy.linalg  # noqa: F401, so that its BLAS is loaded
     from threadpoolctl import threadpool_info
 
     loaded = [one for one in threadpool_info() if one["user_api"] == "blas"]

@@ -1,7 +1,6 @@
 """Tables and arrays on disk. Everything is written under a temporary name and renamed, so a file is whole or absent.
 
-What was cut off, overwritten or swapped since is refused with the name of the file, whatever the place of the damage;
-a changed byte inside a CSV file is not seen here, but by `records.verify`.
+Readers refuse a damaged file and name it. They do not see a changed byte inside a CSV file; `records.verify` does.
 """
 
 import csv
@@ -28,19 +27,19 @@ require_extra(__name__, "pandas", "psutil", "pyarrow")
 import pandas as pd  # noqa: E402
 import psutil  # noqa: E402
 
-# A spreadsheet runs a cell that begins so; such text gets an apostrophe before it on disk, and loses it when read.
+# A spreadsheet runs a cell that begins like this. On disk such text has an apostrophe before it.
 FORMULA = re.compile(r"^(?='*[=+\-@＝＋－＠\t\r\n])")
 ESCAPED_FORMULA = re.compile(r"^'(?='*[=+\-@＝＋－＠\t\r\n])")
-NEW_CELL = re.compile(r"\r|[;\t] *[=+\-@＝＋－＠]")  # where some programs would begin another, unless in quotes
+NEW_CELL = re.compile(r"\r|[;\t] *[=+\-@＝＋－＠]")  # begins another cell in some programs, unless in quotes
 
-# Choice: a table for people ends with an empty line, which readers of CSV skip; one that is cut off does not.
-END = b"\n\n"
-CHECKSUM = 4  # bytes behind an array
-BLOCK = 2**20  # bytes that are read at a time
+# Choice: a CSV file ends with an empty line, which readers of CSV skip. A file that was cut off does not.
+END_OF_TABLE = b"\n\n"
+CHECKSUM_BYTES = 4  # behind an array
+BYTES_AT_ONCE = 2**20  # that are read for a checksum
 
 
 class Damaged(ValueError):
-    """A file that is not what was written there, and has to be made again. path: its name."""
+    """A file whose content is not what was written. It has to be made again. path: its name."""
 
     def __init__(self, path: str | Path, why: object) -> None:
         super().__init__(f"{path} is damaged ({' '.join(str(why).split())[:300]}): delete it and run again")
@@ -49,7 +48,7 @@ class Damaged(ValueError):
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[None]:
-    """Whatever goes wrong in the block is `Damaged`, for that file, unless it is absent or too large for the memory."""
+    """Turn any error of the block into `Damaged`, unless the file is absent or too large for the memory."""
     try:
         yield
     except (Damaged, FileNotFoundError, PermissionError, MemoryError):
@@ -60,9 +59,9 @@ def reading(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def written(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path`, of the same suffix; it becomes `path` when the block ends without an error.
+    """Give a temporary path beside `path`, which becomes `path` when the block ends without an error.
 
-    Its content is on disk before its name is, so that not even a power cut leaves a part under the final name.
+    It has the same suffix. Its content is on disk before it is renamed, so that not even a power cut leaves a part.
     """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +87,7 @@ def sha256(path: str | Path) -> str:
 
 
 def _clear_leftovers(final: Path) -> None:
-    """Delete the temporary files of processes that were killed while they wrote this file."""
+    """Delete temporary files of processes that were killed while they wrote this file."""
     for leftover in final.parent.glob(glob.escape(f".{final.stem}.") + "*" + glob.escape(f".part{final.suffix}")):
         process = leftover.name.removeprefix(f".{final.stem}.").removesuffix(f".part{final.suffix}")
         if process.isdecimal() and not psutil.pid_exists(int(process)):
@@ -96,9 +95,9 @@ def _clear_leftovers(final: Path) -> None:
 
 
 def write_table(table: pd.DataFrame, path: str | Path) -> None:
-    """Write a table as CSV (for people; every digit of a number is kept) or Parquet (for the next stage), by suffix.
+    """Write a table by its suffix: CSV, which people read and which keeps every digit, or Parquet for the next stage.
 
-    No text in a CSV is a formula to a spreadsheet, whatever the data hold (see `FORMULA`).
+    No text in a CSV file is a formula to a spreadsheet (see `FORMULA`).
     """
     with written(path) as temporary:
         if temporary.suffix == ".csv":
@@ -113,31 +112,28 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
 
 
 def read_table(path: str | Path, *columns: str) -> pd.DataFrame:
-    """Read what `write_table` wrote. columns: those that must be there. Raises `Damaged`, a ValueError."""
+    """Read a file of `write_table`. columns: those that must be there. Raises `Damaged`, a ValueError."""
     with reading(path):
-        table = _read_csv(path) if Path(path).suffix == ".csv" else _read_parquet(path)
+        is_csv = Path(path).suffix == ".csv"
+        table = _read_csv(path) if is_csv else pd.read_parquet(path, page_checksum_verification=True)
     _require(path, "columns", columns, table)
     return table
 
 
 def _read_csv(path: str | Path) -> pd.DataFrame:
     text = Path(path).read_bytes()
-    if not text.endswith(END):
+    if not text.endswith(END_OF_TABLE):
         raise Damaged(path, "its end is missing, which is an empty line")
     if b"\0" in text:
         raise Damaged(path, "it holds NUL bytes")
-    # Only nothing is missing: "nan" and "null" are words that captions may hold.
-    types = {"word": str, "radius_rule": str}  # "002" is one too, and "true" may be all there is
+    # Only an empty cell is missing: "nan" and "null" are words that captions may hold.
+    types = {"word": str, "radius_rule": str}  # a word may be "002", and all radius_rules may be "true"
     table = pd.read_csv(io.BytesIO(text), keep_default_na=False, na_values=[""], dtype=types, lineterminator="\n")
     return _in_texts(table, lambda text: ESCAPED_FORMULA.sub("", text))
 
 
-def _read_parquet(path: str | Path) -> pd.DataFrame:
-    return pd.read_parquet(path, page_checksum_verification=True)
-
-
 def read_tables(paths: Iterable[str | Path], *columns: str) -> pd.DataFrame:
-    """Read tables of the same columns, one below the other. columns: as in `read_table`. Raises `Damaged`."""
+    """Read tables with the same columns, one below the other. columns: as in `read_table`. Raises `Damaged`."""
     tables: list[pd.DataFrame] = []
     for path in paths:
         tables.append(read_table(path, *columns))
@@ -175,7 +171,7 @@ def write_arrays(path: str | Path, **arrays: Any) -> None:
 
 
 def read_arrays(path: str | Path, *names: str) -> dict[str, np.ndarray]:
-    """Read what `write_arrays` wrote. names: those that must be there. Raises `Damaged`, a ValueError."""
+    """Read a file of `write_arrays`. names: those that must be there. Raises `Damaged`, a ValueError."""
     with reading(path):
         with zipfile.ZipFile(path) as archive:
             changed = archive.testzip()  # before a damaged number of rows asks for all memory
@@ -188,7 +184,7 @@ def read_arrays(path: str | Path, *names: str) -> dict[str, np.ndarray]:
 
 
 def write_array(path: str | Path, array: np.ndarray) -> None:
-    """Write one array (.npy, without pickle) with a checksum behind it, which `np.load` does not mind."""
+    """Write one array (.npy, without pickle) with a checksum behind it, which `np.load` ignores."""
     with written(path) as temporary:
         np.save(temporary, array, allow_pickle=False)
         with temporary.open("r+b") as file:
@@ -197,14 +193,14 @@ def write_array(path: str | Path, array: np.ndarray) -> None:
 
 
 def read_array(path: str | Path, *, mapped: bool = False) -> np.ndarray:
-    """Read what `write_array` wrote. mapped: leave it on disk, read-only, for large ones. Raises `Damaged`."""
+    """Read a file of `write_array`. mapped: leave a large array on disk, read-only. Raises `Damaged`."""
     with reading(path), open(path, "rb") as file:
         if np.lib.format.read_magic(file) != (1, 0):
             raise Damaged(path, "unknown version of its format")
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
         expected = file.tell() + math.prod(shape) * dtype.itemsize
-        if os.path.getsize(path) != expected + CHECKSUM:
-            raise Damaged(path, f"expected {expected + CHECKSUM} bytes, got {os.path.getsize(path)}")
+        if os.path.getsize(path) != expected + CHECKSUM_BYTES:
+            raise Damaged(path, f"expected {expected + CHECKSUM_BYTES} bytes, got {os.path.getsize(path)}")
         file.seek(0)
         if _checksum(file, expected) != file.read():
             raise Damaged(path, "it is not what was written")
@@ -212,11 +208,11 @@ def read_array(path: str | Path, *, mapped: bool = False) -> np.ndarray:
 
 
 def _checksum(file: BinaryIO, length: int) -> bytes:
-    """The CRC-32 of the next `length` bytes of a file, which are read a few at a time."""
+    """The CRC-32 of the next `length` bytes of a file."""
     checksum = 0
-    for start in range(0, length, BLOCK):
-        checksum = zlib.crc32(file.read(min(BLOCK, length - start)), checksum)
-    return checksum.to_bytes(CHECKSUM, "little")
+    for start in range(0, length, BYTES_AT_ONCE):
+        checksum = zlib.crc32(file.read(min(BYTES_AT_ONCE, length - start)), checksum)
+    return checksum.to_bytes(CHECKSUM_BYTES, "little")
 
 
 def write_matrix(path: str | Path, matrix: np.ndarray | sparse.csr_matrix) -> None:
@@ -229,7 +225,7 @@ def write_matrix(path: str | Path, matrix: np.ndarray | sparse.csr_matrix) -> No
 
 
 def read_matrix(path: str | Path) -> np.ndarray | sparse.csr_matrix:
-    """Read what `write_matrix` wrote. Raises `Damaged`, a ValueError."""
+    """Read a file of `write_matrix`. Raises `Damaged`, a ValueError."""
     arrays = read_arrays(path)
     if "dense" in arrays:
         if arrays["dense"].ndim != 2 or arrays["dense"].dtype.kind not in "fiu":

@@ -10,10 +10,10 @@ from jointsparse.registry import ROOMS, room
 
 
 def code_of(package: Path, *files: str | Path) -> list[str]:
-    """Lines such as "norms/l1inf.py 3f9a…": files and all files of the library that these import, in turn.
+    """Lines such as "norms/l1inf.py 3f9a…": one for each file, and for each library file that these import, in turn.
 
-    package: the folder of the library. files: of the library, by name ("norms/l1inf", "figures/jointsparse.mplstyle"),
-    or paths of scripts. The dictionaries of plug-ins are not followed: which plug-in a stage uses is said by its rule.
+    package: the folder of the library. files: library files by name ("norms/l1inf", "figures/jointsparse.mplstyle"),
+    or paths of scripts. The dictionaries of plug-ins are not followed, as rules name the plug-ins that a stage uses.
     """
     scripts = {file.name: file for file in files if isinstance(file, Path)}
     todo = [_named(package, file) for file in files if isinstance(file, str)]
@@ -61,7 +61,7 @@ def _imported(package: Path, path: Path) -> tuple[str, ...]:
 
 
 def _modules(tree: ast.Module) -> Iterator[str]:
-    """Every name that might be a module of the library."""
+    """Every name that may be a module of the library."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name.split(".")[0] == "jointsparse")
@@ -74,7 +74,7 @@ def _modules(tree: ast.Module) -> Iterator[str]:
 
 @cache
 def _file_of(package: Path, module: str) -> tuple[str, ...]:
-    """The file of a module, none for what is no module, for a dictionary of plug-ins and for a package without code."""
+    """The file of a module; none for other names, for a dictionary of plug-ins and for a package without code."""
     if module and (package / f"{module}.py").is_file():
         return (f"{module}.py",)
     own = package / module / "__init__.py"

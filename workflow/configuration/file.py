@@ -1,4 +1,4 @@
-"""config.yaml as a file: plain YAML that is what it looks like, checked before Snakemake reads it."""
+"""config.yaml as a file: plain YAML without surprises, checked before Snakemake reads it."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,105 +7,113 @@ from typing import Any
 
 import yaml
 
-# What nobody writes by hand, and what Snakemake needs hours or all memory for.
+# Limits that no file written by hand reaches, and beyond which Snakemake needs hours or all memory.
 MOST_CHARACTERS = 1_000_000
-
-DEEPEST = 50
-
-LARGEST = 2**63
+DEEPEST_NESTING = 50
+LARGEST_NUMBER = 2**63
 
 
 class ConfigError(ValueError):
     """A value in config.yaml that must be changed."""
 
 
+class Surprise(yaml.MarkedYAMLError):
+    """YAML that is well formed, but not what it looks like."""
+
+
 def check_file(path: Path) -> None:
-    """Raise ConfigError with one line where a file is no plain YAML, or YAML that would be read as something else.
+    """Raise ConfigError with one line if a file is not plain YAML, or would be read as something else.
 
-    That is, before Snakemake reads it: a key given twice, of which the last would win; numbers that YAML takes for
-    octal or for minutes; aliases and deep nesting, which can stand for more than any memory holds; dates, tags and
-    templates (`__use_yte__`), which run code.
+    Refused are
+
+    - a key given twice, of which YAML would keep the last;
+    - numbers that YAML takes for octal or for minutes, and dates;
+    - aliases and deep nesting, which can stand for more than any memory holds;
+    - tags and templates (`__use_yte__`), which run code.
     """
+    mistake = _first_mistake(path.read_bytes())
+    if mistake:
+        said, line = mistake
+        raise ConfigError(f"{said} ({path.name}, line {line + 1})")
 
-    def refuse(what: str, line: int) -> ConfigError:
-        return ConfigError(f"{what} ({path.name}, line {line + 1})")
 
+def _first_mistake(content: bytes) -> tuple[str, int] | None:
+    """The first mistake in a file and its line, counted from 0."""
+    text = ""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
+        if len(text) > MOST_CHARACTERS:
+            return f"the file must have at most {MOST_CHARACTERS:,} characters, got {len(text):,}", 0
+        _PlainLoader(text).get_single_node()
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n")
-        raise refuse(f"the file must be UTF-8 text, got byte {error.object[error.start]:#04x}", line) from None
-    if len(text) > MOST_CHARACTERS:
-        raise refuse(f"the file must have at most {MOST_CHARACTERS:,} characters, got {len(text):,}", 0)
-    blocks: list[set[str] | None] = []  # the keys so far of each block that is open, None of a list
-    is_key: list[bool] = []  # whether the next item of it is a key
-    documents = 0
-    try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            line = event.start_mark.line
-            if isinstance(event, yaml.DocumentStartEvent):
-                documents += 1
-                if documents > 1:
-                    raise refuse("the file must hold one YAML document, got a second", line)
-            if isinstance(event, yaml.AliasEvent):
-                raise refuse(f"aliases are not read: write the value again, got *{event.anchor}", line)
-            if isinstance(event, yaml.CollectionEndEvent):
-                blocks.pop()
-                is_key.pop()
-            if not isinstance(event, yaml.NodeEvent):
-                continue
-            if event.tag is not None:
-                raise refuse(f"tags are not read, got {event.tag}", line)
-            expects_key = bool(blocks) and blocks[-1] is not None and is_key[-1]
-            if blocks:
-                is_key[-1] = not is_key[-1]
-            if isinstance(event, yaml.CollectionStartEvent):
-                if expects_key:
-                    raise refuse("a key must be text, got a list or block", line)
-                if len(blocks) == DEEPEST:
-                    raise refuse(f"blocks and lists must be nested at most {DEEPEST} deep", line)
-                blocks.append(set() if isinstance(event, yaml.MappingStartEvent) else None)
-                is_key.append(True)
-                continue
-            wrong = _misread(event)
-            if wrong:
-                raise refuse(wrong, line)
-            keys = blocks[-1] if expects_key else None
-            if keys is not None:
-                if event.value in keys:
-                    raise refuse(f"the key {event.value!r} stands twice in one block", line)
-                if event.value == "__use_yte__":
-                    raise refuse("templates (__use_yte__) are not read", line)
-                keys.add(event.value)
+        line = error.object.count(b"\n", 0, error.start)
+        return f"the file must be UTF-8 text, got byte {error.object[error.start]:#04x}", line
+    except Surprise as error:
+        return str(error.problem), error.problem_mark.line
     except yaml.MarkedYAMLError as error:
         problem = f"{error.context or ''} {error.problem or ''}"
         place = error.problem_mark or error.context_mark
-        raise refuse(f"the file is no YAML: {problem.strip()}", place.line if place else 0) from None
+        return f"the file is no YAML: {problem.strip()}", place.line if place else 0
     except yaml.reader.ReaderError as error:
-        line = text[: error.position].count("\n")
-        raise refuse(f"the file is no YAML: it holds the character {error.character:#04x}", line) from None
+        line = text.count("\n", 0, error.position)
+        return f"the file is no YAML: it holds the character {error.character:#04x}", line
+    return None
 
 
-def _misread(scalar: yaml.ScalarEvent) -> str:
-    """Why a value would not be what it looks like; nothing if it would."""
-    value = scalar.value
+class _PlainLoader(yaml.SafeLoader):
+    """Reads the nodes of one document, and raises Surprise at the first that is not plain."""
+
+    depth = 0  # open blocks and lists
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent):
+            raise _surprise(f"aliases are not read: write the value again, got *{event.anchor}", event)
+        if event.tag is not None:
+            raise _surprise(f"tags are not read, got {event.tag}", event)
+        if isinstance(event, yaml.CollectionStartEvent) and self.depth == DEEPEST_NESTING:
+            raise _surprise(f"blocks and lists must be nested at most {DEEPEST_NESTING} deep", event)
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        if isinstance(node, yaml.ScalarNode):
+            _check_scalar(node)
+        elif isinstance(node, yaml.MappingNode):
+            _check_keys(node)
+        return node
+
+
+def _surprise(said: str, place: yaml.Event | yaml.Node) -> Surprise:
+    return Surprise(problem=said, problem_mark=place.start_mark)
+
+
+def _check_keys(block: yaml.MappingNode) -> None:
+    seen = set()
+    for key, _ in block.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise _surprise("a key must be text, got a list or block", key)
+        if key.value in seen:
+            raise _surprise(f"the key {key.value!r} stands twice in one block", key)
+        if key.value == "__use_yte__":
+            raise _surprise("templates (__use_yte__) are not read", key)
+        seen.add(key.value)
+
+
+def _check_scalar(scalar: yaml.ScalarNode) -> None:
+    """Raise Surprise for a number or text that YAML takes for something else."""
+    value, kind = scalar.value, scalar.tag.rpartition(":")[2]
     try:
         value.encode()
     except UnicodeEncodeError:
-        return "text must be UTF-8, got half a character"
-    if scalar.style is None:  # not in quotes
-        kind = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False)).rpartition(":")[2]
-        number = value.replace("_", "").lstrip("+-")
-        if kind == "int" and (number.strip("0123456789") or (number[0] == "0" and number != "0")):
-            return f"{value} is not what it seems to YAML: write it as a decimal number, or in quotes as text"
-        if kind == "int" and len(number) > len(str(LARGEST)):
-            return f"numbers must be below {LARGEST}, got one of {len(number)} digits"
-        if (kind == "float" and ":" in value) or kind in ("timestamp", "merge", "value"):
-            return f"{shorten(value, 40)} is not what it seems to YAML: put it in quotes"
-    return ""
-
-
-_RESOLVER = yaml.resolver.Resolver()
+        raise _surprise("text must be UTF-8, got half a character", scalar) from None
+    number = value.replace("_", "").lstrip("+-")
+    if kind == "int" and (number.strip("0123456789") or (number[0] == "0" and number != "0")):
+        said = f"{value} is not what it seems to YAML: write it as a decimal number, or in quotes as text"
+        raise _surprise(said, scalar)
+    if kind == "int" and len(number) > len(str(LARGEST_NUMBER)):
+        raise _surprise(f"numbers must be below {LARGEST_NUMBER}, got one of {len(number)} digits", scalar)
+    if (kind == "float" and ":" in value) or kind in ("timestamp", "merge", "value"):
+        raise _surprise(f"{shorten(value, 40)} is not what it seems to YAML: put it in quotes", scalar)
 
 
 def one_of(key: str, known: Iterable[str], got: Any, where: str) -> str:
@@ -114,4 +122,5 @@ def one_of(key: str, known: Iterable[str], got: Any, where: str) -> str:
 
 
 def place(where: str) -> str:
+    """A place in config.yaml, in brackets."""
     return f"(config.yaml: {where.lstrip('.') or 'top level'})"

@@ -1,4 +1,4 @@
-"""Datasets and studies of the configuration: their blocks, the tables that they make, the files that they read."""
+"""Datasets and studies of the configuration: their blocks, their tables, and the files that they are read from."""
 
 from pathlib import Path
 from types import ModuleType
@@ -8,13 +8,13 @@ from configuration.file import ConfigError, one_of, place
 from jointsparse.papers.claims import CLAIMS
 from jointsparse.registry import pick, room
 
-WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; each other kind is an experiment
-# The tables of such a study whose rows may carry a warning, besides those of its tasks.
+WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
+# Tables of such a study whose rows may carry a warning, besides those of its tasks.
 WARNED = ("features", "words", "chosen", "by_word", "path")
 
 
 def experiment(block: dict[str, Any]) -> ModuleType | None:
-    """The plug-in of a study's kind, None for words."""
+    """The plug-in of a study's kind; None for words."""
     return None if block["kind"] == WORDS else pick("experiments", block["kind"])
 
 
@@ -56,7 +56,7 @@ def tables_of(block: dict[str, Any]) -> list[str]:
 
 
 def folder_of(table: str, block: dict[str, Any]) -> str:
-    """The folder of a study's table: `tables` holds what is bit-identical, `timings` what rests on measured seconds."""
+    """The folder of a study's table: `tables` if it is the same on each run, `timings` if it rests on seconds."""
     if table == "claims":
         return "timings" if any(CLAIMS[name].timed for name in block["claims"]) else "tables"
     own = experiment(block)
@@ -64,7 +64,7 @@ def folder_of(table: str, block: dict[str, Any]) -> str:
 
 
 def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
-    """A block with some values replaced; blocks inside are merged, everything else is taken whole."""
+    """A block with some values replaced. Blocks inside are merged, all other values are taken whole."""
     result = dict(block)
     for key, value in replacing.items():
         both = isinstance(value, dict) and isinstance(result.get(key), dict)
@@ -73,7 +73,7 @@ def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
 
 
 def dataset_entry(config: dict[str, Any], name: str) -> dict[str, Any]:
-    """A dataset's entry, its options and shards filled in where it has none."""
+    """A dataset's entry, with default options and shards."""
     if name not in config["datasets"]:
         raise ConfigError(one_of("dataset", config["datasets"], name, "dataset"))
     return {"options": {}, "shards": 1} | config["datasets"][name]
@@ -85,13 +85,12 @@ def chosen_datasets(config: dict[str, Any]) -> list[str]:
 
 
 def offers(loader: str) -> str:
-    """What a dataset consists of: pictures, samples whose features are given, or drawn, where studies draw them."""
-    offered: str = pick("datasets", loader).OFFERS
-    return offered
+    """The content of a dataset: pictures, samples whose features are given, or tasks that each study draws."""
+    return str(pick("datasets", loader).OFFERS)
 
 
 def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, Any]:
-    """A study's block, with what a dataset's entry replaces in it."""
+    """A study's block, with the values that a dataset's entry replaces."""
     if study not in config["studies"]:
         raise ConfigError(one_of("study", config["studies"], study, "studies"))
     return merged(config["studies"][study], dataset_entry(config, dataset)["studies"].get(study, {}))
@@ -110,27 +109,26 @@ def settings_of(config: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
 
 
 def names_of(room_name: str) -> list[str]:
-    """The plug-ins that exist."""
+    """The names of a room's plug-ins."""
     return sorted(room(room_name))
 
 
 def raw_files(config: dict[str, Any], dataset: str) -> list[str]:
-    """What a dataset is read from: the files in its root and, of pictures, their folder; nothing if it is composed."""
+    """The files that a dataset is read from, and the folder of its pictures; none if it is composed."""
     entry = dataset_entry(config, dataset)
     if "root" not in entry["options"]:
         return []
-    root = Path(entry["options"]["root"])
+    root, plug_in = Path(entry["options"]["root"]), pick("datasets", entry["loader"])
     where = place(f"datasets.{dataset}.options.root")
-    if offers(entry["loader"]) != "pictures":
-        files = pick("datasets", entry["loader"]).FILES
-        named = [root / entry["options"][key] for key in files if key in entry["options"]]
-        for path in named:
-            if not path.is_file():
-                raise ConfigError(f"root must be a folder that holds {path.name!r}, got {str(root)!r} {where}")
-        return [str(path) for path in named]
-    if not (root / "images").is_dir():
-        raise ConfigError(
-            f"root must be a folder that holds a folder 'images', got {str(root)!r}: put the data there, link it, or "
-            f"name another {where}"
-        )
-    return [str(root / "images"), *map(str, sorted(root.glob("*.csv")))]
+    if plug_in.OFFERS == "pictures":
+        if not (root / "images").is_dir():
+            raise ConfigError(
+                f"root must be a folder that holds a folder 'images', got {str(root)!r}: put the data there, link it, "
+                f"or name another {where}"
+            )
+        return [str(root / "images"), *map(str, sorted(root.glob("*.csv")))]
+    named = [root / entry["options"][key] for key in plug_in.FILES if key in entry["options"]]
+    for path in named:
+        if not path.is_file():
+            raise ConfigError(f"root must be a folder that holds {path.name!r}, got {str(root)!r} {where}")
+    return [str(path) for path in named]

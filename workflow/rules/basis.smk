@@ -1,5 +1,8 @@
 rule fit_basis:
-    """The images in a basis in which features are uncorrelated."""
+    """Fit a basis in which features are uncorrelated, and express the images in it.
+
+    Both come from one decomposition, which is the expensive part.
+    """
     input:
         images=images,
         features=given,
@@ -13,14 +16,15 @@ rule fit_basis:
     params:
         *code("fit_basis"),
         where=lambda w: f"studies.{w.study}.basis",
-        options=lambda w: study(w)["basis"],
+        fitted_on=lambda w: study(w)["basis"]["fitted_on"],
+        options=lambda w: {key: study(w)["basis"][key] for key in ("rank", "centred", "whitened")},
         seed=config["seed"],
     script:
         "../scripts/fit_basis.py"
 
 
 rule fit_similarities:
-    """Similarities of the images to unlabelled ones."""
+    """Compute similarities of the images to unlabelled ones, and keep the unlabelled ones that were drawn."""
     input:
         images=images,
         features=given,

@@ -1,5 +1,5 @@
 rule write_config:
-    """What a study was run with."""
+    """Write down the settings that a study was run with."""
     output:
         config="results/{dataset}/{study}/config.yaml",
     log:
@@ -11,9 +11,7 @@ rule write_config:
         where=lambda w: f"studies.{w.study}",
         settings=lambda w: {
             "seed": config["seed"],
-            "datasets": {
-                w.dataset: {key: value for key, value in dataset(w).items() if key not in ("studies", "note")}
-            },
+            "datasets": {w.dataset: without(dataset(w), "studies", "note")},
             "features": config["features"],
             "studies": {w.study: study(w)},
         },
@@ -22,7 +20,7 @@ rule write_config:
 
 
 rule judge_claims:
-    """The papers' claims that a study tests, each with its number and verdict."""
+    """Judge the papers' claims that a study tests: each gets its number and verdict."""
     input:
         config="results/{dataset}/{study}/config.yaml",
         tables=tables_of_claims,
@@ -32,8 +30,6 @@ rule judge_claims:
         "results/{dataset}/{study}/logs/judge_claims_{folder}.log",
     benchmark:
         "results/{dataset}/{study}/timings/judge_claims_{folder}.tsv"
-    wildcard_constraints:
-        folder="tables|timings",
     params:
         *code("judge_claims"),
         where=lambda w: f"studies.{w.study}.claims",
@@ -45,7 +41,10 @@ rule judge_claims:
 
 
 rule write_claims_page:
-    """The claims of all studies that were run, on one page."""
+    """Write the claims of all studies that were run on one page.
+
+    The tables hold what the page says. Verdicts that rest on measured seconds differ each time and lie apart.
+    """
     input:
         claims=lambda w: [
             f"results/{name}/{one}/{table('claims', block)}"

@@ -1,4 +1,4 @@
-"""What the other files here use: the checked config, the library files of a stage, wildcards, the list of results."""
+"""Shared by all rules: the checked config, the library files of a stage, wildcards, and the list of results."""
 
 import os
 import sys
@@ -21,6 +21,7 @@ from configuration.file import ConfigError, check_file
 from jointsparse.papers.catalogue import FIGURES
 from jointsparse.papers.claims import CLAIMS
 from jointsparse.registry import pick, room
+from jointsparse.papers.quattoni.numbers import report_size
 
 LIBRARY = Path(jointsparse.__file__).parent
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".snakemake/numba").absolute()))
@@ -49,39 +50,42 @@ except ConfigError as error:
     raise WorkflowError(str(error))
 
 
-def those(names):
+def any_of(names):
     """A wildcard that is one of these names."""
-    return "|".join(names) or "(?!)"  # that none is
+    return "|".join(names) or "(?!)"  # an expression that no text matches
+
+
+def without(block, *keys):
+    """A block without some of its keys."""
+    return {key: value for key, value in block.items() if key not in keys}
 
 
 PICTURES, SAMPLES, DRAWN = (
     [name for name, entry in config["datasets"].items() if of_config.offers(entry["loader"]) == what]
     for what in ("pictures", "samples", "drawn")
 )
-
-
 MEASURED = [kind for kind in room("experiments") if of_config.is_measured(kind)]
 REPEATED = [kind for kind in room("experiments") if kind not in MEASURED]
 
 
 def of_kind(*kinds):
     """A wildcard that is a study of one of these kinds."""
-    return those([name for name, block in config["studies"].items() if block["kind"] in kinds])
+    return any_of([name for name, block in config["studies"].items() if block["kind"] in kinds])
 
 
 wildcard_constraints:
-    datasets=rf"({those(config['datasets'])})(\+({those(config['datasets'])}))*",
-    dataset=those(config["datasets"]),
-    vocabulary=those(config["features"]["vocabularies"]),
-    study=those(config["studies"]),
+    datasets=rf"({any_of(config['datasets'])})(\+({any_of(config['datasets'])}))*",
+    dataset=any_of(config["datasets"]),
+    vocabulary=any_of(config["features"]["vocabularies"]),
+    study=any_of(config["studies"]),
     run=r"\d+",
     n=r"\d+",
     shard=r"\d+",
     shards=r"\d+",
     figure=r"\w+",
     folder="tables|timings",
-    loss=those(room("losses")),
-    norm=those(room("norms")),
+    loss=any_of(room("losses")),
+    norm=any_of(room("norms")),
 
 
 def dataset(w):
@@ -90,25 +94,25 @@ def dataset(w):
 
 
 def study(w):
-    """The block of the study that a job is about, with what the dataset's entry replaces in it."""
+    """The block of the study that a job is about, with the values that the dataset's entry replaces."""
     return of_config.study_block(config, w.dataset, w.study)
 
 
-def vocabulary(w, *keys):
-    """These values of the vocabulary that a job is about."""
-    return {key: config["features"]["vocabularies"][w.vocabulary][key] for key in keys}
+def vocabulary(w):
+    """The block of the vocabulary that a job is about."""
+    return config["features"]["vocabularies"][w.vocabulary]
 
 
 def code(script, *files, **plug_ins):
-    """Params that change with the code: a line for a script and for each library file that decides its numbers.
+    """Params that change with the code: a line for a script, and for each library file that decides its numbers.
 
-    files: of the library, besides those that the script imports. plug_ins: by room, the name of the plug-in that the
-    script picks there, or a function of the wildcards that returns it.
+    files: library files besides those that the script imports. plug_ins: the name of the plug-in that the script
+    picks in a room, or a function of the wildcards that returns the name.
     """
     lines = code_of(LIBRARY, BASE / "workflow" / "scripts" / f"{script}.py", *files)
 
-    # One param for each file that some plug-in needs, empty for jobs that pick another. A dry run then names the edited
-    # file alone.
+    # One param for each file that some plug-in needs. It is empty for jobs that pick another plug-in, so that a dry run
+    # names only the edited file.
     def of_picked(line, each, picked):
         return lambda w: line if line in each[picked(w)] else ""
 
@@ -123,12 +127,12 @@ def code(script, *files, **plug_ins):
 
 
 def raw_files(w):
-    """The files a dataset is read from."""
+    """The files that a dataset is read from."""
     return of_config.raw_files(config, w.dataset)
 
 
 def shards(pattern):
-    """All parts of a result that is made in shards."""
+    """All parts of a result that jobs make in shards."""
     return lambda w: expand(pattern, shard=range(dataset(w)["shards"]), shards=dataset(w)["shards"], allow_missing=True)
 
 
@@ -139,14 +143,14 @@ def images(w):
 
 
 def given(w):
-    """What a study starts from: histograms of visual words, or the features that the dataset comes with."""
+    """The features that a study starts from: histograms of visual words, or those that the dataset comes with."""
     if w.dataset in SAMPLES:
         return "results/{dataset}/features.npz"
     return f"results/{{dataset}}/vocabularies/{study(w)['vocabulary']}/histograms.npz"
 
 
 def features(w):
-    """What a study learns from."""
+    """The features that a study learns from."""
     for kind in ("basis", "similarities"):
         if study(w).get(kind):
             return f"results/{{dataset}}/{{study}}/{kind}/features.npz"
@@ -169,30 +173,28 @@ def sweeps(w):
 
 
 def samples(w):
-    """The files of a dataset that an experiment learns from; none where it draws its own."""
+    """The files of a dataset that an experiment learns from; none if it draws its own samples."""
     names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}
     return {key: f"results/{w.dataset}/{name}" for key, name in names.items()} if w.dataset in SAMPLES else {}
 
 
 def options(w):
-    """What a study tells its experiment."""
-    return {key: value for key, value in study(w).items() if key not in ("kind", "runs", "figures", "claims")}
+    """The options that a study passes to its experiment."""
+    return without(study(w), "kind", "runs", "figures", "claims")
 
 
 def options_of_comparison(w, repeats):
-    """What a comparison of methods needs to know: the methods, how often it draws, and the seed."""
+    """The options of a comparison of methods: the methods, the number of draws, and the seed."""
     return {"methods": list(study(w)["methods"]), repeats: study(w)["tests"][repeats], "seed": config["seed"]}
 
 
 def at_size(w):
     """The training sets that figures for a single size show."""
-    # Choice: 30 positives, as in the figures of Quattoni et al. 2008, or the next more, where a study does not say.
-    sizes = study(w)["sizes"]
-    return study(w).get("at_size", min((n for n in sizes if n >= 30), default=max(sizes)))
+    return study(w).get("at_size", report_size(study(w)["sizes"]))
 
 
 def table(name, block):
-    """Where a study keeps a table; measured seconds lie apart."""
+    """The path of a table in its study's folder. Measured seconds lie apart."""
     return f"{of_config.folder_of(name, block)}/{name}.csv"
 
 
@@ -219,13 +221,13 @@ def studies(datasets):
 
 
 def everything():
-    """What reproduce-all makes: the results of the configured datasets, and their manifest."""
+    """The results of the configured datasets, and their manifest."""
     datasets = of_config.chosen_datasets(config)
     return [*results_of(datasets), f"results/claims/{'+'.join(datasets)}/manifest.json"]
 
 
 def tables_of_run(datasets):
-    """Every table of these datasets; measured seconds differ each time and lie apart."""
+    """Every table of these datasets but measured seconds, which differ each time."""
     pages = [file.removesuffix("md") + "csv" for file in results_of(datasets) if file.endswith("claims.md")]
     return [file for file in results_of(datasets) + pages if file.endswith(".csv") and "/timings/" not in file]
 

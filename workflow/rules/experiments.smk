@@ -1,5 +1,5 @@
 rule repeat:
-    """One repetition of an experiment, with fresh draws."""
+    """Repeat an experiment once, with fresh draws."""
     input:
         unpack(samples),
     output:
@@ -21,7 +21,7 @@ rule repeat:
 
 
 rule gather_runs:
-    """All repetitions in one table; measured seconds, which differ each time, in another."""
+    """Join all repetitions in one table. Measured seconds differ each time and lie in another."""
     input:
         runs=lambda w: expand("results/{{dataset}}/{{study}}/timings/runs/run{run}.csv", run=runs(w)),
     output:
@@ -36,7 +36,7 @@ rule gather_runs:
         "results/{dataset}/{study}/timings/gather_runs_{folder}_{table}.tsv"
     wildcard_constraints:
         study=of_kind(*REPEATED),
-        table=those([table for kind in REPEATED for table in pick("experiments", kind).TABLES]),
+        table=any_of([table for kind in REPEATED for table in pick("experiments", kind).TABLES]),
     params:
         *code("gather_runs"),
         where=lambda w: f"studies.{w.study}",
@@ -45,7 +45,7 @@ rule gather_runs:
 
 
 rule measure:
-    """Seconds of an experiment, with the machine to itself."""
+    """Measure the seconds of an experiment, with the machine to itself."""
     input:
         unpack(samples),
     output:
@@ -56,11 +56,12 @@ rule measure:
         "results/{dataset}/{study}/timings/measure_{kind}.tsv"
     wildcard_constraints:
         study=of_kind(*MEASURED),
-        kind=those(MEASURED),
+        kind=any_of(MEASURED),
     threads: workflow.cores
     params:
         *code("measure", experiments=lambda w: study(w)["kind"]),
         where=lambda w: f"studies.{w.study}",
+        kind=lambda w: study(w)["kind"],
         options=options,
         seed=config["seed"],
     script:

@@ -1,5 +1,8 @@
 rule describe:
-    """Local descriptors of one shard of the images."""
+    """Compute the local descriptors of one shard of the images, and how many each image has.
+
+    Descriptors of all images lie below each other; without the counts nobody could tell them apart.
+    """
     input:
         images="results/{dataset}/images.parquet",
     output:
@@ -22,7 +25,7 @@ rule describe:
 
 
 rule grow_vocabulary:
-    """A vocabulary tree from a sample of the descriptors."""
+    """Grow a vocabulary tree from a sample of the descriptors."""
     input:
         images="results/{dataset}/images.parquet",
         descriptors=shards("results/{dataset}/descriptors/{shard}-of-{shards}.npy"),
@@ -36,14 +39,16 @@ rule grow_vocabulary:
     params:
         *code("grow_vocabulary"),
         where=lambda w: f"features.vocabularies.{w.vocabulary}",
-        options=lambda w: vocabulary(w, "branching", "depth", "sample_size", "fitted_on"),
+        fitted_on=lambda w: vocabulary(w)["fitted_on"],
+        sample_size=lambda w: vocabulary(w)["sample_size"],
+        options=lambda w: {key: vocabulary(w)[key] for key in ("branching", "depth")},
         seed=config["seed"],
     script:
         "../scripts/grow_vocabulary.py"
 
 
 rule encode:
-    """How often each image of a shard has each visual word."""
+    """Count how often each image of a shard has each visual word."""
     input:
         descriptors="results/{dataset}/descriptors/{shard}-of-{shards}.npy",
         counts="results/{dataset}/descriptors/{shard}-of-{shards}.counts.npy",
@@ -62,7 +67,7 @@ rule encode:
 
 
 rule weigh_histograms:
-    """Histograms of all images, weighted and normalised."""
+    """Weight and normalise the histograms of all images."""
     input:
         images="results/{dataset}/images.parquet",
         histograms=shards("results/{dataset}/vocabularies/{vocabulary}/histograms/{shard}-of-{shards}.npz"),
@@ -76,6 +81,6 @@ rule weigh_histograms:
     params:
         *code("weigh_histograms"),
         where=lambda w: f"features.vocabularies.{w.vocabulary}",
-        options=lambda w: vocabulary(w, "weighting", "normalise"),
+        options=lambda w: {key: vocabulary(w)[key] for key in ("weighting", "normalise")},
     script:
         "../scripts/weigh_histograms.py"

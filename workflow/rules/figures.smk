@@ -1,5 +1,5 @@
 rule draw_figure:
-    """One figure of a study, from its table."""
+    """Draw one figure of a study, from its table."""
     input:
         table=table_of_figure,
     output:

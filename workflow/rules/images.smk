@@ -1,5 +1,8 @@
 rule read_images:
-    """Read and check the images and captions of a dataset."""
+    """Read and check the images and captions of a dataset.
+
+    One pass over the raw files finds the images, their captions, and all that is left out.
+    """
     input:
         raw=raw_files,
     output:
@@ -15,7 +18,7 @@ rule read_images:
     benchmark:
         "results/{dataset}/timings/read_images.tsv"
     wildcard_constraints:
-        dataset=those(PICTURES),
+        dataset=any_of(PICTURES),
     params:
         *code("read_images", datasets=lambda w: dataset(w)["loader"], features=config["features"]["extractor"]),
         where=lambda w: f"datasets.{w.dataset}.options",
@@ -29,7 +32,7 @@ rule read_images:
 
 
 rule draw_contact_sheet:
-    """Some images with a caption each, to see what a dataset holds."""
+    """Draw some images with a caption each, to show what a dataset holds."""
     input:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
@@ -51,7 +54,10 @@ rule draw_contact_sheet:
 
 
 rule read_samples:
-    """Read and check a dataset whose features are given; its samples and labels take the place of images and captions."""
+    """Read and check a dataset whose features are given.
+
+    Its samples and labels take the place of images and captions. One pass over the raw files finds all four.
+    """
     input:
         raw=raw_files,
     output:
@@ -64,7 +70,7 @@ rule read_samples:
     benchmark:
         "results/{dataset}/timings/read_samples.tsv"
     wildcard_constraints:
-        dataset=those(SAMPLES),
+        dataset=any_of(SAMPLES),
     params:
         *code("read_samples", datasets=lambda w: dataset(w)["loader"]),
         where=lambda w: f"datasets.{w.dataset}.options",
@@ -75,7 +81,7 @@ rule read_samples:
 
 
 rule set_aside:
-    """Images of which a study uses no captions."""
+    """Set images aside: a study does not use their captions."""
     input:
         images="results/{dataset}/images.parquet",
     output:

@@ -1,5 +1,8 @@
 rule choose_words:
-    """The most frequent content words, and which image has which."""
+    """Choose the most frequent content words, and tell which image has which.
+
+    The labels have a column for each word, in the order of the table.
+    """
     input:
         images=images,
         captions="results/{dataset}/captions.parquet",
@@ -18,13 +21,16 @@ rule choose_words:
     params:
         *code("choose_words"),
         where=lambda w: f"studies.{w.study}.words",
-        options=lambda w: {key: value for key, value in study(w)["words"].items() if key != "n_validation_words"},
+        options=lambda w: without(study(w)["words"], "n_validation_words"),
     script:
         "../scripts/choose_words.py"
 
 
 rule draw_tasks:
-    """The training sets of every word and size, and the words whose validation images choose the radius."""
+    """Draw the training sets of every word and size, and the words whose validation images choose the radius.
+
+    The table tells people how large each training set became; the arrays are for the next stage.
+    """
     input:
         images=images,
         words="results/{dataset}/{study}/tables/words.csv",
@@ -44,9 +50,11 @@ rule draw_tasks:
     params:
         *code("draw_tasks"),
         where=lambda w: f"studies.{w.study}",
-        sizes=lambda w: study(w)["sizes"],
-        negatives_per_positive=lambda w: study(w)["negatives_per_positive"],
-        n_validation_words=lambda w: study(w)["words"]["n_validation_words"],
+        options=lambda w: {
+            "sizes": study(w)["sizes"],
+            "negatives_per_positive": study(w)["negatives_per_positive"],
+            "n_validation_words": study(w)["words"]["n_validation_words"],
+        },
         seed=config["seed"],
     script:
         "../scripts/draw_tasks.py"

@@ -1,5 +1,5 @@
 rule inspect_features:
-    """What is odd about the features of a study, and the images that repeat in another split."""
+    """List oddities of a study's features, and images that repeat in another split."""
     input:
         images=images,
         features=features,
@@ -23,7 +23,7 @@ rule inspect_features:
 
 
 rule gather_warnings:
-    """All warnings of a study's tables in one place."""
+    """Gather all warnings of a study's tables."""
     input:
         tables=lambda w: [
             f"results/{{dataset}}/{{study}}/tables/{name}.csv" for name in of_config.warned_tables(study(w))
@@ -46,7 +46,7 @@ rule gather_warnings:
 
 
 rule write_manifest:
-    """Versions, settings and checksums of a run: of what it read and of every table it made."""
+    """Write versions, settings and checksums of a run: of the files it read and of every table it made."""
     input:
         tables=lambda w: tables_of_run(w.datasets.split("+")),
         raw=lambda w: [file for name in w.datasets.split("+") for file in of_config.raw_files(config, name)],

@@ -1,4 +1,4 @@
-"""The most frequent content words, and which image has which."""
+"""Choose the most frequent content words, and tell which image has which."""
 
 from job import job
 
@@ -16,4 +16,9 @@ def main(images, captions, options, output):
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(*snakemake.input[:2], snakemake.params.options, snakemake.output)
+        main(
+            images=snakemake.input.images,
+            captions=snakemake.input.captions,
+            options=snakemake.params.options,
+            output=snakemake.output,
+        )

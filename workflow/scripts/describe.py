@@ -1,4 +1,4 @@
-"""Local descriptors of one shard of the images."""
+"""Compute the local descriptors of one shard of the images."""
 
 from job import job
 
@@ -29,7 +29,15 @@ def main(images, shard, n_shards, loader, options, longest_side, extractor, extr
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        w, p = snakemake.wildcards, snakemake.params
-        source = (p.loader, p.options, p.longest_side)
-        extractor = (p.extractor, p.extractor_options)
-        main(snakemake.input.images, int(w.shard), int(w.shards), *source, *extractor, snakemake.output, progress)
+        main(
+            images=snakemake.input.images,
+            shard=int(snakemake.wildcards.shard),
+            n_shards=int(snakemake.wildcards.shards),
+            loader=snakemake.params.loader,
+            options=snakemake.params.options,
+            longest_side=snakemake.params.longest_side,
+            extractor=snakemake.params.extractor,
+            extractor_options=snakemake.params.extractor_options,
+            output=snakemake.output,
+            progress=progress,
+        )

@@ -1,4 +1,4 @@
-"""Some images with a caption each, to see what a dataset holds."""
+"""Draw some images with a caption each, to show what a dataset holds."""
 
 from job import job
 
@@ -8,11 +8,10 @@ from jointsparse.tables import read_table, written
 
 
 def main(images, captions, loader, options, longest_side, seed, output):
-    picture = pick("datasets", loader).picture
     figure = scores.contact_sheet(
         read_table(images, "image"),
         read_table(captions, "image", "caption"),
-        lambda image: picture(image, **options, longest_side=longest_side),
+        lambda image: pick("datasets", loader).picture(image, **options, longest_side=longest_side),
         seed=seed,
     )
     with written(output) as path:
@@ -21,5 +20,12 @@ def main(images, captions, loader, options, longest_side, seed, output):
 
 if __name__ == "__main__":
     with job(snakemake):
-        p = snakemake.params
-        main(*snakemake.input[:2], p.loader, p.options, p.longest_side, p.seed, snakemake.output[0])
+        main(
+            images=snakemake.input.images,
+            captions=snakemake.input.captions,
+            loader=snakemake.params.loader,
+            options=snakemake.params.options,
+            longest_side=snakemake.params.longest_side,
+            seed=snakemake.params.seed,
+            output=snakemake.output.figure,
+        )

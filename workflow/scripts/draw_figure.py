@@ -1,4 +1,4 @@
-"""One figure from the table of the same name."""
+"""Draw one figure of a study, from its table."""
 
 from job import job
 
@@ -15,4 +15,4 @@ def main(figure, table, outputs):
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(snakemake.wildcards.figure, snakemake.input.table, snakemake.output)
+        main(figure=snakemake.wildcards.figure, table=snakemake.input.table, outputs=snakemake.output)

@@ -1,4 +1,4 @@
-"""The training sets of every word and size, and the words whose validation images choose the radius."""
+"""Draw the training sets of every word and size, and the words whose validation images choose the radius."""
 
 import numpy as np
 from job import job
@@ -7,14 +7,14 @@ from jointsparse.learning import tasks
 from jointsparse.tables import read_array, read_table, write_arrays, write_table
 
 
-def main(images, words, labels, options, seed, output):
+def main(images, words, labels, options, seed, run, output):
     labels = read_array(labels)
     Y, validation_words, table = tasks.draw(
         labels,
         read_table(images, "split")["split"].to_numpy(),
         tasks.names_of(read_table(words, "word", "images"), labels),
         **options,
-        rng=np.random.default_rng(seed),
+        rng=np.random.default_rng([seed, run]),
     )
     write_arrays(output.tasks, Y=Y, sizes=options["sizes"], validation_words=validation_words)
     write_table(table, output.table)
@@ -22,7 +22,12 @@ def main(images, words, labels, options, seed, output):
 
 if __name__ == "__main__":
     with job(snakemake):
-        p = snakemake.params
-        options = {name: p[name] for name in ("sizes", "negatives_per_positive", "n_validation_words")}
-        seed = [p.seed, int(snakemake.wildcards.run)]
-        main(*snakemake.input[:3], options, seed, snakemake.output)
+        main(
+            images=snakemake.input.images,
+            words=snakemake.input.words,
+            labels=snakemake.input.labels,
+            options=snakemake.params.options,
+            seed=snakemake.params.seed,
+            run=int(snakemake.wildcards.run),
+            output=snakemake.output,
+        )

@@ -1,4 +1,4 @@
-"""How often each image of a shard has each visual word."""
+"""Count how often each image of a shard has each visual word."""
 
 from job import job
 
@@ -15,4 +15,9 @@ def main(descriptors, counts, tree, output):
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(*snakemake.input[:3], snakemake.output[0])
+        main(
+            descriptors=snakemake.input.descriptors,
+            counts=snakemake.input.counts,
+            tree=snakemake.input.tree,
+            output=snakemake.output.histograms,
+        )

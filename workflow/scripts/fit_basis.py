@@ -1,4 +1,4 @@
-"""The images in a basis in which features are uncorrelated."""
+"""Fit a basis in which features are uncorrelated, and express the images in it."""
 
 import numpy as np
 from job import job
@@ -8,20 +8,21 @@ from jointsparse.features import basis
 from jointsparse.tables import read_matrix, read_table, write_arrays, write_matrix
 
 
-def main(images, features, options, seed, output):
+def main(images, features, fitted_on, options, seed, output):
     X = read_matrix(features)
-    fitted_on = read_table(images, "split")["split"].isin(options["fitted_on"]).to_numpy()
-    fitted = basis.fit(
-        select(X, fitted_on),
-        rank=options["rank"],
-        centred=options["centred"],
-        whitened=options["whitened"],
-        rng=np.random.default_rng(seed),
-    )
+    rows = read_table(images, "split")["split"].isin(fitted_on).to_numpy()
+    fitted = basis.fit(select(X, rows), **options, rng=np.random.default_rng(seed))
     write_arrays(output.basis, **fitted._asdict())
     write_matrix(output.features, basis.project(X, fitted))
 
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(*snakemake.input[:2], snakemake.params.options, snakemake.params.seed, snakemake.output)
+        main(
+            images=snakemake.input.images,
+            features=snakemake.input.features,
+            fitted_on=snakemake.params.fitted_on,
+            options=snakemake.params.options,
+            seed=snakemake.params.seed,
+            output=snakemake.output,
+        )

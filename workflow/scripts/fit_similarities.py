@@ -1,4 +1,4 @@
-"""Similarities of the images to unlabelled ones."""
+"""Compute similarities of the images to unlabelled ones."""
 
 import numpy as np
 from job import job
@@ -18,4 +18,10 @@ def main(images, features, options, seed, output):
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(*snakemake.input[:2], snakemake.params.options, snakemake.params.seed, snakemake.output)
+        main(
+            images=snakemake.input.images,
+            features=snakemake.input.features,
+            options=snakemake.params.options,
+            seed=snakemake.params.seed,
+            output=snakemake.output,
+        )

@@ -1,4 +1,4 @@
-"""All repetitions in one table; measured seconds, which differ each time, in another."""
+"""Join all repetitions in one table, with or without their measured seconds."""
 
 from job import job
 

@@ -1,4 +1,4 @@
-"""All warnings of a study's tables."""
+"""Gather all warnings of a study's tables."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from jointsparse.scores import flags
 from jointsparse.tables import read_table, write_table
 
 
-def main(files, output):
-    write_table(flags.gather({Path(file).stem: read_table(file) for file in files}), output)
+def main(tables, output):
+    write_table(flags.gather({Path(file).stem: read_table(file) for file in tables}), output)
 
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(snakemake.input.tables, snakemake.output[0])
+        main(tables=snakemake.input.tables, output=snakemake.output.warnings)

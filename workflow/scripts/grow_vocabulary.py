@@ -1,4 +1,4 @@
-"""A vocabulary tree from a sample of the descriptors."""
+"""Grow a vocabulary tree from a sample of the descriptors."""
 
 import numpy as np
 from job import job
@@ -7,21 +7,27 @@ from jointsparse.features import shards, vocabulary_tree
 from jointsparse.tables import read_array, read_table, write_arrays
 
 
-def main(images, descriptors, counts, options, seed, output, progress):
+def main(images, descriptors, counts, fitted_on, sample_size, options, seed, output, progress):
     sample = shards.sample(
         [read_array(path, mapped=True) for path in descriptors],
         [read_array(path) for path in counts],
-        read_table(images, "split")["split"].isin(options["fitted_on"]).to_numpy(),
-        options["sample_size"],
+        read_table(images, "split")["split"].isin(fitted_on).to_numpy(),
+        sample_size,
         rng=np.random.default_rng(seed),
     )
-    tree = vocabulary_tree.grow(
-        sample, branching=options["branching"], depth=options["depth"], seed=seed, progress=progress
-    )
-    write_arrays(output, **tree._asdict())
+    write_arrays(output, **vocabulary_tree.grow(sample, **options, seed=seed, progress=progress)._asdict())
 
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        i, p = snakemake.input, snakemake.params
-        main(i.images, i.descriptors, i.counts, p.options, p.seed, snakemake.output[0], progress)
+        main(
+            images=snakemake.input.images,
+            descriptors=snakemake.input.descriptors,
+            counts=snakemake.input.counts,
+            fitted_on=snakemake.params.fitted_on,
+            sample_size=snakemake.params.sample_size,
+            options=snakemake.params.options,
+            seed=snakemake.params.seed,
+            output=snakemake.output.tree,
+            progress=progress,
+        )

@@ -1,4 +1,4 @@
-"""What is odd about the features of a study, and the images that repeat in another split."""
+"""List oddities of a study's features, and images that repeat in another split."""
 
 from job import job
 
@@ -16,4 +16,9 @@ def main(images, features, given, output):
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(*snakemake.input[:3], snakemake.output)
+        main(
+            images=snakemake.input.images,
+            features=snakemake.input.features,
+            given=snakemake.input.given,
+            output=snakemake.output,
+        )

@@ -1,4 +1,4 @@
-"""The papers' claims that a study tests, each with its number and verdict."""
+"""Judge the papers' claims that a study tests: each gets its number and verdict."""
 
 from pathlib import Path
 
@@ -8,14 +8,23 @@ from jointsparse.papers import claims
 from jointsparse.tables import read_table, write_table
 
 
-def main(files, ids, origin, output):
-    judged = claims.judge({Path(file).stem: read_table(file) for file in files}, ids)
-    source = judged["table"].map({Path(file).stem: file for file in files})
+def main(tables, ids, origin, output):
+    judged = claims.judge({Path(file).stem: read_table(file) for file in tables}, ids)
+    source = judged["table"].map({Path(file).stem: file for file in tables})
     write_table(judged.assign(source=source, **origin), output)
 
 
 if __name__ == "__main__":
     with job(snakemake):
-        i, p, w = snakemake.input, snakemake.params, snakemake.wildcards
-        origin = {"dataset": w.dataset, "study": w.study, "seed": p.seed, "config": i.config, "note": p.note}
-        main(i.tables, p.ids, origin, snakemake.output[0])
+        main(
+            tables=snakemake.input.tables,
+            ids=snakemake.params.ids,
+            origin={
+                "dataset": snakemake.wildcards.dataset,
+                "study": snakemake.wildcards.study,
+                "seed": snakemake.params.seed,
+                "config": snakemake.input.config,
+                "note": snakemake.params.note,
+            },
+            output=snakemake.output.claims,
+        )

@@ -1,29 +1,27 @@
-"""Seconds of an experiment, with the machine to itself."""
+"""Measure the seconds of an experiment, with the machine to itself."""
 
 import numpy as np
 from job import job
 
 from jointsparse.datasets.samples import Samples
 from jointsparse.registry import pick
-from jointsparse.tables import read_matrix, read_table, write_table
+from jointsparse.tables import write_table
 
 
-def main(kind, images, captions, features, options, seed, output, progress):
-    data = Samples(read_table(images), read_table(captions), None, read_matrix(features)) if features else None
-    table = pick("experiments", kind).run(data, rng=np.random.default_rng(seed), progress=progress, **options)
+def main(kind, samples, options, seed, output, progress):
+    data = Samples.read(**samples) if samples else None
+    rng = np.random.default_rng(seed)
+    table = pick("experiments", kind).run(data, rng=rng, progress=progress, **options)
     write_table(table, output)
 
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        i, p = snakemake.input, snakemake.params
         main(
-            kind=snakemake.wildcards.kind,
-            images=i.get("images"),
-            captions=i.get("captions"),
-            features=i.get("features"),
-            options=p.options,
-            seed=p.seed,
+            kind=snakemake.params.kind,
+            samples=dict(snakemake.input.items()),
+            options=snakemake.params.options,
+            seed=snakemake.params.seed,
             output=snakemake.output.table,
             progress=progress,
         )

@@ -8,13 +8,21 @@ from jointsparse.tables import write_table
 
 def main(loader, options, longest_side, extractor, extractor_options, output, progress):
     smallest_side = pick("features", extractor).smallest_side(**extractor_options)
-    read = pick("datasets", loader).read
-    tables = read(**options, smallest_side=smallest_side, longest_side=longest_side, progress=progress)
-    for table, path in zip(tables, output, strict=True):
-        write_table(table, path)
+    photographs = pick("datasets", loader).read(
+        **options, smallest_side=smallest_side, longest_side=longest_side, progress=progress
+    )
+    for name, table in photographs._asdict().items():
+        write_table(table, output[name])
 
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        p = snakemake.params
-        main(p.loader, p.options, p.longest_side, p.extractor, p.extractor_options, snakemake.output, progress)
+        main(
+            loader=snakemake.params.loader,
+            options=snakemake.params.options,
+            longest_side=snakemake.params.longest_side,
+            extractor=snakemake.params.extractor,
+            extractor_options=snakemake.params.extractor_options,
+            output=snakemake.output,
+            progress=progress,
+        )

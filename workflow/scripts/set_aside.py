@@ -1,4 +1,4 @@
-"""Images of which a study uses no captions."""
+"""Set images aside: a study does not use their captions."""
 
 import numpy as np
 from job import job
@@ -15,4 +15,9 @@ def main(images, numbers, seed, output):
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(snakemake.input.images, snakemake.params.numbers, snakemake.params.seed, snakemake.output[0])
+        main(
+            images=snakemake.input.images,
+            numbers=snakemake.params.numbers,
+            seed=snakemake.params.seed,
+            output=snakemake.output.images,
+        )

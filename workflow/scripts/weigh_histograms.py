@@ -1,4 +1,4 @@
-"""Histograms of all images, weighted and normalised."""
+"""Weight and normalise the histograms of all images."""
 
 from job import job
 
@@ -20,5 +20,10 @@ def main(images, histograms, tree, options, output):
 
 if __name__ == "__main__":
     with job(snakemake):
-        i = snakemake.input
-        main(i.images, i.histograms, i.tree, snakemake.params.options, snakemake.output[0])
+        main(
+            images=snakemake.input.images,
+            histograms=snakemake.input.histograms,
+            tree=snakemake.input.tree,
+            options=snakemake.params.options,
+            output=snakemake.output.histograms,
+        )

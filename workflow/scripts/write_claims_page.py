@@ -1,4 +1,4 @@
-"""The claims of all studies that were run, on one page."""
+"""Write the claims of all studies that were run on one page."""
 
 from job import job
 
@@ -7,11 +7,11 @@ from jointsparse.papers import page
 from jointsparse.tables import read_tables, write_table, written
 
 
-def main(files, output):
-    judged = read_tables(files, *page.COLUMNS, *page.ORIGINS)
+def main(claims, output):
+    judged = read_tables(claims, *page.COLUMNS, *page.ORIGINS)
     studies = sorted(set(zip(judged["dataset"], judged["study"], strict=True)))
-    if len(studies) != len(files):
-        raise Misfit(f"expected the verdicts of {len(files)} studies, got {studies}")
+    if len(studies) != len(claims):
+        raise Misfit(f"expected the verdicts of {len(claims)} studies, got {studies}")
     write_table(judged[~judged["timed"]], output.table)
     write_table(judged[judged["timed"]], output.timed)
     with written(output.page) as path:
@@ -20,4 +20,4 @@ def main(files, output):
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(snakemake.input.claims, snakemake.output)
+        main(claims=snakemake.input.claims, output=snakemake.output)

@@ -1,4 +1,4 @@
-"""What a study was run with."""
+"""Write down the settings that a study was run with."""
 
 import yaml
 from job import job
@@ -13,4 +13,4 @@ def main(settings, output):
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(snakemake.params.settings, snakemake.output[0])
+        main(settings=snakemake.params.settings, output=snakemake.output.config)

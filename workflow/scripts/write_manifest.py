@@ -1,4 +1,4 @@
-"""Versions, settings and checksums of a run, beside its results."""
+"""Write versions, settings and checksums of a run beside its results."""
 
 from pathlib import Path
 
@@ -7,9 +7,10 @@ from job import job
 from jointsparse import records
 from jointsparse.tables import written
 
-# Whose versions may change a number.
-PACKAGES = ["numba", "llvmlite", "numpy", "scipy", "scikit-learn", "scikit-image", "pillow", "pandas", "pyarrow"]
-PACKAGES += ["snowballstemmer", "snakemake"]
+PACKAGES = [  # those whose versions may change a number
+    *("numba", "llvmlite", "numpy", "scipy", "scikit-learn", "scikit-image", "pillow", "pandas", "pyarrow"),
+    *("snowballstemmer", "snakemake"),
+]
 
 
 def main(tables, inputs, settings, output):
@@ -20,4 +21,9 @@ def main(tables, inputs, settings, output):
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(snakemake.input.tables, snakemake.params.inputs, snakemake.params.settings, snakemake.output[0])
+        main(
+            tables=snakemake.input.tables,
+            inputs=snakemake.params.inputs,
+            settings=snakemake.params.settings,
+            output=snakemake.output.manifest,
+        )

@@ -1,1 +1,1 @@
-"""The command line: what is not a stage of the pipeline."""
+"""The command line: tasks that are no stage of the pipeline."""

@@ -1,4 +1,4 @@
-"""`python -m jointsparse verify MANIFEST`: whether results are as their manifest says."""
+"""The command `python -m jointsparse verify MANIFEST`: compare results with their manifest."""
 
 import argparse
 import sys
@@ -7,16 +7,16 @@ from importlib.metadata import version
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit status: 0, 1 where something differs, 2 where there is no manifest."""
+    """Run the command. Returns its exit status: 1 if something differs, 2 if there is no manifest, else 0."""
     parser = argparse.ArgumentParser(prog="python -m jointsparse", description="Jointly sparse multi-task learning.")
     parser.add_argument("--version", action="version", version=f"jointsparse {version('jointsparse')}")
     commands = parser.add_subparsers(dest="command", required=True)
     verify = commands.add_parser(
         "verify",
         help="compare files with the checksums in a manifest",
-        description="Compare tables and inputs with the checksums in a manifest; say which versions are others here.",
+        description="Compare tables and inputs with the checksums in a manifest. Note versions that differ here.",
     )
-    verify.add_argument("manifest", help="the file manifest.json; the names in it are relative to where it lies")
+    verify.add_argument("manifest", help="the file manifest.json; names in it are relative to its folder")
     verify.add_argument(
         "--against", metavar="OTHER", help="another manifest: compare the tables of the two, read no other file"
     )

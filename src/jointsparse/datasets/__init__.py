@@ -5,7 +5,11 @@
 
 A dataset whose features are given has ``read(**options) -> Samples`` alone: similar tables, and a matrix. If options
 name files in its folder ``root``, ``FILES`` lists these options. ``synthetic`` draws tasks with known weights instead.
-Each module declares ``OFFERS``: "pictures", "samples", or "drawn" if its studies draw their own tasks.
+Each module declares
+
+- ``OFFERS``: "pictures", "samples", or "drawn" if its studies draw their own tasks;
+- ``TAKES``: the names of its options, and ``NEEDS``: those without a default.
+
 ``options`` are the entries of the dataset's block in config.yaml. Only this room opens raw files.
 """
 

@@ -12,6 +12,8 @@ from jointsparse.datasets.samples import Samples, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "samples"
+TAKES = ("fractions", "seed")
+NEEDS = ()
 
 WHITE_LEVEL = 16  # largest value of a pixel
 

@@ -28,6 +28,11 @@ from jointsparse.datasets.samples import Samples, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "samples"
+TAKES = (
+    *("n_documents", "n_features", "n_topics", "n_telling", "length", "telling", "noise"),
+    *("fractions", "seed"),
+)
+NEEDS = ()
 
 # Choice: all of these constants and the defaults below. Linear classifiers are then good but not perfect, and sharing
 # features pays. Test AUC decided the values, so results on these documents are no evidence for any method.

@@ -18,8 +18,9 @@ from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import set_validation_aside
 
 OFFERS = "samples"
-
 FILES = ("train_images", "train_labels", "test_images", "test_labels")  # the options that name files
+TAKES = ("root", *FILES, "validation_fraction", "seed")
+NEEDS = ("root", *FILES)
 
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 

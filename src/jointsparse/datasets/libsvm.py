@@ -21,8 +21,9 @@ from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
 
 OFFERS = "samples"
-
 FILES = ("train", "validation", "test", "topics")  # the options that name files
+TAKES = ("root", *FILES, "index_base", "n_features", "fractions", "validation_fraction", "seed")
+NEEDS = ("root", "train")
 
 # Possessive throughout (++, *+, ?+): matching stops at a line's first mistake, in linear time.
 LABEL = rb"[+-]?+\d{1,18}+(?:\.0*+)?+"

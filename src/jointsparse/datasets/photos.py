@@ -11,6 +11,8 @@ import pandas as pd
 from jointsparse.datasets.folder import Photographs, picture, read_csv, read_folder
 
 OFFERS = "pictures"
+TAKES = ("root", "captions", "split_names", "fractions", "validation_fraction", "seed")
+NEEDS = ("root",)
 
 __all__ = ["picture", "read"]
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import pandas as pd
 from scipy import sparse
 
+from jointsparse.tables import read_matrix, read_table, write_matrix, write_table
+
 
 class Samples(NamedTuple):
     """A dataset as read and checked, whose features are given.
@@ -25,6 +27,19 @@ class Samples(NamedTuple):
     captions: pd.DataFrame
     left_out: pd.DataFrame
     X: sparse.csr_matrix
+
+    @classmethod
+    def read(cls, *, images: str | Path, captions: str | Path, features: str | Path) -> "Samples":
+        """Read what `write` wrote; the table of what is not used stays empty."""
+        nothing = pd.DataFrame(columns=["item", "reason"], dtype=str)
+        return cls(read_table(images), read_table(captions), nothing, read_matrix(features))
+
+    def write(self, *, images: str | Path, captions: str | Path, left_out: str | Path, features: str | Path) -> None:
+        """Write each table and the features to its file."""
+        write_table(self.images, images)
+        write_table(self.captions, captions)
+        write_table(self.left_out, left_out)
+        write_matrix(features, self.X)
 
 
 def gather(

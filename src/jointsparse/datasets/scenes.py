@@ -11,6 +11,8 @@ import pandas as pd
 from jointsparse.datasets.folder import Photographs, picture, read_folder
 
 OFFERS = "pictures"
+TAKES = ("root", "split_names", "fractions", "validation_fraction", "seed")
+NEEDS = ("root",)
 
 __all__ = ["picture", "read"]
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 OFFERS = "drawn"
+TAKES = ()
+NEEDS = ()
 
 
 class Synthetic(NamedTuple):

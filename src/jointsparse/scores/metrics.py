@@ -3,15 +3,11 @@
 Sources: Quattoni et al. 2009, sec. 6.1; 2008 (report), sec. 5.2.
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 from numba import njit
 from scipy.stats import rankdata
 
 from jointsparse.checks import Misfit
-
-REPORT_SIZE = 30  # positives per task in the figures for one size: Quattoni et al. 2008 (report), Fig. 3 right
 
 
 def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -30,16 +26,6 @@ def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     rank_sums = np.where(labels, ranks, 0.0).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return (rank_sums - positives * (positives + 1) / 2) / (positives * negatives)
-
-
-def report_size(sizes: Iterable[int]) -> int:
-    """First size of at least 30, else the largest: the training sets that figures for a single size show.
-
-    >>> report_size([15, 40, 80]), report_size([10, 20])
-    (40, 20)
-    """
-    ordered = sorted(sizes)
-    return next((n for n in ordered if n >= REPORT_SIZE), ordered[-1])
 
 
 @njit(cache=True, nogil=True)

@@ -28,6 +28,8 @@ from jointsparse.datasets.folder import Photographs, Progress, fitted_size, gath
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "pictures"
+TAKES = ("n_images", "seed", "fractions")
+NEEDS = ()
 
 
 def _name(number: int) -> str:

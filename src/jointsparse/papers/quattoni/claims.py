@@ -40,7 +40,7 @@ from jointsparse.papers.judging import (
     without_small,
     worst_of,
 )
-from jointsparse.scores.metrics import report_size
+from jointsparse.papers.quattoni.numbers import report_size
 
 CLAIMS: dict[str, Claim] = {}
 claim = partial(judging.claim, CLAIMS)

@@ -25,8 +25,7 @@ from jointsparse.figures.style import (
     percent,
     size_axis,
 )
-from jointsparse.papers.quattoni.numbers import FIGURE_3_AUC_RANGE, FIGURE_4, TABLE_1
-from jointsparse.scores.metrics import REPORT_SIZE, report_size
+from jointsparse.papers.quattoni.numbers import FIGURE_3_AUC_RANGE, FIGURE_4, REPORT_SIZE, TABLE_1, report_size
 
 # Image annotation, stories, scenes
 

@@ -1,5 +1,7 @@
 """Numbers that the papers report, to stand beside ours."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 # Quattoni et al. 2009, Table 1: one-sided sign tests of hinge-l1inf on the Reuters photographs.
@@ -17,3 +19,15 @@ FIGURE_4 = [("hinge-l1inf", 0.30, 0.66), ("hinge-l1", 0.95, 0.65)]
 
 # Quattoni et al. 2009, Fig. 3: the range of its AUC axis, which all its curves stay within.
 FIGURE_3_AUC_RANGE = (0.64, 0.73)
+
+REPORT_SIZE = 30  # positives per task in the figures for one size: report, Fig. 3 right
+
+
+def report_size(sizes: Iterable[int]) -> int:
+    """First size of at least 30, else the largest: the training sets that figures for a single size show.
+
+    >>> report_size([15, 40, 80]), report_size([10, 20])
+    (40, 20)
+    """
+    ordered = sorted(sizes)
+    return next((n for n in ordered if n >= REPORT_SIZE), ordered[-1])
