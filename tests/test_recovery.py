@@ -170,7 +170,7 @@ def test_warnings_name_the_edges_of_the_grids_and_an_unknown_optimum(data):
         rows(short, solver="subgradient", radius_rule="true")["warning"].tolist()
         == ["eta0 at the upper edge of its grid"] * 3
     )
-    assert (rows(short, solver="pdhg")["warning"].str.startswith("optimum certified to ")).all()
+    assert (rows(short, solver="pdhg")["warning"].str.startswith("optimum certified only to: ")).all()
     for _, row in rows(short, radius_rule="validated").iterrows():
         edge = {0.01: "radius at the lower edge", 0.03: "radius at the upper edge"}.get(row["radius"], "")
         assert edge in row["warning"] and ("radius" in row["warning"]) == bool(edge)

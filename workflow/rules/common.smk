@@ -179,11 +179,6 @@ def options(w):
     return {key: value for key, value in study(w).items() if key not in ("kind", "runs", "figures", "claims")}
 
 
-def options_of_comparison(w, repeats):
-    """What a comparison of methods needs to know: the methods, how often it draws, and the seed."""
-    return {"methods": list(study(w)["methods"]), repeats: study(w)["tests"][repeats], "seed": config["seed"]}
-
-
 def at_size(w):
     """The training sets that figures for a single size show."""
     # Choice: 30 positives, as in the figures of Quattoni et al. 2008, or the next more, where a study does not say.

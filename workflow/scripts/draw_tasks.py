@@ -1,28 +1,35 @@
-"""The training sets of every word and size, and the words whose validation images choose the radius."""
+"""Draw the training sets of every word and size, and the words whose validation images choose the radius."""
 
 import numpy as np
 from job import job
 
 from jointsparse.learning import tasks
-from jointsparse.tables import read_array, read_table, write_arrays, write_table
+from jointsparse.tables import read_array, read_table, write_record, write_table
 
 
-def main(images, words, labels, options, seed, output):
+def main(images, words, labels, options, seed, output, table):
     labels = read_array(labels)
-    Y, validation_words, table = tasks.draw(
+    drawn, what_they_hold = tasks.draw(
         labels,
         read_table(images, "split")["split"].to_numpy(),
         tasks.names_of(read_table(words, "word", "images"), labels),
         **options,
         rng=np.random.default_rng(seed),
     )
-    write_arrays(output.tasks, Y=Y, sizes=options["sizes"], validation_words=validation_words)
-    write_table(table, output.table)
+    write_record(output, drawn)
+    write_table(what_they_hold, table)
 
 
 if __name__ == "__main__":
     with job(snakemake):
-        p = snakemake.params
-        options = {name: p[name] for name in ("sizes", "negatives_per_positive", "n_validation_words")}
-        seed = [p.seed, int(snakemake.wildcards.run)]
-        main(*snakemake.input[:3], options, seed, snakemake.output)
+        main(
+            images=snakemake.input.images,
+            words=snakemake.input.words,
+            labels=snakemake.input.labels,
+            options={
+                name: snakemake.params[name] for name in ("sizes", "negatives_per_positive", "n_validation_words")
+            },
+            seed=[snakemake.params.seed, int(snakemake.wildcards.run)],
+            output=snakemake.output.tasks,
+            table=snakemake.output.table,
+        )

@@ -17,6 +17,7 @@ from jointsparse.checks import as_positive, require_count, select
 from jointsparse.datasets.samples import Samples
 from jointsparse.learning import tasks
 from jointsparse.learning.entropic import SCHEDULES
+from jointsparse.learning.flag import Flag, write_cell
 from jointsparse.learning.sweep import at_edge
 from jointsparse.papers.duchi import descent
 
@@ -209,10 +210,10 @@ def compare(
             best[method] = tries[int(np.argmin(last))]._replace(every=max(1, steps // n_records))
         ways: list[list[pd.DataFrame]] = [[counted(attempt) for attempt in best.values()] for _ in range(repeats)]
         for attempt, tables in zip(best.values(), zip(*ways, strict=True), strict=True):
-            warning = [at_edge("eta0", attempt.eta0, grids[attempt.method][1])]
+            flags = [at_edge("eta0", attempt.eta0, grids[attempt.method][1])]
             if tables[0]["objective"].iloc[-1] >= tables[0]["objective"].iloc[0]:
-                warning.append("the last objective is no lower than the first")
-            part = tables[0].assign(**attempt._asdict(), warning="; ".join(filter(None, warning)))
+                flags.append(Flag("the last objective is no lower than the first"))
+            part = tables[0].assign(**attempt._asdict(), warning=write_cell(flags))
             part["seconds"] = np.median([table["seconds"] for table in tables], axis=0)
             part["gradients"] = batch_size(form, n_samples) * part["step"]
             parts.append(part)

@@ -23,6 +23,7 @@ from jointsparse.checks import as_positive, require_count, select
 from jointsparse.datasets.samples import Samples
 from jointsparse.learning import tasks
 from jointsparse.learning.entropic import SCHEDULES, SparseEntropic
+from jointsparse.learning.flag import write_cell
 from jointsparse.learning.lazy import Rows, csr
 from jointsparse.learning.sweep import at_edge
 from jointsparse.norms.l1_sparse import SparseL1Ball
@@ -155,7 +156,7 @@ def one_pass(
             raise ValueError(f"{method} diverged with each eta0 at radius {z:g}: choose smaller ones, or scale X")
         passed, schedule, eta = best
         key = {"method": method, "radius": float(z), "schedule": schedule, "eta0": float(eta)}
-        parts.append(_table(key, passed, examples, n).assign(warning=at_edge("eta0", eta, grid[1])))
+        parts.append(_table(key, passed, examples, n).assign(warning=write_cell([at_edge("eta0", eta, grid[1])])))
     return pd.concat(parts, ignore_index=True)
 
 

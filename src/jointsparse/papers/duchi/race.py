@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from jointsparse.learning.flag import gap_above, write_cell
 from jointsparse.learning.sweep import at_edge
 from jointsparse.papers.duchi.descent import (
     Objective,
@@ -156,7 +157,7 @@ def solve(
     gap = (interior.objective[-1] - interior.bound[-1]) / interior.objective[-1]
     penalised = {
         "coordinate-descent": (done(coordinate_descent(objective, of_l1, n_iter=passes)), np.nan, ""),
-        "interior-point": (interior, np.nan, f"optimum certified to {gap:.2g} only" if gap > tol else ""),
+        "interior-point": (interior, np.nan, write_cell([gap_above(tol, gap)])),
     }
     bound = max(trace.bound[-1] for trace, _, _ in penalised.values())
     bound_in_ball = max(bound - of_l1 * radius, *(trace.bound[-1] for trace, _, _ in constrained.values()))
@@ -188,4 +189,4 @@ def solve(
 def _best(traces: list[Trace], eta0: Sequence[float]) -> tuple[Trace, float, str]:
     """The trace with the smallest last objective, its eta0, and whether that lies at the edge of its grid."""
     trace, eta = min(zip(traces, eta0, strict=True), key=lambda pair: pair[0].objective[-1])
-    return trace, eta, at_edge("eta0", eta, eta0)
+    return trace, eta, write_cell([at_edge("eta0", eta, eta0)])

@@ -12,6 +12,7 @@ import pandas as pd
 from jointsparse.datasets import synthetic
 from jointsparse.datasets.synthetic import Synthetic
 from jointsparse.learning import sweep
+from jointsparse.learning.flag import gap_above, write_cell
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem, relative_gap
 from jointsparse.learning.solvers import pdhg, subgradient
@@ -120,9 +121,9 @@ def _rows(
     steps = np.tile(np.asarray(eta0, dtype=float), len(radii))
     fit = subgradient.fit(problem, **plug_ins, radius=radii[pairs], eta0=steps, n_iter=n_iter)
     optimum = pdhg.fit(problem, **plug_ins, radius=radii[:1], tol=tol, n_iter=optimum_n_iter)
-    at_true, *candidates = sweep.choose_eta0({"radius": pairs, "objective": fit.objective})
+    at_true, *candidates = sweep.choose_eta0(pairs, fit.objective)
     errors = [error(fit.W[pair], data.X_validation, data.y_validation) for pair in candidates]
-    chosen = candidates[sweep.choose_parameter(-np.array(errors))]
+    chosen = candidates[sweep.choose_radius(-np.array(errors))]
     at_zero = float(fit.objective[0, 0])
 
     def row(W: np.ndarray, radius: np.ndarray, eta0: float, objective: float, bound: float) -> dict[str, Any]:
@@ -136,7 +137,7 @@ def _rows(
 
     bound = max(fit.bound[at_true], optimum.bound[0])
     best = row(optimum.W[0], true, np.nan, optimum.value[0], bound)
-    best["warning"] = f"optimum certified to {best['gap']:.2g} only" if best["gap"] > tol else ""
+    best["warning"] = write_cell([gap_above(tol, best["gap"])])
     by_truth, by_validation = row_of(at_true, bound), row_of(chosen, fit.bound[chosen])
     by_truth["warning"] = _edges(by_truth, eta0=eta0)
     by_validation["warning"] = _edges(by_validation, radius=radius, eta0=eta0)
@@ -172,5 +173,5 @@ def selection(W: np.ndarray, relevant: np.ndarray) -> dict[str, float]:
 
 
 def _edges(row: dict[str, Any], **grids: Sequence[float]) -> str:
-    """Which chosen values lie at an edge of their grids."""
-    return "; ".join(filter(None, (sweep.at_edge(name, row[name], grid) for name, grid in grids.items())))
+    """Cell of the chosen values that lie at an edge of their grids."""
+    return write_cell(sweep.at_edge(name, row[name], grid) for name, grid in grids.items())
