@@ -30,7 +30,7 @@ def files(*named, package=PACKAGE):
         # The dictionaries of plug-ins are not followed.
         (
             "learning/sweep norms/l1inf learning/losses/hinge learning/solvers/subgradient",
-            "checks.py learning/loss.py learning/losses/hinge.py learning/problem.py learning/solvers/subgradient.py "
+            "checks.py learning/flag.py learning/loss.py learning/losses/hinge.py learning/problem.py learning/solvers/subgradient.py "
             "learning/sweep.py norms/l1inf.py registry.py",
         ),
     ],
@@ -85,8 +85,8 @@ KINDS = {study: block["kind"] for study, block in CONFIG["studies"].items()}
 BASIS = {"checks", "tables"}
 COLLAGE = "datasets/collage datasets/collage/cutouts datasets/collage/painting datasets/collage/scenes "
 COLLAGE += "datasets/collage/sentences datasets/folder datasets/splits registry"
-SCORES = "datasets/splits scores/flags"
-TRAINING = "learning/problem learning/sweep learning/tasks registry"
+SCORES = "datasets/splits learning/flag scores/flags"
+TRAINING = "learning/flag learning/problem learning/sweep learning/tasks registry"
 CLAIMS = f"{SCORES} papers/claims papers/judging papers/duchi/claims papers/quattoni/claims papers/quattoni/numbers"
 RUNNING = ("repeat", "measure")  # the rules of experiments
 EXPERIMENT = "datasets/samples registry"
@@ -120,7 +120,6 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "write_claims_page": f"{CLAIMS} papers/page papers/page.md.jinja",
     "write_manifest": "records",
 }
-SCRIPTS = {"resample_differences": "compare_methods"}  # those whose name is not that of the rule
 
 LIST_JOBS = """
 import json, sys
@@ -180,7 +179,7 @@ def test_every_rule_depends_on_these_files_and_no_others(jobs):
     assert {KINDS[wildcards["study"]] for rule, wildcards, _, _ in jobs if rule in RUNNING} == set(room("experiments"))
     assert {rule for rule, _, _, _ in jobs} == {*RULES, *RUNNING}
     for rule, wildcards, script, got in jobs:
-        assert script == SCRIPTS.get(rule, rule)
+        assert script == rule
         assert got == expected_files(rule, wildcards) | BASIS | {f"scripts/{script}"}, (rule, wildcards)
 
 

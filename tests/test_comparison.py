@@ -1,5 +1,7 @@
 """Is one method better than another: sign tests against SciPy, differences against repeated images."""
 
+from itertools import product
+
 import numpy as np
 import oracles
 import pandas as pd
@@ -9,7 +11,7 @@ from scipy import stats
 from scipy.stats import binomtest
 
 from jointsparse import checks
-from jointsparse.scores import comparison
+from jointsparse.scores import comparison, metrics
 
 
 def test_sign_test_is_binomtest_on_its_counts():
@@ -52,60 +54,48 @@ def test_holm_by_hand_and_never_below_the_p_value():
     assert (comparison.holm(np.full(3, 0.5)) <= 1).all()
 
 
-def test_significance_table_holds_both_directions():
-    rng = np.random.default_rng(0)
-    labels = rng.random((90, 4)) < 0.5
+def study(n_images=30, n_runs=3, seed=4):
+    """Scores of three methods, the noisier the later, for runs of which each has one validation word."""
+    rng = np.random.default_rng(seed)
+    labels = rng.random((n_images, 5)) < [0.1, 0.3, 0.5, 0.5, 0.6]
     methods = ["hinge-l1inf", "hinge-l1", "svm-l2"]
-    scores = {f"1 {method} {n}": labels + rng.normal(size=labels.shape) for method in methods for n in (40, 80)}
-    table = comparison.significance(
-        scores,
-        labels,
-        {1: np.array([True, False, False, True])},
-        n_samples={40: 480, 80: 960},
-        methods=methods,
-        n_pairings=11,
-        seed=0,
-    )
+    fits = list(product(range(1, n_runs + 1), (40, 80), methods))
+    score = [labels + rng.normal(0, 1.0 + methods.index(method), labels.shape) for _, _, method in fits]
+    run, n, method = map(np.array, zip(*fits, strict=True))
+    return metrics.Scores(run, n, 12 * n, method, np.arange(5) == run[:, np.newaxis], np.array(score), labels)
+
+
+def of(scores, run, method, n):
+    """The place of a fit."""
+    (place,) = np.flatnonzero((scores.run == run) & (scores.method == method) & (scores.n == n))
+    return place
+
+
+def test_significance_table_holds_both_directions():
+    table = comparison.significance(study(n_images=90, n_runs=1), n_pairings=11, seed=0)
     assert len(table) == 2 * 2 * 2
     assert set(table["words"]) == {"test words", "all words"}
     row = table[(table["n"] == 40) & (table["against"] == "svm-l2") & (table["words"] == "test words")].iloc[0]
     expected = binomtest(row["wins"], row["wins"] + row["losses"], alternative="greater").pvalue
-    assert row["p"] == pytest.approx(expected)
+    assert row["p"] == pytest.approx(expected) and row["n_samples"] == 480
     assert (table["p_holm"] >= table["p"]).all()
-
-
-def study(n_images=30, n_runs=3, ties=False):
-    rng = np.random.default_rng(4)
-    labels = rng.random((n_images, 5)) < [0.1, 0.3, 0.5, 0.5, 0.6]
-    methods = ["hinge-l1inf", "hinge-l1", "svm-l2"]
-    noise = {method: 1.0 + i for i, method in enumerate(methods)}
-    scores = {
-        f"{run} {method} {n}": labels + rng.normal(0, noise[method], labels.shape)
-        for run in range(1, n_runs + 1)
-        for method in methods
-        for n in (40, 80)
-    }
-    validation_words = {run: np.arange(5) == run for run in range(1, n_runs + 1)}
-    options = {"n_samples": {40: 480, 80: 960}, "methods": methods, "n_resamples": 12, "seed": 7}
-    return scores, labels, validation_words, options
 
 
 @pytest.mark.parametrize("n_runs", [1, 2])
 def test_differences_are_those_of_repeated_images_and_of_runs(n_runs):
-    scores, labels, validation_words, options = study(n_runs=n_runs)
-    table = comparison.differences(scores, labels, validation_words, **options)
+    scores = study(n_runs=n_runs)
+    table = comparison.differences(scores, n_resamples=12, seed=7)
     assert len(table) == 2 * 2 * 2 * 2
     images = comparison._resample(30, 12, np.random.default_rng(7))
     drawn = [np.repeat(np.arange(30), counts) for counts in images]
-    by_word = {
-        name: np.array([oracles.slow_metrics(f[some], labels[some]) for some in drawn]) for name, f in scores.items()
-    }
+    by_word = [np.array([oracles.slow_metrics(f[some], scores.labels[some]) for some in drawn]) for f in scores.score]
     for row in table.to_dict("records"):
         expected = np.empty((len(images), n_runs))
         for b in range(len(images)):
-            for r, run in enumerate(validation_words):
-                words = ~validation_words[run] if row["words"] == "test words" else np.ones(5, dtype=bool)
-                f, g = (by_word[f"{run} {row[name]} {row['n']}"][b][:, words] for name in ("method", "against"))
+            for r in range(n_runs):
+                words = np.arange(5) != r + 1 if row["words"] == "test words" else np.ones(5, dtype=bool)
+                pair = (of(scores, r + 1, row[name], row["n"]) for name in ("method", "against"))
+                f, g = (by_word[fit][b][:, words] for fit in pair)
                 expected[b, r] = np.nanmean((f - g)[["auc", "eer"].index(row["metric"])])
         mean = expected[0].mean()
         assert row["difference"] == pytest.approx(mean, rel=1e-9, abs=1e-12)
@@ -117,45 +107,41 @@ def test_differences_are_those_of_repeated_images_and_of_runs(n_runs):
 
 
 def test_the_better_method_has_the_larger_auc_and_the_smaller_eer():
-    scores, labels, validation_words, options = study(n_images=400)
-    table = comparison.differences(scores, labels, validation_words, **options)
+    table = comparison.differences(study(n_images=400), n_resamples=12, seed=7)
     auc, eer = table[table["metric"] == "auc"], table[table["metric"] == "eer"]
     assert (auc["low"] > 0).all() and (eer["high"] < 0).all()
     assert ((table["low"] < table["difference"]) & (table["difference"] < table["high"])).all()
 
 
 def test_a_method_does_not_differ_from_itself_and_a_seed_gives_one_table():
-    scores, labels, validation_words, options = study()
-    scores |= {name.replace("hinge-l1inf", "same"): values for name, values in scores.items()}
-    options["methods"] = ["hinge-l1inf", "same", "svm-l2"]
-    first, second = (comparison.differences(scores, labels, validation_words, **options) for _ in range(2))
+    scores = study()
+    scores.method[scores.method == "hinge-l1"] = "same"
+    scores.score[scores.method == "same"] = scores.score[scores.method == "hinge-l1inf"]
+    first, second = (comparison.differences(scores, n_resamples=12, seed=7) for _ in range(2))
     pd.testing.assert_frame_equal(first, second)
     assert (first.loc[first["against"] == "same", ["difference", "low", "high"]] == 0).all(axis=None)
 
 
 def test_words_that_no_resample_holds_are_undefined_and_nothing_warns():
-    scores, _, validation_words, options = study()
-    table = comparison.differences(scores, np.zeros((30, 5), dtype=bool), validation_words, **options)
+    scores = study()._replace(labels=np.zeros((30, 5), dtype=bool))
+    table = comparison.differences(scores, n_resamples=12, seed=7)
     assert table[["difference", "low", "high"]].isna().all(axis=None)
 
 
-@pytest.mark.parametrize("change", ["missing", "images", "words", "text", "validation words", "no labels"])
-def test_scores_of_other_images_words_or_methods_are_refused(change):
-    labels = np.random.default_rng(0).random((90, 4)) < 0.5
-    scores = {f"1 {method} 5": np.zeros(labels.shape) for method in ("hinge-l1inf", "hinge-l1")}
-    words = {1: np.array([True, False, False, True])}
-    if change == "missing":
-        scores["1 svm-l2 5"] = scores.pop("1 hinge-l1 5")
-    elif change in ("images", "words"):
-        scores["1 hinge-l1 5"] = scores["1 hinge-l1 5"][:-1] if change == "images" else np.zeros((90, 3))
-    elif change == "text":
-        scores["1 hinge-l1 5"] = scores["1 hinge-l1 5"].astype(str)
-    elif change == "validation words":
-        words[1] = words[1][:3]
-    else:
-        labels = labels.astype(int)
-    options = {"n_samples": {5: 60}, "methods": ["hinge-l1inf", "hinge-l1"], "seed": 0}
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"method": np.array(["hinge-l1inf"] * 6 + ["hinge-l1"] * 12)}, id="a fit is missing"),
+        pytest.param({"score": np.zeros((18, 29, 5))}, id="other images"),
+        pytest.param({"score": np.zeros((18, 30, 4))}, id="other words"),
+        pytest.param({"score": np.zeros((18, 30, 5)).astype(str)}, id="text"),
+        pytest.param({"validation_words": np.zeros((18, 4), dtype=bool)}, id="other validation words"),
+        pytest.param({"labels": np.zeros((30, 5))}, id="labels that are numbers"),
+    ],
+)
+def test_scores_that_do_not_belong_together_are_refused(change):
+    scores = study()._replace(**change)
     with pytest.raises(checks.Misfit):
-        comparison.significance(scores, labels, words, n_pairings=2, **options)
+        comparison.significance(scores, n_pairings=2, seed=0)
     with pytest.raises(checks.Misfit):
-        comparison.differences(scores, labels, words, n_resamples=2, **options)
+        comparison.differences(scores, n_resamples=2, seed=0)

@@ -142,12 +142,12 @@ def test_topics_can_be_learned_but_not_perfectly(default):
     words, labels = tasks.choose_words(default.images, default.captions, n_words=40, split_captions=False)
     split = default.images["split"].to_numpy()
     rng = np.random.default_rng(0)
-    Y, _, _ = tasks.draw(labels, split, words["word"].tolist(), sizes=[40], n_validation_words=10, rng=rng)
+    drawn, _ = tasks.draw(labels, split, words["word"].tolist(), sizes=[40], n_validation_words=10, rng=rng)
     test = split == "test"
     scores = np.empty((test.sum(), 40))
     for k in range(40):
-        rows = np.flatnonzero(Y[0, :, k])
-        learner = LinearSVC(random_state=0).fit(default.X[rows], Y[0, rows, k])
+        rows = np.flatnonzero(drawn.Y[0, :, k])
+        learner = LinearSVC(random_state=0).fit(default.X[rows], drawn.Y[0, rows, k])
         scores[:, k] = learner.decision_function(default.X[test])
     assert 0.8 < auc(scores, labels[test]).mean() < 0.95
 

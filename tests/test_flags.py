@@ -1,4 +1,4 @@
-"""What a reader should know: constant features, images that repeat in another split, all warnings in one place."""
+"""Warnings: constant features, images that repeat in another split, all warnings in one place."""
 
 import numpy as np
 import pandas as pd
@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 
 from jointsparse.checks import Misfit
+from jointsparse.learning.flag import Flag, read_cell, write_cell
 from jointsparse.scores import flags
 
 SPLIT = ["train", "train", "test", "validation", "unlabelled"]
@@ -26,7 +27,7 @@ def test_features_that_are_the_same_in_all_training_images_are_counted(form):
     X[:2, 1], X[:2, 4] = 0, 0.3  # the same in training, not elsewhere
     table = counts(form(X), form(X))
     assert table.loc["constant features", ["count", "of"]].tolist() == [2, 6]
-    assert table.loc["constant features", "warning"] == "2 of 6 features are the same in all training images"
+    assert table.loc["constant features", "warning"] == "features that are the same in all training images: 2"
     assert table.loc[["empty images", "repeated images"], "warning"].tolist() == ["", ""]
 
 
@@ -36,7 +37,7 @@ def test_more_images_than_are_looked_at_together_give_the_same_counts(form, monk
     of = images(["train"] * 200)
     expected = counts(form(X), form(X), of)
     assert expected.loc["constant features", "count"] == (X.min(axis=0) == X.max(axis=0)).sum() >= 8
-    monkeypatch.setattr(flags, "BLOCK", 7)
+    monkeypatch.setattr(flags, "IMAGES_AT_ONCE", 7)
     pd.testing.assert_frame_equal(counts(form(X), form(X), of), expected)
 
 
@@ -49,7 +50,7 @@ def test_images_that_repeat_in_another_split_are_listed_once_each(form):
         {"image": "2.jpg", "split": "test", "same_as": "0.jpg", "split_of_that": "train"},
         {"image": "4.jpg", "split": "unlabelled", "same_as": "0.jpg", "split_of_that": "train"},
     ]
-    assert table["warning"].tolist()[2] == "2 of 5 images have the features of an image in another split"
+    assert table["warning"].tolist()[2] == "images with the features of an image in another split: 2"
 
 
 def test_repetition_is_bit_by_bit_and_not_of_images_without_features():
@@ -58,7 +59,7 @@ def test_repetition_is_bit_by_bit_and_not_of_images_without_features():
     given[[1, 3]] = 0
     table, repeated = flags.of_features(given, given, images())
     assert len(repeated) == 0 and list(repeated) == ["image", "split", "same_as", "split_of_that"]
-    assert table["warning"].tolist() == ["", "2 of 5 images have no feature", ""]
+    assert table["warning"].tolist() == ["", "images without any feature: 2", ""]
 
 
 def test_how_a_sparse_row_is_stored_does_not_matter():
@@ -88,7 +89,7 @@ def test_each_kind_of_warning_is_told_once_per_table():
                 "run": [1, 1, 2],
                 "method": ["hinge-l1", "svm-l2", "hinge-l1"],
                 "auc": 0.5,
-                "warning": ["eta0 at the upper edge of its grid; certified gap 9%", np.nan, "certified gap 23%"],
+                "warning": ["eta0 at the upper edge of its grid; certified gap: 9%", np.nan, "certified gap: 23%"],
             }
         ),
         "tasks_run1": pd.DataFrame({"n": [5, 9], "word": ["dog", "{cat}"], "capped": [False, True]}),
@@ -96,7 +97,7 @@ def test_each_kind_of_warning_is_told_once_per_table():
     }
     assert flags.gather(tables).to_numpy().tolist() == [
         ["chosen", "eta0 at the upper edge of its grid", 1, 3, "run=1, method=hinge-l1"],
-        ["chosen", "certified gap 9 to 23%", 2, 3, "run=1, method=hinge-l1"],
+        ["chosen", "certified gap: 9 to 23%", 2, 3, "run=1, method=hinge-l1"],
         ["tasks_run1", "fewer images than asked for", 1, 2, "n=9, word={cat}"],
     ]
 
@@ -104,17 +105,26 @@ def test_each_kind_of_warning_is_told_once_per_table():
 @pytest.mark.parametrize(
     ("warnings", "told"),
     [
-        (["3 words with 0 in l1inf", "12 words with 0 in l1inf"], "3 to 12 words with 0 in l1inf"),
-        (
-            ["optimum certified to 1e-05 only", "optimum certified to 0.002 only"],
-            "optimum certified to 1e-05 to 0.002 only",
-        ),
+        (["words with 0 in l1inf: 3", "words with 0 in l1inf: 12"], "words with 0 in l1inf: 3 to 12"),
+        (["certified only to: 1e-05", "certified only to: 0.002"], "certified only to: 1e-05 to 0.002"),
+        (["a gap: 7%", "a gap: 7%"], "a gap: 7%"),
+        (["a: b", "a: b"], "a: b"),
         (["a {brace}", "a {brace}"], "a {brace}"),
     ],
 )
 def test_warnings_that_differ_in_numbers_are_one(warnings, told):
     got = flags.gather({"chosen": pd.DataFrame({"warning": warnings})})
     assert got[["warning", "rows"]].to_numpy().tolist() == [[told, 2]]
+
+
+@pytest.mark.parametrize("cell", ["", np.nan, None])
+def test_an_empty_cell_holds_no_flag(cell):
+    assert read_cell(cell) == []
+
+
+def test_flags_go_through_a_cell():
+    flags = [Flag("gap", 7, "%"), Flag("at an edge"), Flag("tasks not converged", 3), Flag("certified to", 1e-5)]
+    assert read_cell(write_cell([None, *flags, None])) == flags
 
 
 def test_without_warnings_the_table_has_its_columns():

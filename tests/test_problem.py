@@ -132,7 +132,7 @@ def work():
     digest = hashlib.sha256()
     for solver in ("subgradient", "pdhg"):
         options = {"loss": "hinge", "norm": "l1inf", "n_iter": 12, "normalisation": "sum", "solver": solver}
-        for array in sweep.run(X, Y, eta0=[0.01, 0.1, 1.0], radius=[1.0, 10.0], **options).values():
+        for array in sweep.run(X, Y, eta0=[0.01, 0.1, 1.0], radius=[1.0, 10.0], **options):
             digest.update(array.tobytes())
     return digest.hexdigest()
 

@@ -159,7 +159,7 @@ def test_warnings_name_the_edges_of_the_grids_and_an_unknown_optimum(data):
     short = learn(data, sizes=[40], n_iter=5, radius=[0.01, 0.02, 0.03], eta0=[1e-3, 1e-2], optimum_n_iter=1, tol=1e-9)
     warnings = rows(short, solver="subgradient", radius_rule="true")["warning"]
     assert (warnings == "eta0 at the upper edge of its grid").all()
-    assert (rows(short, solver="pdhg")["warning"].str.startswith("optimum certified to ")).all()
+    assert (rows(short, solver="pdhg")["warning"].str.startswith("optimum certified only to: ")).all()
     for _, row in rows(short, radius_rule="validated").iterrows():
         edge = {0.01: "radius at the lower edge", 0.03: "radius at the upper edge"}.get(row["radius"], "")
         assert edge in row["warning"] and ("radius" in row["warning"]) == bool(edge)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from jointsparse import checks
+from jointsparse import checks, tables
 from jointsparse.learning import sweep
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
@@ -31,7 +31,7 @@ def run(X, Y, **options):
 
 def test_the_grid_goes_through_all_eta0_for_each_radius():
     swept = run(*problem(), eta0=[1.0, 0.1], radius=[10, 1, 100])
-    got = list(zip(swept["radius"], swept["eta0"], strict=True))
+    got = list(zip(swept.radius, swept.eta0, strict=True))
     assert got == list(product([10, 1, 100], [1.0, 0.1]))
 
 
@@ -39,20 +39,20 @@ def test_a_sweep_holds_the_fit_of_each_pair():
     X, Y = problem()
     swept = run(X, Y)
     tasks = Problem.from_matrix(X, Y)
-    grid = {"eta0": swept["eta0"], "radius": swept["radius"]}
+    grid = {"eta0": swept.eta0, "radius": swept.radius}
     expected = subgradient.fit(tasks, loss=hinge, norm=l1inf, n_iter=5, **grid)
     for name in ("objective", "gap"):
-        np.testing.assert_array_equal(swept[name], getattr(expected, name))
-    np.testing.assert_array_equal(swept["W"], expected.W[sweep.choose_eta0(swept)])
+        np.testing.assert_array_equal(getattr(swept, name), getattr(expected, name))
+    np.testing.assert_array_equal(swept.W, expected.W[sweep.choose_eta0(swept.radius, swept.objective)])
 
 
 def test_a_solver_without_step_sizes_takes_each_radius_once():
     swept = run(*problem(), solver="pdhg", tol=1e-6, n_iter=2000)
-    assert swept["radius"].tolist() == [3.0, 1.0] and np.isnan(swept["eta0"]).all()
-    assert (swept["gap"] <= 1e-6).all()
+    assert swept.radius.tolist() == [3.0, 1.0] and np.isnan(swept.eta0).all()
+    assert (swept.gap <= 1e-6).all()
     by_steps = run(*problem(), n_iter=3000)
-    best = sweep.choose_eta0(by_steps)[::-1]
-    np.testing.assert_allclose(np.nanmin(swept["objective"], 1), by_steps["objective"][best].min(1), rtol=1e-3)
+    best = sweep.choose_eta0(by_steps.radius, by_steps.objective)[::-1]
+    np.testing.assert_allclose(np.nanmin(swept.objective, 1), by_steps.objective[best].min(1), rtol=1e-3)
 
 
 def test_a_sweep_does_not_touch_samples_of_no_task():
@@ -60,7 +60,7 @@ def test_a_sweep_does_not_touch_samples_of_no_task():
     Y[::2] = 0
     X_spoilt = X.copy()
     X_spoilt[::2] = np.nan
-    np.testing.assert_array_equal(run(X_spoilt, Y)["W"], run(X, Y)["W"])
+    np.testing.assert_array_equal(run(X_spoilt, Y).W, run(X, Y).W)
 
 
 @pytest.mark.parametrize(
@@ -80,29 +80,21 @@ def test_an_unknown_name_lists_the_known(plug_in, said):
 # The choice of a pair
 
 
-def grid(smallest):
-    """A sweep over two radii, the larger first, and three eta0."""
-    return {
-        "radius": np.repeat([10.0, 1.0], 3),
-        "eta0": np.tile([0.1, 1.0, 10.0], 2),
-        "objective": np.column_stack([np.full(6, 99.0), smallest, np.full(6, 98.0)]),
-    }
+@pytest.mark.parametrize(
+    ("smallest", "expected"),
+    [
+        pytest.param([5.0, 4.0, 6.0, 3.0, 2.0, 1.0], [5, 1], id="the smallest, by increasing radius"),
+        pytest.param([5.0, 4.0, 4.0, 7.0, 7.0, 7.0], [3, 1], id="the first of equally good ones"),
+    ],
+)
+def test_eta0_is_chosen_by_the_smallest_objective_of_each_radius(smallest, expected):
+    objective = np.column_stack([np.full(6, 99.0), smallest, np.full(6, 98.0)])
+    assert sweep.choose_eta0(np.repeat([10.0, 1.0], 3), objective).tolist() == expected
 
 
-def test_eta0_is_chosen_by_the_smallest_objective_for_each_radius_in_increasing_order():
-    assert sweep.choose_eta0(grid([5.0, 4.0, 6.0, 3.0, 2.0, 1.0])).tolist() == [5, 1]
-
-
-def test_the_first_of_equally_good_eta0_is_chosen():
-    assert sweep.choose_eta0(grid([5.0, 4.0, 4.0, 7.0, 7.0, 7.0])).tolist() == [3, 1]
-
-
-def test_the_parameter_with_the_largest_validation_auc_is_chosen():
-    assert sweep.choose_parameter(np.array([0.5, 0.7, 0.6])) == 1
-
-
-def test_the_smallest_of_equally_good_parameters_is_chosen():
-    assert sweep.choose_parameter(np.array([0.5, 0.7, 0.7])) == 1
+@pytest.mark.parametrize("auc", [[0.5, 0.7, 0.6], [0.5, 0.7, 0.7]])
+def test_the_first_radius_with_the_largest_validation_auc_is_chosen(auc):
+    assert sweep.choose_radius(np.array(auc)) == 1
 
 
 # A path of radii
@@ -114,12 +106,12 @@ def test_a_path_finds_what_each_radius_alone_does():
     radii = [3.0, 0.5, 1.0, 2.0]
     found = sweep.path(X, Y, radius=radii, **options)
     alone = run(X, Y, solver="pdhg", eta0=[1.0], **options | {"radius": sorted(radii)})
-    assert found["radius"].tolist() == sorted(radii)
-    assert found["W"].shape == (4, 12, 3) and (found["gap"] <= 1e-4).all()
-    np.testing.assert_allclose(found["objective"], np.nanmin(alone["objective"], axis=1), rtol=2e-4)
-    assert (np.diff(found["objective"]) <= 0).all()
-    assert (l1inf.norm(found["W"][-1]) <= 3.0) and found["n_iter"].shape == (4,)
-    assert found["at_zero"] == alone["objective"][0, 0] == np.count_nonzero(Y)
+    assert found.radius.tolist() == sorted(radii)
+    assert found.W.shape == (4, 12, 3) and (found.gap <= 1e-4).all()
+    at_zero, objective = found.objective.T
+    np.testing.assert_allclose(objective, np.nanmin(alone.objective, axis=1), rtol=2e-4)
+    assert (np.diff(objective) <= 0).all() and l1inf.norm(found.W[-1]) <= 3.0
+    assert (at_zero == alone.objective[0, 0]).all() and at_zero[0] == np.count_nonzero(Y)
 
 
 def test_spaced_radii_lie_between_multiples_of_the_grid_s_ends():
@@ -168,11 +160,13 @@ def test_a_path_needs_a_solver_that_stops():
         sweep.path(*problem(), radius=[0.1], solver="subgradient", **options)
 
 
-# What a sweep was learnt from
+# A sweep on disk
 
 
-def test_a_fingerprint_goes_through_a_file(tmp_path):
-    X, Y = np.ones((3, 2), np.float32), np.zeros((3, 1), np.int8)
-    np.savez(tmp_path / "fits.npz", learnt_from=sweep.learnt_from(X, Y, "hinge-l1"))
-    with np.load(tmp_path / "fits.npz", allow_pickle=False) as fits:
-        assert fits["learnt_from"].tolist() == [checks.fingerprint(X), checks.fingerprint(Y), "hinge-l1"]
+def test_a_sweep_goes_through_a_file(tmp_path):
+    X, Y = problem()
+    swept = run(X, Y)
+    tables.write_record(tmp_path / "sweep.npz", swept)
+    for got, expected in zip(tables.read_record(sweep.Sweep, tmp_path / "sweep.npz"), swept, strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert swept.learnt_from.tolist() == [checks.fingerprint(X), checks.fingerprint(Y), "hinge-l1inf"]

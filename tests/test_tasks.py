@@ -31,7 +31,7 @@ def test_most_frequent_words_of_the_training_images_come_first():
     assert words.loc[0, ["images", "train", "validation", "test"]].tolist() == [3, 2, 0, 1]
 
 
-@pytest.mark.parametrize(("n_with", "warning"), [(9, "in 90% of the training images"), (8, "")])
+@pytest.mark.parametrize(("n_with", "warning"), [(9, "training images with it: 90%"), (8, "")])
 def test_a_word_of_nearly_every_training_image_carries_a_warning(n_with, warning):
     images = pd.DataFrame({"image": range(12), "split": ["train"] * 10 + ["validation", "test"]})
     captions = pd.DataFrame(
@@ -93,7 +93,8 @@ def draw(labels, split, words, seed=1, **options):
 
 def test_training_sets_hold_what_their_names_say():
     labels, split, words = many()
-    Y, validation_words, table = draw(labels, split, words)
+    (Y, sizes, validation_words), table = draw(labels, split, words)
+    assert sizes.tolist() == [5, 10, 40]
     assert Y.shape == (3, 300, 5)
     assert validation_words.sum() == 2
     assert not Y[:, split != "train"].any()
@@ -110,7 +111,7 @@ def test_training_sets_hold_what_their_names_say():
 
 def test_rare_word_is_capped_and_says_so():
     labels, split, words = many()
-    table = draw(labels, split, words)[2].set_index(["n", "word"])
+    table = draw(labels, split, words)[1].set_index(["n", "word"])
     have = int(labels[split == "train", 0].sum())
     assert have < 40
     assert table.loc[(40, "word0"), "positives"] == have
@@ -129,12 +130,12 @@ def test_labels_of_other_images_or_words_are_refused(change):
 
 
 def test_training_sets_are_nested():
-    Y = draw(*many())[0]
+    Y = draw(*many())[0].Y
     assert (Y[2][Y[0] != 0] == Y[0][Y[0] != 0]).all()
 
 
 def test_same_seed_same_sets_other_seed_others():
-    first, again, other = (draw(*many(), seed=seed)[0] for seed in (1, 1, 2))
+    first, again, other = (draw(*many(), seed=seed)[0].Y for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
@@ -269,13 +270,12 @@ def test_labels_are_the_same_however_their_accents_are_written():
 # Training sets of a size
 
 
-def drawn():
-    return {"Y": np.arange(24).reshape(2, 4, 3), "sizes": np.array([5, 9])}
+DRAWN = tasks.Tasks(Y=np.arange(24).reshape(2, 4, 3), sizes=np.array([5, 9]), validation_words=np.ones(3, bool))
 
 
 def test_training_sets_are_those_of_their_size():
-    np.testing.assert_array_equal(tasks.training_sets(drawn(), 5), np.arange(12).reshape(4, 3))
-    np.testing.assert_array_equal(tasks.training_sets(drawn()), np.arange(12, 24).reshape(4, 3))
+    np.testing.assert_array_equal(DRAWN.training_sets(5), np.arange(12).reshape(4, 3))
+    np.testing.assert_array_equal(DRAWN.training_sets(), np.arange(12, 24).reshape(4, 3))
 
 
 @pytest.mark.parametrize(
@@ -292,4 +292,4 @@ def test_training_sets_are_those_of_their_size():
 )
 def test_training_sets_of_another_configuration_are_refused(change):
     with pytest.raises(Misfit, match="tasks must"):
-        tasks.training_sets(drawn() | change, 9)
+        DRAWN._replace(**change).training_sets(9)

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -36,6 +36,8 @@ NEW_CELL = re.compile(r"\r|[;\t] *[=+\-@＝＋－＠]")  # begins another cell i
 END_OF_TABLE = b"\n\n"
 CHECKSUM_BYTES = 4  # behind an array
 BYTES_AT_ONCE = 2**20  # that are read for a checksum
+
+T = TypeVar("T", bound=Any)  # a NamedTuple of arrays
 
 
 class Damaged(ValueError):
@@ -240,3 +242,14 @@ def read_matrix(path: str | Path) -> np.ndarray | sparse.csr_matrix:
         matrix = sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
         matrix.check_format(full_check=True)
     return matrix
+
+
+def write_record(path: str | Path, record: Any) -> None:
+    """Write a NamedTuple of arrays (.npz, without pickle), an array for each of its fields."""
+    write_arrays(path, **record._asdict())
+
+
+def read_record(kind: type[T], path: str | Path) -> T:
+    """Read a NamedTuple of this kind, which `write_record` wrote. Raises `Damaged`, a ValueError."""
+    arrays = read_arrays(path, *kind._fields)
+    return kind(*(arrays[name] for name in kind._fields))

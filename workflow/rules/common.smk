@@ -183,11 +183,6 @@ def options(w):
     return without(study(w), "kind", "runs", "figures", "claims")
 
 
-def options_of_comparison(w, repeats):
-    """The options of a comparison of methods: the methods, the number of draws, and the seed."""
-    return {"methods": list(study(w)["methods"]), repeats: study(w)["tests"][repeats], "seed": config["seed"]}
-
-
 def at_size(w):
     """The training sets that figures for a single size show."""
     return study(w).get("at_size", report_size(study(w)["sizes"]))

@@ -1,5 +1,8 @@
 rule evaluate:
-    """Choose the best pair of every sweep and test it."""
+    """Choose the best pair of every sweep and test it.
+
+    One job writes six files, as all of them come from the scores that it computes of every fit.
+    """
     input:
         images=images,
         features=features,
@@ -64,12 +67,8 @@ rule evaluate_path:
 
 
 rule compare_methods:
-    """Sign tests of the first method against each other one."""
+    """Test the first method against each other one by sign tests."""
     input:
-        images=images,
-        labels="results/{dataset}/{study}/labels.npy",
-        chosen="results/{dataset}/{study}/tables/chosen.csv",
-        tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
         scores="results/{dataset}/{study}/scores.npz",
     output:
         significance=report(
@@ -84,20 +83,15 @@ rule compare_methods:
     params:
         *code("compare_methods"),
         where=lambda w: f"studies.{w.study}.tests",
-        runs=lambda w: list(runs(w)),
-        table="significance",
-        options=lambda w: options_of_comparison(w, "n_pairings"),
+        n_pairings=lambda w: study(w)["tests"]["n_pairings"],
+        seed=config["seed"],
     script:
         "../scripts/compare_methods.py"
 
 
 rule resample_differences:
-    """Intervals of the first method's lead over each other one, by resampling the test images."""
+    """Resample the test images for intervals of the first method's lead over each other one."""
     input:
-        images=images,
-        labels="results/{dataset}/{study}/labels.npy",
-        chosen="results/{dataset}/{study}/tables/chosen.csv",
-        tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
         scores="results/{dataset}/{study}/scores.npz",
     output:
         differences=report(
@@ -110,10 +104,9 @@ rule resample_differences:
     benchmark:
         "results/{dataset}/{study}/timings/resample_differences.tsv"
     params:
-        *code("compare_methods"),
+        *code("resample_differences"),
         where=lambda w: f"studies.{w.study}.tests",
-        runs=lambda w: list(runs(w)),
-        table="differences",
-        options=lambda w: options_of_comparison(w, "n_resamples"),
+        n_resamples=lambda w: study(w)["tests"]["n_resamples"],
+        seed=config["seed"],
     script:
-        "../scripts/compare_methods.py"
+        "../scripts/resample_differences.py"

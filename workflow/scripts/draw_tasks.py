@@ -4,19 +4,19 @@ import numpy as np
 from job import job
 
 from jointsparse.learning import tasks
-from jointsparse.tables import read_array, read_table, write_arrays, write_table
+from jointsparse.tables import read_array, read_table, write_record, write_table
 
 
 def main(images, words, labels, options, seed, run, output):
     labels = read_array(labels)
-    Y, validation_words, table = tasks.draw(
+    drawn, table = tasks.draw(
         labels,
         read_table(images, "split")["split"].to_numpy(),
         tasks.names_of(read_table(words, "word", "images"), labels),
         **options,
         rng=np.random.default_rng([seed, run]),
     )
-    write_arrays(output.tasks, Y=Y, sizes=options["sizes"], validation_words=validation_words)
+    write_record(output.tasks, drawn)
     write_table(table, output.table)
 
 

@@ -4,37 +4,48 @@ from itertools import product
 
 from job import job
 
-from jointsparse.learning.tasks import names_of
+from jointsparse.learning.sweep import Sweep
+from jointsparse.learning.tasks import Tasks, names_of
 from jointsparse.scores import evaluation
-from jointsparse.tables import read_array, read_arrays, read_matrix, read_table, write_arrays, write_table
-
-FITS = ("radius", "eta0", "W", "objective", "gap", "learnt_from")
+from jointsparse.tables import read_array, read_matrix, read_record, read_table, write_record, write_table
 
 
 def trained_sweeps(runs, sizes, methods, tasks, sweeps):
-    tasks = {run: read_arrays(path, "Y", "sizes", "validation_words") for run, path in zip(runs, tasks, strict=True)}
+    tasks = {run: read_record(Tasks, path) for run, path in zip(runs, tasks, strict=True)}
     for (run, n, method), path in zip(product(runs, sizes, methods), sweeps, strict=True):
-        yield evaluation.trained_sweep(run, n, method, tasks[run], read_arrays(path, *FITS))
+        yield evaluation.trained_sweep(run, n, method, tasks[run], read_record(Sweep, path))
 
 
-def main(files, runs, sizes, methods, metric, at_size, output):
-    labels = read_array(files.labels)
+def main(images, features, words, labels, tasks, sweeps, runs, sizes, methods, metric, at_size, output):
+    labels = read_array(labels)
     tables = evaluation.evaluate(
-        trained_sweeps(runs, sizes, methods, files.tasks, files.sweeps),
-        read_matrix(files.features),
+        trained_sweeps(runs, sizes, methods, tasks, sweeps),
+        read_matrix(features),
         labels,
-        read_table(files.images, "split")["split"].to_numpy(),
-        names_of(read_table(files.words, "word", "images"), labels),
+        read_table(images, "split")["split"].to_numpy(),
+        names_of(read_table(words, "word", "images"), labels),
         converging_method=methods[0],
         metric=metric,
         at_size=at_size,
     )
     for name in ("chosen", "by_word", "sparsity", "convergence", "weights"):
         write_table(getattr(tables, name), output[name])
-    write_arrays(output.scores, **tables.scores)
+    write_record(output["scores"], tables.scores)
 
 
 if __name__ == "__main__":
     with job(snakemake):
-        p = snakemake.params
-        main(snakemake.input, p.runs, p.sizes, p.methods, p.metric, p.at_size, snakemake.output)
+        main(
+            images=snakemake.input.images,
+            features=snakemake.input.features,
+            words=snakemake.input.words,
+            labels=snakemake.input.labels,
+            tasks=snakemake.input.tasks,
+            sweeps=snakemake.input.sweeps,
+            runs=snakemake.params.runs,
+            sizes=snakemake.params.sizes,
+            methods=snakemake.params.methods,
+            metric=snakemake.params.metric,
+            at_size=snakemake.params.at_size,
+            output=dict(snakemake.output.items()),
+        )

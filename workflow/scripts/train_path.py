@@ -3,22 +3,29 @@
 from job import job
 
 from jointsparse.learning import sweep
-from jointsparse.learning.tasks import training_sets
-from jointsparse.tables import read_arrays, read_matrix, write_arrays
+from jointsparse.learning.tasks import Tasks
+from jointsparse.tables import read_matrix, read_record, write_record
 
 
-def main(features, tasks, loss, norm, grid, options, normalisation, output, progress):
-    Y = training_sets(read_arrays(tasks, "Y", "sizes"))
-    radius = sweep.spaced(grid, **{key: options[key] for key in ("n_radii", "lowest", "highest")})
-    stop = {key: options[key] for key in ("n_iter", "tol")}
-    X = read_matrix(features)
-    trained = sweep.path(
-        X, Y, loss=loss, norm=norm, radius=radius, **stop, normalisation=normalisation, progress=progress
-    )
-    write_arrays(output, **trained)
+def main(features, tasks, loss, norm, grid, ends, stop, normalisation, output, progress):
+    X, Y = read_matrix(features), read_record(Tasks, tasks).training_sets()
+    radius = sweep.spaced(grid, **ends)
+    path = sweep.path(X, Y, loss=loss, norm=norm, radius=radius, normalisation=normalisation, **stop, progress=progress)
+    write_record(output, path)
 
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        i, w, p = snakemake.input, snakemake.wildcards, snakemake.params
-        main(i.features, i.tasks, w.loss, w.norm, p.grid, p.options, p.normalisation, snakemake.output[0], progress)
+        options = snakemake.params.options
+        main(
+            features=snakemake.input.features,
+            tasks=snakemake.input.tasks,
+            loss=snakemake.wildcards.loss,
+            norm=snakemake.wildcards.norm,
+            grid=snakemake.params.grid,
+            ends={key: options[key] for key in ("n_radii", "lowest", "highest")},
+            stop={key: options[key] for key in ("n_iter", "tol")},
+            normalisation=snakemake.params.normalisation,
+            output=snakemake.output.path,
+            progress=progress,
+        )

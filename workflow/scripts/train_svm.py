@@ -1,19 +1,25 @@
-"""Independent linear classifiers with scikit-learn's LinearSVC, over a grid of C."""
+"""Train independent linear classifiers with scikit-learn's LinearSVC, over a grid of C."""
 
 from job import job
 
 from jointsparse.learning import svm
-from jointsparse.learning.tasks import training_sets
-from jointsparse.tables import read_arrays, read_matrix, write_arrays
+from jointsparse.learning.tasks import Tasks
+from jointsparse.tables import read_matrix, read_record, write_record
 
 
 def main(features, tasks, n, grid, seed, output, progress):
-    Y = training_sets(read_arrays(tasks, "Y", "sizes"), n)
-    trained = svm.run(read_matrix(features), Y, **grid, seed=seed, progress=progress)
-    write_arrays(output, **trained)
+    X, Y = read_matrix(features), read_record(Tasks, tasks).training_sets(n)
+    write_record(output, svm.run(X, Y, **grid, seed=seed, progress=progress))
 
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        n, p = int(snakemake.wildcards.n), snakemake.params
-        main(*snakemake.input[:2], n, p.grid, p.seed, snakemake.output[0], progress)
+        main(
+            features=snakemake.input.features,
+            tasks=snakemake.input.tasks,
+            n=int(snakemake.wildcards.n),
+            grid=snakemake.params.grid,
+            seed=snakemake.params.seed,
+            output=snakemake.output.sweep,
+            progress=progress,
+        )

@@ -3,17 +3,25 @@
 from job import job
 
 from jointsparse.learning import sweep
-from jointsparse.learning.tasks import training_sets
-from jointsparse.tables import read_arrays, read_matrix, write_arrays
+from jointsparse.learning.tasks import Tasks
+from jointsparse.tables import read_matrix, read_record, write_record
 
 
 def main(features, tasks, n, loss, norm, grid, training, output, progress):
-    Y = training_sets(read_arrays(tasks, "Y", "sizes"), n)
-    trained = sweep.run(read_matrix(features), Y, loss=loss, norm=norm, **grid, **training, progress=progress)
-    write_arrays(output, **trained)
+    X, Y = read_matrix(features), read_record(Tasks, tasks).training_sets(n)
+    write_record(output, sweep.run(X, Y, loss=loss, norm=norm, **grid, **training, progress=progress))
 
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        w, p = snakemake.wildcards, snakemake.params
-        main(*snakemake.input[:2], int(w.n), w.loss, w.norm, p.grid, p.training, snakemake.output[0], progress)
+        main(
+            features=snakemake.input.features,
+            tasks=snakemake.input.tasks,
+            n=int(snakemake.wildcards.n),
+            loss=snakemake.wildcards.loss,
+            norm=snakemake.wildcards.norm,
+            grid=snakemake.params.grid,
+            training=snakemake.params.training,
+            output=snakemake.output.sweep,
+            progress=progress,
+        )

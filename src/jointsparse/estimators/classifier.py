@@ -585,7 +585,7 @@ class JointSparseClassifierCV(_JointSparseClassifier):
     ) -> tuple[Fit, np.ndarray, np.ndarray]:
         """The fit of all pairs, the index of the best eta0 for each strength, in order, and the eta0 of all pairs."""
         pairs, fitted = self._train(problem, self.loss, list(strengths), penalised, list(np.atleast_1d(self.eta0)))
-        best = choose_eta0({"radius": pairs[:, 0], "objective": fitted.objective})
+        best = choose_eta0(pairs[:, 0], fitted.objective)
         return fitted, best, pairs[:, 1]
 
     def _validation_tasks(self, n_tasks: int) -> np.ndarray:

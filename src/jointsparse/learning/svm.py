@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jointsparse.checks import Misfit
-from jointsparse.learning.sweep import learnt_from
+from jointsparse.learning.sweep import Sweep, learnt_from
 
 
 def run(
@@ -20,15 +20,33 @@ def run(
     max_iter: int = 10_000,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
-) -> dict[str, np.ndarray]:
+) -> Sweep:
     """For every task k and every C: min_w ½‖w‖² + C sum_{i: Y_ik != 0} max(0, 1 - Y_ik x_i·w), without intercept.
 
-    X: (n_samples, n_features). Y: (n_samples, n_tasks) in {-1, 0, +1}. C: scikit-learn's C, large = weakly regularised.
+    Parameters
+    ----------
+    X : matrix, (n_samples, n_features)
+        Samples of no task are not touched.
+    Y : array, (n_samples, n_tasks)
+        -1 and +1, or 0 where the sample is not of the task.
+    C : list of floats above 0
+        scikit-learn's C. A large one regularises weakly.
+    max_iter : int
+        Iterations of LinearSVC.
+    seed : int
+        Of LinearSVC's order of samples.
+    progress : function (done, total), optional
+        Called after each task.
 
-    Returns the arrays of a sweep, one entry per C, in increasing order: radius (C), eta0 (NaN), W (n_C, n_features,
-    n_tasks), objective (n_C, 2): the sum of hinge losses at the zero matrix and at W, gap (NaN: LinearSVC certifies
-    none), unconverged: the number of tasks that reached max_iter; and `sweep.learnt_from`.
-    Raises Misfit where X and Y have not the same number of rows.
+    Returns
+    -------
+    Sweep
+        One entry per C, in increasing order. Its objectives are the sums of hinge losses at W = 0 and at W.
+
+    Raises
+    ------
+    Misfit
+        If X and Y have not the same number of rows.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
@@ -48,18 +66,17 @@ def run(
                 warnings.simplefilter("always", ConvergenceWarning)
                 learner.fit(X_k, y)
             unconverged[p] += any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-            w = learner.coef_[0]
-            W[p, :, k] = w
-            hinge[p] += len(y), np.maximum(0.0, 1.0 - y * (X_k @ w)).sum()
+            W[p, :, k] = learner.coef_[0]
+            hinge[p] += len(y), np.maximum(0.0, 1.0 - y * (X_k @ learner.coef_[0])).sum()
         if progress:
             progress(k + 1, n_tasks)
-    costs = np.asarray(C, dtype=float)
-    return {
-        "radius": costs,
-        "eta0": np.full(len(C), np.nan),
-        "W": W,
-        "objective": hinge,
-        "gap": np.full(len(C), np.nan),
-        "unconverged": unconverged,
-        "learnt_from": learnt_from(X, Y, "svm-l2"),
-    }
+    none = np.full(len(C), np.nan)
+    return Sweep(
+        radius=np.asarray(C, dtype=float),
+        eta0=none,
+        objective=hinge,
+        gap=none,
+        unconverged=unconverged,
+        W=W,
+        learnt_from=learnt_from(X, Y, "svm-l2"),
+    )

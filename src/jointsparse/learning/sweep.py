@@ -5,19 +5,52 @@ Source: Quattoni et al. 2009, sec. 6.2: eta0 by the training objective, the radi
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import fingerprint
+from jointsparse.learning.flag import Flag
 from jointsparse.learning.problem import Fit, Problem, objective_at_zero
 from jointsparse.registry import pick
 
+Progress = Callable[[int, int], None]
+
+
+class Sweep(NamedTuple):
+    """The fits of a grid of pairs (radius, eta0), for one loss and norm, or of LinearSVC.
+
+    Attributes
+    ----------
+    radius : array, (n_pairs,)
+        The papers' C; for LinearSVC its own C.
+    eta0 : array, (n_pairs,)
+        First step sizes, NaN without step sizes.
+    objective : array, (n_pairs, n_records)
+        At W = 0 first, then at later iterations; NaN after the last one of a pair.
+    gap : array, (n_pairs,)
+        Certified relative duality gap, NaN where there is no certificate.
+    unconverged : int array, (n_pairs,)
+        Tasks that LinearSVC did not solve.
+    W : array, (n_radii, n_features, n_tasks)
+        By increasing radius, the fit of the eta0 that `choose_eta0` chooses.
+    learnt_from : text array, (3,)
+        Fingerprints of features and labels, and the method.
+    """
+
+    radius: NDArray[Any]
+    eta0: NDArray[Any]
+    objective: NDArray[Any]
+    gap: NDArray[Any]
+    unconverged: NDArray[Any]
+    W: NDArray[Any]
+    learnt_from: NDArray[Any]
+
 
 def run(
-    X: np.ndarray,
-    Y: np.ndarray,
+    X: Any,
+    Y: NDArray[Any],
     *,
     loss: str,
     norm: str,
@@ -27,22 +60,43 @@ def run(
     normalisation: str,
     solver: str = "subgradient",
     tol: float | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[str, np.ndarray]:
+    progress: Progress | None = None,
+) -> Sweep:
     """Train every (eta0, radius) pair of a grid.
-
-    X: (n_samples, n_features). Y: (n_samples, n_tasks) in {-1, 0, +1}; samples of no task are not touched.
-    loss, norm, solver: names of plug-ins. tol: the relative duality gap to stop at, for solvers that do. A solver
-    without step sizes takes each radius once. Other arguments: see the solver.
 
     Besides X it keeps what a Problem keeps of each task's rows, and for every pair two matrices (n_features, n_tasks).
 
-    Returns the arrays of a sweep. One entry per pair: radius, eta0 (NaN without step sizes), objective
-    (n_pairs, n_iter + 1), gap: the certified relative duality gap. One entry per radius, in increasing order: W
-    (n_radii, n_features, n_tasks), of the eta0 that `choose_eta0` chooses. And `learnt_from`.
+    Parameters
+    ----------
+    X : matrix, (n_samples, n_features)
+        Samples of no task are not touched.
+    Y : array, (n_samples, n_tasks)
+        -1 and +1, or 0 where the sample is not of the task.
+    loss : str
+        Name of a loss.
+    norm : str
+        Name of a norm.
+    radius : list of floats, at least 0
+        The papers' C.
+    eta0 : list of floats above 0
+        First step sizes, for a solver that takes them. Others take each radius once.
+    n_iter : int, at least 1
+        Iterations, for a solver that stops at `tol` at most.
+    normalisation : str
+        Weights of the samples, see `Problem`.
+    solver : str
+        Name of a solver.
+    tol : float, optional
+        Relative duality gap to stop at, for a solver that does.
+    progress : function (done, total), optional
+        Called after iterations.
+
+    Returns
+    -------
+    Sweep
     """
     solver_module = pick("solvers", solver)
-    loss_module, norm_module = pick("losses", loss), pick("norms", norm)
+    plug_ins = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
     options: dict[str, Any] = {"n_iter": n_iter, "progress": progress}
     steps: Sequence[float] = eta0 if "eta0" in solver_module.TAKES else [np.nan]
     if not len(radius) or not len(steps) or not np.isfinite(np.asarray(radius, dtype=float)).all():
@@ -55,14 +109,21 @@ def run(
     if tol is not None and solver_module.STOPS_AT_TOL:
         options["tol"] = tol
     problem = Problem.from_matrix(X, Y, normalisation=normalisation)
-    fitted = solver_module.fit(problem, loss=loss_module, norm=norm_module, radius=pairs[:, 0], **options)
-    swept = {"radius": pairs[:, 0], "eta0": pairs[:, 1], "objective": fitted.objective, "gap": fitted.gap}
-    return swept | {"W": fitted.W[choose_eta0(swept)], "learnt_from": learnt_from(X, Y, f"{loss}-{norm}")}
+    fitted = solver_module.fit(problem, **plug_ins, radius=pairs[:, 0], **options)
+    return Sweep(
+        radius=pairs[:, 0],
+        eta0=pairs[:, 1],
+        objective=fitted.objective,
+        gap=fitted.gap,
+        unconverged=np.zeros(len(pairs), dtype=int),
+        W=fitted.W[choose_eta0(pairs[:, 0], fitted.objective)],
+        learnt_from=learnt_from(X, Y, f"{loss}-{norm}"),
+    )
 
 
 def path(
-    X: np.ndarray,
-    Y: np.ndarray,
+    X: Any,
+    Y: NDArray[Any],
     *,
     loss: str,
     norm: str,
@@ -71,14 +132,27 @@ def path(
     normalisation: str,
     tol: float = 1e-3,
     solver: str = "pdhg",
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[str, np.ndarray]:
+    progress: Progress | None = None,
+) -> Sweep:
     """Train a path of radii, each from the solution for the next smaller one.
 
-    Arguments as in `run`, for solvers without step sizes. Returns, one entry per radius in increasing order: radius
-    (the radius), W (n_radii, n_features, n_tasks), objective (n_radii,), of W, gap: its certified relative duality gap,
-    n_iter: the iterations it took, and at_zero: the objective at W = 0, one number. And
-    `learnt_from`. progress: called with (radii done, of all).
+    Parameters
+    ----------
+    X, Y, loss, norm, n_iter, normalisation : as in `run`
+        See there.
+    radius : list of floats, at least 0
+        The papers' C, in any order.
+    tol : float
+        Relative duality gap to stop at.
+    solver : str
+        Name of a solver that stops at `tol`.
+    progress : function (done, total), optional
+        Called after each radius.
+
+    Returns
+    -------
+    Sweep
+        By increasing radius. Its objectives are those at W = 0 and at W.
     """
     solver_module = pick("solvers", solver)
     if not solver_module.STOPS_AT_TOL:
@@ -87,25 +161,42 @@ def path(
     plug_ins = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
     radii = np.sort(np.asarray(radius, dtype=float))
     fits: list[Fit] = []
-    for done, one in enumerate(radii):
+    for done, one in enumerate(radii, start=1):
         start = fits[-1] if fits else None
         fits.append(solver_module.fit(problem, **plug_ins, radius=np.array([one]), tol=tol, n_iter=n_iter, start=start))
         if progress:
-            progress(done + 1, len(radii))
-    return {
-        "radius": radii,
-        "W": np.concatenate([fit.W for fit in fits]),
-        "objective": np.concatenate([fit.value for fit in fits]),
-        "gap": np.concatenate([fit.gap for fit in fits]),
-        "n_iter": np.array([fit.n_iter for fit in fits]),
-        "at_zero": np.array(objective_at_zero(problem, plug_ins["loss"])),
-        "learnt_from": learnt_from(X, Y, f"{loss}-{norm}"),
-    }
+            progress(done, len(radii))
+    at_zero = objective_at_zero(problem, plug_ins["loss"])
+    return Sweep(
+        radius=radii,
+        eta0=np.full(len(radii), np.nan),
+        objective=np.array([[at_zero, fit.value[0]] for fit in fits]),
+        gap=np.concatenate([fit.gap for fit in fits]),
+        unconverged=np.zeros(len(radii), dtype=int),
+        W=np.concatenate([fit.W for fit in fits]),
+        learnt_from=learnt_from(X, Y, f"{loss}-{norm}"),
+    )
 
 
-def spaced(radius: Sequence[float], *, n_radii: int, lowest: float, highest: float) -> np.ndarray:
-    """Radii evenly spaced in their logarithm, from lowest * the smallest of a grid above 0 to highest * the largest.
+def spaced(radius: Sequence[float], *, n_radii: int, lowest: float, highest: float) -> NDArray[Any]:
+    """Radii evenly spaced in their logarithm, from lowest * the smallest above 0 to highest * the largest of a grid.
 
+    Parameters
+    ----------
+    radius : list of floats
+        The grid, with at least one radius above 0.
+    n_radii : int
+        How many radii to return.
+    lowest, highest : floats above 0
+        Factors of the grid's ends.
+
+    Returns
+    -------
+    array, (n_radii,)
+        Rounded to three digits.
+
+    Examples
+    --------
     >>> spaced([1, 10], n_radii=3, lowest=0.1, highest=10).tolist()
     [0.1, 3.16, 100.0]
     """
@@ -118,33 +209,33 @@ def spaced(radius: Sequence[float], *, n_radii: int, lowest: float, highest: flo
     return np.array([float(f"{value:.3g}") for value in np.geomspace(*ends, n_radii)])
 
 
-def choose_eta0(sweep: dict[str, np.ndarray]) -> np.ndarray:
-    """For each radius, in increasing order, the index of the pair with the smallest objective."""
-    smallest = np.nanmin(sweep["objective"], axis=1)
-    chosen = []
-    for value in np.unique(sweep["radius"]):
-        pairs = np.flatnonzero(sweep["radius"] == value)
-        chosen.append(pairs[np.argmin(smallest[pairs])])
-    return np.array(chosen)
+def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
+    """Index of the pair with the smallest objective, for each radius in increasing order.
+
+    radius: (n_pairs,). objective: (n_pairs, n_records), NaN where there is none.
+    """
+    smallest = np.nanmin(objective, axis=1)
+    pairs_of = [np.flatnonzero(radius == value) for value in np.unique(radius)]
+    return np.array([pairs[np.argmin(smallest[pairs])] for pairs in pairs_of])
 
 
-def choose_parameter(validation_auc: np.ndarray) -> int:
-    """The index of the largest validation AUC; among equal ones the first, that is the most regularised."""
+def choose_radius(validation_auc: NDArray[Any]) -> int:
+    """Index of the largest validation AUC; among equal ones the first, that is the most regularised."""
     return int(np.argmax(validation_auc))
 
 
-def at_edge(name: str, value: float, grid: ArrayLike) -> str:
-    """A warning where a chosen value lies at an edge of its grid, as better ones may lie beyond; else nothing.
+def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:
+    """Flag of a chosen value at an edge of its grid, as better ones may lie beyond; else None.
 
     >>> at_edge("eta0", 10.0, [0.1, 1.0, 10.0])
-    'eta0 at the upper edge of its grid'
+    Flag(kind='eta0 at the upper edge of its grid', number=None, unit='')
     """
     values = np.unique(np.asarray(grid))
     if len(values) < 2 or value not in (values[0], values[-1]):
-        return ""
-    return f"{name} at the {'lower' if value == values[0] else 'upper'} edge of its grid"
+        return None
+    return Flag(f"{name} at the {'lower' if value == values[0] else 'upper'} edge of its grid")
 
 
 def learnt_from(X: Any, Y: Any, method: str) -> NDArray[Any]:
-    """What weights were learnt from, to be told from others: fingerprints of features and labels, and the method."""
+    """Fingerprints of features and labels, and the method: they tell fits of other data or methods apart."""
     return np.array([fingerprint(X), fingerprint(Y), method])

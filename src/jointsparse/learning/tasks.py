@@ -1,7 +1,7 @@
 """Words as tasks: content words of captions, and 1:2 samples of positive and negative images for each.
 
-Source: Quattoni et al. 2009, sec. 6: the 40 most frequent content words (not in a list of stop words) are 40 binary
-tasks; for n = 40, 80, 160, 320, 640, each gets n positive and 2n negative training images.
+Source: Quattoni et al. 2009, sec. 6. There the 40 most frequent content words, without stop words, are 40 binary tasks.
+For n = 40, 80, 160, 320, 640, each gets n positive and 2n negative training images.
 """
 
 import re
@@ -10,12 +10,13 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointsparse.checks import Misfit, require_extra
+from jointsparse.learning.flag import Flag, write_cell
 
 require_extra(__name__, "pandas", "snowballstemmer")
 import pandas as pd  # noqa: E402
@@ -41,7 +42,7 @@ def _marked_letters() -> str:
 
 
 def normalised(text: str) -> str:
-    """The same text however its accents are written, without spaces around it."""
+    """Text in one form (NFC), however its accents were written, without spaces around it."""
     return text.strip() if text.isascii() else unicodedata.normalize("NFC", text).strip()
 
 
@@ -72,16 +73,38 @@ def choose_words(
     split_captions: bool = True,
     join_inflections: bool = False,
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """The most frequent content words of the training images, and which image has which word.
+    """Choose the most frequent content words of the training images.
 
-    images: columns image, split. captions: columns image, caption. n_words: how many words. min_length: in letters.
-    stop_words: left out besides English function words (what stands before an apostrophe counts: "it's" is "it").
-    split_captions=False: a whole caption is one label (class names), whatever its length, and only stop_words are left
-    out. join_inflections: forms with one English stem (Snowball) count as one word, named by its commonest form.
+    An image has a word if any of its captions does.
 
-    Returns the table of words (word; forms; number of images in all, and per split; warning), most frequent first, and
-    the labels (n_images, n_words), bool, in the order of `images`. An image has a word if any of its captions does.
-    Raises ValueError if the training captions hold fewer than n_words content words.
+    Parameters
+    ----------
+    images : table
+        Columns image, split.
+    captions : table
+        Columns image, caption.
+    n_words : int, at least 1
+        Words to choose.
+    min_length : int
+        Letters of a word, at least.
+    stop_words : list of str
+        Left out besides English function words. The part before an apostrophe counts: "it's" is "it".
+    split_captions : bool
+        False: a whole caption is one label, such as the name of a class, of any length. Only stop_words are left out.
+    join_inflections : bool
+        True: forms with one English stem (Snowball) count as one word, named by its commonest form.
+
+    Returns
+    -------
+    words : table
+        Columns word, forms, images, train, validation, test (numbers of images), warning; most frequent first.
+    labels : bool array, (n_images, n_words)
+        True where an image has a word, in the order of `images`.
+
+    Raises
+    ------
+    ValueError
+        If the training captions hold fewer than n_words content words.
     """
     # Choice: frequency is the number of training images with the word; equal counts are ordered alphabetically.
     left_out = {word.lower() for word in stop_words}
@@ -115,16 +138,16 @@ def choose_words(
         labels[list(rows_with[key]), j] = True
         by_count = sorted(forms[key], key=lambda form: (-forms[key][form], form))
         counts = {split: int(labels[mask, j].sum()) for split, mask in in_split.items()}
-        # What nearly all have is hard to tell from what all have; draw refuses what all have.
+        # A word of nearly all images has few negatives to learn from; `draw` refuses a word of all images.
         share = counts["train"] / in_split["train"].sum()
-        warning = f"in {share:.0%} of the training images" if share >= NEARLY_ALL else ""
+        flag = Flag("training images with it", round(100 * share), "%") if share >= NEARLY_ALL else None
         row_of_word = {"word": by_count[0], "forms": " ".join(by_count), "images": int(labels[:, j].sum())}
-        table.append(row_of_word | counts | {"warning": warning})
+        table.append(row_of_word | counts | {"warning": write_cell([flag])})
     return pd.DataFrame(table), labels
 
 
 def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = None) -> tuple[str, np.ndarray]:
-    """A label, by default the most frequent one of the training samples, and which samples have it.
+    """Choose a label, by default the most frequent one of the training samples, and mark the samples that have it.
 
     images: columns image, split. captions: columns image, caption, a caption being a whole label. Returns the label and
     y (n_images,) of -1 and +1. Raises ValueError where the training samples do not hold both.
@@ -166,9 +189,9 @@ def classes(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
 
 
 def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Which samples are to learn from and which to test with, (n_images,) bool each: nothing is chosen by validation.
+    """Samples to learn from, training and validation, and samples to test with: (n_images,) bool each.
 
-    images: column split. Raises ValueError where one of both has none.
+    For experiments that choose nothing by validation. images: column split. Raises ValueError where either is empty.
     """
     learn, test = (images["split"].isin(names).to_numpy() for names in (("train", "validation"), ("test",)))
     if not (learn.any() and test.any()):
@@ -215,6 +238,38 @@ def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.G
     return result
 
 
+class Tasks(NamedTuple):
+    """The training sets of one run.
+
+    Attributes
+    ----------
+    Y : int8 array, (n_sizes, n_images, n_words)
+        +1 positive, -1 negative, 0 not in this training set. The sets of one word are nested, so that a learning curve
+        varies with n and not with the luck of five draws.
+    sizes : int array, (n_sizes,)
+        The numbers n of positives.
+    validation_words : bool array, (n_words,)
+        The words whose validation images choose the radius.
+    """
+
+    Y: NDArray[Any]
+    sizes: NDArray[Any]
+    validation_words: NDArray[Any]
+
+    def training_sets(self, n: int | None = None) -> NDArray[Any]:
+        """Training sets of size n (None: the largest), (n_images, n_words). Raises Misfit where there are none."""
+        Y, sizes = self.Y, self.sizes
+        kinds = Y.dtype.kind + sizes.dtype.kind
+        if Y.ndim != 3 or sizes.shape != Y.shape[:1] or not len(sizes) or kinds not in ("ii", "iu"):
+            got = f"{Y.dtype} {Y.shape}, {sizes.dtype} {sizes.shape}"
+            raise Misfit(f"tasks must be whole numbers Y (sizes, images, words) and their sizes, got {got}")
+        found = np.flatnonzero(sizes == (sizes.max() if n is None else n))
+        if len(found) != 1:
+            raise Misfit(f"tasks must hold training sets of size {n}, got the sizes {', '.join(map(str, sizes))}")
+        chosen: NDArray[Any] = Y[found[0]]
+        return chosen
+
+
 def draw(
     labels: np.ndarray,
     split: np.ndarray,
@@ -224,26 +279,42 @@ def draw(
     negatives_per_positive: int = 2,
     n_validation_words: int,
     rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
+) -> tuple[Tasks, pd.DataFrame]:
     """Draw the training sets of every word and size, and the words whose validation images choose the radius.
 
-    labels: (n_images, n_words) bool. split: (n_images,) of "train", "validation", "test", "unlabelled". words: names.
-    sizes: the numbers n of positives; each word also gets negatives_per_positive * n negatives.
+    A word with fewer positives (negatives) than asked gets all there are, and column capped says so.
 
-    Returns Y (n_sizes, n_images, n_words), int8: +1 positive, -1 negative, 0 not in this training set; the validation
-    words (n_words,) bool; and a table (n, word, positives, negatives, capped) of what each training set holds.
-    The sets of one word are nested, so that a learning curve varies with n and not with the luck of five draws.
+    Parameters
+    ----------
+    labels : bool array, (n_images, n_words)
+        Which image has which word.
+    split : text array, (n_images,)
+        "train", "validation", "test" or "unlabelled".
+    words : list of str, (n_words,)
+        Names of the words.
+    sizes : list of int, at least 1
+        The numbers n of positives.
+    negatives_per_positive : int, at least 1
+        Each word also gets so many times n negatives.
+    n_validation_words : int
+        At least 1, less than n_words.
+    rng : Generator
+        Draws words and images.
 
-    A word with fewer positives (negatives) than asked gets all there are, which the column capped says. Raises
-    ValueError if a word cannot fill the smallest size, or lacks a positive or negative where AUC needs one.
+    Returns
+    -------
+    Tasks
+        The training sets and the validation words.
+    table
+        Columns n, word, positives, negatives, capped: the content of each training set.
+
+    Raises
+    ------
+    ValueError
+        If a word cannot fill the smallest size, or lacks a positive or negative where AUC needs one.
     """
-    # Choice: nested training sets.
     n_words = len(words)
-    if labels.shape != (len(split), n_words) or labels.dtype != bool:
-        raise Misfit(
-            f"labels must be bool with a row for each of {len(split)} images and a column for each of {n_words} words, "
-            f"got {labels.dtype} with shape {labels.shape}"
-        )
+    _check_labels(labels, len(split), n_words)
     if not 0 < n_validation_words < n_words:
         raise ValueError(
             f"n_validation_words must be between 1 and {n_words - 1} (n_words - 1), got {n_validation_words}"
@@ -254,33 +325,46 @@ def draw(
     _check_evaluable(labels[split == "test"], words, "test", np.ones(n_words, dtype=bool))
 
     train = np.flatnonzero(split == "train")
-    smallest = min(sizes)
-    Y = np.zeros((len(sizes), *labels.shape), dtype=np.int8)
+    Y = np.zeros((len(sizes), *labels.shape), dtype=np.int8)  # Choice: nested training sets
     table = []
     for k, word in enumerate(words):
         positives = rng.permutation(train[labels[train, k]])
         negatives = rng.permutation(train[~labels[train, k]])
-        if len(positives) < smallest:
-            raise ValueError(
-                f"the smallest of sizes must be at most {len(positives)}, the number of training images with the word "
-                f"{word!r}, got {smallest}: choose smaller sizes or fewer words"
-            )
-        if len(negatives) < smallest:
-            raise ValueError(
-                f"each word must be missing from at least {smallest} training images (the smallest of sizes), "
-                f"but {word!r} is missing from {len(negatives)}: choose smaller sizes or add it to stop_words"
-            )
+        _check_enough(len(positives), len(negatives), min(sizes), word)
         for s, n in enumerate(sizes):
             with_word, without = positives[:n], negatives[: negatives_per_positive * n]
             Y[s, with_word, k] = 1
             Y[s, without, k] = -1
             capped = len(with_word) < n or len(without) < negatives_per_positive * n
             table.append((n, word, len(with_word), len(without), capped))
-    return Y, validation_words, pd.DataFrame(table, columns=["n", "word", "positives", "negatives", "capped"])
+    columns = ["n", "word", "positives", "negatives", "capped"]
+    return Tasks(Y, np.array(sizes), validation_words), pd.DataFrame(table, columns=columns)
+
+
+def _check_labels(labels: np.ndarray, n_images: int, n_words: int) -> None:
+    if labels.shape != (n_images, n_words) or labels.dtype != bool:
+        raise Misfit(
+            f"labels must be bool with a row for each of {n_images} images and a column for each of {n_words} words, "
+            f"got {labels.dtype} with shape {labels.shape}"
+        )
+
+
+def _check_enough(n_positives: int, n_negatives: int, smallest: int, word: str) -> None:
+    """Raise ValueError where a word cannot fill the smallest size."""
+    if n_positives < smallest:
+        raise ValueError(
+            f"the smallest of sizes must be at most {n_positives}, the number of training images with the word "
+            f"{word!r}, got {smallest}: choose smaller sizes or fewer words"
+        )
+    if n_negatives < smallest:
+        raise ValueError(
+            f"each word must be missing from at least {smallest} training images (the smallest of sizes), "
+            f"but {word!r} is missing from {n_negatives}: choose smaller sizes or add it to stop_words"
+        )
 
 
 def _check_evaluable(labels: np.ndarray, words: Sequence[str], split: str, needed: np.ndarray) -> None:
-    """AUC needs a positive and a negative of every needed word."""
+    """Raise ValueError where a part lacks a positive or a negative of a needed word, as AUC takes both."""
     if not len(labels):
         raise ValueError(f"the {split} part must hold images, got none: see the splits of the dataset")
     for kind, counts in (("with", labels.sum(axis=0)), ("without", (~labels).sum(axis=0))):
@@ -290,20 +374,3 @@ def _check_evaluable(labels: np.ndarray, words: Sequence[str], split: str, neede
                 f"the {split} part must hold an image {kind} each word, got none {kind} {words[bad[0]]!r}: "
                 f"make the {split} part larger, choose fewer words, or add the word to stop_words"
             )
-
-
-def training_sets(drawn: Mapping[str, NDArray[Any]], n: int | None = None) -> NDArray[Any]:
-    """The training sets of size n, (n_images, n_words), among those drawn: Y and sizes, see `tasks.draw`.
-
-    n: None for the largest. Raises Misfit where there are none of that size, or what was drawn contradicts itself.
-    """
-    Y, sizes = drawn["Y"], drawn["sizes"]
-    kinds = Y.dtype.kind + sizes.dtype.kind
-    if Y.ndim != 3 or sizes.shape != Y.shape[:1] or not len(sizes) or kinds not in ("ii", "iu"):
-        got = f"{Y.dtype} {Y.shape}, {sizes.dtype} {sizes.shape}"
-        raise Misfit(f"tasks must be whole numbers Y (sizes, images, words) and their sizes, got {got}")
-    found = np.flatnonzero(sizes == (sizes.max() if n is None else n))
-    if len(found) != 1:
-        raise Misfit(f"tasks must hold training sets of size {n}, got the sizes {', '.join(map(str, sizes))}")
-    chosen: NDArray[Any] = Y[found[0]]
-    return chosen

@@ -1,18 +1,19 @@
-"""Whether one method is better than another: sign tests, and intervals of differences by resampling test images.
+"""Comparison of methods: sign tests, and intervals of differences by resampling test images.
 
 Source: Quattoni et al. 2009, sec. 6.1 and Table 1.
 """
 
-from collections.abc import Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.stats import binom, t
 
 from jointsparse.checks import Misfit
-from jointsparse.scores.metrics import METRICS, require_labels, require_words, resampled
+from jointsparse.scores.metrics import METRICS, Scores, require_labels, require_words, resampled
+
+WORDS = ("test words", "all words")  # without and with the words that chose the radius
 
 
 class SignTest(NamedTuple):
@@ -30,13 +31,22 @@ class SignTest(NamedTuple):
 def sign_test(
     f: np.ndarray, g: np.ndarray, labels: np.ndarray, *, n_pairings: int, rng: np.random.Generator
 ) -> SignTest:
-    """Does f rank positives above negatives more often than g? Sign tests over random pairs, pooled over tasks.
+    """Test whether f ranks positives above negatives more often than g, over random pairs, pooled over tasks.
 
-    Each positive of a task is paired with a distinct negative of the same task (the smaller side decides how many
-    pairs there are). Of the pairs that exactly one of f and g ranks rightly, wins ~ Bin(wins + losses, ½) if f and g
-    are equally good; ties count for neither. The pairing is random, so n_pairings of them are tested.
+    Each positive of a task is paired with a distinct negative of the same task. The smaller side decides how many pairs
+    there are. Of the pairs that exactly one of f and g ranks rightly, wins ~ Bin(wins + losses, ½) if f and g are
+    equally good. Ties count for neither.
 
-    f, g: (n_samples, n_tasks) scores. labels: the same shape, bool.
+    Parameters
+    ----------
+    f, g : array, (n_samples, n_tasks)
+        Scores.
+    labels : bool array, (n_samples, n_tasks)
+        True for positives.
+    n_pairings : int, at least 1
+        Random pairings to test.
+    rng : Generator
+        Draws the pairings.
     """
     wins = np.zeros(n_pairings, dtype=int)
     losses = np.zeros(n_pairings, dtype=int)
@@ -66,39 +76,38 @@ def holm(p: np.ndarray) -> np.ndarray:
     return corrected
 
 
-def significance(
-    scores: dict[str, np.ndarray],
-    labels: np.ndarray,
-    validation_words: dict[int, np.ndarray],
-    *,
-    n_samples: dict[int, int],
-    methods: Sequence[str],
-    n_pairings: int,
-    seed: int,
-) -> pd.DataFrame:
+def significance(scores: Scores, *, n_pairings: int, seed: int) -> pd.DataFrame:
     """Sign tests of the first method against each other one, for every run and size.
 
-    scores: test scores by "run method n" (see `Evaluation`). labels: (n_test_images, n_words) bool. validation_words:
-    per run, bool; these are left out in the rows with words = "test words" and kept in those with "all words".
-    n_samples: per n. p, wins, losses: of the first pairing drawn from seed; p_median: over all n_pairings; p_holm,
-    p_reverse_holm: corrected for all comparisons of the table with the same words, run and direction.
+    scores: of a study. n_pairings: at least 1. seed: of the pairings, the same for each test.
+
+    Rows with words = "test words" leave out the words that chose the radius, those with "all words" keep them. p, wins,
+    losses: of the first pairing. p_median: over all n_pairings. p_holm, p_reverse_holm: corrected for all comparisons
+    of the table with the same words, run and direction.
 
     Pooled pairs share images across words, so the test is not exact; and a median of p-values is not a p-value.
-    Raises Misfit where scores are missing or not of these images and words.
+    Raises Misfit where scores do not belong together.
     """
-    _check_scores(scores, labels, validation_words, n_samples, methods)
-    first, others = methods[0], methods[1:]
+    fits, (first, *others) = _by_fit(scores)
     tables = []
-    for run, in_validation in validation_words.items():
-        for label, words in (("test words", ~in_validation), ("all words", np.ones_like(in_validation))):
+    for run in _first_seen(scores.run):
+        for label in WORDS:
             rows = []
-            for n in n_samples:
+            for n in _first_seen(scores.n):
                 for other in others:
-                    f, g = (scores[f"{run} {method} {n}"][:, words] for method in (first, other))
-                    tested = sign_test(f, g, labels[:, words], n_pairings=n_pairings, rng=np.random.default_rng(seed))
+                    f, g = (scores.score[fits[run, method, n]] for method in (first, other))
+                    words = _words(scores, fits[run, first, n], label)
+                    tested = sign_test(
+                        f[:, words],
+                        g[:, words],
+                        scores.labels[:, words],
+                        n_pairings=n_pairings,
+                        rng=np.random.default_rng(seed),
+                    )
                     rows.append(
-                        {"run": run, "n": n, "n_samples": n_samples[n], "words": label, "method": first}
-                        | {"against": other, "wins": tested.wins[0], "losses": tested.losses[0], "p": tested.p[0]}
+                        {"run": run, "n": n, "n_samples": scores.n_samples[fits[run, first, n]], "words": label}
+                        | {"method": first, "against": other}
+                        | {"wins": tested.wins[0], "losses": tested.losses[0], "p": tested.p[0]}
                         | {"p_median": np.median(tested.p), "p_reverse": tested.p_reverse[0]}
                         | {"p_reverse_median": np.median(tested.p_reverse)}
                     )
@@ -109,68 +118,68 @@ def significance(
     return pd.concat(tables, ignore_index=True)
 
 
-def differences(
-    scores: dict[str, np.ndarray],
-    labels: np.ndarray,
-    validation_words: dict[int, np.ndarray],
-    *,
-    n_samples: dict[int, int],
-    methods: Sequence[str],
-    n_resamples: int,
-    seed: int,
-) -> pd.DataFrame:
-    """How much the first method differs from each other one, in AUC and EER, with 95 % intervals.
+def differences(scores: Scores, *, n_resamples: int, seed: int) -> pd.DataFrame:
+    """Lead of the first method over each other one, in AUC and EER, with 95 % intervals.
 
-    scores, labels, validation_words, n_samples: as in `significance`. difference: method minus against, of the plain
-    mean over words (words: "test words" or "all words"), averaged over runs; runs: how many. low, high: how far the
-    difference moves when test images are drawn anew n_resamples times, with replacement and the same for all methods,
-    words and runs (percentiles), and how far runs are apart (t interval of their mean), added in squares. A word that
-    such a draw leaves without positives or negatives is left out of its mean. The words are taken as given: intervals
-    say nothing of other words, and with a single run nothing of other training sets.
+    scores: of a study. n_resamples: at least 1. seed: of the resamples.
+
+    difference: method minus against, of the plain mean over words (words: "test words" or "all words"), averaged over
+    runs; runs: how many. low, high: the root of two summed squares. One is the shift of the difference when test images
+    are drawn anew n_resamples times (percentiles). They are drawn with replacement, alike for all methods, words and
+    runs. The other is the t interval of the mean over runs.
+
+    A word that a draw leaves without positives or negatives is left out of its mean. Intervals say nothing of other
+    words, and with a single run nothing of other training sets. Raises Misfit where scores do not belong together.
     """
-    _check_scores(scores, labels, validation_words, n_samples, methods)
-    images = _resample(len(labels), n_resamples, np.random.default_rng(seed))
+    fits, (first, *others) = _by_fit(scores)
+    runs = _first_seen(scores.run)
+    images = _resample(len(scores.labels), n_resamples, np.random.default_rng(seed))
     rows = []
-    for n in n_samples:
-        means = {
-            method: np.stack(
-                [
-                    _means_over_words(resampled(scores[f"{run} {method} {n}"], labels, images), in_validation)
-                    for run, in_validation in validation_words.items()
-                ]
+    for n in _first_seen(scores.n):
+        means = {}
+        for method in (first, *others):
+            of_runs = [fits[run, method, n] for run in runs]
+            by_word = (resampled(scores.score[fit], scores.labels, images) for fit in of_runs)
+            means[method] = np.stack(
+                [_means_over_words(one, scores, fit) for one, fit in zip(by_word, of_runs, strict=True)]
             )
-            for method in methods
-        }
-        for other in methods[1:]:
-            by_run = means[methods[0]] - means[other]
-            for i, metric in enumerate(METRICS):
-                for j, words in enumerate(("test words", "all words")):
-                    difference, low, high = _interval(by_run[:, i, j])
-                    rows.append(
-                        {"metric": metric, "n": n, "n_samples": n_samples[n], "words": words, "method": methods[0]}
-                        | {"against": other, "difference": difference, "low": low, "high": high, "runs": len(by_run)}
-                    )
+        n_samples = scores.n_samples[fits[runs[0], first, n]]
+        for other in others:
+            by_run = means[first] - means[other]
+            for (i, metric), (j, words) in product(enumerate(METRICS), enumerate(WORDS)):
+                difference, low, high = _interval(by_run[:, i, j])
+                rows.append(
+                    {"metric": metric, "n": n, "n_samples": n_samples, "words": words, "method": first}
+                    | {"against": other, "difference": difference, "low": low, "high": high, "runs": len(by_run)}
+                )
     return pd.DataFrame(rows).sort_values("metric", kind="stable", ignore_index=True)
 
 
-def _check_scores(
-    scores: dict[str, np.ndarray],
-    labels: np.ndarray,
-    validation_words: dict[int, np.ndarray],
-    n_samples: dict[int, int],
-    methods: Sequence[str],
-) -> None:
-    """Raise Misfit where scores are missing, or not of these images and words."""
-    require_labels(labels)
-    for run, method, n in product(validation_words, methods, n_samples):
-        name = f"{run} {method} {n}"
-        if name not in scores:
-            raise Misfit(f"there must be scores of {method}, run {run}, n {n}, got those of {', '.join(scores)}")
-        if scores[name].shape != labels.shape or scores[name].dtype.kind != "f":
-            got = f"{scores[name].dtype} {scores[name].shape}"
-            raise Misfit(f"scores of {method}, run {run}, n {n}, must be numbers of shape {labels.shape}, got {got}")
-    for in_validation in validation_words.values():
-        require_words(in_validation, labels.shape[1])
+def _first_seen(values: np.ndarray) -> list[Any]:
+    """Distinct values in the order of their first place."""
+    return list(dict.fromkeys(values.tolist()))
+
+
+def _by_fit(scores: Scores) -> tuple[dict[tuple[int, str, int], int], list[str]]:
+    """Place of each fit by (run, method, n), and the methods. Raises Misfit where scores do not belong together."""
+    require_labels(scores.labels)
+    shape = (len(scores.run), *scores.labels.shape)
+    if scores.score.shape != shape or scores.score.dtype.kind != "f":
+        raise Misfit(f"scores must be numbers of shape {shape}, got {scores.score.dtype} {scores.score.shape}")
+    for words in scores.validation_words:
+        require_words(words, scores.labels.shape[1])
+    keys = list(zip(scores.run.tolist(), scores.method.tolist(), scores.n.tolist(), strict=True))
+    methods = _first_seen(scores.method)
+    for run, method, n in product(_first_seen(scores.run), methods, _first_seen(scores.n)):
+        if (run, method, n) not in keys:
+            raise Misfit(f"there must be scores of {method}, run {run}, n {n}")
+    return {key: fit for fit, key in enumerate(keys)}, methods
+
+
+def _words(scores: Scores, fit: int, label: str) -> np.ndarray:
+    """The words (n_words,) bool that rows with this label in column `words` count."""
+    in_validation: np.ndarray = scores.validation_words[fit]
+    return ~in_validation if label == WORDS[0] else np.ones_like(in_validation)
 
 
 def _interval(by_run: np.ndarray) -> tuple[float, float, float]:
@@ -187,15 +196,15 @@ def _interval(by_run: np.ndarray) -> tuple[float, float, float]:
 
 
 def _resample(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """How often each of n things is drawn, (1 + n_resamples, n): once each in the first row, then with replacement."""
+    """Counts of n things, (1 + n_resamples, n): once each in the first row, then drawn with replacement."""
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples)
     return np.concatenate([np.ones((1, n)), drawn]).astype(np.int32)
 
 
-def _means_over_words(by_word: np.ndarray, in_validation: np.ndarray) -> np.ndarray:
+def _means_over_words(by_word: np.ndarray, scores: Scores, fit: int) -> np.ndarray:
     """Means over test words and over all words, NaNs left out: (2, n_resamples, n_words) to (2, 2, n_resamples)."""
     means = []
-    for words in (~in_validation, np.ones_like(in_validation)):
+    for words in (_words(scores, fit, label) for label in WORDS):
         defined = ~np.isnan(by_word[..., words])
         with np.errstate(invalid="ignore"):
             means.append(np.where(defined, by_word[..., words], 0.0).sum(axis=-1) / defined.sum(axis=-1))

@@ -12,53 +12,83 @@ from scipy import sparse
 
 from jointsparse.checks import Misfit, fingerprint, select
 from jointsparse.learning import sweep
-from jointsparse.learning.tasks import training_sets
+from jointsparse.learning.flag import Flag, write_cell
+from jointsparse.learning.sweep import Sweep
+from jointsparse.learning.tasks import Tasks
 from jointsparse.scores.flags import GAP
-from jointsparse.scores.metrics import METRICS, SIGN, average, require_labels, require_metric, require_words
+from jointsparse.scores.metrics import METRICS, SIGN, Scores, average, require_labels, require_metric, require_words
 
 # Warnings: AUC and EER of tied scores are one half, whatever the word; those of undefined ones are missing.
 TIED = "the same score for all test images"
 UNDEFINED = "scores that are not numbers"
 
+Matrix = np.ndarray | sparse.csr_matrix
+
 
 class TrainedSweep(NamedTuple):
-    """One sweep to evaluate: where it comes from, its arrays (see `sweep.run`), and its run's validation words."""
+    """A sweep to evaluate, with its place in the study, its number of samples and its run's validation words."""
 
     run: int
     n: int
     method: str
     n_samples: int
-    arrays: dict[str, np.ndarray]
+    sweep: Sweep
     validation_words: np.ndarray
 
+    @property
+    def key(self) -> dict[str, Any]:
+        """Columns that tell its rows from others in a table."""
+        return {"run": self.run, "n": self.n, "n_samples": self.n_samples, "method": self.method}
 
-def trained_sweep(
-    run: int, n: int, method: str, tasks: dict[str, np.ndarray], arrays: dict[str, np.ndarray]
-) -> TrainedSweep:
-    """A sweep with what its run's tasks say of it: tasks holds Y, sizes and validation_words (see `tasks.draw`).
 
-    Raises Misfit where the sweep was learnt from other labels than these, or by another method.
+def trained_sweep(run: int, n: int, method: str, tasks: Tasks, fits: Sweep) -> TrainedSweep:
+    """Join a sweep with what its run's tasks say of it.
+
+    Parameters
+    ----------
+    run, n : int
+        The run, and the number of positives of its training sets.
+    method : str
+        Loss and norm, such as "hinge-l1inf".
+    tasks : Tasks
+        All training sets of the run.
+    fits : Sweep
+        What was learnt from those of size n.
+
+    Raises
+    ------
+    Misfit
+        If the sweep was learnt from other labels, or by another method.
     """
-    Y = training_sets(tasks, n)
-    if "learnt_from" in arrays and arrays["learnt_from"][1:].tolist() != [fingerprint(Y), method]:
+    Y = tasks.training_sets(n)
+    if fits.learnt_from[1:].tolist() != [fingerprint(Y), method]:
         raise Misfit(
             f"the fits of {method}, run {run}, n {n}, must be learnt by it, from the training sets of that run"
         )
-    return TrainedSweep(run, n, method, int(np.count_nonzero(Y)), arrays, tasks["validation_words"])
+    return TrainedSweep(run, n, method, int(np.count_nonzero(Y)), fits, tasks.validation_words)
 
 
 class Evaluation(NamedTuple):
-    """The tables of a study, and the test scores of every chosen fit as {"run method n": (n_test_images, n_words)}.
+    """The tables of a study, and the test scores of its chosen fits.
 
-    chosen: one row per run, n and method: the chosen pair, its objective relative to W = 0, its gap (how far its
-    objective may be from the optimum, as a fraction of it), its fraction of features, the metric on the validation
-    words, its averages of AUC and EER over test images: of the words not used for validation, and _all words; plain
-    and _weighted (see `average`); and a warning: a chosen value at the edge of its grid, a gap above 5 %, tasks that
-    did not converge, words whose test scores are all the same.
-    by_word: one row per run, n, method and word, with a warning of such scores. sparsity: one row per run, n, method
-    and radius at its best eta0.
-    convergence: the objective of one method at every iteration, per run, n and radius at its best eta0.
-    weights: the non-zero weights of the chosen fits of the first run at one size, and W's shape: n_features, n_words.
+    Attributes
+    ----------
+    chosen : table
+        One row per run, n and method: the chosen pair. objective: relative to W = 0. gap: how far it may be from the
+        optimum, as a fraction of it. features: the fraction in use. validation: the metric on the validation words.
+        auc, eer: averages over test images and the words not used for validation. With _all: over all words. With
+        _weighted: see `average`. warning: flags of a grid too narrow, a gap above 5 %, tasks not converged, or scores
+        that say nothing.
+    by_word : table
+        One row per run, n, method and word, with a warning of scores that say nothing.
+    sparsity : table
+        One row per run, n, method and radius at its best eta0.
+    convergence : table
+        The objective of one method at every iteration, per run, n and radius at its best eta0.
+    weights : table
+        The non-zero weights of the chosen fits of the first run at one size, and W's shape: n_features, n_words.
+    scores : Scores
+        The test scores of the chosen fits.
     """
 
     chosen: pd.DataFrame
@@ -66,32 +96,45 @@ class Evaluation(NamedTuple):
     sparsity: pd.DataFrame
     convergence: pd.DataFrame
     weights: pd.DataFrame
-    scores: dict[str, np.ndarray]
+    scores: Scores
 
 
-def choose(
-    one: TrainedSweep, X: np.ndarray | sparse.csr_matrix, labels: np.ndarray, metric: str
-) -> tuple[np.ndarray, np.ndarray, int]:
+class Part(NamedTuple):
+    """The images of one split. X: (n_images, n_features). labels: (n_images, n_words) bool."""
+
+    X: Any
+    labels: np.ndarray
+
+
+class Tested(NamedTuple):
+    """One fit on the test images: its row of `Evaluation.sparsity`, AUC and EER by word, and its scores."""
+
+    row: dict[str, Any]
+    by_word: dict[str, np.ndarray]
+    scores: np.ndarray
+
+
+def choose(one: TrainedSweep, on_validation: Part, metric: str) -> tuple[np.ndarray, np.ndarray, int]:
     """Choose eta0 by training objective and the radius by a metric on the validation words.
 
-    X: (n_validation_images, n_features), labels: (n_validation_images, n_words) bool; of validation images only.
     Returns the pair of each radius in increasing order (n_radii,), its mean of the metric over the validation words
-    (n_radii,), and which of these radii is the best.
+    (n_radii,), and the index of the best radius. Test images are out of reach here.
     """
-    best_eta0 = sweep.choose_eta0(one.arrays)
-    validation = _validation(one, X, labels, metric)
-    return best_eta0, validation, sweep.choose_parameter(SIGN[metric] * validation)
+    best_eta0 = sweep.choose_eta0(one.sweep.radius, one.sweep.objective)
+    validation = _validation(one, on_validation, metric)
+    return best_eta0, validation, sweep.choose_radius(SIGN[metric] * validation)
 
 
-def _validation(one: TrainedSweep, X: np.ndarray | sparse.csr_matrix, labels: np.ndarray, metric: str) -> np.ndarray:
-    """The mean of the metric over the validation words, for each radius."""
+def _validation(one: TrainedSweep, on_validation: Part, metric: str) -> np.ndarray:
+    """Mean of the metric over the validation words, for each radius."""
     words = one.validation_words
-    return np.array([METRICS[metric](X @ W[:, words], labels[:, words]).mean() for W in one.arrays["W"]])
+    labels = on_validation.labels[:, words]
+    return np.array([METRICS[metric](on_validation.X @ W[:, words], labels).mean() for W in one.sweep.W])
 
 
 def evaluate(
     sweeps: Iterable[TrainedSweep],
-    X: np.ndarray | sparse.csr_matrix,
+    X: Matrix,
     labels: np.ndarray,
     split: np.ndarray,
     words: Sequence[str],
@@ -102,169 +145,201 @@ def evaluate(
 ) -> Evaluation:
     """Choose eta0 by training objective and the radius by a metric on the validation words, then test.
 
-    X: (n_images, n_features), dense or CSR. labels: (n_images, n_words) bool. split: (n_images,). words: their names.
-    converging_method: the method whose objective at every iteration is wanted. metric: "auc" or "eer".
-    at_size: the n whose weights are wanted, of the first sweep's run; None: of none.
-    Test images enter only after the choice is made. Raises ValueError if no sweep of the first run is at_size, and
-    Misfit where arrays do not belong together.
+    Test images enter only after the choice is made.
+
+    Parameters
+    ----------
+    sweeps : iterable of TrainedSweep
+        One for each run, n and method, read one at a time.
+    X : matrix, (n_images, n_features)
+        Dense or CSR.
+    labels : bool array, (n_images, n_words)
+        Which image has which word.
+    split : text array, (n_images,)
+        "train", "validation", "test" or "unlabelled".
+    words : list of str, (n_words,)
+        The names of the words.
+    converging_method : str
+        The method whose objective at every iteration is wanted.
+    metric : str
+        "auc" or "eer".
+    at_size : int, optional
+        The n whose weights are wanted, of the first sweep's run.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    ValueError
+        If no sweep of the first run is `at_size`.
+    Misfit
+        If arrays do not belong together.
     """
     require_metric(metric)
     require_labels(labels, len(words))
-    on_validation, on_test = (_part(X, labels, split == part) for part in ("validation", "test"))
-    features = fingerprint(X)
-    positives = on_test[1].sum(axis=0)
-    chosen_rows, word_rows, sparsity_rows, convergence_rows = [], [], [], []
-    weights: list[pd.DataFrame] = []
-    scores: dict[str, np.ndarray] = {}
-    first_run = None
+    on_validation, on_test = (_part(X, labels, split == name) for name in ("validation", "test"))
+    features, positives = fingerprint(X), on_test.labels.sum(axis=0)
+    chosen, by_word, sparsity, convergence, weights = ([] for _ in range(5))  # type: ignore[var-annotated]
+    scored: list[tuple[Any, ...]] = []  # the columns of `Scores`, but for labels
     for one in sweeps:
-        first_run = one.run if first_run is None else first_run
         _check_fits(one, X.shape[1], labels.shape[1], features)
-        best_eta0, validation, chosen = choose(one, *on_validation, metric)
-        for i, (p, W) in enumerate(zip(best_eta0, one.arrays["W"], strict=True)):
-            objective = one.arrays["objective"][p] / one.arrays["objective"][p, 0]
-            row, by_word, test_scores = _tested(one, p, W, np.nanmin(objective), validation[i], *on_test)
-            sparsity_rows.append(row)
-            if one.method == converging_method:
-                convergence_rows += [
-                    _key(one)
-                    | {"radius": row["radius"], "eta0": row["eta0"], "iteration": t, "objective": value}
-                    | {"gap": row["gap"]}
-                    for t, value in enumerate(objective)
-                    if not np.isnan(value)
-                ]
-            if i == chosen:
-                of_scores = _of_scores(test_scores)
-                chosen_rows.append(row | {"warning": _warning(one.arrays, p, of_scores)})
-                scores[f"{one.run} {one.method} {one.n}"] = test_scores
-                word_rows += [
-                    _key(one)
-                    | {"word": word, "validation_word": bool(one.validation_words[k]), "positives": int(positives[k])}
-                    | {name: values[k] for name, values in by_word.items()}
-                    | {"warning": of_scores[k]}
-                    for k, word in enumerate(words)
-                ]
-                if (one.run, one.n) == (first_run, at_size):
-                    weights.append(_weights(one.run, one.n, one.method, W))
+        best_eta0, validation, best = choose(one, on_validation, metric)
+        relative = one.sweep.objective[best_eta0] / one.sweep.objective[best_eta0, :1]
+        tested = [
+            _test(one, pair, W, np.nanmin(objective), value, on_test)
+            for pair, W, objective, value in zip(best_eta0, one.sweep.W, relative, validation, strict=True)
+        ]
+        of_scores = _flags_of_scores(tested[best].scores)
+        sparsity += [fit.row for fit in tested]
+        if one.method == converging_method:
+            convergence += [_convergence(fit.row, objective) for fit, objective in zip(tested, relative, strict=True)]
+        chosen.append(tested[best].row | {"warning": _warning(one.sweep, best_eta0[best], of_scores)})
+        by_word.append(_by_word(one, words, positives, tested[best].by_word, of_scores))
+        scored.append((one.run, one.n, one.n_samples, one.method, one.validation_words, tested[best].scores))
+        if (one.run, one.n) == (scored[0][0], at_size):
+            weights.append(_weights(one.run, one.n, one.method, one.sweep.W[best]))
     if at_size is not None and not weights:
-        raise ValueError(f"at_size must be one of the sizes of run {first_run}, got {at_size}")
+        raise ValueError(f"at_size must be one of the sizes of run {scored[0][0]}, got {at_size}")
     return Evaluation(
-        chosen=pd.DataFrame(chosen_rows),
-        by_word=pd.DataFrame(word_rows),
-        sparsity=pd.DataFrame(sparsity_rows),
-        convergence=pd.DataFrame(convergence_rows),
+        chosen=pd.DataFrame(chosen),
+        by_word=pd.concat(by_word, ignore_index=True),
+        sparsity=pd.DataFrame(sparsity),
+        convergence=pd.concat(convergence, ignore_index=True) if convergence else pd.DataFrame(),
         weights=pd.concat(weights, ignore_index=True) if weights else _weights(0, 0, "", np.zeros((0, 0))),
-        scores=scores,
+        scores=Scores(*map(np.array, zip(*scored, strict=True)), labels=on_test.labels),
     )
 
 
 def path_table(
     paths: Iterable[TrainedSweep],
-    X: np.ndarray | sparse.csr_matrix,
+    X: Matrix,
     labels: np.ndarray,
     split: np.ndarray,
     *,
     metric: str = "auc",
 ) -> pd.DataFrame:
-    """The rows of `Evaluation.sparsity` for every radius of some paths, whose arrays are those of `sweep.path`.
+    """Rows of `Evaluation.sparsity` for every radius of some paths, with a warning of gaps above 5 %.
 
-    X, labels, split, metric: as in `evaluate`. Nothing is chosen, and eta0 is empty. warning: of gaps above 5 %.
+    Nothing is chosen.
+
+    Parameters
+    ----------
+    paths : iterable of TrainedSweep
+        Of sweeps made by `sweep.path`.
+    X : matrix, (n_images, n_features)
+        As in `evaluate`.
+    labels : bool array, (n_images, n_words)
+        As in `evaluate`.
+    split : text array, (n_images,)
+        As in `evaluate`.
+    metric : str
+        "auc" or "eer".
     """
     require_metric(metric)
     require_labels(labels)
-    on_validation, on_test = (_part(X, labels, split == part) for part in ("validation", "test"))
+    on_validation, on_test = (_part(X, labels, split == name) for name in ("validation", "test"))
     features = fingerprint(X)
     rows = []
     for one in paths:
         _check_fits(one, X.shape[1], labels.shape[1], features)
-        objective = one.arrays["objective"] / one.arrays["at_zero"]
-        validation = _validation(one, *on_validation, metric)
-        for p, W in enumerate(one.arrays["W"]):
-            row, _, _ = _tested(one, p, W, objective[p], validation[p], *on_test)
-            rows.append(row | {"warning": _of_gap(one.arrays["gap"][p])})
+        validation = _validation(one, on_validation, metric)
+        for pair, W in enumerate(one.sweep.W):
+            at_zero, objective = one.sweep.objective[pair]
+            tested = _test(one, pair, W, objective / at_zero, validation[pair], on_test)
+            rows.append(tested.row | {"warning": write_cell([_flag_of_gap(one.sweep.gap[pair])])})
     return pd.DataFrame(rows)
 
 
-def _part(X: np.ndarray | sparse.csr_matrix, labels: np.ndarray, chosen: np.ndarray) -> tuple[Any, np.ndarray]:
-    return select(X, chosen), select(labels, chosen, "labels")
+def _part(X: Matrix, labels: np.ndarray, chosen: np.ndarray) -> Part:
+    return Part(select(X, chosen), select(labels, chosen, "labels"))
 
 
 def _check_fits(one: TrainedSweep, n_features: int, n_words: int, features: str) -> None:
     """Raise Misfit where fits have not the shapes of what they are tested on, or were learnt from other features."""
     which = f"the fits of {one.method}, run {one.run}, n {one.n},"
-    n_pairs = one.arrays["radius"].shape[:1]
-    for name in ("radius", "eta0", "gap", "objective", "unconverged", "W", "at_zero"):
-        array = one.arrays.get(name, np.zeros(n_pairs))
-        if array.dtype.kind not in "fi" or (name not in ("W", "at_zero") and array.shape[:1] != n_pairs):
+    n_pairs = one.sweep.radius.shape[:1]
+    for name in ("radius", "eta0", "gap", "unconverged", "objective", "W"):
+        array = getattr(one.sweep, name)
+        if array.dtype.kind not in "fi" or (name != "W" and array.shape[:1] != n_pairs):
             raise Misfit(f"{which} must have a number {name} for each pair, got {array.dtype} {array.shape}")
-        if name in ("radius", "eta0", "gap", "unconverged") and array.ndim != 1:
+        if name not in ("objective", "W") and array.ndim != 1:
             raise Misfit(f"{which} must have one {name} for each pair, got shape {array.shape}")
-    expected = (len(np.unique(one.arrays["radius"])), n_features, n_words)
-    if one.arrays["W"].shape != expected:
-        raise Misfit(f"{which} must have shape {expected} (radii, features, words), got {one.arrays['W'].shape}")
+    expected = (len(np.unique(one.sweep.radius)), n_features, n_words)
+    if one.sweep.W.shape != expected:
+        raise Misfit(f"{which} must have shape {expected} (radii, features, words), got {one.sweep.W.shape}")
     require_words(one.validation_words, n_words)
-    if "learnt_from" in one.arrays and one.arrays["learnt_from"][0] != features:
+    if one.sweep.learnt_from[0] != features:
         raise Misfit(f"{which} were learnt from other features than these")
 
 
-def _tested(
-    one: TrainedSweep,
-    pair: int,
-    W: np.ndarray,
-    objective: float,
-    validation: float,
-    X: np.ndarray | sparse.csr_matrix,
-    labels: np.ndarray,
-) -> tuple[dict[str, Any], dict[str, np.ndarray], np.ndarray]:
-    """A pair's row of `Evaluation.sparsity`, its AUC and EER by word, and its scores, all on the test images X."""
-    scores = X @ W
-    row = _key(one) | {
-        "radius": one.arrays["radius"][pair],
-        "eta0": one.arrays["eta0"][pair] if "eta0" in one.arrays else np.nan,
+def _test(one: TrainedSweep, pair: int, W: np.ndarray, objective: float, validation: float, on_test: Part) -> Tested:
+    scores = on_test.X @ W
+    row = one.key | {
+        "radius": one.sweep.radius[pair],
+        "eta0": one.sweep.eta0[pair],
         "objective": objective,
-        "gap": one.arrays["gap"][pair],
+        "gap": one.sweep.gap[pair],
         "features": float(W.any(axis=1).mean()),
         "validation": validation,
     }
-    by_word = {name: function(scores, labels) for name, function in METRICS.items()}
+    by_word = {name: function(scores, on_test.labels) for name, function in METRICS.items()}
+    positives = on_test.labels.sum(axis=0)
     for name, values in by_word.items():
-        for suffix, tasks in (("", ~one.validation_words), ("_all", np.ones_like(one.validation_words))):
-            plain, weighted = average(values, labels.sum(axis=0), tasks)
+        for suffix, words in (("", ~one.validation_words), ("_all", np.ones_like(one.validation_words))):
+            plain, weighted = average(values, positives, words)
             row |= {f"{name}{suffix}": plain, f"{name}{suffix}_weighted": weighted}
-    return row, by_word, scores
+    return Tested(row, by_word, scores)
 
 
-def _key(one: TrainedSweep) -> dict[str, Any]:
-    return {"run": one.run, "n": one.n, "n_samples": one.n_samples, "method": one.method}
+def _convergence(row: dict[str, Any], objective: np.ndarray) -> pd.DataFrame:
+    """Rows of one fit in `Evaluation.convergence`. objective: at each iteration, relative to W = 0."""
+    iterations = np.flatnonzero(~np.isnan(objective))
+    columns = ("run", "n", "n_samples", "method", "radius", "eta0")
+    return pd.DataFrame(
+        {name: row[name] for name in columns}
+        | {"iteration": iterations, "objective": objective[iterations], "gap": row["gap"]}
+    )
+
+
+def _by_word(
+    one: TrainedSweep,
+    words: Sequence[str],
+    positives: np.ndarray,
+    by_word: dict[str, np.ndarray],
+    of_scores: Sequence[str],
+) -> pd.DataFrame:
+    """Rows of one chosen fit in `Evaluation.by_word`."""
+    known = {"word": list(words), "validation_word": one.validation_words, "positives": positives}
+    return pd.DataFrame(one.key | known | by_word | {"warning": list(of_scores)})
 
 
 def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
     """The non-zero weights of W (n_features, n_words) as rows."""
     feature, word = np.nonzero(W)
     return pd.DataFrame(
-        {"run": run, "n": n, "method": method, "feature": feature, "word": word, "weight": W[feature, word]}
+        {"run": run, "n": n, "method": method}
+        | {"feature": feature, "word": word, "weight": W[feature, word]}
         | {"n_features": W.shape[0], "n_words": W.shape[1]}
     )
 
 
-def _of_scores(scores: np.ndarray) -> list[str]:
-    """What a reader should know of the scores (n_images, n_words), for each word."""
+def _flags_of_scores(scores: np.ndarray) -> list[str]:
+    """Warnings of the scores (n_images, n_words) of each word, empty where there is none."""
     tied, undefined = (scores == scores[:1]).all(axis=0), np.isnan(scores).any(axis=0)
     return np.select([undefined, tied], [UNDEFINED, TIED], "").tolist()
 
 
-def _of_gap(gap: float) -> str:
-    return f"certified gap {gap:.0%}" if gap > GAP else ""
+def _flag_of_gap(gap: float) -> Flag | None:
+    return Flag("certified gap", round(100 * gap), "%") if gap > GAP else None
 
 
-def _warning(arrays: dict[str, np.ndarray], pair: int, of_scores: Sequence[str]) -> str:
-    """What a reader should know of a chosen pair: a grid too narrow, a fit not finished, scores that say nothing."""
-    warnings = [sweep.at_edge(name, arrays[name][pair], arrays[name]) for name in ("radius", "eta0")]
-    warnings.append(_of_gap(arrays["gap"][pair]))
-    unconverged = arrays.get("unconverged", np.zeros(pair + 1, dtype=int))[pair]
-    if unconverged:
-        warnings.append(f"{unconverged} tasks not converged")
-    for kind in (TIED, UNDEFINED):
-        if kind in of_scores:
-            warnings.append(f"{of_scores.count(kind)} words with {kind}")
-    return "; ".join(filter(None, warnings))
+def _warning(fits: Sweep, pair: int, of_scores: Sequence[str]) -> str:
+    """Cell of a chosen pair: a grid too narrow, a fit not finished, scores that say nothing."""
+    flags = [sweep.at_edge(name, getattr(fits, name)[pair], getattr(fits, name)) for name in ("radius", "eta0")]
+    flags.append(_flag_of_gap(fits.gap[pair]))
+    if fits.unconverged[pair]:
+        flags.append(Flag("tasks not converged", int(fits.unconverged[pair])))
+    flags += [Flag(f"words with {kind}", of_scores.count(kind)) for kind in (TIED, UNDEFINED) if kind in of_scores]
+    return write_cell(flags)

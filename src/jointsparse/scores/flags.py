@@ -1,9 +1,7 @@
-"""What a reader should know of a study's numbers: features that say nothing, images that repeat, all warnings."""
+"""Warnings of a study's numbers: features that say nothing, images that repeat, and all others in one table."""
 
 import hashlib
-import re
 from collections.abc import Mapping
-from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
@@ -12,28 +10,25 @@ from scipy import sparse
 
 from jointsparse.checks import Misfit
 from jointsparse.datasets.splits import SPLITS
+from jointsparse.learning.flag import Flag, read_cell
 
 # Choice: the papers certify nothing. A fraction of the optimum, see `problem.Fit`.
 GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
 # What tells the rows of a table apart, as far as it has them.
 KEYS = ("run", "problem", "n", "form", "method", "radius", "radius_rule", "solver", "word", "what")
-BLOCK = 4096  # images looked at together
-
-
-# A number inside a warning; not one that is part of a word.
-NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.])")
+IMAGES_AT_ONCE = 4096
 
 
 def of_features(X: Any, given: Any, images: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What is odd about the features of a study: counts, and the images whose features repeat in another split.
+    """Count features that say nothing, and find images whose features repeat in another split.
 
-    X: (n_images, n_features), what is learnt from. given: (n_images, n_given), what these were made of, such as
-    histograms; may be X itself. Both dense or CSR. images: columns image, split.
+    X: (n_images, n_features), to learn from. given: (n_images, n_given), such as the histograms that X was made of; may
+    be X itself. Both dense or CSR. images: columns image, split.
 
-    Returns a table what, count, of, warning, with a row for each thing looked for, the warning empty where there is
-    none; and a table image, split, same_as, split_of_that: the images whose given features are, bit by bit, those of an
-    image in an earlier split (of train, validation, test, unlabelled). Images without any feature are counted apart.
-    Raises Misfit where the numbers of rows differ.
+    Returns a table what, count, of, warning, with a row for each thing looked for. And a table image, split, same_as,
+    split_of_that: the images whose given features are, bit by bit, those of an image in an earlier split (of train,
+    validation, test, unlabelled). Images without any feature are counted apart. Raises Misfit where the numbers of rows
+    differ.
     """
     for name, matrix in (("features", X), ("given features", given)):
         if matrix.shape[0] != len(images):
@@ -42,19 +37,19 @@ def of_features(X: Any, given: Any, images: pd.DataFrame) -> tuple[pd.DataFrame,
     digests = _digests(given)
     repeated = _repeated(digests, images)
     rows = [
-        ("constant features", constant, X.shape[1], "features are the same in all training images"),
-        ("empty images", sum(digest is None for digest in digests), len(images), "images have no feature"),
-        ("repeated images", len(repeated), len(images), "images have the features of an image in another split"),
+        ("constant features", constant, X.shape[1], "features that are the same in all training images"),
+        ("empty images", sum(digest is None for digest in digests), len(images), "images without any feature"),
+        ("repeated images", len(repeated), len(images), "images with the features of an image in another split"),
     ]
-    table = [(what, n, of, f"{n} of {of} {sentence}" if n else "") for what, n, of, sentence in rows]
+    table = [(what, n, of, Flag(kind, n).write() if n else "") for what, n, of, kind in rows]
     return pd.DataFrame(table, columns=["what", "count", "of", "warning"]), repeated
 
 
 def _constant(X: Any, rows: np.ndarray) -> int:
-    """How many columns hold one value in all of these rows."""
+    """Number of columns that hold one value in all of these rows."""
     highest, lowest = np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf)
-    for start in range(0, len(rows), BLOCK):
-        part = X[rows[start : start + BLOCK]]
+    for start in range(0, len(rows), IMAGES_AT_ONCE):
+        part = X[rows[start : start + IMAGES_AT_ONCE]]
         ends = part.max(axis=0), part.min(axis=0)
         above, below = (end.toarray()[0] if sparse.issparse(end) else end for end in ends)
         highest, lowest = np.maximum(highest, above), np.minimum(lowest, below)
@@ -90,38 +85,38 @@ def _repeated(digests: list[bytes | None], images: pd.DataFrame) -> pd.DataFrame
 def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """All warnings of some tables, each kind once per table: table, warning, rows, of, first.
 
-    tables: by name, with a column warning (several are parted by "; "), or a column capped. Warnings that differ in
-    their numbers only are one kind, told with the smallest and the largest. rows: how many of the table's `of` rows
-    carry it; first: the keys of the first of them.
+    tables: by name, with a column warning (see `Flag`), or a column capped. A warning with numbers is told with the
+    smallest and the largest of them. rows: the number of rows, of the table's `of` rows, that carry it. first: the keys
+    of the first of them.
 
-    >>> warned = pd.DataFrame({"n": [5, 9], "warning": ["certified gap 7%", "certified gap 12%"]})
+    >>> warned = pd.DataFrame({"n": [5, 9], "warning": ["certified gap: 7%", "certified gap: 12%"]})
     >>> gather({"chosen": warned}).to_dict("records")
-    [{'table': 'chosen', 'warning': 'certified gap 7 to 12%', 'rows': 2, 'of': 2, 'first': 'n=5'}]
+    [{'table': 'chosen', 'warning': 'certified gap: 7 to 12%', 'rows': 2, 'of': 2, 'first': 'n=5'}]
     """
     found = []
     for name, table in tables.items():
-        kinds: dict[tuple[str, ...], list[tuple[int, list[str]]]] = {}
-        for i, text in enumerate(_warnings(name, table)):
-            for one in filter(None, text.split("; ")):
-                parts = NUMBER.split(one)  # words and numbers by turns
-                kinds.setdefault(tuple(parts[::2]), []).append((i, parts[1::2]))
-        for words, rows in kinds.items():
-            ranges = [_range(numbers) for numbers in zip(*(numbers for _, numbers in rows), strict=True)]
-            told = "".join(chain.from_iterable(zip_longest(words, ranges, fillvalue="")))
-            first = table.iloc[rows[0][0]]
+        kinds: dict[str, list[tuple[int, Flag]]] = {}
+        for row, flags in enumerate(_flags(name, table)):
+            for flag in flags:
+                kinds.setdefault(flag.kind, []).append((row, flag))
+        for kind, flagged in kinds.items():
+            first = table.iloc[flagged[0][0]]
             keys = ", ".join(f"{key}={first[key]}" for key in KEYS if key in table)
-            found.append((name, told, len(rows), len(table), keys))
+            found.append((name, kind + _range([flag for _, flag in flagged]), len(flagged), len(table), keys))
     return pd.DataFrame(found, columns=["table", "warning", "rows", "of", "first"])
 
 
-def _warnings(name: str, table: pd.DataFrame) -> list[str]:
+def _flags(name: str, table: pd.DataFrame) -> list[list[Flag]]:
+    """The flags of each row."""
     if "warning" in table:
-        return ["" if pd.isna(text) else str(text) for text in table["warning"]]
+        return [read_cell(cell) for cell in table["warning"]]
     if "capped" in table:
-        return ["fewer images than asked for" if capped else "" for capped in table["capped"]]
+        return [[Flag("fewer images than asked for")] if capped else [] for capped in table["capped"]]
     raise ValueError(f"table {name} must have a column warning or capped, got {', '.join(map(str, table))}")
 
 
-def _range(numbers: tuple[str, ...]) -> str:
-    lowest, highest = min(numbers, key=float), max(numbers, key=float)
-    return lowest if lowest == highest else f"{lowest} to {highest}"
+def _range(flags: list[Flag]) -> str:
+    """The smallest and the largest number of flags of one kind, with a colon before and the unit behind."""
+    numbers = sorted({flag.number for flag in flags if flag.number is not None})
+    ends = dict.fromkeys(f"{number:g}" for number in (numbers[:1] + numbers[-1:]))
+    return f": {' to '.join(ends)}{flags[0].unit}" if numbers else ""

@@ -3,11 +3,39 @@
 Sources: Quattoni et al. 2009, sec. 6.1; 2008 (report), sec. 5.2.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from scipy.stats import rankdata
 
 from jointsparse.checks import Misfit
+
+
+class Scores(NamedTuple):
+    """Scores of all chosen fits of a study on its test images, as comparisons of methods need them.
+
+    Attributes
+    ----------
+    run, n, n_samples : int arrays, (n_fits,)
+        Run, number of positives and training samples of each fit.
+    method : text array, (n_fits,)
+        Its method.
+    validation_words : bool array, (n_fits, n_words)
+        The words that chose its radius.
+    score : array, (n_fits, n_test_images, n_words)
+        Its scores.
+    labels : bool array, (n_test_images, n_words)
+        Which test image has which word.
+    """
+
+    run: np.ndarray
+    n: np.ndarray
+    n_samples: np.ndarray
+    method: np.ndarray
+    validation_words: np.ndarray
+    score: np.ndarray
+    labels: np.ndarray
 
 
 def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -70,7 +98,7 @@ def _ranked(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def resampled(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """AUC and EER, (2, n_resamples, n_tasks), where sample i counts counts[b, i] times in resample b; else as `auc`."""
+    """AUC and EER, (2, n_resamples, n_tasks), with sample i counted counts[b, i] times in resample b."""
     by_metric = np.full((2, labels.shape[1], len(counts)), np.nan)
     for k in range(labels.shape[1]):
         if not np.isnan(scores[:, k]).any():
@@ -80,10 +108,10 @@ def resampled(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.
 
 
 def eer(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Equal error rate of each task: where the fractions of positives rejected and of negatives accepted are the same.
+    """Equal error rate of each task: the fraction of positives rejected, where that of negatives accepted is the same.
 
-    A threshold is moved from the largest score down; between two thresholds that tell samples apart both fractions are
-    interpolated linearly, and tied scores are accepted together.
+    A threshold moves from the largest score down. Tied scores are accepted together. Between two thresholds both
+    fractions are interpolated linearly.
 
     scores: (n_samples, n_tasks). labels: the same shape, bool. A task without positives or negatives gets NaN.
     Source: Quattoni et al. 2008 report, sec. 5.2.

@@ -17,6 +17,7 @@ from jointsparse.checks import as_positive, require_count, select
 from jointsparse.datasets.samples import Samples
 from jointsparse.learning import tasks
 from jointsparse.learning.entropic import SCHEDULES
+from jointsparse.learning.flag import Flag, write_cell
 from jointsparse.learning.sweep import at_edge
 from jointsparse.papers.duchi import descent
 from jointsparse.papers.duchi.descent import Method, Trace
@@ -251,12 +252,13 @@ def _records(problem: Problem, attempt: Attempt, n_iter: int, every: int, rng: n
     return pd.DataFrame(columns | {"gradients": size * trace.step})
 
 
-def _merged(attempt: Attempt, tables: Sequence[pd.DataFrame], edge: str) -> pd.DataFrame:
+def _merged(attempt: Attempt, tables: Sequence[pd.DataFrame], edge: Flag | None) -> pd.DataFrame:
     """The records of equal runs, with the medians of their seconds and a warning."""
     objective = tables[0]["objective"]
-    no_gain = "the last objective is no lower than the first" if objective.iloc[-1] >= objective.iloc[0] else ""
+    gained = objective.iloc[-1] < objective.iloc[0]
+    no_gain = None if gained else Flag("the last objective is no lower than the first")
     seconds = np.median([table["seconds"] for table in tables], axis=0)
-    return tables[0].assign(**attempt._asdict(), seconds=seconds, warning="; ".join(filter(None, (edge, no_gain))))
+    return tables[0].assign(**attempt._asdict(), seconds=seconds, warning=write_cell([edge, no_gain]))
 
 
 def batch_size(form: str, n_samples: int) -> int:

@@ -23,6 +23,7 @@ from jointsparse.checks import as_positive, require_count
 from jointsparse.datasets.samples import Samples
 from jointsparse.learning import tasks
 from jointsparse.learning.entropic import SCHEDULES, SparseEntropic
+from jointsparse.learning.flag import write_cell
 from jointsparse.learning.lazy import Rows, csr
 from jointsparse.learning.sweep import at_edge
 from jointsparse.norms.l1_sparse import SparseL1Ball
@@ -161,7 +162,7 @@ def run(
             sizes = sizes_of(STEP_SIZES[method], schedule, eta, n=examples.n_features, n_iter=T)
             table = _one_pass(POINTS[method](examples.n_features, z), examples, sizes, at[at > 0])
             if table is not None:
-                warning = at_edge("eta0", eta, grid[1])
+                warning = write_cell([at_edge("eta0", eta, grid[1])])
                 passes.append(table.assign(schedule=schedule, eta0=float(eta), warning=warning))
             done += 1
             if progress:

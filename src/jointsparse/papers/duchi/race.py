@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.checks import require_count
+from jointsparse.learning.flag import gap_above, write_cell
 from jointsparse.learning.sweep import at_edge
 from jointsparse.papers.duchi.descent import (
     Objective,
@@ -193,7 +194,7 @@ def solve_by_each(
     gap = (interior.objective[-1] - interior.bound[-1]) / interior.objective[-1]
     penalised = {
         "coordinate-descent": Entry(coordinate_descent(objective, penalty, n_iter=passes)),
-        "interior-point": Entry(interior, warning=f"optimum certified to {gap:.2g} only" if gap > tol else ""),
+        "interior-point": Entry(interior, warning=write_cell([gap_above(tol, gap)])),
     }
     radius = float(np.abs(interior.w).sum())
     constrained = {
@@ -219,7 +220,7 @@ def _best(method: Callable[..., Trace], eta0: Sequence[float]) -> Entry:
     """The trace with the smallest last objective, its eta0, and a warning if this lies at the edge of its grid."""
     traces = [method(eta0=eta) for eta in eta0]
     trace, eta = min(zip(traces, eta0, strict=True), key=lambda pair: pair[0].objective[-1])
-    return Entry(trace, eta, at_edge("eta0", eta, eta0))
+    return Entry(trace, eta, write_cell([at_edge("eta0", eta, eta0)]))
 
 
 def _table(entries: dict[str, Entry], bound: float) -> pd.DataFrame:

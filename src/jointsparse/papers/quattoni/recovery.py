@@ -13,6 +13,7 @@ import pandas as pd
 from jointsparse.datasets import synthetic
 from jointsparse.datasets.synthetic import Synthetic
 from jointsparse.learning import sweep
+from jointsparse.learning.flag import gap_above, write_cell
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem, relative_gap
 from jointsparse.learning.solvers import pdhg, subgradient
@@ -166,16 +167,16 @@ def _rows(
     steps = np.tile(np.asarray(eta0, dtype=float), len(radii))
     fit = subgradient.fit(problem, **plug_ins, radius=radii[pairs], eta0=steps, n_iter=n_iter)
     optimum = pdhg.fit(problem, **plug_ins, radius=radii[:1], tol=tol, n_iter=optimum_n_iter)
-    at_true, *candidates = sweep.choose_eta0({"radius": pairs, "objective": fit.objective})
+    at_true, *candidates = sweep.choose_eta0(pairs, fit.objective)
     errors = [error(fit.W[pair], data.X_validation, data.y_validation) for pair in candidates]
-    chosen = candidates[sweep.choose_parameter(-np.array(errors))]
+    chosen = candidates[sweep.choose_radius(-np.array(errors))]
     bound, at_zero = max(fit.bound[at_true], optimum.bound[0]), float(fit.objective[0, 0])
 
     def row(rule: str, W: np.ndarray, radius: np.ndarray, objective: float, bound: float) -> dict[str, Any]:
         gap = float(relative_gap(np.array(objective), np.array(bound), at_zero))
         key = {"radius_rule": rule, "solver": "pdhg", "radius": radius.mean(), "eta0": np.nan}
         found = {"test_error": error(W, data.X_test, data.y_test)} | selection(W, data.relevant)
-        warning = f"optimum certified to {gap:.2g} only" if gap > tol else ""
+        warning = write_cell([gap_above(tol, gap)])
         return key | found | {"objective": objective / at_zero, "gap": gap, "iterations": None, "warning": warning}
 
     def row_of(rule: str, pair: int, bound: float, **grids: Sequence[float]) -> dict[str, Any]:
@@ -217,4 +218,4 @@ def selection(W: np.ndarray, relevant: np.ndarray) -> dict[str, float]:
 
 def _edges(row: dict[str, Any], **grids: Sequence[float]) -> str:
     """A warning of chosen values that lie at an edge of their grids."""
-    return "; ".join(filter(None, (sweep.at_edge(name, row[name], grid) for name, grid in grids.items())))
+    return write_cell(sweep.at_edge(name, row[name], grid) for name, grid in grids.items())
