@@ -1,4 +1,4 @@
-"""What the README and the documentation show is true: examples run, links lead somewhere, the table has every rule."""
+"""README and documentation are true: examples run, links lead somewhere, and the table of rules has every rule."""
 
 import doctest
 import re

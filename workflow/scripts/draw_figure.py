@@ -1,4 +1,4 @@
-"""One figure from the table of the same name."""
+"""One figure, from the table that `FIGURES` in papers/catalogue.py names."""
 
 from job import job
 
