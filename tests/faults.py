@@ -331,7 +331,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=30, help="how many, over as many runs as they take")
     parser.add_argument("--seed", type=int, default=1, help="of the moments and the jobs that are hit")
-    parser.add_argument("--targets", nargs="+", default=["reproduce-all"], help="what the runs make")
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     survived: Counter[str] = Counter()
@@ -339,7 +338,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="faults") as folder:
         disk = Path(folder) / "disk"
         disk.mkdir()
-        project = Interrupted(disk / "project", Path(folder) / "numba", options.targets)
+        project = Interrupted(disk / "project", Path(folder) / "numba")
         begin = time.monotonic()
         project.go_on()
         patience = (time.monotonic() - begin) / KILLS_PER_RUN  # on average half a run is over after so many kills
