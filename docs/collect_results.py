@@ -1,8 +1,8 @@
-"""Writes results.md and results/: verdicts of all runs, figures of those whose data may be shown.
+"""Write results.md and results/: the verdicts of all runs, and the figures of datasets that may be shown.
 
 python docs/collect_results.py collage+documents+bigrams+digits+synthetic synthetic-full flickr8k scene15 ...
 
-takes results/claims/<run>/ of each run named (reuters21578 and mnist, too), and the figures of the embedded datasets.
+Reads results/claims/<run>/ of each run named (reuters21578 and mnist, too), and the figures of the embedded datasets.
 """
 
 import shutil
@@ -15,22 +15,22 @@ from jointsparse.papers.catalogue import FIGURES
 from jointsparse.papers.claims import overall
 
 EMBEDDED = ("collage", "documents", "bigrams", "digits", "synthetic", "synthetic-full")
-LARGE = 200_000  # bytes; larger tables stay where they were made
+LARGEST_BYTES = 200_000  # larger tables stay where they were made
 HERE = Path(__file__).parent
 
 OPENING = """# Results
 
-Every number here was made by `snakemake reproduce-all` with the `config.yaml` beside it; this page was put together
-by `docs/collect_results.py`. Verdicts follow from the numbers by the rule at the top of
-`src/jointsparse/papers/claims.py`; nobody typed them. Each links to its page, where every claim stands with our number,
-its 95 % interval, the rows and the file it comes from, the seed, and the file that says what the study was run with.
-These files lie under `results/tables/` here, but for the largest.
+Every number here was made by `snakemake reproduce-all` with the `config.yaml` beside it. `docs/collect_results.py`
+put this page together. Verdicts follow from the numbers by the rule at the top of `src/jointsparse/papers/claims.py`;
+nobody typed them. Each links to a page that has a row for every claim: our number, its 95 % interval, and the rows
+and the file that they come from. The row names the seed and the settings of the study, too. These files lie under
+`results/tables/` here, but for the largest.
 
-Read them with this in mind: the papers' photographs were never published. Flickr8k, Fifteen Scene Categories and
-Reuters-21578 are other data for the same experiments. The embedded datasets (collage, documents, bigrams, digits) are
-there so that the pipeline has something to show in minutes; `documents` is even drawn so that sharing features pays.
-Only the synthetic tasks and MNIST are the papers' own. The page of Flickr8k was made by an earlier version; nothing
-that its numbers rest on has changed since.
+The papers' photographs were never published. Flickr8k, Fifteen Scene Categories and Reuters-21578 are other data for
+the same experiments. The embedded datasets (collage, documents, bigrams, digits) are there so that the pipeline has
+something to show in minutes. `documents` is even drawn so that sharing features pays. Only the synthetic tasks and
+MNIST are the papers' own. The page of Flickr8k was made by an earlier version. Nothing that its numbers rest on has
+changed since.
 """
 
 
@@ -50,7 +50,7 @@ def collect(results: Path, runs: list[str]) -> None:
         judged[run] = pd.concat([table for table in tables if len(table)])
         for file in {*judged[run]["source"].dropna(), *judged[run]["config"]}:
             source = results.parent / file
-            if source.stat().st_size < LARGE:
+            if source.stat().st_size < LARGEST_BYTES:
                 copy = target / "tables" / source.relative_to(results)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(source, copy)

@@ -1,4 +1,4 @@
-"""Draws n_of_theta.png for algorithms.md: how the levels of three rows fall as theta grows."""
+"""Draw n_of_theta.png for algorithms.md: the levels of three rows fall as theta grows."""
 
 from pathlib import Path
 

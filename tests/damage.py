@@ -1,10 +1,10 @@
-"""Spoils the files of a finished run one at a time and lets the job that reads each run again: is it refused, by name?
+"""Spoil the files of a finished run one at a time, and run the job that reads each: it must refuse the file by name.
 
 python tests/damage.py FOLDER [--overlay FILE] [--cuts 4] [--seed 1]
 
-FOLDER: a project whose results are complete, such as that of tests/test_workflow.py; it is not changed. One job of each
+FOLDER: a project whose results are complete, such as that of tests/test_workflow.py. It is not changed. One job of each
 rule is taken, and each of its inputs under results/ once per folder and kind. Ends with 1 if a job ended in a
-traceback, or did not refuse what was cut off. What is accepted otherwise is listed: a table of another run with the
+traceback, or did not refuse what was cut off. Other files that are accepted are listed: a table of another run with the
 same rows cannot be told apart.
 """
 
@@ -18,24 +18,40 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from jointsparse import tables
 
-REFUSED, VAGUE, TRACEBACK, SAME, OTHER = (
+REFUSED, VAGUE, SAME, OTHER, TRACEBACK = RESULTS = (
     "refused, named",
     "refused, not named",
-    "traceback",
     "accepted, same result",
     "accepted, other result",
+    "traceback",
 )
+CUT_OFF, CHANGED, FOREIGN = "cut off", "another type, shape or name inside", "of another run or dataset"
+READ = {".csv": tables.read_table, ".parquet": tables.read_table, ".npy": tables.read_array, ".npz": tables.read_arrays}
+WRITE = {
+    ".csv": lambda file, table: tables.write_table(table, file),
+    ".parquet": lambda file, table: tables.write_table(table, file),
+    ".npy": tables.write_array,
+    ".npz": lambda file, arrays: tables.write_arrays(file, **arrays),
+}
+
+
+class Run(NamedTuple):
+    """A fault, the result of the job that met it, and a line that tells both."""
+
+    fault: str
+    result: str
+    line: str
 
 
 def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> dict[str, list[Any]]:
@@ -69,6 +85,7 @@ def run(job: Any, scripts: Path) -> tuple[str, dict[str, bytes]]:
         params=job.params,
         wildcards=job.wildcards,
         log=["out/log"],
+        config=job.rule.workflow.config,
     )
     said = io.StringIO()
     with contextlib.redirect_stderr(said), warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -79,50 +96,46 @@ def run(job: Any, scripts: Path) -> tuple[str, dict[str, bytes]]:
     return said.getvalue(), made
 
 
-def cut(path: Path, rng: np.random.Generator, cuts: int) -> Iterator[tuple[str, bytes]]:
+def cut(path: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[tuple[str, bytes]]:
     """The beginning of a file: nothing, all but the last byte, some places between, of a table the end of a line."""
     whole = path.read_bytes()
-    for length in {0, len(whole) - 1, *rng.integers(1, len(whole), cuts).tolist()}:
+    for length in {0, len(whole) - 1, *rng.integers(1, len(whole), n_cuts).tolist()}:
         yield f"cut off at {length} of {len(whole)}", whole[:length]
     if path.suffix == ".csv" and whole.count(b"\n") > 3:
         yield "cut off at the end of a line", whole[: whole.rindex(b"\n", 0, len(whole) - 2) + 1]
 
 
-def remade(path: Path) -> Iterator[tuple[str, bytes]]:
+def changed_table(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    for name in table:
+        yield f"without the column {name}", table.drop(columns=name)
+    if len(table):
+        yield "without its last row", table[:-1]
+
+
+def changed_array(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    yield "other type", array.astype("U8" if array.dtype.kind in "fiub" else "S8")
+    if array.ndim:
+        yield "one row less", array[:-1]
+        yield "one axis more", array[np.newaxis]
+    if array.ndim > 1:
+        yield "one column less", array[..., :-1]
+
+
+def changed_arrays(arrays: dict[str, np.ndarray]) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    for name in arrays:
+        for how, array in changed_array(arrays[name]):
+            yield f"{name}: {how}", arrays | {name: array}
+        yield f"without the array {name}", {other: array for other, array in arrays.items() if other != name}
+
+
+def changed(path: Path) -> Iterator[tuple[str, bytes]]:
     """The file whole, but with another type, shape or name of one thing in it."""
-    if path.suffix in (".csv", ".parquet"):
-        table = tables.read_table(path)
-        for name in table:
-            yield f"without the column {name}", table.drop(columns=name)
-        if len(table):
-            yield "without its last row", table[:-1]
-    else:
-        arrays = tables.read_arrays(path) if path.suffix == ".npz" else {"": tables.read_array(path)}
-        for name, array in arrays.items():
-            changed = {"other type": array.astype("U8" if array.dtype.kind in "fiub" else "S8")}
-            if array.ndim:
-                changed |= {"one row less": array[:-1], "one axis more": array[np.newaxis]}
-            if array.ndim > 1:
-                changed["one column less"] = array[..., :-1]
-            for how, spoilt in changed.items():
-                yield f"{name}: {how}".lstrip(": "), arrays | {name: spoilt}
-            if name:
-                yield f"without the array {name}", {other: value for other, value in arrays.items() if other != name}
-
-
-def written(path: Path, content: Any) -> bytes:
-    """The bytes of a file of that suffix that holds this."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / path.name
-        if isinstance(content, bytes):
-            return content
-        if isinstance(content, pd.DataFrame):
-            tables.write_table(content, file)
-        elif path.suffix == ".npz":
-            tables.write_arrays(file, **content)
-        else:
-            tables.write_array(file, content[""])
-        return file.read_bytes()
+    change = {".npy": changed_array, ".npz": changed_arrays}.get(path.suffix, changed_table)
+    for how, content in change(READ[path.suffix](path)):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / path.name
+            WRITE[path.suffix](file, content)
+            yield how, file.read_bytes()
 
 
 def foreign(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -143,6 +156,24 @@ def outcome(said: str, made: dict[str, bytes], whole: dict[str, bytes], path: Pa
     return SAME if made == whole else OTHER
 
 
+def damage(job: Any, scripts: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[Run]:
+    """Spoil each input of a job in turn, and run the job."""
+    said, whole = run(job, scripts)
+    assert not said, (job.rule.name, said)
+    paths = [Path(file) for file in job.input if file.startswith("results/")]
+    for path in {(path.parent, path.suffix): path for path in paths if path.suffix in READ}.values():
+        before = path.read_bytes()
+        faults = {CUT_OFF: list(cut(path, rng, n_cuts))}
+        if job.rule.name != "write_manifest":  # which records what is there
+            faults |= {CHANGED: list(changed(path)), FOREIGN: list(foreign(path))[:n_cuts]}
+        for fault, how, content in [(kind, *one) for kind, several in faults.items() for one in several]:
+            path.write_bytes(content)
+            said, made = run(job, scripts)
+            result = outcome(said, made, whole, path)
+            yield Run(fault, result, f"{result}: {job.rule.name}, {path}, {how}: {said.strip()[:300]}")
+        path.write_bytes(before)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -156,51 +187,20 @@ def main() -> int:
     scripts = Path(__file__).absolute().parents[1] / "workflow" / "scripts"
     sys.path.insert(0, str(scripts))
     rng = np.random.default_rng(given.seed)
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    listed: list[str] = []
+    chosen = [
+        max(by_rule[rule], key=lambda job: str(job.output)) for rule in sorted(by_rule) if rule != "reproduce-all"
+    ]
     with tempfile.TemporaryDirectory() as place:
         shutil.copytree(folder / "results", Path(place) / "results")
         os.chdir(place)
-        for rule, of_rule in sorted(by_rule.items()):
-            job = max(of_rule, key=lambda job: str(job.output))
-            inputs = {
-                (str(Path(file).parent), Path(file).suffix): Path(file)
-                for file in job.input
-                if file.startswith("results/")
-            }
-            if rule == "reproduce-all" or not inputs:
-                continue
-            said, whole = run(job, scripts)
-            assert not said, (rule, said)
-            for path in inputs.values():
-                if path.suffix not in (".csv", ".npy", ".npz", ".parquet"):
-                    continue
-                before = path.read_bytes()
-                faults = {"cut off": list(cut(path, rng, given.cuts))}
-                if rule != "write_manifest":  # which records what is there
-                    faults |= {
-                        "another type, shape or name inside": list(remade(path)),
-                        "of another run or dataset": list(foreign(path))[: given.cuts],
-                    }
-                for kind, spoilt in faults.items():
-                    for how, content in spoilt:
-                        path.write_bytes(written(path, content))
-                        said, made = run(job, scripts)
-                        result = outcome(said, made, whole, path)
-                        counts[kind][result] += 1
-                        if result in (VAGUE, TRACEBACK, OTHER):
-                            listed.append(f"{result}: {rule}, {path}, {how}: {said.strip()[:300]}")
-                        bad = result == TRACEBACK or (kind == "cut off" and result != REFUSED)
-                        counts["bad"]["bad"] += bad
-                path.write_bytes(before)
+        reads = [job for job in chosen if any(file.startswith("results/") for file in job.input)]
+        runs = pd.DataFrame([one for job in reads for one in damage(job, scripts, rng, given.cuts)])
         os.chdir("/")
-    bad = counts.pop("bad")["bad"]
-    print("\n".join(sorted(listed)))
-    kinds = [REFUSED, VAGUE, SAME, OTHER, TRACEBACK]
-    print(f"{'fault':38}" + "".join(f"{kind:>24}" for kind in kinds))
-    for fault, count in counts.items():
-        print(f"{fault:38}" + "".join(f"{count[kind]:24}" for kind in kinds))
-    return 1 if bad else 0
+    print("\n".join(sorted(runs["line"][runs["result"].isin((VAGUE, TRACEBACK, OTHER))])))
+    faults = [CUT_OFF, CHANGED, FOREIGN]
+    print(pd.crosstab(runs["fault"], runs["result"]).reindex(index=faults, columns=RESULTS, fill_value=0).to_string())
+    bad = (runs["result"] == TRACEBACK) | ((runs["fault"] == CUT_OFF) & (runs["result"] != REFUSED))
+    return int(bad.any())
 
 
 if __name__ == "__main__":

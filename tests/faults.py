@@ -1,12 +1,13 @@
-"""What a run survives: killed processes, a full disk, folders that vanish or cannot be written, two runs at once.
+"""Kill runs, fill their disk, take their folders away, start two at once, and check that no result is lost.
 
     python tests/faults.py --kills 30 --seed 1
 
-The miniature workflow runs once undisturbed, then again and again with faults, each followed by the commands that the
-README names for an interrupted run. At any time a file under its final name must hold the bytes of the undisturbed run
-(of measured seconds only the shape is compared), in the end all files must be there, and nothing be left to do. Prints
-what was done, and exits with 1 if something was lost. A kill takes half a minute on two cores. Not collected by pytest;
-test_faults.py does a little of it.
+The miniature workflow runs once undisturbed, then again and again with faults. Each fault is followed by the commands
+that the README names for an interrupted run. At any time a file under its final name must hold the bytes of the
+undisturbed run; of measured seconds only the shape is compared. In the end all files must be there, and nothing be left
+to do. Prints what was done, and exits with 1 if something was lost. A kill takes half a minute on two cores.
+
+Not collected by pytest; test_faults.py does a little of this.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import cycle, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import psutil
@@ -33,32 +35,47 @@ from test_workflow import Project
 from jointsparse.papers.catalogue import FIGURES
 from jointsparse.registry import pick, room
 
-KILLS = {  # who gets which signal, and whether the next run waits until the jobs have ended, as the README says
-    "a job is killed": ("job", signal.SIGKILL, True),
-    "Snakemake and its jobs are killed": ("all", signal.SIGKILL, True),
-    "Snakemake is killed, its jobs end later": ("snakemake", signal.SIGKILL, True),
-    "Snakemake is killed, its jobs run on beside the next run": ("snakemake", signal.SIGKILL, False),
-    "Snakemake gets SIGTERM": ("snakemake", signal.SIGTERM, True),
-    "Ctrl-C": ("all", signal.SIGINT, True),
+
+class Kill(NamedTuple):
+    """The processes that get a signal, and True if the next run waits until the jobs have ended, as the README says."""
+
+    target: str
+    number: int
+    wait: bool = True
+
+
+KILLS = {
+    "a job is killed": Kill("job", signal.SIGKILL),
+    "Snakemake and its jobs are killed": Kill("all", signal.SIGKILL),
+    "Snakemake is killed, its jobs end later": Kill("snakemake", signal.SIGKILL),
+    "Snakemake is killed, its jobs run on beside the next run": Kill("snakemake", signal.SIGKILL, wait=False),
+    "Snakemake gets SIGTERM": Kill("snakemake", signal.SIGTERM),
+    "Ctrl-C": Kill("all", signal.SIGINT),
 }
 # Tables of measured seconds, and the figures that show them.
 FOLDERS = {table: folder for kind in room("experiments") for table, folder in pick("experiments", kind).TABLES.items()}
 MEASURED = {name for name, drawing in FIGURES.items() if FOLDERS.get(drawing.table) == "timings"}
 MADE = ("results", ".snakemake")
-PER_RUN = 10  # kills of one run from its beginning to its end
-PATIENCE = 900  # seconds after which a process counts as hanging
+KILLS_PER_RUN = 10  # from its beginning to its end
+HANGING_SECONDS = 900
 
 
 class Lost(Exception):
     """A fault has cost a result, or was not told."""
 
 
+def demand(holds: object, message: str) -> None:
+    if not holds:
+        raise Lost(message)
+
+
 class Interrupted(Project):
     """A project whose runs are disturbed; the kernels compiled in its place are kept in another."""
 
-    def __init__(self, root: Path, numba: Path, targets: Iterable[str] = ("reproduce-all",), overlays=()):
+    def __init__(self, root: Path, numba: Path, targets: Iterable[str] = ("reproduce-all",)):
         super().__init__(root)
-        self.numba, self.targets, self.overlays = numba, tuple(targets), tuple(overlays)
+        self.numba, self.targets = numba, tuple(targets)
+        self.log = numba.parent / "run.log"
         self.expected: dict[str, str] = {}
         self.started = self.unlocked = 0
 
@@ -69,62 +86,63 @@ class Interrupted(Project):
         """Start a run with a process group of its own, as a terminal does."""
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell, and for all it starts
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        command = self.command(*self.targets, overlays=self.overlays)
-        with self.log().open("w") as log:
+        with self.log.open("w") as log:
             streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
-            return psutil.Popen(command, cwd=self.root, env=self.environment(), start_new_session=True, **streams)
+            place = {"cwd": self.root, "env": self.environment(), "start_new_session": True}
+            return psutil.Popen(self.command(*self.targets), **place, **streams)
 
     def end(self, run: psutil.Popen) -> str:
-        """Wait for a run; what it said."""
-        run.wait(timeout=PATIENCE)
-        said = self.log().read_text()
+        """Wait for a run, and return its output."""
+        run.wait(timeout=HANGING_SECONDS)
+        said = self.log.read_text()
         self.started += len(re.findall(r"^(?:local)?rule (?!reproduce-all)", said, re.MULTILINE))
         return said
 
-    def log(self) -> Path:
-        return self.numba.parent / "run.log"
-
     def attempt(self) -> tuple[int, str]:
-        """A whole run: its exit status and what it said."""
+        """Run to the end, and return the exit status and the output."""
         run = self.begin()
         said = self.end(run)
         return run.returncode, said
 
+    def go_on(self) -> None:
+        status, said = self.attempt()
+        demand(status == 0, f"a run that goes on fails: {said[-3000:]}")
+
+    def fail(self, reason: str) -> None:
+        """Run, and expect an error that matches the reason."""
+        status, said = self.attempt()
+        demand(status and re.search(reason, said), f"exit status {status}, not {reason}: {said[-3000:]}")
+
     def unlock(self) -> None:
-        """What the README says to do where the folder is locked."""
+        """Unlock the folder if need be, as the README says."""
         if any((self.root / ".snakemake" / "locks").glob("*")):
             self.unlocked += 1
-            done = self.snakemake("--unlock", overlays=self.overlays)
-            if done.returncode:
-                raise Lost(f"cannot be unlocked: {done.stdout}{done.stderr}")
+            done = self.snakemake("--unlock")
+            demand(done.returncode == 0, f"cannot be unlocked: {done.stdout}{done.stderr}")
 
     def finish(self) -> None:
         """Go on to the end; then every result must be there and right, and nothing be left to do."""
-        status, said = self.attempt()
-        if status:
-            raise Lost(f"a run that goes on fails: {said[-3000:]}")
+        self.unlock()
+        self.go_on()
         self.check()
         missing = self.expected.keys() - self.files().keys()
-        if missing:
-            raise Lost(f"missing in the end: {sorted(missing)}")
-        if leftovers := list((self.root / "results").rglob(".*.part*")):
-            raise Lost(f"temporary files left in the end: {leftovers}")
-        said = self.snakemake("--dry-run", *self.targets, overlays=self.overlays).stdout
-        if "Nothing to be done" not in said:
-            raise Lost(f"something is left to do: {said[-3000:]}")
+        demand(not missing, f"missing in the end: {sorted(missing)}")
+        leftovers = list((self.root / "results").rglob(".*.part*"))
+        demand(not leftovers, f"temporary files left in the end: {leftovers}")
+        said = self.snakemake("--dry-run", *self.targets).stdout
+        demand("Nothing to be done" in said, f"something is left to do: {said[-3000:]}")
 
     def check(self) -> None:
         """Every file that has its final name must be as in the undisturbed run."""
         wrong = [name for name, content in self.files().items() if self.expected.get(name) != content]
-        if wrong:
-            raise Lost(f"not as in the undisturbed run: {wrong}")
+        demand(not wrong, f"not as in the undisturbed run: {wrong}")
 
     def clean(self) -> None:
         for name in MADE:
             shutil.rmtree(self.root / name, ignore_errors=True)
 
     def files(self) -> dict[str, str]:
-        """Every result under its final name with its checksum; where seconds are measured, what all runs share."""
+        """Every result under its final name with its checksum; of measured seconds, what all runs share."""
         results = self.root / "results"
         found = {}
         for path in sorted(results.rglob("*")):
@@ -147,72 +165,119 @@ class Interrupted(Project):
 
 
 def jobs(run: psutil.Popen, rule: str = "") -> list[psutil.Process]:
-    """The processes of the scripts that a run has started."""
-    found = []
+    """The processes of the scripts that a run has started; none if one of its processes ends meanwhile."""
+    script = re.compile(rf"\S+ \S*\.snakemake/scripts/\S*\.{rule or '.*'}\.py")
     with suppress(psutil.NoSuchProcess):
-        for process in run.children(recursive=True):
-            with suppress(psutil.NoSuchProcess):
-                command = process.cmdline()
-                if len(command) == 2 and re.search(rf"\.snakemake/scripts/.*\.{rule or '.*'}\.py$", command[1]):
-                    found.append(process)
-    return found
+        return [process for process in run.children(recursive=True) if script.fullmatch(" ".join(process.cmdline()))]
+    return []
 
 
-def disturb(project: Interrupted, kind: str, rng: np.random.Generator, patience: float = 0, rule: str = "") -> bool:
+def wait_for_job(run: psutil.Popen, rule: str = "") -> None:
+    while run.poll() is None and not jobs(run, rule):
+        time.sleep(0.01)
+
+
+def disturb(project: Interrupted, fault: str, rng: np.random.Generator, patience: float = 0, rule: str = "") -> bool:
     """Start a run, and let a fault come within `patience` seconds of its first job (of a rule). False if it ended.
 
-    Afterwards the run has ended, and so have its jobs unless the kind is that they run on.
+    Afterwards the run has ended, and so have its jobs unless the fault is that they run on.
     """
-    who, number, wait = KILLS[kind]
+    kill = KILLS[fault]
     run = project.begin()
-    while run.poll() is None and not jobs(run, rule):
-        time.sleep(0.02)
+    wait_for_job(run, rule)
     time.sleep(rng.uniform(0, patience))
-    while run.poll() is None and not jobs(run):  # between two jobs
-        time.sleep(0.01)
+    wait_for_job(run)  # as it may be between two
     if run.poll() is not None:
         said = project.end(run)
-        if run.returncode:
-            raise Lost(f"a run that goes on fails: {said[-3000:]}")
+        demand(run.returncode == 0, f"a run that goes on fails: {said[-3000:]}")
         return False
     running = jobs(run, rule) or jobs(run)
     everybody = [run, *run.children(recursive=True)]
     chosen = running[int(rng.integers(len(running)))] if running else run
-    for process in {"all": everybody, "snakemake": [run], "job": [chosen]}[who]:
+    for process in {"all": everybody, "snakemake": [run], "job": [chosen]}[kill.target]:
         with suppress(psutil.NoSuchProcess):
-            process.send_signal(number)
+            process.send_signal(kill.number)
     project.end(run)
-    if wait and psutil.wait_procs(everybody, timeout=PATIENCE)[1]:
-        raise Lost(f"after: {kind}, processes hang")
+    hanging = psutil.wait_procs(everybody, timeout=HANGING_SECONDS)[1] if kill.wait else []
+    demand(not hanging, f"after: {fault}, processes hang")
     return run.returncode != 0  # else the fault came too late
 
 
-def survive_kills(
-    project: Interrupted, kinds: Iterable[str], rng: np.random.Generator, patience: float
-) -> Iterator[str]:
+# The faults: each yields a fault's name whenever a project has survived one, and ends with a finished run
+
+
+def kills(project: Interrupted, faults: Iterable[str], rng: np.random.Generator, patience: float) -> Iterator[str]:
     """One run from its beginning to its end, with these faults on the way, or as many of them as it has time for."""
     project.clean()
-    for kind in kinds:
-        if not disturb(project, kind, rng, patience):
+    for fault in faults:
+        if not disturb(project, fault, rng, patience):
             break
         project.check()
-        yield kind
+        yield fault
         project.unlock()
     project.finish()
 
 
-def survive_a_full_disk(project: Interrupted, disk: Path) -> Iterator[str]:
+def read_only_folder(project: Interrupted, rng: np.random.Generator, patience: float) -> Iterator[str]:
+    """A results folder, half filled, in which nothing can be written."""
+    project.clean()
+    disturb(project, "Ctrl-C", rng, patience)
+    project.unlock()
+    results = project.root / "results"
+    before = project.files()
+    with mounted(results, "--bind", results):
+        mount("-o", "remount,bind,ro", results)
+        project.fail("Read-only file system|Write-protected")
+        demand(project.files() == before, "a folder that is read-only has changed")
+        yield "the results folder is read-only"
+    project.finish()
+
+
+def deletion(project: Interrupted, rng: np.random.Generator, patience: float) -> Iterator[str]:
+    """The results folder is deleted while jobs run."""
+    project.clean()
+    run = project.begin()
+    wait_for_job(run)
+    time.sleep(rng.uniform(patience / 2, patience))
+    shutil.rmtree(project.root / "results", ignore_errors=True)
+    project.end(run)
+    project.check()
+    yield "the results folder is deleted"
+    project.finish()
+
+
+def second_run(project: Interrupted, rng: np.random.Generator, patience: float) -> Iterator[str]:
+    """Another run in the same folder: it must say that the folder is locked, and change nothing."""
+    run = project.begin()
+    wait_for_job(run)
+    time.sleep(rng.uniform(0, patience))
+    everybody = [run, *run.children(recursive=True)]
+    for process in everybody:
+        process.suspend()
+    before = project.everything()
+    done = project.snakemake(*project.targets)
+    changed = before ^ project.everything()
+    for process in everybody:
+        process.resume()
+    refused = done.returncode and "cannot be locked" in done.stdout + done.stderr
+    demand(refused and not changed, f"a second run: exit status {done.returncode}, {changed} changed, {done.stderr}")
+    yield "a second run is started"
+    said = project.end(run)
+    demand(run.returncode == 0, f"the first run failed because of the second: {said[-3000:]}")
+    project.finish()
+
+
+def full_disk(project: Interrupted) -> Iterator[str]:
     """A disk with room for a third of what a run writes, then for two thirds, then for all."""
+    disk = project.root.parent
     needed = sum(path.lstat().st_blocks for name in MADE for path in (project.root / name).rglob("*")) * 512
     size = sum(path.lstat().st_blocks for path in project.root.rglob("*")) * 512
-    with mounted("tmpfs", disk, f"size={2 * size}"):
-        copy = Interrupted(project.root, project.numba, project.targets, project.overlays)
+    with mounted(disk, "-t", "tmpfs", "none", "-o", f"size={2 * size}"):
+        copy = Interrupted(project.root, project.numba, project.targets)
         copy.expected = project.expected
         for share in (1 / 3, 2 / 3):
             mount("-o", f"remount,size={int(size - (1 - share) * needed)}", disk)
-            status, said = copy.attempt()
-            if not status or "No space left on device" not in said:
-                raise Lost(f"exit status {status} on a full disk: {said[-3000:]}")
+            copy.fail("No space left on device")
             copy.check()
             yield "the disk is full"
             mount("-o", f"remount,size={2 * size}", disk)
@@ -220,75 +285,15 @@ def survive_a_full_disk(project: Interrupted, disk: Path) -> Iterator[str]:
         copy.finish()
 
 
-def survive_a_read_only_folder(project: Interrupted, rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """A results folder, half filled, in which nothing can be written."""
-    project.clean()
-    disturb(project, "Ctrl-C", rng, patience)
-    project.unlock()
-    results = project.root / "results"
-    before = project.files()
-    with mounted("--bind", results, results):
-        mount("-o", "remount,bind,ro", results)
-        status, said = project.attempt()
-        if not status or not re.search("Read-only file system|Write-protected", said):
-            raise Lost(f"exit status {status} in a folder that is read-only: {said[-3000:]}")
-        if project.files() != before:
-            raise Lost("a folder that is read-only has changed")
-        yield "the results folder is read-only"
-    project.unlock()
-    project.finish()
-
-
-def survive_deletion(project: Interrupted, rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """The results folder is deleted while jobs run."""
-    project.clean()
-    run = project.begin()
-    while run.poll() is None and not jobs(run):
-        time.sleep(0.02)
-    time.sleep(rng.uniform(patience / 2, patience))
-    shutil.rmtree(project.root / "results", ignore_errors=True)
-    project.end(run)
-    project.check()
-    yield "the results folder is deleted"
-    project.unlock()
-    project.finish()
-
-
-def survive_a_second_run(project: Interrupted, rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """Another run in the same folder: it must say that the folder is locked, and change nothing."""
-    run = project.begin()
-    while run.poll() is None and not jobs(run):
-        time.sleep(0.02)
-    time.sleep(rng.uniform(0, patience))
-    everybody = [run, *run.children(recursive=True)]
-    for process in everybody:
-        process.suspend()
-    before = project.everything()
-    done = project.snakemake(*project.targets, overlays=project.overlays)
-    after = project.everything()
-    for process in everybody:
-        process.resume()
-    if not done.returncode or "cannot be locked" not in done.stdout + done.stderr or before != after:
-        raise Lost(f"a second run: exit status {done.returncode}, {after ^ before} changed, {done.stderr}")
-    yield "a second run is started"
-    said = project.end(run)
-    if run.returncode:
-        raise Lost(f"the first run failed because of the second: {said[-3000:]}")
-    project.finish()
-
-
 def mount(*arguments: str | Path) -> None:
     subprocess.run(["mount", *map(str, arguments)], check=True, capture_output=True)
 
 
 @contextmanager
-def mounted(*arguments: str | Path) -> Iterator[None]:
-    """Something mounted on the folder named last (or last but one, before its options) until the block ends."""
-    *what, folder, options = arguments if str(arguments[-1]).startswith("size=") else (*arguments, "rw")
-    kind = ["-t", *what, "none"] if what[0] == "tmpfs" else what
-    folder = Path(folder)
+def mounted(folder: Path, *what: str | Path) -> Iterator[None]:
+    """Mount something on a folder until the block ends."""
     folder.mkdir(parents=True, exist_ok=True)
-    mount(*kind, folder, "-o", options)
+    mount(*what, folder)
     try:
         yield
     finally:
@@ -296,65 +301,59 @@ def mounted(*arguments: str | Path) -> Iterator[None]:
 
 
 def can_mount(folder: Path) -> bool:
-    try:
-        with mounted("tmpfs", folder, "size=65536"):
-            return True
-    except (OSError, subprocess.CalledProcessError):
-        return False
+    with suppress(OSError, subprocess.CalledProcessError), mounted(folder, "-t", "tmpfs", "none"):
+        return True
+    return False
+
+
+def all_faults(project: Interrupted, n_kills: int, rng: np.random.Generator, patience: float) -> Iterator[str]:
+    """Every fault, the kills over as many runs as they take."""
+    n_jobs, project.started, n_runs, left = project.started, 0, 0, n_kills
+    faults = cycle(rng.permutation(list(KILLS)))
+    while left:
+        for fault in kills(project, islice(faults, min(KILLS_PER_RUN, left)), rng, patience):
+            left -= 1
+            yield fault
+        n_runs += 1
+    n_more = project.started - n_runs * n_jobs
+    print(f"{n_runs} runs killed, {n_more} jobs more than the {n_runs * n_jobs} there are; {project.unlocked} unlocked")
+    yield from deletion(project, rng, patience)
+    project.clean()
+    yield from second_run(project, rng, patience)
+    if can_mount(project.root.parent):
+        yield from read_only_folder(project, rng, patience)
+        yield from full_disk(project)
+    else:
+        print("not tried, as nothing can be mounted here: a full disk, a folder that is read-only")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=30, help="how many, over as many runs as they take")
     parser.add_argument("--seed", type=int, default=1, help="of the moments and the jobs that are hit")
-    parser.add_argument("--targets", nargs="+", default=["reproduce-all"], help="what the runs make")
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     survived: Counter[str] = Counter()
-    lost: list[str] = []
+    lost = ""
     with tempfile.TemporaryDirectory(prefix="faults") as folder:
         disk = Path(folder) / "disk"
         disk.mkdir()
-        project = Interrupted(disk / "project", Path(folder) / "numba", options.targets)
+        project = Interrupted(disk / "project", Path(folder) / "numba")
         begin = time.monotonic()
-        status, said = project.attempt()
-        if status:
-            raise SystemExit(said)
-        patience = (time.monotonic() - begin) / PER_RUN  # on average half a run is over after so many kills
-        project.expected, n_jobs = project.files(), project.started
-        print(f"undisturbed: {n_jobs} jobs, {len(project.expected)} files", flush=True)
-        runs = project.started = 0
-
-        def watch(faults: Iterator[str]) -> None:
-            begin = time.monotonic()
-            try:
-                for fault in faults if not lost else ():
-                    survived[fault] += 1
-                    print(f"{time.monotonic() - begin:6.0f} s  {fault}", flush=True)
-            except (Lost, psutil.TimeoutExpired) as error:
-                lost.append(str(error))
-                print(f"LOST: {error}", flush=True)
-
-        kinds = cycle(rng.permutation(list(KILLS)))
-        while survived.total() < options.kills and not lost:
-            watch(survive_kills(project, islice(kinds, min(PER_RUN, options.kills - survived.total())), rng, patience))
-            runs += 1
-        again = project.started - runs * n_jobs
-        watch(survive_deletion(project, rng, patience))
-        project.clean()
-        watch(survive_a_second_run(project, rng, patience))
-        if can_mount(Path(folder) / "try"):
-            watch(survive_a_read_only_folder(project, rng, patience))
-            watch(survive_a_full_disk(project, disk))
-        else:
-            print("not tried, as nothing can be mounted here: a full disk, a folder that is read-only")
+        project.go_on()
+        patience = (time.monotonic() - begin) / KILLS_PER_RUN  # on average half a run is over after so many kills
+        project.expected = project.files()
+        print(f"undisturbed: {project.started} jobs, {len(project.expected)} files", flush=True)
+        try:
+            for fault in all_faults(project, options.kills, rng, patience):
+                survived[fault] += 1
+                print(f"{time.monotonic() - begin:6.0f} s  {fault}", flush=True)
+        except (Lost, psutil.TimeoutExpired) as error:
+            lost = str(error)
+            print(f"LOST: {error}")
     print(f"\n{'fault':60}survived")
     for fault, times in survived.items():
         print(f"{fault:60}{times:8}")
-    print(
-        f"{runs} runs killed, {again} jobs more than the {runs * n_jobs} there are; {project.unlocked} times unlocked; "
-        f"{len(lost)} lost"
-    )
     return bool(lost)
 
 

@@ -30,8 +30,8 @@ def files(*named, package=PACKAGE):
         # The dictionaries of plug-ins are not followed.
         (
             "learning/sweep norms/l1inf learning/losses/hinge learning/solvers/subgradient",
-            "checks.py learning/flag.py learning/loss.py learning/losses/hinge.py learning/problem.py learning/solvers/subgradient.py "
-            "learning/sweep.py norms/l1inf.py registry.py",
+            "checks.py learning/flag.py learning/loss.py learning/losses/hinge.py learning/problem.py "
+            "learning/solvers/subgradient.py learning/sweep.py norms/l1inf.py registry.py",
         ),
     ],
 )
@@ -94,15 +94,15 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "read_images": f"{COLLAGE} features/dense_sift",
     "draw_contact_sheet": f"{COLLAGE} {SCORES} figures/scores figures/style",
     "read_samples": "datasets/samples datasets/splits registry datasets/{loader}",
-    "set_aside": "learning/tasks",
+    "set_aside": "learning/flag learning/tasks",
     "describe": f"{COLLAGE} features/dense_sift features/shards",
     "grow_vocabulary": "features/shards features/vocabulary_tree",
     "encode": "features/vocabulary_tree",
     "weigh_histograms": "features/vocabulary_tree",
     "fit_basis": "features/basis",
     "fit_similarities": "features/similarities",
-    "choose_words": "learning/tasks",
-    "draw_tasks": "learning/tasks",
+    "choose_words": "learning/flag learning/tasks",
+    "draw_tasks": "learning/flag learning/tasks",
     "train_sweep": f"{TRAINING} learning/solvers/{{solver}} learning/loss learning/losses/{{loss}} norms/{{norm}}",
     "train_path": f"{TRAINING} learning/solvers/pdhg learning/loss learning/losses/{{loss}} norms/{{norm}}",
     "train_svm": f"{TRAINING} learning/svm",

@@ -1,4 +1,4 @@
-"""What `faults.py` shows at length, in little: the tasks of two studies, killed three times, are the same files."""
+"""A little of `faults.py`: the tasks of two studies are the same files after three kills and a second run."""
 
 import faults
 import numpy as np
@@ -14,8 +14,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Interrupted:
     """A project that has been run once, undisturbed."""
     folder = tmp_path_factory.mktemp("faults")
     made = Interrupted(folder / "project", folder / "numba", TARGETS)
-    status, said = made.attempt()
-    assert status == 0, said
+    made.go_on()
     made.expected = made.files()
     return made
 
@@ -35,7 +34,7 @@ def test_a_run_that_is_killed_goes_on_where_it_stopped_and_makes_the_same_files(
         assert project.files().keys() < project.expected.keys()
         project.unlock()
     # While the rest is made, a second run says that the folder is locked, and changes nothing.
-    assert list(faults.survive_a_second_run(project, rng, patience=0)) == ["a second run is started"]
+    assert list(faults.second_run(project, rng, patience=0)) == ["a second run is started"]
     assert project.unlocked >= 1
     # What a fault costs is what was running, two jobs at most.
     assert n_jobs < project.started <= n_jobs + 2 * len(faults_at)

@@ -1,4 +1,4 @@
-"""What an installation promises: light imports, a core that needs no extra, clear words where one is missing."""
+"""An installation keeps its promises: light imports, a core without extra, clear words if the extra is missing."""
 
 import subprocess
 import sys

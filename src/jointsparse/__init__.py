@@ -1,4 +1,11 @@
-"""Jointly sparse multi-task learning: projections, training, and the experiments of Quattoni et al. and Duchi et al."""
+"""Jointly sparse multi-task learning: projections, training, and the experiments of two papers.
+
+- [Q09] A. Quattoni, X. Carreras, M. Collins, T. Darrell: An efficient projection for l1,inf regularization, ICML 2009.
+- [Q08] The technical report of [Q09], 2008. [P09] Its poster.
+- [D08] J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra: Efficient projections onto the l1-ball, ICML 2008.
+- theta, mu: the projection of [Q09] clips row i at a level mu_i. Each row that stays non-zero loses the same sum theta.
+- N(theta): the sum of all levels. It falls as theta grows. The solution has N(theta) = radius.
+"""
 
 from importlib import import_module
 

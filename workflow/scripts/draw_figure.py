@@ -1,4 +1,4 @@
-"""Draw one figure of a study, from its table."""
+"""Draw one figure, from the table that `FIGURES` in papers/catalogue.py names."""
 
 from job import job
 
