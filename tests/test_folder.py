@@ -175,12 +175,6 @@ def test_wrong_splits_are_one_clear_error(album, rows, expected):
         read(album)
 
 
-@pytest.mark.parametrize("fractions", [{"train": 0.5, "test": 0.4}, {"train": 1.5, "test": -0.5}, {"trian": 1.0}])
-def test_wrong_fractions_are_one_clear_error(album, fractions):
-    with pytest.raises(ValueError, match="fractions"):
-        read(album, fractions=fractions)
-
-
 def test_folder_names_are_the_captions_of_scenes(tmp_path):
     root = make_album(tmp_path / "album", 6)
     for i, path in enumerate(sorted((root / "images").iterdir())):

@@ -139,12 +139,10 @@ def test_blocks_make_no_difference(tmp_path, monkeypatch):
 
 def test_validation_images_come_from_training_ones_and_are_the_same_again(tmp_path):
     content = four(0x08, (2, 3), [1] * 240, [1] * 40, [1] * 6, [1])
-    first, again, other = (read(tmp_path, content, validation_fraction=0.25, seed=seed) for seed in (3, 3, 4))
-    counts = first.images["split"].value_counts().to_dict()
-    assert counts == {"train": 30, "validation": 10, "test": 1}
-    assert first.images.equals(again.images)
-    assert not first.images.equals(other.images)
-    assert first.images["image"].tolist() == [f"train:{i}" for i in range(1, 41)] + ["test:1"]
+    first, again, other = (read(tmp_path, content, validation_fraction=0.25, seed=seed).images for seed in (3, 3, 4))
+    assert first["split"].value_counts().to_dict() == {"train": 30, "validation": 10, "test": 1}
+    assert first.equals(again) and not first.equals(other)
+    assert first["image"].tolist() == [f"train:{i}" for i in range(1, 41)] + ["test:1"]
 
 
 # Wrong files
@@ -194,12 +192,6 @@ def test_missing_file_is_named_with_its_option(tmp_path, part):
     (tmp_path / part).unlink()
     with pytest.raises(ValueError, match=rf"root must hold the file '{part}' \(option {part}\), got none at"):
         idx.read(tmp_path, **{name: name for name in PARTS})
-
-
-@pytest.mark.parametrize("fraction", [-0.1, 1.0, float("nan")])
-def test_validation_fraction_out_of_range_is_refused(tmp_path, fraction):
-    with pytest.raises(ValueError, match="validation_fraction must be at least 0 and below 1, got"):
-        read(tmp_path, validation_fraction=fraction)
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -179,6 +179,7 @@ def check_against_scikit_learn(samples, plain, **options):
         (b"3 1:1 4:1 4:1", "indices that increase, got '4:1 4:1'"),
         (b"3 1:1\r2:1", r"got '1:1\r2:1'"),
         (b"3 1:1\x0b2:1", r"got '1:1\x0b2:1'"),
+        pytest.param(b"3 1:" + b"1" * 10**6 + b"x", "index:value such as 12:0.5 with a finite", id="found at once"),
     ],
 )
 def test_wrong_line_is_named(tmp_path, line, expected):
@@ -186,12 +187,6 @@ def test_wrong_line_is_named(tmp_path, line, expected):
         read(tmp_path, GOOD + line + b"\n" + GOOD)
     assert str(error.value).startswith(f"{tmp_path / 'data'} line 6: expected ")
     assert expected in str(error.value)
-    assert len(str(error.value)) < len(str(tmp_path)) + 250
-
-
-def test_very_long_mistake_is_shortened_and_found_at_once(tmp_path):
-    with pytest.raises(ValueError, match="line 1: expected") as error:
-        read(tmp_path, b"1 1:" + b"1" * 10**6 + b"x\n")
     assert len(str(error.value)) < len(str(tmp_path)) + 250
 
 
@@ -292,11 +287,10 @@ def test_files_become_splits(three):
 
 
 def test_validation_is_drawn_from_training_by_the_seed(three):
-    first, again, other = (libsvm.read(three, train="train", test="test", seed=seed) for seed in (1, 1, 2))
-    assert counts(first) == {"train": 80, "validation": 20, "test": 20}
-    assert first.images["split"].tolist() == again.images["split"].tolist()
-    assert first.images["split"].tolist() != other.images["split"].tolist()
-    assert set(first.images["split"][100:]) == {"test"}
+    first, again, other = (libsvm.read(three, train="train", test="test", seed=seed).images for seed in (1, 1, 2))
+    assert first["split"].value_counts().to_dict() == {"train": 80, "validation": 20, "test": 20}
+    assert first.equals(again) and not first.equals(other)
+    assert set(first["split"][100:]) == {"test"}
     assert counts(libsvm.read(three, train="train", test="test", validation_fraction=0.5))["validation"] == 50
 
 

@@ -59,3 +59,9 @@ def test_fractions_that_make_no_sense_are_refused(fractions, said):
     with pytest.raises(ValueError) as caught:
         splits.draw_splits(NAMES, fractions, np.random.default_rng(0))
     assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.0, float("nan")])
+def test_validation_fraction_out_of_range_is_refused(fraction):
+    with pytest.raises(ValueError, match="validation_fraction must be at least 0 and below 1, got"):
+        splits.set_validation_aside({"a": "train"}, fraction, np.random.default_rng(0))

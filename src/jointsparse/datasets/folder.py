@@ -150,7 +150,7 @@ def picture(image: str, *, root: str | Path, longest_side: int = 320, **options:
 
     Returns
     -------
-    levels : array, shape (height, width), float32, in [0, 1]
+    greys : array, shape (height, width), float32, in [0, 1]
     """
     return open_grey(Path(root) / "images" / image, longest_side)
 
@@ -174,14 +174,15 @@ def _require_known_scale(file: Image.Image) -> None:
 def _as_grey(picture: Image.Image) -> Image.Image:
     """Grey levels in [0, 1] as a float picture, transparency on white, 16-bit depth kept."""
     if picture.mode.startswith("I"):
-        levels = np.asarray(picture, dtype=np.float32)
-        if "transparency" in picture.info:  # one level, of PNG
-            levels = np.where(levels == picture.info["transparency"], np.float32(65535), levels)
-        return Image.fromarray(levels / np.float32(65535))
+        greys = np.asarray(picture, dtype=np.float32)
+        if "transparency" in picture.info:  # one grey level, of PNG
+            greys = np.where(greys == picture.info["transparency"], np.float32(65535), greys)
+        return Image.fromarray(greys / np.float32(65535))
     if picture.mode == "F":
-        levels = np.asarray(picture)
-        if not (levels.min() >= 0 and levels.max() <= 1):  # also for NaN
-            raise ValueError(f"floating-point grey levels must lie in [0, 1], got {levels.min()} to {levels.max()}")
+        greys = np.asarray(picture)
+        low, high = greys.min(), greys.max()
+        if not (low >= 0 and high <= 1):  # also for NaN
+            raise ValueError(f"floating-point grey levels must lie in [0, 1], got {low} to {high}")
         return picture
     if picture.has_transparency_data:
         picture = picture.convert("RGBA")

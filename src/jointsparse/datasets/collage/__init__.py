@@ -121,7 +121,7 @@ def picture(image: str, *, longest_side: int = 320, seed: int = 0, n_images: int
 
     Returns
     -------
-    levels : array, shape (height, width), float32, in [0, 1]
+    greys : array, shape (height, width), float32, in [0, 1]
     """
     if _number(image) >= n_images:
         raise ValueError(f"image must be one of '{_name(0)}' to '{_name(n_images - 1)}', got {image!r}")

@@ -184,18 +184,18 @@ PLATE_PIXELS = (640, 200)
 @lru_cache
 def ground(name: str) -> Image.Image:
     """A texture as a plane that runs to the horizon (the upper edge), grey, width and height `PLATE_PIXELS`."""
-    levels = [wall(name)]
-    while levels[-1].width > 8:
-        levels.append(levels[-1].reduce(2))
-    tiles = [np.asarray(level, dtype=np.float32) for level in levels]
+    pyramid = [wall(name)]
+    while pyramid[-1].width > 8:
+        pyramid.append(pyramid[-1].reduce(2))
+    tiles = [np.asarray(smaller, dtype=np.float32) for smaller in pyramid]
     width, height = PLATE_PIXELS
     rows = np.zeros((height, width), dtype=np.float32)
     near = {"wood": 0.8, "gravel": 1.3, "dust": 0.7, "bricks": 0.85}.get(name, 1.15)  # texels per pixel at our feet
     for y in range(height):
         away = height / (y + 0.7)
-        # One texel per pixel at the geometric mean of the two directions' steps
-        level = float(np.clip(np.log2(near * away**1.35), 0, len(tiles) - 1))
-        for k, share in ((int(level), 1 - level % 1), (min(int(level) + 1, len(tiles) - 1), level % 1)):
+        # At this step of the pyramid, a pixel shows about one texel in the mean of both directions.
+        step = float(np.clip(np.log2(near * away**1.35), 0, len(tiles) - 1))
+        for k, share in ((int(step), 1 - step % 1), (min(int(step) + 1, len(tiles) - 1), step % 1)):
             if not share:
                 continue
             tile = tiles[k]

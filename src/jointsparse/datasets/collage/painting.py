@@ -145,8 +145,8 @@ def _paint_hanging(canvas: Image.Image, plan: Plan, light: np.ndarray, rng: np.r
 
 def _lit(picture: Image.Image, light: np.ndarray, contrast: float = 1.0) -> Image.Image:
     """A picture under a light, its transparency unchanged."""
-    levels = np.clip((np.arange(256) - 110) * contrast + 110, 0, 255)
-    table = [int(v) for factor in light for v in np.clip(levels * factor, 0, 255)]
+    tones = np.clip((np.arange(256) - 110) * contrast + 110, 0, 255)
+    table = [int(tone) for factor in light for tone in np.clip(tones * factor, 0, 255)]
     return picture.point(table + list(range(256)) * (picture.mode == "RGBA"))
 
 
