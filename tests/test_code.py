@@ -111,7 +111,8 @@ RULES = {  # what a job's wildcards decide is in braces
     "compare_methods": "scores/comparison scores/metrics",
     "resample_differences": "scores/comparison scores/metrics",
     "repeat recovery": f"{EXPERIMENT} papers/quattoni/recovery datasets/synthetic learning/loss learning/problem "
-    "learning/sweep learning/losses/hinge learning/solvers/pdhg learning/solvers/subgradient norms/l1 norms/l1inf norms/l2",
+    "learning/sweep learning/losses/hinge learning/solvers/pdhg learning/solvers/subgradient norms/l1 norms/l1inf "
+    "norms/l2",
     "repeat race": f"{EXPERIMENT} papers/duchi/race {DESCENT}",
     "repeat exponentiated": f"{EXPERIMENT} {ENTROPIC}",
     "repeat digits": f"{EXPERIMENT} papers/duchi/digits {ENTROPIC} features/similarities",
