@@ -15,8 +15,8 @@ from skimage.color import rgb2gray
 from skimage.feature import SIFT, daisy
 from skimage.transform import resize
 from sklearn.datasets import load_sample_images
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from jointsparse.checks import one_thread
 from jointsparse.features import vocabulary_tree
 from jointsparse.features.dense_sift import describe
 
@@ -86,7 +86,7 @@ def main() -> None:
     options = parser.parse_args()
     photographs = [rgb2gray(image).astype(np.float32) for image in load_sample_images().images]
     print(f"{machine()}; one thread; medians of {options.rounds} interleaved rounds")
-    with threadpool_limits(limits=1):
+    with one_thread(openmp=True):
         compare_extractors(photographs[0], 240, 320, options.rounds)
         compare_extractors(photographs[0], 224, 224, options.rounds)
         descriptors = np.concatenate([describe(photograph, step=2) for photograph in photographs])

@@ -1,12 +1,12 @@
-"""How fast training is: against this machine's matrix products, other learners, and the accuracy that is reached.
+"""Speed of training against this machine's matrix products and other learners, and the accuracy that is reached.
 
     python benchmarks/training.py [--quick] [--out FOLDER]
 
-prints three tables and writes training-sweeps.csv, training-learners.csv, training-gaps.csv and training.png. All runs
-in one thread; times are CPU time. `rate` is that of a product of two matrices 2048 x 2048 of the same precision in
-the same run; useful work is 4 n_features sum_k n_k multiplications and additions per iteration and pair, so 100 % is
-what no program reaches that does not skip zeros. The features are random with a decaying spectrum, like those of the
-pipeline; labels follow 100 of them.
+Prints three tables and writes training-sweeps.csv, training-learners.csv, training-gaps.csv and training.png. All runs
+use one thread, and times are CPU time. `rate` belongs to a product of two matrices 2048 x 2048 of the same precision in
+the same run. Useful work is 4 n_features sum_k n_k multiplications and additions per iteration and pair. No program
+reaches 100 % unless it skips zeros. The features are random with a decaying spectrum, like those of the pipeline. The
+labels follow 100 of them.
 """
 
 import argparse
@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from measure import machine, medians
-from threadpoolctl import threadpool_limits
 
+from jointsparse.checks import one_thread
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import pdhg, subgradient
@@ -41,7 +41,7 @@ def product_rate(dtype: type) -> float:
 
 
 def features(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Features, and scores of the tasks whose sign is the label."""
+    """Draw features, and scores of the tasks. A score's sign is the label."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_samples, N_FEATURES)).astype(np.float32) / np.sqrt(np.arange(1, N_FEATURES + 1, dtype="f4"))
     W = np.zeros((N_FEATURES, N_TASKS), np.float32)
@@ -50,7 +50,7 @@ def features(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def labels(scores: np.ndarray, n: int) -> np.ndarray:
-    """n positives and 2n negatives of each task, drawn at random."""
+    """Draw n positives and 2n negatives of each task."""
     rng = np.random.default_rng(n)
     Y = np.zeros(scores.shape, np.int8)
     for k, score in enumerate(scores.T):
@@ -60,7 +60,7 @@ def labels(scores: np.ndarray, n: int) -> np.ndarray:
 
 
 class Timed:
-    """A norm whose projections are timed."""
+    """Norm with timed projections."""
 
     def __init__(self, norm: object) -> None:
         self.norm, self.seconds = norm, 0.0
@@ -76,7 +76,7 @@ class Timed:
 
 
 def sweep_rows(sizes: list[int], n_iter: int) -> Iterator[dict[str, object]]:
-    """Iterations of a sweep, for numbers of positives and of pairs."""
+    """Time the iterations of a sweep, for numbers of positives and of pairs."""
     X, scores = features(N_SAMPLES)
     rate = product_rate(np.float32)
     for n in sizes:
@@ -106,7 +106,7 @@ def sweep_rows(sizes: list[int], n_iter: int) -> Iterator[dict[str, object]]:
 
 
 def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
-    """CPU seconds for 40 tasks x 120 samples x 3,000 features, and the sum of hinge losses that was reached."""
+    """Measure CPU seconds for 40 tasks x 120 samples x 3,000 features, and the sum of hinge losses reached."""
     X, scores = features(N_SAMPLES)
     Y = labels(scores, 40)
     members = [np.flatnonzero(y) for y in Y.T]
@@ -119,7 +119,7 @@ def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
         return lambda: subgradient.fit(problem, loss=hinge, norm=l1inf, n_iter=n_iter, **grid).W[-2 % n_pairs]
 
     def bare() -> np.ndarray:
-        """The products of a single fit, nothing else."""
+        """Do the products of a single fit, nothing else."""
         for _ in range(n_iter):
             for rows, y in parts:
                 f = rows @ w
@@ -158,7 +158,7 @@ def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
 def others(
     parts: list[tuple[np.ndarray, np.ndarray]], X: np.ndarray, Y: np.ndarray
 ) -> dict[str, Callable[[], np.ndarray]]:
-    """Learners that are installed. Those with shared samples only get all samples that any task uses."""
+    """Learners that are installed. Learners that share samples get all samples that any task uses."""
     from sklearn.linear_model import MultiTaskLasso, SGDClassifier
     from sklearn.svm import LinearSVC
 
@@ -197,7 +197,7 @@ def others(
 
 
 def gap_rows(n_iter: int) -> Iterator[dict[str, object]]:
-    """CPU seconds and iterations until a gap is certified, on the problem of Quattoni et al. (2009), sec. 5."""
+    """Measure CPU seconds and iterations until a gap is certified, on the problem of Quattoni et al., sec. 5."""
     problem, radius = synthetic()
     for gap in GAPS:
         start = time.process_time()
@@ -219,7 +219,7 @@ def row(solver: str, gap: float, fit: object, seconds: float) -> dict[str, objec
 
 
 def synthetic(n: int = 320) -> tuple[Problem, float]:
-    """200 features, 60 tasks that use half to all of the same 20 features, samples of unit length."""
+    """Draw 200 features and 60 tasks that use half to all of the same 20 features, with samples of unit length."""
     rng = np.random.default_rng(0)
     W, relevant = np.zeros((200, 60)), rng.choice(200, 20, replace=False)
     X, y = [], []
@@ -264,7 +264,7 @@ def main() -> None:
     }
     kept = {}
     for name, rows in tables.items():
-        with threadpool_limits(1):
+        with one_thread():
             kept[name] = pd.DataFrame(rows)
         kept[name].assign(machine=machine()).to_csv(options.out / f"training-{name}.csv", index=False)
         print(f"\n{kept[name].to_string(index=False, float_format=lambda value: f'{value:.3g}')}", flush=True)

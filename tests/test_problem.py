@@ -64,12 +64,13 @@ def test_mean_divides_by_the_sum_of_the_weights(rng):
     np.testing.assert_allclose(made.parts[0].c[:, 0], [1 / 8, 2 / 8, 5 / 8])
 
 
-def test_large_tasks_come_in_parts_and_empty_ones_in_one(monkeypatch, rng):
+def test_large_dense_tasks_come_in_parts_and_others_in_one(monkeypatch, rng):
     monkeypatch.setattr("jointsparse.learning.problem.PART_BYTES", 8 * 3 * 40)
     X = rng.normal(size=(101, 3))
     made = Problem([X, X[:0]], [np.ones(101), np.ones(0)])
     assert [(part.task, len(part.y)) for part in made.parts] == [(0, 33), (0, 34), (0, 34), (1, 0)]
     np.testing.assert_array_equal(np.vstack([part.X for part in made.parts]), X)
+    assert len(Problem([sparse.csr_matrix(X)], [np.ones(101)]).parts) == 1  # sparse tasks stay whole
 
 
 @pytest.mark.parametrize("n_pairs", [1, 3])
@@ -117,11 +118,6 @@ def test_the_gap_is_relative_but_not_to_almost_nothing():
     np.testing.assert_allclose(got, [0.1, 1e-7, 0.0, 0.0])
 
 
-def test_an_unknown_normalisation_is_refused():
-    with pytest.raises(ValueError, match=r"^normalisation must be 'sum' or 'mean', got 'median'"):
-        Problem([np.ones((1, 1))], [np.ones(1)], normalisation="median")
-
-
 def work():
     """A digest of what solvers find for products large enough to be shared out among threads."""
     from jointsparse.learning import sweep
@@ -148,17 +144,18 @@ def test_training_does_not_depend_on_the_number_of_threads_or_processes():
     assert digests == {work()}
 
 
-def test_sparse_tasks_stay_whole(monkeypatch, rng):
-    monkeypatch.setattr("jointsparse.learning.problem.PART_BYTES", 1)
-    made = Problem([sparse.csr_matrix(rng.normal(size=(200, 3)))], [np.ones(200)])
-    assert len(made.parts) == 1
-
-
-def test_what_does_not_fit_together_is_refused():
-    with pytest.raises(ValueError, match="task 0 must have a label and a weight for each of its 3 samples, got 2, 2"):
-        Problem([np.ones((3, 1))], [np.ones(2)])
-    with pytest.raises(ValueError, match=r"Y must be a matrix with a row for each of 3 samples, got shape \(2, 1\)"):
-        Problem.from_matrix(np.ones((3, 1)), np.ones((2, 1)))
+@pytest.mark.parametrize(
+    ("make", "y", "options", "expected"),
+    [
+        (Problem, [np.ones(2)], {}, "^task 0 must have a label and a weight for each of its 3 samples, got 2, 2"),
+        (Problem, [np.ones(3)], {"normalisation": "no"}, "^normalisation must be 'sum' or 'mean', got 'no'"),
+        (Problem.from_matrix, np.ones((2, 1)), {}, r"^Y must be a matrix with a row for each of 3 .* \(2, 1\)"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(make, y, options, expected):
+    X = np.ones((3, 1))
+    with pytest.raises(ValueError, match=expected):
+        make([X] if make is Problem else X, y, **options)
 
 
 def test_a_bound_is_never_below_that_of_no_dual_variables(rng):
@@ -234,12 +231,11 @@ def test_absent_samples_that_cannot_be_multiplied_by_0_are_left_out(rng, bad):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
 def test_numbers_too_large_to_square_are_refused(dtype, factor, container):
     large = magnitude_limit(dtype)
-    X = np.ones((3, 2), dtype)
+    X, too_large = np.ones((3, 2), dtype), np.array([1, 1, factor * large])
     Problem([container(X)], [np.ones(3)], [np.full(3, 0.9 * large)])
-    with pytest.raises(ValueError, match=r"^weights times labels of task 0 must be finite and at most .* scale them"):
-        Problem([container(X)], [np.ones(3)], [np.array([1, 1, factor * large])])
-    with pytest.raises(ValueError, match=r"^weights times labels of task 0 must be finite and at most .* scale them"):
-        Problem([container(X)], [np.array([1, 1, factor * large])])
+    for labels_and_weights in (([np.ones(3)], [too_large]), ([too_large],)):
+        with pytest.raises(ValueError, match=r"^weights times labels of task 0 must be finite and at most .* scale"):
+            Problem([container(X)], *labels_and_weights)
     X[1, 1] = factor * large
     with pytest.raises(ValueError, match=r"^features of task 1 must be finite and at most .* scale them"):
         Problem([container(X[:1]), container(X)], [np.ones(1), np.ones(3)])

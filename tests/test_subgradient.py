@@ -3,6 +3,7 @@
 import numpy as np
 import oracles
 import pytest
+from oracles_convex import CONVEX_LOSSES, CONVEX_NORMS, optimum
 
 from jointsparse.learning.losses import LOSSES
 from jointsparse.learning.problem import Problem
@@ -100,6 +101,24 @@ def test_the_bound_of_no_iterations_is_zero(loss, norm):
     trained = fit(*problem(), loss, norm, n_iter=0)
     np.testing.assert_array_equal(trained.bound, 0)
     np.testing.assert_array_equal(trained.gap, 1)
+
+
+@pytest.mark.parametrize("penalised", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("convex_norm", CONVEX_NORMS)
+@pytest.mark.parametrize("convex_loss", CONVEX_LOSSES)
+def test_objective_and_bound_enclose_the_optimum(convex_loss, convex_norm, penalised, intercept):
+    X, Y = problem()
+    tasks = Problem.from_matrix(X + 0.5, Y, intercept=intercept)  # so that an intercept is of use
+    plug_ins = {"loss": LOSSES[convex_loss], "norm": NORMS[convex_norm], "penalised": penalised}
+    trained = subgradient.fit(tasks, radius=0.8, eta0=0.05, n_iter=2000, **plug_ins)
+    expected = optimum(tasks, convex_loss, convex_norm, 0.8, penalised)
+    assert trained.bound[0] - 1e-5 <= expected <= trained.objective.min() + 1e-5
+    np.testing.assert_allclose(trained.value[0], trained.objective.min(), rtol=1e-12)
+    assert trained.gap[0] == max(trained.value[0] - trained.bound[0], 0) / trained.value[0]
+    assert penalised or trained.gap[0] <= 0.005
+    assert penalised or np.all(NORMS[convex_norm].norm(trained.W[0]) <= 0.8 * (1 + 1e-12))
+    assert intercept or not trained.b.any()
 
 
 def test_margins_of_few_features_are_those_of_all(monkeypatch):
