@@ -35,8 +35,9 @@ from threadpoolctl import threadpool_limits
 
 from jointsparse.checks import as_finite, as_positive, real_array, require_count, require_finite
 from jointsparse.learning.entropic import Entropic, SparseEntropic, step_sizes
-from jointsparse.learning.lazy import HUGE, Lazy, Rows, csr, largest
+from jointsparse.learning.lazy import LONGEST_STEP, Lazy, Rows, csr
 from jointsparse.learning.losses import logistic, squared
+from jointsparse.learning.problem import largest
 from jointsparse.norms import l1
 
 Vector = NDArray[np.float64]
@@ -435,7 +436,7 @@ def _stochastic_step(
         X = samples.take(rows)
         slopes = objective.slopes(lazy.margins(X), rows, c)
         with np.errstate(over="ignore", invalid="ignore"):
-            if not eta * np.abs(slopes).sum() * largest(X) < HUGE:
+            if not eta * np.abs(slopes).sum() * largest(X.entries()) < LONGEST_STEP:
                 raise ValueError(DIVERGED.format(t + 1))
         lazy.step(X, slopes, eta)
         return len(X.data) * (4 + lazy.of_entry) + of_slopes

@@ -15,7 +15,7 @@ from scipy.special import expit
 from jointsparse.checks import as_positive, require_count
 from jointsparse.datasets.samples import Samples
 from jointsparse.learning.entropic import SparseEntropic
-from jointsparse.learning.lazy import HUGE, Rows, csr
+from jointsparse.learning.lazy import LONGEST_STEP, Rows, csr
 from jointsparse.norms import l1
 from jointsparse.papers.duchi.descent import sizes_of
 from jointsparse.papers.duchi.exponentiated import OF_PROJECTIONS
@@ -158,7 +158,7 @@ def measure(
             indices, x = example(rows, t)
             w0[indices] += sizes[t] * labels[t] * expit(-labels[t] * (w0[indices] * x).sum()) * x
         size = float(np.abs(w0).sum())
-    if not size < HUGE:
+    if not size < LONGEST_STEP:
         raise ValueError(f"learning without a constraint diverged with eta0 {eta0:g}: choose a smaller one, or scale X")
     touched = float(np.diff(rows.indptr[end:]).mean())
     compile_steps()
