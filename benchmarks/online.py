@@ -2,16 +2,15 @@
 
     python benchmarks/online.py [--quick] [--out FOLDER]
 
-prints tables, marking figures on the wrong side of our goals with *, and writes them as CSV with one figure,
-online.png.
+prints tables, marks figures that miss our goals with *, and writes them as CSV with one figure, online.png.
 
-Regret: a stream of examples whose labels depend on a few features that the tasks share, a tenth of them flipped; the
-losses before each step, added up, less those of the best fixed W of the first T examples in the ball. pdhg certifies a
-bound that no W in the ball is below, and its own W; regret to the bound is what the table calls regret, and regret to
-that W is no larger and nearly the same. The slope is that of log regret against log T, and its goal at most 0.6, for
-the sqrt(T) of Zinkevich's theorem.
+Regret: the examples' labels depend on a few features that the tasks share, and a tenth of the labels are flipped. The
+regret of T examples is the sum of the losses before each step, minus the losses of the best fixed W in the ball. pdhg
+certifies a bound that no fixed W in the ball is below, and the table gives the regret to this bound. The regret to
+pdhg's own W is no larger and nearly the same. The slope is that of log regret against log T. Its goal is at most 0.6,
+for the sqrt(T) of Zinkevich's theorem.
 
-Cost: one step of k non-zero features, margins included, by lazy updates, and with the whole matrix projected (warm);
+Cost: one step of k non-zero features, margins included, by lazy updates, and with the whole matrix projected (warm).
 CPU time, medians of interleaved rounds in one process. W is as a stream of such examples left it.
 """
 
@@ -42,7 +41,7 @@ RADII = {"l1inf": 3.0, "l1": 1.5}
 N_FEATURES, N_TASKS, ETA0, NOISE = 50, 8, 0.1, 0.1
 HORIZONS = (100, 300, 1_000, 3_000, 10_000, 30_000)
 GAP = 1e-4  # of the best fixed W, relative
-STREAM = 2_000  # examples before times are taken, and the number of different ones
+STREAM = 2_000  # different examples, and examples learnt before times are taken
 
 
 def stream(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -66,6 +65,7 @@ def losses_of_stream(norm: str, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def regret_rows(norms: list[str], seeds: list[int], horizons: tuple[int, ...]) -> Iterator[dict[str, object]]:
+    """Yield the regret of each norm, seed and number of examples as a row."""
     for norm in norms:
         for seed in seeds:
             X, Y = stream(seed, horizons[-1])
@@ -87,7 +87,7 @@ def regret_rows(norms: list[str], seeds: list[int], horizons: tuple[int, ...]) -
 
 
 def slopes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Per norm the slope of log regret against log T: mean and largest over the seeds."""
+    """Slope of log regret against log T for each norm: mean and largest over the seeds."""
     found = [
         {"norm": norm, "slope": np.polyfit(np.log(of_seed["T"]), np.log(of_seed["regret"]), 1)[0]}
         for (norm, _), of_seed in rows.groupby(["norm", "seed"], sort=False)
@@ -107,7 +107,7 @@ def examples(d: int, k: int, m: int) -> tuple[Rows, np.ndarray]:
 
 
 def step_tasks(norm: str, d: int, k: int, m: int) -> tuple[dict[str, Task], int]:
-    """A step by lazy updates and with the whole matrix projected, and the number of features that are not zero."""
+    """Return a step by lazy updates and one that projects the whole matrix, and the number of non-zero features."""
     X, G = examples(d, k, m)
     lazy, eager = Lazy(d, m, norm, 10.0, False), Eager(d, m, norm, 10.0, False)
     for t in range(STREAM):
@@ -132,6 +132,7 @@ def step_tasks(norm: str, d: int, k: int, m: int) -> tuple[dict[str, Task], int]
 
 
 def cost_rows(norms: list[str], cells: list[tuple[int, int, int]], rounds: int) -> Iterator[dict[str, object]]:
+    """Yield the times of a step for each norm and cell (features, non-zeros, tasks) as a row."""
     for norm in norms:
         for d, k, m in cells:
             tasks, alive = step_tasks(norm, d, k, m)

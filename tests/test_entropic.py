@@ -1,4 +1,4 @@
-"""Exponentiated gradient: points stay in their sets, follow the rule, reach optima; lazy steps are the dense ones."""
+"""Exponentiated gradient: points stay in their sets, follow the rule and reach optima. Lazy steps are dense steps."""
 
 import cvxpy as cp
 import numpy as np
@@ -7,8 +7,9 @@ import pytest
 from jointsparse.learning.entropic import SCHEDULES, SETS, Entropic, SparseEntropic, n_weights, step_sizes
 
 
-def rng_of(seed):
-    return np.random.default_rng(seed)
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -39,6 +40,12 @@ def is_inside(w, z, of_set):
     return bool((w >= 0).all() and total)
 
 
+def stepped(point, *step):
+    """The point after a step."""
+    point.step(*step)
+    return point
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Dense steps
 # ---------------------------------------------------------------------------------------------------------------------
@@ -52,21 +59,19 @@ def test_start_is_uniform(of_set):
 
 
 @pytest.mark.parametrize("of_set", SETS)
+@pytest.mark.parametrize("n", [1, 7])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0])
-def test_points_are_those_of_the_twin_and_inside(of_set, scale):
-    rng = rng_of(1)
-    gradients, etas = rng.normal(size=(30, 7)) * scale, rng.random(30)
-    point = Entropic(7, 2.5, of_set=of_set)
+def test_points_are_those_of_the_twin_and_inside(rng, of_set, n, scale):
+    gradients, etas = rng.normal(size=(30, n)) * scale, rng.random(30)
+    point = Entropic(n, 2.5, of_set=of_set)
     for g, eta, expected in zip(gradients, etas, slow_points(gradients, etas, 2.5, of_set), strict=True):
-        point.step(g, eta)
-        got = point.toarray()
+        got = stepped(point, g, eta).toarray()
         np.testing.assert_allclose(got, expected.astype(float), rtol=1e-10 * max(scale, 1), atol=1e-14)
         assert is_inside(got, 2.5, of_set)
 
 
 @pytest.mark.parametrize("of_set", SETS)
-def test_each_column_of_a_matrix_is_a_vector_of_its_own(of_set):
-    rng = rng_of(2)
+def test_each_column_of_a_matrix_is_a_vector_of_its_own(rng, of_set):
     z = np.array([0.0, 1.0, 7.0])
     matrix = Entropic(5, z, of_set=of_set, n_columns=3)
     vectors = [Entropic(5, z_l, of_set=of_set) for z_l in z]
@@ -83,25 +88,11 @@ def test_each_column_of_a_matrix_is_a_vector_of_its_own(of_set):
 
 @pytest.mark.parametrize("of_set", SETS)
 def test_huge_steps_end_at_a_corner_and_come_back(of_set):
-    point = Entropic(3, 2.0, of_set=of_set)
-    point.step([1e6, -1e6, 0.0], 1.0)
+    point = stepped(Entropic(3, 2.0, of_set=of_set), [1e6, -1e6, 0.0], 1.0)
     np.testing.assert_array_equal(point.toarray(), [-1.0, 1.0, 0.0] if of_set == "ball" else [0.0, 2.0, 0.0])
-    point.step([-1e6, 1e6, 0.0], 1.0)
-    np.testing.assert_allclose(point.toarray(), Entropic(3, 2.0, of_set=of_set).toarray(), atol=1e-9)
-
-
-def test_one_coordinate():
-    for of_set, expected in (("simplex", 3.0), ("nonnegative", 3 / (1 + np.e)), ("ball", -3 * np.tanh(1))):
-        point = Entropic(1, 3.0, of_set=of_set)
-        point.step([1.0], 1.0)
-        np.testing.assert_allclose(point.toarray(), [expected], rtol=1e-15)
-
-
-def test_slack_takes_what_is_left():
-    point = Entropic(4, 2.0, of_set="nonnegative")
-    point.step([1.0, 2.0, 3.0, 4.0], 1.0)
-    assert point.toarray().sum() < 1.0
-    np.testing.assert_allclose(point.toarray().sum() + point.weights()[-1, 0], 2.0, rtol=1e-15)
+    np.testing.assert_allclose(
+        stepped(point, [-1e6, 1e6, 0.0], 1.0).toarray(), Entropic(3, 2.0, of_set=of_set).toarray(), atol=1e-9
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -121,9 +112,9 @@ def test_step_sizes_are_those_of_the_theory():
 
 
 @pytest.mark.parametrize("of_set", SETS)
-def test_mean_loss_keeps_the_bound_of_the_theory(of_set):
+def test_mean_loss_keeps_the_bound_of_the_theory(rng, of_set):
     """Against the worst of 200 linear losses in a row, with |g_i| <= 1."""
-    rng, n, n_iter, z = rng_of(3), 20, 200, 4.0
+    n, n_iter, z = 20, 200, 4.0
     point = Entropic(n, z, of_set=of_set)
     losses, total = 0.0, np.zeros(n)
     for eta in step_sizes("constant", eta0=np.sqrt(2) / 1.0, n=n, n_iter=n_iter, of_set=of_set):
@@ -158,8 +149,7 @@ def optimum(X, y, z, of_set):
 
 @pytest.mark.parametrize("of_set", SETS)
 @pytest.mark.parametrize("z", [0.5, 5.0])
-def test_logistic_regression_reaches_the_optimum(of_set, z):
-    rng = rng_of(4)
+def test_logistic_regression_reaches_the_optimum(rng, of_set, z):
     X = rng.normal(size=(60, 20))
     y = np.where(X @ np.r_[np.ones(3), np.zeros(17)] + rng.normal(size=60) > 0, 1.0, -1.0)
     expected = optimum(X, y, z, of_set)
@@ -170,8 +160,7 @@ def test_logistic_regression_reaches_the_optimum(of_set, z):
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_every_schedule_goes_down(schedule):
-    rng = rng_of(5)
+def test_every_schedule_goes_down(rng, schedule):
     X = rng.normal(size=(60, 20))
     y = np.sign(X[:, 0])
     point = Entropic(20, 5.0)
@@ -188,8 +177,7 @@ def test_every_schedule_goes_down(schedule):
 
 @pytest.mark.parametrize("of_set", SETS)
 @pytest.mark.parametrize("scale", [0.1, 5.0, 1000.0])
-def test_lazy_steps_are_dense_steps(of_set, scale):
-    rng = rng_of(6)
+def test_lazy_steps_are_dense_steps(rng, of_set, scale):
     n, z = 40, 3.0
     lazy, dense = SparseEntropic(n, z, of_set=of_set), Entropic(n, z, of_set=of_set)
     for _ in range(400):
@@ -204,8 +192,7 @@ def test_lazy_steps_are_dense_steps(of_set, scale):
     assert (lazy.refreshed > 0) == (scale == 1000.0)
 
 
-def test_lazy_sum_survives_very_many_steps():
-    rng = rng_of(7)
+def test_lazy_sum_survives_very_many_steps(rng):
     lazy, total = SparseEntropic(1000, 1.0, of_set="simplex"), np.zeros(1000)
     for _ in range(20_000):
         indices = rng.integers(0, 1000, 5)
@@ -217,113 +204,90 @@ def test_lazy_sum_survives_very_many_steps():
     assert lazy.refreshed < 100
 
 
-def test_weights_that_made_up_the_sum_may_vanish():
-    lazy = SparseEntropic(1000, 1.0, of_set="simplex")
-    lazy.step([3], [-50.0], 1.0)
-    lazy.step([3], [150.0], 1.0)
-    expected = np.full(1000, 1 / 999)
-    expected[3] = np.exp(-100) / 999
-    np.testing.assert_allclose(lazy.toarray(), expected, rtol=1e-12)
-    assert lazy.refreshed == 1
-
-
-def test_empty_step_changes_nothing():
-    lazy = SparseEntropic(3, 1.0)
-    lazy.step([], [], 1.0)
-    lazy.step([1], [1.0], 0.0)
-    np.testing.assert_array_equal(lazy.toarray(), np.zeros(3))
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# What is not right
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [Entropic, SparseEntropic])
 @pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"n": 0}, "n must be a whole number of at least 1, got 0"),
-        ({"n": 1.5}, "n must be a whole number of at least 1, got 1.5"),
-        ({"z": -1.0}, "z must be at least 0, got -1.0"),
-        ({"z": np.nan}, "z must be at least 0, got nan"),
-        ({"z": np.inf}, "z must be finite, got inf"),
-        ({"z": [1.0, 2.0]}, "z must be one number or one per task"),
-        ({"of_set": "cube"}, "set must be one of ball, nonnegative, simplex, got 'cube'"),
-    ],
+    ("n", "steps", "refreshed"),
+    [(2, (-32.0, 27.0), 0), (2, (-38.0, 27.0), 0), (2, (-40.0, 27.0), 0), (1000, (-50.0, 150.0), 1)],
 )
-def test_unfit_sets_are_refused(kind, options, expected):
-    with pytest.raises(ValueError, match=expected):
-        kind(**({"n": 3, "z": 1.0} | options))
-
-
-@pytest.mark.parametrize(
-    ("G", "eta", "expected"),
-    [
-        ([1.0, 2.0], 1.0, r"G must have shape \(3,\), got \(2,\)"),
-        ([[1.0, 2.0, 3.0]], 1.0, r"G must have shape \(3,\), got \(1, 3\)"),
-        ([1.0, np.nan, 0.0], 1.0, r"G must be finite, got nan at \(1,\)"),
-        ([1.0, np.inf, 0.0], 0.0, r"G must be finite, got inf at \(1,\)"),
-        ([1e308, -1e308, 0.0], 1.0, "a step is too long for double precision"),
-        ([1e308, 0.0, 0.0], 10.0, "a step is too long for double precision"),
-        (["a", "b", "c"], 1.0, "G must hold real numbers"),
-        ([0.0] * 3, -1.0, "eta must be at least 0 and finite, got -1.0"),
-        ([0.0] * 3, np.nan, "eta must be at least 0 and finite, got nan"),
-        ([0.0] * 3, "x", "eta must be a number, got 'x'"),
-    ],
-)
-def test_unfit_steps_are_refused_and_change_nothing(G, eta, expected):
-    point = Entropic(3, 1.0)
-    point.step([1.0, 2.0, 3.0], 1.0)
-    before = point.toarray()
-    with pytest.raises(ValueError, match=expected):
-        point.step(G, eta)
-    np.testing.assert_array_equal(point.toarray(), before)
-
-
-@pytest.mark.parametrize(
-    ("indices", "values", "eta", "expected"),
-    [
-        ([3], [1.0], 1.0, r"indices must be in 0\.\.2, got 3"),
-        ([-1], [1.0], 1.0, r"indices must be in 0\.\.2, got -1"),
-        ([0.0], [1.0], 1.0, "indices must be a vector of integers"),
-        ([[0]], [1.0], 1.0, "indices must be a vector of integers"),
-        ([0, 1], [1.0], 1.0, "indices and values must be vectors of one length"),
-        ([0, 1], [1.0, np.nan], 1.0, r"values must be finite, got nan at \(1,\)"),
-        ([0, 1], [1.0, -np.inf], 0.0, r"values must be finite, got -inf at \(1,\)"),
-        ([0], [1e201], 1.0, "a step is too long for double precision"),
-        ([0], [1.0], np.inf, "eta must be at least 0 and finite, got inf"),
-    ],
-)
-def test_unfit_sparse_steps_are_refused_and_change_nothing(indices, values, eta, expected):
-    point = SparseEntropic(3, 1.0)
-    point.step([1], [2.0], 1.0)
-    before = point.toarray()
-    with pytest.raises(ValueError, match=expected):
-        point.step(indices, values, eta)
-    np.testing.assert_array_equal(point.toarray(), before)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"schedule": "1/t2"}, r"schedule must be one of constant, 1/sqrt\(t\), 1/t, got '1/t2'"),
-        ({"eta0": 0.0}, "eta0 must be above 0 and finite, got 0.0"),
-        ({"eta0": np.nan}, "eta0 must be above 0 and finite, got nan"),
-        ({"n_iter": 0}, "n_iter must be a whole number of at least 1, got 0"),
-        ({"n": 0}, "n must be a whole number of at least 1, got 0"),
-        ({"of_set": "x"}, "set must be one of"),
-    ],
-)
-def test_unfit_schedules_are_refused(options, expected):
-    with pytest.raises(ValueError, match=expected):
-        step_sizes(**({"schedule": "1/t", "eta0": 1.0, "n": 3, "n_iter": 5} | options))
-
-
-@pytest.mark.parametrize("steps", [(-32.0, 27.0), (-38.0, 27.0), (-40.0, 27.0)])
-def test_the_sum_stays_exact_where_a_weight_that_was_nearly_all_shrinks(steps):
-    point = SparseEntropic(2, 1.0, of_set="simplex")
+def test_the_sum_stays_exact_if_a_weight_that_was_nearly_all_shrinks(n, steps, refreshed):
+    point = SparseEntropic(n, 1.0, of_set="simplex")
     for step in steps:
         point.step([0], [step], 1.0)
-    expected = 1 / (1 + np.exp(np.sum(steps) * np.array([1, -1])))
-    np.testing.assert_allclose(point.toarray(), expected, rtol=1e-13)
+    logs = np.r_[-np.sum(steps), np.zeros(n - 1)]
+    np.testing.assert_allclose(point.toarray(), np.exp(logs) / np.exp(logs).sum(), rtol=1e-13)
+    assert point.refreshed == refreshed
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Wrong input
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+STEPS = {"schedule": "1/t", "eta0": 1.0, "n": 3, "n_iter": 5}
+POINT = {"n": 3, "z": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("call", "usual", "wrong", "expected"),
+    [
+        (Entropic, POINT, {"n_columns": 0}, "n_columns must be a whole number of at least 1, got 0"),
+        (step_sizes, STEPS, {"schedule": "1/t2"}, r"schedule must be one of constant, 1/sqrt\(t\), 1/t, got '1/t2'"),
+        (step_sizes, STEPS, {"eta0": 0.0}, "eta0 must be above 0 and finite, got 0.0"),
+        (step_sizes, STEPS, {"eta0": np.nan}, "eta0 must be above 0 and finite, got nan"),
+        (step_sizes, STEPS, {"n_iter": 0}, "n_iter must be a whole number of at least 1, got 0"),
+        (step_sizes, STEPS, {"n": 0}, "n must be a whole number of at least 1, got 0"),
+        (step_sizes, STEPS, {"of_set": "x"}, "set must be one of"),
+    ]
+    + [
+        (kind, POINT, wrong, expected)
+        for kind in (Entropic, SparseEntropic)
+        for wrong, expected in (
+            ({"n": 0}, "n must be a whole number of at least 1, got 0"),
+            ({"n": 1.5}, "n must be a whole number of at least 1, got 1.5"),
+            ({"z": -1.0}, "z must be at least 0, got -1.0"),
+            ({"z": np.nan}, "z must be at least 0, got nan"),
+            ({"z": np.inf}, "z must be finite, got inf"),
+            ({"z": [1.0, 2.0]}, "z must be (one number or one per task|a number)"),
+            ({"of_set": "cube"}, "set must be one of ball, nonnegative, simplex, got 'cube'"),
+        )
+    ],
+)
+def test_wrong_parameters_are_named(call, usual, wrong, expected):
+    with pytest.raises(ValueError, match=expected):
+        call(**(usual | wrong))
+
+
+TOO_LONG = "a step is too long for double precision"
+NO_VECTOR = "indices must be a vector of integers"
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "expected"),
+    [
+        (Entropic, ([1.0, 2.0], 1.0), r"G must have shape \(3,\), got \(2,\)"),
+        (Entropic, ([[1.0, 2.0, 3.0]], 1.0), r"G must have shape \(3,\), got \(1, 3\)"),
+        (Entropic, ([1.0, np.nan, 0.0], 1.0), r"G must be finite, got nan at \(1,\)"),
+        (Entropic, ([1.0, np.inf, 0.0], 0.0), r"G must be finite, got inf at \(1,\)"),
+        (Entropic, ([1e308, -1e308, 0.0], 1.0), TOO_LONG),
+        (Entropic, ([1e308, 0.0, 0.0], 10.0), TOO_LONG),
+        (Entropic, (["a", "b", "c"], 1.0), "G must hold real numbers"),
+        (Entropic, ([0.0] * 3, -1.0), "eta must be at least 0, got -1.0"),
+        (Entropic, ([0.0] * 3, np.nan), "eta must be at least 0, got nan"),
+        (Entropic, ([0.0] * 3, "x"), "eta must be a number, got 'x'"),
+        (SparseEntropic, ([3], [1.0], 1.0), r"indices must be in 0\.\.2, got 3"),
+        (SparseEntropic, ([-1], [1.0], 1.0), r"indices must be in 0\.\.2, got -1"),
+        (SparseEntropic, ([0.0], [1.0], 1.0), NO_VECTOR),
+        (SparseEntropic, ([[0]], [1.0], 1.0), NO_VECTOR),
+        (SparseEntropic, ([0, 1], [1.0], 1.0), "indices and values must be vectors of one length"),
+        (SparseEntropic, ([0, 1], [1.0, np.nan], 1.0), r"values must be finite, got nan at \(1,\)"),
+        (SparseEntropic, ([0, 1], [1.0, -np.inf], 0.0), r"values must be finite, got -inf at \(1,\)"),
+        (SparseEntropic, ([0], [1e201], 1.0), TOO_LONG),
+        (SparseEntropic, ([0], [1.0], np.inf), "eta must be finite, got inf"),
+    ],
+)
+def test_wrong_steps_are_refused_and_change_nothing(kind, step, expected):
+    point = kind(3, 1.0)
+    point.step(*([0, 1, 2], [1.0, 2.0, 3.0], 1.0)[-len(step) :])
+    before = point.toarray()
+    with pytest.raises(ValueError, match=expected):
+        point.step(*step)
+    np.testing.assert_array_equal(point.toarray(), before)

@@ -1,4 +1,4 @@
-"""Hostile pictures, names, links and tables: read right, or listed with the reason; nothing hangs, nothing is run."""
+"""Hostile pictures, names, links and tables are read right or listed with the reason. Nothing hangs, nothing is run."""
 
 import os
 import re
@@ -27,13 +27,13 @@ def read(root, **options):
 
 
 def caption(root, *names):
-    """Writes a caption for every name, besides those there are."""
+    """Add a caption for every name."""
     with (root / "captions.csv").open("a", encoding="utf-8", newline="") as file:
         file.writelines(f'"{name.replace(chr(34), chr(34) * 2)}",A dog.\n' for name in names)
 
 
 def reason(root, name):
-    """Why a picture with a caption is left out; the others are used."""
+    """The reason why a picture with a caption is left out, while the others are used."""
     caption(root, name)
     images, _, left_out = read(root)
     assert len(images) == 12
@@ -50,37 +50,34 @@ def encoded(picture, kind, **options):
 # Pictures that are too large for their file
 
 
-def resized(kind, width, height):
-    """A small picture whose header gives it another size."""
+def resized(kind, side):
+    """A small picture whose header claims another width and height."""
     data = bytearray(encoded(Image.fromarray(RAMP), kind))
-    if kind == "PNG":
-        data[16:24] = struct.pack(">II", width, height)
-        data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
-    elif kind == "JPEG":
-        at = data.index(b"\xff\xc0")
-        data[at + 5 : at + 9] = struct.pack(">HH", height, width)
-    elif kind == "BMP":
-        data[18:26] = struct.pack("<II", width, height)
-    elif kind == "GIF":  # the frame is larger than the screen
-        at = data.index(b",", data.index(b"\x21\xf9") + 8 if b"\x21\xf9" in data else 13 + 3 * 2 ** (data[10] % 8 + 1))
-        data[at + 5 : at + 9] = struct.pack("<HH", width, height)
-    elif kind == "PPM":
-        data = bytearray(data.replace(b"64 48", b"%d %d" % (width, height), 1))
-    elif kind == "TIFF":
+    if kind == "PPM":
+        return bytes(data.replace(b"64 48", b"%d %d" % (side, side), 1))
+    if kind == "TIFF":
         file = BytesIO(data)
-        with tifffile.TiffFile(file) as pages:
-            places = {code: pages.pages[0].tags[code].valueoffset for code in (256, 257)}
-        for code, number in ((256, width), (257, height)):
-            data[places[code] : places[code] + 4] = struct.pack("<I" if data[:2] == b"II" else ">I", number)
+        with tifffile.TiffFile(file) as tiff:
+            tags, layout = tiff.pages[0].tags, f"{tiff.byteorder}I"
+            places = [tags[code].valueoffset for code in (256, 257)]
+    else:
+        layout = {"PNG": ">I", "JPEG": ">H", "BMP": "<I", "GIF": "<H"}[kind]
+        of_frame = data.find(b",", 13 + 3 * 2 ** (data[10] % 8 + 1)) + 5  # in a GIF the frame is larger than the screen
+        first = {"PNG": 16, "JPEG": data.find(b"\xff\xc0") + 5, "BMP": 18, "GIF": of_frame}[kind]
+        places = [first, first + struct.calcsize(layout)]
+    for place in places:
+        struct.pack_into(layout, data, place, side)
+    if kind == "PNG":
+        data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
     return bytes(data)
 
 
-@pytest.mark.filterwarnings("ignore")  # what Pillow only warns of is too large for us without the filter as well
+@pytest.mark.filterwarnings("ignore")  # where Pillow only warns of the size, we refuse without this filter as well
 @pytest.mark.parametrize("side", [10_000, 20_000])
 @pytest.mark.parametrize("kind", ["BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF"])
 def test_picture_of_too_many_pixels_is_listed_before_it_is_decoded(album, kind, side):
     name = f"bomb.{kind.lower()}"
-    (album / "images" / name).write_bytes(resized(kind, side, side))
+    (album / "images" / name).write_bytes(resized(kind, side))
     assert re.search(r"does not open as a picture: .* pixels", reason(album, name))
 
 
@@ -100,68 +97,108 @@ def test_text_in_a_picture_that_unpacks_to_more_than_it_may_hurts_nothing(album,
         assert "does not open" in left_out["reason"][0]
 
 
-# What is no picture file, whatever its name
+# Files that are not read as pictures
 
 
-def test_pipe_is_listed_and_nobody_waits_for_it(album):
-    os.mkfifo(album / "images" / "pipe.jpg")
-    assert reason(album, "pipe.jpg") == "not a regular file"
+def hole(path):
+    """A file of gigabytes, none of them on disk."""
+    path.touch()
+    os.truncate(path, 2**40)
+
+
+def flipped():
+    """A PNG whose pixels do not match their checksum."""
+    data = bytearray(encoded(Image.fromarray(RAMP), "PNG"))
+    at = data.index(b"IDAT")
+    data[at + 4 + int.from_bytes(data[at - 4 : at], "big")] ^= 1
+    return bytes(data)
+
+
+def holding(data):
+    return lambda path: path.write_bytes(data)
+
+
+def linked(target):
+    return lambda path: path.symlink_to(target)
+
+
+def tiff(levels, **options):
+    return lambda path: tifffile.imwrite(path, levels, **options)
+
+
+NO_PICTURE = "^does not open as a picture"
+OF_UNKNOWN_SCALE = [
+    RAMP.astype(np.uint32) << 24,
+    RAMP.astype(np.int32) << 20,
+    RAMP.astype(np.int16) - 128,
+    (RAMP.astype(np.int16) - 128).astype(np.int8),
+    RAMP.astype(np.float32),
+    np.where(RAMP == 0, np.nan, RAMP / 255).astype(np.float32),
+]
+LISTED = {
+    "pipe": (os.mkfifo, "^not a regular file$"),
+    "link to a device": (linked("/dev/zero"), "^not a regular file$"),
+    "link to itself": (linked("a.jpg"), f"{NO_PICTURE}: Too many levels of symbolic links$"),
+    "link to nothing": (linked("nowhere.jpg"), f"{NO_PICTURE}: No such file or directory$"),
+    "folder": (Path.mkdir, "^a folder, not a picture file$"),
+    "gigabytes": (hole, "^too large: 1,099,511,627,776 bytes, at most 1,073,741,824 are read$"),
+    # Ghostscript would open this one.
+    "EPS": (
+        holding(encoded(Image.new("RGB", (64, 64)), "EPS")),
+        f"{NO_PICTURE}: none of BMP, GIF, JPEG, PNG, PPM, TIFF, WEBP$",
+    ),
+    "PNG with a wrong checksum": (holding(flipped()), "broken PNG file"),
+    "TIFF of 16 bits in which 0 is white": (tiff(RAMP.astype(np.uint16) * 257, photometric="miniswhite"), "0 as black"),
+    "TIFF of floats in which 0 is white": (
+        tiff((RAMP / 255).astype(np.float32), photometric="miniswhite"),
+        "0 as black",
+    ),
+    # Pillow mixes these planes up.
+    "TIFF of 16 bits with planes apart": (
+        tiff(np.stack([RAMP.astype(np.uint16) * 257] * 3), photometric="rgb", planarconfig="separate"),
+        "planes together",
+    ),
+}
+LISTED |= {
+    f"PNG without its last {cut} bytes": (holding(encoded(Image.fromarray(RAMP), "PNG")[:-cut]), "does not open")
+    for cut in (8, 12, 20)
+}
+LISTED |= {
+    f"TIFF of {levels.dtype} of unknown scale": (tiff(levels), "levels must (be of 8 or 16 bits|lie in)")
+    for levels in OF_UNKNOWN_SCALE
+}
+
+
+@pytest.mark.parametrize("case", LISTED)
+def test_file_that_cannot_be_read_is_listed_with_the_reason(album, case):
+    make, expected = LISTED[case]
+    make(album / "images" / "a.jpg")
+    assert re.search(expected, reason(album, "a.jpg"))
+
+
+def forbid(monkeypatch, owner, function, name):
+    """Let a function refuse the path of this name."""
+    permitted = getattr(owner, function)
+
+    def refuse(path, *arguments, **options):
+        if Path(path).name == name:
+            raise PermissionError(13, "Permission denied", str(path))
+        return permitted(path, *arguments, **options)
+
+    monkeypatch.setattr(owner, function, refuse)
 
 
 @pytest.mark.parametrize(
-    ("target", "expected"),
+    ("owner", "function", "name", "expected"),
     [
-        ("/dev/zero", "not a regular file"),
-        ("loop.jpg", "does not open as a picture: Too many levels of symbolic links"),
-        ("nowhere.jpg", "does not open as a picture: No such file or directory"),
+        (Path, "open", "003.jpg", "does not open as a picture: Permission denied"),
+        (os, "listdir", "closed", "a folder that cannot be read: Permission denied"),
     ],
 )
-def test_link_to_no_file_is_listed(album, target, expected):
-    (album / "images" / "loop.jpg").symlink_to(target)
-    assert reason(album, "loop.jpg") == expected
-
-
-def test_folder_with_the_name_of_a_picture_is_listed(album):
-    (album / "images" / "folder.jpg").mkdir()
-    assert reason(album, "folder.jpg") == "a folder, not a picture file"
-
-
-def test_file_of_gigabytes_is_listed_and_not_read(album):
-    with (album / "images" / "large.png").open("wb") as file:
-        file.truncate(2**40)  # a hole: nothing is on disk
-    assert reason(album, "large.png") == "too large: 1,099,511,627,776 bytes, at most 1,073,741,824 are read"
-
-
-def test_file_that_may_not_be_read_is_listed(album, monkeypatch):
-    opened = Path.open
-
-    def refuse(path, *arguments, **options):
-        if path.name == "003.jpg":
-            raise PermissionError(13, "Permission denied", str(path))
-        return opened(path, *arguments, **options)
-
-    monkeypatch.setattr(Path, "open", refuse)
-    left_out = read(album).left_out
-    assert left_out.to_numpy().tolist() == [["003.jpg", "does not open as a picture: Permission denied"]]
-
-
-def test_folder_that_may_not_be_read_is_listed(album, monkeypatch):
+def test_file_or_folder_that_may_not_be_read_is_listed(album, monkeypatch, owner, function, name, expected):
     (album / "images" / "closed").mkdir()
-    listed = os.listdir
-
-    def refuse(path):
-        if Path(path).name == "closed":
-            raise PermissionError(13, "Permission denied", str(path))
-        return listed(path)
-
-    monkeypatch.setattr(os, "listdir", refuse)
-    left_out = read(album).left_out
-    assert left_out.to_numpy().tolist() == [["closed", "a folder that cannot be read: Permission denied"]]
-
-
-def test_no_other_program_is_asked_to_open_a_picture(album):
-    (album / "images" / "a.jpg").write_bytes(encoded(Image.new("RGB", (64, 64)), "EPS"))  # Ghostscript
-    assert reason(album, "a.jpg") == "does not open as a picture: none of BMP, GIF, JPEG, PNG, PPM, TIFF, WEBP"
+    forbid(monkeypatch, owner, function, name)
+    assert [name, expected] in read(album).left_out.to_numpy().tolist()
 
 
 def test_reasons_are_the_same_wherever_the_folder_lies(tmp_path):
@@ -178,115 +215,73 @@ def test_reasons_are_the_same_wherever_the_folder_lies(tmp_path):
 # Pictures of unusual kinds
 
 
-def test_png_whose_pixels_do_not_match_their_checksum_is_listed(album):
-    data = bytearray(encoded(Image.fromarray(RAMP), "PNG"))
-    at = data.index(b"IDAT")
-    data[at + 4 + int.from_bytes(data[at - 4 : at], "big")] ^= 1
-    (album / "images" / "flipped.png").write_bytes(data)
-    assert "broken PNG file" in reason(album, "flipped.png")
+def frames(kind, **options):
+    """A picture whose first frame is the ramp and whose second one is the ramp turned round."""
+    first, second = (Image.fromarray(levels).convert("RGB") for levels in (RAMP, RAMP[:, ::-1].copy()))
+    return holding(encoded(first, kind, save_all=True, append_images=[second], **options))
 
 
-@pytest.mark.parametrize("cut", [8, 12, 20])
-def test_png_without_its_end_is_listed(album, cut):
-    (album / "images" / "cut.png").write_bytes(encoded(Image.fromarray(RAMP), "PNG")[:-cut])
-    assert "does not open" in reason(album, "cut.png")
+def pgm(most, dtype):
+    return holding(b"P5 64 48 %d\n" % most + (RAMP * (most / 255)).astype(dtype).tobytes())
 
 
-@pytest.mark.parametrize(
-    "levels",
-    [
-        RAMP.astype(np.uint32) << 24,
-        RAMP.astype(np.int32) << 20,
-        RAMP.astype(np.int16) - 128,
-        (RAMP.astype(np.int16) - 128).astype(np.int8),
-        RAMP.astype(np.float32),
-        np.where(RAMP == 0, np.nan, RAMP / 255).astype(np.float32),
-    ],
-    ids=lambda levels: str(levels.dtype),
-)
-def test_tiff_whose_scale_is_not_known_is_listed(album, levels):
-    tifffile.imwrite(album / "images" / "levels.tif", levels)
-    assert re.search("levels must (be of 8 or 16 bits|lie in)", reason(album, "levels.tif"))
+SCALED = RAMP / 255
+WIDE = Image.fromarray(RAMP.astype(np.uint16) * 257)
+READ = {
+    "TIFF with planes apart": (tiff(np.stack([RAMP] * 3), photometric="rgb", planarconfig="separate"), SCALED, 0.01),
+    "TIFF in which 0 is black": (tiff(RAMP, photometric="minisblack"), SCALED, 1e-6),
+    "TIFF in which 0 is white": (tiff(RAMP, photometric="miniswhite"), 1 - SCALED, 1e-6),
+    "16-bit PNG with a transparent level, which is white": (
+        holding(encoded(WIDE, "PNG", transparency=0)),
+        np.where(RAMP > 0, SCALED, 1),
+        1e-6,
+    ),
+    "PGM up to 255": (pgm(255, ">u1"), SCALED, 0.003),
+    "PGM up to 1023": (pgm(1023, ">u2"), SCALED, 0.003),
+    "PGM up to 65535": (pgm(65535, ">u2"), SCALED, 0.003),
+    "first of several frames, GIF": (frames("GIF"), SCALED, 0.03),
+    "first of several frames, PNG": (frames("PNG"), SCALED, 0.03),
+    "first of several frames, TIFF": (frames("TIFF"), SCALED, 0.03),
+    "first of several frames, WEBP": (frames("WEBP", lossless=True), SCALED, 0.03),
+    "first of several frames, MPO": (frames("MPO", quality=95), SCALED, 0.03),
+    "CMYK JPEG, not inverted": (
+        holding(encoded(Image.fromarray(RAMP).convert("CMYK"), "JPEG", quality=95)),
+        SCALED,
+        0.03,
+    ),
+}
 
 
-def test_tiff_of_16_bits_in_which_0_is_white_is_listed(album):
-    tifffile.imwrite(album / "images" / "levels.tif", RAMP.astype(np.uint16) * 257, photometric="miniswhite")
-    assert "0 as black" in reason(album, "levels.tif")
+@pytest.mark.parametrize("case", READ)
+def test_picture_of_an_unusual_kind_is_read_right(tmp_path, case):
+    make, expected, atol = READ[case]
+    make(tmp_path / "a.jpg")
+    np.testing.assert_allclose(folder.open_grey(tmp_path / "a.jpg", 320), expected, atol=atol)
 
 
-def test_tiff_of_floats_in_which_0_is_white_is_listed(album):
-    tifffile.imwrite(album / "images" / "levels.tif", (RAMP / 255).astype(np.float32), photometric="miniswhite")
-    assert "0 as black" in reason(album, "levels.tif")
+UPRIGHT = np.tile(np.r_[np.zeros(32), np.full(32, 255)].astype(np.uint8), (48, 1))
+UPRIGHT[:24] //= 2
+# Pixels that a camera stores with each orientation tag, so that the picture shows UPRIGHT.
+STORED = {
+    1: UPRIGHT,
+    2: UPRIGHT[:, ::-1],
+    3: UPRIGHT[::-1, ::-1],
+    4: UPRIGHT[::-1],
+    5: UPRIGHT.T,
+    6: np.rot90(UPRIGHT),
+    7: UPRIGHT[::-1, ::-1].T,
+    8: np.rot90(UPRIGHT, -1),
+}
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_tiff_with_planes_apart_is_read_right_or_listed(album, dtype):
-    levels = np.stack([RAMP.astype(dtype) * (257 if dtype == np.uint16 else 1)] * 3)
-    tifffile.imwrite(album / "images" / "levels.tif", levels, photometric="rgb", planarconfig="separate")
-    if dtype == np.uint16:  # which Pillow mixes up
-        assert "planes together" in reason(album, "levels.tif")
-    else:
-        grey = folder.open_grey(album / "images" / "levels.tif", 320)
-        np.testing.assert_allclose(grey, RAMP / 255, atol=0.01)
-
-
-def test_level_of_a_16_bit_png_that_is_transparent_is_white(tmp_path):
-    levels = RAMP.astype(np.uint16) * 257
-    Image.fromarray(levels).save(tmp_path / "a.png", transparency=int(levels[0, 0]))
-    expected = np.where(levels == levels[0, 0], 1, RAMP / 255)
-    np.testing.assert_allclose(folder.open_grey(tmp_path / "a.png", 320), expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("photometric", ["minisblack", "miniswhite"])
-def test_tiff_of_8_bits_is_read_the_right_way_round(tmp_path, photometric):
-    tifffile.imwrite(tmp_path / "a.tif", RAMP, photometric=photometric)
-    expected = RAMP / 255 if photometric == "minisblack" else 1 - RAMP / 255
-    np.testing.assert_allclose(folder.open_grey(tmp_path / "a.tif", 320), expected, atol=1e-6)
-
-
-def test_pgm_is_scaled_by_its_largest_value(tmp_path):
-    for most, kind in ((255, ">u1"), (1023, ">u2"), (65535, ">u2")):
-        levels = (RAMP * (most / 255)).astype(kind)
-        (tmp_path / "a.ppm").write_bytes(b"P5 64 48 %d\n" % most + levels.tobytes())
-        np.testing.assert_allclose(folder.open_grey(tmp_path / "a.ppm", 320), levels / most, atol=0.003)
-
-
-@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "TIFF", "MPO"])
-def test_of_several_frames_the_first_is_read(tmp_path, kind):
-    first, other = (Image.fromarray(levels) for levels in (RAMP, RAMP[:, ::-1].copy()))
-    options = {"lossless": True} if kind == "WEBP" else {"quality": 95} if kind == "MPO" else {}
-    data = encoded(first.convert("RGB"), kind, save_all=True, append_images=[other.convert("RGB")], **options)
-    (tmp_path / "a.jpg").write_bytes(data)
-    grey = folder.open_grey(tmp_path / "a.jpg", 320)
-    np.testing.assert_allclose(grey, RAMP / 255, atol=0.03)
-
-
-@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("orientation", STORED)
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
 def test_turned_picture_stands_upright(tmp_path, kind, orientation):
-    upright = np.tile(np.r_[np.zeros(32), np.full(32, 255)].astype(np.uint8), (48, 1))
-    upright[:24] //= 2
-    # What the camera stored, so that it shows `upright` after what the tag asks for.
-    stored = {
-        1: upright,
-        2: upright[:, ::-1],
-        3: upright[::-1, ::-1],
-        4: upright[::-1],
-        5: upright.T,
-        6: np.rot90(upright),
-        7: upright[::-1, ::-1].T,
-        8: np.rot90(upright, -1),
-    }[orientation]
     exif = Image.Exif()
     exif[0x0112] = orientation
-    (tmp_path / "a.jpg").write_bytes(encoded(Image.fromarray(np.ascontiguousarray(stored)), kind, exif=exif))
-    grey = folder.open_grey(tmp_path / "a.jpg", 320)
-    np.testing.assert_allclose(grey, upright / 255, atol=0.1)
-
-
-def test_cmyk_jpeg_is_not_inverted(tmp_path):
-    Image.fromarray(RAMP).convert("CMYK").save(tmp_path / "a.jpg", quality=95)
-    np.testing.assert_allclose(folder.open_grey(tmp_path / "a.jpg", 320), RAMP / 255, atol=0.03)
+    stored = Image.fromarray(np.ascontiguousarray(STORED[orientation]))
+    (tmp_path / "a.jpg").write_bytes(encoded(stored, kind, exif=exif))
+    np.testing.assert_allclose(folder.open_grey(tmp_path / "a.jpg", 320), UPRIGHT / 255, atol=0.1)
 
 
 def test_suffix_says_nothing_of_the_kind(tmp_path):
@@ -355,18 +350,14 @@ def test_captions_open_nothing_but_the_pictures_that_were_found(album, name, mon
 
 
 def test_folders_are_read_once_whatever_links_to_them(album, tmp_path):
-    images = album / "images"
+    images, outside = album / "images", tmp_path / "outside"
     (images / "deep" / "real").mkdir(parents=True)
-    outside = tmp_path / "outside"
     outside.mkdir()
-    Image.fromarray(RAMP).save(images / "deep" / "real" / "in.png")
-    Image.fromarray(RAMP[::-1].copy()).save(outside / "out.png")
-    (images / "a").symlink_to(images / "deep")
-    (images / "b").symlink_to(outside)
-    (images / "c").symlink_to(outside)
-    (images / "deep" / "up").symlink_to("..")
-    (outside / "self").symlink_to(outside)
-    (images / "root").symlink_to("/")
+    for path in (images / "deep" / "real" / "in.png", outside / "out.png"):
+        Image.fromarray(RAMP).save(path)
+    links = {"a": images / "deep", "b": outside, "c": outside, "deep/up": "..", "root": "/", "b/self": outside}
+    for link, target in links.items():
+        (images / link).symlink_to(target)
     names, other = folder.list_pictures(images)
     assert [name for name in names if "/" in name] == ["b/out.png", "deep/real/in.png"]
     expected = {"a", "c", "deep/up", "b/self", "root"}
@@ -383,16 +374,12 @@ def test_long_tables_are_read_in_pieces_that_make_a_whole(album, monkeypatch):
         assert folder.read_csv(album / "captions.csv", "image", "caption").equals(expected)
 
 
-def test_splits_that_a_broken_link_stands_for_are_an_error_and_not_drawn(album):
-    (album / "splits.csv").symlink_to("nowhere.csv")
-    with pytest.raises(ValueError, match=r"must hold a file splits\.csv"):
-        read(album)
-
-
-@pytest.mark.parametrize("file", ["captions.csv", "splits.csv"])
-def test_pipe_instead_of_a_table_is_an_error(album, file):
+@pytest.mark.parametrize(
+    ("make", "file"), [(os.mkfifo, "captions.csv"), (os.mkfifo, "splits.csv"), (linked("nowhere.csv"), "splits.csv")]
+)
+def test_pipe_or_broken_link_instead_of_a_table_is_an_error(album, make, file):
     (album / file).unlink(missing_ok=True)
-    os.mkfifo(album / file)
+    make(album / file)
     with pytest.raises(ValueError, match="must hold a file " + re.escape(file)):
         read(album)
 
@@ -429,7 +416,7 @@ def test_no_part_of_a_cell_is_one_where_other_letters_end_cells(tmp_path, cell):
     assert read_table(tmp_path / "table.csv")["word"].tolist() == [cell]
 
 
-# What no code here does
+# Calls that no code here makes
 
 
 def code():

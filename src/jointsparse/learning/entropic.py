@@ -4,72 +4,109 @@ Kivinen, Warmuth: Exponentiated gradient versus gradient descent for linear pred
 1997. Beck, Teboulle: Mirror descent and nonlinear projected subgradient methods for convex optimization. Operations
 Research Letters 31, 2003. The peer of the projections in Duchi et al. (2008), sec. 7, eq. 13.
 
-Three sets, all by way of positive weights u with sum z:
+Each of three sets is written with positive weights u of sum z:
 - "simplex", {w >= 0, sum w = z}: w = u, one weight per coordinate;
 - "nonnegative", {w >= 0, sum w <= z}: one weight more, the slack, whose gradient is 0;
 - "ball", {||w||_1 <= z}: two weights per coordinate, w = u+ - u-, with gradients g and -g (EG+-).
 
-What is kept are the logarithms of u up to a constant, so that no weight overflows, or vanishes for good. All weights
-start equal. A coordinate never becomes 0, but for rounding.
+The logarithms of u are kept, up to a constant. So no weight overflows, or vanishes for good. All weights start equal. A
+coordinate never becomes 0, but for rounding.
 """
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import as_places, as_positive, as_radii, real_array, require_count, require_finite
+from jointsparse.checks import as_finite, as_places, as_positive, as_radii, real_array, require_count, require_finite
 
 Matrix = NDArray[np.float64]
 Set = Literal["ball", "nonnegative", "simplex"]
 SETS = ("ball", "nonnegative", "simplex")
 SCHEDULES = ("constant", "1/sqrt(t)", "1/t")
 
-LARGE = 1e200  # what the logarithms may change by in one sparse step
-HIGH = 600.0  # exp of larger logarithms could overflow
-LOW = 2.0**-40  # where their sum falls below this part of its peak, its last digits are doubtful
+LARGEST_CHANGE = 1e200  # of all logarithms together, in one sparse step
+LARGEST_LOG = 600.0  # exp of larger logarithms could overflow
+SMALLEST_PART = 2.0**-40  # a sum that falls below this part of its peak has lost digits
 
 
 def n_weights(n: int, of_set: str) -> int:
-    """The positive weights kept for n coordinates: n (simplex), n + 1 (nonnegative) or 2 n (ball)."""
-    return {"ball": 2 * n, "nonnegative": n + 1, "simplex": n}[_known(of_set, SETS, "set")]
+    """Number of positive weights for n coordinates: n (simplex), n + 1 (nonnegative) or 2 n (ball)."""
+    _require_known(of_set, SETS, "set")
+    return {"ball": 2 * n, "nonnegative": n + 1, "simplex": n}[of_set]
 
 
 def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: str = "ball") -> Matrix:
     """Step sizes (n_iter,): eta0 sqrt(log N) times 1 / sqrt(T), 1 / sqrt(t) or 1 / t, for N weights and T steps.
 
-    schedule: "constant", "1/sqrt(t)" or "1/t". eta0: above 0; for gradients within [-L, L] the theory's steps are
-    "constant" with eta0 = sqrt(2) / L: then the mean objective is at most z L sqrt(2 log N / T) above the optimum.
-    n, of_set: coordinates and set, which give N. n_iter: T, at least 1. Raises ValueError for other input.
+    Parameters
+    ----------
+    schedule : "constant", "1/sqrt(t)" or "1/t"
+        Factor of eta0 sqrt(log N).
+    eta0 : float, above 0
+        For gradients within [-L, L] the theory takes "constant" with eta0 = sqrt(2) / L. Then the mean objective is at
+        most z L sqrt(2 log N / T) above the optimum.
+    n : int, at least 1
+        Number of coordinates.
+    n_iter : int, at least 1
+        T.
+    of_set : "ball", "nonnegative" or "simplex"
+        Set, which gives N from n.
 
-    Source: Beck and Teboulle (2003), sec. 5; the other two schedules are those of Duchi et al. (2008), sec. 7.
+    Raises
+    ------
+    ValueError
+        For other input.
 
+    References
+    ----------
+    Beck and Teboulle (2003), sec. 5. The other two schedules are those of Duchi et al. (2008), sec. 7.
+
+    Examples
+    --------
     >>> step_sizes("1/t", eta0=1.0, n=50, n_iter=3).round(3)
     array([2.146, 1.073, 0.715])
     """
-    _known(schedule, SCHEDULES, "schedule")
+    _require_known(schedule, SCHEDULES, "schedule")
     require_count(n, "n")
     require_count(n_iter, "n_iter")
     as_positive(eta0, "eta0")
     t = np.arange(1, n_iter + 1, dtype=float)
     shape = {"constant": np.full(n_iter, n_iter**-0.5), "1/sqrt(t)": t**-0.5, "1/t": 1 / t}[schedule]
-    # Choice: 1/sqrt(t) and 1/t begin where a single step would; sqrt(log N / T) itself is for a T known beforehand.
+    # Choice: 1/sqrt(t) and 1/t begin with the size of a single step, since sqrt(log N / T) is for a T known beforehand.
     return eta0 * math.sqrt(math.log(n_weights(n, of_set))) * shape
 
 
 class Entropic:
     """A point W, each column in its own set, that moves by multiplicative steps.
 
-    n: coordinates, at least 1. z: at least 0 and finite, one number or one per column, the papers' z or C. of_set:
-    "ball", "nonnegative" or "simplex", see the head of this file. n_columns: None for a vector (n,), else W is
-    (n, n_columns). W starts at 0 in the ball, at z / (n + 1) or z / n in the others. Raises ValueError for other input.
+    W starts at 0 in the ball, and at z / (n + 1) or z / n in the other sets. A step takes O(n) per column. Rounding may
+    lift sums and norms above z.
 
-    A step takes O(n) per column. Sums and norms may exceed z by rounding.
+    Parameters
+    ----------
+    n : int, at least 1
+        Number of coordinates.
+    z : float or array (n_columns,), at least 0 and finite
+        The papers' z or C.
+    of_set : "ball", "nonnegative" or "simplex"
+        Set of each column, see the head of this file.
+    n_columns : int or None
+        None for a vector (n,), else W is (n, n_columns).
 
-    Source: Duchi et al. (2008), eq. 13.
+    Raises
+    ------
+    ValueError
+        For other input.
 
+    References
+    ----------
+    Duchi et al. (2008), eq. 13.
+
+    Examples
+    --------
     >>> point = Entropic(2, z=1.0, of_set="simplex")
     >>> point.step([0.0, 1.0], eta=np.log(3))
     >>> point.toarray()
@@ -77,18 +114,17 @@ class Entropic:
     """
 
     def __init__(self, n: int, z: ArrayLike, *, of_set: str = "ball", n_columns: int | None = None) -> None:
-        require_count(n, "n")
-        self.n = int(n)
-        self.of_set = _known(of_set, SETS, "set")
         width = 1 if n_columns is None else n_columns
+        require_count(n, "n")
         require_count(width, "n_columns")
-        self.shape = (self.n,) if n_columns is None else (self.n, width)
+        self.n, self.of_set = n, of_set
+        self.shape = (n,) if n_columns is None else (n, width)
         self.z = as_radii(z, width, "z")
-        _require_finite_z(self.z)
-        self._logs = np.zeros((n_weights(self.n, of_set), len(self.z)))
+        require_finite(self.z, "z")
+        self._logs = np.zeros((n_weights(n, of_set), width))
 
     def step(self, G: ArrayLike, eta: float) -> None:
-        """u_i <- z u_i exp(-eta G_i) / sum_j u_j exp(-eta G_j) in each column.
+        """Set u_i <- z u_i exp(-eta G_i) / sum_j u_j exp(-eta G_j) in each column.
 
         G: the (sub)gradient, of W's shape. eta: at least 0. Raises ValueError, and changes nothing, for another shape,
         NaN, infinity, and steps beyond double precision.
@@ -96,9 +132,9 @@ class Entropic:
         gradient = real_array(G, "G")
         if gradient.shape != self.shape:
             raise ValueError(f"G must have shape {self.shape}, got {gradient.shape}")
-        step = _step_size(eta)
+        eta = as_finite(eta, "eta")
         with np.errstate(over="ignore", invalid="ignore"):
-            change = step * gradient.astype(np.float64).reshape(self.n, -1)
+            change = eta * gradient.astype(np.float64).reshape(self.n, -1)
             logs = self._logs.copy()
             logs[: self.n] -= change
             if self.of_set == "ball":
@@ -110,7 +146,7 @@ class Entropic:
         self._logs = logs
 
     def weights(self) -> Matrix:
-        """The positive weights u, (n_weights, n_columns), each column with sum z; the slack last, or u- after u+."""
+        """Positive weights u, (n_weights, n_columns), each column with sum z. The slack comes last, or u- after u+."""
         u = np.exp(self._logs)
         u *= self.z / u.sum(axis=0)
         return u
@@ -123,75 +159,73 @@ class Entropic:
 
 
 @njit(cache=True)
-def add(totals, part):  # type: ignore[no-untyped-def]
-    """Add to the sum totals[0], and what rounding takes off it to totals[1]."""
-    larger = totals[0] + part
-    added = larger - totals[0]
-    totals[1] += (totals[0] - (larger - added)) + (part - added)
-    totals[0] = larger
+def add(total, lost, part):  # type: ignore[no-untyped-def]
+    """Return total + part, and all that rounding has lost so far. Numba's cache forbids to call that of norms.l1."""
+    larger = total + part
+    added = larger - total
+    return larger, lost + ((total - (larger - added)) + (part - added))
 
 
 @njit(cache=True)
 def change(logs, totals, i, by):  # type: ignore[no-untyped-def]
-    """Add `by` to a logarithm; False where the sum cannot follow.
-
-    totals: the sum of exp(logs), what rounding has taken off it, and its peak. What is taken off is bit for bit what
-    was once added, each by itself, and the sum carries its rounding along: it stays as good as a fresh one.
-    """
+    """Add `by` to a logarithm; False if the sum cannot follow. totals: sum of exp(logs), its lost part, its peak."""
+    # Each weight is taken off bit for bit as it was added, and the sum keeps what rounding loses. So it stays exact.
     before = math.exp(logs[i])
     logs[i] += by
-    if logs[i] > HIGH:
+    if logs[i] > LARGEST_LOG:
         return False
-    add(totals, math.exp(logs[i]))
-    add(totals, -before)
+    totals[0], totals[1] = add(totals[0], totals[1], math.exp(logs[i]))
+    totals[0], totals[1] = add(totals[0], totals[1], -before)
     totals[2] = max(totals[2], totals[0])
     return True
 
 
 @njit(cache=True)
-def refresh(logs, totals):  # type: ignore[no-untyped-def]
-    """Logarithms with the largest 0, and their sum anew."""
+def sum_afresh(logs, totals):  # type: ignore[no-untyped-def]
+    """Shift the logarithms so that the largest is 0, and add up their exponentials."""
     logs -= logs.max()
     totals[:2] = 0.0
     for log in logs:
-        add(totals, math.exp(log))
+        totals[0], totals[1] = add(totals[0], totals[1], math.exp(log))
     totals[2] = totals[0]
 
 
 @njit(cache=True)
 def step_sparse(logs, totals, indices, values, eta, mirror):  # type: ignore[no-untyped-def]
-    """One step of the weights `indices`; with mirror > 0 also of those `mirror` places on, the other way."""
-    fit = True
+    """Step the weights `indices`, and with mirror > 0 those `mirror` places on the other way; True if summed afresh."""
+    follows = True
     for k in range(indices.size):
         by = eta * values[k]
-        if fit:
-            fit = change(logs, totals, indices[k], -by)
-        else:
-            logs[indices[k]] -= by
+        follows = change(logs, totals, indices[k], -by) and follows
         if mirror > 0:
-            i = indices[k] + mirror
-            if fit:
-                fit = change(logs, totals, i, by)
-            else:
-                logs[i] += by
-    if not fit or totals[0] + totals[1] < LOW * totals[2]:
-        refresh(logs, totals)
-        return True
-    return False
+            follows = change(logs, totals, indices[k] + mirror, by) and follows
+    if follows and totals[0] + totals[1] >= SMALLEST_PART * totals[2]:
+        return False
+    sum_afresh(logs, totals)
+    return True
 
 
 class SparseEntropic:
-    """A point w in its set, a vector, that moves by multiplicative steps of a few coordinates: the lazy `Entropic`.
+    """A vector w in its set that moves by multiplicative steps of a few coordinates: the lazy `Entropic`.
 
-    n, z, of_set: as in `Entropic`, with one z.
+    A step changes only the logarithms of its weights and updates the sum of all weights, which normalises them. So a
+    step with k entries takes O(k), and the array takes O(n).
 
-    Only the logarithms of touched weights change, and the sum of all weights that normalises them is kept up to date:
-    a step with k entries takes O(k). Where the sum cannot follow, since the weights that made it up have all but
-    vanished, or one would overflow, it is taken anew in O(n): `refreshed` counts how often. Until all weights that
-    matter have been touched, this does not happen. The array takes O(n).
+    Sometimes the sum cannot follow: weights that made it up have all but vanished, or one would overflow. Then it is
+    taken afresh in O(n), and `refreshed` counts how often. This does not happen before all weights that matter
+    have moved.
 
-    Source: Duchi et al. (2008), sec. 7: steps of the exponentiated gradient cost O(k).
+    Parameters
+    ----------
+    n, z, of_set : int, float, str
+        As in `Entropic`, with one z.
 
+    References
+    ----------
+    Duchi et al. (2008), sec. 7: steps of the exponentiated gradient cost O(k).
+
+    Examples
+    --------
     >>> point = SparseEntropic(3, z=1.0, of_set="nonnegative")
     >>> point.step([2], [-1.0], eta=np.log(3))
     >>> point.toarray().round(3)
@@ -200,32 +234,29 @@ class SparseEntropic:
 
     def __init__(self, n: int, z: float, *, of_set: str = "ball") -> None:
         require_count(n, "n")
-        self.n = int(n)
-        self.of_set = _known(of_set, SETS, "set")
-        self.z = as_radii(z, 1, "z")[0]
-        _require_finite_z(self.z)
-        self._logs = np.zeros(n_weights(self.n, of_set))
+        self.n, self.of_set, self.z = n, of_set, as_finite(z, "z")
+        self._logs = np.zeros(n_weights(n, of_set))
         self._totals = np.array([float(len(self._logs)), 0.0, float(len(self._logs))])
         self.refreshed = 0
 
     def step(self, indices: ArrayLike, values: ArrayLike, eta: float) -> None:
-        """The step of `Entropic` with the gradient sum_k values_k e_indices_k.
+        """Take the step of `Entropic` with the gradient sum_k values_k e_indices_k.
 
-        indices: (k,) integers in 0..n-1; one that comes twice counts twice. values: (k,). eta: at least 0. Raises
+        indices: (k,) integers in 0..n-1; an index that comes twice counts twice. values: (k,). eta: at least 0. Raises
         ValueError, and changes nothing, for other indices, lengths that differ, NaN, infinity, and values whose
         magnitudes sum to more than 1e200 / eta.
         """
         where, numbers = as_places(indices, self.n), real_array(values, "values").astype(np.float64)
         if where.shape != numbers.shape:
             raise ValueError(f"indices and values must be vectors of one length, got {where.shape}, {numbers.shape}")
-        step = _step_size(eta)
+        eta = as_finite(eta, "eta")
         with np.errstate(over="ignore", invalid="ignore"):
-            small = bool(step * np.abs(numbers).sum() <= LARGE)
+            small = bool(eta * np.abs(numbers).sum() <= LARGEST_CHANGE)
         if not small:
             require_finite(numbers, "values")
             raise ValueError(f"a step is too long for double precision: choose an eta below {eta:g}, or scale values")
         mirror = self.n if self.of_set == "ball" else 0
-        self.refreshed += step_sparse(self._logs, self._totals, where, numbers, step, mirror)
+        self.refreshed += step_sparse(self._logs, self._totals, where, numbers, eta, mirror)
 
     def take(self, indices: ArrayLike) -> Matrix:
         """Coordinates (k,) of w for k indices in 0..n-1, in O(k)."""
@@ -233,32 +264,13 @@ class SparseEntropic:
         u = np.exp(self._logs[where])
         if self.of_set == "ball":
             u -= np.exp(self._logs[where + self.n])
-        return u * self._scale()
+        return u * float(self.z / (self._totals[0] + self._totals[1]))
 
     def toarray(self) -> Matrix:
         """The point, (n,)."""
         return self.take(np.arange(self.n))
 
-    def _scale(self) -> float:
-        return float(self.z / (self._totals[0] + self._totals[1]))
 
-
-def _known(name: str, names: tuple[str, ...], what: str) -> str:
+def _require_known(name: str, names: tuple[str, ...], what: str) -> None:
     if name not in names:
         raise ValueError(f"{what} must be one of {', '.join(names)}, got {name!r}")
-    return name
-
-
-def _step_size(eta: Any) -> float:
-    try:
-        step = float(eta)
-    except (TypeError, ValueError):
-        raise ValueError(f"eta must be a number, got {eta!r}") from None
-    if not 0 <= step < np.inf:
-        raise ValueError(f"eta must be at least 0 and finite, got {step}")
-    return step
-
-
-def _require_finite_z(z: ArrayLike) -> None:
-    if not np.isfinite(z).all():
-        raise ValueError(f"z must be finite, got {np.max(z)}")

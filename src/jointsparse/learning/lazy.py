@@ -1,13 +1,15 @@
 """Projected subgradient steps on sparse examples that touch only the rows an example has.
 
 An example changes the rows of W whose features it holds. The projection then takes mass theta off every other row too,
-but they need not be touched: to project a row again is to project it once, by the sum of both thetas, since
-sum_j (a_j - mu2)_+ = sum_j (a_j - mu1)_+ + sum_j (min(a_j, mu1) - mu2)_+ for mu2 <= mu1. So one Theta is kept that
-adds up all shifts, and each row keeps its entries and the Theta of the time they were written. Its level mu_i(Theta)
-is linear until the next smaller entry joins those at the level; a heap holds the Theta at which this happens, and the
-sums of levels and slopes over all rows give the next Theta, by Newton's method, after a look at the rows that bend
-before it. With a single task this is the l1 ball under sparse updates (Duchi et al., sec. 6), so the l1 norm is one
-such ball per task.
+but these rows need not be touched. Projecting a row twice equals projecting it once by the sum of both thetas, since
+sum_j (a_j - mu2)_+ = sum_j (a_j - mu1)_+ + sum_j (min(a_j, mu1) - mu2)_+ for mu2 <= mu1.
+
+So one number, Theta, adds up all shifts. Each row keeps its entries and the Theta at which they were written. The level
+mu_i(Theta) of row i is linear until its next smaller entry joins the entries at the level: then the row bends. A heap
+holds the Theta at which each row bends. The sums of levels and slopes over all rows give the next Theta by Newton's
+method, which first looks at the rows that bend before it.
+
+With a single task this is the l1 ball under sparse updates (Duchi et al., sec. 6). So the l1 norm is one ball per task.
 """
 
 from typing import Any, NamedTuple
@@ -22,14 +24,14 @@ Matrix = NDArray[np.float64]
 
 ROW = np.dtype(
     [
-        ("base", np.float64),  # Theta when the entries were written
-        ("sum", np.float64),  # of the `count` largest magnitudes: those at the level or above
-        ("count", np.int64),  # 0: the row is zero
-        ("next", np.float64),  # the largest magnitude below the level
-        ("bend", np.float64),  # the Theta at which the level gets there; where it is 0, the row dies
-        ("passed", np.float64),  # the ball's at the last look at the row
-        ("since", np.int64),  # the ball's t at the last look
-        ("place", np.int64),  # in the heap; 0: the row is zero, -1: taken out for a change
+        ("base", np.float64),  # Theta at which the entries were written
+        ("sum", np.float64),  # sum of the `count` largest magnitudes, which are at the level or above it
+        ("count", np.int64),  # number of these magnitudes; 0: the row is zero
+        ("next", np.float64),  # largest magnitude below the level
+        ("bend", np.float64),  # Theta at which the level reaches `next`; if `next` is 0, the row becomes zero there
+        ("passed", np.float64),  # the ball's `passed` when the row was last read
+        ("since", np.int64),  # the ball's `t` when the row was last read
+        ("place", np.int64),  # place in the heap; 0: the row is zero, -1: taken out for a change
     ],
     align=True,
 )
@@ -38,19 +40,21 @@ ROW = np.dtype(
 BALL = np.dtype(
     [
         ("theta", np.float64),  # Theta, up to a constant that may change
-        ("level", np.float64),  # sum of the levels of all rows, the norm
-        ("slope", np.float64),  # sum of 1 / count
+        ("level", np.float64),  # sum of the levels of all rows, which is the norm
+        ("slope", np.float64),  # sum of 1 / count over all rows
         ("passed", np.float64),  # sum of Theta over the iterates so far
         ("t", np.int64),  # iterates so far
-        ("size", np.int64),  # rows that are not zero
-        ("changes", np.int64),  # rows written since the constant changed
+        ("size", np.int64),  # number of rows that are not zero
+        ("changes", np.int64),  # number of rows written since the constant changed
     ],
     align=True,
 )
 
 
-HUGE = 1e150  # a step that could be longer is refused: sums of its entries might overflow
-FEWEST = 64  # changes after which sums are taken afresh, at least; else as many as there are rows
+# Norms with lazy steps. True: each task has a ball of its own.
+ONE_BALL_PER_TASK = {"l1": True, "l1inf": False}
+LARGEST_STEP_SUM = 1e150  # sum of magnitudes; the sums of a longer step might overflow
+FEWEST_CHANGES = 64  # rows written before sums are taken afresh; more where more rows are not zero
 
 
 @njit(cache=True)
@@ -61,7 +65,7 @@ def put(rows, heap, place, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def lift(rows, heap, place):  # type: ignore[no-untyped-def]
-    """Move the row at `place` towards the root, while it bends before the one above."""
+    """Move the row at `place` towards the root while it bends before its parent."""
     i = heap[place]
     while place > 1 and rows[i].bend < rows[heap[place // 2]].bend:
         put(rows, heap, place, heap[place // 2])
@@ -71,7 +75,7 @@ def lift(rows, heap, place):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def lower(rows, heap, size, place):  # type: ignore[no-untyped-def]
-    """Move the row at `place` away from the root, while one below bends before it."""
+    """Move the row at `place` away from the root while a child bends before it."""
     i = heap[place]
     while 2 * place <= size:
         child = 2 * place
@@ -102,7 +106,7 @@ def level_of(ball, row):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def add_past(ball, row, a, totals):  # type: ignore[no-untyped-def]
-    """Add the row's entries of the iterates since the last look to `totals`, which may be empty."""
+    """Add the row's entries in the iterates since it was last read to `totals`, unless `totals` is empty."""
     n = ball.t - row.since
     if totals.size and n > 0 and row.count > 0:
         top = (n * (row.sum + row.base) - (ball.passed - row.passed)) / row.count
@@ -113,10 +117,7 @@ def add_past(ball, row, a, totals):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def bends(ball, row, sizes):  # type: ignore[no-untyped-def]
-    """Let all entries join that Theta has come to, and add the row's level and slope to the ball's. False if it died.
-
-    sizes: the row's magnitudes in increasing order.
-    """
+    """Bend the row up to Theta and add its level and slope to the ball; False if it became zero. sizes: sorted."""
     while row.bend <= ball.theta:
         if row.next == 0.0:
             row.count = 0
@@ -132,7 +133,7 @@ def bends(ball, row, sizes):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def take_out(ball, rows, values, totals, heap, i):  # type: ignore[no-untyped-def]
-    """Take row i out of the ball, with its entries as they are now."""
+    """Take row i out of the ball and write its present entries."""
     row, a = rows[i], values[i]
     add_past(ball, row, a, totals[i] if totals.size else a[:0])
     if row.place > 0:
@@ -167,11 +168,8 @@ def put_back(ball, rows, values, sizes, heap, i):  # type: ignore[no-untyped-def
 
 @njit(cache=True)
 def settle(ball, rows, values, sizes, totals, heap, radius):  # type: ignore[no-untyped-def]
-    """Raise Theta until the levels add up to the radius: the projection.
-
-    Newton's method. The levels are convex in Theta, so no step passes the solution; after each, the rows that bend
-    before the new Theta are looked at.
-    """
+    """Project: raise Theta until the levels add up to the radius."""
+    # Newton's method. Levels are convex in Theta, so no step passes the solution. Each bends the rows before its Theta.
     while ball.size > 0 and ball.level > radius:
         ball.theta += (ball.level - radius) / ball.slope
         ball.level = radius
@@ -190,8 +188,8 @@ def settle(ball, rows, values, sizes, totals, heap, radius):  # type: ignore[no-
 
 
 @njit(cache=True)
-def refresh(ball, rows, values, totals, heap):  # type: ignore[no-untyped-def]
-    """Begin to count Theta from 0 again and add up the sums afresh, so that rounding does not gather in them."""
+def restart(ball, rows, values, totals, heap):  # type: ignore[no-untyped-def]
+    """Count Theta from 0 again and take all sums afresh, so that rounding errors do not add up."""
     level, slope = 0.0, 0.0
     for place in range(1, ball.size + 1):
         i = heap[place]
@@ -207,7 +205,7 @@ def refresh(ball, rows, values, totals, heap):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def step(ball, rows, values, sizes, totals, heap, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
-    """W <- P(W + X^T G) in one ball, X in CSR; and one iterate more."""
+    """W <- P(W + X^T G) in one ball, X in CSR, and count one iterate more."""
     touched, n_touched = np.empty(indptr[-1] - indptr[0], np.int64), 0
     for n in range(G.shape[0]):
         if not np.any(G[n]):
@@ -228,15 +226,15 @@ def step(ball, rows, values, sizes, totals, heap, radius, indptr, indices, data,
     settle(ball, rows, values, sizes, totals, heap, radius)
     ball.t += 1
     ball.passed += ball.theta
-    # The magnitudes of old rows add up to m radius at most, and those that live on have more than Theta each: beyond
-    # the second bound half of the rows are new, as many as changed beyond the first, and so they pay for this.
-    if ball.changes >= max(FEWEST, 2 * ball.size) or ball.theta * ball.size > 2 * values.shape[1] * radius:
-        refresh(ball, rows, values, totals, heap)
+    # A restart reads all rows, so it must be rare. Beyond the first bound, enough rows were written to pay for it. Old
+    # rows that are not zero hold more than Theta each and m radius in all. So beyond the second, half the rows are new.
+    if ball.changes >= max(FEWEST_CHANGES, 2 * ball.size) or ball.theta * ball.size > 2 * values.shape[1] * radius:
+        restart(ball, rows, values, totals, heap)
 
 
 @njit(cache=True)
 def step_all(balls, rows, values, sizes, totals, heaps, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
-    """The same in every ball, each with its share of the columns of G."""
+    """Take the step in every ball, each with its share of the columns of G."""
     width = values.shape[2]
     for b in range(balls.size):
         part = G[:, b * width : (b + 1) * width]
@@ -254,7 +252,7 @@ def start_all(balls, rows, values, sizes, heaps):  # type: ignore[no-untyped-def
 
 @njit(cache=True)
 def entries_of(balls, rows, values, b, i, out):  # type: ignore[no-untyped-def]
-    """Write the entries that row i of ball b has now."""
+    """Write the present entries of row i of ball b."""
     if rows[b, i].place == 0:
         out[:] = 0.0
         return
@@ -288,7 +286,7 @@ def write_all(balls, rows, values, W):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def write_totals(balls, rows, values, totals, W):  # type: ignore[no-untyped-def]
-    """The sums of all iterates."""
+    """Write the sums of all iterates."""
     width = values.shape[2]
     for b in range(balls.size):
         for i in range(rows.shape[1]):
@@ -297,7 +295,7 @@ def write_totals(balls, rows, values, totals, W):  # type: ignore[no-untyped-def
 
 
 class Rows(NamedTuple):
-    """Some rows of a CSR matrix: row n holds indices[indptr[n] : indptr[n + 1]]."""
+    """Some rows of a CSR matrix: row n holds the columns indices[indptr[n] : indptr[n + 1]]."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int64]
@@ -307,8 +305,12 @@ class Rows(NamedTuple):
         return Rows(self.indptr[batch.start : batch.stop + 1], self.indices, self.data)
 
     def take(self, chosen: NDArray[np.int64]) -> "Rows":
-        """These rows, as scipy's indexing gives them in a tenth of its time."""
+        """Copy the chosen rows, in a tenth of the time of scipy's indexing."""
         return Rows(*_take(*self, chosen))
+
+    def entries(self) -> Matrix:
+        """The stored entries of these rows alone."""
+        return self.data[self.indptr[0] : self.indptr[-1]]
 
 
 @njit(cache=True)
@@ -327,14 +329,8 @@ def csr(X: Any) -> Rows:
     return Rows(X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float64))
 
 
-def largest(X: Any) -> float:
-    """The largest magnitude in some rows."""
-    entries = X.data[X.indptr[0] : X.indptr[-1]] if hasattr(X, "indptr") else X
-    return float(max(entries.max(), -entries.min())) if min(entries.shape) else 0.0
-
-
 class Eager:
-    """W (n_features, n_tasks) and the sum of its past, as arrays; the whole of W is projected in each step."""
+    """W (n_features, n_tasks) and the sum of its iterates, as arrays. Each step projects the whole of W."""
 
     def __init__(self, n_features: int, n_tasks: int, norm: str, radius: float, average: bool) -> None:
         self.norm, self.radius, self.settings = norm, radius, (norm, radius, average)
@@ -342,7 +338,8 @@ class Eager:
         self.W = np.zeros((n_features, n_tasks))
         self.total = np.zeros((n_features if average else 0, n_tasks))
         self.t = 0
-        self.warm: dict[str, Any] = {"warm": pick("norms", norm).Warm()} if norm == "l1inf" else {}
+        plug_in = pick("norms", norm)
+        self.warm: dict[str, Any] = {"warm": plug_in.Warm()} if plug_in.WARM else {}
 
     def step(self, X: Any, G: Matrix) -> None:
         """W <- P(W + X^T G). X: (n, n_features), dense or CSR. G: (n, n_tasks)."""
@@ -353,7 +350,7 @@ class Eager:
         if len(self.total):
             self.total += self.W
 
-    def start_from(self, other: "Lazy") -> None:
+    def start_from(self, other: "Iterate") -> None:
         self.W[...], self.t = other.last(), other.t
         if len(self.total):
             self.total[...] = other.sum()
@@ -365,41 +362,41 @@ class Eager:
         return self.W
 
     def sum(self) -> Matrix:
-        """The sum of all iterates; for average=True."""
+        """The sum of all iterates, for average=True."""
         return self.total
 
 
 class Lazy:
-    """The same for the l1,inf and the l1 norm, where a step touches only the features of its examples.
+    """W in an l1,inf ball or in one l1 ball per task. A step touches only the features of its examples.
 
-    A step with k non-zeros takes O(k m (log d + log m)) for d features and m tasks, amortised: a row that is written is
-    sorted, and each of its entries later makes its level bend once. With the average a bend takes O(m) more. Memory is
-    16 bytes for each weight, 24 with the average, and about 70 for each row; of l1, where a row is one weight, for each
-    weight.
+    A step with k non-zeros takes O(k m (log d + log m)) for d features and m tasks, amortised. A row that is written is
+    sorted, and each of its entries later makes its level bend once. With the average a bend takes O(m) more.
+
+    Memory is 16 bytes for each weight, or 24 with the average, and about 70 for each row. With l1 a row is one weight.
     """
 
     def __init__(self, n_features: int, n_tasks: int, norm: str, radius: float, average: bool) -> None:
         self.norm, self.radius, self.settings = norm, radius, (norm, radius, average)
         self.shape = n_features, n_tasks
-        n_balls, width = (n_tasks, 1) if norm == "l1" else (1, n_tasks)
+        n_balls, width = (n_tasks, 1) if ONE_BALL_PER_TASK[norm] else (1, n_tasks)
         self.values = np.zeros((n_balls, n_features, width))
         self.sizes = np.zeros_like(self.values)
         self.totals = np.zeros((n_balls, n_features if average else 0, width))
         self.rows = np.zeros((n_balls, n_features), ROW)
         self.balls = np.zeros(n_balls, BALL)
         self.heaps = np.zeros((n_balls, n_features + 1), np.int32)
-        self.written: Matrix | None = None  # W, once somebody asked
+        self.written: Matrix | None = None  # W, once it was read
 
     @property
     def t(self) -> int:
         return int(self.balls["t"][0])
 
-    def start_from(self, other: Eager) -> None:
-        self.values[...] = self.by_ball(other.W)
+    def start_from(self, other: "Iterate") -> None:
+        self.values[...] = self.by_ball(other.last())
         self.balls["t"] = other.t
         start_all(self.balls, self.rows, self.values, self.sizes, self.heaps)
-        if len(other.total):
-            self.totals[...] = self.by_ball(other.total)
+        if self.totals.size:
+            self.totals[...] = self.by_ball(other.sum())
 
     def by_ball(self, W: Matrix) -> Matrix:
         n_balls, n_features, width = self.values.shape
@@ -421,7 +418,9 @@ class Lazy:
         if self.written is None:
             self.written = np.empty(self.shape)
             write_all(self.balls, self.rows, self.values, self.written)
-            pick("norms", self.norm).project(self.written, self.radius, out=self.written)  # the last digits of the norm
+            pick("norms", self.norm).project(
+                self.written, self.radius, out=self.written
+            )  # rounding may leave the norm just above the radius
         return self.written
 
     def sum(self) -> Matrix:
@@ -430,4 +429,4 @@ class Lazy:
         return W
 
 
-LAZY = ("l1", "l1inf")
+Iterate = Eager | Lazy

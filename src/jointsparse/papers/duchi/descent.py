@@ -33,8 +33,9 @@ from scipy import linalg, sparse
 
 from jointsparse.checks import as_finite, as_positive, one_thread, real_array, require_count, require_finite
 from jointsparse.learning.entropic import Entropic, SparseEntropic, step_sizes
-from jointsparse.learning.lazy import HUGE, Lazy, Rows, csr, largest
+from jointsparse.learning.lazy import LARGEST_STEP_SUM, Lazy, Rows, csr
 from jointsparse.learning.losses import logistic, squared
+from jointsparse.learning.problem import magnitude
 from jointsparse.norms import l1
 
 Vector = NDArray[np.float64]
@@ -411,7 +412,7 @@ class _Lazy:
 
     def step(self, seen: tuple[Rows, Vector], eta: float) -> float:
         X, slopes = seen
-        if not eta * np.abs(slopes).sum() * largest(X) < HUGE:
+        if not eta * np.abs(slopes).sum() * magnitude(X.entries()) < LARGEST_STEP_SUM:
             raise ValueError("overflow")
         self.point.step(X, slopes, eta)
         return len(X.data) * (4 + self.point.entry_flops) + SLOPE_FLOPS[self.objective.loss] * len(slopes)

@@ -15,7 +15,7 @@ from scipy.special import expit
 from jointsparse.checks import as_positive, require_count
 from jointsparse.datasets.samples import Samples
 from jointsparse.learning.entropic import SparseEntropic
-from jointsparse.learning.lazy import HUGE
+from jointsparse.learning.lazy import LARGEST_STEP_SUM
 from jointsparse.norms import l1
 from jointsparse.papers.duchi.descent import sizes_of
 from jointsparse.papers.duchi.exponentiated import PROJECTION_SCHEDULES
@@ -159,7 +159,7 @@ def run(
     sizes = sizes_of("projection", PROJECTION_SCHEDULES[0], eta0, n=n, n_iter=n_examples)
     w0 = _unconstrained(examples, sizes[:first])
     norm = float(np.abs(w0).sum())
-    if not norm < HUGE:
+    if not norm < LARGEST_STEP_SUM:
         raise ValueError(f"learning without a constraint diverged with eta0 {eta0:g}: choose a smaller one, or scale X")
     touched = float(np.diff(examples.rows.indptr[first:]).mean())
     compile_steps()

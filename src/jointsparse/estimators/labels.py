@@ -1,0 +1,178 @@
+"""Labels of classifiers: their codings, their weights, and predictions in the same coding."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
+from jointsparse.estimators.base import FLOATING, Linear, parameters
+
+# Numbers that a matrix y may hold under each value of `labels`.
+CODES = {"classes": (0, 1), "01": (0, 1), "signed": (-1, 1), "masked": (-1, 0, 1)}
+
+
+def as_signs(y: Any, labels: str) -> np.ndarray:
+    """Labels as -1, +1, and 0 for samples that are not part of a task. y: any shape, coded as `labels` says."""
+    y = to_dense(y)
+    try:
+        values = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"labels={labels!r} expects numbers in y, got dtype {np.asarray(y).dtype}") from None
+    codes = CODES[labels]
+    bad = values[~np.isin(values, codes)]
+    if bad.size:
+        known, others = ", ".join(map(str, codes)), ", ".join(repr(name) for name in CODES if name != labels)
+        matrix = "a matrix y" if labels == "classes" else "y"
+        raise ValueError(f"labels={labels!r} expects {known} in {matrix}, got {bad[0]:g}; labels may also be {others}")
+    return values if -1 in codes else 2 * values - 1
+
+
+def to_dense(y: Any) -> Any:
+    """Turn sparse labels into an array and leave others alone."""
+    return y.toarray() if sparse.issparse(y) else y
+
+
+@parameters
+class Labelled(ClassifierMixin, Linear):
+    """A classifier for labels in every coding: class weights, decisions and predictions."""
+
+    loss: str = "hinge"
+    labels: str = "classes"
+    class_weight: str | Mapping[Any, float] | None = None
+
+    def _check_labels(self) -> None:
+        if self.labels not in CODES:
+            raise ValueError(f"labels must be one of {', '.join(map(repr, CODES))}, got {self.labels!r}")
+
+    def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """X, y and the weights of the samples, checked; a column of classes becomes a vector."""
+        X, y = validate_data(
+            self, X, to_dense(y), accept_sparse="csr", dtype=FLOATING, multi_output=True, y_numeric=False, **options
+        )
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if self.labels == "classes" and y.ndim == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        return X, y, weight
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray, np.ndarray]:
+        """X and y, checked; Y (n_samples, n_tasks) of -1 and +1, and weights of that shape, 0 outside a task."""
+        self._check_labels()
+        X, y, weight = self._validated(X, y, sample_weight, order="C")
+        self._flat = y.ndim == 1
+        if self._has_names():
+            check_classification_targets(y)
+            self.classes_ = np.unique(y[weight > 0])
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    f"y must hold at least two classes, got 1 class of positive weight: {self.classes_[0]}"
+                )
+        else:
+            self.classes_ = self._codes_told_apart()
+        Y = self._signs(y)
+        return X, y, Y, self._weigh(y, Y, weight)
+
+    def _has_names(self) -> bool:
+        """True for a vector of classes, which may have any names."""
+        return self.labels == "classes" and self._flat
+
+    def _codes_told_apart(self) -> np.ndarray:
+        """The codes of a negative and of a positive label."""
+        return np.array([CODES[self.labels][0], 1])
+
+    def _signs(self, y: np.ndarray) -> np.ndarray:
+        """y, in the coding and shape that fit has seen, as signs (n_samples, n_tasks)."""
+        if self._has_names():
+            positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+            return np.where(y[:, np.newaxis] == positive, 1.0, -1.0)
+        Y = as_signs(y, self.labels)
+        return Y[:, np.newaxis] if self._flat else Y
+
+    def _weigh(self, y: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Weights (n_samples, n_tasks) of the losses: sample weight times class weight, 0 outside a task."""
+        weights = weight[:, np.newaxis] * (Y != 0)
+        if self.class_weight is None:
+            return weights
+        if isinstance(self.class_weight, str):
+            return weights * self._balance(Y, weights)
+        of_class = self._weights_of_classes(self.class_weight)
+        if self._has_names():  # the sample's own class, in every task
+            position = np.clip(np.searchsorted(self.classes_, y), 0, len(self.classes_) - 1)
+            return weights * of_class[position][:, np.newaxis]
+        return weights * np.where(Y > 0, of_class[1], of_class[0])
+
+    def _balance(self, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Factors (n_samples, n_tasks) that let positives and negatives of a task weigh the same in total."""
+        if self.class_weight != "balanced":
+            raise ValueError(f"class_weight must be 'balanced', a dict or None, got {self.class_weight!r}")
+        # Choice: each task is balanced by itself, its positives against its negatives.
+        sides = np.array([(weights * (sign * Y > 0)).sum(axis=0) for sign in (-1, 1)])
+        share = sides.sum(axis=0) / (np.maximum((sides > 0).sum(axis=0), 1) * np.where(sides > 0, sides, 1))
+        return np.where(Y > 0, share[1], share[0])
+
+    def _weights_of_classes(self, given: Mapping[Any, float]) -> np.ndarray:
+        """Weights (n_classes,) of the classes, 1 where none is given."""
+        classes = self.classes_.tolist()
+        unknown = set(given) - set(classes)
+        if unknown:
+            raise ValueError(f"class_weight must name classes of y, {classes}, got {sorted(unknown, key=str)}")
+        of_class = np.array([given.get(value, 1.0) for value in classes], dtype=float)
+        if not np.all(of_class >= 0):
+            raise ValueError(f"class_weight must hold numbers of at least 0, got {dict(given)}")
+        return of_class
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Compute x·w_k + b_k, which is positive where task k is predicted to hold.
+
+        X: (n_samples, n_features), dense or sparse. Returns (n_samples, n_tasks), or (n_samples,) for two classes and
+        for a single task whose labels came as a vector.
+
+        >>> from jointsparse import JointSparseClassifier
+        >>> model = JointSparseClassifier(radius=1.0).fit([[1.0], [-1.0]], ["no", "yes"])
+        >>> model.decision_function([[2.0]]).round(2)
+        array([-2.])
+        """
+        F = self._margins(X)
+        return F[:, 0] if self._flat and F.shape[1] == 1 else F
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class of each sample, or its label in each task, in the coding that fit has seen.
+
+        X: (n_samples, n_features), dense or sparse. Returns (n_samples,) or (n_samples, n_tasks). Of several classes
+        this is the one with the largest decision. Else it is the positive label where the decision is above 0.
+
+        >>> from jointsparse import JointSparseClassifier
+        >>> model = JointSparseClassifier(radius=1.0).fit([[1.0], [-1.0]], ["no", "yes"])
+        >>> model.predict([[2.0], [-3.0]]).tolist()
+        ['no', 'yes']
+        """
+        F = self.decision_function(X)
+        if self._flat and len(self.classes_) > 2:
+            return np.asarray(self.classes_[F.argmax(axis=1)])
+        return np.asarray(self.classes_[(F > 0).astype(int)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the fraction of correct predictions.
+
+        With labels="classes" a sample counts as correct where all of its tasks are, as everywhere in scikit-learn. Else
+        each label counts by itself, over the samples of its task. X: (n_samples, n_features). y: as in fit.
+        sample_weight: (n_samples,).
+        """
+        if self.labels == "classes":
+            return float(super().score(X, y, sample_weight))
+        F = self._margins(X)
+        Y = as_signs(y, self.labels).reshape(len(F), -1)
+        if Y.shape != F.shape:
+            raise ValueError(f"y must have one column per task, {F.shape[1]}, got {Y.shape[1]}")
+        weights = _check_sample_weight(sample_weight, F, dtype=np.float64)[:, np.newaxis] * (Y != 0)
+        if not weights.any():
+            raise ValueError("y must hold at least one label of a sample of positive weight, got none")
+        return float(np.average((F > 0) == (Y > 0), weights=weights))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
