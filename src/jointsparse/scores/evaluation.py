@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from jointsparse.checks import Misfit, fingerprint, select
 from jointsparse.learning import sweep
@@ -22,7 +21,7 @@ from jointsparse.scores.metrics import METRICS, SIGN, Scores, average, require_l
 TIED = "the same score for all test images"
 UNDEFINED = "scores that are not numbers"
 
-Matrix = np.ndarray | sparse.csr_matrix
+Matrix = Any  # dense or CSR
 
 
 class TrainedSweep(NamedTuple):
@@ -181,8 +180,12 @@ def evaluate(
     require_labels(labels, len(words))
     on_validation, on_test = (_part(X, labels, split == name) for name in ("validation", "test"))
     features, positives = fingerprint(X), on_test.labels.sum(axis=0)
-    chosen, by_word, sparsity, convergence, weights = ([] for _ in range(5))  # type: ignore[var-annotated]
-    scored: list[tuple[Any, ...]] = []  # the columns of `Scores`, but for labels
+    chosen: list[dict[str, Any]] = []
+    sparsity: list[dict[str, Any]] = []
+    by_word: list[pd.DataFrame] = []
+    convergence: list[pd.DataFrame] = []
+    weights: list[pd.DataFrame] = []
+    scored: list[tuple[Any, ...]] = []  # the fields of `Scores`, but for labels
     for one in sweeps:
         _check_fits(one, X.shape[1], labels.shape[1], features)
         best_eta0, validation, best = choose(one, on_validation, metric)
@@ -208,7 +211,7 @@ def evaluate(
         sparsity=pd.DataFrame(sparsity),
         convergence=pd.concat(convergence, ignore_index=True) if convergence else pd.DataFrame(),
         weights=pd.concat(weights, ignore_index=True) if weights else _weights(0, 0, "", np.zeros((0, 0))),
-        scores=Scores(*map(np.array, zip(*scored, strict=True)), labels=on_test.labels),
+        scores=Scores(*(np.array(field) for field in (*zip(*scored, strict=True), on_test.labels))),
     )
 
 
