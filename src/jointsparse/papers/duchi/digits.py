@@ -272,7 +272,9 @@ def run(
     train, support = order[:n_train], order[:n_support]
 
     # Choice: the paper gives no scale of pixels; with pixels from 0 to 1 its width of 25 tells classes apart.
-    K, K_test = (similarities.to_prototypes(some, X[support], measure="rbf", gamma=1 / width) for some in (X[train], X_test))
+    K, K_test = (
+        similarities.to_prototypes(some, X[support], measure="rbf", gamma=1 / width) for some in (X[train], X_test)
+    )
     objective = Objective(K, y[train], y[support], len(classes))
     test = Objective(K_test, np.searchsorted(classes, labels_test), y[support], len(classes))
     problem = Problem(
