@@ -24,9 +24,9 @@ _OF_SEVERAL = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold"}
 def page(table: pd.DataFrame) -> str:
     """Write verdicts as Markdown: their counts, the verdict of each study on each claim, and the files they rest on.
 
-    table: rows of `claims.judge`, of one or more studies, with the columns ORIGINS. source is the file of the table that
-    gave the number, config the file of the study's settings. It may have a column note on the dataset: studies with a
-    note are marked. Each claim has one verdict per study (see `claims.overall`), which is the
+    table: rows of `claims.judge`, of one or more studies, with the columns ORIGINS. source is the file of the table
+    that gave the number, config the file of the study's settings. It may have a column note on the dataset: studies
+    with a note are marked. Each claim has one verdict per study (see `claims.overall`), which is the
     one counted. Text is escaped. Raises ValueError if columns are missing.
     """
     missing = [column for column in (*COLUMNS, *ORIGINS) if column not in table]
