@@ -1,8 +1,9 @@
-"""Verdicts on the claims of Duchi et al., on hand-made tables whose answers are known."""
+"""Verdicts on the claims of Duchi et al., on hand-made tables with known answers."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from test_claims import expect
 
 from jointsparse import tables
 from jointsparse.papers import claims
@@ -16,10 +17,6 @@ SCATTER = NOISE**20
 
 def judged(name, **found):
     return claims.judge(found, [name])
-
-
-def verdicts(name, **found):
-    return list(judged(name, **found)["verdict"])
 
 
 # Projections and sparse updates
@@ -51,11 +48,14 @@ def test_projection_is_linear_by_both_methods(exponent, noise, verdict):
             touched(lambda k, n: k * n),
         ]
     )
-    found = judged("l1-projection-linear", projection=table)
-    assert list(found["verdict"]) == ["holds", verdict]
+    found = expect(
+        "l1-projection-linear",
+        {"projection": table},
+        verdict=["holds", verdict],
+        rows=[f"part=dimension, method={name}, x>=10000" for name in ("pivot", "newton")],
+        timed=[True, True],
+    )
     assert found["number"].iloc[1] == pytest.approx(exponent - 1, abs=0.05)
-    assert list(found["rows"]) == [f"part=dimension, method={name}, x>=10000" for name in ("pivot", "newton")]
-    assert found["timed"].all()
 
 
 def test_small_vectors_do_not_flatten_the_slope():
@@ -64,13 +64,19 @@ def test_small_vectors_do_not_flatten_the_slope():
     assert found["number"].iloc[1] == pytest.approx(0.5)
 
 
-def test_projections_that_were_not_measured_are_not_tested():
-    table = dimension(SIZES, 1e-9 * SIZES * NOISE)
-    assert verdicts("l1-projection-linear", projection=table) == ["not tested", "holds"]
-    assert verdicts("l1-projection-linear", projection=table[:2]) == ["not tested", "undecided"]
-    assert verdicts("l1-projection-linear", projection=touched(lambda k, n: k)) == ["not tested"]
-    with pytest.raises(ValueError, match="table projection must have the columns x, got"):
-        judged("l1-projection-linear", projection=table.drop(columns="x"))
+MEASURED = dimension(SIZES, 1e-9 * SIZES * NOISE)
+
+
+@pytest.mark.parametrize(
+    "table, verdict",
+    [
+        (MEASURED, "not tested, holds"),
+        (MEASURED[:2], "not tested, undecided"),
+        (touched(lambda k, n: k), "not tested"),
+    ],
+)
+def test_projections_that_were_not_measured_are_not_tested(table, verdict):
+    expect("l1-projection-linear", {"projection": table}, verdict=verdict)
 
 
 def bumpy(factor):
@@ -94,20 +100,16 @@ def test_update_by_the_tree_takes_k_log_n(k_exponent, n_exponent, factor, expect
         return 1e-7 * k**k_exponent * n**n_exponent * np.log(n + 1) * bump(k, n)
 
     table = pd.concat([touched(seconds), touched(lambda k, n: n, method="full"), dimension(SIZES, SIZES**2)])
-    found = judged("sparse-update-k-log-n", projection=table)
-    assert list(found["verdict"]) == expected
+    rows = ["part=touched, method=tree, x>=30"] * 2
+    found = expect("sparse-update-k-log-n", {"projection": table}, verdict=expected, rows=rows)
     np.testing.assert_allclose(found["number"], [k_exponent - 1, n_exponent], atol=0.15 if factor > 2 else 0.01)
-    assert list(found["rows"]) == ["part=touched, method=tree, x>=30"] * 2
     assert found["number_means"].str.contains("log-log slope over 16 sizes").all()
 
 
 def test_update_of_one_size_has_a_slope_in_k_alone():
     table = touched(lambda k, n: k * np.log(n + 1) * 1.01 ** np.sin(k), sizes=[1e6])
-    assert verdicts("sparse-update-k-log-n", projection=table) == ["holds", "not tested"]
-    table = table.assign(method="full")
-    assert verdicts("sparse-update-k-log-n", projection=table) == ["not tested"]
-    with pytest.raises(ValueError, match="table projection must have the columns n, got"):
-        judged("sparse-update-k-log-n", projection=table.assign(method="tree").drop(columns="n"))
+    expect("sparse-update-k-log-n", {"projection": table}, verdict="holds, not tested")
+    expect("sparse-update-k-log-n", {"projection": table.assign(method="full")}, verdict="not tested")
 
 
 UPDATES = {"tree": 1e-5, "full": 1e-2, "full of non-zeros": 1e-3, "entropic": 5e-6}
@@ -136,36 +138,36 @@ def updates(share=1.0, non_zeros=2e6, touched=100, spread=1.1, n=10**7, **second
 )
 def test_tree_beats_the_faster_full_projection(tree, spread, verdict):
     table = pd.concat([updates(tree=tree, spread=spread), updates(share=0.1, non_zeros=999_999, tree=1)])
-    found = judged("tree-beats-full", updates=table)
-    assert list(found["verdict"]) == [verdict]
-    assert found["number"][0] == pytest.approx(1e-3 / tree)
-    if spread:
-        np.testing.assert_allclose(
-            found[["low", "high"]].iloc[0].astype(float), [1e-3 / tree / spread**2, 1e-3 / tree * spread**2]
-        )
-    assert found["rows"][0] == "share=1.0, method=full of non-zeros, against=tree"
-    assert found["table"][0] == "updates"
+    number = 1e-3 / tree
+    factor = spread**2 if spread else np.nan
+    expect(
+        "tree-beats-full",
+        {"updates": table},
+        verdict=[verdict],
+        number=[number],
+        low=[number / factor],
+        high=[number * factor],
+        rows=["share=1.0, method=full of non-zeros, against=tree"],
+        table=["updates"],
+    )
 
 
 @pytest.mark.parametrize(
     "table",
-    [updates(non_zeros=1e5), updates(touched=5), updates(touched=1000), updates().query("method != 'tree'")],
+    [
+        updates(non_zeros=1e5),
+        updates(touched=5),
+        updates(touched=1000),
+        updates().query("method != 'tree'"),
+        updates().query("method in ('tree', 'entropic')"),
+    ],
 )
 def test_other_updates_do_not_say_whether_the_tree_is_faster(table):
-    assert verdicts("tree-beats-full", updates=table) == ["not tested"]
+    expect("tree-beats-full", {"updates": table}, verdict="not tested")
 
 
-def test_tree_without_a_full_projection_is_not_tested():
-    table = updates().query("method in ('tree', 'entropic')")
-    assert verdicts("tree-beats-full", updates=table) == ["not tested"]
-    only_all = updates().query("method != 'full of non-zeros'")
-    assert judged("tree-beats-full", updates=only_all)["number"][0] == pytest.approx(1e3)
-    with pytest.raises(
-        ValueError, match=r"each method once with share=1\.0, method=tree or full or full of non-zeros, got 6"
-    ):
-        judged("tree-beats-full", updates=pd.concat([updates(), updates()]))
-    with pytest.raises(ValueError, match="table updates must have the columns repeats, got"):
-        judged("tree-beats-full", updates=updates().drop(columns="repeats"))
+def test_tree_is_compared_with_the_full_projection_there_is():
+    expect("tree-beats-full", {"updates": updates().query("method != 'full of non-zeros'")}, number=[1e3])
 
 
 @pytest.mark.parametrize(
@@ -182,19 +184,19 @@ def test_projections_tell_too_whether_the_tree_is_faster(factor, spread, expecte
     table = pd.concat([full, touched(lambda k, n: 1e-5 * factor * k)])
     if spread:
         table = table.assign(low=table["seconds"] / spread, high=table["seconds"] * spread)
-    found = judged("tree-beats-full", projection=table)
-    assert list(found["verdict"]) == expected
-    np.testing.assert_allclose(found["number"], [1 / factor, 10 / factor])
-    assert set(found["table"]) == {"projection"}
-    assert found["rows"][0] == "part=touched, n=1000000, x=100, method=full, against=tree"
-    both = judged("tree-beats-full", projection=table, updates=updates())
-    assert list(both["table"]) == ["updates", "projection", "projection"]
-    alone = judged("tree-beats-full", projection=full)
-    assert list(alone["verdict"]) == ["not tested"] * 2
-    assert set(alone["table"]) == {"projection"}
-    assert verdicts("tree-beats-full", projection=table.query("x != 30 and x != 100 and x != 300")) == ["not tested"]
-    with pytest.raises(ValueError, match="each method once with part=touched, n=1000000, x=100, got 3 rows"):
-        judged("tree-beats-full", projection=pd.concat([full, table]))
+    rows = [f"part=touched, n={n}, x=100, method=full, against=tree" for n in (1_000_000, 10_000_000)]
+    expect(
+        "tree-beats-full",
+        {"projection": table},
+        verdict=expected,
+        number=[1 / factor, 10 / factor],
+        table=["projection"] * 2,
+        rows=rows,
+    )
+    both = {"projection": table, "updates": updates()}
+    expect("tree-beats-full", both, table=["updates", "projection", "projection"])
+    expect("tree-beats-full", {"projection": full}, verdict=["not tested"] * 2, table=["projection"] * 2)
+    expect("tree-beats-full", {"projection": table.query("x not in (30, 100, 300)")}, verdict="not tested")
 
 
 @pytest.mark.parametrize(
@@ -203,20 +205,16 @@ def test_projections_tell_too_whether_the_tree_is_faster(factor, spread, expecte
 )
 def test_entropic_steps_are_cheaper_for_sparse_gradients(entropic, spread, verdict):
     dense = updates(share=0.5, n=1_000, entropic=1)
-    found = judged(
-        "entropic-cheaper-when-sparse", updates=pd.concat([updates(entropic=entropic, spread=spread), dense])
-    )
-    assert list(found["verdict"]) == [verdict]
-    assert found["number"][0] == pytest.approx(entropic / 1e-5)
-    assert found["rows"][0] == "share=1.0, method=entropic, against=tree"
-    assert verdicts("entropic-cheaper-when-sparse", updates=dense) == ["not tested"]
+    both = {"updates": pd.concat([updates(entropic=entropic, spread=spread), dense])}
+    rows = ["share=1.0, method=entropic, against=tree"]
+    number = [entropic / 1e-5]
+    expect("entropic-cheaper-when-sparse", both, verdict=[verdict], number=number, rows=rows)
+    expect("entropic-cheaper-when-sparse", {"updates": dense}, verdict="not tested")
 
 
 def test_entropic_steps_must_have_been_measured():
     table = updates().query("method != 'entropic'")
-    assert verdicts("entropic-cheaper-when-sparse", updates=table) == ["not tested"]
-    with pytest.raises(ValueError, match="table updates must have the columns touched, got"):
-        judged("entropic-cheaper-when-sparse", updates=table.drop(columns="touched"))
+    expect("entropic-cheaper-when-sparse", {"updates": table}, verdict="not tested")
 
 
 # From step to step
@@ -250,24 +248,24 @@ SOONER = [
 @pytest.mark.parametrize("others, noise, expected", SOONER)
 def test_first_digits(name, table, spent, others, noise, expected):
     made = race(METHODS | others, noise).sample(frac=1, random_state=0).rename(columns={"seconds": spent})
-    found = judged(name, **{table: made})
-    assert list(found["verdict"]) == expected
-    np.testing.assert_allclose(found["number"], [1 / (METHODS | others)["coordinate-descent"], 1 / 16])
-    assert list(found["n"]) == [800, 800]
-    assert found["rows"][0] == (
-        "problem=squared, n=800, method=batch or stochastic or line-search, against=coordinate-descent"
+    rows = "problem=squared, n=800, method=batch or stochastic or line-search, against="
+    expect(
+        name,
+        {table: made},
+        verdict=expected,
+        number=[1 / (METHODS | others)["coordinate-descent"], 1 / 16],
+        n=[800, 800],
+        rows=[rows + "coordinate-descent", rows + "interior-point"],
+        timed=[spent == "seconds"] * 2,
+        told="geometric mean and 95 % t interval over 4 runs",
     )
-    assert found["timed"].all() == (spent == "seconds")
-    assert "geometric mean and 95 % t interval over 4 runs" in found["number_means"][0]
 
 
 def test_first_digits_of_each_problem_and_size():
     made = pd.concat([race(), race(problem="logistic"), race(n=4000).query("method != 'interior-point'")])
-    found = judged("first-digits", race_seconds=made)
-    assert list(found["verdict"]) == ["holds"] * 3 + ["not tested"] + ["holds"] * 2 + ["not tested"] * 2
-    assert list(found["n"]) == [800, 800, 4000, 4000] * 2
-    one = judged("first-digits", race_seconds=race(runs=[1]))
-    assert set(one["verdict"]) == {"undecided"}
+    verdict = ["holds"] * 3 + ["not tested"] + ["holds"] * 2 + ["not tested"] * 2
+    expect("first-digits", {"race_seconds": made}, verdict=verdict, n=[800, 800, 4000, 4000] * 2)
+    one = expect("first-digits", {"race_seconds": race(runs=[1])}, verdict="undecided, undecided")
     assert one["number_means"].str.endswith("one run, no interval").all()
 
 
@@ -275,12 +273,8 @@ def test_operations_that_nobody_counted_are_not_tested():
     made = race().assign(flops=1.0).drop(columns="seconds")
     made["flops"] *= made["step"] * made["method"].map(METHODS)
     made.loc[(made["method"] == "coordinate-descent") & (made["step"] > 0), "flops"] = np.nan
-    found = judged("first-digits-flops", race=made)
-    assert list(found["verdict"]) == ["not tested", "holds"]
     told = "table race has no counted operations of coordinate-descent with problem=squared, n=800"
-    assert found["number_means"][0] == told
-    with pytest.raises(ValueError, match="table race must have the columns flops, got"):
-        judged("first-digits-flops", race=made.drop(columns="flops"))
+    expect("first-digits-flops", {"race": made}, verdict="not tested, holds", told=told)
 
 
 @pytest.mark.parametrize(
@@ -334,22 +328,23 @@ def digits(*steps, noise=True, method="batch", last=10**6):
     ],
 )
 def test_slows_down(steps, expected):
-    found = judged("slows-down", race=pd.concat([digits(*steps), digits(1, 2, 3, 4, method="line-search")]))
-    assert list(found["verdict"]) == expected
     a, b, c = steps[1:]
+    both = pd.concat([digits(*steps), digits(1, 2, 3, 4, method="line-search")])
+    found = expect("slows-down", {"race": both}, verdict=expected, rows=["problem=logistic, n=800, method=batch"] * 2)
     np.testing.assert_allclose(found["number"], [(b - a) / (a / 2), (c - b) / (b / 3)], rtol=0.05)
-    assert found["rows"][0] == "problem=logistic, n=800, method=batch"
 
 
-def test_digits_that_are_never_reached_do_not_refute_that_it_slows_down():
-    found = judged("slows-down", race=digits(100, 200, last=210))
-    assert list(found["verdict"]) == ["undecided", "not tested"]
-    assert "; reached in 0 of 4 runs, in the rest all steps count" in found["number_means"][0]
-    assert verdicts("slows-down", race=digits(100, 200, last=5000)) == ["holds", "not tested"]
-    assert verdicts("slows-down", race=digits(100, 200, 900).query("run == 1")) == ["undecided", "undecided"]
-    assert verdicts("slows-down", race=digits(1, 2, 3, 4, method="stochastic")) == ["not tested"] * 2
-    with pytest.raises(ValueError, match="table race must have the columns step, got"):
-        judged("slows-down", race=digits(1, 2).drop(columns="step"))
+@pytest.mark.parametrize(
+    "table, verdict, told",
+    [
+        (digits(100, 200, last=210), "undecided, not tested", "; reached in 0 of 4 runs, in the rest all steps count"),
+        (digits(100, 200, last=5000), "holds, not tested", ""),
+        (digits(100, 200, 900).query("run == 1"), "undecided, undecided", ""),
+        (digits(1, 2, 3, 4, method="stochastic"), "not tested, not tested", ""),
+    ],
+)
+def test_digits_that_are_never_reached_do_not_refute_that_it_slows_down(table, verdict, told):
+    expect("slows-down", {"race": table}, verdict=verdict, told=told)
 
 
 # Against exponentiated gradient
@@ -381,34 +376,33 @@ def test_projection_over_entropic(difference, verdict):
 
 
 def test_a_difference_of_exactly_0_is_no_lower_objective():
-    assert verdicts("projection-over-entropic", exponentiated=exponentiated(0.0, noise=0.0)) == ["does not hold"]
+    expect("projection-over-entropic", {"exponentiated": exponentiated(0.0, noise=0.0)}, verdict="does not hold")
 
 
 def test_objectives_are_compared_after_the_same_gradients():
     table = exponentiated(0.1)
     longer = table.query("method == 'projection'").assign(objective=lambda t: t["objective"] - 1)
     longer[["gradients", "step"]] += 10_000
-    assert verdicts("projection-over-entropic", exponentiated=pd.concat([table, longer])) == ["does not hold"]
+    expect("projection-over-entropic", {"exponentiated": pd.concat([table, longer])}, verdict="does not hold")
 
 
 @pytest.mark.parametrize(
-    "pace, number, verdict", [(1.0, -0.01, "holds"), (5.0, 0.15, "does not hold"), (0.1, -0.01, "holds")]
+    "pace, number, verdict",
+    [
+        (1.0, -0.01, "holds"),
+        (5.0, 0.15, "does not hold"),  # projection has done 2 records when entropic has done its 10
+        (0.1, -0.01 - 0.02 * 9, "holds"),  # entropic has done 1 record when projection is through
+    ],
 )
 def test_projection_sooner(pace, number, verdict):
-    """At a pace of 5, projection has done 2 records when entropic has done its 10."""
     table = pd.concat([exponentiated(-0.01, pace=pace), exponentiated(1.0, form="stochastic 1")])
-    found = judged("projection-sooner", exponentiated_seconds=table)
-    if pace == 0.1:  # entropic has done 1 record when projection is through
-        number = -0.01 - 0.02 * 9
-    assert list(found["verdict"]) == [verdict]
-    assert found["number"][0] == pytest.approx(number)
-    assert found["timed"].all()
+    expect("projection-sooner", {"exponentiated_seconds": table}, verdict=[verdict], number=[number], timed=[True])
 
 
 def test_projection_sooner_is_undecided_or_not_tested():
-    assert verdicts("projection-sooner", exponentiated_seconds=exponentiated(0.0)) == ["undecided"]
+    expect("projection-sooner", {"exponentiated_seconds": exponentiated(0.0)}, verdict="undecided")
     stochastic = exponentiated(-1.0, form="stochastic 100")
-    assert verdicts("projection-sooner", exponentiated_seconds=stochastic) == ["not tested"]
+    expect("projection-sooner", {"exponentiated_seconds": stochastic}, verdict="not tested")
 
 
 @pytest.mark.parametrize(
@@ -416,18 +410,14 @@ def test_projection_sooner_is_undecided_or_not_tested():
 )
 def test_both_methods_must_be_there_with_one_fit_per_run(name, table):
     made = exponentiated(-0.01)
-    assert verdicts(name, **{table: made.query("method == 'entropic'")}) == ["not tested"]
-    assert verdicts(name, **{table: made.query("run == 1")}) == ["undecided"]
+    expect(name, {table: made.query("method == 'entropic'")}, verdict="not tested")
+    expect(name, {table: made.query("run == 1")}, verdict="undecided")
     pd.testing.assert_series_equal(
         judged(name, **{table: made.query("run != 1 or method != 'entropic'")})["number"],
         judged(name, **{table: made.query("run != 1")})["number"],
     )
-    with pytest.raises(ValueError, match="one schedule and eta0 per run and method to read objective from"):
-        judged(name, **{table: pd.concat([made, made.assign(eta0=2.0)])})
-    with pytest.raises(ValueError, match=f"table {table} must have the columns objective, got"):
-        judged(name, **{table: made.drop(columns="objective")})
     warned = made.assign(warning=np.where(made["method"] == "entropic", "eta0 at the lower edge", ""))
-    assert "; 4 of 8 fits carry a warning (" in judged(name, **{table: warned})["number_means"][0]
+    expect(name, {table: warned}, told="; 4 of 8 fits carry a warning (")
 
 
 @pytest.mark.parametrize(
@@ -478,18 +468,75 @@ def test_online_loss(loss, verdict):
     ],
 )
 def test_online_sparser_is_counted(non_zero, noise, runs, verdict):
-    found = judged("online-sparser", online=online(0.0, non_zero, noise, runs=runs))
-    assert list(found["verdict"]) == [verdict]
-    assert found["number"][0] == pytest.approx(non_zero)
+    found = {"online": online(0.0, non_zero, noise, runs=runs)}
+    expect("online-sparser", found, verdict=[verdict], number=[non_zero])
 
 
-@pytest.mark.parametrize("name, column", [("online-loss", "loss"), ("online-sparser", "non_zero")])
-def test_online_needs_both_methods(name, column):
-    made = online(-0.1)
-    assert verdicts(name, online=made.query("method == 'tree'")) == ["not tested"]
-    with pytest.raises(ValueError, match=f"table online must have the columns {column}, got"):
-        judged(name, online=made.drop(columns=column))
-    assert verdicts("online-loss", online=made.query("run == 1")) == ["undecided"]
+def test_online_needs_both_methods_and_several_runs():
+    expect("online-loss", {"online": online(-0.1).query("run == 1")}, verdict="undecided")
+    for name in ("online-loss", "online-sparser"):
+        expect(name, {"online": online(-0.1).query("method == 'tree'")}, verdict="not tested")
+
+
+# Tables of another shape
+
+PARTS = pd.concat([MEASURED, touched(lambda k, n: 1e-5 * k), touched(lambda k, n: 1e-9 * n, method="full")])
+EXPONENTIATED = exponentiated(-0.01)
+
+
+@pytest.mark.parametrize(
+    "name, table, made, column",
+    [
+        ("l1-projection-linear", "projection", PARTS, "x"),
+        ("sparse-update-k-log-n", "projection", PARTS, "n"),
+        ("tree-beats-full", "updates", updates(), "repeats"),
+        ("entropic-cheaper-when-sparse", "updates", updates(), "touched"),
+        ("first-digits-flops", "race", race(), "flops"),
+        ("slows-down", "race", digits(1, 2), "step"),
+        ("projection-over-entropic", "exponentiated", EXPONENTIATED, "objective"),
+        ("projection-sooner", "exponentiated_seconds", EXPONENTIATED, "objective"),
+        ("online-loss", "online", online(-0.1), "loss"),
+        ("online-sparser", "online", online(-0.1), "non_zero"),
+    ],
+)
+def test_a_table_without_a_column_is_an_error(name, table, made, column):
+    with pytest.raises(ValueError, match=f"table {table} must have the columns {column}, got"):
+        judged(name, **{table: made.drop(columns=column, errors="ignore")})
+
+
+@pytest.mark.parametrize(
+    "name, table, made, message",
+    [
+        (
+            "tree-beats-full",
+            "updates",
+            updates(),
+            r"each method once with share=1\.0, method=tree or full or full of non-zeros, got 6",
+        ),
+        (
+            "tree-beats-full",
+            "projection",
+            PARTS,
+            r"each method once with part=touched, n=1000000, x=100\.0, got 4 rows",
+        ),
+        (
+            "projection-over-entropic",
+            "exponentiated",
+            EXPONENTIATED,
+            "one schedule and eta0 per run and method",
+        ),
+        (
+            "projection-sooner",
+            "exponentiated_seconds",
+            EXPONENTIATED,
+            "one schedule and eta0 per run and method",
+        ),
+    ],
+)
+def test_twice_the_same_rows_are_an_error(name, table, made, message):
+    twice = [made, made.assign(eta0=2.0) if "eta0" in made else made]
+    with pytest.raises(ValueError, match=message):
+        judged(name, **{table: pd.concat(twice)})
 
 
 def test_verdicts_survive_csv(tmp_path):

@@ -220,9 +220,9 @@ PARTS = {
 
 
 def cost(table: pd.DataFrame) -> Figure:
-    """Measured seconds of projections and of training, each with a line that grows as the papers state.
+    """Measured seconds of projections and of training (Quattoni et al. 2009, sec. 4.2; 2008, abstract).
 
-    The line ends at the last measurement of the first method.
+    A line grows as the papers state. It ends at the last measurement of the first method.
     """
     table = table.assign(method=table["method"].astype(object).fillna("measured") if "method" in table else "measured")
     parts, look = table["part"].unique(), looks(table["method"])
