@@ -3,8 +3,8 @@
     python benchmarks/features.py [--rounds 7] [--sample 50000]
 
 Every round runs one task after the other; the medians over the rounds, of CPU time, are printed. Pictures and
-descriptors come from scikit-learn's two sample photographs; slow tasks take part in three rounds only. Rates belong to
-the machine named; ratios carry further.
+descriptors come from scikit-learn's two sample photographs. Slow tasks take part in three rounds only. Rates belong to
+the machine named; ratios carry over to others.
 """
 
 import argparse
@@ -20,13 +20,13 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from jointsparse.features import vocabulary_tree
 from jointsparse.features.dense_sift import describe
 
-STEP = 8
-PATCH = 16
+STEP_PIXELS = 8
+PATCH_PIXELS = 16
 
 
 def skimage_daisy(picture: np.ndarray) -> np.ndarray:
     """DAISY with its default rings; a radius of 7 pixels puts as many on the picture as there are 16-pixel patches."""
-    return daisy(picture, step=STEP, radius=PATCH // 2 - 1).reshape(-1, 200)
+    return daisy(picture, step=STEP_PIXELS, radius=PATCH_PIXELS // 2 - 1).reshape(-1, 200)
 
 
 def skimage_sift(picture: np.ndarray) -> np.ndarray:
@@ -35,11 +35,14 @@ def skimage_sift(picture: np.ndarray) -> np.ndarray:
     Its time includes the scale space, which it builds for every picture.
     """
     height, width = picture.shape
-    y, x = np.mgrid[0 : height - PATCH + 1 : STEP, 0 : width - PATCH + 1 : STEP] + (PATCH - 1) / 2
+    y, x = (
+        np.mgrid[0 : height - PATCH_PIXELS + 1 : STEP_PIXELS, 0 : width - PATCH_PIXELS + 1 : STEP_PIXELS]
+        + (PATCH_PIXELS - 1) / 2
+    )
     sift = SIFT(upsampling=1)
     sift.positions = np.column_stack([y.ravel(), x.ravel()])
     n = len(sift.positions)
-    sift.sigmas = np.full(n, PATCH / (2 * sift.lambda_descr))
+    sift.sigmas = np.full(n, PATCH_PIXELS / (2 * sift.lambda_descr))
     sift.scales, sift.octaves, sift.orientations = np.ones(n, int), np.zeros(n, int), np.zeros(n)
     sift.extract(picture)
     return sift.descriptors
@@ -48,7 +51,7 @@ def skimage_sift(picture: np.ndarray) -> np.ndarray:
 def compare_extractors(photograph: np.ndarray, height: int, width: int, rounds: int) -> None:
     picture = resize(photograph, (height, width), anti_aliasing=True).astype(np.float32)
     tasks = {
-        "describe, patches of 16": lambda: describe(picture, patch_sizes=(PATCH,), step=STEP),
+        "describe, patches of 16": lambda: describe(picture, patch_sizes=(PATCH_PIXELS,), step=STEP_PIXELS),
         "describe, patches of 16, 24, 32": lambda: describe(picture),
         "scikit-image DAISY, 16": lambda: skimage_daisy(picture),
         "scikit-image SIFT, 16": lambda: skimage_sift(picture),

@@ -1,8 +1,10 @@
 """The l1 sections of projections.py: dense vectors, all columns of a matrix at once, sparse updates.
 
-`kernel` is our default method without the checks of its input. Peers, where they are installed: optax's projection
-onto the l1 ball (in jax, compiled, one thread per operation where it lets itself be told), POT's projection onto the
-simplex (of the absolute values, as its time is all that is asked for), and a plain sort in NumPy.
+`kernel` is our default method without the checks of its input. The peers are measured if they are installed:
+
+- optax's projection onto the l1 ball, compiled by jax, with one thread per operation as far as it obeys;
+- POT's projection onto the simplex, of the absolute values, as only its time is of interest;
+- a plain sort in NumPy.
 """
 
 import importlib
@@ -16,7 +18,7 @@ from jointsparse.norms import l1
 from jointsparse.norms.l1_sparse import SparseL1Ball
 
 GOAL = 3.0  # ours / limit, at most
-SLOW = 10**6  # entries from which the sorting methods and the peers are timed for one radius of one distribution only
+SLOW_ENTRIES = 10**6  # from here on, sorting methods and peers are timed for one radius of one distribution only
 PEERS = ("numpy sort", "POT simplex", "optax")
 COLUMN_SHAPES = [(200, 60), (3_000, 40), (11_110, 40), (100_000, 40)]
 
@@ -49,7 +51,7 @@ def peers(v: np.ndarray, z: float) -> dict[str, Task]:
 
 
 def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Iterator[dict[str, object]]:
-    """One row per size, distribution and radius: the limits in microseconds, all else over a limit or over ours."""
+    """Yield a row per size, distribution and radius: limits in microseconds, other times over a limit or over ours."""
     for n in sizes:
         for entries in distributions:
             double = ENTRIES[entries](np.random.default_rng(0), n)
@@ -63,7 +65,7 @@ def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Itera
                         f"{dtype} kernel": lambda v=v, z=z, b=b: l1.project_vector(v, z, l1.BALL, b),
                         f"{dtype} ours": lambda v=v, z=z, b=b: l1.project(v, z, out=b),
                     }
-                if n < SLOW or (entries, fraction) == ("normal", 0.1):
+                if n < SLOW_ENTRIES or (entries, fraction) == ("normal", 0.1):
                     z = l1.norm(double) * fraction
                     for method in ("pivot", "sort"):
                         tasks[method] = lambda v=double, z=z, method=method: l1.project(v, z, method=method)
@@ -82,7 +84,7 @@ def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Itera
 
 
 def column_rows(rounds: int) -> Iterator[dict[str, object]]:
-    """All columns in one call, each with its own radius."""
+    """Time all columns in one call, each with its own radius."""
     for shape in COLUMN_SHAPES:
         W = np.random.default_rng(0).normal(size=shape)
         B, z = np.empty_like(W), l1.norm(W) * 0.1
@@ -101,7 +103,7 @@ def column_rows(rounds: int) -> Iterator[dict[str, object]]:
 
 
 def sparse_tasks(ball: SparseL1Ball, dense: np.ndarray, k: int) -> dict[str, Task]:
-    """An update of k random coordinates, and the same for a dense vector: adding, and projecting by default method.
+    """Return an update of k random coordinates, and the same for a dense vector that is projected as a whole.
 
     Changes are taken back later, so that the number of non-zeros stays about as it is.
     """
@@ -122,7 +124,7 @@ def sparse_tasks(ball: SparseL1Ball, dense: np.ndarray, k: int) -> dict[str, Tas
 
 
 def sparse_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
-    """Per number n of coordinates, nearly all of them non-zero, and number k of changes."""
+    """Yield a row per number n of coordinates, nearly all of them non-zero, and per number k of changes."""
     for n in sizes:
         w = np.random.default_rng(0).normal(size=n)
         ball = SparseL1Ball(n, l1.norm(w) * 0.9, w)
@@ -147,7 +149,10 @@ def sparse_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
 
 
 def crossing(times: list[tuple[int, float, float]]) -> float:
-    """The k where an update takes as long as a full projection, by interpolation on logarithms; 0 or inf beyond."""
+    """Number k of changes where an update takes as long as a full projection, by interpolation on logarithms.
+
+    0 or infinity if that is outside the measured range.
+    """
     ks, updates, fulls = (np.array(column, float) for column in zip(*times, strict=True))
     gain = np.log(updates / fulls)
     if gain[0] > 0 or gain[-1] < 0:

@@ -1,8 +1,8 @@
-"""What the benchmarks share: the machine's name, entries to draw, interleaved medians, and the limits of a projection.
+"""Helpers of the benchmarks: the machine's name, entries to draw, interleaved medians, and the limits of a projection.
 
-A limit is as little as any projection can do: one compiled pass that reads the matrix and takes what it needs to know
-of it, and one that reads it again and writes the result, same matrix, same precision, same number of threads, same
-run. Ratios to it carry from machine to machine; seconds do not.
+A limit is the least that any projection can do. One compiled pass reads the matrix and computes what the second needs;
+the second reads it again and writes the result. A limit is measured in the same run, for the same matrix, precision and
+number of threads. Ratios to it carry over to other machines; seconds do not.
 """
 
 import platform
@@ -22,9 +22,9 @@ ENTRIES: dict[str, Callable[[np.random.Generator, int | tuple[int, int]], np.nda
     "uniform": lambda rng, shape: rng.uniform(-1, 1, shape),
     "t(1.5)": lambda rng, shape: rng.standard_t(1.5, shape),
 }
-ROUND = 3e-3  # seconds for which a quick task is repeated in every round
-PATIENCE = 0.15  # seconds in all for a slow one, which takes part in fewer rounds
-FEWEST = 3  # rounds for any task
+ROUND_SECONDS = 3e-3  # for which a quick task is repeated in every round
+SLOW_TASK_SECONDS = 0.15  # in all rounds together: a slow task takes part in fewer
+FEWEST_ROUNDS = 3  # for any task
 
 Task = Callable[[], object]
 
@@ -38,10 +38,10 @@ def machine() -> str:
 
 
 def medians(tasks: Mapping[str, Task], rounds: int, clock: Callable[[], float] = time.process_time) -> dict[str, float]:
-    """Seconds per call of each task; every round runs one task after the other.
+    """Seconds per call of each task, as medians over rounds. Every round runs one task after the other.
 
-    By default CPU time, of all threads together: other work on the machine matters little, and no library gains by
-    starting threads of its own.
+    The default is CPU time of all threads together. So other work on the machine matters little, and no library gains
+    by starting threads of its own.
     """
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     calls, turns = {}, {}
@@ -50,8 +50,8 @@ def medians(tasks: Mapping[str, Task], rounds: int, clock: Callable[[], float] =
         start = clock()
         task()
         once = max(clock() - start, 1e-7)
-        calls[name] = max(1, int(ROUND / once))
-        turns[name] = max(FEWEST, int(PATIENCE / once))
+        calls[name] = max(1, int(ROUND_SECONDS / once))
+        turns[name] = max(FEWEST_ROUNDS, int(SLOW_TASK_SECONDS / once))
     for turn in range(rounds):
         for name, task in tasks.items():
             if turn < turns[name]:
@@ -69,8 +69,8 @@ def show(title: str, table: pd.DataFrame) -> None:
         print(f"\n{title}\n{table.to_string(index=False, float_format='{:.4g}'.format)}", flush=True)
 
 
-# Limit of the l1,inf projection. Non-negative floats are ordered as their bits are, and a largest integer is found by
-# vector instructions: the fastest form we know.
+# Limit of the l1,inf projection. Non-negative floats have the order of their bits, and the compiler vectorises a
+# maximum of integers: the fastest form we know.
 INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
 
 
@@ -91,7 +91,7 @@ def row_passes(A, bits, no_sign, tops, levels, B):  # type: ignore[no-untyped-de
 
 @njit(cache=True)
 def plain_row_passes(A, tops, levels, B):  # type: ignore[no-untyped-def]
-    """The same as one would write it first, without flags for the compiler: here the maximum is found one by one."""
+    """`row_passes` as one would write it first, without flags for the compiler."""
     for i in range(A.shape[0]):
         top = abs(A[i, 0])
         for j in range(1, A.shape[1]):
@@ -105,7 +105,7 @@ def plain_row_passes(A, tops, levels, B):  # type: ignore[no-untyped-def]
 
 
 def row_limit(A: np.ndarray, threads: int = 1) -> Task:
-    """The two passes over A with every row clipped at half of its maximum, each thread with its share of the rows."""
+    """Return the two passes over A. Every row is clipped at half of its maximum; threads share the rows."""
     integer = INTEGER[A.dtype]
     no_sign = np.array(np.iinfo(integer).max, integer)[()]
     arrays = (A, A.view(integer), np.empty(len(A), integer), np.abs(A).max(axis=1) / 2, np.empty_like(A))

@@ -2,11 +2,12 @@
 
     python benchmarks/memory.py [--images 5000 20000 100000] [--folder /tmp/simulated] [--stages fit_basis …]
 
-Simulated histograms have 11,110 visual words, of which an image has some 1,500 as on Flickr8k; five captions an image,
-40 words as tasks. Every stage is the pipeline's own script, run in a process of its own on the files of the stages
-before. peak: the largest resident set, imports and mapped files included. own: without what the system can take back,
-such as mapped files, looked at fifty times a second. Iterations, runs, prototypes and the rank of the basis are fewer
-than in config.yaml, for time.
+Simulated histograms have 11,110 visual words, of which an image has some 1,500 as on Flickr8k. An image has five
+captions, and 40 words are tasks. Every stage is the pipeline's own script, run in a process of its own on the files of
+the stages before. Iterations, runs, prototypes and the rank of the basis are smaller than in config.yaml, for time.
+
+peak: the largest resident set, including imports and mapped files. own: the same without memory that the system can
+take back, such as mapped files, sampled fifty times a second.
 """
 
 import argparse
@@ -24,7 +25,7 @@ BASE = Path(__file__).parents[1]
 sys.path[:0] = [str(BASE / "workflow" / "scripts")]
 
 N_COLUMNS = (10, 100, 1000, 10_000)  # words of each level of the tree
-FILLED = 0.135  # of the columns of an image
+FILLED_SHARE = 0.135  # of the columns of an image
 SHARDS = 8
 DESCRIPTORS = 2000  # of an image
 SIZES = [40, 80, 160, 320, 640]
@@ -45,11 +46,11 @@ def held(process: int | str, kind: str) -> float:
 
 
 def quiet(done: int, total: int) -> None:
-    """Progress that nobody looks at."""
+    """Show no progress."""
 
 
 def simulate(folder: Path) -> None:
-    """No stage: the files that the first of the stages below read."""
+    """Write the files that the first stages below read. No stage itself."""
     import numpy as np
     import pandas as pd
     from scipy import sparse
@@ -76,7 +77,7 @@ def simulate(folder: Path) -> None:
         blocks = []
         for start in range(0, len(shards.part(names, shard, SHARDS)), 500):
             height = min(500, len(shards.part(names, shard, SHARDS)) - start)
-            row, column = np.nonzero(rng.random((height, n_words), dtype=np.float32) < FILLED)
+            row, column = np.nonzero(rng.random((height, n_words), dtype=np.float32) < FILLED_SHARE)
             counts = rng.integers(1, 9, len(row), dtype=np.int32)
             blocks.append(sparse.csr_matrix((counts, (row, column)), shape=(height, n_words)))
         write_matrix(folder / f"histograms{shard}.npz", sparse.csr_matrix(sparse.vstack(blocks, format="csr")))
@@ -95,7 +96,7 @@ def weigh_histograms(folder: Path) -> None:
 
 
 def sample_descriptors(folder: Path) -> None:
-    """What grow_vocabulary does first; what comes after has the same size whatever the number of images."""
+    """First part of grow_vocabulary. Its other parts need as much memory for any number of images."""
     import numpy as np
 
     from jointsparse.features import shards
@@ -160,7 +161,7 @@ def fit_similarities(folder: Path) -> None:
 
 
 def dense_features(folder: Path) -> None:
-    """No stage: features as many as config.yaml has, for the stages that follow."""
+    """Write as many features as config.yaml has, for the stages that follow. No stage itself."""
     import numpy as np
 
     from jointsparse.tables import read_table, write_matrix
@@ -181,7 +182,7 @@ def train_sweep(folder: Path, method: str = METHODS[0]) -> None:
 
 
 def other_sweeps(folder: Path) -> None:
-    """No stage: the same for another norm, for the stages that compare two."""
+    """Train with another norm, for the stages that compare two. No stage itself."""
     train_sweep(folder, METHODS[1])
 
 

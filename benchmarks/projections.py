@@ -2,15 +2,14 @@
 
     python benchmarks/projections.py [--quick] [--out FOLDER]
 
-prints tables, marking figures on the wrong side of our goals with *, and writes them as CSV with one figure,
-projections.png. The limit is one pass that reads the matrix and takes what a projection needs to know first, and one
-that reads it again and writes the result, compiled in the fastest form we know (measure.py); the plain limit is the
-same for l1,inf as one would write it in Numba without a thought, for comparison with figures made with that. Figures
-are medians of interleaved rounds in one process, of CPU time, and of wall time where two threads take part.
+prints tables, marks numbers on the wrong side of our goals with *, and writes the tables as CSV with one figure,
+projections.png. The limit is the least that any projection can do, compiled in the fastest form we know (measure.py).
+The plain limit is that of l1,inf as one would write it first in Numba. Numbers are medians of interleaved rounds in one
+process: of CPU time, and of wall time where two threads take part.
 
 Peers are measured if they are installed: `pip install spams-bin POT optax`. SPAMS has the proximal operator of the
-l1,inf norm, so a projection built on it searches for theta; a single call at the known theta is timed too, which is the
-least that any such search can cost. The conversion to the Fortran order it wants is not counted.
+l1,inf norm, so a projection built on it searches for theta. A single call at the known theta is timed too; no such
+search can cost less. The conversion to the Fortran order that SPAMS needs is not counted.
 """
 
 import argparse
@@ -57,7 +56,7 @@ def moving(A: np.ndarray, step: np.ndarray, radius: float, warm: l1inf.Warm | No
 
 
 def jumping(A: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
-    """Projections for which theta jumps up and down: matrix and radius are scaled, so that cold costs are equal."""
+    """Projections for which theta jumps up and down. Matrix and radius are scaled, so that cold costs are equal."""
     turns, out = cycle([(A, radius), (A * A.dtype.type(JUMP), radius * JUMP)]), np.empty_like(A)
     return lambda: l1inf.project(*next(turns), out=out, warm=warm)
 
@@ -68,9 +67,9 @@ def norm_by_columns(B: np.ndarray) -> float:
 
 
 def search(prox: Callable[[float], np.ndarray], radius: float, top: float, norm: float, tolerance: float) -> int:
-    """A projection by a proximal operator: false position (Illinois) for theta in [0, top]. Returns the calls of prox.
+    """Project by a proximal operator, with false position (Illinois) for theta in [0, top]. Return the calls of prox.
 
-    It takes 6 to 20 calls, no more than other methods, and bisection takes 30.
+    These are 6 to 20, no more than of other methods; bisection needs 30.
     """
     low, high, above, below = 0.0, top, norm - radius, -radius
     calls, side = 0, 0
@@ -108,7 +107,7 @@ def spams_tasks(A: np.ndarray, radius: float) -> dict[str, Task]:
 
 
 def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: int) -> Iterator[dict[str, object]]:
-    """One row for float64 and one for float32, measured in the same rounds."""
+    """Yield a row for float64 and one for float32, measured in the same rounds."""
     rng = np.random.default_rng(0)
     draw = [ENTRIES[entries](rng, shape) for _ in range(2)]
     cpu: dict[str, Task] = {}
@@ -164,8 +163,7 @@ def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: i
 
 
 def growth_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
-    """Seconds against the number of entries, 100 columns, radius a tenth of the norm; the limit slows down too when
-    matrices leave the caches."""
+    """Yield seconds by number of entries, for 100 columns and a radius of a tenth of the norm."""
     for n_entries in sizes:
         A = np.random.default_rng(0).normal(size=(n_entries // 100, 100))
         radius, out = 0.1 * l1inf.norm(A), np.empty_like(A)
@@ -178,13 +176,13 @@ def growth_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
 
 
 def slopes(grown: pd.DataFrame) -> dict[str, float]:
-    """The power of the number of entries with which time grows."""
+    """Power of the number of entries with which time grows."""
     logs = np.log(grown)
     return {method: float(np.polyfit(logs["entries"], logs[method], 1)[0]) for method in grown.columns[1:]}
 
 
 def sparse_matrix_rows(n_features: int, rounds: int) -> Iterator[dict[str, object]]:
-    """Matrices with 40 columns and many zero rows: all rows are read and written, only the others should cost more."""
+    """Time matrices with 40 columns and many zero rows. All rows are read and written; only others should cost more."""
     beyond = None
     for fraction in (1.0, 0.3, 0.1, 0.03, 0.01):
         rng = np.random.default_rng(0)
@@ -233,7 +231,7 @@ def extra_memory(method: str, n_entries: int) -> float:
 
 
 def memory_rows(sizes: list[int]) -> Iterator[dict[str, object]]:
-    """Each in a process of its own, where no memory lies about that was given back before."""
+    """Measure each in a process of its own, which holds no memory that was freed before."""
     if not os.access(RESET, os.W_OK):
         return
     spawn = multiprocessing.get_context("spawn")
@@ -246,7 +244,7 @@ def memory_rows(sizes: list[int]) -> Iterator[dict[str, object]]:
 
 
 def marked(column: str, row: pd.Series) -> str:
-    """A figure for people, with * where it misses its goal."""
+    """Number as text, with * if it misses its goal."""
     value = row[column]
     most = row["goal"] if column == "cold / limit" else AT_MOST.get(column, np.inf)
     missed = value > most or value < AT_LEAST.get(column, 0.0)
@@ -255,7 +253,7 @@ def marked(column: str, row: pd.Series) -> str:
 
 
 def by_radius(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """One line per matrix, the figures for all radii in one cell."""
+    """Table with a line per matrix, and the numbers for all radii in one cell."""
     lines = []
     for shape, rows in table.groupby("features x tasks", sort=False):
         line = {"features x tasks": shape}

@@ -26,6 +26,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
 def album(tmp_path: Path) -> Path:
     """A folder of twelve pictures with two captions each, all in good order, without splits.csv."""
     return make_album(tmp_path / "album", 12)

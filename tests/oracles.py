@@ -1,11 +1,27 @@
 """Slow, obvious twins of the library, for its tests."""
 
 import math
+from functools import partial
 
 import numpy as np
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from jointsparse.norms import NORMS
+
 # --- norms and losses -------------------------------------------------------------------------------------------------
+
+
+def project(norm, W, radius):
+    """Project W onto the ball of any norm module: the prox whose norm is the radius, its step by bisection."""
+    low, high = 0.0 * np.asarray(norm.norm(W)), np.asarray(norm.dual_norm(W))
+    for _ in range(64):
+        middle = (low + high) / 2
+        outside = norm.norm(norm.prox(W, middle)) > radius
+        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
+    return np.where(norm.norm(W) <= radius, W, norm.prox(W, high))
+
+
+PROJECTIONS = {name: partial(project, norm) for name, norm in NORMS.items()}
 
 
 def bisect(decreasing, target, high):
@@ -17,14 +33,26 @@ def bisect(decreasing, target, high):
     return (low + high) / 2
 
 
+def project_l1_weighted(v, a, z):
+    """sign(v) (|v| - theta a)_+ with sum a |w| <= z, theta by bisection."""
+    v, a = np.asarray(v, np.longdouble), np.asarray(a, np.longdouble)
+    size = np.abs(v)
+    if (a * size).sum() <= z:
+        return v
+    theta = bisect(lambda theta: (a * np.maximum(size - theta * a, 0)).sum(), z, (size / a).max())
+    return np.sign(v) * np.maximum(size - theta * a, 0)
+
+
 def project_l1_vector(v, radius):
     """sign(v) (|v| - theta)_+, theta by bisection."""
+    return project_l1_weighted(v, np.ones(np.shape(v)), radius)
+
+
+def project_l1_by_sorting(v, radius):
+    """sign(v) (|v| - theta)_+, theta by sorting ([D08] Fig. 1): a quicker twin for long vectors."""
     v = np.asarray(v, np.longdouble)
     size = np.abs(v)
-    if size.sum() <= radius:
-        return v
-    theta = bisect(lambda theta: np.maximum(size - theta, 0).sum(), radius, size.max())
-    return np.sign(v) * np.maximum(size - theta, 0)
+    return v if size.sum() <= radius else np.sign(v) * project_simplex_by_sorting(size, radius)
 
 
 def project_simplex(v, z):
@@ -35,27 +63,27 @@ def project_simplex(v, z):
     return np.maximum(below + depth, 0)
 
 
-def h(row, theta):
-    """mu with sum (|row| - mu)_+ = theta, or 0: the largest (sum of the k largest - theta) / k."""
-    sums = np.cumsum(np.sort(np.abs(row))[::-1])
-    return max(((sums - theta) / np.arange(1, len(row) + 1)).max(), np.longdouble(0))
+def project_simplex_by_sorting(v, z):
+    """(v - theta)_+, theta by sorting ([D08] Fig. 1)."""
+    v = np.asarray(v, np.longdouble)
+    theta = ((np.cumsum(np.sort(v)[::-1]) - z) / np.arange(1, len(v) + 1)).max()
+    return np.maximum(v - theta, 0)
 
 
-def solve_l1inf(W, radius):
-    """theta and mu of the l1,inf projection of a W outside the ball, theta by bisection."""
-    W = np.asarray(W, np.longdouble)
-    theta = bisect(lambda theta: sum(h(row, theta) for row in W), radius, np.abs(W).sum(axis=1).max())
-    return theta, np.array([h(row, theta) for row in W])
+def project_nonnegative(v, z):
+    """max(v, 0) if its sum is at most z, else onto the simplex."""
+    clipped = np.maximum(np.asarray(v, np.longdouble), 0)
+    return clipped if clipped.sum() <= z else project_simplex(v, z)
 
 
 def project_l1(W, radius):
-    return np.stack([project_l1_vector(w, z) for w, z in zip(W.T, per_task(W, radius), strict=True)], axis=1)
+    return np.stack([project_l1_vector(w, z) for w, z in zip(W.T, radius, strict=True)], axis=1)
 
 
 def project_l2(W, radius):
     W = np.asarray(W, np.longdouble)
     lengths = np.sqrt((W**2).sum(axis=0))
-    return np.where(lengths <= per_task(W, radius), W, W / np.where(lengths > 0, lengths, 1) * per_task(W, radius))
+    return np.where(lengths <= radius, W, W / np.where(lengths > 0, lengths, 1) * radius)
 
 
 def project_l12(W, radius):
@@ -64,26 +92,32 @@ def project_l12(W, radius):
     return W * (project_l1_vector(lengths, radius) / np.where(lengths > 0, lengths, 1))[:, np.newaxis]
 
 
+def largest_sums(W):
+    """Sums of the k largest magnitudes of each row, for every k."""
+    return np.cumsum(np.sort(np.abs(np.asarray(W, np.longdouble)), axis=1)[:, ::-1], axis=1)
+
+
+def levels_l1inf(sums, theta):
+    """mu_i with sum_j (|W_ij| - mu_i)_+ = theta, or 0: the largest (sum of the k largest - theta) / k."""
+    return np.maximum(((sums - theta) / np.arange(1, sums.shape[1] + 1)).max(axis=1), 0)
+
+
+def solve_l1inf(W, radius):
+    """theta and mu of a W outside the l1,inf ball, by bisection until theta's last digit."""
+    sums = largest_sums(W)
+    low, high = np.longdouble(0), sums[:, -1].max()
+    while low < (theta := (low + high) / 2) < high:
+        low, high = (theta, high) if levels_l1inf(sums, theta).sum() > radius else (low, theta)
+    return theta, levels_l1inf(sums, theta)
+
+
 def project_l1inf(W, radius):
     W = np.asarray(W, np.longdouble)
-    if np.abs(W).max(axis=1).sum() <= radius:
+    if W.size == 0 or np.abs(W).max(axis=1).sum() <= radius:
         return W
     _, mu = solve_l1inf(W, radius)
     return np.clip(W, -mu[:, np.newaxis], mu[:, np.newaxis])
 
-
-def per_task(W, radius):
-    return np.broadcast_to(np.asarray(radius, np.longdouble), W.shape[1:])
-
-
-PROJECTIONS = {"l1": project_l1, "l12": project_l12, "l1inf": project_l1inf, "l2": project_l2}
-
-NORMS = {
-    "l1": lambda W: np.array([sum(abs(x) for x in w) for w in W.T]),
-    "l12": lambda W: sum(math.hypot(*row) for row in W),
-    "l1inf": lambda W: sum(max(abs(x) for x in row) for row in W),
-    "l2": lambda W: np.array([math.hypot(*w) for w in W.T]),
-}
 
 LOSSES = {
     "hinge": lambda f, y: max(0.0, 1.0 - y * f),
@@ -107,61 +141,6 @@ def loss_value(name, F, Y):
 
 
 # --- end of norms and losses ------------------------------------------------------------------------------------------
-
-
-# --- sets of the l1 room ----------------------------------------------------------------------------------------------
-
-
-def project_nonnegative(v, z):
-    """max(v, 0) if its sum is at most z, else onto the simplex."""
-    clipped = np.maximum(np.asarray(v, np.longdouble), 0)
-    return clipped if clipped.sum() <= z else project_simplex(v, z)
-
-
-def project_l1_weighted(v, a, z):
-    """sign(v) (|v| - theta a)_+ with sum a |w| <= z, theta by bisection."""
-    v, a = np.asarray(v, np.longdouble), np.asarray(a, np.longdouble)
-    size = np.abs(v)
-    if (a * size).sum() <= z:
-        return v
-    theta = bisect(lambda theta: (a * np.maximum(size - theta * a, 0)).sum(), z, (size / a).max())
-    return np.sign(v) * np.maximum(size - theta * a, 0)
-
-
-def project_l1_by_sorting(v, radius):
-    """sign(v) (|v| - theta)_+ in extended precision, [D08] Fig. 1: a quicker twin for long sequences."""
-    v = np.asarray(v, np.longdouble)
-    size = np.abs(v)
-    if size.sum() <= radius:
-        return v
-    u = np.sort(size)[::-1]
-    theta = ((np.cumsum(u) - radius) / np.arange(1, len(u) + 1)).max()
-    return np.sign(v) * np.maximum(size - theta, 0)
-
-
-# --- the l1,inf ball of many rows -------------------------------------------------------------------------------------
-
-
-def solve_l1inf_at_once(W, radius):
-    """As solve_l1inf, for all rows at once and until theta's last digit: quick enough for thousands of rows."""
-    sums = np.cumsum(np.sort(np.abs(np.asarray(W, np.longdouble)), axis=1)[:, ::-1], axis=1)
-    k = np.arange(1, W.shape[1] + 1)
-
-    def maxima(theta):
-        return np.maximum(((sums - theta) / k).max(axis=1), 0)
-
-    low, high = np.longdouble(0), sums[:, -1].max()
-    while low < (theta := (low + high) / 2) < high:
-        low, high = (theta, high) if maxima(theta).sum() > radius else (low, theta)
-    return theta, maxima(theta)
-
-
-def project_l1inf_at_once(W, radius):
-    W = np.asarray(W, np.longdouble)
-    if W.size == 0 or np.abs(W).max(axis=1).sum() <= radius:
-        return W
-    _, mu = solve_l1inf_at_once(W, radius)
-    return np.clip(W, -mu[:, np.newaxis], mu[:, np.newaxis])
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------

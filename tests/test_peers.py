@@ -1,11 +1,12 @@
-"""Other libraries give the same results, where they are right; without them these tests are skipped.
+"""Other libraries give the same results where they are right. Without them these tests are skipped.
 
-Each peer works in a process of its own: a library built with -Ofast rounds subnormal numbers to zero in the whole
-process that loads it (the pinned SPAMS does not, others have), and jax starts threads, after which nobody should fork.
+Each peer works in a process of its own. A library built with -Ofast rounds subnormal numbers to zero in every process
+that loads it (the pinned SPAMS does not, others have). And jax starts threads, after which nobody should fork.
 """
 
 import os
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from importlib.util import find_spec
 from itertools import product
 from multiprocessing import get_context
@@ -20,16 +21,16 @@ ROUNDING = {"float64": 1e-13, "float32": 3e-6}  # of the largest entry; peers ad
 
 
 def ask(peer, function, *arguments):
-    """What `function` returns in a process of its own."""
+    """Return the value of `function` from a process of its own."""
     if find_spec(peer) is None:
         pytest.skip(f"{peer} is not installed")
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 
 
-def agree(got, expected, what, scale):
-    assert got.dtype == expected.dtype, what
-    assert np.abs(got - expected).max() <= ROUNDING[got.dtype.name] * scale, what
+def agree(got, expected, case, scale):
+    assert got.dtype == expected.dtype, case
+    assert np.abs(got - expected).max() <= ROUNDING[got.dtype.name] * scale, case
 
 
 def size(x):
@@ -39,15 +40,18 @@ def size(x):
 # l1,inf against SPAMS
 
 
-def matrices():
-    rng = np.random.default_rng(0)
-    for shape in [(1, 1), (1, 7), (7, 1), (30, 7), (200, 60), (40, 200)]:
+def matrices(rng):
+    """Matrices of many kinds and shapes, in both precisions, each with its name."""
+    for shape, dtype in product([(1, 1), (1, 7), (7, 1), (30, 7), (200, 60), (40, 200)], ROUNDING):
         normal = rng.normal(size=shape)
-        yield "normal", normal
-        yield "heavy tails", rng.standard_t(1.5, shape)
-        yield "ties", rng.integers(-2, 3, shape) + 0.0
-        yield "zero rows", normal * (rng.random((shape[0], 1)) < 0.5)
-        yield "sparse", normal * (rng.random(shape) < 0.2)
+        kinds = {
+            "normal": normal,
+            "heavy tails": rng.standard_t(1.5, shape),
+            "ties": rng.integers(-2, 3, shape) + 0.0,
+            "zero rows": normal * (rng.random((shape[0], 1)) < 0.5),
+            "sparse": normal * (rng.random(shape) < 0.2),
+        }
+        yield from ((f"{kind}, {shape}, {dtype}", A.astype(dtype)) for kind, A in kinds.items())
 
 
 def spams_prox(problems):
@@ -58,50 +62,38 @@ def spams_prox(problems):
     ]
 
 
-def test_prox_is_that_of_spams():
-    cases = [
-        (what, A.astype(dtype), share * l1inf.dual_norm(A))
-        for what, A in matrices()
-        for dtype in ROUNDING
-        for share in (0.0, 1e-3, 0.1, 0.5, 0.99, 1.0, 2.0)
-    ]
+def test_prox_is_that_of_spams(rng):
+    shares = (0.0, 1e-3, 0.1, 0.5, 0.99, 1.0, 2.0)
+    cases = [(what, A, share * l1inf.dual_norm(A)) for (what, A), share in product(matrices(rng), shares)]
     answers = ask("spams", spams_prox, [(A, step) for _, A, step in cases])
     for (what, A, step), expected in zip(cases, answers, strict=True):
-        agree(l1inf.prox(A, step), expected, (what, A.shape, step), size(A))
+        agree(l1inf.prox(A, step), expected, (what, step), size(A))
 
 
-def test_projection_is_the_prox_of_spams_with_the_step_theta():
+def test_projection_is_the_prox_of_spams_with_the_step_theta(rng):
     cases = []
-    for what, A in matrices():
-        for dtype, method, fraction in product(ROUNDING, ("newton", "sort"), (1e-2, 0.1, 0.5, 0.99)):
-            W = A.astype(dtype)
-            B, theta, _ = l1inf.project(W, fraction * l1inf.norm(W), method=method, return_theta=True)
-            cases.append(((what, A.shape, dtype, method, fraction), W, theta, B))
+    for (what, W), method, fraction in product(matrices(rng), ("newton", "sort"), (1e-2, 0.1, 0.5, 0.99)):
+        B, theta, _ = l1inf.project(W, fraction * l1inf.norm(W), method=method, return_theta=True)
+        cases.append(((what, method, fraction), W, theta, B))
     answers = ask("spams", spams_prox, [(W, theta) for _, W, theta, _ in cases])
-    for (what, W, _, B), expected in zip(cases, answers, strict=True):
-        agree(B, expected, what, size(W))
+    for (case, W, _, B), expected in zip(cases, answers, strict=True):
+        agree(B, expected, case, size(W))
 
 
 # l1 against optax, the simplex against optax and POT
 
 
-def vectors():
-    rng = np.random.default_rng(0)
+def vectors(rng):
+    """Vectors of many kinds and lengths, each with its name."""
     for n in (1, 2, 10, 1000):
-        yield "normal", rng.normal(size=n)
-        yield "heavy tails", rng.standard_t(1.5, n)
-        yield "ties", rng.integers(-3, 4, n) + 0.0
-        yield "shifted", rng.normal(size=n) + 5.0
-        yield "below zero", rng.normal(size=n) - 5.0
-
-
-def simplex_problems():
-    for what, v in vectors():
-        for z in (1e-2, 1.0, 100.0):
-            yield what, v, z
-    # The sum is z and the point is not feasible: others have returned it unchanged.
-    yield "sums to z", np.array([-5.0, 1.0, 5.0]), 1.0
-    yield "sums to z", np.array([-4.0, 3.0, 2.0]), 1.0
+        kinds = {
+            "normal": rng.normal(size=n),
+            "heavy tails": rng.standard_t(1.5, n),
+            "ties": rng.integers(-3, 4, n) + 0.0,
+            "shifted": rng.normal(size=n) + 5.0,
+            "below zero": rng.normal(size=n) - 5.0,
+        }
+        yield from ((f"{kind}, {n}", v) for kind, v in kinds.items())
 
 
 def optax_projections(name, problems):
@@ -120,25 +112,23 @@ def pot_projections(problems):
     return [proj_simplex(v, z) for v, z in problems]
 
 
-def test_l1_projection_is_that_of_optax():
-    cases = [
-        (what, v, fraction * (l1.norm(v) or 1.0)) for what, v in vectors() for fraction in (1e-2, 0.1, 0.5, 1.0, 2.0)
-    ]
+def test_l1_projection_is_that_of_optax(rng):
+    fractions = (1e-2, 0.1, 0.5, 1.0, 2.0)
+    cases = [(what, v, fraction * (l1.norm(v) or 1.0)) for (what, v), fraction in product(vectors(rng), fractions)]
     answers = ask("optax", optax_projections, "projection_l1_ball", [(v, z) for _, v, z in cases])
     for (what, v, z), expected in zip(cases, answers, strict=True):
         for method in METHODS:
-            agree(l1.project(v, z, method=method), expected, (what, v.shape, z, method), size(v))
+            agree(l1.project(v, z, method=method), expected, (what, z, method), size(v))
 
 
-@pytest.mark.parametrize("peer", ["optax", "ot"])
-def test_simplex_projection_is_that_of_optax_and_of_pot(peer):
-    cases = list(simplex_problems())
-    problems = [(v, z) for _, v, z in cases]
-    if peer == "optax":
-        answers = ask(peer, optax_projections, "projection_simplex", problems)
-    else:
-        answers = ask(peer, pot_projections, problems)
+@pytest.mark.parametrize(
+    "peer, ask_peer", [("optax", partial(optax_projections, "projection_simplex")), ("ot", pot_projections)]
+)
+def test_simplex_projection_is_that_of_optax_and_of_pot(rng, peer, ask_peer):
+    cases = [(what, v, z) for (what, v), z in product(vectors(rng), (1e-2, 1.0, 100.0))]
+    # The sum is z and the point is not feasible: others have returned it unchanged.
+    cases += [("sums to z", np.array(v), 1.0) for v in ([-5.0, 1.0, 5.0], [-4.0, 3.0, 2.0])]
+    answers = ask(peer, ask_peer, [(v, z) for _, v, z in cases])
     for (what, v, z), expected in zip(cases, answers, strict=True):
         for method in METHODS:
-            got = l1.project_simplex(v, z, method=method)
-            agree(got, expected, (what, v.shape, z, method), max(size(v), z))
+            agree(l1.project_simplex(v, z, method=method), expected, (what, z, method), max(size(v), z))

@@ -1,13 +1,19 @@
-"""The room of norms. A norm is a module with four functions on W (n_features, n_tasks), rows are features:
+"""The room of norms. A norm is a module with four functions on W (n_features, n_tasks), whose rows are features.
 
-- ``norm(W)`` and ``dual_norm(W)``: a float; for the norms per task (l1, l2) one number per column;
-- ``project(W, radius, *, out=None)``: the nearest matrix with norm at most ``radius`` (the papers' C);
-- ``prox(W, step)``: the minimiser of 1/2 ||B - W||^2 + step * norm(B), summed over tasks for l1 and l2.
+- ``norm(W)`` and ``dual_norm(W)`` return a float, or one number per task;
+- ``project(W, radius, *, out=None)`` returns the nearest matrix with norm at most ``radius`` (the papers' C);
+- ``prox(W, step)`` minimises 1/2 ||B - W||^2 + step * norm(B), summed over the tasks for a norm per task.
 
-``WARM`` says whether ``project`` takes a warm start too, ``warm=Warm()``.
+Two constants say what a norm can do:
 
-All keep float64 and float32, convert other real numbers to float64, never write into W unless ``out`` is W, and raise
-ValueError for NaN, infinity, a wrong shape and a negative radius or step.
+- ``PER_TASK``: True if each column has a norm and a ball of its own. Then ``norm`` and ``dual_norm`` return an array
+  (n_tasks,), radius and step may be such an array, and a vector W is one task, with a float for a norm.
+- ``WARM``: True if ``project`` takes a warm start, ``warm=Warm()``.
+
+All keep float64 and float32 and convert other real numbers to float64. They never write into W unless ``out`` is W.
+They raise ValueError for NaN, infinity, a wrong shape, and a negative radius or step.
+
+A new norm is a module beside these and an entry of ``NORMS``. Nothing else has to change: see tests/test_norms.py.
 """
 
 from jointsparse.norms import l1, l1inf, l2, l12

@@ -4,9 +4,9 @@ Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball f
 ICML 2008.
 
 Every projection here takes one number theta off: w_i = sign(v_i) (|v_i| - theta)_+, where theta solves
-f(theta) = sum_i (|v_i| - theta)_+ = z. f is convex, decreasing and piecewise linear, so Newton's method from anywhere
-is at or below the solution after one step, rises from there, and is done when the set {i: |v_i| > theta} repeats:
-a few sweeps over v on vector units, from a start that a sample of v provides.
+f(theta) = sum_i (|v_i| - theta)_+ = z. f is convex, decreasing and piecewise linear. So one step of Newton's method
+leads from anywhere to the solution or below, and further steps rise. They end once the set {i: |v_i| > theta} repeats.
+A sample of v provides a start from which this takes a few sweeps over v.
 """
 
 import math
@@ -19,43 +19,65 @@ from numpy.typing import ArrayLike, NDArray
 from jointsparse.checks import FLOATING, Floats, as_columns, as_output, as_radii, deliver, real_array, require_finite
 
 WARM = False  # `project` takes no warm start
+PER_TASK = True  # one number for each task
 
 Method = Literal["newton", "pivot", "sort"]
 METHODS = ("newton", "pivot", "sort")
 
-# Sums may be reordered, so they run on vector units, and still turn NaN or infinite when an entry is.
+# Allow reordering so that sums vectorise. NaN and infinity still propagate.
 REORDER = {"reassoc", "nsz", "contract"}
 # For entries that are known to be finite.
 FINITE = REORDER | {"nnan", "ninf"}
 
-BALL, SIMPLEX, NONNEGATIVE = 0, 1, 2  # the sets: sum |w| <= z; w >= 0 and sum w = z; w >= 0 and sum w <= z
+# The sets that a column is projected onto.
+BALL = 0  # sum |w| <= z
+SIMPLEX = 1  # w >= 0 and sum w = z
+NONNEGATIVE = 2  # w >= 0 and sum w <= z
 
-FIRST_SAMPLE, FIRST_ROWS, MAX_SAMPLE = 64, 128, 2**17  # entries or rows of the samples from which theta is guessed
-STRETCH = 8  # neighbouring entries that go into a sample together: a cache line of float64
-# A last step that is expected to pass fewer entries is checked only while the result is written: most likely it passes
-# none and a sweep is saved, else the result is put right afterwards.
-SURE = 0.25
-VISIBLE = 1e-3  # the rounding of theta may be this part of z; beyond, steps are not as precise as that prediction needs
-FAR = 1 / 64  # where z is a smaller part of the sum, 0 is a start so far from theta that one below the top is better
-CLOSE = 1e-4  # nearer to the radius than this, a sum in float32 is taken again in float64
-BLOCK = 1024  # entries whose sum is taken in any order; the sums of blocks are added without loss
+# The states of a column in `newton_columns`.
+OPEN = 0  # theta is sought in sweeps over all columns
+DONE = 1  # theta is found
+ALONE = 2  # a sweep cannot go on with this column: `newton` solves it by itself after the sweeps
 
-TILE = 512  # entries of a matrix, or somewhat fewer, that are worked on side by side
-TILES = 128  # so many tiles are added up in the matrix's own precision
-MANY = 16  # columns are swept all together while more than one in so many needs it
-OPEN, DONE, ALONE = 0, 1, 2  # states of a column: not known to be solved, solved, to be solved by itself
+# In the place of theta:
+INSIDE = -1.0  # the column is inside the l1 ball
+# In the place of a number of positive entries:
+NO_GUESS = -1.0  # there is no theta to start from
+CERTAIN = -1.0  # theta needs no check
 
-LARGE = 2.0**900  # columns with sums above this are scaled down first, so that nothing overflows
-LARGE_FLOAT32 = 2.0**100  # the same for float32, whose blocks are summed in float32: they are computed in float64
+FIRST_SAMPLE_ENTRIES = 64  # of a vector: the first sample, from which theta is guessed
+FIRST_SAMPLE_ROWS = 128  # of a matrix, likewise
+LARGEST_SAMPLE = 2**17  # entries or rows of the second sample, at most
+STRETCH_ENTRIES = 8  # neighbours that go into a sample together: a cache line of float64
+# If the last step is expected to pass fewer entries, it is checked only while the result is written. That saves a sweep
+# if it passes none, as is most likely. If it has passed one, the result is corrected afterwards.
+SURE_ENTRIES = 0.25
+VISIBLE_SHARE = 1e-3  # of z: if theta's rounding is larger, steps are too coarse for that expectation
+FAR_SHARE = 1 / 64  # of the sum: for smaller z, theta is nearer to the largest entry than to 0
+CLOSE_SHARE = 1e-4  # of the radius: a sum in float32 that is closer to the radius is taken again in float64
+BLOCK_ENTRIES = 1024  # whose sum is taken in any order; the sums of blocks are added without loss
+
+TILE_ENTRIES = 512  # of a matrix, at most, that are worked on side by side
+PANEL_TILES = 128  # that are added up in the matrix's own precision
+FEW_SHARE = 1 / 16  # of the columns: if the next sweep corrects fewer, they are corrected one by one
+
+LARGEST_SUM = 2.0**900  # columns with larger sums are scaled down first, so that nothing overflows
+LARGEST_SUM_FLOAT32 = 2.0**100  # likewise for float32, whose blocks are summed in float32
 MOST_SPREAD = 2.0**500  # of weights: their squares must neither overflow nor vanish beside each other
 
 
 @njit(cache=True)
-def add(total, lost, part):  # type: ignore[no-untyped-def]
-    """total + part, and all that rounding has lost so far: with it a long sum is as good as exact."""
+def add_compensated(total, lost, part):  # type: ignore[no-untyped-def]
+    """total + part, and what rounding has lost so far. Their sum is as good as exact."""
     larger = total + part
     added = larger - total
     return larger, lost + ((total - (larger - added)) + (part - added))
+
+
+@njit(cache=True)
+def sum_limit(v):  # type: ignore[no-untyped-def]
+    """Sum from which v must be scaled down."""
+    return LARGEST_SUM if v.itemsize == 8 else LARGEST_SUM_FLOAT32
 
 
 @njit(cache=True, fastmath=REORDER)
@@ -69,11 +91,9 @@ def block_sum(v, signed, zero):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def largest_bits(bits, mask):  # type: ignore[no-untyped-def]
-    """The bits of the largest float; of the largest magnitude where `mask` takes the sign bit off.
-
-    Floats are ordered like their bits read as integers, negative ones backwards; and the largest integer is found on
-    vector units, the largest float is not.
-    """
+    """Bits of the largest float, or of the largest magnitude if `mask` takes the sign bit off."""
+    # Floats have the order of their bits read as integers, negative ones the reverse order. The compiler vectorises a
+    # maximum of integers, but not one of floats.
     most, least = bits[0] & mask, bits[0] & mask
     for i in range(bits.size):
         most, least = max(most, bits[i] & mask), min(least, bits[i] & mask)
@@ -83,7 +103,8 @@ def largest_bits(bits, mask):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def largest(v, signed):  # type: ignore[no-untyped-def]
+def largest_entry(v, signed):  # type: ignore[no-untyped-def]
+    """max v_i, or max |v_i| unless `signed`."""
     if v.itemsize == 4:
         mask = np.int32(-1) if signed else np.int32(0x7FFFFFFF)
         return v.dtype.type(largest_bits(v.view(np.int32), mask).view(np.float32)[0])
@@ -95,8 +116,8 @@ def largest(v, signed):  # type: ignore[no-untyped-def]
 def total_of(v, signed):  # type: ignore[no-untyped-def]
     """sum v_i, or sum |v_i| unless `signed`; not finite if an entry is not."""
     total, lost = 0.0, 0.0
-    for start in range(0, v.size, BLOCK):
-        total, lost = add(total, lost, block_sum(v[start : start + BLOCK], signed, 0.0))
+    for start in range(0, v.size, BLOCK_ENTRIES):
+        total, lost = add_compensated(total, lost, block_sum(v[start : start + BLOCK_ENTRIES], signed, 0.0))
     return total + lost
 
 
@@ -114,61 +135,67 @@ def block_above(v, theta, signed):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def above(v, theta, signed):  # type: ignore[no-untyped-def]
+    """`block_above` for vectors of any length."""
     total, lost, count = 0.0, 0.0, 0.0
-    for start in range(0, v.size, BLOCK):
-        part, more = block_above(v[start : start + BLOCK], theta, signed)
-        total, lost = add(total, lost, part)
+    for start in range(0, v.size, BLOCK_ENTRIES):
+        part, more = block_above(v[start : start + BLOCK_ENTRIES], theta, signed)
+        total, lost = add_compensated(total, lost, part)
         count += more
     return total + lost, count
 
 
 @njit(cache=True)
 def survey(v, theta, signed):  # type: ignore[no-untyped-def]
-    """About sum |v_i|, not finite if an entry is not, and what `above` says: the entries are read from memory once."""
+    """About sum |v_i|, not finite if an entry is not, and what `above` returns, in one pass."""
     total, total_lost, excess, excess_lost, count = 0.0, 0.0, 0.0, 0.0, 0.0
-    for start in range(0, v.size, BLOCK):
-        block = v[start : start + BLOCK]
-        total, total_lost = add(total, total_lost, float(block_sum(block, False, v.dtype.type(0))))
+    for start in range(0, v.size, BLOCK_ENTRIES):
+        block = v[start : start + BLOCK_ENTRIES]
+        total, total_lost = add_compensated(total, total_lost, float(block_sum(block, False, v.dtype.type(0))))
         part, more = block_above(block, theta, signed)
-        excess, excess_lost = add(excess, excess_lost, part)
+        excess, excess_lost = add_compensated(excess, excess_lost, part)
         count += more
     return total + total_lost, excess + excess_lost, count
 
 
 @njit(cache=True)
-def first_step(excess, count, z):  # type: ignore[no-untyped-def]
-    """What a guess of theta wants: Newton's step for log f = log z, as most tails are nearer to exponential ones."""
+def step_from_guess(excess, count, z):  # type: ignore[no-untyped-def]
+    """Newton's step for log f = log z: most tails are nearer to exponential than to linear ones."""
     return excess / count * math.log(excess / z) if excess > 0.0 and z > 0.0 else (excess - z) / count
 
 
 @njit(cache=True)
 def newton(v, z, total, theta, excess, count, signed):  # type: ignore[no-untyped-def]
-    """(theta, rest, n): f(theta + rest) = z > 0, theta in v's precision and rest the small correction it cannot hold.
+    """Solve f(theta + rest) = z > 0 by Newton's method; return theta, rest and n.
 
-    `excess` and `count` belong to the theta to start from, count < 0 if there is none. n is -1, or the number of
-    entries that must stay positive for this to be true.
+    theta has v's precision, and rest is the small correction that it cannot hold. n is CERTAIN, or the number of
+    entries that must be positive for theta to be right. `excess` and `count` belong to the theta to start from; count
+    is NO_GUESS if there is none.
     """
-    above_all, plain, previous, step, eps = False, False, -1.0, 0.0, np.finfo(v.dtype).eps
+    # plain: the last step was one of Newton's method for f itself. bounded: theta was reset to a lower bound.
+    bounded, plain, previous, step, eps = False, False, -1.0, 0.0, np.finfo(v.dtype).eps
     while True:
         if count > 0.0:
             rest = (excess - z) / count
             better = v.dtype.type(theta + rest)
+            # Exit 1: theta repeats, or the set does.
             if better == theta or (plain and (count == previous or better < theta)):
-                return theta, rest, -1.0
-            # The last step passed |previous - count| entries, so the next one may pass this many.
+                return theta, rest, CERTAIN
+            # Exit 2: the next step is expected to pass no entry. The last one passed |previous - count|.
             passed = abs(previous - count) * abs(rest / step) if step != 0.0 else np.inf
-            if passed < SURE and eps * abs(theta) * count < VISIBLE * z:  # z shows beside the entries
+            if passed < SURE_ENTRIES and eps * abs(theta) * count < VISIBLE_SHARE * z:
                 return better, (theta - better) + rest, count
-            plain = previous > 0.0 or above_all or theta == 0.0  # 0 is no guess
-            step = rest if plain else first_step(excess, count, z)
+            plain = previous > 0.0 or bounded or theta == 0.0  # 0 is no guess
+            step = rest if plain else step_from_guess(excess, count, z)
             previous, theta = count, v.dtype.type(theta + step)
-        elif above_all or plain:  # z is too small to show beside the largest entries
-            top, ties = largest(v, signed), 0
+        elif bounded or plain:
+            # Exit 3: z is too small to show beside the largest entries, which share it.
+            top, ties = largest_entry(v, signed), 0
             for i in range(v.size):
                 ties += (v[i] if signed else abs(v[i])) == top
-            return top, -z / ties, -1.0
-        else:  # no guess, or a misleading one. f is at least its largest term alone, and all terms without the ()_+
-            theta, above_all = v.dtype.type(max(largest(v, signed) - z, (total - z) / v.size)), True
+            return top, -z / ties, CERTAIN
+        else:
+            # No guess, or one above all entries. f is at least its largest term, and at least all terms without ()_+.
+            theta, bounded = v.dtype.type(max(largest_entry(v, signed) - z, (total - z) / v.size)), True
             previous, step = -1.0, 0.0
         excess, count = above(v, theta, signed)
 
@@ -176,37 +203,37 @@ def newton(v, z, total, theta, excess, count, signed):  # type: ignore[no-untype
 @njit(cache=True)
 def sample_of(v, size):  # type: ignore[no-untyped-def]
     """Short stretches of v, evenly spread."""
-    stretches = size // STRETCH
-    sample, gap = np.empty(stretches * STRETCH, v.dtype), v.size // stretches
+    stretches = size // STRETCH_ENTRIES
+    sample, gap = np.empty(stretches * STRETCH_ENTRIES, v.dtype), v.size // stretches
     for k in range(stretches):
-        for i in range(STRETCH):
-            sample[k * STRETCH + i] = v[k * gap + i]
+        for i in range(STRETCH_ENTRIES):
+            sample[k * STRETCH_ENTRIES + i] = v[k * gap + i]
     return sample
 
 
 @njit(cache=True)
-def begin(v, z, theta, signed):  # type: ignore[no-untyped-def]
-    """About sum |v_i|, and theta, excess and count to begin with; theta may be -infinity, for no guess."""
+def starting_point(v, z, theta, signed):  # type: ignore[no-untyped-def]
+    """About sum |v_i|, and theta, excess and count to start from. theta is -infinity if there is no guess."""
     guessed = theta > -np.inf
     theta = theta if guessed else v.dtype.type(0)
     total, excess, count = survey(v, theta, signed)
-    # Without a guess 0 will do, unless theta is far from it and not far from the largest entry. Short vectors start
-    # from the largest entry too, where small whole numbers are projected without rounding.
-    if not guessed and (z < total * FAR or v.size < 4 * FIRST_SAMPLE):
-        count = -1.0
+    # Without a guess 0 will do, unless theta is far from 0 and near the largest entry. Short vectors start from the
+    # largest entry too, where small whole numbers are projected without rounding.
+    if not guessed and (z < total * FAR_SHARE or v.size < 4 * FIRST_SAMPLE_ENTRIES):
+        count = NO_GUESS
     return total, theta, excess, count
 
 
 @njit(cache=True)
-def guess(v, z, signed):  # type: ignore[no-untyped-def]
-    """About theta, from samples of v; -infinity if v is short, perhaps inside, or there is something wrong with it."""
+def guess_theta(v, z, signed):  # type: ignore[no-untyped-def]
+    """About theta, from samples of v. Minus infinity if v is short, perhaps inside, or not fit."""
     theta = v.dtype.type(-np.inf)
-    for size in (FIRST_SAMPLE, min(v.size // 32, MAX_SAMPLE)):
-        if FIRST_SAMPLE <= size <= v.size // 4:
+    for size in (FIRST_SAMPLE_ENTRIES, min(v.size // 32, LARGEST_SAMPLE)):
+        if FIRST_SAMPLE_ENTRIES <= size <= v.size // 4:
             sample = sample_of(v, size)
             share = z * (sample.size / v.size)
-            total, theta, excess, count = begin(sample, share, theta, signed)
-            if not total < (LARGE if v.itemsize == 8 else LARGE_FLOAT32) or not share < (LARGE if signed else total):
+            total, theta, excess, count = starting_point(sample, share, theta, signed)
+            if not total < sum_limit(v) or not share < (LARGEST_SUM if signed else total):
                 return v.dtype.type(-np.inf)
             theta, rest, _ = newton(sample, share, total, theta, excess, count, signed)
             theta = v.dtype.type(theta + rest)
@@ -215,27 +242,31 @@ def guess(v, z, signed):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def not_below_zero(theta, rest):  # type: ignore[no-untyped-def]
-    """theta and rest such that zeros stay zeros, if rounding has brought their sum below 0; not for the simplex."""
+    """Raise theta and rest so that zeros stay zeros, if rounding has brought their sum below 0."""
     if theta < 0.0:
         return type(theta)(0), max(theta + rest, type(rest)(0))
     return theta, max(rest, -theta)
 
 
 @njit(cache=True)
-def solve(v, z, kind):  # type: ignore[no-untyped-def]
-    """What `newton` returns; theta is -1 inside the l1 ball, NaN if v is not finite or must be scaled first."""
-    signed, unfit, large = kind != BALL, v.dtype.type(np.nan), LARGE if v.itemsize == 8 else LARGE_FLOAT32
-    if not z >= 0.0 or v.size == 0 or not (kind != SIMPLEX or z < large):
-        return unfit, 0.0, -1.0
-    total, theta, excess, count = begin(v, z, guess(v, z, signed), signed)
-    if not total < large:
-        return unfit, 0.0, -1.0
-    if kind == BALL and total <= z * (1.0 + CLOSE) and (total < z * (1.0 - CLOSE) or total_of(v, False) <= z):
-        return v.dtype.type(-1.0), 0.0, -1.0
+def solve_vector(v, z, kind):  # type: ignore[no-untyped-def]
+    """theta, rest and n as `newton` returns them. theta is INSIDE, or NaN if v is not finite or must be scaled."""
+    signed, unfit, limit = kind != BALL, v.dtype.type(np.nan), sum_limit(v)
+    if not z >= 0.0 or v.size == 0 or not (kind != SIMPLEX or z < limit):
+        return unfit, 0.0, CERTAIN
+    total, theta, excess, count = starting_point(v, z, guess_theta(v, z, signed), signed)
+    if not total < limit:
+        return unfit, 0.0, CERTAIN
+    if (
+        kind == BALL
+        and total <= z * (1.0 + CLOSE_SHARE)
+        and (total < z * (1.0 - CLOSE_SHARE) or total_of(v, False) <= z)
+    ):
+        return v.dtype.type(INSIDE), 0.0, CERTAIN
     if kind == NONNEGATIVE and above(v, v.dtype.type(0), True)[0] <= z:
-        return v.dtype.type(0.0), 0.0, -1.0
+        return v.dtype.type(0.0), 0.0, CERTAIN
     if z == 0.0:
-        return largest(v, signed), 0.0, -1.0
+        return largest_entry(v, signed), 0.0, CERTAIN
     theta, rest, n = newton(v, z, total_of(v, True) if signed else total, theta, excess, count, signed)
     if kind != SIMPLEX:
         theta, rest = not_below_zero(theta, rest)
@@ -269,8 +300,8 @@ def shrink_here(b, theta, rest, kind):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def shrink(v, theta, rest, kind, b):  # type: ignore[no-untyped-def]
-    """b_i = sign(v_i) (|v_i| - theta - rest)_+, without the signs for the other sets; the number of b_i != 0."""
-    # The compiler uses vector units where it knows that b is v, or sees that they are apart.
+    """b_i = sign(v_i) (|v_i| - theta - rest)_+, for other sets than the ball (v_i - theta - rest)_+; count b_i != 0."""
+    # The compiler vectorises if it knows that b is v, or sees that they do not overlap.
     if b.ctypes.data == v.ctypes.data:
         return shrink_here(b, theta, rest, kind)
     return shrink_entries(v, theta, rest, kind, b)
@@ -278,7 +309,7 @@ def shrink(v, theta, rest, kind, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def shrink_on(b, z, kind):  # type: ignore[no-untyped-def]
-    """Project b, which came out too large because entries unexpectedly became zero; Newton's method on b itself."""
+    """Shrink b, which is too large because entries unexpectedly became zero, by Newton's method on b itself."""
     zero, left, count = b.dtype.type(0), 0, -1.0
     while left != count:
         excess, count = above(b, zero, kind != BALL)
@@ -289,8 +320,8 @@ def shrink_on(b, z, kind):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def project_vector(v, z, kind, b):  # type: ignore[no-untyped-def]
-    """Whether v was fit; if so the projection is in b, which may be v."""
-    theta, rest, count = solve(v, z, kind)
+    """Write the projection to b, which may be v. False if v is not fit."""
+    theta, rest, count = solve_vector(v, z, kind)
     if np.isnan(theta):
         return False
     left = shrink(v, theta, v.dtype.type(rest), kind, b)
@@ -301,7 +332,7 @@ def project_vector(v, z, kind, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def tiled(per_task, size):  # type: ignore[no-untyped-def]
-    """One number per task repeated for the rows of a tile."""
+    """Repeat one number per task for the rows of a tile."""
     result = np.empty(size, per_task.dtype)
     for first in range(0, size, per_task.size):
         for l in range(per_task.size):
@@ -311,13 +342,13 @@ def tiled(per_task, size):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def tile_size(n_features, n_tasks):  # type: ignore[no-untyped-def]
-    """Entries in as many whole rows as are worked on at once: single rows may be too short for vector units."""
-    return n_tasks * min(n_features, max(1, TILE // n_tasks))
+    """Number of entries in a tile, which holds whole rows: single rows may be too short to vectorise."""
+    return n_tasks * min(n_features, max(1, TILE_ENTRIES // n_tasks))
 
 
 @njit(cache=True)
 def add_tile(w, theta, signed, excesses, counts):  # type: ignore[no-untyped-def]
-    """Each w_k, or |w_k| unless `signed`, adds (w_k - theta_k)_+ to excesses_k, and 1 to counts_k if that is not 0."""
+    """Add (w_k - theta_k)_+ to excesses_k, and 1 to counts_k if that is not 0; |w_k| unless `signed`."""
     zero, one = w.dtype.type(0), w.dtype.type(1)
     for k in range(w.size):
         x = (w[k] if signed else abs(w[k])) - theta[k]
@@ -327,7 +358,7 @@ def add_tile(w, theta, signed, excesses, counts):  # type: ignore[no-untyped-def
 
 @njit(cache=True)
 def add_tiles(w, theta, signed, excesses, counts):  # type: ignore[no-untyped-def]
-    """The same for four tiles in a row: reading and writing the sums for each would take most of the time."""
+    """`add_tile` for four tiles in a row: to read and write the sums for each would take most of the time."""
     zero, one, size = w.dtype.type(0), w.dtype.type(1), theta.size
     for k in range(size):
         t, w1, w2, w3, w4 = theta[k], w[k], w[k + size], w[k + 2 * size], w[k + 3 * size]
@@ -356,11 +387,11 @@ def add_four_sizes(w, totals):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def fold(parts, sums, lost):  # type: ignore[no-untyped-def]
-    """Add the rows of a tile to the sums of the tasks, without loss; the tile is zero afterwards."""
+    """Add the rows of a tile to the sums of the tasks, without loss, and set the tile to zero."""
     n_tasks = sums.size
     for first in range(0, parts.size, n_tasks):
         for l in range(n_tasks):
-            sums[l], lost[l] = add(sums[l], lost[l], float(parts[first + l]))
+            sums[l], lost[l] = add_compensated(sums[l], lost[l], float(parts[first + l]))
     for k in range(parts.size):
         parts[k] = 0
 
@@ -387,16 +418,14 @@ def add_panel_sizes(w, parts):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def column_survey(W, theta, signed, totals):  # type: ignore[no-untyped-def]
-    """`above` for every column; `totals`, unless empty, takes about sum |W_il|, not finite if an entry is not.
-
-    The entries of a column lie far apart, so whole rows are added to sums that lie side by side.
-    """
+    """`above` for every column. Unless empty, `totals` takes about sum |W_il|, not finite if an entry is not."""
+    # The entries of a column lie far apart, so whole rows are added to sums that lie side by side.
     n_tasks = W.shape[1]
     w, size = W.reshape(W.size), tile_size(W.shape[0], n_tasks)
     thetas, parts = tiled(theta, size), np.zeros((3, size), W.dtype)
     sums, lost = np.zeros((3, n_tasks)), np.zeros((3, n_tasks))
-    for start in range(0, w.size, TILES * size):
-        panel = w[start : min(start + TILES * size, w.size)]
+    for start in range(0, w.size, PANEL_TILES * size):
+        panel = w[start : min(start + PANEL_TILES * size, w.size)]
         if totals.size:
             add_panel_sizes(panel, parts[0])
             fold(parts[0], sums[0], lost[0])
@@ -409,13 +438,13 @@ def column_survey(W, theta, signed, totals):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def column_sums(W):  # type: ignore[no-untyped-def]
+def abs_column_sums(W):  # type: ignore[no-untyped-def]
     """sum |W_il| for every column l, as good as exact; not finite if an entry is not."""
     n_tasks = W.shape[1]
     w, size = W.reshape(W.size), tile_size(W.shape[0], n_tasks)
     parts, sums, lost = np.zeros(size), np.zeros(n_tasks), np.zeros(n_tasks)
-    for start in range(0, w.size, TILES * size):
-        add_panel_sizes(w[start : min(start + TILES * size, w.size)], parts)
+    for start in range(0, w.size, PANEL_TILES * size):
+        add_panel_sizes(w[start : min(start + PANEL_TILES * size, w.size)], parts)
         fold(parts, sums, lost)
     return sums + lost
 
@@ -429,7 +458,7 @@ def raise_tops(w, signed, tops):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def column_tops(W, signed):  # type: ignore[no-untyped-def]
-    """max_i W_il, or max_i |W_il| unless `signed`, for every column l; entries that are NaN do not count."""
+    """max_i W_il, or max_i |W_il| unless `signed`, for every column l, without NaN."""
     n_tasks = W.shape[1]
     w, size = W.reshape(W.size), tile_size(W.shape[0], n_tasks)
     tops, tile_tops = np.full(n_tasks, W.dtype.type(-np.inf)), np.full(size, W.dtype.type(-np.inf))
@@ -441,8 +470,8 @@ def column_tops(W, signed):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def column_start(W, radii, signed):  # type: ignore[no-untyped-def]
-    """A theta at or below the solution for each column: f is at least the term of the largest entry alone."""
+def column_bounds(W, radii, signed):  # type: ignore[no-untyped-def]
+    """Lower bound of theta for each column: f is at least the term of the largest entry."""
     theta = column_tops(W, signed)
     for l in range(theta.size):
         theta[l] = theta[l] - radii[l] if signed or theta[l] > radii[l] else 0
@@ -450,45 +479,53 @@ def column_start(W, radii, signed):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def newton_columns(W, radii, theta, excess, count, signed, state, guessed):  # type: ignore[no-untyped-def]
-    """`newton` for the columns whose state is OPEN, from excess and count at theta; changes theta, returns rest and n.
+def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sweep):  # type: ignore[no-untyped-def]
+    """Take a step of Newton's method in every OPEN column; return how many are expected to need another one.
 
-    Columns are swept all together, until so few are expected to have entries that the next step passes that they are
-    better put right one by one.
+    A column that stays OPEN has the theta and rest of its step, and n positive entries if these are right.
     """
-    n_tasks, eps = W.shape[1], np.finfo(W.dtype).eps
-    rest, n = np.zeros(n_tasks, W.dtype), np.full(n_tasks, -1.0)
+    n_tasks, eps, unsure = theta.size, np.finfo(theta.dtype).eps, 0.0
+    for l in range(n_tasks):
+        if state[l] == OPEN and (count[l] == 0.0 or radii[l] == 0.0):
+            state[l] = ALONE
+        if state[l] != OPEN:
+            continue
+        more = (excess[l] - radii[l]) / count[l]
+        better = theta.dtype.type(theta[l] + more)
+        repeats = previous[l] > 0.0 and sweep > 1 and (count[l] == previous[l] or better < theta[l])
+        if better == theta[l] or repeats:
+            rest[l], n[l], state[l] = more, CERTAIN, DONE
+        elif eps * abs(theta[l]) * count[l] > VISIBLE_SHARE * radii[l]:
+            state[l] = ALONE
+        elif sweep == 0:
+            unsure, previous[l], step[l] = np.inf, count[l], step_from_guess(excess[l], count[l], radii[l])
+            theta[l] += step[l]
+        else:
+            # The last step passed |previous - count| entries, so this one may pass in proportion.
+            unsure += min(abs(previous[l] - count[l]) * abs(more / step[l]) if step[l] != 0.0 else 1.0, 1.0)
+            previous[l], step[l], n[l] = count[l], more, count[l]
+            rest[l], theta[l] = (theta[l] - better) + more, better
+    return unsure
+
+
+@njit(cache=True)
+def newton_columns(W, radii, theta, excess, count, signed, state, guessed):  # type: ignore[no-untyped-def]
+    """`newton` for the OPEN columns, from excess and count at theta. Update theta; return rest and n.
+
+    Sweeps go over all columns. They end when few columns are expected to need another one; these are corrected one by
+    one while the result is written.
+    """
+    n_tasks = W.shape[1]
+    rest, n = np.zeros(n_tasks, W.dtype), np.full(n_tasks, CERTAIN)
     previous, step = np.full(n_tasks, -1.0), np.zeros(n_tasks)
-    sweep, wrong = 0 if guessed else 1, np.inf
-    while wrong > n_tasks / MANY:
-        wrong = 0.0
-        for l in range(n_tasks):
-            if state[l] == OPEN and (count[l] == 0.0 or radii[l] == 0.0):
-                state[l] = ALONE
-            if state[l] != OPEN:
-                continue
-            more = (excess[l] - radii[l]) / count[l]
-            better = W.dtype.type(theta[l] + more)
-            if better == theta[l] or (
-                previous[l] > 0.0 and sweep > 1 and (count[l] == previous[l] or better < theta[l])
-            ):
-                rest[l], n[l], state[l] = more, -1.0, DONE
-            elif eps * abs(theta[l]) * count[l] > VISIBLE * radii[l]:  # z hardly shows beside the entries
-                state[l] = ALONE
-            elif sweep == 0:
-                wrong, previous[l], step[l] = np.inf, count[l], first_step(excess[l], count[l], radii[l])
-                theta[l] += step[l]
-            else:
-                wrong += min(abs(previous[l] - count[l]) * abs(more / step[l]) if step[l] != 0.0 else 1.0, 1.0)
-                previous[l], step[l], n[l] = count[l], more, count[l]
-                rest[l], theta[l] = (theta[l] - better) + more, better
+    sweep = 0 if guessed else 1
+    while step_columns(radii, theta, excess, count, rest, n, previous, step, state, sweep) > n_tasks * FEW_SHARE:
         sweep += 1
-        if wrong > n_tasks / MANY:
-            excess, count = column_survey(W, theta, signed, np.empty(0))
+        excess, count = column_survey(W, theta, signed, np.empty(0))
     for l in range(n_tasks):
         if state[l] == ALONE:
             v = W[:, l].copy()
-            total, t, excess_l, count_l = begin(v, radii[l], theta[l], signed)
+            total, t, excess_l, count_l = starting_point(v, radii[l], theta[l], signed)
             total = total_of(v, True) if signed else total
             theta[l], rest[l], n[l] = newton(v, radii[l], total, t, excess_l, count_l, signed)
     return rest, n
@@ -496,49 +533,49 @@ def newton_columns(W, radii, theta, excess, count, signed, state, guessed):  # t
 
 @njit(cache=True)
 def guess_columns(W, radii, signed):  # type: ignore[no-untyped-def]
-    """`guess` for every column, from evenly spread rows; for few rows something below theta."""
+    """`guess_theta` for every column, from evenly spread rows. With few rows, a lower bound of theta."""
     n_features, n_tasks = W.shape
     theta = np.empty(0, W.dtype)
-    for size in (FIRST_ROWS, min(n_features // 32, MAX_SAMPLE)):
-        if FIRST_ROWS <= size <= n_features // 4:
+    for size in (FIRST_SAMPLE_ROWS, min(n_features // 32, LARGEST_SAMPLE)):
+        if FIRST_SAMPLE_ROWS <= size <= n_features // 4:
             sample, gap = np.empty((size, n_tasks), W.dtype), n_features // size
             for i in range(size):
                 sample[i] = W[i * gap]
             share = radii * (size / n_features)
             if theta.size == 0:
-                theta = column_start(sample, share, signed)
+                theta = column_bounds(sample, share, signed)
             totals = np.empty(n_tasks)
             excess, count = column_survey(sample, theta, signed, totals)
-            if not (totals < (LARGE if W.itemsize == 8 else LARGE_FLOAT32)).all():
+            if not (totals < sum_limit(W)).all():
                 return np.zeros(n_tasks, W.dtype)
             state = np.full(n_tasks, OPEN)
             for l in range(n_tasks):
-                if not share[l] < (LARGE if signed else totals[l]):  # perhaps inside
+                if not share[l] < (LARGEST_SUM if signed else totals[l]):  # perhaps inside
                     theta[l], state[l] = 0, DONE
-            rest, _ = newton_columns(sample, share, theta, excess, count, signed, state, size > FIRST_ROWS)
+            rest, _ = newton_columns(sample, share, theta, excess, count, signed, state, size > FIRST_SAMPLE_ROWS)
             theta += rest
-    return theta if theta.size else column_start(W, radii, signed)
+    return theta if theta.size else column_bounds(W, radii, signed)
 
 
 @njit(cache=True)
 def solve_columns(W, radii, kind):  # type: ignore[no-untyped-def]
-    """Whether W was fit, and `solve` for every column."""
+    """True if W is fit, and theta, rest and n for every column."""
     signed, n_tasks = kind != BALL, W.shape[1]
     theta = guess_columns(W, radii, signed)
     totals = np.empty(n_tasks)
     excess, count = column_survey(W, theta, signed, totals)
     state = np.full(n_tasks, OPEN)
-    large = LARGE if W.itemsize == 8 else LARGE_FLOAT32
-    if not (totals < large).all() or (kind == SIMPLEX and not (radii < large).all()):
+    limit = sum_limit(W)
+    if not (totals < limit).all() or (kind == SIMPLEX and not (radii < limit).all()):
         return False, theta, theta, totals
-    if kind == BALL and (np.abs(totals - radii) <= CLOSE * radii).any():
-        totals = column_sums(W)
+    if kind == BALL and (np.abs(totals - radii) <= CLOSE_SHARE * radii).any():
+        totals = abs_column_sums(W)
     if kind == NONNEGATIVE:
         totals = column_survey(W, np.zeros(n_tasks, W.dtype), True, np.empty(0))[0]
     for l in range(n_tasks):
         if kind != SIMPLEX and totals[l] <= radii[l]:
-            theta[l], state[l] = -1 if kind == BALL else 0, DONE
-    rest, n = newton_columns(W, radii, theta, excess, count, signed, state, W.shape[0] >= 4 * FIRST_ROWS)
+            theta[l], state[l] = INSIDE if kind == BALL else 0, DONE
+    rest, n = newton_columns(W, radii, theta, excess, count, signed, state, W.shape[0] >= 4 * FIRST_SAMPLE_ROWS)
     for l in range(n_tasks):
         if kind != SIMPLEX and totals[l] > radii[l]:
             theta[l], rest[l] = not_below_zero(theta[l], rest[l])
@@ -566,7 +603,7 @@ def shrink_each_here(b, theta, rest, kind):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def shrink_each(w, theta, rest, kind, b):  # type: ignore[no-untyped-def]
-    """`shrink` with a theta for each entry, and without the number of b_k != 0."""
+    """`shrink` with a theta for each entry, without counting."""
     if b.ctypes.data == w.ctypes.data:
         shrink_each_here(b, theta, rest, kind)
     else:
@@ -582,7 +619,7 @@ def count_tile(b, counts):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def count_tiles(b, counts):  # type: ignore[no-untyped-def]
-    """The same for four tiles."""
+    """`count_tile` for four tiles."""
     zero, one, size = b.dtype.type(0), b.dtype.type(1), counts.size
     for k in range(size):
         few = (one if b[k] != zero else zero) + (one if b[k + size] != zero else zero)
@@ -591,7 +628,7 @@ def count_tiles(b, counts):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def shrink_columns(W, theta, rest, kind, B):  # type: ignore[no-untyped-def]
-    """`shrink` for every column, and the numbers of entries that are not 0."""
+    """`shrink` for every column; count the entries of each that are not 0."""
     n_tasks = W.shape[1]
     w, b, size = W.reshape(W.size), B.reshape(W.size), tile_size(W.shape[0], n_tasks)
     thetas, rests, counts = tiled(theta, size), tiled(rest, size), np.zeros(size, W.dtype)
@@ -612,7 +649,7 @@ def shrink_columns(W, theta, rest, kind, B):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def project_columns(W, radii, kind, B):  # type: ignore[no-untyped-def]
-    """`project_vector` for every column of W, with its own radius."""
+    """`project_vector` for every column of W, each with its own radius."""
     if W.shape[1] == 1:
         return project_vector(W.reshape(W.size), radii[0], kind, B.reshape(W.size))
     fit, theta, rest, n = solve_columns(W, radii, kind)
@@ -642,16 +679,17 @@ def block_above_weighted(v, a, theta):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def shrink_weighted(v, a, z, b):  # type: ignore[no-untyped-def]
-    """b_i = sign(v_i) (|v_i| - theta a_i)_+ with sum a_i |b_i| = z > 0, by Newton's method; v outside the ball."""
+    """b_i = sign(v_i) (|v_i| - theta a_i)_+ with sum a_i |b_i| = z > 0, by Newton's method, for v outside the ball."""
     theta = 0.0
     for i in range(v.size):
         theta = max(theta, (abs(v[i]) - z / a[i]) / a[i])  # f is at least any of its terms alone
     previous, rest = -1.0, 0.0
     while True:
         excess, lost, slope, count = 0.0, 0.0, 0.0, 0.0
-        for start in range(0, v.size, BLOCK):
-            part, more, n = block_above_weighted(v[start : start + BLOCK], a[start : start + BLOCK], theta)
-            excess, lost = add(excess, lost, part)
+        for start in range(0, v.size, BLOCK_ENTRIES):
+            block = slice(start, start + BLOCK_ENTRIES)
+            part, more, n = block_above_weighted(v[block], a[block], theta)
+            excess, lost = add_compensated(excess, lost, part)
             slope, count = slope + more, count + n
         if slope == 0.0:  # z is too small to show beside the largest entries
             break
@@ -667,12 +705,12 @@ def shrink_weighted(v, a, z, b):  # type: ignore[no-untyped-def]
 
 
 def tasks(W: Floats) -> Floats:
-    """The columns of W as contiguous rows, (n_tasks, n_features); a vector is one task."""
+    """Columns of W as contiguous rows, (n_tasks, n_features); a vector is one task."""
     return np.ascontiguousarray(W.T if W.ndim == 2 else W[np.newaxis])
 
 
 def like(W: Floats, per_task: NDArray[np.float64]) -> Any:
-    """One number per task; for a vector a float."""
+    """Numbers per task as they are; for a vector W one float."""
     return per_task if W.ndim == 2 else float(per_task[0])
 
 
@@ -680,7 +718,7 @@ def sums_of(W: Floats) -> NDArray[np.float64]:
     """sum_i |W_il| for each task l; a vector is one task."""
     if W.ndim == 1 or W.shape[1] == 1:
         return np.array([total_of(W.reshape(-1), False)])
-    sums: NDArray[np.float64] = column_sums(W) if W.size else np.zeros(W.shape[1])
+    sums: NDArray[np.float64] = abs_column_sums(W) if W.size else np.zeros(W.shape[1])
     return sums
 
 
@@ -761,16 +799,16 @@ def threshold_by_sorting(v: Floats, z: float) -> float:
 
 @njit(cache=True)
 def polish(u, z, theta):  # type: ignore[no-untyped-def]
-    """One Newton step on sum (u - theta)_+ = z: removes what rounding gathered on the way to theta."""
+    """Remove the rounding errors of theta by one Newton step on sum (u - theta)_+ = z."""
     excess, count = above(u, theta, True)
     return theta + (excess - z) / count if count > 0 else theta
 
 
-def threshold(v: Floats, z: float, kind: int, method: Method) -> tuple[float, float]:
-    """(theta, rest) as `solve` gives them, by one of the paper's methods."""
+def _threshold(v: Floats, z: float, kind: int, method: Method) -> tuple[float, float]:
+    """theta and rest as `solve_vector` returns them, by one of the paper's methods."""
     size = np.abs(v) if kind == BALL else v
     if kind == BALL and total_of(v, False) <= z:
-        return -1.0, 0.0
+        return INSIDE, 0.0
     if kind == NONNEGATIVE and total_of(np.maximum(v, 0), False) <= z:
         return 0.0, 0.0
     top = float(size.max())
@@ -784,14 +822,12 @@ def threshold(v: Floats, z: float, kind: int, method: Method) -> tuple[float, fl
     return not_below_zero(top, rest) if kind != SIMPLEX else (top, rest)
 
 
-def by_method(W: Floats, radii: NDArray[np.float64], kind: int, method: Method, B: Floats) -> bool:
+def _project_by_method(W: Floats, radii: NDArray[np.float64], kind: int, method: Method, B: Floats) -> bool:
     """`project_columns` by one of the paper's methods; W: (n_features, n_tasks)."""
     V = tasks(W)
-    if not (sums_of(W) < (LARGE if W.itemsize == 8 else LARGE_FLOAT32)).all() or (
-        kind == SIMPLEX and radii.max() > LARGE
-    ):
+    if not (sums_of(W) < sum_limit(W)).all() or (kind == SIMPLEX and radii.max() > LARGEST_SUM):
         return False
-    pairs = [threshold(v, float(z), kind, method) for v, z in zip(V, radii, strict=True)]
+    pairs = [_threshold(v, float(z), kind, method) for v, z in zip(V, radii, strict=True)]
     for b, v, (theta, rest) in zip(B.T, V, pairs, strict=True):
         projected = np.empty(v.shape)
         shrink(v.astype(np.float64), theta, rest, kind, projected)
@@ -799,23 +835,23 @@ def by_method(W: Floats, radii: NDArray[np.float64], kind: int, method: Method, 
     return True
 
 
-def scaled_down(W: Floats, radii: NDArray[np.float64], kind: int, method: Method) -> Floats:
-    """Projection of columns some of which have sums that could overflow, by way of smaller numbers in float64."""
+def _scaled_down(W: Floats, radii: NDArray[np.float64], kind: int, method: Method) -> Floats:
+    """Projection of columns whose sums might overflow, by way of smaller numbers in float64."""
     tops = np.abs(W).max(axis=0).astype(np.float64)
-    large = (tops > LARGE / len(W)) | ((radii > LARGE / 2) & (kind == SIMPLEX))
+    large = (tops > LARGEST_SUM / len(W)) | ((radii > LARGEST_SUM / 2) & (kind == SIMPLEX))
     scale = np.where(large, 2.0**-256, 1.0)
     V, z = W.astype(np.float64) * scale, radii * scale
     B = np.empty_like(V)
     if method == "newton":
         project_columns(V, z, kind, B)
     else:
-        by_method(V, z, kind, method, B)
+        _project_by_method(V, z, kind, method, B)
     inside = (sums_of(V) <= z) & (kind == BALL)
     return np.where(inside, W, (B / scale).astype(W.dtype))
 
 
 def is_apart(out: Any, W: Floats) -> bool:
-    """Whether `out` is like W and shares nothing with it, seen at a glance: each has memory of its own."""
+    """True if `out` is like W and both own their memory, so that they cannot overlap. A quick test."""
     return (
         type(out) is np.ndarray
         and out.flags.carray
@@ -826,9 +862,9 @@ def is_apart(out: Any, W: Floats) -> bool:
     )
 
 
-def project_onto(kind: int, W: ArrayLike, radius: ArrayLike, method: Method, out: Floats | None, name: str) -> Floats:
-    """Each column of W onto its own set. `name` and `radius`, what the caller calls them, are for errors."""
-    # The usual case, first: what follows would take longer than projecting a thousand entries.
+def _project_onto(kind: int, W: ArrayLike, radius: ArrayLike, method: Method, out: Floats | None, name: str) -> Floats:
+    """Project each column of W onto its own set. `name` is what the caller calls W, for errors."""
+    # The usual case first: the checks below take longer than projecting a thousand entries.
     if (
         type(W) is np.ndarray
         and W.ndim == 1
@@ -852,14 +888,14 @@ def project_onto(kind: int, W: ArrayLike, radius: ArrayLike, method: Method, out
         return deliver(B, out)
     columns, result = (V, B) if V.ndim == 2 else (V[:, np.newaxis], B[:, np.newaxis])
     if method != "newton":
-        done = by_method(columns, radii, kind, method, result)
+        done = _project_by_method(columns, radii, kind, method, result)
     elif V.ndim == 1:
         done = project_vector(V, radii[0], kind, B)
     else:
         done = project_columns(columns, radii, kind, result)
     if not done:
         require_finite(V, name)
-        result[...] = scaled_down(columns, radii, kind, method)
+        result[...] = _scaled_down(columns, radii, kind, method)
     return deliver(B, out)
 
 
@@ -873,30 +909,50 @@ def project(
 ) -> Floats:
     """min_B 1/2 ||B - W||_F^2  subject to  sum_i |B_il| <= radius_l for each task l.
 
-    The solution is B_il = sign(W_il) max(|W_il| - theta_l, 0); with weights a > 0 the constraint is
+    The solution is B_il = sign(W_il) max(|W_il| - theta_l, 0). With weights a > 0 the constraint is
     sum_i a_il |B_il| <= radius_l and the solution sign(W_il) max(|W_il| - theta_l a_il, 0).
 
-    W: (n_features, n_tasks), or one task's (n_features,). radius: at least 0, one number or one per task, the papers'
-    z or C. method: "newton", the fastest; "pivot", expected linear time ([D08] Fig. 2); "sort", O(n log n) ([D08]
-    Fig. 1); they agree up to rounding. weights: positive, (n_features,) or W's shape, solved by "newton". out: where to
-    write, an array of W's shape and precision, perhaps W itself; a new array by default. Returns B; a column inside
-    its ball comes back bit for bit, and zeros stay zeros. The norm of another may exceed its radius by rounding, unlike
-    that of an l1,inf projection. Raises ValueError for NaN, infinity, a wrong shape, an unknown method, a radius below
-    0 or NaN, and weights that are not positive and finite or, in one column, differ by a factor above 2^500.
+    Parameters
+    ----------
+    W : array (n_features, n_tasks), or one task's (n_features,)
+        Real and finite. float32 and float64 are kept, other types become float64.
+    radius : float or array (n_tasks,), at least 0
+        The papers' z or C. Infinity is allowed.
+    method : "newton", "pivot" or "sort"
+        Newton's method is the fastest. "pivot" takes expected linear time ([D08] Fig. 2), "sort" O(n log n) ([D08]
+        Fig. 1). They agree up to rounding.
+    weights : array (n_features,) or of W's shape, positive, optional
+        Solved by "newton". In one column they differ by a factor of at most 2^500.
+    out : array of W's shape and precision, optional
+        Where to write, perhaps W itself. A new array by default.
 
-    Source: Duchi et al. (2008), eq. 7, Fig. 1 and Fig. 2.
+    Returns
+    -------
+    B : array of W's shape and precision
+        A column inside its ball comes back bit for bit, and zeros stay zeros. The norm of other columns may exceed
+        the radius by rounding, unlike that of an l1,inf projection.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, a wrong shape, an unknown method, unfit weights, and a radius below 0 or NaN.
+
+    References
+    ----------
+    Duchi et al. (2008), eq. 7, Fig. 1 and Fig. 2.
 
     >>> project([3.0, -1.0, 0.5], radius=2.0)
     array([2., 0., 0.])
     """
     if weights is None:
-        return project_onto(BALL, W, radius, method, out, "W")
+        return _project_onto(BALL, W, radius, method, out, "W")
     if method != "newton":
         raise ValueError(f"method must be newton where weights are given, got {method!r}")
-    return project_weighted(as_columns(W), radius, weights, out)
+    return _project_weighted(as_columns(W), radius, weights, out)
 
 
-def project_weighted(W: Floats, radius: ArrayLike, weights: ArrayLike, out: Floats | None) -> Floats:
+def _project_weighted(W: Floats, radius: ArrayLike, weights: ArrayLike, out: Floats | None) -> Floats:
+    """`project` with weights."""
     require_finite(W)
     B = as_output(out, W)
     radii = as_radii(radius, W.shape[1] if W.ndim == 2 else 1)
@@ -933,18 +989,37 @@ def project_simplex(v: ArrayLike, z: float, *, method: Method = "newton", out: F
 
     The solution is w_i = max(v_i - theta, 0).
 
-    v: (n,), any signs. z: at least 0. method and out as in `project`. Returns an array (n,). Raises ValueError for NaN,
-    infinity, a wrong shape, an unknown method, an empty v with z > 0, and z below 0, NaN or above the largest
-    number of v's precision.
+    Parameters
+    ----------
+    v : array (n,)
+        Of any signs.
+    z : float, at least 0
+        At most the largest number of v's precision; 0 if v is empty.
+    method : "newton", "pivot" or "sort"
+        As in `project`.
+    out : array like v, optional
+        As in `project`.
 
-    Source: Duchi et al. (2008), eq. 3, Fig. 1 and Fig. 2.
+    Returns
+    -------
+    w : array (n,)
+        The projection.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, a wrong shape, an unknown method, and an unfit z.
+
+    References
+    ----------
+    Duchi et al. (2008), eq. 3, Fig. 1 and Fig. 2.
 
     >>> project_simplex([-5.0, 1.0, 0.5], z=1.0)
     array([0.  , 0.75, 0.25])
     """
     if np.ndim(v) > 1:
         raise ValueError(f"v must be a vector, got shape {np.shape(v)}")
-    return project_onto(SIMPLEX, v, z, method, out, "v")
+    return _project_onto(SIMPLEX, v, z, method, out, "v")
 
 
 def project_nonnegative(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", out: Floats | None = None) -> Floats:
@@ -952,16 +1027,35 @@ def project_nonnegative(v: ArrayLike, z: ArrayLike, *, method: Method = "newton"
 
     The solution is max(v_i, 0) if that is feasible, else the projection onto the simplex.
 
-    v: (n,), any signs, or (n, n_tasks). z: at least 0, one number or one per column. method and out as in `project`.
-    Returns an array of v's shape. Raises ValueError for NaN, infinity, a wrong shape, an unknown method and z below 0
-    or NaN.
+    Parameters
+    ----------
+    v : array (n,) or (n, n_tasks)
+        Of any signs.
+    z : float or array (n_tasks,), at least 0
+        One number, or one per column.
+    method : "newton", "pivot" or "sort"
+        As in `project`.
+    out : array like v, optional
+        As in `project`.
 
-    Source: Duchi et al. (2008), sec. 7.
+    Returns
+    -------
+    w : array of v's shape
+        The projection.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, a wrong shape, an unknown method, and z below 0 or NaN.
+
+    References
+    ----------
+    Duchi et al. (2008), sec. 7.
 
     >>> project_nonnegative([-5.0, 1.0, 0.5], z=2.0)
     array([0. , 1. , 0.5])
     """
-    return project_onto(NONNEGATIVE, v, z, method, out, "v")
+    return _project_onto(NONNEGATIVE, v, z, method, out, "v")
 
 
 def prox(W: ArrayLike, step: ArrayLike) -> Floats:

@@ -14,8 +14,10 @@ from jointsparse.norms import l1
 from jointsparse.norms.l2 import Vector, directions, scaled, scaled_lengths
 
 WARM = False  # `project` takes no warm start
+PER_TASK = False  # one number for all tasks together
 
-LEAST, MOST = 2.0**-600, 2.0**600  # sums of squares between these have lost nothing to underflow or overflow
+# A sum of squares between these has lost nothing to underflow or overflow.
+SMALLEST_SQUARES, LARGEST_SQUARES = 2.0**-600, 2.0**600
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
@@ -29,10 +31,10 @@ def sum_of_squares(w):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def plain_lengths(W, lengths):  # type: ignore[no-untyped-def]
-    """Whether no row has entries so large, so small or so odd that its sum of squares is unsafe."""
+    """Write the l2 length of every row. False if a sum of squares is not safe (see above) or not finite."""
     for i in range(W.shape[0]):
         squares = sum_of_squares(W[i])
-        if not (LEAST < squares < MOST or (squares == 0.0 and not W[i].any())):
+        if not (SMALLEST_SQUARES < squares < LARGEST_SQUARES or (squares == 0.0 and not W[i].any())):
             return False
         lengths[i] = math.sqrt(squares)
     return True
@@ -51,8 +53,8 @@ def scale_row_here(b, inverse, length):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def scale_rows(W, lengths, shorter, B):  # type: ignore[no-untyped-def]
-    """The rows of W, `lengths` long, at the lengths `shorter`; B may be W."""
-    # The compiler uses vector units where it knows that B is W, or sees that they are apart.
+    """Scale the rows of W from `lengths` to the lengths `shorter`. B may be W."""
+    # The compiler vectorises if it knows that B is W, or sees that they do not overlap.
     here = B.ctypes.data == W.ctypes.data
     for i in range(W.shape[0]):
         if shorter[i] == 0.0 or lengths[i] == 0.0:
@@ -64,7 +66,7 @@ def scale_rows(W, lengths, shorter, B):  # type: ignore[no-untyped-def]
 
 
 def row_lengths(W: Floats) -> Vector:
-    """The l2 length of each row, (n_features,); infinite where it is above the largest float."""
+    """l2 length of each row, (n_features,); infinite above the largest float."""
     lengths = np.empty(len(W))
     if not plain_lengths(W, lengths):
         V, power = scaled(W, axis=1)
@@ -123,7 +125,7 @@ def project(W: ArrayLike, radius: float, *, out: Floats | None = None) -> Floats
         V, power = scaled(W, axis=1)
         plain_lengths(V, lengths)
         P = np.empty_like(V)
-        # Lengths are counted in another unit where they would overflow.
+        # Lengths that would overflow are counted in a larger unit.
         unit = 2.0**-64 if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0
         true_lengths = lengths * (unit / power[:, 0])
     if l1.norm(true_lengths) <= radius * unit:

@@ -3,9 +3,9 @@
 Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 6 and Fig. 3.
 
-Projecting takes one number off every magnitude, so it is not taken off: one shift Theta is kept for all, and a tree
+A projection takes one number off every magnitude. Instead of taking it off, one shift Theta is kept for all. A tree
 holds the keys |w_i| + Theta of the non-zero entries in order, with the counts and sums of its subtrees. The search for
-the next Theta walks down the tree once, and all entries below it leave the tree by one cut.
+the next Theta walks down the tree once, and one cut removes all entries below it.
 
 Erratum: the keys of Fig. 3 are unshifted, so its search returns the whole new Theta, not what to add to the old one.
 """
@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from jointsparse.checks import Floats, as_places, as_radius, real_array, require_finite
 from jointsparse.norms import l1
 
-# The tree is a treap whose nodes are the coordinates: ordered by (key, coordinate) from left to right, and by a hash of
-# the coordinate from top to bottom, which makes it balanced. Node 0 is no node; coordinate i is node i + 1. A record
-# keeps what one visit needs together, and subtotals are rebuilt from below at each change, so they gather no rounding.
+# The tree is a treap whose nodes are the coordinates. They are ordered by (key, coordinate) from left to right, and by
+# a hash of the coordinate from top to bottom, which balances the tree. Node 0 is no node; coordinate i is node i + 1.
+# A record keeps together what one visit needs. Every change rebuilds subtotals from below, so they gather no rounding.
 NODE = np.dtype(
     [
         ("key", np.float64),  # |w_i| + Theta
@@ -36,15 +36,17 @@ NODE = np.dtype(
     ],
     align=True,
 )
-MOST = 2**31 - 2  # coordinates
-LARGE = 2.0**900  # bounds the radius and what one update adds: no sum of so many keys overflows
+MOST_COORDINATES = 2**31 - 2
+LARGEST_SUM = 2.0**900  # of the radius and of an update's magnitudes: no sum of so many keys overflows
 
-UNTOUCHED, TOUCHED = 0.0, -1.0  # keys of nodes outside the tree; the sign of a touched node holds its new value
+# Keys of nodes outside the tree:
+UNTOUCHED = 0.0
+TOUCHED = -1.0  # by the present update; the node's sign holds its new value
 
 
 @njit(cache=True)
 def height(node):  # type: ignore[no-untyped-def]
-    """A hash of the node, different for each: the larger it is the nearer to the root."""
+    """Hash of the node, different for each. The larger it is, the nearer the node is to the root."""
     h = np.uint32(node) * np.uint32(0x9E3779B1)
     h = (h ^ (h >> np.uint32(15))) * np.uint32(0x85EBCA6B)
     return np.uint32(h ^ (h >> np.uint32(13)))
@@ -70,8 +72,8 @@ def is_before(nodes, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def hang(nodes, path, depth, child, before):  # type: ignore[no-untyped-def]
-    """Hang `child` below the path of `depth` nodes, on the side where `before` belongs; returns the root."""
+def attach(nodes, path, depth, child, before):  # type: ignore[no-untyped-def]
+    """Attach `child` below the path of `depth` nodes, on the side where `before` belongs. Return the root."""
     while depth > 0:
         depth -= 1
         node = path[depth]
@@ -85,7 +87,7 @@ def hang(nodes, path, depth, child, before):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def split(nodes, root, key, node, path):  # type: ignore[no-untyped-def]
-    """The trees of what comes before (key, node) and of what comes after."""
+    """Split a tree into the nodes before (key, node) and the nodes after."""
     depth = 0
     while root:
         path[depth] = root
@@ -107,7 +109,7 @@ def split(nodes, root, key, node, path):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def merge(nodes, smaller, larger, path):  # type: ignore[no-untyped-def]
-    """One tree of two, the first before the second."""
+    """Merge two trees, the first before the second."""
     depth = 0
     while smaller and larger:
         if height(smaller) > height(larger):
@@ -131,7 +133,7 @@ def merge(nodes, smaller, larger, path):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def insert(nodes, root, node, path):  # type: ignore[no-untyped-def]
-    """The tree with `node`, whose key is set."""
+    """Insert `node`, whose key is set. Return the root."""
     depth = 0
     while root and height(root) > height(node):
         path[depth] = root
@@ -140,19 +142,19 @@ def insert(nodes, root, node, path):  # type: ignore[no-untyped-def]
     smaller, larger = split(nodes, root, nodes[node].key, node, path[depth:])
     set_left(nodes, node, smaller)
     set_right(nodes, node, larger)
-    return hang(nodes, path, depth, node, node)
+    return attach(nodes, path, depth, node, node)
 
 
 @njit(cache=True)
 def remove(nodes, root, node, path):  # type: ignore[no-untyped-def]
-    """The tree without `node`."""
+    """Remove `node`. Return the root."""
     depth = 0
     while root != node:
         path[depth] = root
         depth += 1
         root = nodes[root].left if is_before(nodes, node, root) else nodes[root].right
     child = merge(nodes, nodes[node].left, nodes[node].right, path[depth:])
-    root = hang(nodes, path, depth, child, node)
+    root = attach(nodes, path, depth, child, node)
     nodes[node].key = UNTOUCHED
     return root
 
@@ -172,24 +174,39 @@ def shift_for(nodes, root, z):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def drop(nodes, root, path):  # type: ignore[no-untyped-def]
-    """Forget a whole tree; each entry pays for this when it is inserted."""
-    depth = 0
-    if root:
-        path[0], depth = root, 1
-    while depth > 0:
+def count_and_sum(nodes, root):  # type: ignore[no-untyped-def]
+    """Number and sum of the keys of a tree."""
+    if root == 0:
+        return 0, 0.0
+    count = nodes[root].count_left + nodes[root].count_right + 1
+    return count, nodes[root].sum_left + (nodes[root].sum_right + nodes[root].key)
+
+
+@njit(cache=True)
+def parents_first(nodes, root, path):  # type: ignore[no-untyped-def]
+    """List the nodes of a tree, parents before children."""
+    order = np.empty(count_and_sum(nodes, root)[0], np.int32)
+    path[0], depth = root, 1
+    for seen in range(order.size):
         depth -= 1
-        node = path[depth]
-        nodes[node].key = UNTOUCHED
-        for child in (nodes[node].right, nodes[node].left):
+        order[seen] = path[depth]
+        for child in (nodes[order[seen]].right, nodes[order[seen]].left):
             if child:
                 path[depth] = child
                 depth += 1
+    return order
+
+
+@njit(cache=True)
+def drop_tree(nodes, root, path):  # type: ignore[no-untyped-def]
+    """Empty a whole tree. Each entry has paid for this when it was inserted."""
+    for node in parents_first(nodes, root, path):
+        nodes[node].key = UNTOUCHED
 
 
 @njit(cache=True)
 def finish_right_spine(nodes, spine, depth, above):  # type: ignore[no-untyped-def]
-    """Take the nodes below height `above` off the spine, whose right subtrees are now complete."""
+    """Take nodes whose right subtrees are complete off the spine: those below the height `above`."""
     last = 0
     while depth > 0 and np.int64(height(spine[depth - 1])) < above:
         depth -= 1
@@ -200,7 +217,7 @@ def finish_right_spine(nodes, spine, depth, above):  # type: ignore[no-untyped-d
 
 @njit(cache=True)
 def build(nodes, order, path):  # type: ignore[no-untyped-def]
-    """The tree of the nodes in `order`, which is theirs from left to right, in linear time."""
+    """Build the tree of nodes that are ordered from left to right, in linear time. Return the root."""
     depth = 0
     for node in order:
         last, depth = finish_right_spine(nodes, path, depth, np.int64(height(node)))
@@ -212,7 +229,7 @@ def build(nodes, order, path):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def rebase(nodes, root, theta, path):  # type: ignore[no-untyped-def]
-    """Take Theta off all keys, but for a part below the last digit of the largest one: nothing is rounded."""
+    """Take Theta off all keys, in whole last digits of the largest key, so that nothing is rounded. Return the rest."""
     top = root
     while nodes[top].right:
         top = nodes[top].right
@@ -220,18 +237,7 @@ def rebase(nodes, root, theta, path):  # type: ignore[no-untyped-def]
     if digit == 0.0:
         return theta
     shift = math.floor(theta / digit) * digit
-    order = np.empty(nodes[root].count_left + nodes[root].count_right + 1, np.int32)
-    path[0], depth, seen = root, 1, 0
-    while depth > 0:
-        depth -= 1
-        node = path[depth]
-        order[seen] = node
-        seen += 1
-        for child in (nodes[node].right, nodes[node].left):
-            if child:
-                path[depth] = child
-                depth += 1
-    for node in order[::-1]:  # children before parents
+    for node in parents_first(nodes, root, path)[::-1]:  # children first
         nodes[node].key -= shift
         set_left(nodes, node, nodes[node].left)
         set_right(nodes, node, nodes[node].right)
@@ -239,8 +245,8 @@ def rebase(nodes, root, theta, path):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def take_out(nodes, root, theta, indices, values, path, touched):  # type: ignore[no-untyped-def]
-    """Take the entries to be changed out of the tree; their signs then hold the new values. Root and their number."""
+def remove_touched(nodes, root, theta, indices, values, path, touched):  # type: ignore[no-untyped-def]
+    """Remove the nodes to be changed; their signs then hold the new values. Return the root and their number."""
     n_touched = 0
     for k in range(indices.size):
         node = indices[k] + 1
@@ -257,8 +263,8 @@ def take_out(nodes, root, theta, indices, values, path, touched):  # type: ignor
 
 
 @njit(cache=True)
-def put_back(nodes, root, theta, touched, path):  # type: ignore[no-untyped-def]
-    """Put them into the tree with their new values."""
+def insert_touched(nodes, root, theta, touched, path):  # type: ignore[no-untyped-def]
+    """Insert the removed nodes with their new values. Return the root."""
     for node in touched:
         value = nodes[node].sign
         nodes[node].key = abs(value) + theta
@@ -271,73 +277,78 @@ def put_back(nodes, root, theta, touched, path):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def totals(nodes, root):  # type: ignore[no-untyped-def]
-    """Number and sum of the keys."""
-    if root == 0:
-        return 0, 0.0
-    return nodes[root].count_left + nodes[root].count_right + 1, nodes[root].sum_left + (
-        nodes[root].sum_right + nodes[root].key
-    )
-
-
-@njit(cache=True)
-def project(nodes, root, theta, z, path):  # type: ignore[no-untyped-def]
-    """Root and Theta after the projection. Paper: Fig. 3."""
-    count, total = totals(nodes, root)
+def project_tree(nodes, root, theta, z, path):  # type: ignore[no-untyped-def]
+    """Project onto the ball. Return the root and Theta. Paper: Fig. 3."""
+    count, total = count_and_sum(nodes, root)
     if total - count * theta > z:
         theta = max(shift_for(nodes, root, z), theta)
         smaller, root = split(nodes, root, theta, nodes.size, path)
-        drop(nodes, smaller, path)
-        count, total = totals(nodes, root)
+        drop_tree(nodes, smaller, path)
+        count, total = count_and_sum(nodes, root)
     if count == 0:
         return 0, 0.0
-    # Old keys sum to less than z above Theta = 0, so where this holds half of the entries are new since the last time:
-    # they pay for it. And no entry loses more digits than the mean one would have lost.
+    # The old keys summed to less than z when Theta was 0. So if this holds, half of the entries are new since then, and
+    # they pay for it. No entry loses more digits than the mean one would have lost.
     if count * theta > 2.0 * z:
         theta = rebase(nodes, root, theta, path)
     return root, theta
 
 
 @njit(cache=True)
-def update(nodes, root, theta, z, indices, values, path):  # type: ignore[no-untyped-def]
-    """Root, Theta and, where they alone can stay in the ball, the touched nodes, which are then out of the tree."""
+def update_tree(nodes, root, theta, z, indices, values, path):  # type: ignore[no-untyped-def]
+    """Add the values and project. Return the root, Theta, and touched nodes that are not in the tree.
+
+    These are none, or all that can be non-zero after this update: the tree is then empty.
+    """
     touched = np.empty(indices.size, np.int64)
-    root, n_touched = take_out(nodes, root, theta, indices, values, path, touched)
+    root, n_touched = remove_touched(nodes, root, theta, indices, values, path, touched)
     touched = touched[:n_touched]
     top = 0.0
     for node in touched:
         top = max(top, abs(nodes[node].sign))
     if top > 2.0 * z:  # Theta grows by at least top - z > z, the most that any other entry can be
-        drop(nodes, root, path)
+        drop_tree(nodes, root, path)
         return 0, 0.0, touched
-    root = put_back(nodes, root, theta, touched, path)
-    root, theta = project(nodes, root, theta, z, path)
+    root = insert_touched(nodes, root, theta, touched, path)
+    root, theta = project_tree(nodes, root, theta, z, path)
     return root, theta, touched[:0]
 
 
 @njit(cache=True)
-def unfit(indices, values, n):  # type: ignore[no-untyped-def]
-    """The place of the first index outside 0..n-1, if any, else their number; whether sum |values| is not too large."""
+def first_unfit(indices, values, n):  # type: ignore[no-untyped-def]
+    """Place of the first index outside 0..n-1, or their number; True if sum |values| is not too large."""
     total, place = 0.0, indices.size
     for k in range(indices.size):
         total += abs(values[k])
         if place == indices.size and not 0 <= indices[k] < n:
             place = k
-    return place, total <= LARGE
+    return place, total <= LARGEST_SUM
 
 
 class SparseL1Ball:
     """A point w in the l1 ball, sum_i |w_i| <= radius, that sparse updates move: w <- project(w + sum_k values_k e_k).
 
-    n: number of coordinates. radius: at least 0, the papers' z. point: (n,), where to start, projected first, in
-    O(n log n); zero by default. Raises ValueError for an n that is no integer in 0..2^31 - 2, an unfit radius, one
-    above 2^900 that is not infinite, or a point that is not n finite numbers whose magnitudes sum to at most 2^900.
+    `add` takes O(k log N) for k indices and N non-zero coordinates. The bound is amortised: an entry that becomes zero
+    is paid for when it is added. A coordinate and the norm take O(1), the array O(n). Memory is 48 bytes for each
+    coordinate that was ever not zero. Two threads must not change one object at once.
 
-    `add` takes O(k log N) for k indices and N non-zero coordinates (amortised: an entry that becomes zero is paid for
-    when it is added), a coordinate and the norm O(1), the array O(n); memory is 48 bytes for each coordinate that was
-    ever not zero. One object must not be changed by two threads at once.
+    Parameters
+    ----------
+    n : int, 0 to 2^31 - 2
+        Number of coordinates.
+    radius : float, at least 0
+        The papers' z: at most 2^900, or infinite.
+    point : array (n,), optional
+        The start, zero by default. It is projected first, in O(n log n). Its magnitudes sum to at most 2^900.
 
-    Source: Duchi et al. (2008), sec. 6 and Fig. 3.
+    Raises
+    ------
+    ValueError
+        For values outside these ranges, NaN, infinity, or a wrong shape.
+
+    References
+    ----------
+    Duchi et al. (2008), sec. 6 and Fig. 3.
 
     >>> ball = SparseL1Ball(5, radius=2.0)
     >>> ball.add([0, 3], [3.0, -2.0])
@@ -350,10 +361,10 @@ class SparseL1Ball:
             self.n = operator.index(n)
         except TypeError:
             raise ValueError(f"n must be an integer, got {n!r}") from None
-        if not 0 <= self.n <= MOST:
-            raise ValueError(f"n must be between 0 and {MOST}, got {n}")
+        if not 0 <= self.n <= MOST_COORDINATES:
+            raise ValueError(f"n must be between 0 and {MOST_COORDINATES}, got {n}")
         self.radius = as_radius(radius)
-        if LARGE < self.radius < math.inf:
+        if LARGEST_SUM < self.radius < math.inf:
             raise ValueError(f"radius must be at most 2^900 or infinite, got {self.radius}")
         self._nodes = np.zeros(self.n + 1, NODE)
         self._path = np.empty(self.n + 2, np.int64)
@@ -364,12 +375,12 @@ class SparseL1Ball:
             if start.shape != (self.n,):
                 raise ValueError(f"point must have shape ({self.n},), got {start.shape}")
             require_finite(start, "point")
-            if l1.norm(start) > LARGE:
+            if l1.norm(start) > LARGEST_SUM:
                 raise ValueError("point must have a sum of magnitudes of at most 2^900")
             self._start_from(np.arange(self.n), start)
 
     def _start_from(self, indices: NDArray[np.int64], values: Floats) -> None:
-        """The tree, empty so far, of the projection of `values`; all other coordinates are 0."""
+        """Build the tree, empty so far, of the projection of `values`. All other coordinates are 0."""
         projected = l1.project(values, self.radius)
         nodes = indices + 1
         self._nodes["key"][nodes] = np.abs(projected)
@@ -379,7 +390,7 @@ class SparseL1Ball:
         self._root, self._theta = build(self._nodes, order, self._path), 0.0
 
     def add(self, indices: ArrayLike, values: ArrayLike) -> None:
-        """Add values[k] to coordinate indices[k] for all k, then project; an index that comes twice is added twice.
+        """Add values[k] to coordinate indices[k] for all k, then project. An index that comes twice is added twice.
 
         indices: (k,) integers in 0..n-1. values: (k,). Raises ValueError, and changes nothing, for other indices, NaN,
         infinity, magnitudes whose sum is above 2^900, and lengths that differ.
@@ -391,13 +402,13 @@ class SparseL1Ball:
         if where.ndim != 1 or where.shape != numbers.shape:
             raise ValueError(f"indices and values must be vectors of one length, got {where.shape}, {numbers.shape}")
         where = np.ascontiguousarray(where, np.int64)
-        place, small = unfit(where, numbers, self.n)
+        place, small = first_unfit(where, numbers, self.n)
         if place < len(where):
             raise ValueError(f"indices must be in 0..{self.n - 1}, got {where[place]}")
         if not small:
             require_finite(numbers, "values")
             raise ValueError("values must have a sum of magnitudes of at most 2^900")
-        self._root, self._theta, alone = update(
+        self._root, self._theta, alone = update_tree(
             self._nodes, self._root, self._theta, self.radius, where, numbers, self._path
         )
         if len(alone):
@@ -429,9 +440,9 @@ class SparseL1Ball:
 
     def count_nonzero(self) -> int:
         """The number of coordinates that are not zero."""
-        return int(totals(self._nodes, self._root)[0])
+        return int(count_and_sum(self._nodes, self._root)[0])
 
     def norm(self) -> float:
         """sum_i |w_i|."""
-        count, total = totals(self._nodes, self._root)
+        count, total = count_and_sum(self._nodes, self._root)
         return float(max(total - count * self._theta, 0.0))

@@ -1,6 +1,9 @@
-"""The l1,inf norm: the sum over features of a feature's largest absolute weight; its ball makes tasks share features.
+"""The l1,inf norm: the sum over features of a feature's largest absolute weight. Its ball makes tasks share features.
 
 Quattoni, Carreras, Collins, Darrell: An efficient projection for l1,inf regularization. ICML 2009.
+
+Letters as in docs/algorithms.md: theta is the mass that every surviving row gives up, and mu_i the level at which row i
+is clipped. m is the number of tasks. A row is dead once mu_i is 0.
 """
 
 import itertools
@@ -15,21 +18,33 @@ from numpy.typing import ArrayLike, NDArray
 from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver, require_finite
 
 WARM = True  # `project` takes a warm start, see `Warm`
+PER_TASK = False  # one number for all tasks together
 
-# Sums may be reordered, so they run on vector units, and still turn NaN or infinite when an entry is.
+# Allow reordering so that sums vectorise. NaN and infinity still propagate.
 REORDER = {"reassoc", "nsz", "contract"}
 # For entries that are known to be finite.
 FINITE = REORDER | {"nnan", "ninf"}
 
 Vector = NDArray[np.float64]
 
-# Non-negative floats are ordered as their bits are, and a largest integer is found by vector instructions, which the
-# compiler does not use for floats. NaN and infinity have the largest bits of all, so this finds them too.
+# The bits of non-negative floats, read as integers, have the order of the floats. The compiler vectorises a maximum of
+# integers but not one of floats. NaN and infinity have the largest bits of all, so the same maximum finds them.
 INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
-NOT_FINITE, OVERFLOW = -1.0, -2.0  # in the place of theta
-LARGE = 2**20  # entries from which threads pay
-BLOCK = 4096  # entries of a row that are added up in the matrix's precision
-SMALLEST = 5e-324  # theta is 0 inside the ball only, whatever rounding says
+
+# In the place of theta, which is never negative:
+NOT_FINITE = -1.0  # an entry is NaN or infinite
+OVERFLOW = -2.0  # a row sum, or the sum of all, is above the largest float
+NOT_COMPUTED = -3.0  # theta is yet to be found
+
+THREADED_ENTRIES = 2**20  # matrices with fewer are projected faster by one thread
+CACHED_ENTRIES = 2**20  # larger matrices are read slowly where only some of their rows are needed
+ROW_BLOCK_ENTRIES = 4096  # entries of a row that are added up in the matrix's own precision
+SAMPLED_FROM_ROWS = 256  # theta is guessed from a sample if at least so many rows may survive
+SAMPLE_ROWS = 64  # the least number of rows in that sample
+SAMPLE_STRIDE_ROWS = 64  # a sample takes every 64th row at most
+BELOW_GUESS = 0.97  # of the guess of theta: rows with smaller sums are left out at first
+NEAR_GUESS = 0.2  # of the guess of theta: a warm start is used if it is no further away
+SMALLEST = 5e-324  # theta outside the ball is at least this, whatever rounding says
 
 
 @njit(cache=True, fastmath=REORDER)
@@ -42,40 +57,40 @@ def abs_sum_of_block(a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def abs_sum(a):  # type: ignore[no-untyped-def]
-    """In double precision but for blocks, so that long rows of float32 lose no digits."""
+    """sum |a_j|, the blocks added in double precision, so that long rows of float32 lose no digits."""
     result = 0.0
-    for start in range(0, a.size, BLOCK):
-        result += abs_sum_of_block(a[start : start + BLOCK])
+    for start in range(0, a.size, ROW_BLOCK_ENTRIES):
+        result += abs_sum_of_block(a[start : start + ROW_BLOCK_ENTRIES])
     return result
 
 
 @njit(cache=True)
-def largest_bits(bits, no_sign):  # type: ignore[no-untyped-def]
-    largest = bits[0] & no_sign
+def top_bits(bits, no_sign):  # type: ignore[no-untyped-def]
+    top = bits[0] & no_sign
     for j in range(1, bits.size):
         x = bits[j] & no_sign
-        largest = x if x > largest else largest
-    return largest
+        top = x if x > top else top
+    return top
 
 
 @njit(cache=True, nogil=True)
 def row_statistics(A, bits, sums, maxima):  # type: ignore[no-untyped-def]
-    """Per row the sum and the maximum of |A_ij|; False if an entry is NaN or infinite. `bits` are those of A."""
+    """Write the sum and the maximum of |A_ij| of each row. False if an entry is NaN or infinite. `bits` are A's."""
     no_sign = ~np.array([-0.0], A.dtype).view(bits.dtype)[0]
     infinite = np.array([np.inf], A.dtype).view(bits.dtype)[0]
     tops = np.empty(A.shape[0], bits.dtype)
-    largest = infinite & 0
+    top = infinite & 0
     for i in range(A.shape[0]):
-        sums[i] = abs_sum_of_block(A[i]) if A.shape[1] <= BLOCK else abs_sum(A[i])
-        tops[i] = largest_bits(bits[i], no_sign)
-        largest = max(largest, tops[i])
+        sums[i] = abs_sum_of_block(A[i]) if A.shape[1] <= ROW_BLOCK_ENTRIES else abs_sum(A[i])
+        tops[i] = top_bits(bits[i], no_sign)
+        top = max(top, tops[i])
     maxima[:] = tops.view(A.dtype)
-    return largest < infinite
+    return top < infinite
 
 
 @njit(cache=True)
-def total(x):  # type: ignore[no-untyped-def]
-    """Sum with the rounding errors added back at the end: as good as twice the digits, and zeros do not alter it."""
+def compensated_sum(x):  # type: ignore[no-untyped-def]
+    """sum x_i with the rounding errors added back at the end: twice the digits, and zeros do not alter the result."""
     result, lost = 0.0, 0.0
     for i in range(x.size):
         larger = result + x[i]
@@ -86,7 +101,7 @@ def total(x):  # type: ignore[no-untyped-def]
 
 
 def statistics(W: Floats) -> tuple[Vector, Vector]:
-    """Per row the sum and the maximum of the absolute values; NaN or infinity: ValueError. A sum may be infinite."""
+    """Sum and maximum of each row's absolute values. A sum may be infinite; NaN or infinity in W: ValueError."""
     sums, maxima = np.zeros(len(W)), np.zeros(len(W))
     if W.size and not row_statistics(W, W.view(INTEGER[W.dtype]), sums, maxima):
         require_finite(W)
@@ -96,7 +111,7 @@ def statistics(W: Floats) -> tuple[Vector, Vector]:
 
 
 def features_first(W: ArrayLike, axis: int) -> Floats:
-    """`W` as a matrix (n_features, n_tasks); axis: that of the tasks."""
+    """`W` as a matrix (n_features, n_tasks). `axis` is the axis of the tasks."""
     if axis == 1:
         return as_matrix(W)
     if axis != 0:
@@ -114,7 +129,7 @@ def norm(W: ArrayLike, *, axis: Literal[0, 1] = 1) -> float:
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     5.0
     """
-    return float(total(statistics(features_first(W, axis))[1]))
+    return float(compensated_sum(statistics(features_first(W, axis))[1]))
 
 
 def dual_norm(W: ArrayLike, *, axis: Literal[0, 1] = 1) -> float:
@@ -130,23 +145,21 @@ def dual_norm(W: ArrayLike, *, axis: Literal[0, 1] = 1) -> float:
 
 
 @njit(cache=True, fastmath=FINITE)
-def excess(a, level):  # type: ignore[no-untyped-def]
-    """How many |a_j| exceed the level, and by how much in all.
-
-    Written with a difference and max, not with if: this form is seven times as fast, on vector units.
-    """
+def count_and_excess(a, level):  # type: ignore[no-untyped-def]
+    """Number of |a_j| above the level, and sum (|a_j| - level)_+."""
+    # A difference and max instead of an if: the compiler vectorises this form, which is seven times as fast.
     zero, one = a.dtype.type(0), a.dtype.type(1)
-    count, mass = zero, zero
+    count, excess = zero, zero
     for j in range(a.size):
         x = abs(a[j]) - level
-        mass += max(x, zero)
+        excess += max(x, zero)
         count += one if x > zero else zero
-    return count, mass
+    return count, excess
 
 
 @njit(cache=True, fastmath=FINITE)
 def count_above(a, level):  # type: ignore[no-untyped-def]
-    """How many |a_j| exceed the level: half the work of `excess`."""
+    """Number of |a_j| above the level, for half the work of `count_and_excess`."""
     zero, one = a.dtype.type(0), a.dtype.type(1)
     count = zero
     for j in range(a.size):
@@ -169,11 +182,9 @@ def bound_and_slope(sums, maxima, m, theta):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def screen(sums, maxima, m, radius):  # type: ignore[no-untyped-def]
-    """A lower bound of theta from the row statistics alone: Newton on the bound above, from theta = 0.
-
-    A long step may lead too far by the rounding of a large sum. The last step leads back: the bound is convex.
-    """
+def theta_bound(sums, maxima, m, radius):  # type: ignore[no-untyped-def]
+    """Lower bound of theta from the row statistics alone: Newton's method on `bound_and_slope`, from theta = 0."""
+    # A long step may go too far by the rounding of a large sum. The last step leads back: the bound is convex.
     theta = 0.0
     while True:
         value, slope = bound_and_slope(sums, maxima, m, theta)
@@ -186,42 +197,43 @@ def screen(sums, maxima, m, radius):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def lowest(sums, maxima, share, i, theta):  # type: ignore[no-untyped-def]
-    """A lower bound of mu_i(theta): one entry is above it, or all m are. share: 1 / m."""
+def mu_bound(sums, maxima, share, i, theta):  # type: ignore[no-untyped-def]
+    """Lower bound of mu_i(theta): the solution if one entry exceeds it, or all m do. `share` is 1 / m."""
     return max(maxima[i] - theta, (sums[i] - theta) * share)
 
 
 @njit(cache=True)
-def settle(mu, k, radius):  # type: ignore[no-untyped-def]
-    """The last step of theta, for sets of size k; rows that it takes to zero leave the others more to give."""
+def last_step(mu, k, radius):  # type: ignore[no-untyped-def]
+    """Change of theta that brings sum mu_i to the radius, for sets of size k; mu is updated."""
+    # A row that reaches zero leaves the others more to give up, hence the loop.
     steps = 0.0
     while True:
-        slope, dead = 0.0, False
+        slope, dies = 0.0, False
         for r in range(mu.size):
             mu[r] = max(mu[r], 0.0)
             slope += 1.0 / k[r] if mu[r] > 0.0 else 0.0
         if slope == 0.0:
             return steps
-        step = (total(mu) - radius) / slope
+        step = (compensated_sum(mu) - radius) / slope
         steps += step
         for r in range(mu.size):
             if mu[r] > 0.0:
                 mu[r] -= step / k[r]
-                dead = dead or mu[r] < 0.0
-        if not dead:
+                dies = dies or mu[r] < 0.0
+        if not dies:
             return steps
 
 
 @njit(cache=True)
-def visit(A, theta, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
-    """Better sets for some rows: of size k and slope -1/k, with mu(theta). Rows that are zero are left out.
+def improve_sets(A, theta, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
+    """Find better sets for these rows: sizes k, slopes 1 / k, and mu(theta). Dead rows are left out.
 
-    k: 0 at first, so that mu is any guess; negative where mu is another bound than that of the set.
-    Returns the number of rows that are left, the sums of their mu and 1/k, whether all sets are as they were, and
-    whether one is better by more than rounding.
+    k is 0 at first, so that mu may be any guess. k is negative where mu is a bound that no set has given. Returns the
+    number of rows left and the sums of their mu and of 1 / k. Two flags follow: True if all sets are unchanged, and
+    True if one has improved by more than rounding.
     """
     rounding = 4 * np.finfo(A.dtype).eps
-    kept, level, slope, same, better_sets = 0, 0.0, 0.0, True, False
+    kept, total, slope, same, better_sets = 0, 0.0, 0.0, True, False
     for r in range(rows.size):
         i = rows[r]
         if sums[i] <= theta * (1.0 - rounding):  # not within rounding: many such rows may have much in all
@@ -230,110 +242,113 @@ def visit(A, theta, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyp
         at = A.dtype.type(mu[r])
         count, better, inverse = k[r], mu[r], slopes[r]
         if count <= 0 or max(count_above(A[i], at), 1) != count:
-            count, mass = excess(A[i], at)
-            if count == 0:  # a guess too high, or theta too small to show beside the row's maximum
-                count, mass = A.dtype.type(1), A.dtype.type(maxima[i] - at)
+            count, excess = count_and_excess(A[i], at)
+            if count == 0:  # the guess is too high, or theta too small to show beside the row's maximum
+                count, excess = A.dtype.type(1), A.dtype.type(maxima[i] - at)
             inverse = 1.0 / count
-            better = at + (mass - theta) * inverse
+            better = at + (excess - theta) * inverse
             if count != abs(k[r]):
                 same = False
                 better_sets = better_sets or k[r] == 0 or better > at + rounding * at
             if k[r] != 0:
                 better = max(better, at)
         rows[kept], mu[kept], k[kept], slopes[kept] = i, better, count, inverse
-        level += better
+        total += better
         slope += inverse
         kept += 1
-    return kept, level, slope, same, better_sets
+    return kept, total, slope, same, better_sets
 
 
 @njit(cache=True)
-def descend(step, theta, at_least, rounding, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
-    """mu of the same sets after a step of theta, or a better bound."""
+def lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
+    """Update mu after a step of theta, with the sets unchanged, or with the bound of the statistics if that is better.
+
+    A negative k marks the second case.
+    """
     for r in range(rows.size):
         mu[r] -= step * slopes[r]
-        low = lowest(sums, maxima, at_least, rows[r], theta)
-        if low > mu[r] + rounding * low:
-            mu[r], k[r] = low, -k[r]
+        bound = mu_bound(sums, maxima, share, rows[r], theta)
+        if bound > mu[r] + rounding * bound:
+            mu[r], k[r] = bound, -k[r]
 
 
 @njit(cache=True)
-def climb(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-def]
-    """Newton on theta and the rows' sets together, from a theta that is no larger than the solution.
+def newton_with_sets(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-def]
+    """Newton's method on theta and the rows' sets together, from a theta that is at most the solution.
 
     mu_i(theta) is the largest of (s - theta) / k over all sets of k entries of row i with sum s. So any sets bound the
-    mu_i from below, the solution for these sets bounds theta from below, and the entries above the bound of mu_i are a
-    better set. theta grows until the sets repeat; a row whose sum it passes is zero for good.
+    mu_i from below, and their solution bounds theta from below. The entries above the bound of mu_i are a better set.
+    theta grows until the sets repeat. A row whose sum theta has passed is dead for good.
 
-    rows: the rows to look at, and mu: a guess for each, any number. Both are overwritten: their first entries, as many
-    as are returned with theta, are the rows that are not zero and their mu.
+    rows are the rows to look at, mu any guess for each. Returns theta and the number of surviving rows; the first
+    entries of rows and mu are then theirs.
     """
-    at_least, rounding = 1.0 / A.shape[1], 4 * np.finfo(A.dtype).eps
+    share, rounding = 1.0 / A.shape[1], 4 * np.finfo(A.dtype).eps
     k, slopes = np.zeros(rows.size), np.empty(rows.size)
     while True:
-        alive, level, slope, same, better_sets = visit(A, theta, sums, maxima, rows, mu, k, slopes)
+        alive, total, slope, same, better_sets = improve_sets(A, theta, sums, maxima, rows, mu, k, slopes)
         if alive == 0:  # the radius is too small to show beside the row sums
             return theta, 0
         rows, mu, k, slopes = rows[:alive], mu[:alive], k[:alive], slopes[:alive]
         # Below zero by rounding, or because the sets are still poor: theta is known to be no smaller.
-        step = max((level - radius) / slope, 0.0)
+        step = max((total - radius) / slope, 0.0)
         if same or (not better_sets and step <= rounding * theta):
-            return theta + settle(mu, k, radius), alive
+            return theta + last_step(mu, k, radius), alive
         theta += step
-        descend(step, theta, at_least, rounding, sums, maxima, rows, mu, k, slopes)
+        lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes)
 
 
 @njit(cache=True)
-def guess_from_some(A, radius, sums, maxima, theta, rows):  # type: ignore[no-untyped-def]
-    """A guess of theta from every so many of the rows, and of the share of the way up from its lowest value to its
-    largest at which mu_i lies. Costs a fiftieth of the matrix and saves half of the steps."""
-    at_least = 1.0 / A.shape[1]
-    if rows.size < 256:
+def guess_from_sample(A, radius, sums, maxima, theta, rows):  # type: ignore[no-untyped-def]
+    """Guess theta from a sample of the rows; theta itself if there are few.
+
+    Returns the guess and the rows' mean height: 0 where mu_i is at its lower bound, 1 where it is as high as it can be.
+    """
+    # The sample costs a fiftieth of a pass over a large matrix and saves half of the steps.
+    share = 1.0 / A.shape[1]
+    if rows.size < SAMPLED_FROM_ROWS:
         return theta, 0.0
-    some = rows[:: min(rows.size // 64, 64)].copy()
-    share = some.size / rows.size
-    mu = np.empty(some.size)
-    for r in range(some.size):
-        mu[r] = lowest(sums, maxima, at_least, some[r], theta)
-    guess, alive = climb(A, radius * share, sums, maxima, theta, some, mu)
+    sample = rows[:: min(rows.size // SAMPLE_ROWS, SAMPLE_STRIDE_ROWS)].copy()
+    part = sample.size / rows.size
+    mu = np.empty(sample.size)
+    for r in range(sample.size):
+        mu[r] = mu_bound(sums, maxima, share, sample[r], theta)
+    guess, alive = newton_with_sets(A, radius * part, sums, maxima, theta, sample, mu)
     above, between = 0.0, 0.0
     for r in range(alive):
-        low = lowest(sums, maxima, at_least, some[r], guess)
-        above += mu[r] - low
-        between += maxima[some[r]] - guess * at_least - low
+        bound = mu_bound(sums, maxima, share, sample[r], guess)
+        above += mu[r] - bound
+        between += maxima[sample[r]] - guess * share - bound
     return guess, (above / between if between > 0.0 else 0.0)
 
 
 @njit(cache=True)
-def newton(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
-    """Write the maxima mu of the projection and return theta. For 0 < radius < ||A||.
-
-    warm_theta: a guess of theta; then mu holds guesses too. 0 without one; then mu is 0.
-    """
-    m, at_least = A.shape[1], 1.0 / A.shape[1]
+def find_theta(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
+    """Find theta and write mu, for 0 < radius < ||A||. With a warm_theta above 0, mu holds a guess too."""
+    m, share = A.shape[1], 1.0 / A.shape[1]
     rounding = 4 * np.finfo(A.dtype).eps
-    least = screen(sums, maxima, m, radius) * (1.0 - rounding)
-    guess, share = guess_from_some(A, radius, sums, maxima, least, np.nonzero(sums > least)[0])
-    # A memory of theta that is far off costs more than none; without a guess there is no telling.
-    if warm_theta > least and (guess == least or abs(warm_theta - guess) < 0.2 * guess):
-        guess, share = warm_theta, 0.0
+    least = theta_bound(sums, maxima, m, radius) * (1.0 - rounding)
+    guess, height = guess_from_sample(A, radius, sums, maxima, least, np.nonzero(sums > least)[0])
+    # A bad warm start is slower than a cold one. Use it only if it is near the sampled guess.
+    if warm_theta > least and (guess == least or abs(warm_theta - guess) < NEAR_GUESS * guess):
+        guess, height = warm_theta, 0.0
     else:
         mu[:] = 0.0
-    # Rows that the guess calls zero are left out at first: theta from some of the rows is a lower bound too.
-    start, theta = max(least, 0.97 * guess), least
+    # Rows that the guess calls dead are left out at first: theta of some of the rows is a lower bound too.
+    start, theta = max(least, BELOW_GUESS * guess), least
     while True:
         rows = np.nonzero(sums > start)[0]
         levels = np.empty(rows.size)
         for r in range(rows.size):
-            low = lowest(sums, maxima, at_least, rows[r], guess)
+            low = mu_bound(sums, maxima, share, rows[r], guess)
             high = maxima[rows[r]]
-            levels[r] = min(max(low + share * (high - guess * at_least - low), mu[rows[r]]), high)
-        if 2 * rows.size < A.shape[0] and A.size > 2**20:  # out of cache, scattered rows are read slowly
+            levels[r] = min(max(low + height * (high - guess * share - low), mu[rows[r]]), high)
+        if 2 * rows.size < A.shape[0] and A.size > CACHED_ENTRIES:
             order = np.arange(rows.size)
-            theta, alive = climb(A[rows], radius, sums[rows], maxima[rows], theta, order, levels)
+            theta, alive = newton_with_sets(A[rows], radius, sums[rows], maxima[rows], theta, order, levels)
             rows = rows[order]
         else:
-            theta, alive = climb(A, radius, sums, maxima, theta, rows, levels)
+            theta, alive = newton_with_sets(A, radius, sums, maxima, theta, rows, levels)
         if theta >= start or start == least:
             break
         start = guess = theta = max(theta, least)
@@ -346,36 +361,36 @@ def newton(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
-def keep_within(mu, radius):  # type: ignore[no-untyped-def]
-    """Take `mu` down by the last digit or two it may need so that its sum is at most the radius."""
+def shrink_into_ball(mu, radius):  # type: ignore[no-untyped-def]
+    """Lower mu by the last digit or two it may need so that its sum is at most the radius."""
     for _ in range(3):
-        sum_ = total(mu)
+        sum_ = compensated_sum(mu)
         if sum_ <= radius:
             return
         mu *= min(radius / sum_, 1.0 - 2.0**-52)
-    if total(mu) > radius:  # next to 5e-324 there are no further digits
+    if compensated_sum(mu) > radius:  # next to 5e-324 there are no further digits
         mu[:] = np.maximum(mu - SMALLEST, 0.0)
 
 
 @njit(cache=True)
-def solve(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
-    """theta, and the levels mu at which the projection clips. mu holds guesses if warm_theta is not 0."""
+def theta_and_mu(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
+    """Return theta, or OVERFLOW, and write mu. With a warm_theta above 0, mu holds a guess at first."""
     if not np.isfinite(sums.sum()):
         return OVERFLOW
-    if total(maxima) <= radius:
+    if compensated_sum(maxima) <= radius:
         mu[:] = maxima
         return 0.0
     if radius == 0.0:
         mu[:] = 0.0
         return sums.max()
-    theta = newton(A, radius, sums, maxima, warm_theta, mu)
-    keep_within(mu, radius)
+    theta = find_theta(A, radius, sums, maxima, warm_theta, mu)
+    shrink_into_ball(mu, radius)
     return max(theta, SMALLEST)
 
 
 @njit(cache=True)
 def round_down(mu, rounded):  # type: ignore[no-untyped-def]
-    """mu in the matrix's precision, never larger."""
+    """Write mu in the matrix's precision, never larger."""
     for i in range(mu.size):
         rounded[i] = mu[i]
         if rounded[i] > mu[i]:
@@ -390,31 +405,31 @@ def clip_row(a, top, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def clip_rows(A, mu, B):  # type: ignore[no-untyped-def]
-    """B_ij = sign(A_ij) min(|A_ij|, mu_i). The loop over a row stands apart to run on vector units."""
+    """B_ij = sign(A_ij) min(|A_ij|, mu_i)."""
     for i in range(A.shape[0]):
         if mu[i] == 0.0:
             B[i] = 0.0
         else:
-            clip_row(A[i], mu[i], B[i])
+            clip_row(A[i], mu[i], B[i])  # a function of its own, so that it vectorises
 
 
 @njit(cache=True)
-def project_newton(A, bits, radius, warm_theta, mu, rounded, B):  # type: ignore[no-untyped-def]
-    """All of the default method in one call, for small matrices: theta; mu, also rounded, and B are written."""
+def project_by_newton(A, bits, radius, warm_theta, mu, rounded, B):  # type: ignore[no-untyped-def]
+    """The default method in one call, for small matrices. Return theta; write mu, also rounded, and B."""
     sums, maxima = np.empty(A.shape[0]), np.empty(A.shape[0])
     if not row_statistics(A, bits, sums, maxima):
         return NOT_FINITE
-    theta = solve(A, radius, sums, maxima, warm_theta, mu)
+    theta = theta_and_mu(A, radius, sums, maxima, warm_theta, mu)
     if theta > 0.0:
         round_down(mu, rounded)
         clip_rows(A, rounded, B)
     return theta
 
 
-def project_in_threads(
+def _project_in_threads(
     W: Floats, radius: float, warm_theta: float, mu: Vector, rounded: Floats, B: Floats, threads: int
 ) -> float:
-    """The same, with the two passes over the whole matrix shared out among threads."""
+    """`project_by_newton` with the two passes over the whole matrix shared out among threads."""
     sums, maxima = np.empty(len(W)), np.empty(len(W))
     bits = W.view(INTEGER[W.dtype])
     ends = np.linspace(0, len(W), threads + 1).astype(int)
@@ -422,7 +437,7 @@ def project_in_threads(
     with ThreadPoolExecutor(threads) as pool:
         if not all(pool.map(lambda part: row_statistics(W[part], bits[part], sums[part], maxima[part]), parts)):
             return NOT_FINITE
-        theta = float(solve(W, radius, sums, maxima, warm_theta, mu))
+        theta = float(theta_and_mu(W, radius, sums, maxima, warm_theta, mu))
         if theta > 0.0:
             round_down(mu, rounded)
             list(pool.map(lambda part: clip_rows(W[part], rounded[part], B[part]), parts))
@@ -430,7 +445,7 @@ def project_in_threads(
 
 
 def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
-    """theta and mu by the paper's algorithm ([Q09] sec. 4.2 and appendix, [Q08] Fig. 1). For 0 < radius < ||A||."""
+    """theta and mu by the paper's algorithm ([Q09] sec. 4.2 and appendix, [Q08] Fig. 1), for 0 < radius < ||A||."""
     d, m = A.shape
     # Paper: s_i, row i sorted in decreasing order, with an added 0 at position m + 1.
     s = np.zeros((d, m + 1))
@@ -447,7 +462,7 @@ def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
     slope_of_piece = np.append(-1 / k[:m], 0.0)
     change_at_k = np.diff(slope_of_piece, prepend=0.0)
     # Paper: N at each visited point, from ||A|| downwards, until it would pass C. Choice: from N = 0 at the last point
-    # upwards, where slopes and pieces only add up; downwards they cancel, and little is left of a small C.
+    # upwards, where slopes and pieces only add up. Downwards they cancel, and little is left of a small C.
     steepness = np.cumsum(change_at_k[visits[:0:-1] % (m + 1)])
     N = np.append(0.0, np.cumsum(steepness * -np.diff(r_visited[::-1])))[::-1]
     t = max(int((radius < N).sum()) - 1, 0)
@@ -460,12 +475,12 @@ def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
         mu = np.maximum(s[last] - (theta - r[last]) / k_i, 0.0)
         return mu, k_i.astype(np.float64), float((1 / k_i[k_i <= m]).sum())
 
-    # Paper: theta = r^t + (N^t - C) / sum_i 1/k_i. Repeated, since the running sum N that chose the piece has gathered
-    # rounding errors, and many rows may bend or die within them; low and high keep the steps from going astray.
+    # Paper: theta = r^t + (N^t - C) / sum_i 1/k_i. Choice: repeated, as the running sum N that chose the piece has
+    # gathered rounding errors, and many rows may bend or die within them. low and high bracket theta.
     low, high = 0.0, np.inf
     while True:
         mu, _, slope = at(theta)
-        N_theta = total(mu)
+        N_theta = compensated_sum(mu)
         low, high = (theta, high) if N_theta >= radius else (low, theta)
         better = theta + (N_theta - radius) / slope if slope > 0 else low
         if not low < better < high:
@@ -474,13 +489,13 @@ def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
             break
         theta = better
     mu, k_i, _ = at(low)
-    return low + settle(mu, k_i, radius), mu
+    return low + last_step(mu, k_i, radius), mu
 
 
 class Warm:
-    """What a projection remembers for the next one of a slowly changing matrix: theta and the levels mu.
+    """Warm start of projections of a slowly changing matrix: theta and mu of the last one.
 
-    Any memory gives an exact projection (to rounding); a good one saves half of the time.
+    Any warm start gives an exact projection (to rounding). A good one saves half of the time.
 
     >>> warm = Warm()
     >>> for radius in (3.0, 2.9):
@@ -494,21 +509,21 @@ class Warm:
         self.mu = np.empty(0)
 
 
-def levels(W: Floats, radius: float, method: str) -> tuple[float, Vector]:
-    """theta and mu by "sort", or by either method where row sums overflow in W's precision."""
+def _theta_and_mu_by(method: str, W: Floats, radius: float) -> tuple[float, Vector]:
+    """theta and mu by "sort", or by either method if row sums overflow in W's precision."""
     if W.dtype == np.float32:
-        return levels(W.astype(np.float64), radius, method)
+        return _theta_and_mu_by(method, W.astype(np.float64), radius)
     sums, maxima = statistics(W)
     with np.errstate(over="ignore"):
         overflow = np.isinf(sums.sum())
     if overflow:
-        theta, mu = levels(W * 2.0**-64, radius * 2.0**-64, method)
+        theta, mu = _theta_and_mu_by(method, W * 2.0**-64, radius * 2.0**-64)
         return theta * 2.0**64, mu * 2.0**64 if theta else maxima
-    if method == "newton" or total(maxima) <= radius or radius == 0.0:
+    if method == "newton" or compensated_sum(maxima) <= radius or radius == 0.0:
         mu = np.zeros(len(W))
-        return float(solve(W, radius, sums, maxima, 0.0, mu)), mu
+        return float(theta_and_mu(W, radius, sums, maxima, 0.0, mu)), mu
     theta, mu = sort_and_merge(W, radius)
-    keep_within(mu, radius)
+    shrink_into_ball(mu, radius)
     return max(theta, SMALLEST), mu
 
 
@@ -551,21 +566,47 @@ def project(
 ) -> Floats | tuple[Floats, float, Floats]:
     """min_B 1/2 ||B - W||_F^2  subject to  sum_i max_j |B_ij| <= radius.
 
-    The solution takes the same mass theta off every row it does not set to zero: B_ij = sign(W_ij) min(|W_ij|, mu_i)
-    with sum_j (|W_ij| - mu_i)_+ = theta where mu_i > 0, sum_j |W_ij| <= theta where mu_i = 0, and sum_i mu_i = radius.
+    The solution clips row i at a level mu_i: B_ij = sign(W_ij) min(|W_ij|, mu_i). It takes the same mass theta off
+    every row it does not set to zero: sum_j (|W_ij| - mu_i)_+ = theta where mu_i > 0. Where mu_i = 0,
+    sum_j |W_ij| <= theta. Together sum_i mu_i = radius.
 
-    W: (n_features, n_tasks). radius: at least 0, the papers' C. axis: the axis of the tasks; 0 for W of shape
-    (n_tasks, n_features), like scikit-learn's coef_. out: where to write, an array of W's shape and precision, perhaps
-    W itself; a new array by default. method: "newton", Newton's method on theta, or "sort", the paper's sort and merge
-    in O(dm log dm); they agree up to rounding. warm: see `Warm`, for "newton" only. threads: at least 1; more than one
-    share the passes over a large matrix, and alter no bit of the result. return_theta: return (B, theta, mu), theta a
-    float and mu of shape (n_features,); inside the ball theta is 0 and mu the row maxima, for radius 0 theta is the
-    largest row sum.
+    Parameters
+    ----------
+    W : array (n_features, n_tasks)
+        Real and finite. float32 and float64 are kept, other types become float64.
+    radius : float, at least 0
+        The papers' C. Infinity is allowed.
+    axis : 0 or 1
+        The axis of the tasks; 0 for W of shape (n_tasks, n_features), like scikit-learn's coef_.
+    out : array of W's shape and precision, optional
+        Where to write, perhaps W itself. A new array by default.
+    method : "newton" or "sort"
+        Newton's method on theta, or the paper's sort and merge in O(dm log dm). They agree up to rounding.
+    warm : Warm, optional
+        The warm start of "newton". It is updated.
+    threads : int, at least 1
+        Several threads share the passes over a large matrix. They alter no bit of the result.
+    return_theta : bool
+        Return theta and mu too.
 
-    Inside the ball B is W bit for bit. Otherwise norm(B) <= radius holds to the last digit, so projecting again alters
-    nothing. Raises ValueError for NaN, infinity, a wrong shape, an unknown method and a radius below 0 or NaN.
+    Returns
+    -------
+    B : array of W's shape and precision
+        Inside the ball B is W bit for bit. Otherwise norm(B) <= radius holds to the last digit, so projecting again
+        alters nothing.
+    theta : float
+        If asked for: 0 inside the ball, the largest row sum for radius 0.
+    mu : array (n_features,)
+        If asked for: the levels; inside the ball the row maxima.
 
-    Source: Quattoni et al. (2009), eq. 7-19 and appendix A.
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, a wrong shape, an unknown method, an unfit option, and a radius below 0 or NaN.
+
+    References
+    ----------
+    Quattoni et al. (2009), eq. 7-19 and appendix A.
 
     >>> project([[3.0, -1.0], [1.0, 2.0]], radius=3.0)
     array([[ 2., -1.],
@@ -583,19 +624,19 @@ def project(
     B = as_output(target, W)
     mu = np.zeros(len(W))
     rounded = mu if W.dtype == np.float64 else np.empty(len(W), W.dtype)
-    theta = OVERFLOW if W.size else 0.0
+    theta = NOT_COMPUTED if W.size else 0.0
     if W.size and method == "newton":
         guess = 0.0
         if warm is not None and len(warm.mu) == len(W):
             guess, mu[:] = warm.theta, warm.mu
-        if threads > 1 and W.size >= LARGE:
-            theta = project_in_threads(W, radius, guess, mu, rounded, B, threads)
+        if threads > 1 and W.size >= THREADED_ENTRIES:
+            theta = _project_in_threads(W, radius, guess, mu, rounded, B, threads)
         else:
-            theta = float(project_newton(W, W.view(INTEGER[W.dtype]), radius, guess, mu, rounded, B))
+            theta = float(project_by_newton(W, W.view(INTEGER[W.dtype]), radius, guess, mu, rounded, B))
         if warm is not None and theta >= 0.0:
             warm.theta, warm.mu = theta, mu.copy()
-    if theta < 0.0:
-        theta, mu[:] = levels(W, radius, method)
+    if theta < 0.0:  # NOT_COMPUTED, NOT_FINITE or OVERFLOW
+        theta, mu[:] = _theta_and_mu_by(method, W, radius)
         if theta > 0.0:
             round_down(mu, rounded)
             clip_rows(W, rounded, B)
@@ -607,27 +648,28 @@ def project(
 
 
 @njit(cache=True)
-def maxima_for_theta(A, theta, sums, maxima, mu):  # type: ignore[no-untyped-def]
-    """mu_i = h_i(theta), by Newton within each row from the bound of its statistics."""
+def write_mu(A, theta, sums, maxima, mu):  # type: ignore[no-untyped-def]
+    """mu_i = h_i(theta), by Newton's method within each row from the bound of its statistics."""
     for i in range(A.shape[0]):
         mu[i] = 0.0
         if sums[i] > theta:
-            better = lowest(sums, maxima, 1.0 / A.shape[1], i, theta)
+            better = mu_bound(sums, maxima, 1.0 / A.shape[1], i, theta)
             while better > mu[i]:
                 mu[i] = better
                 at = A.dtype.type(better)
-                count, mass = excess(A[i], at)
-                better = at + (mass - theta) / count if count > 0 else 0.0
+                count, excess = count_and_excess(A[i], at)
+                better = at + (excess - theta) / count if count > 0 else 0.0
 
 
-def levels_for_theta(W: Floats, theta: float) -> Vector:
+def mu_for_theta(W: Floats, theta: float) -> Vector:
+    """mu_i = h_i(theta) of every row."""
     sums, maxima = statistics(W)
     mu = np.empty(len(W))
     overflow = np.isinf(sums)  # of finite entries
     sums[overflow] = 0.0
-    maxima_for_theta(W, theta, sums, maxima, mu)
+    write_mu(W, theta, sums, maxima, mu)
     if overflow.any():
-        mu[overflow] = levels_for_theta(W[overflow] * 2.0**-64, theta * 2.0**-64) * 2.0**64
+        mu[overflow] = mu_for_theta(W[overflow] * 2.0**-64, theta * 2.0**-64) * 2.0**64
     return mu
 
 
@@ -646,7 +688,7 @@ def prox(W: ArrayLike, step: float, *, axis: Literal[0, 1] = 1) -> Floats:
     """
     W = features_first(W, axis)
     step = as_radius(step, "step")
-    mu = levels_for_theta(W, step)
+    mu = mu_for_theta(W, step)
     B = W.copy()
     if step > 0.0:
         clip_rows(W, mu.astype(W.dtype), B)

@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from jointsparse.checks import Floats, as_columns, as_output, as_radii, deliver, require_finite
 
 WARM = False  # `project` takes no warm start
+PER_TASK = True  # one number for each task
 
 Vector = NDArray[np.float64]
 
-TILE = 256  # entries of a matrix, or somewhat fewer, that are worked on side by side
-LEAST, MOST = 2.0**-600, 2.0**600  # sums of squares between these have lost nothing to underflow or overflow
+TILE_ENTRIES = 256  # of a matrix, at most, that are worked on side by side
+# A sum of squares between these has lost nothing to underflow or overflow.
+SMALLEST_SQUARES, LARGEST_SQUARES = 2.0**-600, 2.0**600
 
 
 @njit(cache=True)
@@ -29,10 +31,10 @@ def add_squares(w, sums):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def column_lengths(W):  # type: ignore[no-untyped-def]
-    """The l2 length of every column; not a number where entries are so large, so small or so odd that it is unsafe."""
+    """l2 length of every column. NaN if an entry is NaN, infinite, or so large or small that its square is unsafe."""
     n_features, n_tasks = W.shape
-    # Several rows at a time: single ones may be too short for vector units.
-    size = n_tasks * min(n_features, max(1, TILE // n_tasks))
+    # Several rows at a time: single rows may be too short to vectorise.
+    size = n_tasks * min(n_features, max(1, TILE_ENTRIES // n_tasks))
     w, squares, lengths = W.reshape(W.size), np.zeros(size), np.zeros(n_tasks)
     for start in range(0, w.size, size):
         add_squares(w[start : min(start + size, w.size)], squares)
@@ -42,7 +44,7 @@ def column_lengths(W):  # type: ignore[no-untyped-def]
         if lengths[l] == 0.0:
             lengths[l] = np.nan if W[:, l].any() else 0.0
         else:
-            lengths[l] = math.sqrt(lengths[l]) if LEAST < lengths[l] < MOST else np.nan
+            lengths[l] = math.sqrt(lengths[l]) if SMALLEST_SQUARES < lengths[l] < LARGEST_SQUARES else np.nan
     return lengths
 
 
@@ -62,10 +64,10 @@ def scale_here(b, inverse, radii):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def project_columns(W, radii, B):  # type: ignore[no-untyped-def]
-    """Whether W was fit; if so the projection is in B, which may be W."""
+    """Write the projection to B, which may be W. False if a column has no safe length."""
     n_features, n_tasks = W.shape
     lengths = column_lengths(W)
-    size = n_tasks * min(n_features, max(1, TILE // n_tasks))
+    size = n_tasks * min(n_features, max(1, TILE_ENTRIES // n_tasks))
     inverses, scales = np.ones(size), np.ones(size)
     for k in range(size):
         l = k % n_tasks
@@ -75,7 +77,7 @@ def project_columns(W, radii, B):  # type: ignore[no-untyped-def]
             return False
     w, b = W.reshape(W.size), B.reshape(W.size)
     whole = w.size - w.size % size
-    # The compiler uses vector units where it knows that B is W, or sees that they are apart.
+    # The compiler vectorises if it knows that B is W, or sees that they do not overlap.
     if B.ctypes.data == W.ctypes.data:
         scale_here(b[:whole], inverses, scales)
     else:
@@ -98,7 +100,7 @@ def scaled(W: Floats, axis: int) -> tuple[Vector, Vector]:
 
 
 def scaled_lengths(W: Floats, axis: int) -> tuple[Vector, Vector]:
-    """l2 lengths along `axis` times a power of two, and that power: squares neither overflow nor vanish.
+    """l2 lengths along `axis` times a power of two, and that power, so that squares neither overflow nor vanish.
 
     Both keep `axis` as an axis of size 1. NaN or infinity: ValueError.
     """
@@ -107,7 +109,7 @@ def scaled_lengths(W: Floats, axis: int) -> tuple[Vector, Vector]:
 
 
 def directions(W: Floats, lengths: Vector, power: Vector) -> Floats:
-    """W with its rows or columns at length 1; zero where there is none."""
+    """W with its rows or columns scaled to length 1. Zeros stay zeros."""
     return W * power / np.where(lengths > 0, lengths, 1.0)
 
 
