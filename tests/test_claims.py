@@ -9,6 +9,7 @@ import pytest
 from jointsparse.papers import claims
 from jointsparse.papers.duchi import claims as duchi
 from jointsparse.papers.quattoni import claims as quattoni
+from jointsparse.papers.quattoni import numbers
 from jointsparse.registry import pick, room
 
 FOLDERS = {table: folder for kind in room("experiments") for table, folder in pick("experiments", kind).TABLES.items()}
