@@ -158,7 +158,7 @@ def test_pictures_that_cannot_be_described(picture, message):
     [
         ({"patch_sizes": ()}, "patch_sizes must hold at least one size"),
         ({"patch_sizes": (16, 3)}, "each of patch_sizes must be a whole number of at least 4, got 3"),
-        ({"patch_sizes": (16.0,)}, "patch_sizes must be integers"),
+        ({"patch_sizes": (16.0,)}, "each of patch_sizes must be a whole number of at least 4, got 16.0"),
         ({"step": 0}, "step must be a whole number of at least 1, got 0"),
         ({"step": 1.5}, "step must be a whole number"),
         ({"clip": 0.0}, "clip must be above 0 and at most 1, got 0.0"),

@@ -35,7 +35,13 @@ class Samples(NamedTuple):
         return cls(read_table(images), read_table(captions), nothing, read_matrix(features))
 
     def write(self, *, images: str | Path, captions: str | Path, left_out: str | Path, features: str | Path) -> None:
-        """Write each table and the features to its file."""
+        """Write each table and the features to its file.
+
+        Parameters
+        ----------
+        images, captions, left_out, features : path
+            The files to write.
+        """
         write_table(self.images, images)
         write_table(self.captions, captions)
         write_table(self.left_out, left_out)

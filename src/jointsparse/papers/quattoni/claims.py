@@ -294,7 +294,7 @@ LEAST_OBJECTIVE = 1e-3  # divisor of distances from the optimum, if the objectiv
 def _fits_of_largest(tables: Tables) -> pd.DataFrame:
     """Subgradient fits on the largest sets, with bounds on their distance from the optimum, relative to the objective.
 
-    Columns: run, n, method, radius; gap: an upper bound, certified; least: a lower one.
+    Columns: run, n, method, radius, gap (a certified upper bound) and least (a lower bound).
     """
     rows = rows_with(tables, "convergence", "run", "n", "method", "radius", "eta0", "iteration", "objective", "gap")
     rows = rows[rows["n"] == rows["n"].max()]
