@@ -346,7 +346,8 @@ def test_simplex_any_vector(v, z):
         assert np.abs(got - expected).max() <= 4e-15 * max(np.abs(v).max(), z)
         assert got.min() >= 0
         if z < 1e300:
-            np.testing.assert_allclose(got.sum(), z, rtol=1e-13, atol=1e-300)
+            # Columns with entries above 2^900 are scaled down by 2^-256, where a tiny z vanishes.
+            np.testing.assert_allclose(got.sum(), z, rtol=1e-13, atol=5e-324 * 2.0**256)
 
 
 @pytest.mark.parametrize("method", METHODS)
