@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -181,6 +182,12 @@ def test_every_rule_depends_on_these_files_and_no_others(jobs):
     for rule, wildcards, script, got in jobs:
         assert script == rule
         assert got == expected_files(rule, wildcards) | BASIS | {f"scripts/{script}"}, (rule, wildcards)
+
+
+def test_every_rule_has_a_log_a_benchmark_and_the_place_of_its_values():
+    for file in (BASE / "workflow" / "rules").glob("*.smk"):
+        for rule in re.split(r"(?m)^rule ", file.read_text())[1:]:
+            assert all(needed in rule for needed in ("log:", "benchmark:", "where=")), rule
 
 
 @pytest.mark.parametrize(
