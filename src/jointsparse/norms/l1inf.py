@@ -41,8 +41,8 @@ ROW_BLOCK_ENTRIES = 4096  # entries of a row that are added up in the matrix's o
 SAMPLED_FROM_ROWS = 256  # theta is guessed from a sample if at least so many rows may survive
 SAMPLE_ROWS = 64  # the least number of rows in that sample
 SAMPLE_STRIDE_ROWS = 64  # a sample takes every 64th row at most
-BELOW_GUESS = 0.97  # of the guess of theta: rows with smaller sums are left out at first
-NEAR_GUESS = 0.2  # of the guess of theta: a warm start is used if it is no further away
+BELOW_GUESS = 0.97  # fraction of the guessed theta; rows with smaller sums are left out at first
+NEAR_GUESS = 0.2  # fraction of the guessed theta; a warm start further away is not used
 SMALLEST = 5e-324  # theta outside the ball is at least this, whatever rounding says
 
 
@@ -227,9 +227,10 @@ def last_step(mu, k, radius):  # type: ignore[no-untyped-def]
 def improve_sets(A, theta, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
     """Find better sets for these rows: sizes k, slopes 1 / k, and mu(theta). Dead rows are left out.
 
-    k is 0 at first, so that mu may be any guess. k is negative where mu is a bound that no set has given. Returns the
-    number of rows left and the sums of their mu and of 1 / k. Two flags follow: True if all sets are unchanged, and
-    True if one has improved by more than rounding.
+    k is 0 at first, so that mu may be any guess. k is negative where mu is a bound that no set has given. Returns
+    - the number of rows left, and the sums of their mu and of 1 / k;
+    - True if all sets are unchanged;
+    - True if a set has improved by more than rounding.
     """
     rounding = 4 * np.finfo(A.dtype).eps
     kept, total, slope, same, better_sets = 0, 0.0, 0.0, True, False
@@ -301,7 +302,7 @@ def newton_with_sets(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[
 def guess_from_sample(A, radius, sums, maxima, theta, rows):  # type: ignore[no-untyped-def]
     """Guess theta from a sample of the rows; theta itself if there are few.
 
-    Returns the guess and the rows' mean height: 0 where mu_i is at its lower bound, 1 where it is as high as it can be.
+    Returns the guess, and the mean position of mu_i between its lower and its upper bound, from 0 to 1.
     """
     # The sample costs a fiftieth of a pass over a large matrix and saves half of the steps.
     share = 1.0 / A.shape[1]
@@ -323,7 +324,7 @@ def guess_from_sample(A, radius, sums, maxima, theta, rows):  # type: ignore[no-
 
 @njit(cache=True)
 def find_theta(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
-    """Find theta and write mu, for 0 < radius < ||A||. With a warm_theta above 0, mu holds a guess too."""
+    """Find theta and write mu, for 0 < radius < ||A||. With a warm_theta above 0, mu is read first, as a guess."""
     m, share = A.shape[1], 1.0 / A.shape[1]
     rounding = 4 * np.finfo(A.dtype).eps
     least = theta_bound(sums, maxima, m, radius) * (1.0 - rounding)
@@ -333,7 +334,7 @@ def find_theta(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-unty
         guess, height = warm_theta, 0.0
     else:
         mu[:] = 0.0
-    # Rows that the guess calls dead are left out at first: theta of some of the rows is a lower bound too.
+    # Rows that the guess calls dead are left out at first. theta solved on some rows is never above the true one.
     start, theta = max(least, BELOW_GUESS * guess), least
     while True:
         rows = np.nonzero(sums > start)[0]
@@ -373,7 +374,7 @@ def shrink_into_ball(mu, radius):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def theta_and_mu(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
-    """Return theta, or OVERFLOW, and write mu. With a warm_theta above 0, mu holds a guess at first."""
+    """Return theta, or OVERFLOW, and write mu. With a warm_theta above 0, mu is read first, as a guess."""
     if not np.isfinite(sums.sum()):
         return OVERFLOW
     if compensated_sum(maxima) <= radius:
@@ -414,7 +415,7 @@ def clip_rows(A, mu, B):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def project_by_newton(A, bits, radius, warm_theta, mu, rounded, B):  # type: ignore[no-untyped-def]
-    """The default method in one call, for small matrices. Return theta; write mu, also rounded, and B."""
+    """Project by the default method in one thread. Return theta; write mu, also rounded, and B."""
     sums, maxima = np.empty(A.shape[0]), np.empty(A.shape[0])
     if not row_statistics(A, bits, sums, maxima):
         return NOT_FINITE
@@ -449,7 +450,7 @@ def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
     # Paper: s_i, row i sorted in decreasing order, with an added 0 at position m + 1.
     s = np.zeros((d, m + 1))
     s[:, :m] = -np.sort(-np.abs(A), axis=1)
-    # Paper: r_ik = sum_{j <= k-1} s_ij - (k - 1) s_ik, for 1 <= k <= m + 1: where h_i(theta) bends, h_i(r_ik) = s_ik.
+    # Paper: r_ik = sum_{j <= k-1} s_ij - (k - 1) s_ik, for 1 <= k <= m + 1: where h_i bends, h_i(r_ik) = s_ik. Here h_i is mu_i(theta).
     k = np.arange(1, m + 2)
     sums = np.zeros((d, m + 1))
     np.cumsum(s[:, :m], axis=1, out=sums[:, 1:])
@@ -494,7 +495,7 @@ def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
 class Warm:
     """Warm start of projections of a slowly changing matrix: theta and mu of the last one.
 
-    Any warm start gives an exact projection (to rounding). A good one saves half of the time.
+    Any warm start gives an exact projection (to rounding). A good one saves up to 45 % of the time.
 
     >>> warm = Warm()
     >>> for radius in (3.0, 2.9):
@@ -647,7 +648,7 @@ def project(
 
 @njit(cache=True)
 def write_mu(A, theta, sums, maxima, mu):  # type: ignore[no-untyped-def]
-    """mu_i = h_i(theta), by Newton's method within each row from the bound of its statistics."""
+    """mu_i(theta), by Newton's method within each row from the bound of its statistics."""
     for i in range(A.shape[0]):
         mu[i] = 0.0
         if sums[i] > theta:
@@ -660,7 +661,7 @@ def write_mu(A, theta, sums, maxima, mu):  # type: ignore[no-untyped-def]
 
 
 def mu_for_theta(W: Floats, theta: float) -> Vector:
-    """mu_i = h_i(theta) of every row."""
+    """mu_i(theta) of every row."""
     sums, maxima = statistics(W)
     mu = np.empty(len(W))
     overflow = np.isinf(sums)  # of finite entries

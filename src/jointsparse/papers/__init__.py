@@ -1,6 +1,6 @@
 """The experiments of the papers, their claims and figures: the only room that knows what a paper states.
 
-An experiment is a module of this room. Its kind in config.yaml, its file, its table and its figure share one name. It
+An experiment is a module of this room. Its kind in config.yaml, its file and its first table share one name. It
 declares
 
 - ``run(data, *, rng, progress, **options)``, which returns a table: one repetition, or measured seconds. ``data`` are

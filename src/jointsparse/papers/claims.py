@@ -1,8 +1,8 @@
 """The papers' claims, and the verdicts of our tables on them.
 
 One rule for all. A claim holds if the whole 95 % interval of its number lies on the claimed side of a threshold. It
-does not hold if the whole interval lies on the other side. Otherwise it is undecided, so always without an interval. A
-claim about numbers that the tables lack is not tested. EXCEPTIONS lists the exceptions, in words for a reader.
+does not hold if the whole interval lies on the other side. Otherwise it is undecided. A number without interval is
+always undecided. A claim about numbers that the tables lack is not tested. EXCEPTIONS lists the exceptions.
 
 Sources: see `quattoni.claims` and `duchi.claims`, which hold the claims. `judging` holds the arithmetic.
 """
