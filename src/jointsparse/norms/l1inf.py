@@ -450,7 +450,7 @@ def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
     # Paper: s_i, row i sorted in decreasing order, with an added 0 at position m + 1.
     s = np.zeros((d, m + 1))
     s[:, :m] = -np.sort(-np.abs(A), axis=1)
-    # Paper: r_ik = sum_{j <= k-1} s_ij - (k - 1) s_ik, for 1 <= k <= m + 1: where h_i bends, h_i(r_ik) = s_ik. Here h_i is mu_i(theta).
+    # Paper: r_ik = sum_{j <= k-1} s_ij - (k - 1) s_ik, for 1 <= k <= m + 1: where h_i, our mu_i, bends.
     k = np.arange(1, m + 2)
     sums = np.zeros((d, m + 1))
     np.cumsum(s[:, :m], axis=1, out=sums[:, 1:])
