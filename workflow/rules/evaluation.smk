@@ -1,5 +1,5 @@
 rule evaluate:
-    """Choose the best pair of every sweep and test it.
+    """Choose the best pair (eta0, radius) of every sweep and test it.
 
     One job writes six files, as all of them come from the scores that it computes of every fit.
     """

@@ -1,4 +1,4 @@
-"""Choose the best pair of every sweep and test it."""
+"""Choose the best pair (eta0, radius) of every sweep and test it."""
 
 from itertools import product
 

@@ -82,7 +82,8 @@ def claim(
     place : str
         Section, figure or table of the claim.
     tables : tuple of str
-        The tables that the function reads. Rows are of the first one unless the judgement names another.
+        The tables that the function, or the count of warnings, reads. Rows are of the first one unless the judgement
+        names another.
     timed : bool
         True if the verdict rests on measured seconds.
     of_fits : bool

@@ -77,7 +77,7 @@ def holm(p: np.ndarray) -> np.ndarray:
 
 
 def significance(scores: Scores, *, n_pairings: int, seed: int) -> pd.DataFrame:
-    """Sign tests of the first method against each other one, for every run and size.
+    """Sign tests of the first method (of a study's `methods:`) against each other one, for every run and size.
 
     scores: of a study. n_pairings: at least 1. seed: of the pairings, the same for each test.
 

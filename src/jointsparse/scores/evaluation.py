@@ -1,4 +1,4 @@
-"""Choose the best pair of each sweep, test it, and make the tables of that; likewise for paths of radii.
+"""Choose the best pair (eta0, radius) of each sweep, test it, and make the tables of that; likewise for paths of radii.
 
 Source: Quattoni et al. 2009, sec. 6.2; EER: 2008 report, sec. 5.2.
 """
