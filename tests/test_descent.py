@@ -138,9 +138,11 @@ def test_trace_says_what_was_done(loss, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_sparse_X_gives_the_same_steps(loss, method):
     dense, lazy = (METHODS[method](objective_of(loss, kind=kind, density=0.4), 0.7) for kind in KINDS)
+    # Rounding decides how soon the line search sees no more descent.
+    objectives = np.array(list(zip(lazy.objective, dense.objective, strict=method != "line_search")))
     # What liblinear reaches in few iterations depends on how X is stored.
-    compared = slice(-1, None) if method == "coordinate_descent" and loss == "logistic" else slice(None)
-    np.testing.assert_allclose(lazy.objective[compared], dense.objective[compared], rtol=1e-7)
+    compared = objectives[-1:] if method == "coordinate_descent" and loss == "logistic" else objectives
+    np.testing.assert_allclose(*compared.T, rtol=1e-7)
     np.testing.assert_allclose(lazy.w, dense.w, atol=1e-6)
 
 

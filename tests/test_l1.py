@@ -82,7 +82,8 @@ def test_float32_is_computed_to_its_own_rounding(rng, n, fraction):
         radius = l1.norm(v) * fraction
         got, expected = l1.project(v, radius), l1.project(v.astype(float), radius)
         assert got.dtype == np.float32
-        assert np.abs(got - expected).max() <= 2 * np.finfo(np.float32).eps * np.abs(v).max(), what
+        # Blocks are summed in float32, which rounds more often where the processor's vectors are short.
+        assert np.abs(got - expected).max() <= 4 * np.finfo(np.float32).eps * np.abs(v).max(), what
 
 
 @pytest.mark.parametrize("scale", [1e-38, 1e37])
