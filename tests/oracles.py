@@ -124,11 +124,6 @@ LOSSES = {
     "logistic": lambda f, y: -y * f if -y * f > 30 else math.log1p(math.exp(-y * f)),
     "squared": lambda f, y: (y - f) ** 2 / 2,
 }
-LOSS_SLOPES = {
-    "hinge": lambda f, y: -y if y * f < 1 else 0.0,
-    "logistic": lambda f, y: -y / (1 + math.exp(y * f)),
-    "squared": lambda f, y: f - y,
-}
 
 
 def loss_value(name, F, Y):

@@ -16,11 +16,6 @@ def loss(request):
     return LOSSES[request.param]
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
 def problem(rng, n=50, m=6):
     """Margins, and labels -1, 0 and +1."""
     return 3 * rng.normal(size=(n, m)), rng.integers(-1, 2, size=(n, m)).astype(float)
