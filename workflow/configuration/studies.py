@@ -10,7 +10,7 @@ from jointsparse.registry import pick, room
 
 WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
 # Tables of such a study whose rows may carry a warning, besides those of its tasks.
-WARNED = ("features", "words", "chosen", "by_word", "path")
+WARNED = ("odd_features", "words", "chosen", "by_word", "path")
 
 
 def experiment(block: dict[str, Any]) -> ModuleType | None:
@@ -49,7 +49,8 @@ def tables_of(block: dict[str, Any]) -> list[str]:
     own = experiment(block)
     if own:
         return [*own.TABLES, *(["warnings"] if own.WARNS else []), *names]
-    names += ["features", "repeated", "warnings", "words", "chosen", "by_word", "convergence", "sparsity", "weights"]
+    names += ["odd_features", "repeated", "warnings", "words"]
+    names += ["chosen", "by_word", "convergence", "sparsity", "weights"]
     names += [f"tasks_run{run}" for run in range(1, block["runs"] + 1)]
     names += ["significance", "differences"] if len(block["methods"]) > 1 else []
     return names + (["path"] if block.get("path") else [])

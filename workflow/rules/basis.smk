@@ -4,8 +4,8 @@ rule fit_basis:
     Both come from one decomposition, which is the expensive part.
     """
     input:
-        images=images,
-        features=given,
+        images=images_of_study,
+        features=given_features,
     output:
         basis="results/{dataset}/{study}/basis/basis.npz",
         features="results/{dataset}/{study}/basis/features.npz",
@@ -26,8 +26,8 @@ rule fit_basis:
 rule fit_similarities:
     """Compute similarities of the images to unlabelled ones, and keep the unlabelled ones that were drawn."""
     input:
-        images=images,
-        features=given,
+        images=images_of_study,
+        features=given_features,
     output:
         prototypes="results/{dataset}/{study}/similarities/prototypes.npz",
         features="results/{dataset}/{study}/similarities/features.npz",

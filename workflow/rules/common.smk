@@ -136,25 +136,25 @@ def shards(pattern):
     return lambda w: expand(pattern, shard=range(dataset(w)["shards"]), shards=dataset(w)["shards"], allow_missing=True)
 
 
-def images(w):
+def images_of_study(w):
     """The images of a study with their splits."""
     own = "{dataset}/{study}" if any(study(w)["set_aside"].values()) else "{dataset}"
     return f"results/{own}/images.parquet"
 
 
-def given(w):
+def given_features(w):
     """The features that a study starts from: histograms of visual words, or those that the dataset comes with."""
     if w.dataset in SAMPLES:
         return "results/{dataset}/features.npz"
     return f"results/{{dataset}}/vocabularies/{study(w)['vocabulary']}/histograms.npz"
 
 
-def features(w):
+def features_of_study(w):
     """The features that a study learns from."""
     for kind in ("basis", "similarities"):
         if study(w).get(kind):
             return f"results/{{dataset}}/{{study}}/{kind}/features.npz"
-    return given(w)
+    return given_features(w)
 
 
 def runs(w):
@@ -162,7 +162,7 @@ def runs(w):
     return range(1, study(w)["runs"] + 1)
 
 
-def sweeps(w):
+def sweeps_of_study(w):
     """All sweeps of a study."""
     return expand(
         "results/{{dataset}}/{{study}}/sweeps/run{run}/n{n}/{method}.npz",
@@ -178,7 +178,7 @@ def samples(w):
     return {key: f"results/{w.dataset}/{name}" for key, name in names.items()} if w.dataset in SAMPLES else {}
 
 
-def options(w):
+def options_of_study(w):
     """The options that a study passes to its experiment."""
     return without(study(w), "kind", "runs", "figures", "claims")
 

@@ -4,12 +4,12 @@ rule evaluate:
     One job writes six files, as all of them come from the scores that it computes of every fit.
     """
     input:
-        images=images,
-        features=features,
+        images=images_of_study,
+        features=features_of_study,
         words="results/{dataset}/{study}/tables/words.csv",
         labels="results/{dataset}/{study}/labels.npy",
         tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
-        sweeps=sweeps,
+        sweeps=sweeps_of_study,
     output:
         chosen=report(
             "results/{dataset}/{study}/tables/chosen.csv",
@@ -40,8 +40,8 @@ rule evaluate:
 rule evaluate_path:
     """Test every radius of the paths."""
     input:
-        images=images,
-        features=features,
+        images=images_of_study,
+        features=features_of_study,
         labels="results/{dataset}/{study}/labels.npy",
         tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
         paths=lambda w: expand(

@@ -14,7 +14,7 @@ rule repeat:
         *code("repeat", experiments=lambda w: study(w)["kind"]),
         where=lambda w: f"studies.{w.study}",
         kind=lambda w: study(w)["kind"],
-        options=options,
+        options=options_of_study,
         seed=config["seed"],
     script:
         "../scripts/repeat.py"
@@ -62,7 +62,7 @@ rule measure:
         *code("measure", experiments=lambda w: study(w)["kind"]),
         where=lambda w: f"studies.{w.study}",
         kind=lambda w: study(w)["kind"],
-        options=options,
+        options=options_of_study,
         seed=config["seed"],
     script:
         "../scripts/measure.py"

@@ -1,7 +1,7 @@
 rule train_sweep:
     """Train every pair of first step size and radius, for one loss and norm."""
     input:
-        features=features,
+        features=features_of_study,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
         sweep="results/{dataset}/{study}/sweeps/run{run}/n{n}/{loss}-{norm}.npz",
@@ -26,7 +26,7 @@ rule train_sweep:
 rule train_svm:
     """Independent linear classifiers with scikit-learn's LinearSVC, over a grid of C."""
     input:
-        features=features,
+        features=features_of_study,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
         sweep="results/{dataset}/{study}/sweeps/run{run}/n{n}/svm-l2.npz",
@@ -46,7 +46,7 @@ rule train_svm:
 rule train_path:
     """Train a path of radii, each from the solution for the one before."""
     input:
-        features=features,
+        features=features_of_study,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
         path="results/{dataset}/{study}/paths/run{run}/{loss}-{norm}.npz",

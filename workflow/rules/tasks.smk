@@ -4,7 +4,7 @@ rule choose_words:
     The labels have a column for each word, in the order of the table.
     """
     input:
-        images=images,
+        images=images_of_study,
         captions="results/{dataset}/captions.parquet",
     output:
         words=report(
@@ -32,7 +32,7 @@ rule draw_tasks:
     The table tells people how large each training set became; the arrays are for the next stage.
     """
     input:
-        images=images,
+        images=images_of_study,
         words="results/{dataset}/{study}/tables/words.csv",
         labels="results/{dataset}/{study}/labels.npy",
     output:

@@ -1,11 +1,11 @@
 rule inspect_features:
     """List oddities of a study's features, and images that repeat in another split."""
     input:
-        images=images,
-        features=features,
-        given=given,
+        images=images_of_study,
+        features=features_of_study,
+        given=given_features,
     output:
-        features="results/{dataset}/{study}/tables/features.csv",
+        features="results/{dataset}/{study}/tables/odd_features.csv",
         repeated=report(
             "results/{dataset}/{study}/tables/repeated.csv",
             caption="../report/repeated.rst",

@@ -8,7 +8,7 @@ Two constants say what a norm can do:
 
 - ``PER_TASK``: True if each column has a norm and a ball of its own. Then ``norm`` and ``dual_norm`` return an array
   (n_tasks,), radius and step may be such an array, and a vector W is one task, with a float for a norm.
-- ``WARM``: True if ``project`` takes a warm start, ``warm=Warm()``.
+- ``WARM``: True if ``project`` takes a warm start, ``warm=Warm()``. Then the module also defines the class ``Warm``.
 
 All keep float64 and float32 and convert other real numbers to float64. They never write into W unless ``out`` is W.
 They raise ValueError for NaN, infinity, a wrong shape, and a negative radius or step.

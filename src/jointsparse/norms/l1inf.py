@@ -73,17 +73,17 @@ def top_bits(bits, no_sign):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def row_statistics(A, bits, sums, maxima):  # type: ignore[no-untyped-def]
-    """Write the sum and the maximum of |A_ij| of each row. False if an entry is NaN or infinite. `bits` are A's."""
-    no_sign = ~np.array([-0.0], A.dtype).view(bits.dtype)[0]
-    infinite = np.array([np.inf], A.dtype).view(bits.dtype)[0]
-    tops = np.empty(A.shape[0], bits.dtype)
+def row_statistics(W, bits, sums, maxima):  # type: ignore[no-untyped-def]
+    """Write sum and maximum of |W_ij| for each row. False if an entry is NaN or infinite. `bits`: W as integers."""
+    no_sign = ~np.array([-0.0], W.dtype).view(bits.dtype)[0]
+    infinite = np.array([np.inf], W.dtype).view(bits.dtype)[0]
+    tops = np.empty(W.shape[0], bits.dtype)
     top = infinite & 0
-    for i in range(A.shape[0]):
-        sums[i] = abs_sum_of_block(A[i]) if A.shape[1] <= ROW_BLOCK_ENTRIES else abs_sum(A[i])
+    for i in range(W.shape[0]):
+        sums[i] = abs_sum_of_block(W[i]) if W.shape[1] <= ROW_BLOCK_ENTRIES else abs_sum(W[i])
         tops[i] = top_bits(bits[i], no_sign)
         top = max(top, tops[i])
-    maxima[:] = tops.view(A.dtype)
+    maxima[:] = tops.view(W.dtype)
     return top < infinite
 
 
@@ -224,7 +224,7 @@ def last_step(mu, k, radius):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def improve_sets(A, theta, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
+def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
     """Find better sets for these rows: sizes k, slopes 1 / k, and mu(theta). Dead rows are left out.
 
     k is 0 at first, so that mu may be any guess. k is negative where mu is a bound that no set has given. Returns
@@ -232,19 +232,19 @@ def improve_sets(A, theta, sums, maxima, rows, mu, k, slopes):  # type: ignore[n
     - True if all sets are unchanged;
     - True if a set has improved by more than rounding.
     """
-    rounding = 4 * np.finfo(A.dtype).eps
+    rounding = 4 * np.finfo(W.dtype).eps
     kept, total, slope, same, better_sets = 0, 0.0, 0.0, True, False
     for r in range(rows.size):
         i = rows[r]
         if sums[i] <= theta * (1.0 - rounding):  # not within rounding: many such rows may have much in all
             same, better_sets = False, True
             continue
-        at = A.dtype.type(mu[r])
+        at = W.dtype.type(mu[r])
         count, better, inverse = k[r], mu[r], slopes[r]
-        if count <= 0 or max(count_above(A[i], at), 1) != count:
-            count, excess = count_and_excess(A[i], at)
+        if count <= 0 or max(count_above(W[i], at), 1) != count:
+            count, excess = count_and_excess(W[i], at)
             if count == 0:  # the guess is too high, or theta too small to show beside the row's maximum
-                count, excess = A.dtype.type(1), A.dtype.type(maxima[i] - at)
+                count, excess = W.dtype.type(1), W.dtype.type(maxima[i] - at)
             inverse = 1.0 / count
             better = at + (excess - theta) * inverse
             if count != abs(k[r]):
@@ -273,7 +273,7 @@ def lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes):  
 
 
 @njit(cache=True)
-def newton_with_sets(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-def]
+def newton_with_sets(W, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-def]
     """Newton's method on theta and the rows' sets together, from a theta that is at most the solution.
 
     mu_i(theta) is the largest of (s - theta) / k over all sets of k entries of row i with sum s. So any sets bound the
@@ -283,10 +283,10 @@ def newton_with_sets(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[
     rows are the rows to look at, mu any guess for each. Returns theta and the number of surviving rows; the first
     entries of rows and mu are then theirs.
     """
-    share, rounding = 1.0 / A.shape[1], 4 * np.finfo(A.dtype).eps
+    share, rounding = 1.0 / W.shape[1], 4 * np.finfo(W.dtype).eps
     k, slopes = np.zeros(rows.size), np.empty(rows.size)
     while True:
-        alive, total, slope, same, better_sets = improve_sets(A, theta, sums, maxima, rows, mu, k, slopes)
+        alive, total, slope, same, better_sets = improve_sets(W, theta, sums, maxima, rows, mu, k, slopes)
         if alive == 0:  # the radius is too small to show beside the row sums
             return theta, 0
         rows, mu, k, slopes = rows[:alive], mu[:alive], k[:alive], slopes[:alive]
@@ -299,13 +299,13 @@ def newton_with_sets(A, radius, sums, maxima, theta, rows, mu):  # type: ignore[
 
 
 @njit(cache=True)
-def guess_from_sample(A, radius, sums, maxima, theta, rows):  # type: ignore[no-untyped-def]
+def guess_from_sample(W, radius, sums, maxima, theta, rows):  # type: ignore[no-untyped-def]
     """Guess theta from a sample of the rows; theta itself if there are few.
 
     Returns the guess, and the mean position of mu_i between its lower and its upper bound, from 0 to 1.
     """
     # The sample costs a fiftieth of a pass over a large matrix and saves half of the steps.
-    share = 1.0 / A.shape[1]
+    share = 1.0 / W.shape[1]
     if rows.size < SAMPLED_FROM_ROWS:
         return theta, 0.0
     sample = rows[:: min(rows.size // SAMPLE_ROWS, SAMPLE_STRIDE_ROWS)].copy()
@@ -313,7 +313,7 @@ def guess_from_sample(A, radius, sums, maxima, theta, rows):  # type: ignore[no-
     mu = np.empty(sample.size)
     for r in range(sample.size):
         mu[r] = mu_bound(sums, maxima, share, sample[r], theta)
-    guess, alive = newton_with_sets(A, radius * part, sums, maxima, theta, sample, mu)
+    guess, alive = newton_with_sets(W, radius * part, sums, maxima, theta, sample, mu)
     above, between = 0.0, 0.0
     for r in range(alive):
         bound = mu_bound(sums, maxima, share, sample[r], guess)
@@ -323,12 +323,12 @@ def guess_from_sample(A, radius, sums, maxima, theta, rows):  # type: ignore[no-
 
 
 @njit(cache=True)
-def find_theta(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
-    """Find theta and write mu, for 0 < radius < ||A||. With a warm_theta above 0, mu is read first, as a guess."""
-    m, share = A.shape[1], 1.0 / A.shape[1]
-    rounding = 4 * np.finfo(A.dtype).eps
+def find_theta(W, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
+    """Find theta and write mu, for 0 < radius < ||W||. With a warm_theta above 0, mu is read first, as a guess."""
+    m, share = W.shape[1], 1.0 / W.shape[1]
+    rounding = 4 * np.finfo(W.dtype).eps
     least = theta_bound(sums, maxima, m, radius) * (1.0 - rounding)
-    guess, height = guess_from_sample(A, radius, sums, maxima, least, np.nonzero(sums > least)[0])
+    guess, height = guess_from_sample(W, radius, sums, maxima, least, np.nonzero(sums > least)[0])
     # A bad warm start is slower than a cold one. Use it only if it is near the sampled guess.
     if warm_theta > least and (guess == least or abs(warm_theta - guess) < NEAR_GUESS * guess):
         guess, height = warm_theta, 0.0
@@ -343,12 +343,12 @@ def find_theta(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-unty
             low = mu_bound(sums, maxima, share, rows[r], guess)
             high = maxima[rows[r]]
             levels[r] = min(max(low + height * (high - guess * share - low), mu[rows[r]]), high)
-        if 2 * rows.size < A.shape[0] and A.size > CACHED_ENTRIES:
+        if 2 * rows.size < W.shape[0] and W.size > CACHED_ENTRIES:
             order = np.arange(rows.size)
-            theta, alive = newton_with_sets(A[rows], radius, sums[rows], maxima[rows], theta, order, levels)
+            theta, alive = newton_with_sets(W[rows], radius, sums[rows], maxima[rows], theta, order, levels)
             rows = rows[order]
         else:
-            theta, alive = newton_with_sets(A, radius, sums, maxima, theta, rows, levels)
+            theta, alive = newton_with_sets(W, radius, sums, maxima, theta, rows, levels)
         if theta >= start or start == least:
             break
         start = guess = theta = max(theta, least)
@@ -373,7 +373,7 @@ def shrink_into_ball(mu, radius):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def theta_and_mu(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
+def theta_and_mu(W, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
     """Return theta, or OVERFLOW, and write mu. With a warm_theta above 0, mu is read first, as a guess."""
     if not np.isfinite(sums.sum()):
         return OVERFLOW
@@ -383,7 +383,7 @@ def theta_and_mu(A, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-un
     if radius == 0.0:
         mu[:] = 0.0
         return sums.max()
-    theta = find_theta(A, radius, sums, maxima, warm_theta, mu)
+    theta = find_theta(W, radius, sums, maxima, warm_theta, mu)
     shrink_into_ball(mu, radius)
     return max(theta, SMALLEST)
 
@@ -404,25 +404,25 @@ def clip_row(a, top, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def clip_rows(A, mu, B):  # type: ignore[no-untyped-def]
-    """B_ij = sign(A_ij) min(|A_ij|, mu_i)."""
-    for i in range(A.shape[0]):
+def clip_rows(W, mu, B):  # type: ignore[no-untyped-def]
+    """B_ij = sign(W_ij) min(|W_ij|, mu_i)."""
+    for i in range(W.shape[0]):
         if mu[i] == 0.0:
             B[i] = 0.0
         else:
-            clip_row(A[i], mu[i], B[i])  # a function of its own, so that it vectorises
+            clip_row(W[i], mu[i], B[i])  # a function of its own, so that it vectorises
 
 
 @njit(cache=True)
-def project_by_newton(A, bits, radius, warm_theta, mu, rounded, B):  # type: ignore[no-untyped-def]
+def project_by_newton(W, bits, radius, warm_theta, mu, rounded, B):  # type: ignore[no-untyped-def]
     """Project by the default method in one thread. Return theta; write mu, also rounded, and B."""
-    sums, maxima = np.empty(A.shape[0]), np.empty(A.shape[0])
-    if not row_statistics(A, bits, sums, maxima):
+    sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
+    if not row_statistics(W, bits, sums, maxima):
         return NOT_FINITE
-    theta = theta_and_mu(A, radius, sums, maxima, warm_theta, mu)
+    theta = theta_and_mu(W, radius, sums, maxima, warm_theta, mu)
     if theta > 0.0:
         round_down(mu, rounded)
-        clip_rows(A, rounded, B)
+        clip_rows(W, rounded, B)
     return theta
 
 
@@ -444,12 +444,12 @@ def _project_in_threads(
     return theta
 
 
-def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
-    """theta and mu by the paper's algorithm ([Q09] sec. 4.2 and appendix, [Q08] Fig. 1), for 0 < radius < ||A||."""
-    d, m = A.shape
+def sort_and_merge(W: Floats, radius: float) -> tuple[float, Vector]:
+    """theta and mu by the paper's algorithm ([Q09] sec. 4.2 and appendix, [Q08] Fig. 1), for 0 < radius < ||W||."""
+    d, m = W.shape
     # Paper: s_i, row i sorted in decreasing order, with an added 0 at position m + 1.
     s = np.zeros((d, m + 1))
-    s[:, :m] = -np.sort(-np.abs(A), axis=1)
+    s[:, :m] = -np.sort(-np.abs(W), axis=1)
     # Paper: r_ik = sum_{j <= k-1} s_ij - (k - 1) s_ik, for 1 <= k <= m + 1: where h_i, our mu_i, bends.
     k = np.arange(1, m + 2)
     sums = np.zeros((d, m + 1))
@@ -461,7 +461,7 @@ def sort_and_merge(A: Floats, radius: float) -> tuple[float, Vector]:
     # Paper: h_i has slope -1/k after r_ik; and 0 after the last one, k = m + 1, where row i dies.
     slope_of_piece = np.append(-1 / k[:m], 0.0)
     change_at_k = np.diff(slope_of_piece, prepend=0.0)
-    # Paper: N at each visited point, from ||A|| downwards, until it would pass C. Choice: from N = 0 at the last point
+    # Paper: N at each visited point, from ||W|| downwards, until it would pass C. Choice: from N = 0 at the last point
     # upwards, where slopes and pieces only add up. Downwards they cancel, and little is left of a small C.
     steepness = np.cumsum(change_at_k[visits[:0:-1] % (m + 1)])
     N = np.append(0.0, np.cumsum(steepness * -np.diff(r_visited[::-1])))[::-1]
@@ -647,16 +647,16 @@ def project(
 
 
 @njit(cache=True)
-def write_mu(A, theta, sums, maxima, mu):  # type: ignore[no-untyped-def]
+def write_mu(W, theta, sums, maxima, mu):  # type: ignore[no-untyped-def]
     """mu_i(theta), by Newton's method within each row from the bound of its statistics."""
-    for i in range(A.shape[0]):
+    for i in range(W.shape[0]):
         mu[i] = 0.0
         if sums[i] > theta:
-            better = mu_bound(sums, maxima, 1.0 / A.shape[1], i, theta)
+            better = mu_bound(sums, maxima, 1.0 / W.shape[1], i, theta)
             while better > mu[i]:
                 mu[i] = better
-                at = A.dtype.type(better)
-                count, excess = count_and_excess(A[i], at)
+                at = W.dtype.type(better)
+                count, excess = count_and_excess(W[i], at)
                 better = at + (excess - theta) / count if count > 0 else 0.0
 
 
