@@ -18,13 +18,14 @@ from configuration import studies as of_config
 from configuration.check import check
 from configuration.code import code_of, plug_in_file
 from configuration.file import ConfigError, check_file
+from jointsparse.blas import use_best_kernel
 from jointsparse.papers.catalogue import FIGURES
 from jointsparse.papers.claims import CLAIMS
 from jointsparse.registry import pick, room
 from jointsparse.papers.quattoni.numbers import report_size
 
 LIBRARY = Path(jointsparse.__file__).parent
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".snakemake/numba").absolute()))
+use_best_kernel()
 for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
     # One thread per job: the same sums in the same order on any number of cores.
     os.environ[f"{library}_NUM_THREADS"] = "1"

@@ -8,9 +8,9 @@ Section 3: its square root.
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from jointsparse.checks import require_count
+from jointsparse.compiled import njit
 
 CELLS_PER_SIDE = 4  # of a patch
 ORIENTATIONS = 8
@@ -28,7 +28,7 @@ ONES = np.ones(LENGTH // ORIENTATIONS, np.float32)
 # No fast-math in these kernels: every sum has one order, so that all machines give the same descriptors.
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _orientation_channels(padded: np.ndarray) -> np.ndarray:
     """Gradient magnitude of each pixel, shared between its two nearest orientations: (height, width, 8).
 
@@ -63,7 +63,7 @@ def _orientation_channels(padded: np.ndarray) -> np.ndarray:
     return channels
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _fill_cell(cell: np.ndarray, pixels: np.ndarray, weights: np.ndarray) -> None:
     """cell[o] = sum over x of weights[x] * pixels[x, o]. The compiler keeps eight named sums in a register."""
     a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
@@ -84,14 +84,14 @@ def _fill_cell(cell: np.ndarray, pixels: np.ndarray, weights: np.ndarray) -> Non
     cell[4], cell[5], cell[6], cell[7] = e, f, g, h
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _sum(values: np.ndarray, sums: np.ndarray) -> np.float32:
     """Sum of a descriptor, first for each orientation: one fixed order that runs on vector units. Spoils `sums`."""
     _fill_cell(sums, values, ONES)
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _finish(
     raw: np.ndarray, smallest_sum: np.float32, clip: np.float32, rootsift: bool, descriptor: np.ndarray
 ) -> None:
@@ -109,7 +109,7 @@ def _finish(
         descriptor[k] = np.uint8(min(np.float32(255), root * scale + np.float32(0.5)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _describe_scale(
     channels: np.ndarray,
     weights: np.ndarray,

@@ -7,8 +7,9 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import sparse
+
+from jointsparse.compiled import njit
 
 IMAGES_AT_ONCE = 1024  # their similarities to 2,000 prototypes are 16 MB in double precision
 MEASURES = ("intersection", "cosine", "rbf")
@@ -28,7 +29,7 @@ class Similarities(NamedTuple):
     scale: float
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _add_minima(
     data: np.ndarray,
     indices: np.ndarray,

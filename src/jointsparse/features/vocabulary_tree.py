@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from jointsparse.checks import Misfit, one_thread, require_count
+from jointsparse.compiled import njit
 
 WEIGHTINGS = ("count", "sqrt", "tf-idf")
 
@@ -178,7 +178,7 @@ def _has_distinct(points: np.ndarray, n: int) -> bool:
     return any(len(np.unique(points[:stop], axis=0)) >= n for stop in (10 * n, len(points)))
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@njit(nogil=True, fastmath={"reassoc", "contract"})
 def _descend(
     centres: np.ndarray,
     half_squares: np.ndarray,
@@ -295,7 +295,7 @@ def _image_blocks(ends: np.ndarray) -> Iterator[range]:
         start = stop
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _normalise_levels(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, level: np.ndarray, depth: int) -> None:
     """Scale, in place, each level's entries of each row to unit l2 norm. `level` holds the level of each column."""
     squares = np.empty(depth + 1)

@@ -17,10 +17,10 @@ import math
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import as_finite, as_places, as_positive, as_radii, real_array, require_count, require_finite
+from jointsparse.compiled import njit
 
 Matrix = NDArray[np.float64]
 Set = Literal["ball", "nonnegative", "simplex"]
@@ -158,7 +158,7 @@ class Entropic:
         return W.reshape(self.shape)
 
 
-@njit(cache=True)
+@njit
 def add(total, lost, part):  # type: ignore[no-untyped-def]
     """Return total + part, and all that rounding has lost so far. Numba's cache forbids to call that of norms.l1."""
     larger = total + part
@@ -166,7 +166,7 @@ def add(total, lost, part):  # type: ignore[no-untyped-def]
     return larger, lost + ((total - (larger - added)) + (part - added))
 
 
-@njit(cache=True)
+@njit
 def change(logs, totals, i, by):  # type: ignore[no-untyped-def]
     """Add `by` to a logarithm; False if the sum cannot follow. totals: sum of exp(logs), its lost part, its peak."""
     # Each weight is taken off bit for bit as it was added, and the sum keeps what rounding loses. So it stays exact.
@@ -180,7 +180,7 @@ def change(logs, totals, i, by):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@njit
 def sum_afresh(logs, totals):  # type: ignore[no-untyped-def]
     """Shift the logarithms so that the largest is 0, and add up their exponentials."""
     logs -= logs.max()
@@ -190,7 +190,7 @@ def sum_afresh(logs, totals):  # type: ignore[no-untyped-def]
     totals[2] = totals[0]
 
 
-@njit(cache=True)
+@njit
 def step_sparse(logs, totals, indices, values, eta, mirror):  # type: ignore[no-untyped-def]
     """Step the weights `indices`, and with mirror > 0 those `mirror` places on the other way; True if summed afresh."""
     follows = True

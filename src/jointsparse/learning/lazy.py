@@ -15,9 +15,9 @@ With a single task this is the l1 ball under sparse updates (Duchi et al., sec. 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from jointsparse.compiled import njit
 from jointsparse.registry import pick
 
 Matrix = NDArray[np.float64]
@@ -57,13 +57,13 @@ LARGEST_STEP_SUM = 1e150  # sum of magnitudes; the sums of a longer step might o
 FEWEST_CHANGES = 64  # rows written before sums are taken afresh; more where more rows are not zero
 
 
-@njit(cache=True)
+@njit
 def put(rows, heap, place, i):  # type: ignore[no-untyped-def]
     heap[place] = i
     rows[i].place = place
 
 
-@njit(cache=True)
+@njit
 def lift(rows, heap, place):  # type: ignore[no-untyped-def]
     """Move the row at `place` towards the root while it bends before its parent."""
     i = heap[place]
@@ -73,7 +73,7 @@ def lift(rows, heap, place):  # type: ignore[no-untyped-def]
     put(rows, heap, place, i)
 
 
-@njit(cache=True)
+@njit
 def lower(rows, heap, size, place):  # type: ignore[no-untyped-def]
     """Move the row at `place` away from the root while a child bends before it."""
     i = heap[place]
@@ -88,7 +88,7 @@ def lower(rows, heap, size, place):  # type: ignore[no-untyped-def]
     put(rows, heap, place, i)
 
 
-@njit(cache=True)
+@njit
 def take_from_heap(ball, rows, heap, i):  # type: ignore[no-untyped-def]
     place, last = rows[i].place, heap[ball.size]
     ball.size -= 1
@@ -99,12 +99,12 @@ def take_from_heap(ball, rows, heap, i):  # type: ignore[no-untyped-def]
     rows[i].place = 0
 
 
-@njit(cache=True)
+@njit
 def level_of(ball, row):  # type: ignore[no-untyped-def]
     return (row.sum - (ball.theta - row.base)) / row.count
 
 
-@njit(cache=True)
+@njit
 def add_past(ball, row, a, totals):  # type: ignore[no-untyped-def]
     """Add the row's entries in the iterates since it was last read to `totals`, unless `totals` is empty."""
     n = ball.t - row.since
@@ -115,7 +115,7 @@ def add_past(ball, row, a, totals):  # type: ignore[no-untyped-def]
     row.since, row.passed = ball.t, ball.passed
 
 
-@njit(cache=True)
+@njit
 def bends(ball, row, sizes):  # type: ignore[no-untyped-def]
     """Bend the row up to Theta and add its level and slope to the ball; False if it became zero. sizes: sorted."""
     while row.bend <= ball.theta:
@@ -131,7 +131,7 @@ def bends(ball, row, sizes):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@njit
 def take_out(ball, rows, values, totals, heap, i):  # type: ignore[no-untyped-def]
     """Take row i out of the ball and write its present entries."""
     row, a = rows[i], values[i]
@@ -148,7 +148,7 @@ def take_out(ball, rows, values, totals, heap, i):  # type: ignore[no-untyped-de
     row.place = -1
 
 
-@njit(cache=True)
+@njit
 def put_back(ball, rows, values, sizes, heap, i):  # type: ignore[no-untyped-def]
     """Put row i into the ball with its new entries."""
     row, a, of_row = rows[i], values[i], sizes[i]
@@ -166,7 +166,7 @@ def put_back(ball, rows, values, sizes, heap, i):  # type: ignore[no-untyped-def
     ball.changes += 1
 
 
-@njit(cache=True)
+@njit
 def settle(ball, rows, values, sizes, totals, heap, radius):  # type: ignore[no-untyped-def]
     """Project: raise Theta until the levels add up to the radius."""
     # Newton's method. Levels are convex in Theta, so no step passes the solution. Each bends the rows before its Theta.
@@ -187,7 +187,7 @@ def settle(ball, rows, values, sizes, totals, heap, radius):  # type: ignore[no-
         ball.level, ball.slope = 0.0, 0.0
 
 
-@njit(cache=True)
+@njit
 def restart(ball, rows, values, totals, heap):  # type: ignore[no-untyped-def]
     """Count Theta from 0 again and take all sums afresh, so that rounding errors do not add up."""
     level, slope = 0.0, 0.0
@@ -203,7 +203,7 @@ def restart(ball, rows, values, totals, heap):  # type: ignore[no-untyped-def]
     ball.level, ball.slope, ball.theta, ball.passed, ball.changes = level, slope, 0.0, 0.0, 0
 
 
-@njit(cache=True)
+@njit
 def step(ball, rows, values, sizes, totals, heap, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
     """W <- P(W + X^T G) in one ball, X in CSR, and count one iterate more."""
     touched, n_touched = np.empty(indptr[-1] - indptr[0], np.int64), 0
@@ -232,7 +232,7 @@ def step(ball, rows, values, sizes, totals, heap, radius, indptr, indices, data,
         restart(ball, rows, values, totals, heap)
 
 
-@njit(cache=True)
+@njit
 def step_all(balls, rows, values, sizes, totals, heaps, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
     """Take the step in every ball, each with its share of the columns of G."""
     width = values.shape[2]
@@ -241,7 +241,7 @@ def step_all(balls, rows, values, sizes, totals, heaps, radius, indptr, indices,
         step(balls[b], rows[b], values[b], sizes[b], totals[b], heaps[b], radius, indptr, indices, data, part)
 
 
-@njit(cache=True)
+@njit
 def start_all(balls, rows, values, sizes, heaps):  # type: ignore[no-untyped-def]
     """Put every row of `values` into its ball."""
     for b in range(balls.size):
@@ -250,7 +250,7 @@ def start_all(balls, rows, values, sizes, heaps):  # type: ignore[no-untyped-def
                 put_back(balls[b], rows[b], values[b], sizes[b], heaps[b], i)
 
 
-@njit(cache=True)
+@njit
 def entries_of(balls, rows, values, b, i, out):  # type: ignore[no-untyped-def]
     """Write the present entries of row i of ball b."""
     if rows[b, i].place == 0:
@@ -261,7 +261,7 @@ def entries_of(balls, rows, values, b, i, out):  # type: ignore[no-untyped-def]
         out[j] = min(max(values[b, i, j], -level), level)
 
 
-@njit(cache=True)
+@njit
 def margins(balls, rows, values, indptr, indices, data, F):  # type: ignore[no-untyped-def]
     """F = X W, X in CSR."""
     width = values.shape[2]
@@ -276,7 +276,7 @@ def margins(balls, rows, values, indptr, indices, data, F):  # type: ignore[no-u
                         F[n, b * width + j] += data[p] * a[j]
 
 
-@njit(cache=True)
+@njit
 def write_all(balls, rows, values, W):  # type: ignore[no-untyped-def]
     width = values.shape[2]
     for b in range(balls.size):
@@ -284,7 +284,7 @@ def write_all(balls, rows, values, W):  # type: ignore[no-untyped-def]
             entries_of(balls, rows, values, b, i, W[i, b * width : (b + 1) * width])
 
 
-@njit(cache=True)
+@njit
 def write_totals(balls, rows, values, totals, W):  # type: ignore[no-untyped-def]
     """Write the sums of all iterates."""
     width = values.shape[2]
@@ -313,7 +313,7 @@ class Rows(NamedTuple):
         return self.data[self.indptr[0] : self.indptr[-1]]
 
 
-@njit(cache=True)
+@njit
 def _take(indptr, indices, data, chosen):  # type: ignore[no-untyped-def]
     new = np.zeros(len(chosen) + 1, np.int64)
     for i, row in enumerate(chosen):

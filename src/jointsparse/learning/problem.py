@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from jointsparse.checks import Misfit
+from jointsparse.compiled import njit
 
 # OpenBLAS copies the operands of larger products first. With few columns, this doubles the time.
 SMALL_PRODUCT_MULTIPLICATIONS = 10**6
@@ -277,7 +277,7 @@ def _small_width(n: int, n_pairs: int) -> int:
     return max(SMALL_PRODUCT_MULTIPLICATIONS // max(n * n_pairs, 1), 8)
 
 
-@njit(cache=True)
+@njit
 def interleave(W, W_of):  # type: ignore[no-untyped-def]
     for i in range(W.shape[1]):
         for k in range(W.shape[2]):

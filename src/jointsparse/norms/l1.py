@@ -13,10 +13,10 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import FLOATING, Floats, as_columns, as_output, as_radii, deliver, real_array, require_finite
+from jointsparse.compiled import njit
 
 WARM = False  # `project` takes no warm start
 PER_TASK = True  # one number for each task
@@ -66,7 +66,7 @@ LARGEST_SUM_FLOAT32 = 2.0**100  # likewise for float32, whose blocks are summed 
 MOST_SPREAD = 2.0**500  # of weights: their squares must neither overflow nor vanish beside each other
 
 
-@njit(cache=True)
+@njit
 def add_compensated(total, lost, part):  # type: ignore[no-untyped-def]
     """total + part, and what rounding has lost so far. Their sum is as good as exact."""
     larger = total + part
@@ -74,13 +74,13 @@ def add_compensated(total, lost, part):  # type: ignore[no-untyped-def]
     return larger, lost + ((total - (larger - added)) + (part - added))
 
 
-@njit(cache=True)
+@njit
 def sum_limit(v):  # type: ignore[no-untyped-def]
     """Sum from which v must be scaled down."""
     return LARGEST_SUM if v.itemsize == 8 else LARGEST_SUM_FLOAT32
 
 
-@njit(cache=True, fastmath=REORDER)
+@njit(fastmath=REORDER)
 def block_sum(v, signed, zero):  # type: ignore[no-untyped-def]
     """sum v_i, or sum |v_i| unless `signed`, in the precision of `zero`."""
     result = zero
@@ -89,7 +89,7 @@ def block_sum(v, signed, zero):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True)
+@njit
 def largest_bits(bits, mask):  # type: ignore[no-untyped-def]
     """Bits of the largest float, or of the largest magnitude if `mask` takes the sign bit off."""
     # Floats have the order of their bits read as integers, negative ones the reverse order. The compiler vectorises a
@@ -102,7 +102,7 @@ def largest_bits(bits, mask):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True)
+@njit
 def largest_entry(v, signed):  # type: ignore[no-untyped-def]
     """max v_i, or max |v_i| unless `signed`."""
     if v.itemsize == 4:
@@ -112,7 +112,7 @@ def largest_entry(v, signed):  # type: ignore[no-untyped-def]
     return v.dtype.type(largest_bits(v.view(np.int64), mask8).view(np.float64)[0])
 
 
-@njit(cache=True)
+@njit
 def total_of(v, signed):  # type: ignore[no-untyped-def]
     """sum v_i, or sum |v_i| unless `signed`; not finite if an entry is not."""
     total, lost = 0.0, 0.0
@@ -121,7 +121,7 @@ def total_of(v, signed):  # type: ignore[no-untyped-def]
     return total + lost
 
 
-@njit(cache=True, fastmath=FINITE)
+@njit(fastmath=FINITE)
 def block_above(v, theta, signed):  # type: ignore[no-untyped-def]
     """sum (v_i - theta)_+ and the number of v_i > theta, in v's own precision; |v_i| unless `signed`."""
     zero, one = v.dtype.type(0), v.dtype.type(1)
@@ -133,7 +133,7 @@ def block_above(v, theta, signed):  # type: ignore[no-untyped-def]
     return float(excess), float(count)
 
 
-@njit(cache=True)
+@njit
 def above(v, theta, signed):  # type: ignore[no-untyped-def]
     """`block_above` for vectors of any length."""
     total, lost, count = 0.0, 0.0, 0.0
@@ -144,7 +144,7 @@ def above(v, theta, signed):  # type: ignore[no-untyped-def]
     return total + lost, count
 
 
-@njit(cache=True)
+@njit
 def survey(v, theta, signed):  # type: ignore[no-untyped-def]
     """About sum |v_i|, not finite if an entry is not, and what `above` returns, in one pass."""
     total, total_lost, excess, excess_lost, count = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -157,13 +157,13 @@ def survey(v, theta, signed):  # type: ignore[no-untyped-def]
     return total + total_lost, excess + excess_lost, count
 
 
-@njit(cache=True)
+@njit
 def step_from_guess(excess, count, z):  # type: ignore[no-untyped-def]
     """Newton's step for log f = log z: most tails are nearer to exponential than to linear ones."""
     return excess / count * math.log(excess / z) if excess > 0.0 and z > 0.0 else (excess - z) / count
 
 
-@njit(cache=True)
+@njit
 def newton(v, z, total, theta, excess, count, signed):  # type: ignore[no-untyped-def]
     """Solve f(theta + rest) = z > 0 by Newton's method; return theta, rest and n.
 
@@ -200,7 +200,7 @@ def newton(v, z, total, theta, excess, count, signed):  # type: ignore[no-untype
         excess, count = above(v, theta, signed)
 
 
-@njit(cache=True)
+@njit
 def sample_of(v, size):  # type: ignore[no-untyped-def]
     """Short stretches of v, evenly spread."""
     stretches = size // STRETCH_ENTRIES
@@ -211,7 +211,7 @@ def sample_of(v, size):  # type: ignore[no-untyped-def]
     return sample
 
 
-@njit(cache=True)
+@njit
 def starting_point(v, z, theta, signed):  # type: ignore[no-untyped-def]
     """About sum |v_i|, and theta, excess and count to start from. theta is -infinity if there is no guess."""
     guessed = theta > -np.inf
@@ -224,7 +224,7 @@ def starting_point(v, z, theta, signed):  # type: ignore[no-untyped-def]
     return total, theta, excess, count
 
 
-@njit(cache=True)
+@njit
 def guess_theta(v, z, signed):  # type: ignore[no-untyped-def]
     """About theta, from samples of v. Minus infinity if v is short, perhaps inside, or not fit."""
     theta = v.dtype.type(-np.inf)
@@ -240,7 +240,7 @@ def guess_theta(v, z, signed):  # type: ignore[no-untyped-def]
     return theta
 
 
-@njit(cache=True)
+@njit
 def not_below_zero(theta, rest):  # type: ignore[no-untyped-def]
     """Raise theta and rest so that zeros stay zeros, if rounding has brought their sum below 0."""
     if theta < 0.0:
@@ -248,7 +248,7 @@ def not_below_zero(theta, rest):  # type: ignore[no-untyped-def]
     return theta, max(rest, -theta)
 
 
-@njit(cache=True)
+@njit
 def solve_vector(v, z, kind):  # type: ignore[no-untyped-def]
     """theta, rest and n as `newton` returns them. theta is INSIDE, or NaN if v is not finite or must be scaled."""
     signed, unfit, limit = kind != BALL, v.dtype.type(np.nan), sum_limit(v)
@@ -273,7 +273,7 @@ def solve_vector(v, z, kind):  # type: ignore[no-untyped-def]
     return theta, rest, n
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def shrink_entries(v, theta, rest, kind, b):  # type: ignore[no-untyped-def]
     count, zero = np.int32(0), v.dtype.type(0)
     if kind != BALL:
@@ -293,12 +293,12 @@ def shrink_entries(v, theta, rest, kind, b):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True)
+@njit
 def shrink_here(b, theta, rest, kind):  # type: ignore[no-untyped-def]
     return shrink_entries(b, theta, rest, kind, b)
 
 
-@njit(cache=True)
+@njit
 def shrink(v, theta, rest, kind, b):  # type: ignore[no-untyped-def]
     """b_i = sign(v_i) (|v_i| - theta - rest)_+, for other sets than the ball (v_i - theta - rest)_+; count b_i != 0."""
     # The compiler vectorises if it knows that b is v, or sees that they do not overlap.
@@ -307,7 +307,7 @@ def shrink(v, theta, rest, kind, b):  # type: ignore[no-untyped-def]
     return shrink_entries(v, theta, rest, kind, b)
 
 
-@njit(cache=True)
+@njit
 def shrink_on(b, z, kind):  # type: ignore[no-untyped-def]
     """Shrink b, which is too large because entries unexpectedly became zero, by Newton's method on b itself."""
     zero, left, count = b.dtype.type(0), 0, -1.0
@@ -318,7 +318,7 @@ def shrink_on(b, z, kind):  # type: ignore[no-untyped-def]
         left = shrink(b, b.dtype.type((excess - z) / count), zero, kind, b)
 
 
-@njit(cache=True)
+@njit
 def project_vector(v, z, kind, b):  # type: ignore[no-untyped-def]
     """Write the projection to b, which may be v. False if v is not fit."""
     theta, rest, count = solve_vector(v, z, kind)
@@ -330,7 +330,7 @@ def project_vector(v, z, kind, b):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@njit
 def tiled(per_task, size):  # type: ignore[no-untyped-def]
     """Repeat one number per task for the rows of a tile."""
     result = np.empty(size, per_task.dtype)
@@ -340,13 +340,13 @@ def tiled(per_task, size):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True)
+@njit
 def tile_size(n_features, n_tasks):  # type: ignore[no-untyped-def]
     """Number of entries in a tile, which holds whole rows: single rows may be too short to vectorise."""
     return n_tasks * min(n_features, max(1, TILE_ENTRIES // n_tasks))
 
 
-@njit(cache=True)
+@njit
 def add_tile(w, theta, signed, excesses, counts):  # type: ignore[no-untyped-def]
     """Add (w_k - theta_k)_+ to excesses_k, and 1 to counts_k if that is not 0; |w_k| unless `signed`."""
     zero, one = w.dtype.type(0), w.dtype.type(1)
@@ -356,7 +356,7 @@ def add_tile(w, theta, signed, excesses, counts):  # type: ignore[no-untyped-def
         counts[k] += one if x > zero else zero
 
 
-@njit(cache=True)
+@njit
 def add_tiles(w, theta, signed, excesses, counts):  # type: ignore[no-untyped-def]
     """`add_tile` for four tiles in a row: to read and write the sums for each would take most of the time."""
     zero, one, size = w.dtype.type(0), w.dtype.type(1), theta.size
@@ -372,20 +372,20 @@ def add_tiles(w, theta, signed, excesses, counts):  # type: ignore[no-untyped-de
         counts[k] += few + ((one if x3 > zero else zero) + (one if x4 > zero else zero))
 
 
-@njit(cache=True)
+@njit
 def add_sizes(w, totals):  # type: ignore[no-untyped-def]
     for k in range(w.size):
         totals[k] += abs(w[k])
 
 
-@njit(cache=True)
+@njit
 def add_four_sizes(w, totals):  # type: ignore[no-untyped-def]
     size = totals.size
     for k in range(size):
         totals[k] += (abs(w[k]) + abs(w[k + size])) + (abs(w[k + 2 * size]) + abs(w[k + 3 * size]))
 
 
-@njit(cache=True)
+@njit
 def fold(parts, sums, lost):  # type: ignore[no-untyped-def]
     """Add the rows of a tile to the sums of the tasks, without loss, and set the tile to zero."""
     n_tasks = sums.size
@@ -396,7 +396,7 @@ def fold(parts, sums, lost):  # type: ignore[no-untyped-def]
         parts[k] = 0
 
 
-@njit(cache=True)
+@njit
 def add_panel(w, thetas, signed, excesses, counts):  # type: ignore[no-untyped-def]
     size, start = thetas.size, 0
     while start + 4 * size <= w.size:
@@ -406,7 +406,7 @@ def add_panel(w, thetas, signed, excesses, counts):  # type: ignore[no-untyped-d
         add_tile(w[first : min(first + size, w.size)], thetas, signed, excesses, counts)
 
 
-@njit(cache=True)
+@njit
 def add_panel_sizes(w, parts):  # type: ignore[no-untyped-def]
     size, start = parts.size, 0
     while start + 4 * size <= w.size:
@@ -416,7 +416,7 @@ def add_panel_sizes(w, parts):  # type: ignore[no-untyped-def]
         add_sizes(w[first : min(first + size, w.size)], parts)
 
 
-@njit(cache=True)
+@njit
 def column_survey(W, theta, signed, totals):  # type: ignore[no-untyped-def]
     """`above` for every column. Unless empty, `totals` takes about sum |W_il|, not finite if an entry is not."""
     # The entries of a column lie far apart, so whole rows are added to sums that lie side by side.
@@ -437,7 +437,7 @@ def column_survey(W, theta, signed, totals):  # type: ignore[no-untyped-def]
     return sums[1] + lost[1], sums[2]
 
 
-@njit(cache=True)
+@njit
 def abs_column_sums(W):  # type: ignore[no-untyped-def]
     """sum |W_il| for every column l, as good as exact; not finite if an entry is not."""
     n_tasks = W.shape[1]
@@ -449,14 +449,14 @@ def abs_column_sums(W):  # type: ignore[no-untyped-def]
     return sums + lost
 
 
-@njit(cache=True)
+@njit
 def raise_tops(w, signed, tops):  # type: ignore[no-untyped-def]
     for k in range(w.size):
         x = w[k] if signed else abs(w[k])
         tops[k] = x if x > tops[k] else tops[k]
 
 
-@njit(cache=True)
+@njit
 def column_tops(W, signed):  # type: ignore[no-untyped-def]
     """max_i W_il, or max_i |W_il| unless `signed`, for every column l, without NaN."""
     n_tasks = W.shape[1]
@@ -469,7 +469,7 @@ def column_tops(W, signed):  # type: ignore[no-untyped-def]
     return tops
 
 
-@njit(cache=True)
+@njit
 def column_bounds(W, radii, signed):  # type: ignore[no-untyped-def]
     """Lower bound of theta for each column: f is at least the term of the largest entry."""
     theta = column_tops(W, signed)
@@ -478,7 +478,7 @@ def column_bounds(W, radii, signed):  # type: ignore[no-untyped-def]
     return theta
 
 
-@njit(cache=True)
+@njit
 def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sweep):  # type: ignore[no-untyped-def]
     """Take a step of Newton's method in every OPEN column; return how many are expected to need another one.
 
@@ -508,7 +508,7 @@ def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sw
     return unsure
 
 
-@njit(cache=True)
+@njit
 def newton_columns(W, radii, theta, excess, count, signed, state, guessed):  # type: ignore[no-untyped-def]
     """`newton` for the OPEN columns, from excess and count at theta. Update theta; return rest and n.
 
@@ -531,7 +531,7 @@ def newton_columns(W, radii, theta, excess, count, signed, state, guessed):  # t
     return rest, n
 
 
-@njit(cache=True)
+@njit
 def guess_columns(W, radii, signed):  # type: ignore[no-untyped-def]
     """`guess_theta` for every column, from evenly spread rows. With few rows, a lower bound of theta."""
     n_features, n_tasks = W.shape
@@ -540,7 +540,8 @@ def guess_columns(W, radii, signed):  # type: ignore[no-untyped-def]
         if FIRST_SAMPLE_ROWS <= size <= n_features // 4:
             sample, gap = np.empty((size, n_tasks), W.dtype), n_features // size
             for i in range(size):
-                sample[i] = W[i * gap]
+                for l in range(n_tasks):
+                    sample[i, l] = W[i * gap, l]
             share = radii * (size / n_features)
             if theta.size == 0:
                 theta = column_bounds(sample, share, signed)
@@ -557,7 +558,7 @@ def guess_columns(W, radii, signed):  # type: ignore[no-untyped-def]
     return theta if theta.size else column_bounds(W, radii, signed)
 
 
-@njit(cache=True)
+@njit
 def solve_columns(W, radii, kind):  # type: ignore[no-untyped-def]
     """True if W is fit, and theta, rest and n for every column."""
     signed, n_tasks = kind != BALL, W.shape[1]
@@ -582,7 +583,7 @@ def solve_columns(W, radii, kind):  # type: ignore[no-untyped-def]
     return True, theta, rest, n
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def shrink_each_entry(w, theta, rest, kind, b):  # type: ignore[no-untyped-def]
     zero = w.dtype.type(0)
     if kind != BALL:
@@ -596,12 +597,12 @@ def shrink_each_entry(w, theta, rest, kind, b):  # type: ignore[no-untyped-def]
             b[k] = x if theta[k] < zero else math.copysign(y if y > zero else zero, x) + zero
 
 
-@njit(cache=True)
+@njit
 def shrink_each_here(b, theta, rest, kind):  # type: ignore[no-untyped-def]
     shrink_each_entry(b, theta, rest, kind, b)
 
 
-@njit(cache=True)
+@njit
 def shrink_each(w, theta, rest, kind, b):  # type: ignore[no-untyped-def]
     """`shrink` with a theta for each entry, without counting."""
     if b.ctypes.data == w.ctypes.data:
@@ -610,14 +611,14 @@ def shrink_each(w, theta, rest, kind, b):  # type: ignore[no-untyped-def]
         shrink_each_entry(w, theta, rest, kind, b)
 
 
-@njit(cache=True)
+@njit
 def count_tile(b, counts):  # type: ignore[no-untyped-def]
     zero, one = b.dtype.type(0), b.dtype.type(1)
     for k in range(b.size):
         counts[k] += one if b[k] != zero else zero
 
 
-@njit(cache=True)
+@njit
 def count_tiles(b, counts):  # type: ignore[no-untyped-def]
     """`count_tile` for four tiles."""
     zero, one, size = b.dtype.type(0), b.dtype.type(1), counts.size
@@ -626,7 +627,7 @@ def count_tiles(b, counts):  # type: ignore[no-untyped-def]
         counts[k] += few + ((one if b[k + 2 * size] != zero else zero) + (one if b[k + 3 * size] != zero else zero))
 
 
-@njit(cache=True)
+@njit
 def shrink_columns(W, theta, rest, kind, B):  # type: ignore[no-untyped-def]
     """`shrink` for every column; count the entries of each that are not 0."""
     n_tasks = W.shape[1]
@@ -647,7 +648,7 @@ def shrink_columns(W, theta, rest, kind, B):  # type: ignore[no-untyped-def]
     return left
 
 
-@njit(cache=True)
+@njit
 def project_columns(W, radii, kind, B):  # type: ignore[no-untyped-def]
     """`project_vector` for every column of W, each with its own radius."""
     if W.shape[1] == 1:
@@ -665,7 +666,7 @@ def project_columns(W, radii, kind, B):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, fastmath=FINITE)
+@njit(fastmath=FINITE)
 def block_above_weighted(v, a, theta):  # type: ignore[no-untyped-def]
     """sum a_i (|v_i| - theta a_i)_+, minus its slope, and the number of positive terms."""
     excess, slope, count = 0.0, 0.0, 0.0
@@ -677,7 +678,7 @@ def block_above_weighted(v, a, theta):  # type: ignore[no-untyped-def]
     return excess, slope, count
 
 
-@njit(cache=True)
+@njit
 def shrink_weighted(v, a, z, b):  # type: ignore[no-untyped-def]
     """b_i = sign(v_i) (|v_i| - theta a_i)_+ with sum a_i |b_i| = z > 0, by Newton's method, for v outside the ball."""
     theta = 0.0
@@ -756,7 +757,7 @@ def dual_norm(W: ArrayLike) -> Any:
     return like(W, column_tops(W if W.ndim == 2 else W[:, np.newaxis], False).astype(np.float64))
 
 
-@njit(cache=True)
+@njit
 def threshold_by_pivot(u, z):  # type: ignore[no-untyped-def]
     """theta with sum (u - theta)_+ = z, expected linear time; reorders u. Paper: Fig. 2."""
     start, end = 0, u.size  # U is u[start:end]
@@ -797,7 +798,7 @@ def threshold_by_sorting(v: Floats, z: float) -> float:
     return float(theta[rho])
 
 
-@njit(cache=True)
+@njit
 def polish(u, z, theta):  # type: ignore[no-untyped-def]
     """Remove the rounding errors of theta by one Newton step on sum (u - theta)_+ = z."""
     excess, count = above(u, theta, True)

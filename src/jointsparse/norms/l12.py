@@ -6,10 +6,10 @@ Obozinski, Taskar, Jordan: Multi-task feature selection, 2006; the l1-2 norm tha
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver
+from jointsparse.compiled import njit
 from jointsparse.norms import l1
 from jointsparse.norms.l2 import Vector, directions, scaled, scaled_lengths
 
@@ -20,7 +20,7 @@ PER_TASK = False  # one number for all tasks together
 SMALLEST_SQUARES, LARGEST_SQUARES = 2.0**-600, 2.0**600
 
 
-@njit(cache=True, fastmath={"reassoc", "contract"})
+@njit(fastmath={"reassoc", "contract"})
 def sum_of_squares(w):  # type: ignore[no-untyped-def]
     result = 0.0
     for j in range(w.size):
@@ -29,7 +29,7 @@ def sum_of_squares(w):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True)
+@njit
 def plain_lengths(W, lengths):  # type: ignore[no-untyped-def]
     """Write the l2 length of every row. False if a sum of squares is not safe (see above) or not finite."""
     for i in range(W.shape[0]):
@@ -40,18 +40,18 @@ def plain_lengths(W, lengths):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def scale_row_entries(w, inverse, length, b):  # type: ignore[no-untyped-def]
     for j in range(w.size):
         b[j] = (w[j] * inverse) * length
 
 
-@njit(cache=True)
+@njit
 def scale_row_here(b, inverse, length):  # type: ignore[no-untyped-def]
     scale_row_entries(b, inverse, length, b)
 
 
-@njit(cache=True)
+@njit
 def scale_rows(W, lengths, shorter, B):  # type: ignore[no-untyped-def]
     """Scale the rows of W from `lengths` to the lengths `shorter`. B may be W."""
     # The compiler vectorises if it knows that B is W, or sees that they do not overlap.

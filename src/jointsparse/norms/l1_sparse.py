@@ -14,10 +14,10 @@ import math
 import operator
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import Floats, as_places, as_radius, real_array, require_finite
+from jointsparse.compiled import njit
 from jointsparse.norms import l1
 
 # The tree is a treap whose nodes are the coordinates. They are ordered by (key, coordinate) from left to right, and by
@@ -44,7 +44,7 @@ UNTOUCHED = 0.0
 TOUCHED = -1.0  # by the present update; the node's sign holds its new value
 
 
-@njit(cache=True)
+@njit
 def height(node):  # type: ignore[no-untyped-def]
     """Hash of the node, different for each. The larger it is, the nearer the node is to the root."""
     h = np.uint32(node) * np.uint32(0x9E3779B1)
@@ -52,26 +52,26 @@ def height(node):  # type: ignore[no-untyped-def]
     return np.uint32(h ^ (h >> np.uint32(13)))
 
 
-@njit(cache=True)
+@njit
 def set_left(nodes, node, child):  # type: ignore[no-untyped-def]
     nodes[node].left = child
     nodes[node].count_left = nodes[child].count_left + nodes[child].count_right + 1 if child else 0
     nodes[node].sum_left = nodes[child].sum_left + nodes[child].sum_right + nodes[child].key if child else 0.0
 
 
-@njit(cache=True)
+@njit
 def set_right(nodes, node, child):  # type: ignore[no-untyped-def]
     nodes[node].right = child
     nodes[node].count_right = nodes[child].count_left + nodes[child].count_right + 1 if child else 0
     nodes[node].sum_right = nodes[child].sum_left + nodes[child].sum_right + nodes[child].key if child else 0.0
 
 
-@njit(cache=True)
+@njit
 def is_before(nodes, a, b):  # type: ignore[no-untyped-def]
     return nodes[a].key < nodes[b].key or (nodes[a].key == nodes[b].key and a < b)
 
 
-@njit(cache=True)
+@njit
 def attach(nodes, path, depth, child, before):  # type: ignore[no-untyped-def]
     """Attach `child` below the path of `depth` nodes, on the side where `before` belongs. Return the root."""
     while depth > 0:
@@ -85,7 +85,7 @@ def attach(nodes, path, depth, child, before):  # type: ignore[no-untyped-def]
     return child
 
 
-@njit(cache=True)
+@njit
 def split(nodes, root, key, node, path):  # type: ignore[no-untyped-def]
     """Split a tree into the nodes before (key, node) and the nodes after."""
     depth = 0
@@ -107,7 +107,7 @@ def split(nodes, root, key, node, path):  # type: ignore[no-untyped-def]
     return smaller, larger
 
 
-@njit(cache=True)
+@njit
 def merge(nodes, smaller, larger, path):  # type: ignore[no-untyped-def]
     """Merge two trees, the first before the second."""
     depth = 0
@@ -131,7 +131,7 @@ def merge(nodes, smaller, larger, path):  # type: ignore[no-untyped-def]
     return child
 
 
-@njit(cache=True)
+@njit
 def insert(nodes, root, node, path):  # type: ignore[no-untyped-def]
     """Insert `node`, whose key is set. Return the root."""
     depth = 0
@@ -145,7 +145,7 @@ def insert(nodes, root, node, path):  # type: ignore[no-untyped-def]
     return attach(nodes, path, depth, node, node)
 
 
-@njit(cache=True)
+@njit
 def remove(nodes, root, node, path):  # type: ignore[no-untyped-def]
     """Remove `node`. Return the root."""
     depth = 0
@@ -159,7 +159,7 @@ def remove(nodes, root, node, path):  # type: ignore[no-untyped-def]
     return root
 
 
-@njit(cache=True)
+@njit
 def shift_for(nodes, root, z):  # type: ignore[no-untyped-def]
     """Theta with sum (key - Theta)_+ = z. Paper: Fig. 3, the search for the pivot."""
     s, rho = 0.0, 0
@@ -173,7 +173,7 @@ def shift_for(nodes, root, z):  # type: ignore[no-untyped-def]
     return (s - z) / rho
 
 
-@njit(cache=True)
+@njit
 def count_and_sum(nodes, root):  # type: ignore[no-untyped-def]
     """Number and sum of the keys of a tree."""
     if root == 0:
@@ -182,7 +182,7 @@ def count_and_sum(nodes, root):  # type: ignore[no-untyped-def]
     return count, nodes[root].sum_left + (nodes[root].sum_right + nodes[root].key)
 
 
-@njit(cache=True)
+@njit
 def parents_first(nodes, root, path):  # type: ignore[no-untyped-def]
     """List the nodes of a tree, parents before children."""
     order = np.empty(count_and_sum(nodes, root)[0], np.int32)
@@ -197,14 +197,14 @@ def parents_first(nodes, root, path):  # type: ignore[no-untyped-def]
     return order
 
 
-@njit(cache=True)
+@njit
 def drop_tree(nodes, root, path):  # type: ignore[no-untyped-def]
     """Empty a whole tree. Each entry has paid for this when it was inserted."""
     for node in parents_first(nodes, root, path):
         nodes[node].key = UNTOUCHED
 
 
-@njit(cache=True)
+@njit
 def finish_right_spine(nodes, spine, depth, above):  # type: ignore[no-untyped-def]
     """Take nodes whose right subtrees are complete off the spine: those below the height `above`."""
     last = 0
@@ -215,7 +215,7 @@ def finish_right_spine(nodes, spine, depth, above):  # type: ignore[no-untyped-d
     return last, depth
 
 
-@njit(cache=True)
+@njit
 def build(nodes, order, path):  # type: ignore[no-untyped-def]
     """Build the tree of nodes that are ordered from left to right, in linear time. Return the root."""
     depth = 0
@@ -227,7 +227,7 @@ def build(nodes, order, path):  # type: ignore[no-untyped-def]
     return finish_right_spine(nodes, path, depth, np.int64(2**32))[0]
 
 
-@njit(cache=True)
+@njit
 def rebase(nodes, root, theta, path):  # type: ignore[no-untyped-def]
     """Take Theta off all keys, in whole last digits of the largest key, so that nothing is rounded. Return the rest."""
     top = root
@@ -244,7 +244,7 @@ def rebase(nodes, root, theta, path):  # type: ignore[no-untyped-def]
     return theta - shift
 
 
-@njit(cache=True)
+@njit
 def remove_touched(nodes, root, theta, indices, values, path, touched):  # type: ignore[no-untyped-def]
     """Remove the nodes to be changed; their signs then hold the new values. Return the root and their number."""
     n_touched = 0
@@ -262,7 +262,7 @@ def remove_touched(nodes, root, theta, indices, values, path, touched):  # type:
     return root, n_touched
 
 
-@njit(cache=True)
+@njit
 def insert_touched(nodes, root, theta, touched, path):  # type: ignore[no-untyped-def]
     """Insert the removed nodes with their new values. Return the root."""
     for node in touched:
@@ -276,7 +276,7 @@ def insert_touched(nodes, root, theta, touched, path):  # type: ignore[no-untype
     return root
 
 
-@njit(cache=True)
+@njit
 def project_tree(nodes, root, theta, z, path):  # type: ignore[no-untyped-def]
     """Project onto the ball. Return the root and Theta. Paper: Fig. 3."""
     count, total = count_and_sum(nodes, root)
@@ -294,7 +294,7 @@ def project_tree(nodes, root, theta, z, path):  # type: ignore[no-untyped-def]
     return root, theta
 
 
-@njit(cache=True)
+@njit
 def update_tree(nodes, root, theta, z, indices, values, path):  # type: ignore[no-untyped-def]
     """Add the values and project. Return the root, Theta, and touched nodes that are not in the tree.
 
@@ -314,7 +314,7 @@ def update_tree(nodes, root, theta, z, indices, values, path):  # type: ignore[n
     return root, theta, touched[:0]
 
 
-@njit(cache=True)
+@njit
 def first_unfit(indices, values, n):  # type: ignore[no-untyped-def]
     """Place of the first index outside 0..n-1, or their number; True if sum |values| is not too large."""
     total, place = 0.0, indices.size

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, overload
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver, require_count, require_finite
+from jointsparse.compiled import njit
 
 WARM = True  # `project` takes a warm start, see `Warm`
 PER_TASK = False  # one number for all tasks together
@@ -46,7 +46,7 @@ NEAR_GUESS = 0.2  # fraction of the guessed theta; a warm start further away is 
 SMALLEST = 5e-324  # theta outside the ball is at least this, whatever rounding says
 
 
-@njit(cache=True, fastmath=REORDER)
+@njit(fastmath=REORDER)
 def abs_sum_of_block(a):  # type: ignore[no-untyped-def]
     result = a.dtype.type(0)
     for j in range(a.size):
@@ -54,7 +54,7 @@ def abs_sum_of_block(a):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True)
+@njit
 def abs_sum(a):  # type: ignore[no-untyped-def]
     """sum |a_j|, the blocks added in double precision, so that long rows of float32 lose no digits."""
     result = 0.0
@@ -63,7 +63,14 @@ def abs_sum(a):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True)
+@njit
+def copy_numbers(x, out):  # type: ignore[no-untyped-def]
+    """Copy a vector. `out[:] = x` would take three seconds to compile: it allows for any shapes."""
+    for i in range(x.size):
+        out[i] = x[i]
+
+
+@njit
 def top_bits(bits, no_sign):  # type: ignore[no-untyped-def]
     top = bits[0] & no_sign
     for j in range(1, bits.size):
@@ -72,7 +79,7 @@ def top_bits(bits, no_sign):  # type: ignore[no-untyped-def]
     return top
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def row_statistics(W, bits, sums, maxima):  # type: ignore[no-untyped-def]
     """Write sum and maximum of |W_ij| for each row. False if an entry is NaN or infinite. `bits`: W as integers."""
     no_sign = ~np.array([-0.0], W.dtype).view(bits.dtype)[0]
@@ -83,11 +90,11 @@ def row_statistics(W, bits, sums, maxima):  # type: ignore[no-untyped-def]
         sums[i] = abs_sum_of_block(W[i]) if W.shape[1] <= ROW_BLOCK_ENTRIES else abs_sum(W[i])
         tops[i] = top_bits(bits[i], no_sign)
         top = max(top, tops[i])
-    maxima[:] = tops.view(W.dtype)
+    copy_numbers(tops.view(W.dtype), maxima)
     return top < infinite
 
 
-@njit(cache=True)
+@njit
 def compensated_sum(x):  # type: ignore[no-untyped-def]
     """sum x_i with the rounding errors added back at the end: twice the digits, and zeros do not alter the result."""
     result, lost = 0.0, 0.0
@@ -143,7 +150,7 @@ def dual_norm(W: ArrayLike, *, axis: Literal[0, 1] = 1) -> float:
     return float(statistics(features_first(W, axis))[0].max(initial=0.0))
 
 
-@njit(cache=True, fastmath=FINITE)
+@njit(fastmath=FINITE)
 def count_and_excess(a, level):  # type: ignore[no-untyped-def]
     """Number of |a_j| above the level, and sum (|a_j| - level)_+."""
     # A difference and max instead of an if: the compiler vectorises this form, which is seven times as fast.
@@ -156,7 +163,7 @@ def count_and_excess(a, level):  # type: ignore[no-untyped-def]
     return count, excess
 
 
-@njit(cache=True, fastmath=FINITE)
+@njit(fastmath=FINITE)
 def count_above(a, level):  # type: ignore[no-untyped-def]
     """Number of |a_j| above the level, for half the work of `count_and_excess`."""
     zero, one = a.dtype.type(0), a.dtype.type(1)
@@ -166,7 +173,7 @@ def count_above(a, level):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, fastmath=FINITE)
+@njit(fastmath=FINITE)
 def bound_and_slope(sums, maxima, m, theta):  # type: ignore[no-untyped-def]
     """sum_i max(M_i - theta, (S_i - theta) / m, 0), a lower bound of N(theta), and minus its slope."""
     value, slope = 0.0, 0.0
@@ -180,7 +187,7 @@ def bound_and_slope(sums, maxima, m, theta):  # type: ignore[no-untyped-def]
     return value, slope
 
 
-@njit(cache=True)
+@njit
 def theta_bound(sums, maxima, m, radius):  # type: ignore[no-untyped-def]
     """Lower bound of theta from the row statistics alone: Newton's method on `bound_and_slope`, from theta = 0."""
     # A long step may go too far by the rounding of a large sum. The last step leads back: the bound is convex.
@@ -195,13 +202,13 @@ def theta_bound(sums, maxima, m, radius):  # type: ignore[no-untyped-def]
         theta += step
 
 
-@njit(cache=True)
+@njit
 def mu_bound(sums, maxima, share, i, theta):  # type: ignore[no-untyped-def]
     """Lower bound of mu_i(theta): the solution if one entry exceeds it, or all m do. `share` is 1 / m."""
     return max(maxima[i] - theta, (sums[i] - theta) * share)
 
 
-@njit(cache=True)
+@njit
 def last_step(mu, k, radius):  # type: ignore[no-untyped-def]
     """Change of theta that brings sum mu_i to the radius, for sets of size k; mu is updated."""
     # A row that reaches zero leaves the others more to give up, hence the loop.
@@ -223,7 +230,7 @@ def last_step(mu, k, radius):  # type: ignore[no-untyped-def]
             return steps
 
 
-@njit(cache=True)
+@njit
 def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
     """Find better sets for these rows: sizes k, slopes 1 / k, and mu(theta). Dead rows are left out.
 
@@ -259,7 +266,7 @@ def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes):  # type: ignore[n
     return kept, total, slope, same, better_sets
 
 
-@njit(cache=True)
+@njit
 def lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
     """Update mu after a step of theta, with the sets unchanged, or with the bound of the statistics if that is better.
 
@@ -272,7 +279,7 @@ def lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes):  
             mu[r], k[r] = bound, -k[r]
 
 
-@njit(cache=True)
+@njit
 def newton_with_sets(W, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-def]
     """Newton's method on theta and the rows' sets together, from a theta that is at most the solution.
 
@@ -298,7 +305,7 @@ def newton_with_sets(W, radius, sums, maxima, theta, rows, mu):  # type: ignore[
         lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes)
 
 
-@njit(cache=True)
+@njit
 def guess_from_sample(W, radius, sums, maxima, theta, rows):  # type: ignore[no-untyped-def]
     """Guess theta from a sample of the rows; theta itself if there are few.
 
@@ -322,7 +329,7 @@ def guess_from_sample(W, radius, sums, maxima, theta, rows):  # type: ignore[no-
     return guess, (above / between if between > 0.0 else 0.0)
 
 
-@njit(cache=True)
+@njit
 def find_theta(W, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
     """Find theta and write mu, for 0 < radius < ||W||. With a warm_theta above 0, mu is read first, as a guess."""
     m, share = W.shape[1], 1.0 / W.shape[1]
@@ -360,7 +367,7 @@ def find_theta(W, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-unty
     return theta
 
 
-@njit(cache=True)
+@njit
 def shrink_into_ball(mu, radius):  # type: ignore[no-untyped-def]
     """Lower mu by the last digit or two it may need so that its sum is at most the radius."""
     for _ in range(3):
@@ -369,16 +376,17 @@ def shrink_into_ball(mu, radius):  # type: ignore[no-untyped-def]
             return
         mu *= min(radius / sum_, 1.0 - 2.0**-52)
     if compensated_sum(mu) > radius:  # next to 5e-324 there are no further digits
-        mu[:] = np.maximum(mu - SMALLEST, 0.0)
+        for i in range(mu.size):
+            mu[i] = max(mu[i] - SMALLEST, 0.0)
 
 
-@njit(cache=True)
+@njit
 def theta_and_mu(W, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
     """Return theta, or OVERFLOW, and write mu. With a warm_theta above 0, mu is read first, as a guess."""
     if not np.isfinite(sums.sum()):
         return OVERFLOW
     if compensated_sum(maxima) <= radius:
-        mu[:] = maxima
+        copy_numbers(maxima, mu)
         return 0.0
     if radius == 0.0:
         mu[:] = 0.0
@@ -388,7 +396,7 @@ def theta_and_mu(W, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-un
     return max(theta, SMALLEST)
 
 
-@njit(cache=True)
+@njit
 def round_down(mu, rounded):  # type: ignore[no-untyped-def]
     """Write mu in the matrix's precision, never larger."""
     for i in range(mu.size):
@@ -397,13 +405,13 @@ def round_down(mu, rounded):  # type: ignore[no-untyped-def]
             rounded[i] = np.nextafter(rounded[i], rounded.dtype.type(0))
 
 
-@njit(cache=True, fastmath={"nnan", "nsz"})
+@njit(fastmath={"nnan", "nsz"})
 def clip_row(a, top, b):  # type: ignore[no-untyped-def]
     for j in range(a.size):
         b[j] = min(max(a[j], -top), top)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def clip_rows(W, mu, B):  # type: ignore[no-untyped-def]
     """B_ij = sign(W_ij) min(|W_ij|, mu_i)."""
     for i in range(W.shape[0]):
@@ -413,7 +421,7 @@ def clip_rows(W, mu, B):  # type: ignore[no-untyped-def]
             clip_row(W[i], mu[i], B[i])  # a function of its own, so that it vectorises
 
 
-@njit(cache=True)
+@njit
 def project_by_newton(W, bits, radius, warm_theta, mu, rounded, B):  # type: ignore[no-untyped-def]
     """Project by the default method in one thread. Return theta; write mu, also rounded, and B."""
     sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
@@ -646,7 +654,7 @@ def project(
     return (B, theta, rounded) if return_theta else B
 
 
-@njit(cache=True)
+@njit
 def write_mu(W, theta, sums, maxima, mu):  # type: ignore[no-untyped-def]
     """mu_i(theta), by Newton's method within each row from the bound of its statistics."""
     for i in range(W.shape[0]):

@@ -7,10 +7,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import Floats, as_columns, as_output, as_radii, deliver, require_finite
+from jointsparse.compiled import njit
 
 WARM = False  # `project` takes no warm start
 PER_TASK = True  # one number for each task
@@ -22,14 +22,14 @@ TILE_ENTRIES = 256  # of a matrix, at most, that are worked on side by side
 SMALLEST_SQUARES, LARGEST_SQUARES = 2.0**-600, 2.0**600
 
 
-@njit(cache=True)
+@njit
 def add_squares(w, sums):  # type: ignore[no-untyped-def]
     for k in range(w.size):
         x = np.float64(w[k])
         sums[k] += x * x
 
 
-@njit(cache=True)
+@njit
 def column_lengths(W):  # type: ignore[no-untyped-def]
     """l2 length of every column. NaN if an entry is NaN, infinite, or so large or small that its square is unsafe."""
     n_features, n_tasks = W.shape
@@ -48,7 +48,7 @@ def column_lengths(W):  # type: ignore[no-untyped-def]
     return lengths
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def scale_entries(w, inverse, radii, b):  # type: ignore[no-untyped-def]
     n_tasks = inverse.size
     for first in range(0, w.size, n_tasks):
@@ -57,12 +57,12 @@ def scale_entries(w, inverse, radii, b):  # type: ignore[no-untyped-def]
             y[l] = (x[l] * inverse[l]) * radii[l]
 
 
-@njit(cache=True)
+@njit
 def scale_here(b, inverse, radii):  # type: ignore[no-untyped-def]
     scale_entries(b, inverse, radii, b)
 
 
-@njit(cache=True)
+@njit
 def project_columns(W, radii, B):  # type: ignore[no-untyped-def]
     """Write the projection to B, which may be W. False if a column has no safe length."""
     n_features, n_tasks = W.shape

@@ -6,10 +6,10 @@ Sources: Quattoni et al. 2009, sec. 6.1; 2008 (report), sec. 5.2.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.stats import rankdata
 
 from jointsparse.checks import Misfit
+from jointsparse.compiled import njit
 
 
 class Scores(NamedTuple):
@@ -56,7 +56,7 @@ def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return (rank_sums - positives * (positives + 1) / 2) / (positives * negatives)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _weighted_auc_eer(
     order: np.ndarray, last: np.ndarray, labels: np.ndarray, counts: np.ndarray, auc: np.ndarray, eer: np.ndarray
 ) -> None:

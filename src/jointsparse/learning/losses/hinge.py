@@ -20,12 +20,12 @@ array([[ 0.6, -0.9]])
 """
 
 import numpy as np
-from numba import njit
 
+from jointsparse.compiled import njit
 from jointsparse.learning.loss import functions_of
 
 
-@njit(cache=True)
+@njit
 def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
     for i in range(F.shape[0]):
@@ -37,7 +37,7 @@ def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
                     sums[l] += weight * (1.0 - margin)
 
 
-@njit(cache=True)
+@njit
 def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
     for i in range(F.shape[0]):
@@ -46,7 +46,7 @@ def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
             G[i, l] = -weight * y if y != 0 and not y * F[i, l] >= 1.0 else 0
 
 
-@njit(cache=True)
+@njit
 def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
     for i in range(A.shape[0]):
@@ -55,7 +55,7 @@ def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
             sums[l] += min(max(np.float64(y * A[i, l]), 0.0), weight)
 
 
-@njit(cache=True)
+@njit
 def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
     for i in range(A.shape[0]):

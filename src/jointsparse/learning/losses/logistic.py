@@ -23,12 +23,12 @@ array([[ 0.5  , -0.929]])
 from math import exp, log, log1p
 
 import numpy as np
-from numba import njit
 
+from jointsparse.compiled import njit
 from jointsparse.learning.loss import functions_of
 
 
-@njit(cache=True)
+@njit
 def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
     for i in range(F.shape[0]):
@@ -39,7 +39,7 @@ def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
                 sums[l] += weight * (log1p(exp(-abs(margin))) + (0.0 if margin > 0.0 else -margin))
 
 
-@njit(cache=True)
+@njit
 def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
     for i in range(F.shape[0]):
@@ -51,7 +51,7 @@ def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
             G[i, l] = -weight * y * share if y != 0 else 0.0
 
 
-@njit(cache=True)
+@njit
 def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
     for i in range(A.shape[0]):
@@ -62,7 +62,7 @@ def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
                 sums[l] -= weight * (share * log(share) + (1.0 - share) * log1p(-share))
 
 
-@njit(cache=True)
+@njit
 def log_odds(alpha, beta, margin, sigma):  # type: ignore[no-untyped-def]
     """The z >= 0 with sigma z + alpha = sigma margin + (alpha + beta) / (1 + exp(z)), by Newton's method."""
     # The difference of the two sides is convex and decreasing, so Newton's method rises to z from any point below.
@@ -81,7 +81,7 @@ def log_odds(alpha, beta, margin, sigma):  # type: ignore[no-untyped-def]
     return z
 
 
-@njit(cache=True)
+@njit
 def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
     for i in range(A.shape[0]):

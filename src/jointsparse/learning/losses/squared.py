@@ -20,12 +20,12 @@ array([[ 0.75, -2.25]])
 """
 
 import numpy as np
-from numba import njit
 
+from jointsparse.compiled import njit
 from jointsparse.learning.loss import functions_of
 
 
-@njit(cache=True)
+@njit
 def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
     for i in range(F.shape[0]):
@@ -36,7 +36,7 @@ def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
                 sums[l] += 0.5 * weight * error * error
 
 
-@njit(cache=True)
+@njit
 def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
     for i in range(F.shape[0]):
@@ -45,7 +45,7 @@ def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
             G[i, l] = weight * (F[i, l] - y) if weight != 0 else 0.0
 
 
-@njit(cache=True)
+@njit
 def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
     for i in range(A.shape[0]):
@@ -56,7 +56,7 @@ def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
                 sums[l] += y * a - 0.5 * a * a / weight
 
 
-@njit(cache=True)
+@njit
 def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
     for i in range(A.shape[0]):

@@ -14,9 +14,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from jointsparse.checks import one_thread
+from jointsparse.compiled import njit
 from jointsparse.learning.problem import (
     Fit,
     Problem,
@@ -93,7 +93,7 @@ class Metric(NamedTuple):
     omega: np.ndarray
 
 
-@njit(cache=True)
+@njit
 def ascend(W, V, tau, by_pair):  # type: ignore[no-untyped-def]
     """by_pair (n_pairs, n_features, n_tasks) = W + tau V, both (n_tasks, n_features, n_pairs)."""
     for i in range(W.shape[1]):
@@ -102,7 +102,7 @@ def ascend(W, V, tau, by_pair):  # type: ignore[no-untyped-def]
                 by_pair[p, i, k] = W[k, i, p] + tau[p] * V[k, i, p]
 
 
-@njit(cache=True)
+@njit
 def reflect(at, new, first, share):  # type: ignore[no-untyped-def]
     """at = share (2 new - at) + (1 - share) first; all (n, n_pairs)."""
     for i in range(at.shape[0]):
@@ -110,7 +110,7 @@ def reflect(at, new, first, share):  # type: ignore[no-untyped-def]
             at[i, p] = share[p] * (2 * new[i, p] - at[i, p]) + (1 - share[p]) * first[i, p]
 
 
-@njit(cache=True)
+@njit
 def add_products(new, at, other_new, other_at, sums):  # type: ignore[no-untyped-def]
     """sums (n_pairs,) += sum of (new - at) (other_new - other_at); all (n, n_pairs)."""
     for i in range(at.shape[0]):

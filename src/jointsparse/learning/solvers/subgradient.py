@@ -7,9 +7,9 @@ from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
-from numba import njit
 
 from jointsparse.checks import one_thread
+from jointsparse.compiled import njit
 from jointsparse.learning.problem import (
     Fit,
     Problem,
@@ -27,7 +27,7 @@ TAKES = ("eta0",)
 STOPS_AT_TOL = False
 
 
-@njit(cache=True)
+@njit
 def any_weight(w):  # type: ignore[no-untyped-def]
     """True if a weight is not 0. Without an early end the loop vectorises."""
     found = False
@@ -36,7 +36,7 @@ def any_weight(w):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True)
+@njit
 def features_in_use(W, used):  # type: ignore[no-untyped-def]
     """used[i] = True if any weight of feature i is not 0."""
     for i in range(W.shape[1]):
@@ -46,7 +46,7 @@ def features_in_use(W, used):  # type: ignore[no-untyped-def]
         used[i] = p < W.shape[0]
 
 
-@njit(cache=True)
+@njit
 def subtract_gradient(W, G, step):  # type: ignore[no-untyped-def]
     """W[p] -= step[p] G[:, :, p]^T."""
     for i in range(W.shape[1]):

@@ -1,0 +1,106 @@
+"""The cache of compiled kernels: compiled once for each content, and safe."""
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jointsparse
+
+PACKAGE = Path(jointsparse.__file__).parent
+# Counts compilations of kernels of the library, and tells where they are kept.
+PROGRAM = """
+import numpy as np
+from jointsparse import compiled
+from jointsparse.norms import l12
+assert l12.norm(np.ones((3, 1))) == 3
+kernels = [each for each in vars(l12).values() if hasattr(each, "py_func")]
+print(compiled.folder(), sum(sum(each.stats.cache_misses.values()) for each in kernels))
+"""
+
+
+def run(cache, source=PACKAGE.parent):
+    """Folder and number of compilations in a fresh process, and what it wrote to stderr."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(source)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+    folder, count = done.stdout.split()
+    return Path(folder), int(count), done.stderr
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """A cache that holds what the program needs."""
+    cache = tmp_path_factory.mktemp("cache")
+    assert run(cache)[1] > 0
+    return cache
+
+
+@pytest.fixture
+def cache(warm, tmp_path):
+    """A copy of that cache, to be spoiled."""
+    return Path(shutil.copytree(warm, tmp_path / "cache"))
+
+
+def copy_of_package(folder):
+    shutil.copytree(PACKAGE, folder / "jointsparse", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def test_another_process_compiles_nothing_and_only_the_owner_may_open_the_cache(warm):
+    folder, count, said = run(warm)
+    assert (folder.stat().st_mode & 0o777, count, said) == (0o700, 0, "")
+
+
+def test_a_copy_in_another_folder_compiles_nothing(warm, tmp_path):
+    assert run(warm, copy_of_package(tmp_path))[1] == 0
+
+
+def test_an_edit_of_any_file_with_kernels_compiles_again(warm, tmp_path):
+    source = copy_of_package(tmp_path)
+    with (source / "jointsparse/learning/problem.py").open("a") as file:
+        file.write("# edited\n")
+    folder, count, _ = run(warm, source)
+    assert count > 0
+    assert folder != run(warm)[0]
+
+
+def test_an_edit_of_another_file_compiles_nothing(warm, tmp_path):
+    source = copy_of_package(tmp_path)
+    with (source / "jointsparse/tables.py").open("a") as file:
+        file.write("# edited\n")
+    assert run(warm, source)[1] == 0
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_cut_and_empty_files_are_compiled_again(cache, kind):
+    files = sorted(run(cache)[0].glob(f"*.{kind}"))
+    for i, file in enumerate(files):
+        file.write_bytes(file.read_bytes()[: (0, 1, 100)[i % 3]])
+    assert run(cache)[1] > 0
+    assert run(cache)[1] == 0
+
+
+class Planted:
+    """Its pickle makes a file when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o705])
+def test_a_file_planted_in_a_folder_that_others_can_open_is_not_run(cache, tmp_path, mode):
+    folder = run(cache)[0]
+    for file in folder.iterdir():
+        file.write_bytes(pickle.dumps(Planted(str(tmp_path / "ran"))))
+    folder.chmod(mode)
+    _, count, said = run(cache)
+    assert count > 0
+    assert not (tmp_path / "ran").exists()
+    assert "must be a folder that only you can open" in said
