@@ -42,7 +42,7 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 @cache
 def folder() -> Path | None:
     """Cache folder of this content of the library, None if there cannot be one or it is not safe to use."""
-    root = Path(numba.config.CACHE_DIR or AppDirs("jointsparse", appauthor=False).user_cache_dir)
+    root = Path(getattr(numba.config, "CACHE_DIR", "") or AppDirs("jointsparse", appauthor=False).user_cache_dir)
     digest = sha256()
     for file in sorted(PACKAGE.rglob("*.py")):
         content = file.read_bytes()
@@ -86,7 +86,7 @@ class Locator(caching._CacheLocator):
 
 
 class _Impl(caching.CompileResultCacheImpl):
-    _locator_classes: list[type] = [Locator]  # noqa: RUF012  as Numba declares it
+    _locator_classes: list[type[object]] = [Locator]  # noqa: RUF012  as Numba declares it
 
 
 class KernelCache(caching.FunctionCache):

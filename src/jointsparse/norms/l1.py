@@ -263,11 +263,11 @@ def solve_vector(v, z, kind):  # type: ignore[no-untyped-def]
         and (total < z * (1.0 - CLOSE_SHARE) or total_of(v, False) <= z)
     ):
         return v.dtype.type(INSIDE), 0.0, CERTAIN
-    if kind == NONNEGATIVE and above(v, v.dtype.type(0), True)[0] <= z:
+    if kind == NONNEGATIVE and above(v, v.dtype.type(0), signed)[0] <= z:
         return v.dtype.type(0.0), 0.0, CERTAIN
     if z == 0.0:
         return largest_entry(v, signed), 0.0, CERTAIN
-    theta, rest, n = newton(v, z, total_of(v, True) if signed else total, theta, excess, count, signed)
+    theta, rest, n = newton(v, z, total_of(v, signed) if signed else total, theta, excess, count, signed)
     if kind != SIMPLEX:
         theta, rest = not_below_zero(theta, rest)
     return theta, rest, n
@@ -526,7 +526,7 @@ def newton_columns(W, radii, theta, excess, count, signed, state, guessed):  # t
         if state[l] == ALONE:
             v = W[:, l].copy()
             total, t, excess_l, count_l = starting_point(v, radii[l], theta[l], signed)
-            total = total_of(v, True) if signed else total
+            total = total_of(v, signed) if signed else total
             theta[l], rest[l], n[l] = newton(v, radii[l], total, t, excess_l, count_l, signed)
     return rest, n
 
@@ -572,7 +572,7 @@ def solve_columns(W, radii, kind):  # type: ignore[no-untyped-def]
     if kind == BALL and (np.abs(totals - radii) <= CLOSE_SHARE * radii).any():
         totals = abs_column_sums(W)
     if kind == NONNEGATIVE:
-        totals = column_survey(W, np.zeros(n_tasks, W.dtype), True, np.empty(0))[0]
+        totals = column_survey(W, np.zeros(n_tasks, W.dtype), signed, np.empty(0))[0]
     for l in range(n_tasks):
         if kind != SIMPLEX and totals[l] <= radii[l]:
             theta[l], state[l] = INSIDE if kind == BALL else 0, DONE
@@ -648,21 +648,19 @@ def shrink_columns(W, theta, rest, kind, B):  # type: ignore[no-untyped-def]
     return left
 
 
-@njit
-def project_columns(W, radii, kind, B):  # type: ignore[no-untyped-def]
+def project_columns(W: Floats, radii: NDArray[np.float64], kind: int, B: Floats) -> bool:
     """`project_vector` for every column of W, each with its own radius."""
+    # Not compiled: as one kernel this takes twice as long to compile, and a microsecond less to run.
     if W.shape[1] == 1:
-        return project_vector(W.reshape(W.size), radii[0], kind, B.reshape(W.size))
+        return bool(project_vector(W.reshape(-1), radii[0], kind, B.reshape(-1)))
     fit, theta, rest, n = solve_columns(W, radii, kind)
     if not fit:
         return False
     left = shrink_columns(W, theta, rest, kind, B)
-    for l in range(W.shape[1]):
-        if n[l] >= 0.0 and left[l] != n[l]:
-            column = B[:, l].copy()
-            shrink_on(column, radii[l], kind)
-            for i in range(column.size):
-                B[i, l] = column[i]
+    for l in np.flatnonzero((n >= 0.0) & (left != n)):
+        column = B[:, l].copy()
+        shrink_on(column, radii[l], kind)
+        B[:, l] = column
     return True
 
 
