@@ -1,22 +1,17 @@
-rule write_config:
-    """Write down the settings that a study was run with."""
+rule write_configs:
+    """Write down the settings that each study was run with."""
     output:
-        config="results/{dataset}/{study}/config.yaml",
+        configs=list(settings_of_studies()),
     log:
-        "results/{dataset}/{study}/logs/write_config.log",
+        "results/logs/write_configs.log",
     benchmark:
-        "results/{dataset}/{study}/timings/write_config.tsv"
+        "results/timings/write_configs.tsv"
     params:
-        *code("write_config"),
-        where=lambda w: f"studies.{w.study}",
-        settings=lambda w: {
-            "seed": config["seed"],
-            "datasets": {w.dataset: without(dataset(w), "studies", "note")},
-            "features": config["features"],
-            "studies": {w.study: study(w)},
-        },
+        *code("write_configs"),
+        where="studies",
+        settings=settings_of_studies(),
     script:
-        "../scripts/write_config.py"
+        "../scripts/write_configs.py"
 
 
 rule judge_claims:

@@ -83,7 +83,6 @@ wildcard_constraints:
     n=r"\d+",
     shard=r"\d+",
     shards=r"\d+",
-    figure=r"\w+",
     folder="tables|timings",
     loss=any_of(room("losses")),
     norm=any_of(room("norms")),
@@ -194,9 +193,10 @@ def table(name, block):
     return f"{of_config.folder_of(name, block)}/{name}.csv"
 
 
-def table_of_figure(w):
-    """The table that a figure shows."""
-    return f"results/{{dataset}}/{{study}}/{table(FIGURES[w.figure].table, study(w))}"
+def tables_of_figures(w):
+    """The tables that a study's figures show."""
+    needed = {FIGURES[figure].table for figure in study(w)["figures"]}
+    return [f"results/{{dataset}}/{{study}}/{table(name, study(w))}" for name in sorted(needed)]
 
 
 def tables_of_claims(w):
@@ -214,6 +214,19 @@ def studies(datasets):
     for name in datasets:
         for one in of_config.dataset_entry(config, name)["studies"]:
             yield name, one, of_config.study_block(config, name, one)
+
+
+def settings_of_studies():
+    """The file that states the settings of a study, and these settings, for all studies of this run."""
+    return {
+        f"results/{name}/{one}/config.yaml": {
+            "seed": config["seed"],
+            "datasets": {name: without(of_config.dataset_entry(config, name), "studies", "note")},
+            "features": config["features"],
+            "studies": {one: block},
+        }
+        for name, one, block in studies(of_config.chosen_datasets(config))
+    }
 
 
 def everything():
@@ -238,7 +251,5 @@ def results_of(datasets):
         results += [f"results/{name}/contact_sheet.png"] if name in PICTURES else []
     for name, one, block in studies(datasets):
         results += [f"results/{name}/{one}/{table(each, block)}" for each in of_config.tables_of(block)]
-        results += expand(
-            f"results/{name}/{one}/figures/{{figure}}.{{suffix}}", figure=block["figures"], suffix=["png", "pdf"]
-        )
+        results += [f"results/{name}/{one}/figures"] if block["figures"] else []
     return results

@@ -1,21 +1,24 @@
-rule draw_figure:
-    """Draw one figure of a study, from its table."""
+rule draw_figures:
+    """Draw the figures of a study, from its tables.
+
+    One job draws all of them: to start takes longer than to draw.
+    """
     input:
-        table=table_of_figure,
+        tables=tables_of_figures,
     output:
-        png=report(
-            "results/{dataset}/{study}/figures/{figure}.png",
+        figures=report(
+            directory("results/{dataset}/{study}/figures"),
+            patterns=["{figure}.png"],
             caption="../report/figures.rst",
             category="Results",
         ),
-        pdf="results/{dataset}/{study}/figures/{figure}.pdf",
     log:
-        "results/{dataset}/{study}/logs/draw_figure/{figure}.log",
+        "results/{dataset}/{study}/logs/draw_figures.log",
     benchmark:
-        "results/{dataset}/{study}/timings/draw_figure/{figure}.tsv"
+        "results/{dataset}/{study}/timings/draw_figures.tsv"
     params:
-        *code("draw_figure", "figures/jointsparse.mplstyle"),
+        *code("draw_figures", "figures/jointsparse.mplstyle"),
         where=lambda w: f"studies.{w.study}.figures",
-        caption=lambda w: FIGURES[w.figure].caption,
+        captions=lambda w: {figure: FIGURES[figure].caption for figure in study(w)["figures"]},
     script:
-        "../scripts/draw_figure.py"
+        "../scripts/draw_figures.py"

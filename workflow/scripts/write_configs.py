@@ -1,0 +1,17 @@
+"""Write down the settings that each study was run with."""
+
+import yaml
+from job import job
+
+from jointsparse.tables import written
+
+
+def main(settings):
+    for output, block in settings.items():
+        with written(output) as path:
+            path.write_text(yaml.safe_dump(block, sort_keys=False, allow_unicode=True))
+
+
+if __name__ == "__main__":
+    with job(snakemake):
+        main(settings=snakemake.params.settings)
