@@ -68,7 +68,7 @@ Validator = jsonschema.validators.extend(
 
 def check(config: dict[str, Any], schema_file: Path) -> None:
     """Raise ConfigError with one line on the first mistake: what was expected, what came, and where."""
-    schema = yaml.safe_load(schema_file.read_text())
+    schema = yaml.load(schema_file.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     _check_schema(config, schema, "")
     for name in chosen_datasets(config):
         dataset_entry(config, name)
