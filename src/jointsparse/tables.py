@@ -13,7 +13,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -249,7 +249,17 @@ def write_record(path: str | Path, record: Any) -> None:
     write_arrays(path, **record._asdict())
 
 
-def read_record(kind: type[T], path: str | Path) -> T:
-    """Read a NamedTuple of this kind, which `write_record` wrote. Raises `Damaged`, a ValueError."""
-    arrays = read_arrays(path, *kind._fields)
-    return kind(*(arrays[name] for name in kind._fields))
+def write_records(path: str | Path, records: Mapping[Any, Any]) -> None:
+    """Write NamedTuples of arrays (.npz, without pickle), each under a name."""
+    fields = {name: record._asdict() for name, record in records.items()}
+    write_arrays(path, **{f"{name}/{field}": array for name in fields for field, array in fields[name].items()})
+
+
+def read_record(kind: type[T], path: str | Path, name: Any = None) -> T:
+    """Read a NamedTuple of this kind that `write_record` wrote, or with a name, that `write_records` wrote under it.
+
+    Raises `Damaged`, a ValueError.
+    """
+    fields = kind._fields if name is None else [f"{name}/{field}" for field in kind._fields]
+    arrays = read_arrays(path, *fields)
+    return kind(*(arrays[field] for field in fields))

@@ -80,7 +80,6 @@ wildcard_constraints:
     vocabulary=any_of(config["features"]["vocabularies"]),
     study=any_of(config["studies"]),
     run=r"\d+",
-    n=r"\d+",
     shard=r"\d+",
     shards=r"\d+",
     folder="tables|timings",
@@ -165,9 +164,8 @@ def runs(w):
 def sweeps_of_study(w):
     """All sweeps of a study."""
     return expand(
-        "results/{{dataset}}/{{study}}/sweeps/run{run}/n{n}/{method}.npz",
+        "results/{{dataset}}/{{study}}/sweeps/run{run}/{method}.npz",
         run=runs(w),
-        n=study(w)["sizes"],
         method=study(w)["methods"],
     )
 

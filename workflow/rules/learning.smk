@@ -1,14 +1,14 @@
 rule train_sweep:
-    """Train every pair of first step size and radius, for one loss and norm."""
+    """Train every pair of first step size and radius on training sets of every size, for one loss and norm."""
     input:
         features=features_of_study,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
-        sweep="results/{dataset}/{study}/sweeps/run{run}/n{n}/{loss}-{norm}.npz",
+        sweep="results/{dataset}/{study}/sweeps/run{run}/{loss}-{norm}.npz",
     log:
-        "results/{dataset}/{study}/logs/train_sweep/run{run}/n{n}/{loss}-{norm}.log",
+        "results/{dataset}/{study}/logs/train_sweep/run{run}/{loss}-{norm}.log",
     benchmark:
-        "results/{dataset}/{study}/timings/train_sweep/run{run}/n{n}/{loss}-{norm}.tsv"
+        "results/{dataset}/{study}/timings/train_sweep/run{run}/{loss}-{norm}.tsv"
     params:
         *code(
             "train_sweep",
@@ -17,6 +17,7 @@ rule train_sweep:
             norms=lambda w: w.norm,
         ),
         where=lambda w: f"studies.{w.study}.methods.{w.loss}-{w.norm}",
+        sizes=lambda w: study(w)["sizes"],
         grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"],
         training=lambda w: study(w)["training"],
     script:
@@ -24,19 +25,20 @@ rule train_sweep:
 
 
 rule train_svm:
-    """Independent linear classifiers with scikit-learn's LinearSVC, over a grid of C."""
+    """Train independent linear classifiers with scikit-learn's LinearSVC, over a grid of C, for every size."""
     input:
         features=features_of_study,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
-        sweep="results/{dataset}/{study}/sweeps/run{run}/n{n}/svm-l2.npz",
+        sweep="results/{dataset}/{study}/sweeps/run{run}/svm-l2.npz",
     log:
-        "results/{dataset}/{study}/logs/train_svm/run{run}/n{n}.log",
+        "results/{dataset}/{study}/logs/train_svm/run{run}.log",
     benchmark:
-        "results/{dataset}/{study}/timings/train_svm/run{run}/n{n}.tsv"
+        "results/{dataset}/{study}/timings/train_svm/run{run}.tsv"
     params:
         *code("train_svm"),
         where=lambda w: f"studies.{w.study}.methods.svm-l2",
+        sizes=lambda w: study(w)["sizes"],
         grid=lambda w: study(w)["methods"]["svm-l2"],
         seed=config["seed"],
     script:

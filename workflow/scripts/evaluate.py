@@ -12,8 +12,9 @@ from jointsparse.tables import read_array, read_matrix, read_record, read_table,
 
 def trained_sweeps(runs, sizes, methods, tasks, sweeps):
     tasks = {run: read_record(Tasks, path) for run, path in zip(runs, tasks, strict=True)}
-    for (run, n, method), path in zip(product(runs, sizes, methods), sweeps, strict=True):
-        yield evaluation.trained_sweep(run, n, method, tasks[run], read_record(Sweep, path))
+    sweeps = dict(zip(product(runs, methods), sweeps, strict=True))
+    for run, n, method in product(runs, sizes, methods):
+        yield evaluation.trained_sweep(run, n, method, tasks[run], read_record(Sweep, sweeps[run, method], n))
 
 
 def main(images, features, words, labels, tasks, sweeps, runs, sizes, methods, metric, at_size, output):

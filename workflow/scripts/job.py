@@ -61,6 +61,11 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     logging.info("%s ends", name)
 
 
+def part_of(progress: Callable[[int, int], None], before: int, parts: int) -> Callable[[int, int], None]:
+    """Progress of one of several parts of a job, as long as each other; `before` parts are done."""
+    return lambda done, total: progress(before * total + done, parts * total)
+
+
 def _tables(files: Iterable[str]) -> list[str]:
     """The tables among some files, which people read and may change."""
     return [file for file in files if file.startswith("results/") and file.endswith(".csv")]
