@@ -127,7 +127,7 @@ def test_drawing_leaves_the_table_alone(name):
 
 
 def with_runs(table, n_runs):
-    """The same rows for each run."""
+    """Repeat the rows for each run."""
     return pd.concat([table.assign(run=run) for run in range(1, n_runs + 1)], ignore_index=True)
 
 
