@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from test_claims import expect
+from test_claims import expect, judged_from_disk
 
-from jointsparse import tables
 from jointsparse.papers import claims
 
 RUNS = (1, 2, 3, 4)
@@ -548,9 +547,5 @@ def test_verdicts_survive_csv(tmp_path):
         "online": online(-0.01),
     }
     names = [name for name, claim in claims.CLAIMS.items() if claim.tables[0] in found]
-    read = {}
-    for name, table in found.items():
-        tables.write_table(table, tmp_path / f"{name}.csv")
-        read[name] = tables.read_table(tmp_path / f"{name}.csv")
     assert len(names) == 8
-    pd.testing.assert_frame_equal(claims.judge(read, names), claims.judge(found, names))
+    judged_from_disk(tmp_path, found, names)
