@@ -1,5 +1,6 @@
 """Is one method better than another: sign tests against SciPy, differences against repeated images."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -23,29 +24,24 @@ def test_sign_test_is_binomtest_on_its_counts():
         assert p_reverse == pytest.approx(binomtest(losses, wins + losses, alternative="greater").pvalue)
 
 
-def test_sign_test_counts_by_hand():
-    labels = np.array([[True], [False]])
-    f, g = np.array([[2.0], [1.0]]), np.array([[1.0], [2.0]])
-    tested = comparison.sign_test(f, g, labels, n_pairings=3, rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(tested.wins, 1)
-    np.testing.assert_array_equal(tested.losses, 0)
-    np.testing.assert_allclose(tested.p, 0.5)
-    np.testing.assert_allclose(tested.p_reverse, 1.0)
+TWO = np.array([[True], [False]])
+# Every pair is won, so wins counts pairs: min(positives, negatives) of each task.
+SEVEN = np.array([[True, True]] * 2 + [[True, False]] * 3 + [[False, False]] * 2)
+DRAWN, LABELS = draw_scores()
 
 
-def test_sign_test_drops_ties_and_equal_classifiers_are_undecided():
-    f, labels = draw_scores()
-    tested = comparison.sign_test(f, f, labels, n_pairings=2, rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(tested.wins + tested.losses, 0)
-    np.testing.assert_array_equal(tested.p, 1.0)
-
-
-def test_sign_test_pairs_each_item_once_and_the_smaller_side_decides():
-    # Every pair is won, so wins counts pairs: min(positives, negatives) of each task.
-    labels = np.array([[True, True]] * 2 + [[True, False]] * 3 + [[False, False]] * 2)
-    f = labels.astype(float)
-    tested = comparison.sign_test(f, -f, labels, n_pairings=4, rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(tested.wins, 2 + 2)
+@pytest.mark.parametrize(
+    "f, g, labels, counts, p",
+    [
+        pytest.param(TWO + 1.0, 2.0 - TWO, TWO, (1, 0), (0.5, 1), id="counts by hand"),
+        pytest.param(DRAWN, DRAWN, LABELS, (0, 0), (1, 1), id="ties are dropped, and equal classifiers are undecided"),
+        pytest.param(SEVEN * 1.0, SEVEN * -1.0, SEVEN, (4, 0), (1 / 16, 1), id="each item is in one pair of its task"),
+    ],
+)
+def test_sign_test_by_hand(f, g, labels, counts, p):
+    tested = comparison.sign_test(f, g, labels, n_pairings=4, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(tested[:2], np.repeat(counts, 4).reshape(2, 4))
+    np.testing.assert_allclose(tested[2:], np.repeat(p, 4).reshape(2, 4))
 
 
 def test_holm_by_hand_and_never_below_the_p_value():
@@ -139,9 +135,9 @@ def test_words_that_no_resample_holds_are_undefined_and_nothing_warns():
         pytest.param({"labels": np.zeros((30, 5))}, id="labels that are numbers"),
     ],
 )
-def test_scores_that_do_not_belong_together_are_refused(change):
-    scores = study()._replace(**change)
+@pytest.mark.parametrize(
+    "compare", [partial(comparison.significance, n_pairings=2), partial(comparison.differences, n_resamples=2)]
+)
+def test_scores_that_do_not_belong_together_are_refused(change, compare):
     with pytest.raises(checks.Misfit):
-        comparison.significance(scores, n_pairings=2, seed=0)
-    with pytest.raises(checks.Misfit):
-        comparison.differences(scores, n_resamples=2, seed=0)
+        compare(study()._replace(**change), seed=0)
