@@ -61,12 +61,6 @@ def study(n_images=30, n_runs=3, seed=4):
     return metrics.Scores(run, n, 12 * n, method, np.arange(5) == run[:, np.newaxis], np.array(score), labels)
 
 
-def of(scores, run, method, n):
-    """The place of a fit."""
-    (place,) = np.flatnonzero((scores.run == run) & (scores.method == method) & (scores.n == n))
-    return place
-
-
 def test_significance_table_holds_both_directions():
     table = comparison.significance(study(n_images=90, n_runs=1), n_pairings=11, seed=0)
     assert len(table) == 2 * 2 * 2
@@ -85,13 +79,14 @@ def test_differences_are_those_of_repeated_images_and_of_runs(n_runs):
     images = comparison._resample(30, 12, np.random.default_rng(7))
     drawn = [np.repeat(np.arange(30), counts) for counts in images]
     by_word = [np.array([oracles.slow_metrics(f[some], scores.labels[some]) for some in drawn]) for f in scores.score]
+    places = list(zip(scores.run, scores.method, scores.n, strict=True))
     for row in table.to_dict("records"):
         expected = np.empty((len(images), n_runs))
         for b in range(len(images)):
             for r in range(n_runs):
                 words = np.arange(5) != r + 1 if row["words"] == "test words" else np.ones(5, dtype=bool)
-                pair = (of(scores, r + 1, row[name], row["n"]) for name in ("method", "against"))
-                f, g = (by_word[fit][b][:, words] for fit in pair)
+                fits = (places.index((r + 1, row[name], row["n"])) for name in ("method", "against"))
+                f, g = (by_word[fit][b][:, words] for fit in fits)
                 expected[b, r] = np.nanmean((f - g)[["auc", "eer"].index(row["metric"])])
         mean = expected[0].mean()
         assert row["difference"] == pytest.approx(mean, rel=1e-9, abs=1e-12)

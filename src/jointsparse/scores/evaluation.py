@@ -184,14 +184,11 @@ def evaluate(
     for one in sweeps:
         _check_fits(one, X.shape[1], labels.shape[1], features)
         first_run = evaluated[0].scores.run[0] if evaluated else one.run
-        evaluated.append(
-            _evaluate_one(
-                one,
-                *(on_validation, on_test, words, metric),
-                with_convergence=one.method == converging_method,
-                with_weights=(one.run, one.n) == (first_run, at_size),
-            )
-        )
+        wanted = {
+            "with_convergence": one.method == converging_method,
+            "with_weights": (one.run, one.n) == (first_run, at_size),
+        }
+        evaluated.append(_evaluate_one(one, on_validation, on_test, words, metric, **wanted))
     evaluation = _joined(evaluated)
     run, n = evaluation.scores.run, evaluation.scores.n
     if at_size is not None and at_size not in n[run == run[0]]:
@@ -219,24 +216,24 @@ def _evaluate_one(
     curves = [_convergence(fit.row, objective) for fit, objective in zip(tested, relative, strict=True)]
     chosen, W = tested[best], one.sweep.W[best]
     of_scores = _flags_of_scores(chosen.scores)
-    fit = (one.run, one.n, one.n_samples, one.method, one.validation_words, chosen.scores)
+    of_fit = (one.run, one.n, one.n_samples, one.method, one.validation_words, chosen.scores)
     return Evaluation(
         chosen=pd.DataFrame([chosen.row | {"warning": _warning(one.sweep, best_eta0[best], of_scores)}]),
         by_word=_by_word(one, words, on_test.labels.sum(axis=0), chosen.by_word, of_scores),
         sparsity=pd.DataFrame([fit.row for fit in tested]),
         convergence=pd.concat(curves) if with_convergence else pd.DataFrame(),
         weights=_weights(one.run, one.n, one.method, W if with_weights else np.zeros((0, 0))),
-        scores=Scores._make([*(np.array([field]) for field in fit), on_test.labels]),
+        scores=Scores._make([*(np.array([field]) for field in of_fit), on_test.labels]),
     )
 
 
 def _joined(evaluated: Sequence[Evaluation]) -> Evaluation:
     """Join the tables and scores of several sweeps. All have the same labels."""
     *tables, scores = zip(*evaluated, strict=True)
-    *fits, labels = zip(*scores, strict=True)
+    *of_fits, labels = zip(*scores, strict=True)
     # An empty table has no types of columns to join.
     joined = [pd.concat([one for one in of if len(one)] or of[:1], ignore_index=True) for of in tables]
-    return Evaluation._make([*joined, Scores._make([*map(np.concatenate, fits), labels[0]])])
+    return Evaluation._make([*joined, Scores._make([*map(np.concatenate, of_fits), labels[0]])])
 
 
 def path_table(
