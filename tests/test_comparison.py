@@ -35,6 +35,7 @@ DRAWN, LABELS = draw_scores()
     [
         pytest.param(TWO + 1.0, 2.0 - TWO, TWO, (1, 0), (0.5, 1), id="counts by hand"),
         pytest.param(DRAWN, DRAWN, LABELS, (0, 0), (1, 1), id="ties are dropped, and equal classifiers are undecided"),
+        pytest.param(TWO + 1.0, TWO * 0.0, TWO, (0, 0), (1, 1), id="a tie of one classifier is no win"),
         pytest.param(SEVEN * 1.0, SEVEN * -1.0, SEVEN, (4, 0), (1 / 16, 1), id="each item is in one pair of its task"),
     ],
 )
