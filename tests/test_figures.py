@@ -582,7 +582,9 @@ def test_significance_writes_the_p_values_of_the_test_words():
     table[p_values] = 10.0 ** (9 * table[p_values] - 9)
     (header, *rows) = cells(catalogue.draw("significance", table))
     assert header == ["n", "samples"] + [
-        heading for other in METHODS[1:] for heading in (f"{other}\np", "median p", "reverse p", "Holm p", "paper")
+        heading
+        for other in METHODS[1:]
+        for heading in (f"{other}\np", "median p", "reverse p", "Holm p", f"paper,\n{other.split('-')[-1]}")
     ]
     assert [row[:2] for row in rows] == [["40", "4,800"], ["80", "9,600"], ["160", "19,200"]]
     got = np.array(rows)[:, 2:].reshape(3, 3, 5)[:, :, :4].astype(float)  # by size and method, without the paper's

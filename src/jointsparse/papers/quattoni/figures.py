@@ -99,7 +99,8 @@ def significance(table: pd.DataFrame) -> Figure:
     method, others = table["method"].iloc[0], table["against"].unique()
     header = ["n", "samples"]
     for other in others:
-        header += [f"{other}\np", "median p", "reverse p", "Holm p", "paper"]
+        norm = other.split("-")[-1]
+        header += [f"{other}\np", "median p", "reverse p", "Holm p", f"paper,\n{norm}"]
     cells = []
     for n, group in rows.groupby("n"):
         line = [f"{n}", f"{group['n_samples'].iloc[0]:,}"]
