@@ -6,6 +6,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
+from jointsparse import tables
 from jointsparse.papers import claims
 from jointsparse.papers.duchi import claims as duchi
 from jointsparse.papers.quattoni import claims as quattoni
@@ -27,6 +28,16 @@ def expect(name, found, *, told="", **columns):
         assert list(judged[column]) == expected, column
     assert told in judged["number_means"].iloc[0]
     return judged
+
+
+def judged_from_disk(folder, found, names):
+    """Assert that tables give the same verdicts when they are read from CSV files."""
+    expected = claims.judge(found, names)
+    for name, table in (found | {"claims": expected}).items():
+        tables.write_table(table, folder / f"{name}.csv")
+    read = {name: tables.read_table(folder / f"{name}.csv") for name in found}
+    pd.testing.assert_frame_equal(claims.judge(read, names), expected)
+    assert tables.read_table(folder / "claims.csv")["timed"].dtype == bool
 
 
 def test_an_unknown_claim_is_refused_with_the_known_ones():

@@ -1,5 +1,6 @@
 """Is one method better than another: sign tests against SciPy, differences against repeated images."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -23,29 +24,25 @@ def test_sign_test_is_binomtest_on_its_counts():
         assert p_reverse == pytest.approx(binomtest(losses, wins + losses, alternative="greater").pvalue)
 
 
-def test_sign_test_counts_by_hand():
-    labels = np.array([[True], [False]])
-    f, g = np.array([[2.0], [1.0]]), np.array([[1.0], [2.0]])
-    tested = comparison.sign_test(f, g, labels, n_pairings=3, rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(tested.wins, 1)
-    np.testing.assert_array_equal(tested.losses, 0)
-    np.testing.assert_allclose(tested.p, 0.5)
-    np.testing.assert_allclose(tested.p_reverse, 1.0)
+TWO = np.array([[True], [False]])
+# Every pair is won, so wins counts pairs: min(positives, negatives) of each task.
+SEVEN = np.array([[True, True]] * 2 + [[True, False]] * 3 + [[False, False]] * 2)
+DRAWN, LABELS = draw_scores()
 
 
-def test_sign_test_drops_ties_and_equal_classifiers_are_undecided():
-    f, labels = draw_scores()
-    tested = comparison.sign_test(f, f, labels, n_pairings=2, rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(tested.wins + tested.losses, 0)
-    np.testing.assert_array_equal(tested.p, 1.0)
-
-
-def test_sign_test_pairs_each_item_once_and_the_smaller_side_decides():
-    # Every pair is won, so wins counts pairs: min(positives, negatives) of each task.
-    labels = np.array([[True, True]] * 2 + [[True, False]] * 3 + [[False, False]] * 2)
-    f = labels.astype(float)
-    tested = comparison.sign_test(f, -f, labels, n_pairings=4, rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(tested.wins, 2 + 2)
+@pytest.mark.parametrize(
+    "f, g, labels, counts, p",
+    [
+        pytest.param(TWO + 1.0, 2.0 - TWO, TWO, (1, 0), (0.5, 1), id="counts by hand"),
+        pytest.param(DRAWN, DRAWN, LABELS, (0, 0), (1, 1), id="ties are dropped, and equal classifiers are undecided"),
+        pytest.param(TWO + 1.0, TWO * 0.0, TWO, (0, 0), (1, 1), id="a tie of one classifier is no win"),
+        pytest.param(SEVEN * 1.0, SEVEN * -1.0, SEVEN, (4, 0), (1 / 16, 1), id="each item is in one pair of its task"),
+    ],
+)
+def test_sign_test_by_hand(f, g, labels, counts, p):
+    tested = comparison.sign_test(f, g, labels, n_pairings=4, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(tested[:2], np.repeat(counts, 4).reshape(2, 4))
+    np.testing.assert_allclose(tested[2:], np.repeat(p, 4).reshape(2, 4))
 
 
 def test_holm_by_hand_and_never_below_the_p_value():
@@ -63,12 +60,6 @@ def study(n_images=30, n_runs=3, seed=4):
     score = [labels + rng.normal(0, 1.0 + methods.index(method), labels.shape) for _, _, method in fits]
     run, n, method = map(np.array, zip(*fits, strict=True))
     return metrics.Scores(run, n, 12 * n, method, np.arange(5) == run[:, np.newaxis], np.array(score), labels)
-
-
-def of(scores, run, method, n):
-    """The place of a fit."""
-    (place,) = np.flatnonzero((scores.run == run) & (scores.method == method) & (scores.n == n))
-    return place
 
 
 def test_significance_table_holds_both_directions():
@@ -89,13 +80,14 @@ def test_differences_are_those_of_repeated_images_and_of_runs(n_runs):
     images = comparison._resample(30, 12, np.random.default_rng(7))
     drawn = [np.repeat(np.arange(30), counts) for counts in images]
     by_word = [np.array([oracles.slow_metrics(f[some], scores.labels[some]) for some in drawn]) for f in scores.score]
+    places = list(zip(scores.run, scores.method, scores.n, strict=True))
     for row in table.to_dict("records"):
         expected = np.empty((len(images), n_runs))
         for b in range(len(images)):
             for r in range(n_runs):
                 words = np.arange(5) != r + 1 if row["words"] == "test words" else np.ones(5, dtype=bool)
-                pair = (of(scores, r + 1, row[name], row["n"]) for name in ("method", "against"))
-                f, g = (by_word[fit][b][:, words] for fit in pair)
+                fits = (places.index((r + 1, row[name], row["n"])) for name in ("method", "against"))
+                f, g = (by_word[fit][b][:, words] for fit in fits)
                 expected[b, r] = np.nanmean((f - g)[["auc", "eer"].index(row["metric"])])
         mean = expected[0].mean()
         assert row["difference"] == pytest.approx(mean, rel=1e-9, abs=1e-12)
@@ -139,9 +131,9 @@ def test_words_that_no_resample_holds_are_undefined_and_nothing_warns():
         pytest.param({"labels": np.zeros((30, 5))}, id="labels that are numbers"),
     ],
 )
-def test_scores_that_do_not_belong_together_are_refused(change):
-    scores = study()._replace(**change)
+@pytest.mark.parametrize(
+    "compare", [partial(comparison.significance, n_pairings=2), partial(comparison.differences, n_resamples=2)]
+)
+def test_scores_that_do_not_belong_together_are_refused(change, compare):
     with pytest.raises(checks.Misfit):
-        comparison.significance(scores, n_pairings=2, seed=0)
-    with pytest.raises(checks.Misfit):
-        comparison.differences(scores, n_resamples=2, seed=0)
+        compare(study()._replace(**change), seed=0)

@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from test_claims import expect
+from test_claims import expect, judged_from_disk
 
-from jointsparse import tables
 from jointsparse.papers import claims
 
 RUNS = (1, 2, 3, 4)
@@ -58,25 +57,7 @@ def test_projection_is_linear_by_both_methods(exponent, noise, verdict):
     assert found["number"].iloc[1] == pytest.approx(exponent - 1, abs=0.05)
 
 
-def test_small_vectors_do_not_flatten_the_slope():
-    x = np.array([1e2, 1e3, 1e4, 1e5, 1e6])
-    found = judged("l1-projection-linear", projection=dimension(x, np.where(x < 1e4, 1.0, 1e-6 * x**1.5)))
-    assert found["number"].iloc[1] == pytest.approx(0.5)
-
-
 MEASURED = dimension(SIZES, 1e-9 * SIZES * NOISE)
-
-
-@pytest.mark.parametrize(
-    "table, verdict",
-    [
-        (MEASURED, "not tested, holds"),
-        (MEASURED[:2], "not tested, undecided"),
-        (touched(lambda k, n: k), "not tested"),
-    ],
-)
-def test_projections_that_were_not_measured_are_not_tested(table, verdict):
-    expect("l1-projection-linear", {"projection": table}, verdict=verdict)
 
 
 def bumpy(factor):
@@ -104,12 +85,6 @@ def test_update_by_the_tree_takes_k_log_n(k_exponent, n_exponent, factor, expect
     found = expect("sparse-update-k-log-n", {"projection": table}, verdict=expected, rows=rows)
     np.testing.assert_allclose(found["number"], [k_exponent - 1, n_exponent], atol=0.15 if factor > 2 else 0.01)
     assert found["number_means"].str.contains("log-log slope over 16 sizes").all()
-
-
-def test_update_of_one_size_has_a_slope_in_k_alone():
-    table = touched(lambda k, n: k * np.log(n + 1) * 1.01 ** np.sin(k), sizes=[1e6])
-    expect("sparse-update-k-log-n", {"projection": table}, verdict="holds, not tested")
-    expect("sparse-update-k-log-n", {"projection": table.assign(method="full")}, verdict="not tested")
 
 
 UPDATES = {"tree": 1e-5, "full": 1e-2, "full of non-zeros": 1e-3, "entropic": 5e-6}
@@ -150,24 +125,6 @@ def test_tree_beats_the_faster_full_projection(tree, spread, verdict):
         rows=["share=1.0, method=full of non-zeros, against=tree"],
         table=["updates"],
     )
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        updates(non_zeros=1e5),
-        updates(touched=5),
-        updates(touched=1000),
-        updates().query("method != 'tree'"),
-        updates().query("method in ('tree', 'entropic')"),
-    ],
-)
-def test_other_updates_do_not_say_whether_the_tree_is_faster(table):
-    expect("tree-beats-full", {"updates": table}, verdict="not tested")
-
-
-def test_tree_is_compared_with_the_full_projection_there_is():
-    expect("tree-beats-full", {"updates": updates().query("method != 'full of non-zeros'")}, number=[1e3])
 
 
 @pytest.mark.parametrize(
@@ -212,11 +169,6 @@ def test_entropic_steps_are_cheaper_for_sparse_gradients(entropic, spread, verdi
     expect("entropic-cheaper-when-sparse", {"updates": dense}, verdict="not tested")
 
 
-def test_entropic_steps_must_have_been_measured():
-    table = updates().query("method != 'entropic'")
-    expect("entropic-cheaper-when-sparse", {"updates": table}, verdict="not tested")
-
-
 # From step to step
 
 
@@ -259,14 +211,6 @@ def test_first_digits(name, table, spent, others, noise, expected):
         timed=[spent == "seconds"] * 2,
         told="geometric mean and 95 % t interval over 4 runs",
     )
-
-
-def test_first_digits_of_each_problem_and_size():
-    made = pd.concat([race(), race(problem="logistic"), race(n=4000).query("method != 'interior-point'")])
-    verdict = ["holds"] * 3 + ["not tested"] + ["holds"] * 2 + ["not tested"] * 2
-    expect("first-digits", {"race_seconds": made}, verdict=verdict, n=[800, 800, 4000, 4000] * 2)
-    one = expect("first-digits", {"race_seconds": race(runs=[1])}, verdict="undecided, undecided")
-    assert one["number_means"].str.endswith("one run, no interval").all()
 
 
 def test_operations_that_nobody_counted_are_not_tested():
@@ -334,19 +278,6 @@ def test_slows_down(steps, expected):
     np.testing.assert_allclose(found["number"], [(b - a) / (a / 2), (c - b) / (b / 3)], rtol=0.05)
 
 
-@pytest.mark.parametrize(
-    "table, verdict, told",
-    [
-        (digits(100, 200, last=210), "undecided, not tested", "; reached in 0 of 4 runs, in the rest all steps count"),
-        (digits(100, 200, last=5000), "holds, not tested", ""),
-        (digits(100, 200, 900).query("run == 1"), "undecided, undecided", ""),
-        (digits(1, 2, 3, 4, method="stochastic"), "not tested, not tested", ""),
-    ],
-)
-def test_digits_that_are_never_reached_do_not_refute_that_it_slows_down(table, verdict, told):
-    expect("slows-down", {"race": table}, verdict=verdict, told=told)
-
-
 # Against exponentiated gradient
 
 
@@ -373,36 +304,6 @@ def test_projection_over_entropic(difference, verdict):
     assert of_batch["verdict"] == verdict
     assert of_batch["number"] == pytest.approx(difference)
     assert of_batch["rows"] == "form=batch 25%, method=projection, against=entropic"
-
-
-def test_a_difference_of_exactly_0_is_no_lower_objective():
-    expect("projection-over-entropic", {"exponentiated": exponentiated(0.0, noise=0.0)}, verdict="does not hold")
-
-
-def test_objectives_are_compared_after_the_same_gradients():
-    table = exponentiated(0.1)
-    longer = table.query("method == 'projection'").assign(objective=lambda t: t["objective"] - 1)
-    longer[["gradients", "step"]] += 10_000
-    expect("projection-over-entropic", {"exponentiated": pd.concat([table, longer])}, verdict="does not hold")
-
-
-@pytest.mark.parametrize(
-    "pace, number, verdict",
-    [
-        (1.0, -0.01, "holds"),
-        (5.0, 0.15, "does not hold"),  # projection has done 2 records when entropic has done its 10
-        (0.1, -0.01 - 0.02 * 9, "holds"),  # entropic has done 1 record when projection is through
-    ],
-)
-def test_projection_sooner(pace, number, verdict):
-    table = pd.concat([exponentiated(-0.01, pace=pace), exponentiated(1.0, form="stochastic 1")])
-    expect("projection-sooner", {"exponentiated_seconds": table}, verdict=[verdict], number=[number], timed=[True])
-
-
-def test_projection_sooner_is_undecided_or_not_tested():
-    expect("projection-sooner", {"exponentiated_seconds": exponentiated(0.0)}, verdict="undecided")
-    stochastic = exponentiated(-1.0, form="stochastic 100")
-    expect("projection-sooner", {"exponentiated_seconds": stochastic}, verdict="not tested")
 
 
 @pytest.mark.parametrize(
@@ -457,25 +358,154 @@ def test_online_loss(loss, verdict):
     assert by_rows.loc["radius=30.0, method=tree, against=entropic", "verdict"] == "holds"
 
 
-@pytest.mark.parametrize(
-    "non_zero, noise, runs, verdict",
-    [
-        (0.01, 0.001, RUNS, "holds"),
-        (0.3, 0.001, RUNS, "does not hold"),
-        (0.1, 0.01, RUNS, "undecided"),
-        (0.01, 0.0, [1], "holds"),
-        (0.11, 0.0, [1], "does not hold"),
-    ],
+# Verdicts on tables that only their claim reads
+
+SMALL = np.array([1e2, 1e3, 1e4, 1e5, 1e6])
+OF_ONE_SIZE = touched(lambda k, n: k * np.log(n + 1) * 1.01 ** np.sin(k), sizes=[1e6])
+EACH_PROBLEM = pd.concat([race(), race(problem="logistic"), race(n=4000).query("method != 'interior-point'")])
+WORSE = exponentiated(0.1)
+LATER = WORSE.query("method == 'projection'").assign(
+    objective=WORSE["objective"] - 1, gradients=WORSE["gradients"] + 10_000, step=WORSE["step"] + 10_000
 )
-def test_online_sparser_is_counted(non_zero, noise, runs, verdict):
-    found = {"online": online(0.0, non_zero, noise, runs=runs)}
-    expect("online-sparser", found, verdict=[verdict], number=[non_zero])
+VERDICTS = {  # fact: claim, tables, columns of the verdicts
+    "small vectors do not flatten the slope": (
+        "l1-projection-linear",
+        {"projection": dimension(SMALL, np.where(SMALL < 1e4, 1.0, 1e-6 * SMALL**1.5))},
+        {"number": [np.nan, 0.5]},
+    ),
+    "a projection that was not measured is not tested": (
+        "l1-projection-linear",
+        {"projection": MEASURED},
+        {"verdict": "not tested, holds"},
+    ),
+    "two dimensions do not decide": (
+        "l1-projection-linear",
+        {"projection": MEASURED[:2]},
+        {"verdict": "not tested, undecided"},
+    ),
+    "no dimensions": ("l1-projection-linear", {"projection": touched(lambda k, n: k)}, {"verdict": "not tested"}),
+    "one size has a slope in k alone": (
+        "sparse-update-k-log-n",
+        {"projection": OF_ONE_SIZE},
+        {"verdict": "holds, not tested"},
+    ),
+    "no tree": ("sparse-update-k-log-n", {"projection": OF_ONE_SIZE.assign(method="full")}, {"verdict": "not tested"}),
+    **{
+        f"whether the tree is faster is not told by {fact}": (
+            "tree-beats-full",
+            {"updates": table},
+            {"verdict": "not tested"},
+        )
+        for fact, table in (
+            ("few non-zeros", updates(non_zeros=1e5)),
+            ("few touched", updates(touched=5)),
+            ("many touched", updates(touched=1000)),
+            ("no tree", updates().query("method != 'tree'")),
+            ("no full projection", updates().query("method in ('tree', 'entropic')")),
+        )
+    },
+    "the tree is compared with the full projection there is": (
+        "tree-beats-full",
+        {"updates": updates().query("method != 'full of non-zeros'")},
+        {"number": [1e3]},
+    ),
+    "entropic steps must have been measured": (
+        "entropic-cheaper-when-sparse",
+        {"updates": updates().query("method != 'entropic'")},
+        {"verdict": "not tested"},
+    ),
+    "first digits of each problem and size": (
+        "first-digits",
+        {"race_seconds": EACH_PROBLEM},
+        {
+            "verdict": ["holds"] * 3 + ["not tested"] + ["holds"] * 2 + ["not tested"] * 2,
+            "n": [800, 800, 4000, 4000] * 2,
+        },
+    ),
+    "first digits of one run": (
+        "first-digits",
+        {"race_seconds": race(runs=[1])},
+        {"verdict": "undecided, undecided", "low": [np.nan] * 2, "told": "one run, no interval"},
+    ),
+    **{
+        f"slows down: {fact}": ("slows-down", {"race": table}, {"verdict": verdict, "told": told})
+        for fact, table, verdict, told in (
+            (
+                "a digit that is never reached, after few steps",
+                digits(100, 200, last=210),
+                "undecided, not tested",
+                "; reached in 0 of 4 runs, in the rest all steps count",
+            ),
+            ("a digit that is never reached, after many steps", digits(100, 200, last=5000), "holds, not tested", ""),
+            ("one run", digits(100, 200, 900).query("run == 1"), "undecided, undecided", ""),
+            ("another method", digits(1, 2, 3, 4, method="stochastic"), "not tested, not tested", ""),
+        )
+    },
+    "a difference of exactly 0 is no lower objective": (
+        "projection-over-entropic",
+        {"exponentiated": exponentiated(0.0, noise=0.0)},
+        {"verdict": "does not hold"},
+    ),
+    "objectives are compared after the same gradients": (
+        "projection-over-entropic",
+        {"exponentiated": pd.concat([WORSE, LATER])},
+        {"verdict": "does not hold"},
+    ),
+    **{
+        f"projection sooner: {fact}": (
+            "projection-sooner",
+            {
+                "exponentiated_seconds": pd.concat(
+                    [exponentiated(-0.01, pace=pace), exponentiated(1.0, form="stochastic 1")]
+                )
+            },
+            {"verdict": [verdict], "number": [number], "timed": [True]},
+        )
+        for fact, pace, number, verdict in (
+            ("equal pace", 1.0, -0.01, "holds"),
+            ("projection has done 2 records when entropic has done its 10", 5.0, 0.15, "does not hold"),
+            ("entropic has done 1 record when projection is through", 0.1, -0.01 - 0.02 * 9, "holds"),
+        )
+    },
+    "projection sooner is undecided": (
+        "projection-sooner",
+        {"exponentiated_seconds": exponentiated(0.0)},
+        {"verdict": "undecided"},
+    ),
+    "projection sooner is about batches": (
+        "projection-sooner",
+        {"exponentiated_seconds": exponentiated(-1.0, form="stochastic 100")},
+        {"verdict": "not tested"},
+    ),
+    **{
+        f"online sparser is counted: {non_zero} in {len(runs)} runs, noise {noise}": (
+            "online-sparser",
+            {"online": online(0.0, non_zero, noise, runs=runs)},
+            {"verdict": [verdict], "number": [non_zero]},
+        )
+        for non_zero, noise, runs, verdict in (
+            (0.01, 0.001, RUNS, "holds"),
+            (0.3, 0.001, RUNS, "does not hold"),
+            (0.1, 0.01, RUNS, "undecided"),
+            (0.01, 0.0, [1], "holds"),
+            (0.11, 0.0, [1], "does not hold"),
+        )
+    },
+    "online loss of one run": ("online-loss", {"online": online(-0.1).query("run == 1")}, {"verdict": "undecided"}),
+    **{
+        f"{name} needs both methods": (
+            name,
+            {"online": online(-0.1).query("method == 'tree'")},
+            {"verdict": "not tested"},
+        )
+        for name in ("online-loss", "online-sparser")
+    },
+}
 
 
-def test_online_needs_both_methods_and_several_runs():
-    expect("online-loss", {"online": online(-0.1).query("run == 1")}, verdict="undecided")
-    for name in ("online-loss", "online-sparser"):
-        expect(name, {"online": online(-0.1).query("method == 'tree'")}, verdict="not tested")
+@pytest.mark.parametrize("name, found, columns", VERDICTS.values(), ids=VERDICTS)
+def test_verdicts(name, found, columns):
+    expect(name, found, **columns)
 
 
 # Tables of another shape
@@ -548,9 +578,5 @@ def test_verdicts_survive_csv(tmp_path):
         "online": online(-0.01),
     }
     names = [name for name, claim in claims.CLAIMS.items() if claim.tables[0] in found]
-    read = {}
-    for name, table in found.items():
-        tables.write_table(table, tmp_path / f"{name}.csv")
-        read[name] = tables.read_table(tmp_path / f"{name}.csv")
     assert len(names) == 8
-    pd.testing.assert_frame_equal(claims.judge(read, names), claims.judge(found, names))
+    judged_from_disk(tmp_path, found, names)

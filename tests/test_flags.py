@@ -62,18 +62,12 @@ def test_repetition_is_bit_by_bit_and_not_of_images_without_features():
     assert table["warning"].tolist() == ["", "images without any feature: 2", ""]
 
 
-def test_how_a_sparse_row_is_stored_does_not_matter():
-    given = sparse.csr_matrix(
-        (np.array([2.0, 1, 0, 1, 2]), np.array([3, 1, 0, 1, 3]), np.array([0, 3, 5])), shape=(2, 4)
-    )
+def test_how_a_sparse_row_is_stored_does_not_matter_and_stays():
+    data, indices = [2.0, 1, 0, 1, 2], [3, 1, 0, 1, 3]
+    given = sparse.csr_matrix((data, indices, [0, 3, 5]), shape=(2, 4))
     _, repeated = flags.of_features(given, given, images(["train", "test"]))
     assert repeated["image"].tolist() == ["1.jpg"]
-
-
-def test_the_matrix_is_not_touched():
-    given = sparse.csr_matrix((np.array([2.0, 0]), np.array([3, 1]), np.array([0, 2])), shape=(1, 4))
-    flags.of_features(given, given, images(["train"]))
-    assert given.data.tolist() == [2, 0] and given.indices.tolist() == [3, 1]
+    assert given.data.tolist() == data and given.indices.tolist() == indices
 
 
 @pytest.mark.parametrize("rows", [(4, 5), (5, 4)])
@@ -117,14 +111,14 @@ def test_warnings_that_differ_in_numbers_are_one(warnings, told):
     assert got[["warning", "rows"]].to_numpy().tolist() == [[told, 2]]
 
 
-@pytest.mark.parametrize("cell", ["", np.nan, None])
-def test_an_empty_cell_holds_no_flag(cell):
-    assert read_cell(cell) == []
+FLAGS = [Flag("gap", 7, "%"), Flag("at an edge"), Flag("tasks not converged", 3), Flag("certified to", 1e-5)]
 
 
-def test_flags_go_through_a_cell():
-    flags = [Flag("gap", 7, "%"), Flag("at an edge"), Flag("tasks not converged", 3), Flag("certified to", 1e-5)]
-    assert read_cell(write_cell([None, *flags, None])) == flags
+@pytest.mark.parametrize(
+    "cell, flags", [("", []), (np.nan, []), (None, []), (write_cell([None, *FLAGS, None]), FLAGS)], ids=str
+)
+def test_a_cell_holds_flags(cell, flags):
+    assert read_cell(cell) == flags
 
 
 def test_without_warnings_the_table_has_its_columns():

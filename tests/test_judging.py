@@ -25,26 +25,24 @@ from jointsparse.papers.judging import (
 
 
 @pytest.mark.parametrize(
-    "low, high, verdict",
+    "low, high, least, most, verdict",
     [
-        (0.0, 1.0, "holds"),
-        (0.2, 0.3, "holds"),
-        (-0.1, 0.5, "undecided"),
-        (-0.1, 1.5, "undecided"),
-        (0.9, 1.1, "undecided"),
-        (1.1, 1.2, "does not hold"),
-        (-0.2, -0.1, "does not hold"),
-        (np.nan, np.nan, "undecided"),
+        (0.0, 1.0, 0.0, 1.0, "holds"),
+        (0.2, 0.3, 0.0, 1.0, "holds"),
+        (-0.1, 0.5, 0.0, 1.0, "undecided"),
+        (-0.1, 1.5, 0.0, 1.0, "undecided"),
+        (0.9, 1.1, 0.0, 1.0, "undecided"),
+        (1.1, 1.2, 0.0, 1.0, "does not hold"),
+        (-0.2, -0.1, 0.0, 1.0, "does not hold"),
+        (np.nan, np.nan, 0.0, 1.0, "undecided"),
+        # Exactly 0 is at least 0, but neither above nor below it.
+        (0.0, 0.0, 0.0, np.inf, "holds"),
+        (0.0, 0.0, ABOVE, np.inf, "does not hold"),
+        (0.0, 0.0, -np.inf, BELOW, "does not hold"),
     ],
 )
-def test_the_rule(low, high, verdict):
-    assert decide(low, high, 0.0, 1.0) == verdict
-
-
-@pytest.mark.parametrize("limits, verdict", [({"least": ABOVE}, "does not hold"), ({"least": 0.0}, "holds")])
-def test_a_difference_of_exactly_0_is_not_above_0(limits, verdict):
-    assert decide(0.0, 0.0, limits["least"], np.inf) == verdict
-    assert decide(0.0, 0.0, -np.inf, BELOW) == "does not hold"
+def test_the_rule(low, high, least, most, verdict):
+    assert decide(low, high, least, most) == verdict
 
 
 def test_t_interval_is_scipys():

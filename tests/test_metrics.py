@@ -16,20 +16,6 @@ def test_auc_is_scikit_learns(ties):
     np.testing.assert_allclose(metrics.auc(scores, labels), expected, rtol=1e-12)
 
 
-def test_auc_counts_pairs():
-    scores = np.array([[3.0], [1.0], [2.0], [2.0]])
-    labels = np.array([[True], [False], [True], [False]])
-    assert metrics.auc(scores, labels) == pytest.approx([(1 + 1 + 1 + 0.5) / 4])
-
-
-def test_auc_of_equal_scores_is_one_half():
-    assert metrics.auc(np.zeros((5, 1)), np.array([[True], [False]] * 2 + [[True]])) == [0.5]
-
-
-def test_auc_without_positives_is_undefined():
-    assert np.isnan(metrics.auc(np.arange(3.0)[:, None], np.zeros((3, 1), dtype=bool)))[0]
-
-
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_eer_is_where_scikit_learns_roc_curve_meets_the_diagonal(ties, dtype):
@@ -40,24 +26,29 @@ def test_eer_is_where_scikit_learns_roc_curve_meets_the_diagonal(ties, dtype):
         np.testing.assert_allclose(metrics.eer(scores, labels), expected, rtol=1e-12, atol=1e-15)
 
 
-def test_eer_by_hand():
-    labels = np.array([[True], [True], [False], [False], [False]])
-    # One positive of two is above every negative, the other below one of three: rejected 1/2 meets accepted 1/3.
-    assert metrics.eer(np.array([[5.0], [3.0], [4.0], [2.0], [1.0]]), labels) == pytest.approx([1 / 3])
-    # Perfect, reversed, and all tied: accepted together, halfway along the only step.
-    assert metrics.eer(np.array([[5.0], [4.0], [3.0], [2.0], [1.0]]), labels) == [0.0]
-    assert metrics.eer(np.array([[1.0], [2.0], [3.0], [4.0], [5.0]]), labels) == [1.0]
-    assert metrics.eer(np.zeros((5, 1)), labels) == [0.5]
+TWO_OF_FIVE = [True, True, False, False, False]
 
 
-def test_infinite_scores_are_tied():
-    labels = np.array([[True], [False]])
-    assert metrics.eer(np.full((2, 1), np.inf), labels) == [0.5]
-
-
-@pytest.mark.parametrize("labels", [np.zeros((3, 1), dtype=bool), np.ones((3, 1), dtype=bool)])
-def test_eer_without_positives_or_negatives_is_undefined(labels):
-    assert np.isnan(metrics.eer(np.arange(3.0)[:, None], labels))[0]
+@pytest.mark.parametrize(
+    "metric, scores, labels, expected",
+    [
+        pytest.param("auc", [3, 1, 2, 2], [True, False, True, False], (1 + 1 + 1 + 0.5) / 4, id="auc counts pairs"),
+        pytest.param("auc", [0] * 5, [True, False, True, False, True], 0.5, id="auc of equal scores"),
+        pytest.param("auc", [0, 1, 2], [False] * 3, np.nan, id="auc without positives"),
+        # One positive is above every negative, the other below one of three: rejected 1/2 meets accepted 1/3.
+        pytest.param("eer", [5, 3, 4, 2, 1], TWO_OF_FIVE, 1 / 3, id="eer"),
+        pytest.param("eer", [5, 4, 3, 2, 1], TWO_OF_FIVE, 0, id="eer of a perfect order"),
+        pytest.param("eer", [1, 2, 3, 4, 5], TWO_OF_FIVE, 1, id="eer of the reverse order"),
+        # All are accepted together, halfway along the only step.
+        pytest.param("eer", [0] * 5, TWO_OF_FIVE, 0.5, id="eer of equal scores"),
+        pytest.param("eer", [np.inf] * 2, [True, False], 0.5, id="infinite scores are tied"),
+        pytest.param("eer", [0, 1, 2], [False] * 3, np.nan, id="eer without positives"),
+        pytest.param("eer", [0, 1, 2], [True] * 3, np.nan, id="eer without negatives"),
+    ],
+)
+def test_by_hand(metric, scores, labels, expected):
+    got = metrics.METRICS[metric](np.array(scores, dtype=float)[:, np.newaxis], np.array(labels)[:, np.newaxis])
+    np.testing.assert_allclose(got, [expected], rtol=1e-15)
 
 
 def test_eer_of_undefined_scores_is_undefined():

@@ -76,7 +76,7 @@ def test_each_size_and_method_has_three_rows_and_the_same_data_give_the_same_tab
     assert list(table)[4:] == ["radius", "eta0", *measured]
 
 
-@pytest.mark.parametrize("norm", recovery.NORMS)
+@pytest.mark.parametrize("norm", recovery.COMPARED)
 def test_the_true_radius_is_the_norm_of_the_weights(data, table, norm):
     true = NORMS[norm].norm(data.W)
     row = only(table, n=40, method=f"hinge-{norm}", radius_rule="true", solver="subgradient")
@@ -108,7 +108,7 @@ def test_a_radius_for_each_task_is_that_of_fits_by_themselves(data, norm):
     np.testing.assert_allclose(optimum.value[0], slow_objective(W, data, 40), rtol=1e-12)
 
 
-@pytest.mark.parametrize("norm", recovery.NORMS)
+@pytest.mark.parametrize("norm", recovery.COMPARED)
 def test_validation_chooses_the_radius_with_the_smallest_error(data, table, norm):
     row = only(table, n=40, method=f"hinge-{norm}", radius_rule="validated")
     shape = np.shape(NORMS[norm].norm(data.W))
@@ -120,8 +120,7 @@ def test_validation_chooses_the_radius_with_the_smallest_error(data, table, norm
 
 
 def test_test_samples_do_not_change_what_is_chosen(data, table):
-    spoilt = data._replace(X_test=-data.X_test[::-1])
-    got = learn(spoilt)
+    got = learn(data._replace(X_test=-data.X_test[::-1]))
     columns = ["radius", "eta0", "objective", "gap", "iterations", "precision"]
     assert got[columns].equals(table[columns])
     assert not got["test_error"].equals(table["test_error"])
@@ -137,7 +136,7 @@ def test_the_optimum_is_certified_and_no_objective_is_below_it(table):
         np.testing.assert_allclose(fit["gap"], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("norm", recovery.NORMS)
+@pytest.mark.parametrize("norm", recovery.COMPARED)
 def test_iterations_are_those_until_within_1_percent_of_the_optimum(data, table, norm):
     key = {"n": 40, "method": f"hinge-{norm}", "radius_rule": "true"}
     row, optimum = only(table, solver="subgradient", **key), only(table, solver="pdhg", **key)
@@ -150,21 +149,19 @@ def test_iterations_are_those_until_within_1_percent_of_the_optimum(data, table,
 
 def test_iterations_are_missing_where_the_optimum_is_far_or_unknown(data, table):
     short = learn(data, sizes=[40], n_iter=1, eta0=[1e-3])
-    assert short["iterations"].isna().all()
-    assert table[table["radius_rule"] == "validated"]["iterations"].isna().all()
-    assert table[table["solver"] == "pdhg"]["iterations"].isna().all()
+    for without in (short, rows(table, radius_rule="validated"), rows(table, solver="pdhg")):
+        assert without["iterations"].isna().all()
 
 
 def test_warnings_name_the_edges_of_the_grids_and_an_unknown_optimum(data):
     short = learn(data, sizes=[40], n_iter=5, radius=[0.01, 0.02, 0.03], eta0=[1e-3, 1e-2], optimum_n_iter=1, tol=1e-9)
-    warnings = rows(short, solver="subgradient", radius_rule="true")["warning"]
-    assert (warnings == "eta0 at the upper edge of its grid").all()
+    of_true = rows(short, solver="subgradient", radius_rule="true")
+    assert (of_true["warning"] == "eta0 at the upper edge of its grid").all()
     assert (rows(short, solver="pdhg")["warning"].str.startswith("optimum certified only to: ")).all()
     for _, row in rows(short, radius_rule="validated").iterrows():
         edge = {0.01: "radius at the lower edge", 0.03: "radius at the upper edge"}.get(row["radius"], "")
         assert edge in row["warning"] and ("radius" in row["warning"]) == bool(edge)
-    one = learn(data, sizes=[40], radius=[8.0], eta0=[30.0])
-    assert (one["warning"] == "").all()
+    assert (learn(data, sizes=[40], radius=[8.0], eta0=[30.0])["warning"] == "").all()
 
 
 def test_a_table_of_a_single_task():
@@ -227,12 +224,20 @@ def test_the_error_is_that_of_all_samples_and_a_score_of_0_counts_half(data):
     assert recovery.error(-data.W, data.X_test, data.y_test) == 1
 
 
-def test_a_feature_is_selected_if_any_task_uses_it():
-    W = np.array([[0.0, 1e-30], [0.0, 0.0], [2.0, -1.0], [0.0, -3.0], [0.0, 0.0]])
-    got = recovery.selection(W, np.array([True, True, True, False, False]))
-    assert got == {"precision": 2 / 3, "recall": 2 / 3, "features": 0.6}
-
-
-def test_without_features_precision_is_unknown():
-    got = recovery.selection(np.zeros((4, 2)), np.array([True, False, False, False]))
-    np.testing.assert_equal(got, {"precision": np.nan, "recall": 0.0, "features": 0.0})
+@pytest.mark.parametrize(
+    ("W", "expected"),
+    [
+        pytest.param(
+            [[0.0, 1e-30], [0.0, 0.0], [2.0, -1.0], [0.0, -3.0], [0.0, 0.0]],
+            {"precision": 2 / 3, "recall": 2 / 3, "features": 0.6},
+            id="a feature is selected if any task uses it",
+        ),
+        pytest.param(
+            np.zeros((5, 2)),
+            {"precision": np.nan, "recall": 0.0, "features": 0.0},
+            id="without features precision is unknown",
+        ),
+    ],
+)
+def test_selection(W, expected):
+    np.testing.assert_equal(recovery.selection(np.array(W), np.array([True, True, True, False, False])), expected)

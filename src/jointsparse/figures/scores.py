@@ -62,8 +62,7 @@ def auc(table: pd.DataFrame, *, stated: Range | None = None, source: str = "") -
         label = f"{stated.label}: {stated.low:g} to {stated.high:g}"
         axes.axhspan(stated.low, stated.high, color="0.93", label=label, zorder=0)
     size_axis(axes, table.groupby("n")["n_samples"].mean(), "number of training samples, all words together")
-    axes.set_ylabel("average test AUC")
-    axes.set_title("AUC of the words not used for validation" + source)
+    axes.set(ylabel="average test AUC", title="AUC of the words not used for validation" + source)
     legend(figure, *band_note(table))
     return figure
 
@@ -76,8 +75,7 @@ def eer(table: pd.DataFrame, *, source: str = "") -> Figure:
     figure, (axes,) = canvas()
     _over_sizes(axes, table.assign(eer=100 * table["eer"]), "n", "eer")
     size_axis(axes, table["n"], "n, positive training samples of each word")
-    axes.set_ylabel("average test EER (%)")
-    axes.set_title("Equal error rate of the words not used for validation" + source)
+    axes.set(ylabel="average test EER (%)", title="Equal error rate of the words not used for validation" + source)
     legend(figure, *band_note(table))
     return figure
 
@@ -115,9 +113,11 @@ def eer_by_word(table: pd.DataFrame, *, n: int, source: str = "") -> Figure:
     if by_word.empty:
         nothing(axes, "no word with an EER")
     axes.set_yticks(np.arange(len(by_word)), map(plain, by_word.index), fontsize=8)
-    axes.set_ylim(len(by_word) - 0.4, -0.6)
-    axes.set_xlabel("test EER (%)" + _mean_of(shown))
-    axes.set_title(f"EER of each word, n = {n}" + source)
+    axes.set(
+        ylim=(len(by_word) - 0.4, -0.6),
+        xlabel="test EER (%)" + _mean_of(shown),
+        title=f"EER of each word, n = {n}" + source,
+    )
     legend(figure)
     return figure
 
@@ -165,10 +165,8 @@ def _against_features(table: pd.DataFrame, title: str, distance: float, stated: 
     for star in stated:
         line = {"color": look[star.method]["color"], "markersize": 12, "markerfacecolor": "none"}
         axes.plot(100 * star.features, star.auc, "*", label=star.label, **line)
-    axes.set_xlim(-4, 106)
-    axes.set_xlabel("features used by any word (%)" + _mean_of(largest))
-    axes.set_ylabel("average test AUC")
-    axes.set_title(title)
+    label = "features used by any word (%)" + _mean_of(largest)
+    axes.set(xlim=(-4, 106), xlabel=label, ylabel="average test AUC", title=title)
     legend(figure)
     return figure
 
@@ -199,13 +197,15 @@ def _differences(table: pd.DataFrame, metric: str, better: str) -> Figure:
     if rows.empty:
         nothing(axes, f"no {metric.upper()} of test words")
     axes.set_yticks(range(len(sizes)), [f"n = {n}\n{samples:,} samples" for n, samples in sizes.items()])
-    axes.set_ylim(max(len(sizes), 1) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     for between in range(len(sizes) - 1):
         axes.axhline(between + 0.5, color=rcParams["grid.color"], linewidth=0.8)
-    axes.set_xlabel(f"average test {metric.upper()} of {method} minus the other's\n({better} of 0: {method} is better)")
     runs = rows["runs"].max() if len(rows) else 1
-    axes.set_title(f"{metric.upper()} of {method} against the others" + (f", mean of {runs} runs" if runs > 1 else ""))
+    axes.set(
+        ylim=(max(len(sizes), 1) - 0.5, -0.5),
+        xlabel=f"average test {metric.upper()} of {method} minus the other's\n({better} of 0: {method} is better)",
+        title=f"{metric.upper()} of {method} against the others" + (f", mean of {runs} runs" if runs > 1 else ""),
+    )
     legend(figure, Line2D([], [], color="0.35", label="95% interval (test images, runs)"))
     return figure
 

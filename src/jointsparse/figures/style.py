@@ -23,7 +23,7 @@ FIVE: tuple[tuple[str, str, Any], ...] = (
     ("C4", "v", "--"),
 )
 OTHERS = (("C5", "P", ":"), ("C6", "X", (0, (2, 1))), ("C7", "<", "-."), ("C5", ">", "--"), ("C6", "p", ":"))
-NORMS = dict(zip(("l1inf", "l1", "l2", "l12"), FIVE, strict=False))  # any other norm takes its turn in OTHERS
+NORM_LOOKS = dict(zip(("l1inf", "l1", "l2", "l12"), FIVE, strict=False))  # any other norm takes its turn in OTHERS
 # How much lighter than the norm's colour a loss is, and how much of the marker is filled; in the order of the losses.
 SHADES = ((0.0, "full"), (0.3, "bottom"), (0.5, "none"), (0.3, "left"), (0.5, "top"))
 # Methods in a row share a look, since no figure shows two of them. "tree" is beside "projection" and "stochastic"
@@ -47,7 +47,7 @@ def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     other method takes its turn in `OTHERS`, by name, whatever the order of methods.
     """
     turns = cycle(OTHERS)
-    norms = NORMS | {norm: next(turns) for norm in room("norms") if norm not in NORMS}
+    norms = NORM_LOOKS | {norm: next(turns) for norm in room("norms") if norm not in NORM_LOOKS}
     shades = dict(zip(room("losses"), cycle(SHADES), strict=False))
     known = {f"{loss}-{norm}": (norms[norm], shades[loss]) for loss in shades for norm in norms}
     known |= {method: (look, SHADES[0]) for method, look in NAMED.items()}

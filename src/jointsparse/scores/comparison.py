@@ -48,8 +48,7 @@ def sign_test(
     rng : Generator
         Draws the pairings.
     """
-    wins = np.zeros(n_pairings, dtype=int)
-    losses = np.zeros(n_pairings, dtype=int)
+    wins, losses = np.zeros((2, n_pairings), dtype=int)
     for k in range(labels.shape[1]):
         positives, negatives = np.flatnonzero(labels[:, k]), np.flatnonzero(~labels[:, k])
         n_pairs = min(len(positives), len(negatives))
@@ -71,9 +70,7 @@ def holm(p: np.ndarray) -> np.ndarray:
     """
     order = np.argsort(p, kind="stable")
     stepped = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
-    corrected = np.empty(len(p))
-    corrected[order] = stepped
-    return corrected
+    return stepped[np.argsort(order)]
 
 
 def significance(scores: Scores, *, n_pairings: int, seed: int) -> pd.DataFrame:
@@ -90,31 +87,24 @@ def significance(scores: Scores, *, n_pairings: int, seed: int) -> pd.DataFrame:
     """
     fits, (first, *others) = _by_fit(scores)
     tables = []
-    for run in _first_seen(scores.run):
-        for label in WORDS:
-            rows = []
-            for n in _first_seen(scores.n):
-                for other in others:
-                    f, g = (scores.score[fits[run, method, n]] for method in (first, other))
-                    words = _words(scores, fits[run, first, n], label)
-                    tested = sign_test(
-                        f[:, words],
-                        g[:, words],
-                        scores.labels[:, words],
-                        n_pairings=n_pairings,
-                        rng=np.random.default_rng(seed),
-                    )
-                    rows.append(
-                        {"run": run, "n": n, "n_samples": scores.n_samples[fits[run, first, n]], "words": label}
-                        | {"method": first, "against": other}
-                        | {"wins": tested.wins[0], "losses": tested.losses[0], "p": tested.p[0]}
-                        | {"p_median": np.median(tested.p), "p_reverse": tested.p_reverse[0]}
-                        | {"p_reverse_median": np.median(tested.p_reverse)}
-                    )
-            table = pd.DataFrame(rows)
-            table["p_holm"] = holm(table["p"].to_numpy())
-            table["p_reverse_holm"] = holm(table["p_reverse"].to_numpy())
-            tables.append(table)
+    for run, label in product(_first_seen(scores.run), WORDS):
+        rows = []
+        for n, other in product(_first_seen(scores.n), others):
+            fit = fits[run, first, n]
+            words = _words(scores, fit, label)
+            f, g = (scores.score[place][:, words] for place in (fit, fits[run, other, n]))
+            rng = np.random.default_rng(seed)
+            tested = sign_test(f, g, scores.labels[:, words], n_pairings=n_pairings, rng=rng)
+            rows.append(
+                {"run": run, "n": n, "n_samples": scores.n_samples[fit], "words": label}
+                | {"method": first, "against": other}
+                | {"wins": tested.wins[0], "losses": tested.losses[0], "p": tested.p[0]}
+                | {"p_median": np.median(tested.p), "p_reverse": tested.p_reverse[0]}
+                | {"p_reverse_median": np.median(tested.p_reverse)}
+            )
+        table = pd.DataFrame(rows)
+        corrected = {f"{name}_holm": holm(table[name].to_numpy()) for name in ("p", "p_reverse")}
+        tables.append(table.assign(**corrected))
     return pd.concat(tables, ignore_index=True)
 
 

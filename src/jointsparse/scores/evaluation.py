@@ -179,40 +179,61 @@ def evaluate(
     require_metric(metric)
     require_labels(labels, len(words))
     on_validation, on_test = (_part(X, labels, split == name) for name in ("validation", "test"))
-    features, positives = fingerprint(X), on_test.labels.sum(axis=0)
-    chosen: list[dict[str, Any]] = []
-    sparsity: list[dict[str, Any]] = []
-    by_word: list[pd.DataFrame] = []
-    convergence: list[pd.DataFrame] = []
-    weights: list[pd.DataFrame] = []
-    scored: list[tuple[Any, ...]] = []  # the fields of `Scores`, but for labels
+    features = fingerprint(X)
+    evaluated: list[Evaluation] = []
     for one in sweeps:
         _check_fits(one, X.shape[1], labels.shape[1], features)
-        best_eta0, validation, best = choose(one, on_validation, metric)
-        relative = one.sweep.objective[best_eta0] / one.sweep.objective[best_eta0, :1]
-        tested = [
-            _test(one, pair, W, np.nanmin(objective), value, on_test)
-            for pair, W, objective, value in zip(best_eta0, one.sweep.W, relative, validation, strict=True)
-        ]
-        of_scores = _flags_of_scores(tested[best].scores)
-        sparsity += [fit.row for fit in tested]
-        if one.method == converging_method:
-            convergence += [_convergence(fit.row, objective) for fit, objective in zip(tested, relative, strict=True)]
-        chosen.append(tested[best].row | {"warning": _warning(one.sweep, best_eta0[best], of_scores)})
-        by_word.append(_by_word(one, words, positives, tested[best].by_word, of_scores))
-        scored.append((one.run, one.n, one.n_samples, one.method, one.validation_words, tested[best].scores))
-        if (one.run, one.n) == (scored[0][0], at_size):
-            weights.append(_weights(one.run, one.n, one.method, one.sweep.W[best]))
-    if at_size is not None and not weights:
-        raise ValueError(f"at_size must be one of the sizes of run {scored[0][0]}, got {at_size}")
+        first_run = evaluated[0].scores.run[0] if evaluated else one.run
+        wanted = {
+            "with_convergence": one.method == converging_method,
+            "with_weights": (one.run, one.n) == (first_run, at_size),
+        }
+        evaluated.append(_evaluate_one(one, on_validation, on_test, words, metric, **wanted))
+    evaluation = _joined(evaluated)
+    run, n = evaluation.scores.run, evaluation.scores.n
+    if at_size is not None and at_size not in n[run == run[0]]:
+        raise ValueError(f"at_size must be one of the sizes of run {run[0]}, got {at_size}")
+    return evaluation
+
+
+def _evaluate_one(
+    one: TrainedSweep,
+    on_validation: Part,
+    on_test: Part,
+    words: Sequence[str],
+    metric: str,
+    *,
+    with_convergence: bool,
+    with_weights: bool,
+) -> Evaluation:
+    """Choose and test a pair of one sweep. A table that is not wanted has no rows."""
+    best_eta0, validation, best = choose(one, on_validation, metric)
+    relative = one.sweep.objective[best_eta0] / one.sweep.objective[best_eta0, :1]
+    tested = [
+        _test(one, pair, W, np.nanmin(objective), value, on_test)
+        for pair, W, objective, value in zip(best_eta0, one.sweep.W, relative, validation, strict=True)
+    ]
+    curves = [_convergence(fit.row, objective) for fit, objective in zip(tested, relative, strict=True)]
+    chosen, W = tested[best], one.sweep.W[best]
+    of_scores = _flags_of_scores(chosen.scores)
+    of_fit = (one.run, one.n, one.n_samples, one.method, one.validation_words, chosen.scores)
     return Evaluation(
-        chosen=pd.DataFrame(chosen),
-        by_word=pd.concat(by_word, ignore_index=True),
-        sparsity=pd.DataFrame(sparsity),
-        convergence=pd.concat(convergence, ignore_index=True) if convergence else pd.DataFrame(),
-        weights=pd.concat(weights, ignore_index=True) if weights else _weights(0, 0, "", np.zeros((0, 0))),
-        scores=Scores(*(np.array(field) for field in (*zip(*scored, strict=True), on_test.labels))),
+        chosen=pd.DataFrame([chosen.row | {"warning": _warning(one.sweep, best_eta0[best], of_scores)}]),
+        by_word=_by_word(one, words, on_test.labels.sum(axis=0), chosen.by_word, of_scores),
+        sparsity=pd.DataFrame([fit.row for fit in tested]),
+        convergence=pd.concat(curves) if with_convergence else pd.DataFrame(),
+        weights=_weights(one.run, one.n, one.method, W if with_weights else np.zeros((0, 0))),
+        scores=Scores._make([*(np.array([field]) for field in of_fit), on_test.labels]),
     )
+
+
+def _joined(evaluated: Sequence[Evaluation]) -> Evaluation:
+    """Join the tables and scores of several sweeps. All have the same labels."""
+    *tables, scores = zip(*evaluated, strict=True)
+    *of_fits, labels = zip(*scores, strict=True)
+    # An empty table has no types of columns to join.
+    joined = [pd.concat([one for one in of if len(one)] or of[:1], ignore_index=True) for of in tables]
+    return Evaluation._make([*joined, Scores._make([*map(np.concatenate, of_fits), labels[0]])])
 
 
 def path_table(

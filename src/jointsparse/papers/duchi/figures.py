@@ -229,8 +229,7 @@ def online(table: pd.DataFrame) -> Figure:
             for radius, rows in table[table["method"] == method].groupby("radius"):
                 line = look | {"label": labels[method], "linestyle": dashes[radius], "markevery": (i, 4)}
                 curve(axes, rows, "examples", y, by="examples", scale=1 if y == "loss" else 100, **line)
-        axes.set_xlabel("examples")
-        axes.set_ylabel(label)
+        axes.set(xlabel="examples", ylabel=label)
     log_axis(panels[2], "y")
     figure.suptitle("One pass over sparse text (paper: sec. 7)", fontsize=rcParams["axes.titlesize"])
     legend(figure, *_keys(dashes, "radius"), *band_note(table), *_warnings(table))
@@ -249,12 +248,12 @@ def updates(table: pd.DataFrame) -> Figure:
         axes.plot(rows["non_zeros"], rows["seconds"], label=label, **look)
     log_axis(axes, "x")
     log_axis(axes, "y")
-    axes.set_xlabel("non-zero weights before the updates")
-    axes.set_ylabel(f"CPU seconds per update,\n{median_of(table)}")
     features = " or ".join(f"{n:,}" for n in sorted(table["n"].unique()))
-    axes.set_title(
-        f"Updates of k = {table['touched'].mean():.3g} of {features} weights on average\n"
-        "(paper: sec. 6, O(k log n) by the tree)"
+    axes.set(
+        xlabel="non-zero weights before the updates",
+        ylabel=f"CPU seconds per update,\n{median_of(table)}",
+        title=f"Updates of k = {table['touched'].mean():.3g} of {features} weights on average\n"
+        "(paper: sec. 6, O(k log n) by the tree)",
     )
     legend(figure)
     return figure

@@ -45,12 +45,12 @@ def convergence(table: pd.DataFrame) -> Figure:
         label += f"certified gap {percent(rows['gap'].iloc[0])})"
         axes.plot(rows["iteration"], rows["objective"], label=label, color=colour, linestyle=dashes)
     top = largest["objective"].quantile(0.99)
-    axes.set_ylim(0, 1.05 if np.isnan(top) else max(1.05, min(2.0, top)))
-    axes.set_xlabel("iteration")
-    axes.set_ylabel("objective / objective at W = 0")
-    axes.set_title(
-        f"Convergence of {largest['method'].iloc[0]}, {largest['n_samples'].iloc[0]:,} samples\n"
-        "(paper: Fig. 2, radius 0.1, 1, 10, 100, 63,408 samples)"
+    axes.set(
+        ylim=(0, 1.05 if np.isnan(top) else max(1.05, min(2.0, top))),
+        xlabel="iteration",
+        ylabel="objective / objective at W = 0",
+        title=f"Convergence of {largest['method'].iloc[0]}, {largest['n_samples'].iloc[0]:,} samples\n"
+        "(paper: Fig. 2, radius 0.1, 1, 10, 100, 63,408 samples)",
     )
     legend(figure)
     return figure
@@ -99,7 +99,8 @@ def significance(table: pd.DataFrame) -> Figure:
     method, others = table["method"].iloc[0], table["against"].unique()
     header = ["n", "samples"]
     for other in others:
-        header += [f"{other}\np", "median p", "reverse p", "Holm p", "paper"]
+        norm = other.split("-")[-1]
+        header += [f"{other}\np", "median p", "reverse p", "Holm p", f"paper,\n{norm}"]
     cells = []
     for n, group in rows.groupby("n"):
         line = [f"{n}", f"{group['n_samples'].iloc[0]:,}"]
@@ -162,9 +163,7 @@ def test_error(table: pd.DataFrame) -> Figure:
             line |= {"label": method} if main else {"label": f"_{method}, {solver}, {rule}", "marker": ""}
             curve(axes, rows, "n", "test_error", scale=100, band=main, **line)
     size_axis(axes, table["n"], "training samples of each task")
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("test error (%)")
-    axes.set_title("Synthetic tasks (paper: Fig. 1 top, l1inf lowest)")
+    axes.set(ylim=(0, None), ylabel="test error (%)", title="Synthetic tasks (paper: Fig. 1 top, l1inf lowest)")
     lines = [
         Line2D([], [], color="0.35", linestyle=dashes, linewidth=width * rcParams["lines.linewidth"], label=label)
         for setting, (dashes, width, label) in SETTINGS.items()
@@ -188,9 +187,8 @@ def selection(table: pd.DataFrame) -> Figure:
         for name, line in (("precision", {"linestyle": "-"}), ("recall", {"linestyle": ":", "fillstyle": "none"})):
             curve(axes, one, "n", name, scale=100, **look | line, label=f"{name}, {method}")
     size_axis(axes, table["n"], "training samples of each task")
-    axes.set_ylim(0, 104)
-    axes.set_ylabel("precision, recall (%)")
-    axes.set_title("Feature selection (paper: Fig. 1 bottom, l1inf more precise)")
+    title = "Feature selection (paper: Fig. 1 bottom, l1inf more precise)"
+    axes.set(ylim=(0, 104), ylabel="precision, recall (%)", title=title)
     legend(figure, *band_note(rows))
     return figure
 

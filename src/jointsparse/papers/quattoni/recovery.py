@@ -23,7 +23,7 @@ SERVES = "drawn"
 TABLES = {"recovery": "tables"}
 WARNS = ("recovery",)
 
-NORMS = {"l1inf": l1inf, "l1": l1, "l2": l2}
+COMPARED = {"l1inf": l1inf, "l1": l1, "l2": l2}
 NEAR_OPTIMUM = 0.01  # fraction of the optimum, within which an iterate counts as near
 
 
@@ -137,12 +137,12 @@ def learn(
     options: dict[str, Any] = {"eta0": eta0, "radius": radius, "n_iter": n_iter}
     options |= {"tol": tol, "optimum_n_iter": optimum_n_iter}
     rows: list[dict[str, Any]] = []
-    for done, (n, norm) in enumerate(product(sizes, NORMS)):
+    for done, (n, norm) in enumerate(product(sizes, COMPARED)):
         problem = Problem(list(data.X_train[:, :n]), list(data.y_train[:, :n]), normalisation="mean")
         key = {"n": n, "method": f"hinge-{norm}"}
         rows += [key | row for row in _rows(problem, data, norm, **options)]
         if progress:
-            progress(done + 1, len(NORMS) * len(sizes))
+            progress(done + 1, len(COMPARED) * len(sizes))
     return pd.DataFrame(rows).astype({"iterations": "Int64"})
 
 
@@ -158,7 +158,7 @@ def _rows(
     optimum_n_iter: int,
 ) -> list[dict[str, Any]]:
     """The three rows of a training set and a norm."""
-    plug_ins: dict[str, Any] = {"loss": hinge, "norm": NORMS[norm]}
+    plug_ins: dict[str, Any] = {"loss": hinge, "norm": COMPARED[norm]}
     true = np.asarray(plug_ins["norm"].norm(data.W))  # one number, or one per task
     # Choice: validation chooses from the same plain radii for every task and norm; the paper names none. Multiples of
     # the true norms would know what validation has to find. On the paper's problem they are about 49, 12 and 4.

@@ -1,0 +1,288 @@
+"""Made-up tables of the figures, and what a figure shows."""
+
+import re
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from jointsparse.papers import catalogue
+
+METHODS = ["hinge-l1inf", "hinge-l1", "hinge-l2", "svm-l2"]
+DENSE = ["hinge-l2", "svm-l2"]
+WORDS = ["dog", "água", "ball", "man", "zoo", "sky"]
+FORMS = ("batch 25%", "batch 100%", "stochastic 1", "stochastic 100")
+
+# Tables
+
+KEYS = {  # columns with few values, of which a made-up table holds each combination
+    "run": (1,),
+    "metric": ("auc", "eer"),
+    "words": ("all words", "test words"),
+    "n": (40, 80, 160),
+    "method": METHODS,
+    "against": METHODS[1:],
+    "radius": (0.1, 1.0, 10.0, 100.0),
+    "word": WORDS,
+    "iteration": range(21),
+    "gap": (0.01,),
+}
+
+
+def crossed(**columns):
+    """Table with a row for each combination of values."""
+    return pd.MultiIndex.from_product(columns.values(), names=columns).to_frame(index=False)
+
+
+def derived(columns, **some):
+    """Table with these columns: the KEYS crossed, and random numbers from 0 to 1 in the others. some: other KEYS."""
+    names = columns.split()
+    table = crossed(**{name: some.get(name, KEYS[name]) for name in names if name in KEYS})
+    rng = np.random.default_rng(0)
+    table = table.assign(**{name: rng.random(len(table)) for name in names if name not in KEYS})
+    return table.assign(n_samples=120 * table["n"]) if "n_samples" in names else table
+
+
+def convergence(**some):
+    """Four radii, of the first method only, with a curve each."""
+    some = {"method": METHODS[:1]} | some
+    table = derived("run n n_samples method radius iteration", **some)
+    radius, run = table["radius"], table["run"]
+    objective = (1 - radius / 200) ** table["iteration"] + 0.01 * (run - 1)
+    return table.assign(eta0=1 / radius, objective=objective, gap=radius / 300)
+
+
+def by_word(**some):
+    """Six words, of which every run takes another one for validation."""
+    table = derived("run n method word positives auc eer", **some)
+    return table.assign(validation_word=table["word"] == np.take(WORDS, table["run"] % 6))
+
+
+def sparsity(**some):
+    """Some radii, in decreasing order; l2 uses all features."""
+    table = derived("run n method radius auc features gap", **{"radius": (10.0, 1.0, 0.1)} | some)
+    return table.assign(features=table["features"].where(~table["method"].isin(DENSE), 1.0))
+
+
+def path(**some):
+    """A hundred radii from 1 % to 100 % of the features, on the smallest training sets."""
+    table = sparsity(**{"n": (40,), "radius": np.arange(1, 101.0)} | some)
+    return table.assign(features=np.where(table["method"].isin(DENSE), 1.0, table["radius"] / 100))
+
+
+def differences(runs=1, **some):
+    table = derived("metric n n_samples words method against difference", **{"method": METHODS[:1]} | some)
+    difference = (table["difference"] - 0.5) / 10
+    return table.assign(difference=difference, low=difference - 0.01, high=difference + 0.02, runs=runs)
+
+
+def weights(method=METHODS, n_features=50, n_words=4):
+    """l1inf uses every tenth feature for all words, l1 every feature for one word, l2 all for all."""
+    table = crossed(method=method, feature=range(n_features), word=range(n_words))
+    name, feature, word = (table[column] for column in ("method", "feature", "word"))
+    of_l1inf, of_l1 = name.str.contains("l1inf"), name.str.endswith("l1")
+    used = ~(of_l1inf & (feature % 10 > 0)) & ~(of_l1 & (feature % n_words != word))
+    weight = (-1) ** word * (1 + feature / n_features)
+    return table.assign(weight=weight, n_features=n_features, n_words=n_words)[used]
+
+
+def recovery(**some):
+    """Three methods, with the three pairs of radius and solver that are learnt."""
+    kinds = pd.DataFrame({"solver": ["subgradient"] * 2 + ["pdhg"], "radius_rule": ["true", "validated", "true"]})
+    table = derived("run n method gap", **{"method": METHODS[:3]} | some).merge(kinds, how="cross")
+    measured = derived("method test_error precision recall", method=range(len(table))).drop(columns="method")
+    return table.join(measured).assign(radius=1.0)
+
+
+def cost():
+    sizes = crossed(d=(1_000, 10_000, 100_000), method=("sort", "newton"))
+    seconds = sizes["d"] * sizes["method"].map({"sort": 2e-6, "newton": 1e-6})
+    projections = sizes.assign(part="projection size", x=40 * sizes["d"], seconds=seconds)
+    samples = np.array([40, 80, 160, 320, 640, 1_280, 2_560])
+    training = pd.DataFrame({"part": "training samples", "x": samples, "seconds": 1e-5 * samples, "d": 200})
+    return pd.concat([projections, training]).assign(m=40, repeats=7)
+
+
+PROJECTIONS = {"sort": (8e-9, 1.1), "pivot": (9e-9, 1.0), "newton": (4e-9, 1.0)}
+
+
+def projection(n=(1_000, 10_000, 100_000, 1_000_000, 10_000_000), non_zeros=(10_000, 1_000_000)):
+    """Seconds of sort grow with n^1.1, those of the others with n."""
+    rows = [
+        {"part": "dimension", "x": size, "seconds": seconds * size**power, "repeats": 5, "n": size, "method": method}
+        for method, (seconds, power) in PROJECTIONS.items()
+        for size in n
+    ]
+    rows += [
+        {"part": "touched", "x": k, "seconds": seconds, "repeats": 3, "n": size, "method": method}
+        for size in non_zeros
+        for k in (10, 30, 100, 300, 1_000)
+        for method, seconds in (("tree", 3e-7 * k**0.9 * np.log(size) / 10), ("full", 4e-9 * size + 1e-8 * k))
+    ]
+    return pd.DataFrame(rows).assign(k=lambda table: table["n"].where(table["part"] == "dimension", table["x"]))
+
+
+RACERS = {  # seconds and operations of a step, and the suboptimality after t steps
+    "batch": (1e-3, 1.3e6, lambda t: (1 + 3 * t) ** -0.8),
+    "stochastic": (1e-5, 4e3, lambda t: (1 + 3 * t) ** -0.8),
+    "line-search": (2e-3, 4e6, lambda t: 0.9**t),
+    "coordinate-descent": (4e-3, 2e6, lambda t: 0.9**t),
+    "interior-point": (3e-2, 4e8, lambda t: 0.002 ** (t / 40)),
+}
+
+
+def race(problem=("squared",), n=(800,), run=(1,)):
+    """The operations of coordinate descent on the logistic loss are not counted."""
+    table = crossed(run=run, problem=problem, n=n, method=list(RACERS), step=range(0, 101, 5))
+    seconds, flops, left = (table["method"].map({name: of[i] for name, of in RACERS.items()}) for i in range(3))
+    steps = table["step"] * (table["n"] / 800) ** 2
+    uncounted = (table["method"] == "coordinate-descent") & (table["problem"] == "logistic") & (steps > 0)
+    reached = [function(t) for function, t in zip(left, table["step"], strict=True)]
+    return table.assign(
+        suboptimality=(1 + 0.3 * (table["run"] - 1)) * reached,
+        flops=(steps * flops).mask(uncounted),
+        seconds=1e-6 + steps * seconds,
+        warning="",
+    )
+
+
+def exponentiated(form=FORMS[:1], run=(1,)):
+    """Projection's suboptimality falls faster than entropic's."""
+    table = crossed(run=run, form=form, method=("projection", "entropic"), step=range(0, 201, 10))
+    t, cost_of_form = table["step"], 1 + table["form"].map(FORMS.index)
+    power = table["method"].map({"projection": -0.7, "entropic": -0.5})
+    return table.assign(
+        gradients=50 * t * cost_of_form,
+        seconds=1e-3 * t * cost_of_form,
+        suboptimality=(1 + 0.2 * table["run"]) * (1 + t) ** power,
+        test_error=0.04 + 0.3 / (1 + t),
+        non_zero=table["method"].map({"projection": 0.03, "entropic": 1.0}),
+        warning="",
+    )
+
+
+def online(radius=(30.0, 300.0), run=(1,)):
+    """The tree's loss is lower, and its weights are sparse."""
+    table = crossed(run=run, method=("tree", "entropic"), radius=radius, examples=range(500, 10_001, 500))
+    rng = np.random.default_rng(0)
+    examples, entropic = table["examples"], table["method"] == "entropic"
+    return table.assign(
+        loss=0.2 + 0.4 * (examples / 500) ** -0.5 + 0.05 * entropic + 0.02 * rng.random(len(table)),
+        error=0.05 + 0.4 * (examples / 500) ** -0.5 + 0.02 * rng.random(len(table)),
+        non_zero=(1e-7 * table["radius"] * examples**0.3).mask(entropic, 1.0),
+        warning="",
+    )
+
+
+def updates():
+    seconds = {
+        "tree": lambda z: 2e-6 * np.log(z),
+        "full": lambda z: 3e-2,
+        "full of non-zeros": lambda z: 5e-9 * z + 1e-6,
+        "entropic": lambda z: 8e-6,
+    }
+    return pd.DataFrame(
+        {"share": share, "non_zeros": int(2e6 * share), "n": 10_000_000, "touched": 97.3, "method": method}
+        | {"seconds": seconds[method](2e6 * share), "repeats": 300}
+        for share in (1.0, 0.3, 0.1, 0.01)
+        for method in seconds
+    )
+
+
+TABLES = {
+    "convergence": convergence,
+    "chosen": partial(derived, "run n n_samples method auc eer gap"),
+    "by_word": by_word,
+    "sparsity": sparsity,
+    "path": path,
+    "significance": partial(
+        derived, "run words n n_samples method against p p_median p_reverse p_holm", method=METHODS[:1]
+    ),
+    "differences": differences,
+    "weights": weights,
+    "recovery": recovery,
+    "cost": cost,
+    "projection": projection,
+    "race_seconds": race,
+    "exponentiated_seconds": exponentiated,
+    "digits_seconds": exponentiated,
+    "online": online,
+    "updates": updates,
+}
+
+
+def lacking(name, table):
+    """Names in the error of a figure of a table that lacks columns; none if it is drawn."""
+    try:
+        catalogue.draw(name, table)
+    except ValueError as error:
+        return re.findall(r"(\w+)'", str(error).partition(" lacks ")[2].partition(", got ")[0])
+    return []
+
+
+def made(name, **some):
+    """Made-up table of a figure. One that TABLES does not hold is derived from the columns that the figure asks for."""
+    kind = catalogue.FIGURES[name].table
+    if kind in TABLES:
+        return TABLES[kind](**some)
+    columns, missing = "", {"run"}
+    try:
+        while missing:
+            columns = " ".join([columns, *missing])
+            missing = set(lacking(name, derived(columns))) - set(columns.split())
+        catalogue.draw(name, derived(columns))
+    except Exception as error:
+        raise LookupError(f"figure {name} needs special data: add a table {kind} to TABLES of drawings.py") from error
+    return derived(columns, **some)
+
+
+# What a figure shows
+
+
+def assert_lines(axes, table, x, y, rows, *, by="", scale=(1, 1)):
+    """Assert that the lines of a panel are rows of a table, without lines for values of the papers.
+
+    rows: label and query of each line, in order. Of rows that share `by`, or else x, the mean is drawn.
+    """
+    lines = ours(axes)
+    assert [line.get_label() for line in lines] == [label for label, _ in rows]
+    for line, (_, query) in zip(lines, rows, strict=True):
+        expected = table.query(query).groupby(by or x)[[x, y]].mean().to_numpy() * scale
+        np.testing.assert_allclose(line.get_xydata(), expected, rtol=1e-15)
+
+
+def ours(axes):
+    """Lines that have a label, without those of the papers' values."""
+    return [line for line in axes.lines if not line.get_label().startswith(("_papers", "_child", "paper"))]
+
+
+def legend(figure):
+    """The texts of the figure's only legend."""
+    (drawn,) = figure.legends
+    return [text.get_text() for text in drawn.get_texts()]
+
+
+def titles(figure):
+    """The title of the figure, if it has one, and those of its panels."""
+    found = [figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)]
+    return [title for title in found if title]
+
+
+def labels(figure):
+    """The labels of x and y of each panel."""
+    return [(axes.get_xlabel(), axes.get_ylabel()) for axes in figure.axes]
+
+
+def scales(figure):
+    """The scales of x and y of each panel."""
+    return [(axes.get_xscale(), axes.get_yscale()) for axes in figure.axes]
+
+
+def ticks(figure):
+    """The texts below the ticks of x of each panel."""
+    return [[text.get_text() for text in axes.get_xticklabels()] for axes in figure.axes]
+
+
+def notes(figure):
+    """The texts within each panel."""
+    return [[text.get_text() for text in axes.texts] for axes in figure.axes]
