@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom, t
+from scipy import special  # not stats, which takes half a second to import
 
 from jointsparse.checks import Misfit
 from jointsparse.scores.metrics import METRICS, Scores, require_labels, require_words, resampled
@@ -51,15 +51,16 @@ def sign_test(
     wins, losses = np.zeros((2, n_pairings), dtype=int)
     for k in range(labels.shape[1]):
         positives, negatives = np.flatnonzero(labels[:, k]), np.flatnonzero(~labels[:, k])
-        n_pairs = min(len(positives), len(negatives))
-        left = rng.permuted(np.tile(positives, (n_pairings, 1)), axis=1)[:, :n_pairs]
-        right = rng.permuted(np.tile(negatives, (n_pairings, 1)), axis=1)[:, :n_pairs]
+        few, many = sorted((positives, negatives), key=len)
+        drawn = np.array([rng.choice(many, len(few), replace=False) for _ in range(n_pairings)], dtype=int)
+        left, right = (few, drawn) if few is positives else (drawn, few)
         f_sign = np.sign(f[left, k] - f[right, k])
         g_sign = np.sign(g[left, k] - g[right, k])
         wins += ((f_sign > 0) & (g_sign < 0)).sum(axis=1)
         losses += ((f_sign < 0) & (g_sign > 0)).sum(axis=1)
-    n = wins + losses
-    return SignTest(wins, losses, binom.sf(wins - 1, n, 0.5), binom.sf(losses - 1, n, 0.5))
+    # P(Bin(n, 1/2) >= wins) is an incomplete beta function.
+    p, p_reverse = special.betainc(wins, losses + 1, 0.5), special.betainc(losses, wins + 1, 0.5)
+    return SignTest(wins, losses, p, p_reverse)
 
 
 def holm(p: np.ndarray) -> np.ndarray:
@@ -181,7 +182,7 @@ def _interval(by_run: np.ndarray) -> tuple[float, float, float]:
         return float(mean), np.nan, np.nan
     below, above = mean - np.quantile(resampled, 0.025), np.quantile(resampled, 0.975) - mean
     # Choice: runs are few, and resampling them as well would make them look closer to each other than they are.
-    of_runs = t.ppf(0.975, n_runs - 1) * by_run[:, 0].std(ddof=1) / np.sqrt(n_runs) if n_runs > 1 else 0.0
+    of_runs = special.stdtrit(n_runs - 1, 0.975) * by_run[:, 0].std(ddof=1) / np.sqrt(n_runs) if n_runs > 1 else 0.0
     return float(mean), float(mean - np.hypot(below, of_runs)), float(mean + np.hypot(above, of_runs))
 
 
