@@ -70,7 +70,7 @@ def essence(data: bytes) -> Any:
 def bmp(data: bytes) -> Any:
     require(len(data) >= 54, "cut off")
     offset, header, width, height, _, bits, packed = struct.unpack("<IIiiHHI", data[10:34])
-    know(header == 40 and bits == 24 and not packed, "a kind of BMP")
+    know(header == 40 and bits == 24 and not packed and offset >= 54, "a kind of BMP")
 
     def pixels() -> np.ndarray:
         stride = (3 * width + 3) // 4 * 4
