@@ -1,4 +1,4 @@
-"""Second readers of pictures, for `fuzz.py`: decoders of BMP, PPM, TIFF, the sizes of JPEG, WebP, and known pictures."""
+"""Second readers of pictures, for `fuzz.py`: known pictures, decoders of BMP, PPM, TIFF, and sizes of JPEG, WebP."""
 
 import re
 import struct

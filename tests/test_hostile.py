@@ -154,9 +154,7 @@ LISTED = {
         "planes together",
     ),
 }
-LISTED |= {
-    f"PNG without its last {cut} bytes": (holding(PNG[:-cut]), "does not open") for cut in (8, 12, 20)
-}
+LISTED |= {f"PNG without its last {cut} bytes": (holding(PNG[:-cut]), "does not open") for cut in (8, 12, 20)}
 LISTED |= {f"half of a {kind}": (holding(data[: len(data) // 2]), "does not open") for kind, data in SAVED.items()}
 LISTED |= {
     f"TIFF of {levels.dtype} of unknown scale": (tiff(levels), "levels must (be of 8 or 16 bits|lie in)")

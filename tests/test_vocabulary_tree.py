@@ -137,13 +137,6 @@ def test_histograms_agree_with_the_slow_twin(tree):
     np.testing.assert_array_equal(got.toarray(), np.array(expected, np.int32), strict=True)
 
 
-def test_every_level_counts_every_descriptor(full):
-    counts_per_image = np.array([30, 0, 20])
-    counts = encode(full, points(50), counts_per_image).toarray()
-    for level in (1, 2, 3):
-        assert counts[:, full.level[1:] == level].sum(axis=1).tolist() == counts_per_image.tolist()
-
-
 @pytest.mark.parametrize("block", [1, 7, 30, 1000])
 def test_blocks_and_memory_maps_change_nothing(full, tmp_path, monkeypatch, block):
     descriptors = points(100)

@@ -127,10 +127,6 @@ def test_every_stage_leaves_its_log_and_its_seconds(project):
     assert len(list(results.rglob("logs/**/*.log"))) == n_jobs
 
 
-def test_second_run_has_nothing_to_do(project):
-    assert project.planned() == {}
-
-
 def test_every_claim_is_on_the_page_with_its_study_and_the_tables_that_its_number_stands_in(project):
     folder = project.root / "results" / "claims" / "+".join(DATASETS)
     judged = pd.concat([pd.read_csv(folder / "claims.csv"), pd.read_csv(folder / "timings" / "claims.csv")])
@@ -287,8 +283,7 @@ def test_one_core_another_folder_and_other_hashes_give_the_same_tables(project, 
     assert done.returncode == 0, done.stdout + done.stderr
     expected, got = project.tables(), other.tables()
     assert got.keys() == expected.keys()
-    for name in expected:
-        assert got[name] == expected[name], name
+    assert [name for name in expected if got[name] != expected[name]] == []
     assert other.manifest().read_bytes() == project.manifest().read_bytes()
 
 
