@@ -5,7 +5,6 @@ import os
 import resource
 import subprocess
 import sys
-import time
 from contextlib import suppress
 
 import numpy as np
@@ -320,33 +319,6 @@ def test_other_files_stay(tmp_path, name):
     (tmp_path / name).touch()
     tables.write_table(example(), tmp_path / "table.csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "table.csv"])
-
-
-WRITER = """
-import sys
-import time
-import numpy as np
-from jointsparse import tables
-for n in range(10_000):
-    tables.write_arrays(sys.argv[1], A=np.full(1_000_000, n))
-    print(n, flush=True)
-"""
-
-
-@pytest.mark.parametrize("moment", [0.001, 0.004, 0.013])  # seconds after a file is written
-def test_a_process_killed_while_it_writes_leaves_the_file_as_it_was_or_whole(tmp_path, moment):
-    path = tmp_path / "file.npz"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", WRITER, str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as writer:
-        writer.stdout.readline()
-        time.sleep(moment)
-        writer.kill()
-    got = tables.read_arrays(path)["A"]
-    assert got.shape == (1_000_000,)
-    assert len(np.unique(got)) == 1
-    tables.write_arrays(path, A=np.zeros(3))
-    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(
