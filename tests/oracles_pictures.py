@@ -51,7 +51,7 @@ def sized(width: int, height: int, pixels: Callable[[], np.ndarray]) -> tuple[tu
 
 
 def essence(data: bytes) -> Any:
-    """What decides the pixels: of a PNG its main chunks, each of which has a checksum, else the whole file."""
+    """Bytes that decide the pixels: of a PNG its main chunks, each of which has a checksum, else the whole file."""
     if not data.startswith(PNG):
         return data
     at, chunks = 8, [(b"", b"")]
