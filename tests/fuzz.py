@@ -225,10 +225,6 @@ def nonempty(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def truth(value: Any) -> bool:
-    return value is True or value is False
-
-
 def whole(low: int) -> Callable[[Any], bool]:
     return lambda value: type(value) is int and low <= value < 2**63
 
@@ -279,12 +275,12 @@ VOCABULARY = {
     "sample_size": whole(1),
     "fitted_on": FITTED,
     "weighting": of("count", "sqrt", "tf-idf"),
-    "normalise": truth,
+    "normalise": of(True, False),
 }
 BASIS = {
     "rank": lambda rank: rank == "full" or whole(1)(rank),
-    "centred": truth,
-    "whitened": truth,
+    "centred": of(True, False),
+    "whitened": of(True, False),
     "fitted_on": FITTED,
 }
 METHODS = {"svm-l2?": {"C": GRID, "max_iter?": whole(1)}}
@@ -299,8 +295,8 @@ STUDIES = {
             "n_validation_words": whole(1),
             "min_length?": whole(1),
             "stop_words?": rows_of(any_text, 0, unique=False),
-            "split_captions?": truth,
-            "join_inflections?": truth,
+            "split_captions?": of(True, False),
+            "join_inflections?": of(True, False),
         },
         "sizes": rows_of(whole(1)),
         "negatives_per_positive": whole(1),
@@ -428,7 +424,7 @@ def second_settings(config: Any) -> None:
     features = {
         "longest_side": whole(1),
         "extractor": of("dense_sift"),
-        "options": {"patch_sizes?": rows_of(whole(4)), "step?": whole(1), "rootsift?": truth},
+        "options": {"patch_sizes?": rows_of(whole(4)), "step?": whole(1), "rootsift?": of(True, False)},
         "vocabularies": named(VOCABULARY),
     }
     shape = {

@@ -1,7 +1,6 @@
 """The shared part of all datasets of photographs: reading a folder, opening pictures, checking them, reading tables."""
 
 import csv
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from jointsparse.checks import require
 from jointsparse.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
+from jointsparse.tables import sha256
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 # Kinds of pictures that are opened, whatever the suffix says. Pillow would hand others (EPS) to other programs.
@@ -184,8 +184,8 @@ def _as_grey(picture: Image.Image) -> Image.Image:
     if picture.mode == "F":
         greys = np.asarray(picture)
         low, high = greys.min(), greys.max()
-        if not (low >= 0 and high <= 1):  # also for NaN
-            raise ValueError(f"floating-point grey levels must lie in [0, 1], got {low} to {high}")
+        # NaN is refused too.
+        require(low >= 0 and high <= 1, f"floating-point grey levels must lie in [0, 1], got {low} to {high}")
         return picture
     if picture.has_transparency_data:
         picture = picture.convert("RGBA")
@@ -241,8 +241,7 @@ def _check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[s
             return "the file is empty", ""
         if status.st_size > MOST_BYTES:
             return f"too large: {status.st_size:,} bytes, at most {MOST_BYTES:,} are read", ""
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = sha256(path)
         with Image.open(path, formats=FORMATS) as picture:
             picture.verify()  # the checksums of PNG, which decoding passes over
         height, width = open_grey(path, longest_side).shape

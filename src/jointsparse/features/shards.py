@@ -91,8 +91,11 @@ def sample(
     )
     length = np.shape(descriptors[0])[1:]
     for shard, of_shard in zip(descriptors, counts, strict=True):
-        if np.ndim(of_shard) != 1 or len(length) != 1 or np.shape(shard) != (of_shard.sum(), *length):
-            raise Misfit(f"descriptors must be {of_shard.sum()} rows of one length, got shape {np.shape(shard)}")
+        require(
+            np.ndim(of_shard) == len(length) == 1 and np.shape(shard) == (of_shard.sum(), *length),
+            f"descriptors must be {of_shard.sum()} rows of one length, got shape {np.shape(shard)}",
+            Misfit,
+        )
     wanted_ends = np.cumsum(np.where(wanted, per_image, 0))  # among the descriptors of the wanted images
     require(wanted_ends[-1], "fitted_on must name splits that hold images with descriptors, got none")
     # Numbers, not a list to draw from: there are thousands of descriptors per image.

@@ -269,8 +269,10 @@ def encode(tree: VocabularyTree, descriptors: np.ndarray, counts_per_image: np.n
     """
     _require_descriptors(descriptors, tree.centres.shape[1])
     counts_per_image = np.asarray(counts_per_image)
-    if counts_per_image.ndim != 1 or counts_per_image.dtype.kind not in "iu" or (counts_per_image < 0).any():
-        raise ValueError("counts_per_image must be a vector of integers of at least 0")
+    require(
+        counts_per_image.ndim == 1 and counts_per_image.dtype.kind in "iu" and (counts_per_image >= 0).all(),
+        "counts_per_image must be a vector of integers of at least 0",
+    )
     ends = np.concatenate([[0], np.cumsum(counts_per_image, dtype=np.int64)])
     require(
         ends[-1] == len(descriptors),
@@ -406,8 +408,10 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> VocabularyTree:
     last = tree.first_child.astype(np.int64) + tree.n_children
     below = np.flatnonzero(tree.n_children)
     require(len(below), "a tree's root must have children")
-    if (tree.n_children < 0).any() or (tree.first_child[below] <= below).any() or (last > n_nodes).any():
-        raise ValueError("the children of a tree's nodes must be nodes that come later")
+    require(
+        (tree.n_children >= 0).all() and (tree.first_child[below] > below).all() and (last <= n_nodes).all(),
+        "the children of a tree's nodes must be nodes that come later",
+    )
     return tree
 
 
