@@ -134,6 +134,9 @@ LISTED = {
     "link to a device": (linked("/dev/zero"), "^not a regular file$"),
     "link to itself": (linked("a.jpg"), f"{NO_PICTURE}: Too many levels of symbolic links$"),
     "link to nothing": (linked("nowhere.jpg"), f"{NO_PICTURE}: No such file or directory$"),
+    "empty file": (Path.touch, "^the file is empty$"),
+    "text": (holding(b"hello"), f"{NO_PICTURE}: none of"),
+    "beginning of a JPEG": (holding(b"\xff\xd8\xff\xe0 nothing more"), NO_PICTURE),
     "folder": (Path.mkdir, "^a folder, not a picture file$"),
     "gigabytes": (hole, "^too large: 1,099,511,627,776 bytes, at most 1,073,741,824 are read$"),
     # Ghostscript would open this one.

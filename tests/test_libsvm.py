@@ -179,20 +179,26 @@ def test_wrong_line_is_named(tmp_path, line, expected):
     assert len(str(error.value)) < len(str(tmp_path)) + 250
 
 
-def test_line_without_end_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        pytest.param(
+            *("data.gz", gzip.compress(b"1 1:1\n" + b" " * 10**6)),
+            "data.gz line 2: expected at most 1000 bytes, got more",
+            id="line without end",
+        ),
+        pytest.param(
+            *("data.gz", gzip.compress(GOOD) + b"garbage"),
+            "data.gz must be a whole file, got one that is damaged after line 5: ",
+            id="damaged after the last line",
+        ),
+        pytest.param("data", bz2.compress(GOOD), "data line 1: expected", id="packed file under a plain name"),
+    ],
+)
+def test_wrong_file_is_refused(tmp_path, monkeypatch, name, content, expected):
     monkeypatch.setattr(libsvm, "LONGEST_LINE_BYTES", 1000)
-    with pytest.raises(ValueError, match="line 2: expected at most 1000 bytes, got more"):
-        read(tmp_path, gzip.compress(b"1 1:1\n" + b" " * 10**6), "data.gz")
-
-
-def test_damaged_packed_file_is_refused_with_the_last_line(tmp_path):
-    with pytest.raises(ValueError, match=r"data.gz must be a whole file, got one that is damaged after line 5: "):
-        read(tmp_path, gzip.compress(GOOD) + b"garbage", "data.gz")
-
-
-def test_packed_file_under_a_plain_name_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=re.escape(str(tmp_path / "data"))):
-        read(tmp_path, bz2.compress(GOOD), "data")
+    with pytest.raises(ValueError, match=re.escape(f"{tmp_path / expected}")):
+        read(tmp_path, content, name)
 
 
 ODD = b"nan inf 1e39 1e-60 1_0 0 -0 007 2147483648 qid +3 1.0 : , # ; \r \v \t \n \0 \xff \xe9 - . e E _".split(b" ")

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import yaml
 
-from configuration.file import LARGEST_NUMBER, ConfigError, one_of, place
+from configuration.file import LARGEST_NUMBER, ConfigError, one_of, place, require, require_known
 from configuration.studies import (
     WORDS,
     chosen_datasets,
@@ -74,30 +74,18 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
         dataset_entry(config, name)
     for names, taken in ((config["datasets"], DATASET_NAMES), (config["studies"], STUDY_NAMES)):
         for name in names:
-            _require(name not in taken, f"{name!r} is a folder of the results: choose another name", name)
-    _require_known("extractor", names_of("features"), config["features"]["extractor"], "features.extractor")
+            require(name not in taken, f"{name!r} is a folder of the results: choose another name", name)
+    require_known("extractor", names_of("features"), config["features"]["extractor"], "features.extractor")
     for name, block in config["studies"].items():
         _check_study(config, block, schema, f"studies.{name}")
     for name, entry in config["datasets"].items():
         _check_loader(entry["loader"], entry.get("options", {}), f"datasets.{name}")
         for study in entry["studies"]:
             where = f"datasets.{name}.studies.{study}"
-            _require_known("a study", config["studies"], study, f"datasets.{name}.studies")
+            require_known("a study", config["studies"], study, f"datasets.{name}.studies")
             block = study_block(config, name, study)
             _check_study(config, block, schema, where)
             _check_kind(block, entry["loader"], where)
-
-
-def _require(holds: object, said: str, where: str) -> None:
-    """Raise ConfigError with a place in config.yaml unless something holds."""
-    if not holds:
-        raise ConfigError(f"{said} {place(where)}")
-
-
-def _require_known(key: str, known: Iterable[str], got: str, where: str) -> None:
-    """Raise ConfigError with all known names for another one."""
-    if got not in known:
-        raise ConfigError(one_of(key, known, got, where))
 
 
 def _check_schema(block: dict[str, Any], schema: dict[str, Any], where: str) -> None:
@@ -105,19 +93,19 @@ def _check_schema(block: dict[str, Any], schema: dict[str, Any], where: str) -> 
     inside = list(_walk(block, where))
     for path, value in inside:
         for key in value if isinstance(value, dict) else ():
-            _require(isinstance(key, str), f"a key must be text, got {key!r}: put it in quotes", path)
+            require(isinstance(key, str), f"a key must be text, got {key!r}: put it in quotes", path)
     errors = sorted(Validator(schema).iter_errors(block), key=lambda error: [str(part) for part in error.path])
     if errors:
         raise ConfigError(_sentence(errors[0], where))
     for path, value in inside:
         key = path.rpartition(".")[2].partition("[")[0]
         if isinstance(value, float):
-            _require(math.isfinite(value), f"{key} must be finite, got {value}", path)
+            require(math.isfinite(value), f"{key} must be finite, got {value}", path)
         if isinstance(value, int) and abs(value) >= LARGEST_NUMBER:
             size = f"some 1e{int(math.log10(abs(value)))}"
             raise ConfigError(f"{key} must be below {LARGEST_NUMBER}, got {size} {place(path)}")
         if isinstance(value, str):
-            _require(not MARKUP.search(value), f"{key} must not hold </ or <!, which ends a report's script", path)
+            require(not MARKUP.search(value), f"{key} must not hold </ or <!, which ends a report's script", path)
 
 
 def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -133,17 +121,17 @@ def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 def _check_loader(loader: str, options: dict[str, Any], where: str) -> None:
     """Raise ConfigError if a loader does not exist, lacks an option or does not take one."""
-    _require_known("loader", names_of("datasets"), loader, f"{where}.loader")
+    require_known("loader", names_of("datasets"), loader, f"{where}.loader")
     plug_in = pick("datasets", loader)
     takes = ", ".join(sorted(plug_in.TAKES)) or "none"
     for option in options:
-        _require(
+        require(
             option in plug_in.TAKES,
             f"the loader {loader} has no option {option!r}; its options are {takes}",
             f"{where}.options",
         )
     for option in plug_in.NEEDS:
-        _require(
+        require(
             option in options,
             f"the option {option!r} is missing, which the loader {loader} needs",
             f"{where}.options",
@@ -158,8 +146,8 @@ def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str
     """Raise ConfigError if a study does not fit its kind, names something unknown or contradicts itself."""
     _check_schema(block, schema["properties"]["studies"]["additionalProperties"], where)
     kind, kinds = block["kind"], [WORDS, *names_of("experiments")]
-    _require_known("kind", kinds, kind, f"{where}.kind")
-    _require(
+    require_known("kind", kinds, kind, f"{where}.kind")
+    require(
         kind in schema["$defs"]["kinds"],
         f"the kind {kind!r} has no block in $defs/kinds of config.schema.yaml",
         where,
@@ -173,9 +161,9 @@ def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str
     for key, tables in (("figures", figures), ("claims", claims)):
         for i, name in enumerate(block[key]):
             at = f"{where}.{key}[{i}]"
-            _require_known(key, tables, name, at)
+            require_known(key, tables, name, at)
             needed = " or ".join(f"{table!r}{_what_makes(table)}" for table in sorted(tables[name]))
-            _require(tables[name] & made, f"{name} needs the table {needed}, which this study lacks", at)
+            require(tables[name] & made, f"{name} needs the table {needed}, which this study lacks", at)
 
 
 def _what_makes(table: str) -> str:
@@ -192,29 +180,28 @@ def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str
     """Raise ConfigError if a study of words names something unknown or contradicts itself."""
     _check_methods(block, where)
     n_words, n_validation_words = block["words"]["n_words"], block["words"]["n_validation_words"]
-    _require(
+    require(
         n_validation_words < n_words,
         f"n_validation_words must be less than n_words = {n_words}, got {n_validation_words}",
         f"{where}.words.n_validation_words",
     )
-    _require(
+    require(
         not (block.get("basis") and block.get("similarities")),
         "a study must have a basis or similarities, got both (set one to null)",
         where,
     )
     if "vocabulary" in block:
         known = config["features"]["vocabularies"]
-        _require_known("vocabulary", known, block["vocabulary"], f"{where}.vocabulary")
-    if block.get("at_size", block["sizes"][0]) not in block["sizes"]:
-        raise ConfigError(one_of("at_size", map(str, block["sizes"]), block["at_size"], f"{where}.at_size"))
+        require_known("vocabulary", known, block["vocabulary"], f"{where}.vocabulary")
+    require_known("at_size", block["sizes"], block.get("at_size", block["sizes"][0]), f"{where}.at_size")
 
 
 def _check_methods(block: dict[str, Any], where: str) -> None:
     """Raise ConfigError if methods, their grids or their path do not fit the solver."""
     name = block["training"]["solver"]
-    _require_known("solver", names_of("solvers"), name, f"{where}.training.solver")
+    require_known("solver", names_of("solvers"), name, f"{where}.training.solver")
     solver = pick("solvers", name)
-    _require(
+    require(
         solver.STOPS_AT_TOL or "tol" not in block["training"],
         f"tol is not for the solver {name}, which does all its iterations",
         f"{where}.training.tol",
@@ -223,14 +210,14 @@ def _check_methods(block: dict[str, Any], where: str) -> None:
     for method, grid in trained.items():
         at = f"{where}.methods.{method}"
         loss, dash, norm = method.partition("-")
-        _require(dash, f"a method must be named loss-norm or svm-l2, got {method!r}", at)
-        _require_known("loss", names_of("losses"), loss, at)
-        _require_known("norm", names_of("norms"), norm, at)
+        require(dash, f"a method must be named loss-norm or svm-l2, got {method!r}", at)
+        require_known("loss", names_of("losses"), loss, at)
+        require_known("norm", names_of("norms"), norm, at)
         for key in solver.TAKES:
-            _require(key in grid, f"the key {key!r} is missing, which the solver {name} needs", at)
+            require(key in grid, f"the key {key!r} is missing, which the solver {name} needs", at)
     path = block.get("path") or {"methods": []}
     for i, method in enumerate(path["methods"]):
-        _require_known("methods", trained, method, f"{where}.path.methods[{i}]")
+        require_known("methods", trained, method, f"{where}.path.methods[{i}]")
         ends = {key: path[key] for key in ("n_radii", "lowest", "highest")}
         try:
             sweep.spaced(trained[method]["radius"], **ends)
@@ -241,8 +228,8 @@ def _check_methods(block: dict[str, Any], where: str) -> None:
 def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:
     """Raise ConfigError if a dataset cannot serve a study."""
     kind, served = block["kind"], kinds_for(loader)
-    _require(kind in served, f"kind must be {' or '.join(served)} for the loader {loader}, got {kind!r}", where)
-    _require(
+    require(kind in served, f"kind must be {' or '.join(served)} for the loader {loader}, got {kind!r}", where)
+    require(
         "vocabulary" in block or offers(loader) != "pictures",
         "the key 'vocabulary' is missing, which pictures need",
         where,
