@@ -98,20 +98,14 @@ class Interrupted(Project):
         self.started += len(re.findall(r"^(?:local)?rule (?!reproduce-all)", said, re.MULTILINE))
         return said
 
-    def attempt(self) -> tuple[int, str]:
-        """Run to the end, and return the exit status and the output."""
-        run = self.begin()
+    def expect(self, run: psutil.Popen, reason: str = "") -> None:
+        """Wait for a run, and expect that it succeeds, or that it fails with a message that matches the reason."""
         said = self.end(run)
-        return run.returncode, said
+        as_expected = run.returncode and re.search(reason, said) if reason else run.returncode == 0
+        demand(as_expected, f"exit status {run.returncode}, expected {reason or 'success'}: {said[-3000:]}")
 
-    def go_on(self) -> None:
-        status, said = self.attempt()
-        demand(status == 0, f"a run that goes on fails: {said[-3000:]}")
-
-    def fail(self, reason: str) -> None:
-        """Run, and expect an error that matches the reason."""
-        status, said = self.attempt()
-        demand(status and re.search(reason, said), f"exit status {status}, not {reason}: {said[-3000:]}")
+    def go_on(self, reason: str = "") -> None:
+        self.expect(self.begin(), reason)
 
     def unlock(self) -> None:
         """Unlock the folder if need be, as the README says."""
@@ -188,8 +182,7 @@ def disturb(project: Interrupted, fault: str, rng: np.random.Generator, patience
     time.sleep(rng.uniform(0, patience))
     wait_for_job(run)  # as it may be between two
     if run.poll() is not None:
-        said = project.end(run)
-        demand(run.returncode == 0, f"a run that goes on fails: {said[-3000:]}")
+        project.expect(run)
         return False
     running = jobs(run, rule) or jobs(run)
     everybody = [run, *run.children(recursive=True)]
@@ -227,7 +220,7 @@ def read_only_folder(project: Interrupted, rng: np.random.Generator, patience: f
     before = project.files()
     with mounted(results, "--bind", results):
         mount("-o", "remount,bind,ro", results)
-        project.fail("Read-only file system|Write-protected")
+        project.go_on("Read-only file system|Write-protected")
         demand(project.files() == before, "a folder that is read-only has changed")
         yield "the results folder is read-only"
     project.finish()
@@ -262,8 +255,7 @@ def second_run(project: Interrupted, rng: np.random.Generator, patience: float) 
     refused = done.returncode and "cannot be locked" in done.stdout + done.stderr
     demand(refused and not changed, f"a second run: exit status {done.returncode}, {changed} changed, {done.stderr}")
     yield "a second run is started"
-    said = project.end(run)
-    demand(run.returncode == 0, f"the first run failed because of the second: {said[-3000:]}")
+    project.expect(run)
     project.finish()
 
 
@@ -277,7 +269,7 @@ def full_disk(project: Interrupted) -> Iterator[str]:
         copy.expected = project.expected
         for share in (1 / 3, 2 / 3):
             mount("-o", f"remount,size={int(size - (1 - share) * needed)}", disk)
-            copy.fail("No space left on device")
+            copy.go_on("No space left on device")
             copy.check()
             yield "the disk is full"
             mount("-o", f"remount,size={2 * size}", disk)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from configuration.code import code_of, plug_in_file
+from configuration.code import code_of
 
 from jointsparse.registry import room
 
@@ -41,13 +41,12 @@ def test_files_bring_what_they_import(named, expected):
 
 
 def test_every_way_to_import_is_understood(tmp_path):
-    for name in ("a", "b", "c", "d"):
-        (tmp_path / f"{name}.py").touch()
     (tmp_path / "room").mkdir()
+    for name in ("a", "b", "c", "d", "room/e"):
+        (tmp_path / f"{name}.py").touch()
     (tmp_path / "room" / "__init__.py").write_text(
         '"""A room with code of its own."""\ndef f():\n    import jointsparse.a\n'
     )
-    (tmp_path / "room" / "e.py").touch()
     (tmp_path / "top.py").write_text(
         "import numpy\nimport jointsparse.a\nfrom jointsparse import b\nfrom jointsparse.c import name\n"
         "from jointsparse.room import e\ndef late():\n    from jointsparse import d\n"
@@ -90,7 +89,24 @@ SCORES = "datasets/splits learning/flag scores/flags"
 TRAINING = "learning/flag learning/problem learning/sweep learning/tasks registry"
 CLAIMS = f"{SCORES} papers/claims papers/judging papers/duchi/claims papers/quattoni/claims papers/quattoni/numbers"
 RUNNING = ("repeat", "measure")  # the rules of experiments
-EXPERIMENT = "datasets/samples registry"
+RUN = "datasets/samples registry"  # of their scripts
+DUCHI = f"{RUN} learning/entropic learning/flag learning/lazy learning/loss learning/losses/logistic "
+DUCHI += "learning/losses/squared learning/problem learning/sweep norms/l1 papers/duchi/descent"
+EXPONENTIATED = f"{DUCHI} learning/tasks papers/duchi/exponentiated"
+QUATTONI = f"{RUN} datasets/synthetic learning/loss learning/losses/hinge learning/problem "
+QUATTONI += "learning/solvers/subgradient norms/l1inf"
+EXPERIMENTS = {
+    "cost": f"{QUATTONI} papers/quattoni/cost papers/timing",
+    "digits": f"{EXPONENTIATED} features/similarities papers/duchi/digits",
+    "exponentiated": EXPONENTIATED,
+    "online": f"{EXPONENTIATED} norms/l1_sparse papers/duchi/online",
+    "projection": f"{RUN} norms/l1 norms/l1_sparse papers/duchi/projection papers/timing",
+    "race": f"{DUCHI} papers/duchi/race",
+    "recovery": f"{QUATTONI} learning/flag learning/solvers/pdhg learning/sweep norms/l1 norms/l2 "
+    "papers/quattoni/recovery",
+    "updates": f"{EXPONENTIATED} norms/l1_sparse papers/duchi/online papers/duchi/projection papers/duchi/updates "
+    "papers/timing",
+}
 RULES = {  # but for repeat and measure; what a job's wildcards decide is in braces
     "read_images": f"{COLLAGE} features/dense_sift",
     "draw_contact_sheet": f"{COLLAGE} {SCORES} figures/scores figures/style",
@@ -160,20 +176,13 @@ def label(rule, wildcards):
     return f"{rule} {wildcards.get('norm', of_study)}".strip()
 
 
-def plug_ins_of(wildcards):
-    """The plug-ins that the miniature configuration has a job pick."""
-    block = CONFIG["studies"].get(wildcards.get("study"), {})
-    loader = CONFIG["datasets"].get(wildcards.get("dataset"), {}).get("loader")
-    return wildcards | {"loader": loader, "solver": block.get("training", {}).get("solver")}
-
-
 def expected_files(rule, wildcards):
     """The files that a job depends on, besides its script and BASIS."""
-    if rule in RUNNING:
-        kind = KINDS[wildcards["study"]]
-        own = {file.removesuffix(".py") for file in files(plug_in_file("experiments", kind))}
-        return own | set(EXPERIMENT.split())
-    return set(RULES[rule].format(**plug_ins_of(wildcards)).split())
+    study = CONFIG["studies"].get(wildcards.get("study"), {})
+    dataset = CONFIG["datasets"].get(wildcards.get("dataset"), {})
+    named = EXPERIMENTS[study["kind"]] if rule in RUNNING else RULES[rule]
+    picked = {"loader": dataset.get("loader"), "solver": study.get("training", {}).get("solver")}
+    return set(named.format(**wildcards, **picked).split())
 
 
 def test_every_rule_depends_on_these_files_and_no_others(jobs):

@@ -114,6 +114,8 @@ BAD_VALUES = [
     (("datasets", "my photos"), PHOTOS, "named with letters, digits, - and _", "datasets"),
     (("datasets", 2009), PHOTOS, "a key must be text, got 2009: put it in", "datasets"),
     ((True,), 1, "a key must be text, got True: put it in quotes", "top level"),  # yes: and on: in YAML
+    # of a dataset that is not run
+    (("datasets", "scene15", "studies", "annotation", "basis", "rank"), 0, f"rank must be {RANK}, got 0", None),
     # names that do not exist
     (("dataset",), "flickr", "got 'flickr'", None),
     (("datasets", "collage", "loader"), "foto", f"loader must be one of {known('datasets')}, got 'foto'", None),
@@ -164,6 +166,8 @@ BAD_VALUES = [
         "n_validation_words must be less than n_words = 10, got 10",
         "datasets.collage.studies.annotation.words.n_validation_words",
     ),
+    (("features", "options", "step"), 2**63, "step must be below 9223372036854775808, got some 1e", None),
+    (("features", "options", "step"), -(10**400), "step must be at least 1, got …", None),
     # values of another type
     ((*ANNOTATION, "basis", "rank"), "ten", f"rank must be {RANK}, got 'ten'", None),
     ((*ANNOTATION, "methods", "hinge-l1", "eta0"), ["1e-3"], "eta0 must be a number, got '1e-3', which YAML", "[0]"),
@@ -202,6 +206,13 @@ BAD_VALUES = [
         "studies.annotation.methods.hinge-l1",
     ),
     (("datasets", "flickr8k", "options", "root"), "", "root must be not empty, got ''", None),
+    # text that would end a script of the report
+    (
+        ("datasets", "collage", "note"),
+        "</script><script>alert(1)</script>",
+        "note must not hold </ or <!, which ends a report's script",
+        None,
+    ),
     # what does not go together
     (
         (*ANNOTATION, "similarities"),
@@ -322,22 +333,11 @@ def test_a_long_value_is_cut_short(config):
     assert " … (config.yaml: features.options.patch_sizes)" in message(config)
 
 
-def test_a_bad_override_of_a_dataset_that_is_not_run_is_found_too(config):
-    put(config, ("datasets", "scene15", "studies", "annotation", "basis", "rank"), 0)
-    assert "scene15" not in config["dataset"]
-    assert message(config) == (
-        f"rank must be {RANK}, got 0 (config.yaml: datasets.scene15.studies.annotation.basis.rank)"
-    )
-
-
 def test_one_method_is_enough_without_sign_tests(config):
-    put(config, (*ANNOTATION, "methods"), {"logistic-l12": GRID})
-    put(config, (*ANNOTATION, "figures"), ["auc"])
-    put(config, (*ANNOTATION, "claims"), [])
-    put(config, (*ANNOTATION, "path"), None)
-    config["datasets"] = {"collage": config["datasets"]["collage"] | {"studies": {"annotation": {}}}}
-    config["dataset"] = "collage"
-    check(config, SCHEMA)
+    few = {"methods": {"logistic-l12": GRID}, "figures": ["auc"], "claims": [], "path": None}
+    config["studies"]["annotation"] |= few
+    datasets = {"collage": config["datasets"]["collage"] | {"studies": {"annotation": {}}}}
+    check(config | {"dataset": "collage", "datasets": datasets}, SCHEMA)
 
 
 # The file, before Snakemake reads it
@@ -383,10 +383,8 @@ BOMB = "".join(f"{chr(i + 1)}: &{chr(i + 1)} {{x: *{chr(i)}, y: *{chr(i)}}}\n" f
 def test_a_file_that_would_be_misread_is_one_line(tmp_path, content, said):
     file = tmp_path / "config.yaml"
     file.write_bytes(content)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=rf"\A(?={re.escape(said)})[^\n]{{10,300}}\(config\.yaml, line \d+\)\Z"):
         check_file(file)
-    assert str(caught.value).startswith(said)
-    assert re.fullmatch(r"[^\n]{10,300}\(config\.yaml, line \d+\)", str(caught.value))
 
 
 @pytest.mark.parametrize("file", ["config.yaml", "tests/config.yaml", "profiles/default/config.yaml"])
@@ -400,18 +398,6 @@ def test_the_shipped_files_are_plain_yaml(file):
 def test_plain_yaml_and_json_are_read(tmp_path, content):
     (tmp_path / "config.yaml").write_text(content, encoding="utf-8")
     check_file(tmp_path / "config.yaml")
-
-
-def test_text_that_would_end_a_script_of_the_report_is_refused(config):
-    put(config, ("datasets", "collage", "note"), "</script><script>alert(1)</script>")
-    place = "(config.yaml: datasets.collage.note)"
-    assert message(config) == f"note must not hold </ or <!, which ends a report's script {place}"
-
-
-@pytest.mark.parametrize("value", [2**63, -(10**400)])
-def test_whole_numbers_that_no_array_holds_are_refused(config, value):
-    put(config, ("features", "options", "step"), value)
-    assert "features.options" in message(config)
 
 
 # Blocks

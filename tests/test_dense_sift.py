@@ -135,7 +135,7 @@ def test_smallest_side_holds_one_patch_of_every_size():
 
 
 @pytest.mark.parametrize(
-    "picture, message",
+    ("picture", "message"),
     [
         (np.zeros((300, 20)), r"at least 32 pixels on its shorter side, got 20 x 300"),
         (np.zeros((0, 0)), r"at least 32 pixels"),

@@ -6,7 +6,6 @@ from conftest import make_album
 from PIL import Image
 
 from jointsparse.datasets import folder, photos, scenes
-from jointsparse.registry import pick
 
 
 def read(root, **options):
@@ -25,9 +24,7 @@ def write_splits(root, rows):
 
 def test_good_album_is_used_whole(album):
     images, captions, left_out = read(album)
-    assert len(images) == 12
-    assert len(captions) == 24
-    assert len(left_out) == 0
+    assert (len(images), len(captions), len(left_out)) == (12, 24, 0)
     assert captions["caption"].iloc[1] == 'A cat, or "kitten", on grass.'
     assert images["split"].value_counts().to_dict() == {"train": 7, "validation": 3, "test": 2}
 
@@ -38,30 +35,9 @@ def test_split_depends_on_the_seed_alone(album):
     assert first != other
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "expected"),
-    [
-        ("broken.jpg", b"\xff\xd8\xff\xe0 nothing more", "does not open"),
-        ("text.jpg", b"hello", "does not open"),
-        ("empty.png", b"", "empty"),
-        ("Thumbs.db", b"x", "not a picture file"),
-    ],
-)
-def test_file_that_is_no_picture_is_left_out_and_listed(album, name, content, expected):
-    (album / "images" / name).write_bytes(content)
-    images, _, left_out = read(album)
-    assert left_out["item"].tolist() == [name]
-    assert expected in left_out["reason"][0]
-    assert len(images) == 12
-
-
-def test_truncated_jpeg_is_left_out_and_listed(album):
-    path = album / "images" / "003.jpg"
-    path.write_bytes(path.read_bytes()[:-500])
-    images, captions, _ = read(album)
-    assert "does not open" in reasons(album)["003.jpg"]
-    assert len(images) == 11
-    assert "003.jpg" not in set(captions["image"])
+def test_file_with_another_suffix_is_listed(album):
+    (album / "images" / "Thumbs.db").touch()
+    assert reasons(album) == {"Thumbs.db": f"not a picture file ({' '.join(folder.SUFFIXES)})"}
 
 
 @pytest.mark.parametrize(
@@ -85,16 +61,17 @@ def test_caption_without_picture_and_picture_without_caption_are_listed(album):
     assert reasons(album) == {"004.jpg": "no caption", "ghost.jpg": missing, "mute.png": "no caption"}
 
 
-def test_same_bytes_twice_are_used_once(album):
-    (album / "images" / "copy.jpg").write_bytes((album / "images" / "000.jpg").read_bytes())
-    with (album / "captions.csv").open("a") as file:
-        file.write("copy.jpg,A dog.\n")
-    assert reasons(album) == {"copy.jpg": "same bytes as 000.jpg"}
-
-
-def test_copy_without_a_caption_takes_nothing_from_its_original(album):
-    (album / "images" / "000 copy.jpg").write_bytes((album / "images" / "001.jpg").read_bytes())
-    assert reasons(album) == {"000 copy.jpg": "no caption"}
+@pytest.mark.parametrize(
+    ("name", "caption", "expected"),
+    [
+        ("copy.jpg", "copy.jpg,A dog.\n", "same bytes as 000.jpg"),
+        ("000 copy.jpg", "", "no caption"),  # and it takes nothing from its original
+    ],
+)
+def test_same_bytes_twice_are_used_once(album, name, caption, expected):
+    (album / "images" / name).write_bytes((album / "images" / "000.jpg").read_bytes())
+    (album / "captions.csv").write_text((album / "captions.csv").read_text() + caption)
+    assert reasons(album) == {name: expected}
 
 
 @pytest.mark.parametrize(
@@ -116,10 +93,8 @@ def test_copy_without_a_caption_takes_nothing_from_its_original(album):
 )
 def test_captions_that_cannot_be_read_are_one_clear_error(album, content, expected):
     (album / "captions.csv").write_bytes(content)
-    with pytest.raises(ValueError, match=expected) as caught:
+    with pytest.raises(ValueError, match=rf"^[^\n]*captions\.csv[^\n]*{expected}[^\n]*\Z"):
         read(album)
-    assert "captions.csv" in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_byte_order_mark_and_extra_columns_are_accepted(album):
@@ -128,21 +103,20 @@ def test_byte_order_mark_and_extra_columns_are_accepted(album):
     assert len(read(album).captions) == 12
 
 
-def test_missing_captions_file_says_what_is_expected(album):
-    (album / "captions.csv").unlink()
-    with pytest.raises(ValueError, match=r"must hold a file captions.csv with the columns image,caption"):
+@pytest.mark.parametrize(
+    ("missing", "expected"),
+    [
+        ("album/captions.csv", "must hold a file captions.csv with the columns image,caption"),
+        ("album", "root must be a folder that holds a folder 'images', got"),
+        ("album/images", "root must be a folder that holds a folder 'images', got"),
+        ("album/images/*", "root must hold pictures"),
+    ],
+)
+def test_what_is_missing_is_said(tmp_path, album, missing, expected):
+    for path in list(tmp_path.glob(missing)):
+        path.rename(tmp_path / f"away {path.name}")
+    with pytest.raises(ValueError, match=expected):
         read(album)
-
-
-def test_missing_root_says_what_to_do(tmp_path):
-    with pytest.raises(ValueError, match="root must be a folder that holds a folder 'images', got"):
-        read(tmp_path / "nowhere")
-
-
-def test_folder_without_pictures_is_an_error(tmp_path):
-    (tmp_path / "images").mkdir()
-    with pytest.raises(ValueError, match="root must hold pictures"):
-        read(tmp_path)
 
 
 def test_splits_file_decides(album):
@@ -181,19 +155,13 @@ def test_folder_names_are_the_captions_of_scenes(tmp_path):
         folder = root / "images" / ("Tall Building", "Coast")[i % 2]
         folder.mkdir(exist_ok=True)
         path.rename(folder / path.name)
-    images, captions, _ = scenes.read(root, smallest_side=32)
-    assert len(images) == 6
+    captions = scenes.read(root, smallest_side=32).captions
     assert captions["caption"].value_counts().to_dict() == {"Tall Building": 3, "Coast": 3}
 
 
 def test_scene_outside_a_class_folder_is_one_clear_error(album):
     with pytest.raises(ValueError, match=r"must lie in one folder per class .* got '000.jpg'"):
         scenes.read(album, smallest_side=32)
-
-
-def test_unknown_dataset_lists_the_known_ones():
-    with pytest.raises(ValueError, match=r"datasets knows .*photos, .*scenes.*; got 'photo'"):
-        pick("datasets", "photo")
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16", "F"])
@@ -205,8 +173,7 @@ def test_every_kind_of_picture_opens_as_grey_levels(tmp_path, mode):
     path = tmp_path / ("ramp.png" if mode == "I;16" else "ramp.tif")
     picture.save(path)
     grey = folder.open_grey(path, 320)
-    assert grey.dtype == np.float32
-    assert grey.shape == (48, 64)
+    assert (grey.dtype, grey.shape) == (np.float32, (48, 64))
     np.testing.assert_allclose(grey[:, 2:-2], ramp[:, 2:-2], atol=1.0 if mode == "1" else 0.02)
     assert abs(grey.mean() - 0.5) < 0.02
 
@@ -216,11 +183,3 @@ def test_picture_is_upright_and_shrunk(tmp_path):
     exif[0x0112] = 6  # the camera was turned by a quarter
     Image.fromarray(np.zeros((480, 640, 3), dtype=np.uint8)).save(tmp_path / "turned.jpg", exif=exif)
     assert folder.open_grey(tmp_path / "turned.jpg", 320).shape == (320, 240)
-
-
-def test_picture_with_an_odd_name_opens(tmp_path):
-    root = make_album(tmp_path / "album", 1)
-    name = "sub folder/new\nline ü$(x);.jpg"
-    (root / "images" / "sub folder").mkdir()
-    (root / "images" / "000.jpg").rename(root / "images" / name)
-    assert photos.picture(name, root=root).shape == (48, 64)

@@ -47,29 +47,32 @@ def encoded(picture, kind, **options):
     return file.getvalue()
 
 
+SAVED = {kind: encoded(Image.fromarray(RAMP), kind) for kind in folder.FORMATS}  # the ramp, 64 x 48 pixels
+PNG = SAVED["PNG"]
+
+
 # Pictures that are too large for their file
+
+
+PLACES = {  # where a file says how many pixels it has: the bytes before, and the layout of the numbers
+    "BMP": [(b"(\0\0\0", "<II", (64, 48))],
+    "GIF": [(b",\0\0\0\0", "<HH", (64, 48))],  # the frame, which is then larger than the screen
+    "JPEG": [(b"\xff\xc0\0\x0b\x08", ">HH", (48, 64))],
+    "PNG": [(b"IHDR", ">II", (64, 48))],
+    "TIFF": [(struct.pack("<HHI", 256, 4, 1), "<I", (64,)), (struct.pack("<HHI", 257, 4, 1), "<I", (48,))],
+}
 
 
 def resized(kind, side):
     """A small picture whose header claims another width and height."""
-    data = bytearray(encoded(Image.fromarray(RAMP), kind))
+    data = SAVED[kind]
     if kind == "PPM":
-        return bytes(data.replace(b"64 48", b"%d %d" % (side, side), 1))
-    if kind == "TIFF":
-        file = BytesIO(data)
-        with tifffile.TiffFile(file) as tiff:
-            tags, layout = tiff.pages[0].tags, f"{tiff.byteorder}I"
-            places = [tags[code].valueoffset for code in (256, 257)]
-    else:
-        layout = {"PNG": ">I", "JPEG": ">H", "BMP": "<I", "GIF": "<H"}[kind]
-        of_frame = data.find(b",", 13 + 3 * 2 ** (data[10] % 8 + 1)) + 5  # in a GIF the frame is larger than the screen
-        first = {"PNG": 16, "JPEG": data.find(b"\xff\xc0") + 5, "BMP": 18, "GIF": of_frame}[kind]
-        places = [first, first + struct.calcsize(layout)]
-    for place in places:
-        struct.pack_into(layout, data, place, side)
-    if kind == "PNG":
-        data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
-    return bytes(data)
+        return data.replace(b"64 48", b"%d %d" % (side, side), 1)
+    for before, layout, sizes in PLACES[kind]:
+        found = before + struct.pack(layout, *sizes)
+        assert data.count(found) == 1
+        data = data.replace(found, before + struct.pack(layout, *[side] * len(sizes)))
+    return data if kind != "PNG" else data[:29] + struct.pack(">I", zlib.crc32(data[12:29])) + data[33:]
 
 
 @pytest.mark.filterwarnings("ignore")  # where Pillow only warns of the size, we refuse without this filter as well
@@ -85,9 +88,8 @@ def test_picture_of_too_many_pixels_is_listed_before_it_is_decoded(album, kind, 
 def test_text_in_a_picture_that_unpacks_to_more_than_it_may_hurts_nothing(album, chunk):
     packed = zlib.compress(bytes(200_000_000), 9)
     body = {b"zTXt": b"a\0\0", b"iTXt": b"a\0\1\0\0\0", b"iCCP": b"a\0\0"}[chunk] + packed
-    data = encoded(Image.fromarray(RAMP), "PNG")
     piece = struct.pack(">I", len(body)) + chunk + body + struct.pack(">I", zlib.crc32(chunk + body))
-    (album / "images" / "text.png").write_bytes(data[:33] + piece + data[33:])
+    (album / "images" / "text.png").write_bytes(PNG[:33] + piece + PNG[33:])
     caption(album, "text.png")
     images, _, left_out = read(album)
     if "text.png" in set(images["image"]):
@@ -104,14 +106,6 @@ def hole(path):
     """A file of gigabytes, none of them on disk."""
     path.touch()
     os.truncate(path, 2**40)
-
-
-def flipped():
-    """A PNG whose pixels do not match their checksum."""
-    data = bytearray(encoded(Image.fromarray(RAMP), "PNG"))
-    at = data.index(b"IDAT")
-    data[at + 4 + int.from_bytes(data[at - 4 : at], "big")] ^= 1
-    return bytes(data)
 
 
 def holding(data):
@@ -140,6 +134,9 @@ LISTED = {
     "link to a device": (linked("/dev/zero"), "^not a regular file$"),
     "link to itself": (linked("a.jpg"), f"{NO_PICTURE}: Too many levels of symbolic links$"),
     "link to nothing": (linked("nowhere.jpg"), f"{NO_PICTURE}: No such file or directory$"),
+    "empty file": (Path.touch, "^the file is empty$"),
+    "text": (holding(b"hello"), f"{NO_PICTURE}: none of"),
+    "beginning of a JPEG": (holding(b"\xff\xd8\xff\xe0 nothing more"), NO_PICTURE),
     "folder": (Path.mkdir, "^a folder, not a picture file$"),
     "gigabytes": (hole, "^too large: 1,099,511,627,776 bytes, at most 1,073,741,824 are read$"),
     # Ghostscript would open this one.
@@ -147,7 +144,8 @@ LISTED = {
         holding(encoded(Image.new("RGB", (64, 64)), "EPS")),
         f"{NO_PICTURE}: none of BMP, GIF, JPEG, PNG, PPM, TIFF, WEBP$",
     ),
-    "PNG with a wrong checksum": (holding(flipped()), "broken PNG file"),
+    # Of its pixels: the last byte before the twelve of the end.
+    "PNG with a wrong checksum": (holding(PNG[:-13] + bytes([PNG[-13] ^ 1]) + PNG[-12:]), "broken PNG file"),
     "TIFF of 16 bits in which 0 is white": (tiff(RAMP.astype(np.uint16) * 257, photometric="miniswhite"), "0 as black"),
     "TIFF of floats in which 0 is white": (
         tiff((RAMP / 255).astype(np.float32), photometric="miniswhite"),
@@ -159,10 +157,8 @@ LISTED = {
         "planes together",
     ),
 }
-LISTED |= {
-    f"PNG without its last {cut} bytes": (holding(encoded(Image.fromarray(RAMP), "PNG")[:-cut]), "does not open")
-    for cut in (8, 12, 20)
-}
+LISTED |= {f"PNG without its last {cut} bytes": (holding(PNG[:-cut]), "does not open") for cut in (8, 12, 20)}
+LISTED |= {f"half of a {kind}": (holding(data[: len(data) // 2]), "does not open") for kind, data in SAVED.items()}
 LISTED |= {
     f"TIFF of {levels.dtype} of unknown scale": (tiff(levels), "levels must (be of 8 or 16 bits|lie in)")
     for levels in OF_UNKNOWN_SCALE
@@ -176,18 +172,6 @@ def test_file_that_cannot_be_read_is_listed_with_the_reason(album, case):
     assert re.search(expected, reason(album, "a.jpg"))
 
 
-def forbid(monkeypatch, owner, function, name):
-    """Let a function refuse the path of this name."""
-    permitted = getattr(owner, function)
-
-    def refuse(path, *arguments, **options):
-        if Path(path).name == name:
-            raise PermissionError(13, "Permission denied", str(path))
-        return permitted(path, *arguments, **options)
-
-    monkeypatch.setattr(owner, function, refuse)
-
-
 @pytest.mark.parametrize(
     ("owner", "function", "name", "expected"),
     [
@@ -196,8 +180,15 @@ def forbid(monkeypatch, owner, function, name):
     ],
 )
 def test_file_or_folder_that_may_not_be_read_is_listed(album, monkeypatch, owner, function, name, expected):
+    permitted = getattr(owner, function)
+
+    def refuse(path, *arguments, **options):
+        if Path(path).name == name:
+            raise PermissionError(13, "Permission denied", str(path))
+        return permitted(path, *arguments, **options)
+
     (album / "images" / "closed").mkdir()
-    forbid(monkeypatch, owner, function, name)
+    monkeypatch.setattr(owner, function, refuse)
     assert [name, expected] in read(album).left_out.to_numpy().tolist()
 
 
@@ -286,7 +277,7 @@ def test_turned_picture_stands_upright(tmp_path, kind, orientation):
 
 def test_suffix_says_nothing_of_the_kind(tmp_path):
     for suffix in folder.SUFFIXES:
-        (tmp_path / f"a{suffix.upper()}").write_bytes(encoded(Image.fromarray(RAMP), "PNG"))
+        (tmp_path / f"a{suffix.upper()}").write_bytes(PNG)
     names, other = folder.list_pictures(tmp_path)
     assert len(names) == len(folder.SUFFIXES) and not other
     reasons, _ = folder.check_pictures(tmp_path, names, smallest_side=32, longest_side=320)
@@ -325,9 +316,7 @@ def test_names_are_kept_exactly_in_every_table(tmp_path):
 
 
 def test_name_that_is_not_utf8_is_listed(album):
-    path = os.fsencode(album / "images") + b"/caf\xe9.jpg"
-    with open(path, "wb") as file:
-        file.write(encoded(Image.fromarray(RAMP), "JPEG"))
+    (album / "images" / os.fsdecode(b"caf\xe9.jpg")).write_bytes(SAVED["JPEG"])
     left_out = read(album).left_out
     assert left_out.to_numpy().tolist() == [[r"caf\xe9.jpg", "the name is not UTF-8 text"]]
     write_table(left_out, album / "left_out.csv")

@@ -76,33 +76,23 @@ def slow_read(content):
 def check_against_twin(folder, content, packed, name):
     """Reading `packed` gives exactly what the twin makes of `content`, or an error that names file and line."""
     expected = slow_read(content)
-    if isinstance(expected, int):
-        with pytest.raises(ValueError, match=re.escape(f"{folder / name} line {expected}: expected")):
-            read(folder, packed, name)
-    elif expected[1].shape[1] == 0:
-        with pytest.raises(ValueError, match=re.escape(f"{folder / name} must hold at least one sample")):
+    if isinstance(expected, int) or expected[1].shape[1] == 0:
+        said = f"line {expected}: expected" if isinstance(expected, int) else "must hold at least one sample"
+        with pytest.raises(ValueError, match=re.escape(f"{folder / name} {said}")):
             read(folder, packed, name)
     else:
         samples = read(folder, packed, name)
-        assert labels_of(samples) == expected[0]
-        assert samples.X.shape == expected[1].shape
-        assert abs(samples.X - expected[1]).nnz == 0
-        assert samples.images["image"].tolist() == [f"train:{number}" for number in expected[2]]
+        names = samples.images["image"].tolist()
+        np.testing.assert_array_equal(samples.X.toarray(), expected[1].toarray())
+        assert (labels_of(samples), names) == (expected[0], [f"train:{number}" for number in expected[2]])
 
 
 def test_good_file_gives_known_numbers(tmp_path):
     samples = read(tmp_path, GOOD)
-    got = samples.X.toarray()
     expected = [[0.5, 0, 0, -0.2, 0], [0, 1, 0, 0, 0], [0.25, 0, 3, 0, 1000], [0, 0, 0, 0, 0], [0, 0, 0, 0, 7]]
-    np.testing.assert_array_equal(got, np.array(expected, dtype=np.float32))
-    assert got.dtype == np.float32
+    np.testing.assert_array_equal(samples.X.toarray(), np.array(expected, dtype=np.float32), strict=True)
     assert labels_of(samples) == [{"3", "17"}, set(), {"17"}, {"3"}, {"-1", "0"}]
-    assert len(samples.left_out) == 0
-
-
-@pytest.mark.parametrize("packing", PACK)
-def test_twin_and_packing_agree_on_a_good_file(tmp_path, packing):
-    check_against_twin(tmp_path, GOOD, PACK[packing](GOOD), f"data{packing}")
+    assert samples.left_out.empty
 
 
 # Against scikit-learn
@@ -183,27 +173,32 @@ def check_against_scikit_learn(samples, plain, **options):
     ],
 )
 def test_wrong_line_is_named(tmp_path, line, expected):
-    with pytest.raises(ValueError) as error:
+    begin, rest = re.escape(f"{tmp_path / 'data'} line 6: expected "), re.escape(expected)
+    with pytest.raises(ValueError, match=f"^(?={begin}).*{rest}") as error:
         read(tmp_path, GOOD + line + b"\n" + GOOD)
-    assert str(error.value).startswith(f"{tmp_path / 'data'} line 6: expected ")
-    assert expected in str(error.value)
     assert len(str(error.value)) < len(str(tmp_path)) + 250
 
 
-def test_line_without_end_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        pytest.param(
+            *("data.gz", gzip.compress(b"1 1:1\n" + b" " * 10**6)),
+            "data.gz line 2: expected at most 1000 bytes, got more",
+            id="line without end",
+        ),
+        pytest.param(
+            *("data.gz", gzip.compress(GOOD) + b"garbage"),
+            "data.gz must be a whole file, got one that is damaged after line 5: ",
+            id="damaged after the last line",
+        ),
+        pytest.param("data", bz2.compress(GOOD), "data line 1: expected", id="packed file under a plain name"),
+    ],
+)
+def test_wrong_file_is_refused(tmp_path, monkeypatch, name, content, expected):
     monkeypatch.setattr(libsvm, "LONGEST_LINE_BYTES", 1000)
-    with pytest.raises(ValueError, match="line 2: expected at most 1000 bytes, got more"):
-        read(tmp_path, gzip.compress(b"1 1:1\n" + b" " * 10**6), "data.gz")
-
-
-def test_damaged_packed_file_is_refused_with_the_last_line(tmp_path):
-    with pytest.raises(ValueError, match=r"data.gz must be a whole file, got one that is damaged after line 5: "):
-        read(tmp_path, gzip.compress(GOOD) + b"garbage", "data.gz")
-
-
-def test_packed_file_under_a_plain_name_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=re.escape(str(tmp_path / "data"))):
-        read(tmp_path, bz2.compress(GOOD), "data")
+    with pytest.raises(ValueError, match=re.escape(f"{tmp_path / expected}")):
+        read(tmp_path, content, name)
 
 
 ODD = b"nan inf 1e39 1e-60 1_0 0 -0 007 2147483648 qid +3 1.0 : , # ; \r \v \t \n \0 \xff \xe9 - . e E _".split(b" ")
@@ -223,8 +218,8 @@ def test_mutated_text_is_read_as_the_twin_does_or_refused_with_its_line(tmp_path
 
 def test_samples_are_named_by_line_and_lines_without_sample_are_listed(tmp_path):
     samples = read(tmp_path, b"# a header\n3 1:1\n\n \t \n 2:1\r\n4,5,4 1:1\n   # only a comment\n")
-    assert samples.images["image"].tolist() == ["train:2", "train:5", "train:6"]
-    assert labels_of(samples) == [{"3"}, set(), {"4", "5"}]
+    by_name = dict(zip(samples.images["image"], labels_of(samples), strict=True))
+    assert by_name == {"train:2": {"3"}, "train:5": set(), "train:6": {"4", "5"}}
     assert samples.left_out["item"].tolist() == ["train:3", "train:4", "train:6 (repeated labels)"]
 
 
@@ -234,8 +229,7 @@ def test_label_spelt_differently_is_one_label(tmp_path):
 
 def test_zeros_are_not_stored_but_count_as_columns(tmp_path):
     X = read(tmp_path, b"1 1:1 3:0 9:-0.0\n").X
-    assert X.shape == (1, 9)
-    assert X.nnz == 1
+    assert (X.shape, X.nnz) == ((1, 9), 1)
 
 
 def test_topics_name_the_labels(tmp_path):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import chdir
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
@@ -46,11 +47,11 @@ def make(root: Path, settings=SETTINGS) -> Path:
     return path
 
 
-def test_files_that_are_as_recorded_are_counted(results, capsys, monkeypatch):
+def test_files_that_are_as_recorded_are_counted_from_any_folder(results):
     assert records.verify(results) == records.Verdict(4, [], [])
-    monkeypatch.chdir("/")
-    assert main(["verify", str(results)]) == 0
-    assert capsys.readouterr().out == "4 files as recorded\n"
+    command = [sys.executable, "-m", "jointsparse", "verify", str(results)]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "4 files as recorded\n"), done.stderr
 
 
 def test_a_table_that_is_not_whole_gets_no_manifest(results, tmp_path):
@@ -67,16 +68,18 @@ def test_the_same_results_have_the_same_manifest_wherever_they_lie(results, tmp_
 
 
 def test_it_holds_versions_settings_and_checksums_by_relative_name(results):
-    got = json.loads(results.read_text())
-    assert got["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
-    assert set(got["versions"]) == {"python", "jointsparse", "commit", "code", "numpy", "no-such-package"}
-    assert got["versions"]["no-such-package"] is None
-    assert set(got["platform"]) == {"system", "machine", "processor", "blas"}
-    assert got["settings"] == SETTINGS
-    assert set(got["tables"]) == {"../mine/tables/chosen.csv", "../mine/tables/words.csv"}
-    assert got["inputs"]["mine"]["../../data/images"]["files"] == 2
-    digest = hashlib.sha256(b"image,caption\n").hexdigest()
-    assert got["inputs"]["mine"]["../../data/captions.csv"] == {"sha256": digest}
+    python = ".".join(map(str, sys.version_info[:3]))
+    captions, table = (hashlib.sha256(text).hexdigest() for text in (b"image,caption\n", b"words,auc\ndog,0.5\n\n"))
+    of_ours = dict.fromkeys(("jointsparse", "commit", "code", "numpy"), ANY)
+    assert json.loads(results.read_text()) == {
+        "versions": {"python": python, "no-such-package": None, **of_ours},
+        "platform": dict.fromkeys(("system", "machine", "processor", "blas"), ANY),
+        "settings": SETTINGS,
+        "inputs": {
+            "mine": {"../../data/images": {"files": 2, "sha256": ANY}, "../../data/captions.csv": {"sha256": captions}}
+        },
+        "tables": {"../mine/tables/chosen.csv": {"sha256": ANY}, "../mine/tables/words.csv": {"sha256": table}},
+    }
 
 
 @pytest.mark.parametrize("file", ["results/mine/tables/words.csv", "data/captions.csv"])
@@ -139,10 +142,8 @@ def test_another_version_is_said_and_is_no_difference(results, capsys):
     results.write_text(records.dumps(recorded))
     assert main(["verify", str(results)]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith("note: commit: 0000 when made, ")
-    assert out[1].startswith("note: numpy: 1.0 when made, ")
-    assert out[2].startswith("note: blas: mkl 1 when made, ")
-    assert out[3:] == ["4 files as recorded"]
+    notes = ["note: commit: 0000", "note: numpy: 1.0", "note: blas: mkl 1"]
+    assert [line.split(" when made, ")[0] for line in out] == [*notes, "4 files as recorded"]
 
 
 def test_two_runs_are_compared_by_their_tables(results, tmp_path, capsys):
@@ -198,11 +199,6 @@ def test_a_manifest_cut_off_anywhere_is_one_line(results, capsys):
 def test_an_absent_manifest_is_one_line(tmp_path, capsys):
     assert main(["verify", str(tmp_path / "none.json")]) == 2
     assert capsys.readouterr().err == f"error: expected a manifest, got no file at {tmp_path / 'none.json'}\n"
-
-
-def test_the_command_runs_as_a_module(results):
-    done = subprocess.run([sys.executable, "-m", "jointsparse", "verify", str(results)], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "4 files as recorded\n"), done.stderr
 
 
 def test_the_commit_is_that_of_the_work_tree_with_a_mark_after_edits(tmp_path, monkeypatch):

@@ -27,9 +27,8 @@ def test_describe_puts_descriptors_below_each_other_in_the_order_of_the_images_a
     names = ["c", "a", "empty", "b"]
     descriptors, counts = shards.describe(names, album.get, lambda p: p, progress=lambda *done: seen.append(done))
     np.testing.assert_array_equal(descriptors, np.concatenate([album[name] for name in names]))
-    assert counts.tolist() == [5, 3, 0, 1]
+    assert (counts.tolist(), seen) == ([5, 3, 0, 1], [(1, 4), (2, 4), (3, 4), (4, 4)])
     assert (descriptors.dtype, counts.dtype) == (np.uint8, np.int64)
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_a_shard_without_images_is_refused():
@@ -77,11 +76,6 @@ def test_every_wanted_descriptor_is_equally_likely():
     drawn = [tuple(row) for seed in range(600) for row in sample(2, 5, seed=seed)]
     got, expected = np.array([drawn.count(one) for one in candidates]), len(drawn) / len(candidates)
     assert np.abs(got - expected).max() < 5 * np.sqrt(expected)
-
-
-def test_the_same_seed_gives_the_same_sample():
-    np.testing.assert_array_equal(sample(2, 9, seed=4), sample(2, 9, seed=4))
-    assert (sample(2, 9, seed=4) != sample(2, 9, seed=5)).any()
 
 
 def test_memory_mapped_shards_are_sampled_alike(tmp_path):

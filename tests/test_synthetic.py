@@ -16,10 +16,8 @@ def parts(data):
 
 
 def test_shapes():
-    data = draw()
-    assert data.W.shape == (50, 8) and data.relevant.shape == (50,)
-    got = [(X.shape, y.shape) for X, y in parts(data)]
-    assert got == [((8, n, 50), (8, n)) for n in (12, 5, 7)]
+    samples = [shape for n in (12, 5, 7) for shape in ((8, n, 50), (8, n))]
+    assert [array.shape for array in draw()] == [(50, 8), (50,), *samples]
 
 
 def test_the_paper_has_200_features_60_tasks_and_640_samples():
@@ -66,8 +64,7 @@ def test_tasks_have_samples_of_their_own():
 
 def test_a_seed_gives_the_same_data_and_another_does_not():
     first, again, other = draw(), draw(), draw(seed=1)
-    for a, b in zip(first, again, strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert all(map(np.array_equal, first, again))
     assert (first.W != other.W).any() and (first.X_test != other.X_test).any()
 
 
@@ -89,6 +86,5 @@ def test_test_and_validation_samples_do_not_depend_on_n_train():
     ],
 )
 def test_wrong_sizes_are_refused(option, said):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=said):
         draw(**option)
-    assert said in str(caught.value)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,13 +110,11 @@ def test_every_figure_and_table_is_made(project):
         assert path.with_suffix(".png").stat().st_size > 5_000
         assert path.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
     study = project.root / "results" / "collage" / "annotation"
-    chosen = pd.read_csv(study / "tables" / "chosen.csv")
-    assert len(chosen) == METHODS * SIZES
-    assert chosen["auc"].between(0.2, 1).all()
-    by_word = pd.read_csv(study / "tables" / "by_word.csv")
-    assert len(by_word) == METHODS * SIZES * 6
-    assert len(pd.read_csv(study / "tables" / "significance.csv")) == (METHODS - 1) * SIZES * 2
-    assert len(pd.read_csv(study / "tables" / "words.csv")) == 6
+    n_rows = {"chosen": METHODS * SIZES, "by_word": METHODS * SIZES * 6, "words": 6}
+    n_rows |= {"significance": (METHODS - 1) * SIZES * 2}
+    tables = {name: pd.read_csv(study / "tables" / f"{name}.csv") for name in n_rows}
+    assert {name: len(table) for name, table in tables.items()} == n_rows
+    assert tables["chosen"]["auc"].between(0.2, 1).all()
     assert (project.root / "results" / "collage" / "contact_sheet.png").exists()
     assert not list(project.root.rglob("*.part*"))
 
@@ -125,10 +124,6 @@ def test_every_stage_leaves_its_log_and_its_seconds(project):
     n_jobs = sum(project.planned("--forceall").values())
     assert len(list(results.rglob("timings/**/*.tsv"))) == n_jobs
     assert len(list(results.rglob("logs/**/*.log"))) == n_jobs
-
-
-def test_second_run_has_nothing_to_do(project):
-    assert project.planned() == {}
 
 
 def test_every_claim_is_on_the_page_with_its_study_and_the_tables_that_its_number_stands_in(project):
@@ -192,9 +187,7 @@ def test_images_set_aside_are_unlabelled_and_never_in_a_task(project):
     before = pd.read_parquet(study.parent / "images.parquet")["split"].to_numpy()
     after = pd.read_parquet(study / "images.parquet")["split"].to_numpy()
     changed = before != after
-    assert changed.sum() == 40
-    assert set(before[changed]) == {"train"}
-    assert set(after[changed]) == {"unlabelled"}
+    assert Counter(zip(before[changed], after[changed], strict=True)) == {("train", "unlabelled"): 40}
     with np.load(study / "tasks" / "run1.npz") as tasks:
         assert not tasks["Y"][:, after != "train"].any()
     with np.load(study / "basis" / "features.npz") as features:
@@ -243,9 +236,8 @@ def test_new_dataset_reruns_nothing_of_the_old(project):
     entry = {"loader": "photos", "shards": 1, "options": {"root": "mine"}, "studies": {"annotation": {"sizes": [2, 3]}}}
     (project.root / "mine.yaml").write_text(yaml.safe_dump({"datasets": {"mine": entry}}))
     assert project.planned(overlays=("mine.yaml",)) == {}
-    planned = project.planned("--config", "dataset=mine", overlays=("mine.yaml",))
-    assert planned["read_images"] == 1
     outputs = project.run("--dry-run", "--config", "dataset=mine", overlays=("mine.yaml",))
+    assert "rule read_images:" in outputs
     assert "results/collage" not in outputs
 
 
@@ -287,8 +279,7 @@ def test_one_core_another_folder_and_other_hashes_give_the_same_tables(project, 
     assert done.returncode == 0, done.stdout + done.stderr
     expected, got = project.tables(), other.tables()
     assert got.keys() == expected.keys()
-    for name in expected:
-        assert got[name] == expected[name], name
+    assert [name for name in expected if got[name] != expected[name]] == []
     assert other.manifest().read_bytes() == project.manifest().read_bytes()
 
 
@@ -302,9 +293,9 @@ def test_report_shows_what_was_left_out_and_the_results(project):
     done = project.snakemake("--report", "report.html")
     assert done.returncode == 0, done.stderr
     report = (project.root / "report.html").read_text()
-    shown_there = ("left_out.csv", "chosen.csv", "significance.png", "Images and captions that are not used")
-    for shown in (*shown_there, "warnings.csv", "repeated.csv", "All warnings of a study"):
-        assert shown in report
+    files = ("left_out.csv", "chosen.csv", "significance.png", "warnings.csv", "repeated.csv")
+    captions = ("Images and captions that are not used", "All warnings of a study")
+    assert [shown for shown in (*files, *captions) if shown not in report] == []
 
 
 def test_scripts_can_be_imported_without_snakemake():

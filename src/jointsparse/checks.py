@@ -120,6 +120,15 @@ def _number(value: Any, name: str) -> float:
         raise ValueError(f"{name} must be a number, got {value!r}") from None
 
 
+def require(holds: object, message: str, error: type[ValueError] = ValueError) -> None:
+    """Raise ValueError, or the error of the given type, with this message unless something holds.
+
+    >>> require(2 < 3, "2 must be below 3")
+    """
+    if not holds:
+        raise error(message)
+
+
 def require_count(value: Any, name: str, most: int | None = None, *, least: int = 1) -> None:
     """Raise ValueError unless `value` is a whole number of at least `least`, and at most `most` if given.
 

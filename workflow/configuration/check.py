@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import yaml
 
-from configuration.file import LARGEST_NUMBER, ConfigError, one_of, place
+from configuration.file import LARGEST_NUMBER, ConfigError, one_of, place, require, require_known
 from configuration.studies import (
     WORDS,
     chosen_datasets,
@@ -73,17 +73,16 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
     for name in chosen_datasets(config):
         dataset_entry(config, name)
     for names, taken in ((config["datasets"], DATASET_NAMES), (config["studies"], STUDY_NAMES)):
-        for name in taken & set(names):
-            raise ConfigError(f"{name!r} is a folder of the results: choose another name {place(name)}")
-    _check_name("extractor", "features", config["features"]["extractor"], "features.extractor")
+        for name in names:
+            require(name not in taken, f"{name!r} is a folder of the results: choose another name", name)
+    require_known("extractor", names_of("features"), config["features"]["extractor"], "features.extractor")
     for name, block in config["studies"].items():
         _check_study(config, block, schema, f"studies.{name}")
     for name, entry in config["datasets"].items():
         _check_loader(entry["loader"], entry.get("options", {}), f"datasets.{name}")
         for study in entry["studies"]:
             where = f"datasets.{name}.studies.{study}"
-            if study not in config["studies"]:
-                raise ConfigError(one_of("a study", config["studies"], study, f"datasets.{name}.studies"))
+            require_known("a study", config["studies"], study, f"datasets.{name}.studies")
             block = study_block(config, name, study)
             _check_study(config, block, schema, where)
             _check_kind(block, entry["loader"], where)
@@ -94,20 +93,19 @@ def _check_schema(block: dict[str, Any], schema: dict[str, Any], where: str) -> 
     inside = list(_walk(block, where))
     for path, value in inside:
         for key in value if isinstance(value, dict) else ():
-            if not isinstance(key, str):
-                raise ConfigError(f"a key must be text, got {key!r}: put it in quotes {place(path)}")
+            require(isinstance(key, str), f"a key must be text, got {key!r}: put it in quotes", path)
     errors = sorted(Validator(schema).iter_errors(block), key=lambda error: [str(part) for part in error.path])
     if errors:
         raise ConfigError(_sentence(errors[0], where))
     for path, value in inside:
         key = path.rpartition(".")[2].partition("[")[0]
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ConfigError(f"{key} must be finite, got {value} {place(path)}")
+        if isinstance(value, float):
+            require(math.isfinite(value), f"{key} must be finite, got {value}", path)
         if isinstance(value, int) and abs(value) >= LARGEST_NUMBER:
             size = f"some 1e{int(math.log10(abs(value)))}"
             raise ConfigError(f"{key} must be below {LARGEST_NUMBER}, got {size} {place(path)}")
-        if isinstance(value, str) and MARKUP.search(value):
-            raise ConfigError(f"{key} must not hold </ or <!, which ends a report's script {place(path)}")
+        if isinstance(value, str):
+            require(not MARKUP.search(value), f"{key} must not hold </ or <!, which ends a report's script", path)
 
 
 def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -123,19 +121,21 @@ def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 def _check_loader(loader: str, options: dict[str, Any], where: str) -> None:
     """Raise ConfigError if a loader does not exist, lacks an option or does not take one."""
-    _check_name("loader", "datasets", loader, f"{where}.loader")
+    require_known("loader", names_of("datasets"), loader, f"{where}.loader")
     plug_in = pick("datasets", loader)
+    takes = ", ".join(sorted(plug_in.TAKES)) or "none"
     for option in options:
-        if option not in plug_in.TAKES:
-            takes = ", ".join(sorted(plug_in.TAKES)) or "none"
-            raise ConfigError(
-                f"the loader {loader} has no option {option!r}; its options are {takes} {place(f'{where}.options')}"
-            )
+        require(
+            option in plug_in.TAKES,
+            f"the loader {loader} has no option {option!r}; its options are {takes}",
+            f"{where}.options",
+        )
     for option in plug_in.NEEDS:
-        if option not in options:
-            raise ConfigError(
-                f"the option {option!r} is missing, which the loader {loader} needs {place(f'{where}.options')}"
-            )
+        require(
+            option in options,
+            f"the option {option!r} is missing, which the loader {loader} needs",
+            f"{where}.options",
+        )
     try:
         require_fractions(options.get("fractions", {"train": 1}))
     except ValueError as error:
@@ -146,10 +146,12 @@ def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str
     """Raise ConfigError if a study does not fit its kind, names something unknown or contradicts itself."""
     _check_schema(block, schema["properties"]["studies"]["additionalProperties"], where)
     kind, kinds = block["kind"], [WORDS, *names_of("experiments")]
-    if kind not in kinds:
-        raise ConfigError(one_of("kind", kinds, kind, f"{where}.kind"))
-    if kind not in schema["$defs"]["kinds"]:
-        raise ConfigError(f"the kind {kind!r} has no block in $defs/kinds of config.schema.yaml {place(where)}")
+    require_known("kind", kinds, kind, f"{where}.kind")
+    require(
+        kind in schema["$defs"]["kinds"],
+        f"the kind {kind!r} has no block in $defs/kinds of config.schema.yaml",
+        where,
+    )
     _check_schema(block, {"$ref": f"#/$defs/kinds/{kind}", "$defs": schema["$defs"]}, where)
     if kind == WORDS:
         _check_words_study(config, block, where)
@@ -159,11 +161,9 @@ def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str
     for key, tables in (("figures", figures), ("claims", claims)):
         for i, name in enumerate(block[key]):
             at = f"{where}.{key}[{i}]"
-            if name not in tables:
-                raise ConfigError(one_of(key, tables, name, at))
-            if not tables[name] & made:
-                needed = " or ".join(f"{table!r}{_what_makes(table)}" for table in sorted(tables[name]))
-                raise ConfigError(f"{name} needs the table {needed}, which this study lacks {place(at)}")
+            require_known(key, tables, name, at)
+            needed = " or ".join(f"{table!r}{_what_makes(table)}" for table in sorted(tables[name]))
+            require(tables[name] & made, f"{name} needs the table {needed}, which this study lacks", at)
 
 
 def _what_makes(table: str) -> str:
@@ -180,43 +180,44 @@ def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str
     """Raise ConfigError if a study of words names something unknown or contradicts itself."""
     _check_methods(block, where)
     n_words, n_validation_words = block["words"]["n_words"], block["words"]["n_validation_words"]
-    if n_validation_words >= n_words:
-        raise ConfigError(
-            f"n_validation_words must be less than n_words = {n_words}, got {n_validation_words} "
-            f"{place(f'{where}.words.n_validation_words')}"
-        )
-    if block.get("basis") and block.get("similarities"):
-        raise ConfigError(f"a study must have a basis or similarities, got both (set one to null) {place(where)}")
-    vocabularies = config["features"]["vocabularies"]
-    if "vocabulary" in block and block["vocabulary"] not in vocabularies:
-        raise ConfigError(one_of("vocabulary", vocabularies, block["vocabulary"], f"{where}.vocabulary"))
-    if block.get("at_size", block["sizes"][0]) not in block["sizes"]:
-        raise ConfigError(one_of("at_size", map(str, block["sizes"]), block["at_size"], f"{where}.at_size"))
+    require(
+        n_validation_words < n_words,
+        f"n_validation_words must be less than n_words = {n_words}, got {n_validation_words}",
+        f"{where}.words.n_validation_words",
+    )
+    require(
+        not (block.get("basis") and block.get("similarities")),
+        "a study must have a basis or similarities, got both (set one to null)",
+        where,
+    )
+    if "vocabulary" in block:
+        known = config["features"]["vocabularies"]
+        require_known("vocabulary", known, block["vocabulary"], f"{where}.vocabulary")
+    require_known("at_size", block["sizes"], block.get("at_size", block["sizes"][0]), f"{where}.at_size")
 
 
 def _check_methods(block: dict[str, Any], where: str) -> None:
     """Raise ConfigError if methods, their grids or their path do not fit the solver."""
     name = block["training"]["solver"]
-    _check_name("solver", "solvers", name, f"{where}.training.solver")
+    require_known("solver", names_of("solvers"), name, f"{where}.training.solver")
     solver = pick("solvers", name)
-    if "tol" in block["training"] and not solver.STOPS_AT_TOL:
-        at = f"{where}.training.tol"
-        raise ConfigError(f"tol is not for the solver {name}, which does all its iterations {place(at)}")
+    require(
+        solver.STOPS_AT_TOL or "tol" not in block["training"],
+        f"tol is not for the solver {name}, which does all its iterations",
+        f"{where}.training.tol",
+    )
     trained = {method: grid for method, grid in block["methods"].items() if method != "svm-l2"}
     for method, grid in trained.items():
         at = f"{where}.methods.{method}"
         loss, dash, norm = method.partition("-")
-        if not dash:
-            raise ConfigError(f"a method must be named loss-norm or svm-l2, got {method!r} {place(at)}")
-        _check_name("loss", "losses", loss, at)
-        _check_name("norm", "norms", norm, at)
+        require(dash, f"a method must be named loss-norm or svm-l2, got {method!r}", at)
+        require_known("loss", names_of("losses"), loss, at)
+        require_known("norm", names_of("norms"), norm, at)
         for key in solver.TAKES:
-            if key not in grid:
-                raise ConfigError(f"the key {key!r} is missing, which the solver {name} needs {place(at)}")
+            require(key in grid, f"the key {key!r} is missing, which the solver {name} needs", at)
     path = block.get("path") or {"methods": []}
     for i, method in enumerate(path["methods"]):
-        if method not in trained:
-            raise ConfigError(one_of("methods", trained, method, f"{where}.path.methods[{i}]"))
+        require_known("methods", trained, method, f"{where}.path.methods[{i}]")
         ends = {key: path[key] for key in ("n_radii", "lowest", "highest")}
         try:
             sweep.spaced(trained[method]["radius"], **ends)
@@ -226,19 +227,13 @@ def _check_methods(block: dict[str, Any], where: str) -> None:
 
 def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:
     """Raise ConfigError if a dataset cannot serve a study."""
-    served = kinds_for(loader)
-    if block["kind"] not in served:
-        raise ConfigError(
-            f"kind must be {' or '.join(served)} for the loader {loader}, got {block['kind']!r} {place(where)}"
-        )
-    if offers(loader) == "pictures" and "vocabulary" not in block:
-        raise ConfigError(f"the key 'vocabulary' is missing, which pictures need {place(where)}")
-
-
-def _check_name(key: str, room_name: str, plug_in: str, where: str) -> None:
-    """Raise ConfigError if a room has no such plug-in."""
-    if plug_in not in names_of(room_name):
-        raise ConfigError(one_of(key, names_of(room_name), plug_in, where))
+    kind, served = block["kind"], kinds_for(loader)
+    require(kind in served, f"kind must be {' or '.join(served)} for the loader {loader}, got {kind!r}", where)
+    require(
+        "vocabulary" in block or offers(loader) != "pictures",
+        "the key 'vocabulary' is missing, which pictures need",
+        where,
+    )
 
 
 def _sentence(error: jsonschema.ValidationError, inside: str) -> str:

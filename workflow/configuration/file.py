@@ -1,6 +1,7 @@
 """config.yaml as a file: plain YAML without surprises, checked before Snakemake reads it."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -67,12 +68,11 @@ class _PlainLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event = self.peek_event()
-        if isinstance(event, yaml.AliasEvent):
-            raise _surprise(f"aliases are not read: write the value again, got *{event.anchor}", event)
-        if event.tag is not None:
-            raise _surprise(f"tags are not read, got {event.tag}", event)
-        if isinstance(event, yaml.CollectionStartEvent) and self.depth == DEEPEST_NESTING:
-            raise _surprise(f"blocks and lists must be nested at most {DEEPEST_NESTING} deep", event)
+        alias = isinstance(event, yaml.AliasEvent)
+        _require_plain(not alias, f"aliases are not read: write the value again, got *{event.anchor}", event)
+        _require_plain(event.tag is None, f"tags are not read, got {event.tag}", event)
+        too_deep = isinstance(event, yaml.CollectionStartEvent) and self.depth == DEEPEST_NESTING
+        _require_plain(not too_deep, f"blocks and lists must be nested at most {DEEPEST_NESTING} deep", event)
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -83,42 +83,60 @@ class _PlainLoader(yaml.SafeLoader):
         return node
 
 
-def _surprise(said: str, place: yaml.Event | yaml.Node) -> Surprise:
-    return Surprise(problem=said, problem_mark=place.start_mark)
+def _require_plain(holds: bool, said: str, place: yaml.Event | yaml.Node) -> None:
+    """Raise Surprise with the place in the file unless something holds."""
+    if not holds:
+        raise Surprise(problem=said, problem_mark=place.start_mark)
 
 
 def _check_keys(block: yaml.MappingNode) -> None:
     seen = set()
     for key, _ in block.value:
-        if not isinstance(key, yaml.ScalarNode):
-            raise _surprise("a key must be text, got a list or block", key)
-        if key.value in seen:
-            raise _surprise(f"the key {key.value!r} stands twice in one block", key)
-        if key.value == "__use_yte__":
-            raise _surprise("templates (__use_yte__) are not read", key)
+        _require_plain(isinstance(key, yaml.ScalarNode), "a key must be text, got a list or block", key)
+        _require_plain(key.value not in seen, f"the key {key.value!r} stands twice in one block", key)
+        _require_plain(key.value != "__use_yte__", "templates (__use_yte__) are not read", key)
         seen.add(key.value)
 
 
 def _check_scalar(scalar: yaml.ScalarNode) -> None:
     """Raise Surprise for a number or text that YAML takes for something else."""
     value, kind = scalar.value, scalar.tag.rpartition(":")[2]
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise _surprise("text must be UTF-8, got half a character", scalar) from None
-    number = value.replace("_", "").lstrip("+-")
-    if kind == "int" and (number.strip("0123456789") or (number[0] == "0" and number != "0")):
-        said = f"{value} is not what it seems to YAML: write it as a decimal number, or in quotes as text"
-        raise _surprise(said, scalar)
-    if kind == "int" and len(number) > len(str(LARGEST_NUMBER)):
-        raise _surprise(f"numbers must be below {LARGEST_NUMBER}, got one of {len(number)} digits", scalar)
-    if (kind == "float" and ":" in value) or kind in ("timestamp", "merge", "value"):
-        raise _surprise(f"{shorten(value, 40)} is not what it seems to YAML: put it in quotes", scalar)
+    half = any("\ud800" <= letter <= "\udfff" for letter in value)
+    _require_plain(not half, "text must be UTF-8, got half a character", scalar)
+    if kind == "int":
+        number = value.replace("_", "").lstrip("+-")
+        _require_plain(
+            re.fullmatch("0|[1-9][0-9]*", number) is not None,
+            f"{value} is not what it seems to YAML: write it as a decimal number, or in quotes as text",
+            scalar,
+        )
+        _require_plain(
+            len(number) <= len(str(LARGEST_NUMBER)),
+            f"numbers must be below {LARGEST_NUMBER}, got one of {len(number)} digits",
+            scalar,
+        )
+    _require_plain(
+        kind not in ("timestamp", "merge", "value") and not (kind == "float" and ":" in value),
+        f"{shorten(value[:80], 40)} is not what it seems to YAML: put it in quotes",
+        scalar,
+    )
 
 
-def one_of(key: str, known: Iterable[str], got: Any, where: str) -> str:
+def require(holds: object, said: str, where: str) -> None:
+    """Raise ConfigError with a place in config.yaml unless something holds."""
+    if not holds:
+        raise ConfigError(f"{said} {place(where)}")
+
+
+def require_known(key: str, known: Collection[Any], got: Any, where: str) -> None:
+    """Raise ConfigError with all known names for another one."""
+    if got not in known:
+        raise ConfigError(one_of(key, known, got, where))
+
+
+def one_of(key: str, known: Iterable[Any], got: Any, where: str) -> str:
     """One line for an unknown name."""
-    return f"{key} must be one of {', '.join(known)}, got {got!r} {place(where)}"
+    return f"{key} must be one of {', '.join(map(str, known))}, got {got!r} {place(where)}"
 
 
 def place(where: str) -> str:

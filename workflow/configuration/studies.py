@@ -4,7 +4,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from configuration.file import ConfigError, one_of, place
+from configuration.file import require, require_known
 from jointsparse.papers.claims import CLAIMS
 from jointsparse.registry import pick, room
 
@@ -75,8 +75,7 @@ def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
 
 def dataset_entry(config: dict[str, Any], name: str) -> dict[str, Any]:
     """A dataset's entry, with default options and shards."""
-    if name not in config["datasets"]:
-        raise ConfigError(one_of("dataset", config["datasets"], name, "dataset"))
+    require_known("dataset", config["datasets"], name, "dataset")
     return {"options": {}, "shards": 1} | config["datasets"][name]
 
 
@@ -92,8 +91,7 @@ def offers(loader: str) -> str:
 
 def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, Any]:
     """A study's block, with the values that a dataset's entry replaces."""
-    if study not in config["studies"]:
-        raise ConfigError(one_of("study", config["studies"], study, "studies"))
+    require_known("study", config["studies"], study, "studies")
     return merged(config["studies"][study], dataset_entry(config, dataset)["studies"].get(study, {}))
 
 
@@ -120,16 +118,16 @@ def raw_files(config: dict[str, Any], dataset: str) -> list[str]:
     if "root" not in entry["options"]:
         return []
     root, plug_in = Path(entry["options"]["root"]), pick("datasets", entry["loader"])
-    where = place(f"datasets.{dataset}.options.root")
+    where = f"datasets.{dataset}.options.root"
     if plug_in.OFFERS == "pictures":
-        if not (root / "images").is_dir():
-            raise ConfigError(
-                f"root must be a folder that holds a folder 'images', got {str(root)!r}: put the data there, link it, "
-                f"or name another {where}"
-            )
+        require(
+            (root / "images").is_dir(),
+            f"root must be a folder that holds a folder 'images', got {str(root)!r}: put the data there, link it, "
+            "or name another",
+            where,
+        )
         return [str(root / "images"), *map(str, sorted(root.glob("*.csv")))]
     named = [root / entry["options"][key] for key in plug_in.FILES if key in entry["options"]]
     for path in named:
-        if not path.is_file():
-            raise ConfigError(f"root must be a folder that holds {path.name!r}, got {str(root)!r} {where}")
+        require(path.is_file(), f"root must be a folder that holds {path.name!r}, got {str(root)!r}", where)
     return [str(path) for path in named]

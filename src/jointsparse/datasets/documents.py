@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import as_positive, require_count
+from jointsparse.checks import as_positive, require, require_count
 from jointsparse.datasets.samples import Samples, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
@@ -103,16 +103,21 @@ def read(
     """
     for name, value in (("n_documents", n_documents), ("n_features", n_features), ("n_topics", n_topics)):
         require_count(value, name)
-    _require(n_features < 2**31, "n_features", "below 2**31", n_features)
+    require(n_features < 2**31, f"n_features must be below 2**31, got {n_features!r}")
     require_count(n_telling, "n_telling", n_features)
     as_positive(length, "length")
-    _require(0 <= telling <= 1, "telling", "from 0 to 1", telling)
-    _require(noise >= 0 and telling + noise <= 1, "noise", f"from 0 to 1 - telling ({1 - telling:g})", noise)
+    require(0 <= telling <= 1, f"telling must be from 0 to 1, got {telling!r}")
+    require(
+        noise >= 0 and telling + noise <= 1, f"noise must be from 0 to 1 - telling ({1 - telling:g}), got {noise!r}"
+    )
 
     rng = np.random.default_rng(seed)
     names = [f"document {i + 1}" for i in range(n_documents)]
     splits = draw_splits(names, fractions, rng)
-    _require("train" in splits.values(), "fractions", "such that a document is for training", dict(fractions))
+    require(
+        "train" in splits.values(),
+        f"fractions must be such that a document is for training, got {dict(fractions)!r}",
+    )
     topics_of = _draw_labels(n_documents, n_topics, rng)
     pool = rng.choice(n_features, n_telling, replace=False)
     topics = _draw_topics(pool, n_features, n_topics, rng)
@@ -126,12 +131,6 @@ def read(
     is_training = np.array([split == "train" for split in splits.values()])
     labels = [[f"topic {k + 1}" for k in row] for row in np.split(topics_of.indices, topics_of.indptr[1:-1])]
     return gather(splits, labels, {}, _weigh(counts, is_training))
-
-
-def _require(right: bool, name: str, expected: str, got: object) -> None:
-    """Raise ValueError unless an option is right."""
-    if not right:
-        raise ValueError(f"{name} must be {expected}, got {got!r}")
 
 
 def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> sparse.csr_matrix:

@@ -1,7 +1,6 @@
 """The shared part of all datasets of photographs: reading a folder, opening pictures, checking them, reading tables."""
 
 import csv
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Mapping
@@ -14,7 +13,9 @@ import numpy as np
 import pandas as pd
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from jointsparse.checks import require
 from jointsparse.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
+from jointsparse.tables import sha256
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 # Kinds of pictures that are opened, whatever the suffix says. Pillow would hand others (EPS) to other programs.
@@ -87,11 +88,11 @@ def read_folder(
         If the folder or one of its tables cannot be read, or no usable training image is there.
     """
     folder = Path(root)
-    if not (folder / "images").is_dir():
-        raise ValueError(
-            f"root must be a folder that holds a folder 'images', got {str(root)!r}: "
-            "put the data there, link it, or set root in the dataset's entry"
-        )
+    require(
+        (folder / "images").is_dir(),
+        f"root must be a folder that holds a folder 'images', got {str(root)!r}: "
+        "put the data there, link it, or set root in the dataset's entry",
+    )
     names, left_out = list_pictures(folder / "images")
     captions = captions_of(folder, names)
     file = folder / "splits.csv"
@@ -121,8 +122,10 @@ def open_grey(path: Path, longest_side: int) -> np.ndarray:
     """
     # A stream, as Pillow 13 maps a named file of a turned, uncompressed TIFF into memory with width for height.
     with path.open("rb") as stream, Image.open(stream, formats=FORMATS) as file:
-        if file.width * file.height > MOST_PIXELS:
-            raise ValueError(f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}")
+        require(
+            file.width * file.height <= MOST_PIXELS,
+            f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}",
+        )
         file.draft("L", (2 * longest_side, 2 * longest_side))  # JPEG decodes to a smaller grey picture at once
         file.load()
         _require_known_scale(file)
@@ -181,8 +184,8 @@ def _as_grey(picture: Image.Image) -> Image.Image:
     if picture.mode == "F":
         greys = np.asarray(picture)
         low, high = greys.min(), greys.max()
-        if not (low >= 0 and high <= 1):  # also for NaN
-            raise ValueError(f"floating-point grey levels must lie in [0, 1], got {low} to {high}")
+        # NaN is refused too.
+        require(low >= 0 and high <= 1, f"floating-point grey levels must lie in [0, 1], got {low} to {high}")
         return picture
     if picture.has_transparency_data:
         picture = picture.convert("RGBA")
@@ -238,8 +241,7 @@ def _check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[s
             return "the file is empty", ""
         if status.st_size > MOST_BYTES:
             return f"too large: {status.st_size:,} bytes, at most {MOST_BYTES:,} are read", ""
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = sha256(path)
         with Image.open(path, formats=FORMATS) as picture:
             picture.verify()  # the checksums of PNG, which decoding passes over
         height, width = open_grey(path, longest_side).shape
@@ -295,8 +297,7 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
                 good.append(name)
             else:
                 other[name] = f"not a picture file ({' '.join(SUFFIXES)})"
-    if not good:
-        raise ValueError(f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder)!r}, got none")
+    require(good, f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder)!r}, got none")
     return sorted(good), other
 
 
@@ -307,8 +308,9 @@ def _is_utf8(name: str) -> bool:
 
 def read_csv(path: Path, *columns: str) -> pd.DataFrame:
     """Read a UTF-8 table with a header line that holds `columns`; others are dropped. All values are text."""
-    if not path.is_file():
-        raise ValueError(f"root must hold a file {path.name} with the columns {','.join(columns)}, got none at {path}")
+    require(
+        path.is_file(), f"root must hold a file {path.name} with the columns {','.join(columns)}, got none at {path}"
+    )
     try:
         # The csv module, not pandas: a row with a field too many is an error there, and NUL bytes do not pass.
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -329,10 +331,11 @@ def read_csv(path: Path, *columns: str) -> pd.DataFrame:
 
 def _require_header(header: list[str], columns: tuple[str, ...], path: Path) -> None:
     got = f"got {','.join(header)[:80]!r}"
-    if not set(columns) <= set(header):
-        raise ValueError(f"{path} must begin with a header line that names the columns {','.join(columns)}, {got}")
-    if len(set(header)) != len(header):
-        raise ValueError(f"{path} must name each column once, {got}")
+    require(
+        set(columns) <= set(header),
+        f"{path} must begin with a header line that names the columns {','.join(columns)}, {got}",
+    )
+    require(len(set(header)) == len(header), f"{path} must name each column once, {got}")
 
 
 def _checked_row(row: list[str], header: list[str], where: str) -> list[str]:

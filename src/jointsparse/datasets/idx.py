@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from jointsparse.checks import require
 from jointsparse.datasets.packed import opened
 from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import set_validation_aside
@@ -95,11 +96,11 @@ def read(
     folder = Path(root)
     train = _read_pair(find(folder, "train_images", train_images), find(folder, "train_labels", train_labels))
     test = _read_pair(find(folder, "test_images", test_images), find(folder, "test_labels", test_labels))
-    if test.shape != train.shape:
-        raise ValueError(
-            f"{folder / test_images} must hold images of {_by(train.shape)} pixels, as {folder / train_images} does, "
-            f"got {_by(test.shape)}"
-        )
+    require(
+        test.shape == train.shape,
+        f"{folder / test_images} must hold images of {_by(train.shape)} pixels, as {folder / train_images} does, "
+        f"got {_by(test.shape)}",
+    )
     splits = {
         f"{split}:{i + 1}": split for split, pair in (("train", train), ("test", test)) for i in range(len(pair.labels))
     }
@@ -112,11 +113,15 @@ def _read_pair(images: Path, labels: Path) -> _Pair:
     names = _read_labels(labels)
     with opened(images) as file:
         head = _read_head(file, images)
-        _require_images(head, images)
-        if head.n != len(names):
-            raise ValueError(
-                f"{labels} must hold a label for each of the {head.n} images of {images}, got {len(names)} labels"
-            )
+        require(head.shape, f"{images} must have at least two dimensions, those of images, got {head.n}")
+        require(
+            head.width <= MOST_FEATURES and head.width * head.dtype.itemsize <= LONGEST_IMAGE_BYTES,
+            f"{images} must hold images of at most {LONGEST_IMAGE_BYTES} bytes, got {_by(head.shape)}",
+        )
+        require(
+            head.n == len(names),
+            f"{labels} must hold a label for each of the {head.n} images of {images}, got {len(names)} labels",
+        )
         parts = [_sparse(block, images) for block in _blocks(file, head, images)]
     return _Pair(head.shape, sparse.csr_matrix(sparse.vstack(parts, format="csr")), names)
 
@@ -124,8 +129,7 @@ def _read_pair(images: Path, labels: Path) -> _Pair:
 def _read_labels(path: Path) -> list[str]:
     with opened(path) as file:
         head = _read_head(file, path)
-        if head.shape:
-            raise ValueError(f"{path} must have one dimension, that of labels, got {_by((head.n, *head.shape))}")
+        require(not head.shape, f"{path} must have one dimension, that of labels, got {_by((head.n, *head.shape))}")
         return [str(int(label)) for block in _blocks(file, head, path) for label in _whole_numbers(block, path)]
 
 
@@ -144,16 +148,8 @@ def _read_head(file: BufferedIOBase, path: Path) -> _Head:
             f"got {head[:3].hex(' ')}{hint}"
         )
     sizes = np.frombuffer(_bytes(file, path, 4 * head[3], f"{head[3]} dimensions"), ">u4").tolist()
-    if not sizes or 0 in sizes:
-        raise ValueError(f"{path} must have dimensions of at least 1, got {_by(tuple(sizes)) or 'none'}")
+    require(sizes and 0 not in sizes, f"{path} must have dimensions of at least 1, got {_by(tuple(sizes)) or 'none'}")
     return _Head(np.dtype(TYPES[head[2]]), sizes[0], tuple(sizes[1:]))
-
-
-def _require_images(head: _Head, path: Path) -> None:
-    if not head.shape:
-        raise ValueError(f"{path} must have at least two dimensions, those of images, got {head.n}")
-    if head.width > MOST_FEATURES or head.width * head.dtype.itemsize > LONGEST_IMAGE_BYTES:
-        raise ValueError(f"{path} must hold images of at most {LONGEST_IMAGE_BYTES} bytes, got {_by(head.shape)}")
 
 
 def _blocks(file: BufferedIOBase, head: _Head, path: Path) -> Iterator[np.ndarray]:
@@ -164,8 +160,7 @@ def _blocks(file: BufferedIOBase, head: _Head, path: Path) -> Iterator[np.ndarra
         n = min(n_at_once, head.n - start)
         data = _bytes(file, path, n * item_bytes, f"{head.n} items", done=start)
         yield np.frombuffer(data, head.dtype).reshape(n, head.width)
-    if file.read(1):
-        raise ValueError(f"{path} must end after the {head.n} items that its head announces, got more bytes")
+    require(not file.read(1), f"{path} must end after the {head.n} items that its head announces, got more bytes")
 
 
 def _bytes(file: BufferedIOBase, path: Path, size: int, expected: str, done: int = 0) -> bytes:

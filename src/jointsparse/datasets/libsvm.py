@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import require_count
+from jointsparse.checks import require, require_count
 from jointsparse.datasets.packed import opened
 from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
@@ -120,8 +120,10 @@ def read(
             rows.append(row)
 
     X = _matrix(rows, n_features)
-    if "train" not in splits.values() or not X.shape[1]:
-        raise ValueError(f"{files['train']} must hold at least one sample with features, got none")
+    require(
+        "train" in splits.values() and X.shape[1],
+        f"{files['train']} must hold at least one sample with features, got none",
+    )
     rng = np.random.default_rng(seed)
     if not test:
         splits = draw_splits(list(splits), fractions, rng)
@@ -131,12 +133,13 @@ def read(
 
 
 def _require_options(validation: str | None, test: str | None, index_base: int, n_features: int | None) -> None:
-    if index_base not in (0, 1):
-        raise ValueError(f"index_base must be 0 or 1, got {index_base!r}")
+    require(index_base in (0, 1), f"index_base must be 0 or 1, got {index_base!r}")
     if n_features is not None:
         require_count(n_features, "n_features", MOST_FEATURES)
-    if validation and not test:
-        raise ValueError(f"test must name a file where validation does, got test={test!r}, validation={validation!r}")
+    require(
+        test or not validation,
+        f"test must name a file where validation does, got test={test!r}, validation={validation!r}",
+    )
 
 
 def _named(labels: list[int], names: Mapping[int, str] | None, expected: str) -> list[str]:
@@ -225,10 +228,14 @@ def _label_names(path: Path) -> dict[int, str]:
         fields = line.split()
         if not fields:
             continue
-        if len(fields) < 2 or not re.fullmatch(LABEL, fields[0].encode()):
-            raise ValueError(f"{path} line {number}: expected a label's number and its name, got {line[:80]!r}")
+        require(
+            len(fields) >= 2 and re.fullmatch(LABEL, fields[0].encode()),
+            f"{path} line {number}: expected a label's number and its name, got {line[:80]!r}",
+        )
         label, name = int(fields[0].partition(".")[0]), fields[1]
-        if label in names or name in names.values():
-            raise ValueError(f"{path} line {number}: expected each label and each name once, got {line[:80]!r}")
+        require(
+            label not in names and name not in names.values(),
+            f"{path} line {number}: expected each label and each name once, got {line[:80]!r}",
+        )
         names[label] = name
     return names

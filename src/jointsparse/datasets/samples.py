@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pandas as pd
 from scipy import sparse
 
+from jointsparse.checks import require
 from jointsparse.tables import read_matrix, read_table, write_matrix, write_table
 
 
@@ -76,8 +77,10 @@ def gather(
     ValueError
         If there is no training sample.
     """
-    if "train" not in splits.values():
-        raise ValueError(f"the dataset must hold at least one training sample, got none of {len(splits)} samples")
+    require(
+        "train" in splits.values(),
+        f"the dataset must hold at least one training sample, got none of {len(splits)} samples",
+    )
     images = pd.DataFrame(list(splits.items()), columns=["image", "split"], dtype=str)
     rows = [(name, label) for name, given in zip(splits, labels, strict=True) for label in given]
     captions = pd.DataFrame(rows, columns=["image", "caption"], dtype=str)
@@ -87,9 +90,9 @@ def gather(
 def find(folder: Path, option: str, file: str) -> Path:
     """The path of a file that must be there, by the option that names it."""
     path = folder / file
-    if not path.is_file():
-        raise ValueError(
-            f"root must hold the file {file!r} (option {option}), got none at {path}: "
-            "put the data there, link it, or set root in the dataset's entry"
-        )
+    require(
+        path.is_file(),
+        f"root must hold the file {file!r} (option {option}), got none at {path}: "
+        "put the data there, link it, or set root in the dataset's entry",
+    )
     return path

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import shortened
+from jointsparse.checks import require, shortened
 
 SPLITS = ("train", "validation", "test", "unlabelled")
 FRACTIONS = {"train": 0.6, "validation": 0.2, "test": 0.2}
@@ -59,10 +59,10 @@ def assign_splits(
 def _splits_of_table(table: pd.DataFrame, split_names: Mapping[str, str]) -> dict[str, str]:
     """Our name for each image's split. Raises ValueError unless the table gives each image one split that we know."""
     ours = {theirs: split for split, theirs in split_names.items()}
-    if not set(split_names) <= set(SPLITS) or len(ours) < len(split_names):
-        raise ValueError(
-            f"split_names must give each of {', '.join(SPLITS)} a name of its own, got {shortened(dict(split_names))}"
-        )
+    require(
+        set(split_names) <= set(SPLITS) and len(ours) == len(split_names),
+        f"split_names must give each of {', '.join(SPLITS)} a name of its own, got {shortened(dict(split_names))}",
+    )
     unknown = sorted(set(table["split"]) - set(ours))
     if unknown:
         raise ValueError(
@@ -79,8 +79,9 @@ def set_validation_aside(
     splits: Mapping[str, str], validation_fraction: float, rng: np.random.Generator
 ) -> dict[str, str]:
     """Draw a part of the training samples for validation; the others keep their split."""
-    if not 0 <= validation_fraction < 1:
-        raise ValueError(f"validation_fraction must be at least 0 and below 1, got {validation_fraction!r}")
+    require(
+        0 <= validation_fraction < 1, f"validation_fraction must be at least 0 and below 1, got {validation_fraction!r}"
+    )
     of_train = [name for name, split in splits.items() if split == "train"]
     parts = {"train": 1 - validation_fraction, "validation": validation_fraction}
     return dict(splits) | draw_splits(of_train, parts, rng)
@@ -101,5 +102,7 @@ def require_fractions(fractions: Mapping[str, float]) -> None:
     unknown = sorted(set(fractions) - set(SPLITS))
     if unknown:
         raise ValueError(f"fractions knows the splits {', '.join(SPLITS)}; got {unknown[0]!r}")
-    if not (abs(sum(fractions.values()) - 1) <= 1e-9 and min(fractions.values()) >= 0):
-        raise ValueError(f"fractions must be at least 0 and add up to 1, got {dict(fractions)}")
+    require(
+        abs(sum(fractions.values()) - 1) <= 1e-9 and min(fractions.values()) >= 0,
+        f"fractions must be at least 0 and add up to 1, got {dict(fractions)}",
+    )

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jointsparse.checks import require
+
 OFFERS = "drawn"
 TAKES = ()
 NEEDS = ()
@@ -82,14 +84,13 @@ def draw(
         ("n_validation", n_validation, 0),
         ("n_test", n_test, 0),
     ]:
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
+        require(value >= least, f"{name} must be at least {least}, got {value}")
     n_relevant = round(relevant * n_features) if 0 <= relevant <= 1 else 0
-    if n_relevant < 1:
-        raise ValueError(
-            f"relevant must be a fraction, at most 1, that makes at least one of {n_features} features relevant, "
-            f"got {relevant}"
-        )
+    require(
+        n_relevant >= 1,
+        f"relevant must be a fraction, at most 1, that makes at least one of {n_features} features relevant, "
+        f"got {relevant}",
+    )
     V = rng.choice(n_features, n_relevant, replace=False)
     W = np.zeros((n_features, n_tasks))
     for w in W.T:

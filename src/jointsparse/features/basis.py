@@ -10,6 +10,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
+from jointsparse.checks import require
+
 DENSE_BYTES = 2 * 10**9  # a matrix that would be larger is made dense a few rows at a time
 ROWS_AT_ONCE = 1024
 N_PASSES = 7  # over the data
@@ -67,15 +69,17 @@ def fit(
     n_samples, n_features = X.shape
     most = min(n_samples - centred, n_features)
     wanted = most if rank == "full" else rank
-    if not 1 <= wanted <= most:
-        raise ValueError(
-            f"rank must be between 1 and {most} ({n_samples} images, {n_features} features"
-            f"{', centred' if centred else ''}), got {rank}"
-        )
+    require(
+        1 <= wanted <= most,
+        f"rank must be between 1 and {most} ({n_samples} images, {n_features} features"
+        f"{', centred' if centred else ''}), got {rank}",
+    )
     mean, singular_values, right = _decompose(X, wanted, centred, rng)
     numerical_rank = int((singular_values > 1e-5 * singular_values[0]).sum())
-    if numerical_rank < wanted and rank != "full":
-        raise ValueError(f"rank must be at most {numerical_rank}, the rank of the data, got {rank}")
+    require(
+        rank == "full" or numerical_rank >= wanted,
+        f"rank must be at most {numerical_rank}, the rank of the data, got {rank}",
+    )
     wanted = min(wanted, numerical_rank)
     singular_values, right = singular_values[:wanted], right[:wanted]
     components = right.T.astype(np.float64)

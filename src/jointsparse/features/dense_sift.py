@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jointsparse.checks import require_count
+from jointsparse.checks import require, require_count
 from jointsparse.compiled import njit
 
 CELLS_PER_SIDE = 4  # of a patch
@@ -243,32 +243,28 @@ def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, **others: 
 
 def _checked(picture: np.ndarray, smallest: int) -> np.ndarray:
     picture = np.asarray(picture)
-    if picture.ndim != 2:
-        raise ValueError(f"picture must be grey, (height, width), got shape {picture.shape}")
+    require(picture.ndim == 2, f"picture must be grey, (height, width), got shape {picture.shape}")
     height, width = picture.shape
-    if min(height, width) < smallest:
-        raise ValueError(
-            f"picture must be at least {smallest} pixels on its shorter side, got {width} x {height} (width x height)"
-        )
-    if picture.dtype.kind not in "biuf":
-        raise ValueError(f"picture must hold real numbers, got dtype {picture.dtype}")
+    require(
+        min(height, width) >= smallest,
+        f"picture must be at least {smallest} pixels on its shorter side, got {width} x {height} (width x height)",
+    )
+    require(picture.dtype.kind in "biuf", f"picture must hold real numbers, got dtype {picture.dtype}")
     low, high = float(picture.min()), float(picture.max())
-    if np.isnan(low):
-        raise ValueError("picture must hold grey levels in [0, 1], got NaN")
-    if low < 0 or high > 1:
-        raise ValueError(f"picture must hold grey levels in [0, 1], got values from {low:g} to {high:g}")
+    require(not np.isnan(low), "picture must hold grey levels in [0, 1], got NaN")
+    require(low >= 0 and high <= 1, f"picture must hold grey levels in [0, 1], got values from {low:g} to {high:g}")
     return np.ascontiguousarray(picture, dtype=np.float32)
 
 
 def _check_options(
     patch_sizes: Sequence[int], step: int = STEP_PIXELS, clip: float = CLIP, min_contrast: float = MIN_CONTRAST
 ) -> None:
-    if len(patch_sizes) == 0:
-        raise ValueError("patch_sizes must hold at least one size, got none")
+    require(len(patch_sizes), "patch_sizes must hold at least one size, got none")
     for size in patch_sizes:
         require_count(size, "each of patch_sizes", least=CELLS_PER_SIDE)
     require_count(step, "step")
-    if not 0 < clip <= 1:
-        raise ValueError(f"clip must be above 0 and at most 1, got {clip!r}")
-    if not SMALLEST_CONTRAST <= min_contrast <= 1:
-        raise ValueError(f"min_contrast must be between {SMALLEST_CONTRAST:g} and 1, got {min_contrast!r}")
+    require(0 < clip <= 1, f"clip must be above 0 and at most 1, got {clip!r}")
+    require(
+        SMALLEST_CONTRAST <= min_contrast <= 1,
+        f"min_contrast must be between {SMALLEST_CONTRAST:g} and 1, got {min_contrast!r}",
+    )

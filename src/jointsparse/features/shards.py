@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jointsparse.checks import Misfit
+from jointsparse.checks import Misfit, require
 
 
 def part(items: Sequence[Any], shard: int, n_shards: int) -> Sequence[Any]:
@@ -44,8 +44,7 @@ def describe(
     counts : array, shape (n_images,)
         Number of descriptors of each image.
     """
-    if not len(images):
-        raise ValueError("shards must be at most the number of images, got a shard without any")
+    require(len(images), "shards must be at most the number of images, got a shard without any")
     found = []
     for i, image in enumerate(images):
         found.append(extract(picture(image)))
@@ -85,15 +84,20 @@ def sample(
     drawn : array, shape (at most size, length)
     """
     per_image = np.concatenate([np.ravel(shard) for shard in counts])
-    if per_image.dtype.kind not in "iu" or per_image.shape != wanted.shape:
-        raise Misfit(f"counts must be integers, one for each of {len(wanted)} images, got {per_image.shape}")
+    require(
+        per_image.dtype.kind in "iu" and per_image.shape == wanted.shape,
+        f"counts must be integers, one for each of {len(wanted)} images, got {per_image.shape}",
+        Misfit,
+    )
     length = np.shape(descriptors[0])[1:]
     for shard, of_shard in zip(descriptors, counts, strict=True):
-        if np.ndim(of_shard) != 1 or len(length) != 1 or np.shape(shard) != (of_shard.sum(), *length):
-            raise Misfit(f"descriptors must be {of_shard.sum()} rows of one length, got shape {np.shape(shard)}")
+        require(
+            np.ndim(of_shard) == len(length) == 1 and np.shape(shard) == (of_shard.sum(), *length),
+            f"descriptors must be {of_shard.sum()} rows of one length, got shape {np.shape(shard)}",
+            Misfit,
+        )
     wanted_ends = np.cumsum(np.where(wanted, per_image, 0))  # among the descriptors of the wanted images
-    if not wanted_ends[-1]:
-        raise ValueError("fitted_on must name splits that hold images with descriptors, got none")
+    require(wanted_ends[-1], "fitted_on must name splits that hold images with descriptors, got none")
     # Numbers, not a list to draw from: there are thousands of descriptors per image.
     drawn = np.sort(rng.choice(wanted_ends[-1], min(size, wanted_ends[-1]), replace=False))
     image = np.searchsorted(wanted_ends, drawn, side="right")

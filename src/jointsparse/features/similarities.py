@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from jointsparse.checks import require
 from jointsparse.compiled import njit
 
 IMAGES_AT_ONCE = 1024  # their similarities to 2,000 prototypes are 16 MB in double precision
@@ -104,11 +105,12 @@ def to_prototypes(
     """
     from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
 
-    if measure not in MEASURES:
-        raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
+    require(measure in MEASURES, f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
     X, prototypes = _histograms(X, "X"), _histograms(prototypes, "prototypes").astype(np.float64)
-    if X.shape[1] != prototypes.shape[1]:
-        raise ValueError(f"expected X with the prototypes' {prototypes.shape[1]} features, got {X.shape[1]}")
+    require(
+        X.shape[1] == prototypes.shape[1],
+        f"expected X with the prototypes' {prototypes.shape[1]} features, got {X.shape[1]}",
+    )
     gamma = _width(prototypes, measure, gamma)
     functions = {"intersection": _intersection, "cosine": cosine_similarity, "rbf": partial(rbf_kernel, gamma=gamma)}
     similarities = np.empty((X.shape[0], prototypes.shape[0]), np.float32)
@@ -120,13 +122,13 @@ def to_prototypes(
 
 def _histograms(X: sparse.csr_matrix | np.ndarray, name: str) -> sparse.csr_matrix:
     """X as CSR, each row's features in order and once each. X itself stays as it is."""
-    if not sparse.issparse(X) and np.ndim(X) != 2:
-        raise ValueError(f"expected {name} with two axes (images, features), got shape {np.shape(X)}")
+    require(
+        sparse.issparse(X) or np.ndim(X) == 2,
+        f"expected {name} with two axes (images, features), got shape {np.shape(X)}",
+    )
     matrix = sparse.csr_matrix(X)
-    if not matrix.shape[0]:
-        raise ValueError(f"expected at least one row in {name}, got none")
-    if not np.isfinite(matrix.data).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    require(matrix.shape[0], f"expected at least one row in {name}, got none")
+    require(np.isfinite(matrix.data).all(), f"{name} must be finite, got NaN or infinity")
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
@@ -136,20 +138,20 @@ def _histograms(X: sparse.csr_matrix | np.ndarray, name: str) -> sparse.csr_matr
 def _width(prototypes: sparse.csr_matrix, measure: str, gamma: float | None) -> float | None:
     """The gamma to use: the given one, or the inverse of the mean squared distance between two prototypes."""
     if measure != "rbf":
-        if gamma is not None:
-            raise ValueError(f"gamma belongs to the measure rbf, got {gamma} for {measure}")
+        require(gamma is None, f"gamma belongs to the measure rbf, got {gamma} for {measure}")
         return None
     if gamma is not None:
-        if not 0 < gamma < np.inf:
-            raise ValueError(f"gamma must be a number above 0, got {gamma}")
+        require(0 < gamma < np.inf, f"gamma must be a number above 0, got {gamma}")
         return float(gamma)
     n = prototypes.shape[0]
     mean = np.asarray(prototypes.mean(axis=0)).ravel()
     squares = np.square(prototypes.data).sum()
     # Over pairs of two different prototypes, the mean squared distance is twice their total variance.
     mean_squared_distance = 2 * (squares - n * np.square(mean).sum()) / max(n - 1, 1)
-    if not mean_squared_distance > 1e-12 * squares / n:
-        raise ValueError("prototypes must differ, or gamma be given: their mean squared distance is 0")
+    require(
+        mean_squared_distance > 1e-12 * squares / n,
+        "prototypes must differ, or gamma be given: their mean squared distance is 0",
+    )
     return float(1 / mean_squared_distance)
 
 
@@ -158,8 +160,10 @@ def choose_prototypes(candidates: np.ndarray, n: int, rng: np.random.Generator) 
 
     Raises ValueError if n is not from 1 to n_candidates.
     """
-    if not 1 <= n <= len(candidates):
-        raise ValueError(f"the number of prototypes must be between 1 and {len(candidates)}, the images there, got {n}")
+    require(
+        1 <= n <= len(candidates),
+        f"the number of prototypes must be between 1 and {len(candidates)}, the images there, got {n}",
+    )
     return np.sort(rng.choice(candidates, n, replace=False))
 
 
@@ -215,8 +219,9 @@ def fit(
         mean = similarities.mean(axis=0, dtype=np.float64).astype(np.float32)
         similarities -= mean
     centred_length = _length(similarities)
-    if not centred_length > 1e-6 * length:
-        raise ValueError(f"expected images whose similarities ({measure}) differ, got {X.shape[0]} alike")
+    require(
+        centred_length > 1e-6 * length, f"expected images whose similarities ({measure}) differ, got {X.shape[0]} alike"
+    )
     return Similarities(prototypes, measure, gamma, mean, float(1 / centred_length))
 
 

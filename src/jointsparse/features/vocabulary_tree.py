@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import Misfit, one_thread, require_count
+from jointsparse.checks import Misfit, one_thread, require, require_count
 from jointsparse.compiled import njit
 
 WEIGHTINGS = ("count", "sqrt", "tf-idf")
@@ -104,11 +104,11 @@ def grow(
     require_count(depth, "depth")
     require_count(min_points, "min_points")
     require_count(seed, "seed", least=0)
-    if len(descriptors) < max(branching, min_points) or not _has_distinct(descriptors, branching):
-        raise ValueError(
-            f"descriptors must hold at least {max(branching, min_points)} rows (branching, min_points), "
-            f"{branching} of them distinct, got {len(descriptors)} rows"
-        )
+    require(
+        len(descriptors) >= max(branching, min_points) and _has_distinct(descriptors, branching),
+        f"descriptors must hold at least {max(branching, min_points)} rows (branching, min_points), "
+        f"{branching} of them distinct, got {len(descriptors)} rows",
+    )
     total, done = len(descriptors) * depth, len(descriptors)
     # With two threads, the last bit of a centre depends on which one finishes first.
     with one_thread(openmp=True):
@@ -269,11 +269,16 @@ def encode(tree: VocabularyTree, descriptors: np.ndarray, counts_per_image: np.n
     """
     _require_descriptors(descriptors, tree.centres.shape[1])
     counts_per_image = np.asarray(counts_per_image)
-    if counts_per_image.ndim != 1 or counts_per_image.dtype.kind not in "iu" or (counts_per_image < 0).any():
-        raise ValueError("counts_per_image must be a vector of integers of at least 0")
+    require(
+        counts_per_image.ndim == 1 and counts_per_image.dtype.kind in "iu" and (counts_per_image >= 0).all(),
+        "counts_per_image must be a vector of integers of at least 0",
+    )
     ends = np.concatenate([[0], np.cumsum(counts_per_image, dtype=np.int64)])
-    if ends[-1] != len(descriptors):
-        raise Misfit(f"counts_per_image must sum to the {len(descriptors)} descriptors, got {ends[-1]}")
+    require(
+        ends[-1] == len(descriptors),
+        f"counts_per_image must sum to the {len(descriptors)} descriptors, got {ends[-1]}",
+        Misfit,
+    )
     blocks = [sparse.csr_matrix((0, tree.n_words), dtype=np.int32)]
     for images in _image_blocks(ends):
         paths = quantise(tree, descriptors[ends[images.start] : ends[images.stop]])
@@ -352,8 +357,7 @@ def weigh(
     array([[0.6, 0.8, 0. ],
            [0. , 0. , 0. ]], dtype=float32)
     """
-    if weighting not in WEIGHTINGS:
-        raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
+    require(weighting in WEIGHTINGS, f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
     _require_words(counts, tree)
     if fit_rows is not None and np.asarray(fit_rows).dtype == bool and len(fit_rows) != counts.shape[0]:
         raise Misfit(f"counts must have a row for each of {len(fit_rows)} images, got {counts.shape[0]}")
@@ -372,8 +376,7 @@ def _idf(counts: sparse.csr_matrix, fit_rows: np.ndarray | None) -> np.ndarray:
     if fit_rows is None:
         raise ValueError('weighting "tf-idf" needs fit_rows, the images that set the document frequencies, got None')
     fitted = counts[np.asarray(fit_rows)]
-    if fitted.shape[0] == 0:
-        raise ValueError("fit_rows must choose at least one image, got none")
+    require(fitted.shape[0], "fit_rows must choose at least one image, got none")
     holding = np.bincount(fitted.indices[fitted.data > 0], minlength=counts.shape[1])
     # Choice: a word that no fitting image holds has weight 0; the formula has no value for it.
     return np.log(fitted.shape[0] / np.where(holding > 0, holding, fitted.shape[0])).astype(np.float32)
@@ -387,8 +390,11 @@ def stack(parts: Sequence[sparse.csr_matrix], tree: VocabularyTree) -> sparse.cs
 
 
 def _require_words(counts: sparse.csr_matrix, tree: VocabularyTree) -> None:
-    if counts.shape[1] != tree.n_words:
-        raise Misfit(f"counts must have one column for each of the tree's {tree.n_words} words, got {counts.shape[1]}")
+    require(
+        counts.shape[1] == tree.n_words,
+        f"counts must have one column for each of the tree's {tree.n_words} words, got {counts.shape[1]}",
+        Misfit,
+    )
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> VocabularyTree:
@@ -401,17 +407,21 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> VocabularyTree:
         raise ValueError(f"a tree must have float32 centres and int32 numbers for each of its nodes, got {got}")
     last = tree.first_child.astype(np.int64) + tree.n_children
     below = np.flatnonzero(tree.n_children)
-    if not len(below):
-        raise ValueError("a tree's root must have children")
-    if (tree.n_children < 0).any() or (tree.first_child[below] <= below).any() or (last > n_nodes).any():
-        raise ValueError("the children of a tree's nodes must be nodes that come later")
+    require(len(below), "a tree's root must have children")
+    require(
+        (tree.n_children >= 0).all() and (tree.first_child[below] > below).all() and (last <= n_nodes).all(),
+        "the children of a tree's nodes must be nodes that come later",
+    )
     return tree
 
 
 def _require_descriptors(descriptors: np.ndarray, length: int | None = None) -> None:
-    if descriptors.ndim != 2 or descriptors.dtype != np.uint8:
-        raise ValueError(
-            f"descriptors must be uint8 (n, length), got {descriptors.dtype} with shape {descriptors.shape}"
-        )
-    if length is not None and descriptors.shape[1] != length:
-        raise Misfit(f"descriptors must have the tree's length {length}, got {descriptors.shape[1]}")
+    require(
+        descriptors.ndim == 2 and descriptors.dtype == np.uint8,
+        f"descriptors must be uint8 (n, length), got {descriptors.dtype} with shape {descriptors.shape}",
+    )
+    require(
+        length is None or descriptors.shape[1] == length,
+        f"descriptors must have the tree's length {length}, got {descriptors.shape[1]}",
+        Misfit,
+    )

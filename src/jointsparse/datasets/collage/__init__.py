@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
+from jointsparse.checks import require
 from jointsparse.datasets.collage.painting import paint
 from jointsparse.datasets.collage.scenes import plan_of
 from jointsparse.datasets.collage.sentences import captions_of
@@ -73,10 +74,8 @@ def read(
     -------
     tables : Photographs
     """
-    if n_images < 1:
-        raise ValueError(f"n_images must be at least 1, got {n_images}")
-    if seed < 0:
-        raise ValueError(f"seed must be at least 0, got {seed}")
+    require(n_images >= 1, f"n_images must be at least 1, got {n_images}")
+    require(seed >= 0, f"seed must be at least 0, got {seed}")
     rows: list[tuple[str, str]] = []
     left_out = {}
     for number in range(n_images):
@@ -123,8 +122,7 @@ def picture(image: str, *, longest_side: int = 320, seed: int = 0, n_images: int
     -------
     greys : array, shape (height, width), float32, in [0, 1]
     """
-    if _number(image) >= n_images:
-        raise ValueError(f"image must be one of '{_name(0)}' to '{_name(n_images - 1)}', got {image!r}")
+    require(_number(image) < n_images, f"image must be one of '{_name(0)}' to '{_name(n_images - 1)}', got {image!r}")
     grey = Image.fromarray(photograph(image, seed=seed)).convert("L")
     size = fitted_size(*grey.size, longest_side)
     if size != grey.size:
