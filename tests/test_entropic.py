@@ -6,12 +6,6 @@ import pytest
 
 from jointsparse.learning.entropic import SCHEDULES, SETS, Entropic, SparseEntropic, n_weights, step_sizes
 
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # A slow, obvious twin
 # ---------------------------------------------------------------------------------------------------------------------
@@ -49,13 +43,6 @@ def stepped(point, *step):
 # ---------------------------------------------------------------------------------------------------------------------
 # Dense steps
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("of_set", SETS)
-def test_start_is_uniform(of_set):
-    got = Entropic(4, 2.0, of_set=of_set).toarray()
-    expected = {"ball": 0.0, "nonnegative": 0.4, "simplex": 0.5}[of_set]
-    np.testing.assert_allclose(got, np.full(4, expected), rtol=1e-15)
 
 
 @pytest.mark.parametrize("of_set", SETS)

@@ -16,13 +16,18 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import Lasso, LogisticRegression, MultiTaskLasso
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, StratifiedKFold
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from jointsparse.estimators import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor
+from jointsparse.estimators import (
+    JointSparseClassifier,
+    JointSparseClassifierCV,
+    JointSparseRegressor,
+    OnlineJointSparseClassifier,
+)
 from jointsparse.estimators.labels import CODES
 from jointsparse.learning import sweep
 from jointsparse.learning.losses import LOSSES
@@ -70,7 +75,12 @@ def assert_same(got, expected):
 
 NO_INTERCEPT = "class 0 should win everywhere, which no classifier without intercept can do; those with pass"
 TO_TOL = "objectives agree to tol=1e-3, the check wants solutions to 1e-7; fixed steps or a tiny tol below pass"
-WEIGHTS_TO_TOL = {f"check_sample_weight_equivalence_on_{kind}_data": TO_TOL for kind in ("dense", "sparse")}
+STEPS = "a sample twice is two steps, a sample of weight 2 is one longer step, and fit draws another order"
+WEIGHTS_TO_TOL, WEIGHTS_OF_STEPS = (
+    {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+    for reason in (TO_TOL, STEPS)
+)
+ONLINE = {"check_class_weight_classifiers": NO_INTERCEPT, **WEIGHTS_OF_STEPS}
 CHECKED = [
     (JointSparseClassifier(), {"check_class_weight_classifiers": NO_INTERCEPT}),
     (JointSparseClassifier(fit_intercept=True), WEIGHTS_TO_TOL),
@@ -79,6 +89,7 @@ CHECKED = [
     (JointSparseClassifierCV(radii=(0.1, 1.0), solver="subgradient", n_iter=100, fit_intercept=True), {}),
     (JointSparseRegressor(), WEIGHTS_TO_TOL),
     (JointSparseRegressor(tol=1e-13), {}),
+    *((OnlineJointSparseClassifier(**options), ONLINE) for options in ({}, {"norm": "l1"}, {"average": True})),
 ]
 FAILING = {repr(estimator): failing for estimator, failing in CHECKED}
 
@@ -172,8 +183,8 @@ def test_classes_of_tasks_are_shared_and_the_last_is_positive(X, Y):
 
 def test_tasks_of_mixed_precision_are_trained_in_double(X, Y):
     tasks = [(X.astype(np.float32), Y[:, 0]), (X, Y[:, 1])]
-    assert JointSparseClassifier(labels="signed").fit_tasks(tasks).coef_.dtype == np.float64
-    assert JointSparseClassifier(labels="signed").fit_tasks(tasks[:1]).coef_.dtype == np.float32
+    models = [JointSparseClassifier(labels="signed").fit_tasks(some) for some in (tasks, tasks[:1])]
+    assert [model.coef_.dtype for model in models] == [np.float64, np.float32]
 
 
 # Weights
@@ -252,18 +263,16 @@ def test_tasks_agree_on_few_features():
     assert model.coef_[:, 0].all()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_precision_is_kept(dtype, X, Y):
-    X = X.astype(dtype)
-    for model in (JointSparseClassifier(labels="signed"), JointSparseClassifierCV(labels="signed")):
-        model.fit(X, Y)
-        assert model.coef_.dtype == model.intercept_.dtype == model.decision_function(X).dtype == dtype
-    regressor = JointSparseRegressor().fit(X, Y)
-    assert regressor.coef_.dtype == regressor.predict(X).dtype == dtype
-
-
-def test_integers_become_double():
-    assert JointSparseClassifier().fit([[1], [-1]], [1, 0]).coef_.dtype == np.float64
+@pytest.mark.parametrize(("given", "kept"), [(np.float32, np.float32), (np.float64, np.float64), (int, np.float64)])
+def test_precision_is_kept_and_integers_become_double(given, kept, X, Y):
+    X = X.astype(given)
+    for model in (
+        JointSparseClassifier(labels="signed"),
+        JointSparseClassifierCV(labels="signed"),
+        JointSparseRegressor(),
+    ):
+        F = getattr(model.fit(X, Y), "decision_function", model.predict)(X)
+        assert model.coef_.dtype == model.intercept_.dtype == F.dtype == kept
 
 
 @pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix])
@@ -684,17 +693,20 @@ def test_several_classes_are_chosen_by_the_average_over_classes():
 # Together with other parts of scikit-learn
 
 
-def test_a_pipeline_under_a_grid_search():
+@pytest.mark.parametrize(
+    ("model", "targets", "scoring", "least"),
+    [
+        (JointSparseClassifier(), lambda Y: Y[:, 0], "roc_auc", 0.8),
+        (JointSparseClassifier(), lambda Y: (Y + 1) // 2, None, 0.5),
+        (JointSparseClassifier(labels="masked"), masked, None, 0.5),
+        (JointSparseRegressor(), lambda Y: Y, None, 0.2),
+    ],
+)
+def test_a_pipeline_under_a_grid_search(model, targets, scoring, least):
     X, Y = problem(n=90)
-    pipeline = make_pipeline(StandardScaler(), JointSparseClassifier())
-    search = GridSearchCV(pipeline, {"jointsparseclassifier__radius": [0.0, 1.0]}, scoring="roc_auc", cv=3)
-    search.fit(X, Y[:, 0])
-    assert search.best_params_ == {"jointsparseclassifier__radius": 1.0} and search.best_score_ > 0.8
-    for labels, targets in (("classes", (Y + 1) // 2), ("masked", masked(Y))):
-        search = GridSearchCV(JointSparseClassifier(labels=labels), {"radius": [0.0, 1.0]}, cv=3).fit(X, targets)
-        assert search.best_params_ == {"radius": 1.0}
-    search = GridSearchCV(JointSparseRegressor(), {"radius": [0.0, 1.0]}, cv=3).fit(X, Y)
-    assert search.best_params_ == {"radius": 1.0}
+    pipeline = Pipeline([("scaler", StandardScaler()), ("model", model)])
+    search = GridSearchCV(pipeline, {"model__radius": [0.0, 1.0]}, scoring=scoring, cv=3).fit(X, targets(Y))
+    assert search.best_params_ == {"model__radius": 1.0} and search.best_score_ > least
 
 
 @pytest.mark.parametrize("estimator", ALL)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from conftest import draw_tasks
+from conftest import draw_labels, draw_tasks
+from oracles_convex import CONVEX_LOSSES, optimum
 from scipy import sparse
 
-from jointsparse.learning.losses import hinge
+from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem, Regulariser, lower_bound
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS, l1inf
@@ -33,6 +34,24 @@ def objective(problem, loss, fit, norm, penalty=0.0, pair=0):
     W, b = fit.W[pair].astype(float), fit.b[pair]
     losses = [loss.value((p.X @ W[:, p.task] + b[p.task])[:, np.newaxis], p.y, p.c)[0] for p in problem.parts]
     return sum(losses) + penalty * np.sum(norm.norm(W))
+
+
+@INTERCEPT
+@pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
+@pytest.mark.parametrize("norm", sorted(NORMS))
+@pytest.mark.parametrize("loss", CONVEX_LOSSES)
+def test_objective_and_bound_enclose_the_optimum(solver, loss, norm, penalised, intercept):
+    X, Y = draw_labels()
+    problem = Problem.from_matrix(X + 0.5, Y, intercept=intercept)  # so that an intercept is of use
+    options = {"tol": 1e-6, "n_iter": 20_000} if solver.STOPS_AT_TOL else {"n_iter": 2000}
+    got = fit(solver, problem, [0.8], LOSSES[loss], NORMS[norm], penalised=penalised, **options)
+    expected, smallest = optimum(problem, loss, norm, 0.8, penalised), np.nanmin(got.objective)
+    assert got.bound[0] * (1 - 1e-7) <= expected <= smallest * (1 + 1e-7)
+    np.testing.assert_allclose(got.value[0], smallest, rtol=1e-12)
+    assert got.gap[0] == max(got.value[0] - got.bound[0], 0) / got.value[0]
+    assert got.gap[0] <= options.get("tol", np.inf if penalised else 0.005)
+    assert penalised or np.all(NORMS[norm].norm(got.W[0]) <= 0.8 * (1 + 1e-12))
+    assert intercept or not got.b.any()
 
 
 @INTERCEPT
