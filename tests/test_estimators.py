@@ -8,7 +8,6 @@ import numpy as np
 import oracles
 import pandas as pd
 import pytest
-from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -31,7 +30,6 @@ from jointsparse.estimators import (
 from jointsparse.estimators.labels import CODES
 from jointsparse.learning import sweep
 from jointsparse.learning.losses import LOSSES
-from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS
 from jointsparse.scores import metrics
 
@@ -360,31 +358,11 @@ def test_one_sample():
     np.testing.assert_allclose(JointSparseRegressor().fit(X, [3.0]).predict(X), 3.0, rtol=0.05)
 
 
-@pytest.mark.parametrize("estimator", SINGLE)
-@pytest.mark.parametrize("regularisation", [{"radius": 0.0}, {"radius": None, "penalty": 1e6}])
-@pytest.mark.parametrize("solver", sorted(SOLVERS))
-def test_radius_zero_or_a_large_penalty_give_zero(estimator, regularisation, solver, X, Y):
-    model = estimator(solver=solver, eta0=0.1, fit_intercept=False, **regularisation).fit(X, Y[:, 0])
-    assert not model.coef_.any() and not len(model.selected_features_)
-    assert not model.intercept_.any()
-    assert set(model.predict(X)) == ({-1} if estimator is JointSparseClassifier else {0.0})
-
-
 def test_radius_zero_leaves_the_intercept(X, Y):
     y = 5.0 + Y[:, 0]
     model = JointSparseRegressor(radius=0.0, tol=1e-8).fit(X, y)
     assert not model.coef_.any()
     np.testing.assert_allclose(model.intercept_, y.mean(), rtol=1e-3)
-
-
-@pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize("solver", sorted(SOLVERS))
-@pytest.mark.parametrize(("dtype", "scale"), [(np.float64, 1e150), (np.float32, 1e20)])
-def test_features_too_large_to_square_are_refused(estimator, solver, dtype, scale, X, Y):
-    with pytest.raises(
-        ValueError, match=rf"^features of task 0 must be finite and at most .* in {dtype.__name__}, got"
-    ):
-        estimator(solver=solver).fit((scale * X).astype(dtype), Y[:, 0])
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # what becomes of some of them
@@ -682,14 +660,6 @@ def test_folds_without_both_labels_do_not_count(X, Y):
     assert model.best_score_ == model.scores_[:, 0].max()
 
 
-def test_several_classes_are_chosen_by_the_average_over_classes():
-    X, _ = problem(n=90)
-    y = np.digitize(X[:, 0], [-0.5, 0.5])
-    model = JointSparseClassifierCV().fit(X, y)
-    assert model.coef_.shape == (3, 6) and model.best_score_ > 0.7
-    np.testing.assert_array_equal(model.predict(X), model.classes_[model.decision_function(X).argmax(axis=1)])
-
-
 # Together with other parts of scikit-learn
 
 
@@ -720,17 +690,6 @@ def test_select_from_model_keeps_the_features_of_any_task(estimator):
     assert 0 < len(chosen) < 12
     np.testing.assert_array_equal(selector.get_support(indices=True), chosen)
     assert selector.get_feature_names_out().tolist() == [f"x{i}" for i in chosen]
-
-
-def coefficients(estimator, X, y):
-    return estimator.fit(X, y).coef_
-
-
-def test_workers_find_the_same_bits(X, Y):
-    jobs = [(estimator(norm=norm), X, Y[:, 0]) for estimator in ALL for norm in sorted(NORMS)]
-    expected = [coefficients(*job) for job in jobs]
-    for got, one in zip(Parallel(n_jobs=2)(delayed(coefficients)(*job) for job in jobs), expected, strict=True):
-        np.testing.assert_array_equal(got, one)
 
 
 def test_norms_do_without_scikit_learn():

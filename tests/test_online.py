@@ -230,14 +230,6 @@ def test_weight_zero_is_no_example_and_weight_two_a_longer_step(rng):
     assert masked.t_ == 1  # a sample that is part of no task is no example
 
 
-def test_radius_zero_gives_zero(rng):
-    X, Y = draw(rng, 20, 6, 2)
-    for A in (X, X.toarray()):
-        model = streams(online(radius=0.0, average=True), A, Y)
-        assert not model.coef_.any() and not len(model.selected_features_)
-        assert model.t_ == 20
-
-
 @KINDS
 def test_float32_is_learnt_in_double(rng, make):
     X, Y = draw(rng, 100, 20, 3)

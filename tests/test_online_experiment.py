@@ -8,6 +8,7 @@ from sparse_text import labelled_samples
 from jointsparse.learning.entropic import Entropic, step_sizes
 from jointsparse.norms import l1
 from jointsparse.papers.duchi import online
+from jointsparse.papers.duchi.descent import Projected
 
 COLUMNS = ["method", "radius", "schedule", "eta0", "examples", "loss", "error", "non_zero", "seconds", "warning"]
 OPTIONS = {"radius": [2.0, 10.0], "eta0": [1.0, 4.0, 16.0], "entropic_eta0": [0.3, 1.0, 3.0], "n_records": 4}
@@ -25,23 +26,10 @@ def table():
     return table_of()
 
 
-class Whole:
-    """A vector that is projected after each step."""
-
-    def __init__(self, n, radius):
-        self.w, self.radius = np.zeros(n), radius
-
-    def step(self, gradient, eta):
-        self.w = l1.project(self.w - eta * gradient, self.radius)
-
-    def toarray(self):
-        return self.w
-
-
 def test_as_a_pass_with_whole_vectors(table):
     for (method, radius), rows in table.groupby(["method", "radius"]):
         schedule, eta0 = rows["schedule"].iloc[0], rows["eta0"].iloc[0]
-        point, sizes = Whole(80, radius), eta0 / np.sqrt(np.arange(1, 61))
+        point, sizes = Projected(np.zeros(80), radius, l1.project), eta0 / np.sqrt(np.arange(1, 61))
         if method == "entropic":
             point, sizes = Entropic(80, radius), step_sizes(schedule, eta0=eta0, n=80, n_iter=60)
         margins, used = [], []

@@ -209,8 +209,3 @@ def test_a_repetition_holds_each_problem_of_each_size_drawn_from_its_seed_and_si
     expected = solve("logistic", [5, 1, 30], n=30).drop(columns="seconds")
     of_size = table[(table["problem"] == "logistic") & (table["n"] == 30)].reset_index(drop=True)
     pd.testing.assert_frame_equal(of_size, expected)
-
-
-def test_another_seed_draws_other_problems():
-    radii = [set(repetition([20], seed, problems=["squared"])["radius"]) for seed in ((5, 1), (5, 2))]
-    assert radii[0].isdisjoint(radii[1])

@@ -80,8 +80,9 @@ def test_without_iterations_the_solution_is_zero(solver):
     np.testing.assert_allclose(got.gap, 1 - got.bound / got.objective[:, 0])
 
 
-def test_radius_zero_gives_zero(solver, norm):
-    got = fit(solver, draw_tasks(), [0.0], norm=norm, n_iter=5)
+@pytest.mark.parametrize(("radius", "penalised"), [(0.0, False), (1e4, True)])
+def test_radius_zero_and_a_large_penalty_give_zero(solver, norm, radius, penalised):
+    got = fit(solver, draw_tasks(), [radius], norm=norm, n_iter=5, penalised=penalised)
     assert not got.W.any()
     np.testing.assert_allclose(got.value, got.objective[0, 0])
 

@@ -50,16 +50,6 @@ def test_training_agrees_with_its_slow_twin(loss, norm, normalisation):
         np.testing.assert_allclose(trained.W[p], iterates[trained.objective[p].argmin()], atol=1e-12)
 
 
-def test_pairs_together_are_each_pair_alone(loss, norm):
-    X, Y = draw_labels()
-    together = fit(X, Y, loss, norm, n_iter=30)
-    for p in range(len(ETA0)):
-        alone = fit(X, Y, loss, norm, ETA0[p : p + 1], RADIUS[p : p + 1], n_iter=30)
-        # Squared losses take steps that are too long and so enlarge the last digits.
-        np.testing.assert_allclose(together.W[p], alone.W[0], atol=1e-7)
-        np.testing.assert_allclose(together.objective[p], alone.objective[0], rtol=1e-7)
-
-
 @pytest.mark.parametrize("eta0", [0.0, -0.1, np.nan])
 def test_step_sizes_that_do_not_descend_are_refused(eta0):
     with pytest.raises(ValueError, match=rf"^eta0 must be greater than 0, got {eta0}"):
