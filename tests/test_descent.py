@@ -2,12 +2,13 @@
 
 from functools import partial
 
-import cvxpy as cp
 import numpy as np
+import oracles_convex
 import pytest
 from scipy import sparse
 
 from jointsparse.learning.entropic import Entropic, step_sizes
+from jointsparse.learning.problem import Problem
 from jointsparse.norms import l1
 from jointsparse.papers.duchi.descent import (
     LOSSES,
@@ -58,15 +59,11 @@ def slow_value(X, y, w, loss):
     return np.mean([of_loss(margin, label) for margin, label in zip(margins, y, strict=True)])
 
 
-def optimum(objective, radius=np.inf, penalty=0.0):
-    """The optimal value and w by cvxpy."""
-    X, y = objective.X, objective.y
-    w = cp.Variable(objective.n_features)
-    losses = {"squared": 0.5 * (X @ w - y) ** 2, "logistic": cp.logistic(cp.multiply(-y, X @ w))}[objective.loss]
-    constraints = [cp.norm1(w) <= radius] if np.isfinite(radius) else []
-    problem = cp.Problem(cp.Minimize(cp.sum(losses) / objective.n_samples + penalty * cp.norm1(w)), constraints)
-    value = problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
-    return value, w.value
+def optimum(objective, radius=None, penalty=None):
+    """The optimal value and w by a convex solver."""
+    tasks, limit = Problem([objective.X], [objective.y], normalisation="mean"), penalty if radius is None else radius
+    value, W = oracles_convex.optimum(tasks, objective.loss, "l1", limit, penalised=radius is None)
+    return value, W[:, 0]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -146,17 +146,6 @@ def test_logistic_regression_reaches_the_optimum(rng, of_set, z):
     assert -1e-7 <= logistic(X, y, point.toarray()) - expected <= 1e-4
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_every_schedule_goes_down(rng, schedule):
-    X = rng.normal(size=(60, 20))
-    y = np.sign(X[:, 0])
-    point = Entropic(20, 5.0)
-    for eta in step_sizes(schedule, eta0=5.0, n=20, n_iter=200):
-        point.step(gradient(X, y, point.toarray()), eta)
-    reached = logistic(X, y, point.toarray()) - optimum(X, y, 5.0, "ball")
-    assert reached < 0.1 * (np.log(2) - optimum(X, y, 5.0, "ball"))
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Sparse steps
 # ---------------------------------------------------------------------------------------------------------------------

@@ -42,15 +42,10 @@ def all_results(loss, F, Y, c=None, sigma=0.5):
     return [loss.value(F, Y, c), loss.subgradient(F, Y, c), loss.dual_value(F, Y, c), loss.dual_step(F, F, Y, c, sigma)]
 
 
-def assert_same_bits(got, expected):
-    for one, other in zip(got, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 def assert_left_out(loss, F, Y, c, absent):
     """The margins of absent entries do not matter, and their slopes are 0."""
     other = np.where(absent, 1e9, F)
-    assert_same_bits(
+    np.testing.assert_equal(
         [loss.value(other, Y, c), loss.subgradient(other, Y, c)], [loss.value(F, Y, c), loss.subgradient(F, Y, c)]
     )
     assert not loss.subgradient(F, Y, c)[absent].any()
@@ -145,7 +140,7 @@ def test_single_precision_is_kept_and_sums_are_double(loss, rng):
 def test_one_column_of_labels_and_weights_and_one_step_size_serve_all_tasks(loss, rng):
     F, Y = problem(rng)
     c, everywhere = np.full(Y.shape, 2.0), np.repeat(Y[:, :1], F.shape[1], axis=1)
-    assert_same_bits(
+    np.testing.assert_equal(
         all_results(loss, F, Y[:, :1], c[:, :1], 0.5), all_results(loss, F, everywhere, c, np.full(6, 0.5))
     )
 
@@ -153,42 +148,41 @@ def test_one_column_of_labels_and_weights_and_one_step_size_serve_all_tasks(loss
 def test_layouts_and_label_types_give_the_same_bits(loss, rng):
     F, Y = problem(rng)
     expected = all_results(loss, F, Y)
-    spread = np.zeros((100, 12))
-    spread[::2, ::2] = F
-    read_only = F.copy()
-    read_only.flags.writeable = False
-    for F_ in (np.asfortranarray(F), spread[::2, ::2], read_only):
-        assert_same_bits(all_results(loss, F_, Y), expected)
+    strided, read_only = np.repeat(F, 2, axis=1)[:, ::2], np.broadcast_to(F, F.shape)
+    for F_ in (np.asfortranarray(F), strided, read_only):
+        np.testing.assert_equal(all_results(loss, F_, Y), expected)
     for Y_ in (np.asfortranarray(Y), Y.astype(np.int8), Y.astype(int).tolist()):
-        assert_same_bits(all_results(loss, F, Y_), expected)
+        np.testing.assert_equal(all_results(loss, F, Y_), expected)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
 def test_empty_arrays_work(loss, shape):
     nothing, sums = np.empty(shape), np.zeros(shape[1])
-    assert_same_bits(all_results(loss, nothing, nothing, nothing), [sums, nothing, sums, nothing])
+    np.testing.assert_equal(all_results(loss, nothing, nothing, nothing), [sums, nothing, sums, nothing])
 
 
 def test_nan_propagates(loss):
     assert np.isnan(loss.value(np.array([[np.nan, 0.0]]), np.ones((1, 2)))).tolist() == [True, False]
 
 
+FITTING = np.ones((4, 3))
+OTHER_SHAPES = [np.ones(shape) for shape in ((4, 2), (3, 3), 4, (1, 3))]
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_shapes_and_types_that_do_not_fit_are_refused(loss, name):
-    F, n_margins = np.ones((4, 3)), 2 if name == "dual_step" else 1
-
-    def call(F, Y, c):
-        return getattr(loss, name)(*[F] * n_margins, Y, c, *[1.0] * (n_margins - 1))
-
-    for wrong in (np.ones((4, 2)), np.ones((3, 3)), np.ones(4), np.ones((1, 3))):
-        with pytest.raises(ValueError, match=r"^Y must have the shape of F \(n_samples, n_tasks\) or \(n_samples, 1\)"):
-            call(F, wrong, F)
-        with pytest.raises(ValueError, match=r"^c must have the shape of F"):
-            call(F, F, wrong)
-    with pytest.raises(ValueError, match=r"^F must be float64 or float32, got int64"):
-        call(F.astype(int), F, F)
-    with pytest.raises(ValueError, match=r"^Y must hold real numbers, got dtype complex128"):
-        call(F, F * 1j, F)
+@pytest.mark.parametrize(
+    ("F", "Y", "c", "said"),
+    [
+        *((FITTING, Y, FITTING, r"^Y must have the shape of F \(n_samples, n_tasks\) or ") for Y in OTHER_SHAPES),
+        *((FITTING, FITTING, c, r"^c must have the shape of F \(n_samples, n_tasks\) or ") for c in OTHER_SHAPES),
+        (FITTING.astype(int), FITTING, FITTING, "^F must be float64 or float32, got int64"),
+        (FITTING, FITTING * 1j, FITTING, "^Y must hold real numbers, got dtype complex128"),
+    ],
+)
+def test_shapes_and_types_that_do_not_fit_are_refused(loss, name, F, Y, c, said):
+    arguments = (F, F, Y, c, 1.0) if name == "dual_step" else (F, Y, c)
+    with pytest.raises(ValueError, match=said):
+        getattr(loss, name)(*arguments)
 
 
 def test_dual_steps_refuse_margins_of_another_shape(loss):
@@ -210,7 +204,7 @@ def test_samples_of_label_zero_do_not_count_in_classification(loss, rng):
 @pytest.mark.parametrize(("outside", "edge"), [(-1e-7, 0.0), (1 + 1e-7, 1.0)])
 def test_dual_values_outside_the_domain_are_clipped(loss, outside, edge):
     Y = np.array([[1.0, -1.0]])
-    assert_same_bits([loss.dual_value(outside * Y, Y, [[1.0]])], [loss.dual_value(edge * Y, Y, [[1.0]])])
+    np.testing.assert_equal([loss.dual_value(outside * Y, Y, [[1.0]])], [loss.dual_value(edge * Y, Y, [[1.0]])])
 
 
 @pytest.mark.parametrize(
@@ -227,7 +221,7 @@ def test_dual_values_outside_the_domain_are_clipped(loss, outside, edge):
 )
 def test_values_and_slopes_of_single_losses(loss, F, Y, value, slopes):
     F, Y = np.array([F], dtype=float), np.array([Y])
-    assert_same_bits([loss.value(F, Y), loss.subgradient(F, Y)], [value, [slopes]])
+    np.testing.assert_equal([loss.value(F, Y), loss.subgradient(F, Y)], [value, [slopes]])
 
 
 def test_logistic_dual_step_solves_its_equation_everywhere():

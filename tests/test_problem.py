@@ -32,16 +32,13 @@ def problem(rng, intercept=False, dtype=float):
     return Problem(X, y, weights, intercept=intercept)
 
 
-def test_tasks_of_a_matrix_are_those_of_a_list(rng):
-    X = rng.normal(size=(30, 4))
-    Y = rng.integers(-1, 2, size=(30, 3))
+@pytest.mark.parametrize("normalisation", ["sum", "mean"])
+def test_tasks_of_a_matrix_are_those_of_a_list(rng, normalisation):
+    X, Y = rng.normal(size=(30, 4)), rng.integers(-1, 2, size=(30, 3))
     members = [np.flatnonzero(y) for y in Y.T]
-    for normalisation in ("sum", "mean"):
-        of_matrix = Problem.from_matrix(X, Y, normalisation=normalisation)
-        of_list = Problem(
-            [X[i] for i in members], [Y[i, k] for k, i in enumerate(members)], normalisation=normalisation
-        )
-        np.testing.assert_equal(of_matrix.parts, of_list.parts)
+    of_matrix = Problem.from_matrix(X, Y, normalisation=normalisation)
+    of_list = Problem([X[i] for i in members], [Y[i, k] for k, i in enumerate(members)], normalisation=normalisation)
+    np.testing.assert_equal(of_matrix.parts, of_list.parts)
 
 
 def test_weights_say_what_is_part_of_a_task(rng):

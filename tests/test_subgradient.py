@@ -14,16 +14,6 @@ ETA0 = np.array([0.02, 0.3, 0.3, 2.0])
 RADIUS = np.array([1.5, 0.4, 100.0, 0.0])
 
 
-@pytest.fixture(params=sorted(NORMS))
-def norm(request):
-    return request.param
-
-
-@pytest.fixture(params=sorted(LOSSES))
-def loss(request):
-    return request.param
-
-
 def fit(X, Y, loss="hinge", norm="l1inf", eta0=ETA0, radius=RADIUS, normalisation="sum", **options):
     tasks = Problem.from_matrix(X, Y, normalisation=normalisation)
     return subgradient.fit(tasks, loss=LOSSES[loss], norm=NORMS[norm], eta0=eta0, radius=radius, **options)
@@ -38,6 +28,8 @@ def slow_fit(X, Y, loss, norm, eta0, radius, n_iter, c):
     return iterates, [LOSSES[loss].value(X @ W, Y, c).sum() for W in iterates]
 
 
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("norm", sorted(NORMS))
 @pytest.mark.parametrize("normalisation", ["sum", "mean"])
 def test_training_agrees_with_its_slow_twin(loss, norm, normalisation):
     X, Y = draw_labels()
@@ -56,6 +48,8 @@ def test_step_sizes_that_do_not_descend_are_refused(eta0):
         fit(*draw_labels(), eta0=np.array([0.1, eta0]), radius=np.ones(2))
 
 
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("norm", sorted(NORMS))
 def test_the_bound_of_no_iterations_is_zero(loss, norm):
     trained = fit(*draw_labels(), loss, norm, n_iter=0)
     np.testing.assert_array_equal(trained.bound, 0)

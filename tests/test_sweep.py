@@ -33,8 +33,7 @@ def test_a_sweep_holds_the_fit_of_each_pair():
     tasks = Problem.from_matrix(X, Y)
     grid = {"eta0": swept.eta0, "radius": swept.radius}
     expected = subgradient.fit(tasks, loss=hinge, norm=l1inf, n_iter=5, **grid)
-    for name in ("objective", "gap"):
-        np.testing.assert_array_equal(getattr(swept, name), getattr(expected, name))
+    np.testing.assert_equal([swept.objective, swept.gap], [expected.objective, expected.gap])
     np.testing.assert_array_equal(swept.W, expected.W[sweep.choose_eta0(swept.radius, swept.objective)])
 
 
@@ -138,6 +137,5 @@ def test_a_sweep_goes_through_a_file(tmp_path):
     X, Y = draw_labels()
     swept = run(X, Y)
     tables.write_record(tmp_path / "sweep.npz", swept)
-    for got, expected in zip(tables.read_record(sweep.Sweep, tmp_path / "sweep.npz"), swept, strict=True):
-        np.testing.assert_array_equal(got, expected)
+    np.testing.assert_equal(tables.read_record(sweep.Sweep, tmp_path / "sweep.npz"), swept)
     assert swept.learnt_from.tolist() == [checks.fingerprint(X), checks.fingerprint(Y), "hinge-l1inf"]

@@ -266,8 +266,7 @@ class Tasks(NamedTuple):
         found = np.flatnonzero(sizes == (sizes.max() if n is None else n))
         if len(found) != 1:
             raise Misfit(f"tasks must hold training sets of size {n}, got the sizes {', '.join(map(str, sizes))}")
-        chosen: NDArray[Any] = Y[found[0]]
-        return chosen
+        return np.asarray(Y[found[0]])
 
 
 def draw(

@@ -34,13 +34,12 @@ from scipy import linalg, sparse
 
 from jointsparse.checks import as_finite, as_positive, one_thread, real_array, require_count, require_finite
 from jointsparse.learning.entropic import Entropic, SparseEntropic, step_sizes
-from jointsparse.learning.lazy import LARGEST_STEP_SUM, Lazy, Rows, csr
+from jointsparse.learning.lazy import LARGEST_STEP_SUM, Lazy, Matrix, Rows, csr
 from jointsparse.learning.losses import logistic, squared
 from jointsparse.learning.problem import magnitude
 from jointsparse.norms import l1
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 RowNumbers = NDArray[np.int64] | None  # None: all samples
 Method = Literal["projection", "entropic"]
 Watch = Callable[[Matrix], None]
@@ -135,8 +134,7 @@ class Objective:
         weights, y = self._weights(margins), self.y
         if rows is not None:
             weights, y = weights * self.n_samples / len(rows), y[rows]
-        slopes: Vector = LOSSES[self.loss].subgradient(margins[:, None], y[:, None], weights)[:, 0]
-        return slopes
+        return np.asarray(LOSSES[self.loss].subgradient(margins[:, None], y[:, None], weights)[:, 0])
 
     def view(self, w: Vector, rows: RowNumbers = None, margins: Vector | None = None) -> View:
         """Derivatives at w, of all samples or of some. margins: X w, if known."""

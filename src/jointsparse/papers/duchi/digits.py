@@ -29,6 +29,7 @@ from jointsparse.learning.entropic import Entropic
 from jointsparse.norms import l1
 from jointsparse.papers.duchi.descent import (
     Dense,
+    Matrix,
     Method,
     Projected,
     Recorder,
@@ -39,8 +40,6 @@ from jointsparse.papers.duchi.descent import (
     take_steps,
 )
 from jointsparse.papers.duchi.exponentiated import Problem, halved, train_forms
-
-Matrix = NDArray[np.float64]
 
 SERVES = "samples"
 TABLES = {"digits": "tables", "digits_seconds": "timings"}

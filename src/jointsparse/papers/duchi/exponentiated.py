@@ -20,13 +20,12 @@ from jointsparse.learning.entropic import SCHEDULES
 from jointsparse.learning.flag import Flag, write_cell
 from jointsparse.learning.sweep import at_edge
 from jointsparse.papers.duchi import descent
-from jointsparse.papers.duchi.descent import Method, Trace
+from jointsparse.papers.duchi.descent import Matrix, Method, Trace
 
 SERVES = "samples"
 TABLES = {"exponentiated": "tables", "exponentiated_seconds": "timings"}
 WARNS = ("exponentiated",)
 
-Matrix = NDArray[np.float64]
 PROJECTION_SCHEDULES = ("1/sqrt(t)",)  # Paper: sec. 7, "here and throughout"
 
 # The forms of an experiment: which samples make the gradient of a step.

@@ -27,14 +27,13 @@ from jointsparse.learning.flag import write_cell
 from jointsparse.learning.lazy import Rows, csr
 from jointsparse.learning.sweep import at_edge
 from jointsparse.norms.l1_sparse import SparseL1Ball
-from jointsparse.papers.duchi.descent import Objective, sizes_of
+from jointsparse.papers.duchi.descent import Objective, Vector, sizes_of
 from jointsparse.papers.duchi.exponentiated import PROJECTION_SCHEDULES, halved
 
 SERVES = "samples"
 TABLES = {"online": "tables", "online_seconds": "timings"}
 WARNS = ("online",)
 
-Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
