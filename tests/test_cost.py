@@ -51,13 +51,12 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"projection_sizes": []}, "projection_sizes must be at least 1, got []"),
-        ({"training_sizes": [0, 5]}, "training_sizes must be at least 1, got [0, 5]"),
+        ({"projection_sizes": []}, r"projection_sizes must be at least 1, got \[\]"),
+        ({"training_sizes": [0, 5]}, r"training_sizes must be at least 1, got \[0, 5\]"),
         ({"projection_rows": [200_000]}, "projection_rows must be at most 100,000, got 200000"),
-        ({"repeats": 0}, "repeats must be at least 1, got [0]"),
+        ({"repeats": 0}, r"repeats must be at least 1, got \[0\]"),
     ],
 )
 def test_sizes_out_of_range_are_refused(option, said):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=said):
         table_of(**option)
-    assert said in str(caught.value)

@@ -112,9 +112,8 @@ def test_a_gradient_of_zero_gives_a_bound():
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("method", METHODS)
 def test_trace_says_what_was_done(loss, method):
-    X, y = drawn(loss)
+    objective, (X, y) = objective_of(loss), drawn(loss)
     limit = {"radius": 1.5} if method in CONSTRAINED else {"penalty": 0.05}
-    objective = Objective(X, y, loss=loss)
     trace = METHODS[method](objective, *limit.values())
     expected, size = optimum(objective, **limit)[0], np.abs(trace.w).sum()
     assert len({len(column) for column in trace[1:]}) == 1

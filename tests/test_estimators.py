@@ -254,13 +254,6 @@ def test_attributes_describe_the_problem_that_was_solved(norm, loss, radius, pen
     np.testing.assert_array_equal(model.selected_features_, np.flatnonzero((model.coef_ != 0).any(axis=0)))
 
 
-def test_tasks_agree_on_few_features():
-    X, Y = problem(n=200, d=20)
-    model = JointSparseClassifier(radius=0.3, labels="signed").fit(X, Y)
-    assert set(model.selected_features_) <= {0, 1}
-    assert model.coef_[:, 0].all()
-
-
 @pytest.mark.parametrize(("given", "kept"), [(np.float32, np.float32), (np.float64, np.float64), (int, np.float64)])
 def test_precision_is_kept_and_integers_become_double(given, kept, X, Y):
     X = X.astype(given)

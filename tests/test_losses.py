@@ -145,14 +145,20 @@ def test_one_column_of_labels_and_weights_and_one_step_size_serve_all_tasks(loss
     )
 
 
-def test_layouts_and_label_types_give_the_same_bits(loss, rng):
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda F, Y: (np.asfortranarray(F), Y), id="margins by columns"),
+        pytest.param(lambda F, Y: (np.repeat(np.repeat(F, 2, axis=0), 2, axis=1)[::2, ::2], Y), id="strided margins"),
+        pytest.param(lambda F, Y: (np.broadcast_to(F, F.shape), Y), id="read-only margins"),
+        pytest.param(lambda F, Y: (F, np.asfortranarray(Y)), id="labels by columns"),
+        pytest.param(lambda F, Y: (F, Y.astype(np.int8)), id="labels of one byte"),
+        pytest.param(lambda F, Y: (F, Y.astype(int).tolist()), id="labels in lists"),
+    ],
+)
+def test_layouts_and_label_types_give_the_same_bits(loss, rng, change):
     F, Y = problem(rng)
-    expected = all_results(loss, F, Y)
-    strided, read_only = np.repeat(F, 2, axis=1)[:, ::2], np.broadcast_to(F, F.shape)
-    for F_ in (np.asfortranarray(F), strided, read_only):
-        np.testing.assert_equal(all_results(loss, F_, Y), expected)
-    for Y_ in (np.asfortranarray(Y), Y.astype(np.int8), Y.astype(int).tolist()):
-        np.testing.assert_equal(all_results(loss, F, Y_), expected)
+    np.testing.assert_equal(all_results(loss, *change(F, Y)), all_results(loss, F, Y))
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])

@@ -206,14 +206,16 @@ def test_every_coding_of_labels_gives_the_same_model(rng, labels, of_signs):
     np.testing.assert_array_equal(model.predict(X), of_signs(expected.predict(X)))
 
 
-def test_a_vector_of_classes_is_one_task_per_class(rng):
+@pytest.mark.parametrize(
+    ("classes", "shape", "of_margins"), [(["cat", "bee", "ant"], (3, 4), (300, 3)), (["ant", "bee"], (1, 4), (300,))]
+)
+def test_a_vector_of_classes_is_one_task_per_class(rng, classes, shape, of_margins):
     X = rng.normal(size=(300, 4))
     y = np.array(["ant", "bee", "cat"])[X[:, :3].argmax(axis=1)]
-    for classes, shape, of_margins in ((["cat", "bee", "ant"], (3, 4), (300, 3)), (["ant", "bee"], (1, 4), (300,))):
-        known = np.isin(y, classes)
-        model = streams(online(labels="classes", radius=5.0), X[known], y[known], classes=classes)
-        assert (model.coef_.shape, model.decision_function(X).shape) == (shape, of_margins)
-        assert model.score(X[known], y[known]) > 0.8
+    known = np.isin(y, classes)
+    model = streams(online(labels="classes", radius=5.0), X[known], y[known], classes=classes)
+    assert (model.coef_.shape, model.decision_function(X).shape) == (shape, of_margins)
+    assert model.score(X[known], y[known]) > 0.8
 
 
 def test_weight_zero_is_no_example_and_weight_two_a_longer_step(rng):

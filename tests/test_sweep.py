@@ -46,14 +46,6 @@ def test_a_solver_without_step_sizes_takes_each_radius_once():
     np.testing.assert_allclose(np.nanmin(swept.objective, 1), by_steps.objective[best].min(1), rtol=1e-3)
 
 
-def test_a_sweep_does_not_touch_samples_of_no_task():
-    X, Y = draw_labels()
-    Y[::2] = 0
-    X_spoilt = X.copy()
-    X_spoilt[::2] = np.nan
-    np.testing.assert_array_equal(run(X_spoilt, Y).W, run(X, Y).W)
-
-
 # The choice of a pair
 
 

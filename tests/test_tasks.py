@@ -209,14 +209,6 @@ def test_most_frequent_label_of_training_samples_is_taken_unless_another_is_name
     assert tasks.one_label(images_of("abcdef", "abcd"), captions, "oil")[1].tolist() == [1, -1, -1, -1, 1, 1]
 
 
-def test_classes_stand_in_the_order_of_the_samples():
-    assert tasks.classes(images_of("cab", "cab"), captions_of("two", "one", "three")).tolist() == [
-        "three",
-        "two",
-        "one",
-    ]
-
-
 @pytest.mark.parametrize(
     ("find", "labelled", "said"),
     [

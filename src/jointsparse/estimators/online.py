@@ -191,14 +191,12 @@ class OnlineJointSparseClassifier(Labelled):
 
     def _learn_classes(self, y: np.ndarray, classes: ArrayLike | None, first: bool) -> None:
         """Set classes_ at the first step; check y and `classes` against it at every step."""
-        if first and self._has_names():
-            if classes is None:
+        if first:
+            if self._has_names() and classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit")
-            self.classes_ = np.unique(np.asarray(classes))
+            self.classes_ = np.unique(np.asarray(classes)) if self._has_names() else self._codes_told_apart()
             if len(self.classes_) < 2:
                 raise ValueError(f"classes must hold at least two classes, got 1 class: {self.classes_[0]!r}")
-        elif first:
-            self.classes_ = self._codes_told_apart()
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise ValueError(f"classes must be {self.classes_.tolist()}, got {np.asarray(classes).tolist()}")
         unknown = y[~np.isin(y, self.classes_)] if self._has_names() else y[:0]

@@ -625,6 +625,7 @@ def line_search(objective: Objective, radius: float, *, n_iter: int, eta0: float
     return recorder.trace(w)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _backtrack(
     problem: Constrained, view: View, value: float, s: float
 ) -> tuple[tuple[Vector, Vector] | None, float, int]:
@@ -632,23 +633,14 @@ def _backtrack(
     longest, size, trials = float(np.abs(view.gradient).max()), float(np.abs(view.w).max()), 0
     while s * longest > SHORTEST_STEP * size:
         trials += 1
-        moved = _trial(problem, view, value, s)
-        if moved is not None:
-            return moved, s, trials
+        moved = view.w - s * view.gradient
+        if np.isfinite(moved).all():
+            l1.project(moved, problem.radius, out=moved)
+            margins = np.asarray(problem.objective.X @ moved)
+            if problem.objective.value(margins) <= value - ARMIJO * float(view.gradient @ (view.w - moved)):
+                return (moved, margins), s, trials
         s *= 0.5
     return None, s, trials
-
-
-def _trial(problem: Constrained, view: View, value: float, s: float) -> tuple[Vector, Vector] | None:
-    """w(s) and its margins, None if it violates Armijo's condition."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        moved = view.w - s * view.gradient
-        if not np.isfinite(moved).all():
-            return None
-        l1.project(moved, problem.radius, out=moved)
-        margins = np.asarray(problem.objective.X @ moved)
-        reached = problem.objective.value(margins)
-    return (moved, margins) if reached <= value - ARMIJO * float(view.gradient @ (view.w - moved)) else None
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -194,8 +194,10 @@ def train_forms(
     _require_forms(n_iter, problem.n_samples)
     require_count(n_records, "n_records")
     require_count(repeats, "repeats")
-    grids: dict[Method, tuple[Sequence[str], Sequence[float]]]
-    grids = {"projection": (PROJECTION_SCHEDULES, eta0), "entropic": (schedules, entropic_eta0)}
+    grids: dict[Method, tuple[Sequence[str], Sequence[float]]] = {
+        "projection": (PROJECTION_SCHEDULES, eta0),
+        "entropic": (schedules, entropic_eta0),
+    }
     for grid in grids.values():
         if not all(map(len, grid)):
             raise ValueError(f"schedules and eta0 must not be empty, got {list(grid[0])}, {list(grid[1])}")

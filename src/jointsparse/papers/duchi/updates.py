@@ -175,13 +175,13 @@ def run(
     return pd.concat(tables, ignore_index=True).assign(label=label)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _unconstrained(examples: Examples, sizes: Vector) -> Vector:
     """Weights after a gradient step from each of the first examples."""
     w = np.zeros(examples.n_features)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for t, eta in enumerate(sizes):
-            y, (indices, x) = examples.y[t], examples.features(t)
-            w[indices] += eta * y * expit(-y * (w[indices] * x).sum()) * x
+    for t, eta in enumerate(sizes):
+        y, (indices, x) = examples.y[t], examples.features(t)
+        w[indices] += eta * y * expit(-y * (w[indices] * x).sum()) * x
     return w
 
 
