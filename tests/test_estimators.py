@@ -569,17 +569,14 @@ def test_held_out_samples_choose_as_in_the_paper():
     X, Y = problem(n=90)
     Y[:60] = masked(Y[:60])
     grid = {"eta0": [0.001, 0.01, 0.1], "n_iter": 20, "solver": "subgradient"}
-    model = JointSparseClassifierCV(
-        radii=[0.1, 1.0, 10.0], labels="masked", validation_tasks=[True, False, True], **grid
-    )
-    model.fit(X[:60], Y[:60], X_val=X[60:], y_val=Y[60:])
+    options = {"radii": [0.1, 1.0, 10.0], "labels": "masked", "validation_tasks": [True, False, True]}
+    model = JointSparseClassifierCV(**options, **grid).fit(X[:60], Y[:60], X_val=X[60:], y_val=Y[60:])
     swept = sweep.run(X[:60], Y[:60], loss="hinge", norm="l1inf", radius=[0.1, 1.0, 10.0], normalisation="sum", **grid)
     pairs = sweep.choose_eta0(swept.radius, swept.objective)
     auc = [metrics.auc(X[60:] @ W[:, [0, 2]], Y[60:][:, [0, 2]] > 0).mean() for W in swept.W]
     best = sweep.choose_radius(np.array(auc))
-    chosen = pairs[best]
     np.testing.assert_allclose(model.scores_[:, 0], auc)
-    assert (model.radius_, model.eta0_) == (swept.radius[chosen], swept.eta0[chosen])
+    assert (model.radius_, model.eta0_) == (swept.radius[pairs[best]], swept.eta0[pairs[best]])
     np.testing.assert_array_equal(model.coef_, swept.W[best].T)
 
 

@@ -124,15 +124,14 @@ def test_dual_steps_of_size_zero_stay(loss, rng):
 
 def test_single_precision_is_kept_and_sums_are_double(loss, rng):
     F, Y, c, A = (array.astype(np.float32) for array in weighted_problem(rng, loss))
-    assert loss.value(F, Y).dtype == loss.dual_value(A, Y, c).dtype == np.float64
-    assert loss.subgradient(F, Y).dtype == np.float32
+    step = loss.dual_step(A, F, Y, c, 0.7)
+    results = loss.value(F, Y), loss.dual_value(A, Y, c), loss.subgradient(F, Y), step
+    assert [result.dtype for result in results] == [np.float64, np.float64, np.float32, np.float32]
     np.testing.assert_allclose(loss.value(F, Y), loss.value(F.astype(float), Y), rtol=1e-6)
     np.testing.assert_allclose(loss.subgradient(F, Y), loss.subgradient(F.astype(float), Y), rtol=1e-5)
     many = np.zeros((100_000, 1), np.float32)
     got, expected = loss.value(many, np.ones_like(many))[0], 100_000 * loss.value(many[:1], [[1]])[0]
     np.testing.assert_allclose(got, expected, rtol=1e-10)
-    step = loss.dual_step(A, F, Y, c, 0.7)
-    assert step.dtype == np.float32
     np.testing.assert_allclose(step, loss.dual_step(A.astype(float), F.astype(float), Y, c, 0.7), rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(loss.dual_step(step, F, Y, c, 0.0), step)  # of the domain
 

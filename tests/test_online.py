@@ -178,9 +178,8 @@ def test_steps_by_hand(rng):
         active = np.where(Y_t * (X_t @ W) < 1, Y_t, 0)
         W = NORMS["l1inf"].project(W + 0.7 / np.sqrt(t + 1) * X_t.T @ active / 3, 1.5)
         total += W
-    for average, expected in ((False, W), (True, total / 10)):
-        model = streams(online(eta0=0.7, radius=1.5, labels="masked", average=average), X, Y, 3)
-        np.testing.assert_allclose(model.coef_, expected.T, atol=1e-14)
+    last, mean = (online(eta0=0.7, radius=1.5, labels="masked", average=average) for average in (False, True))
+    np.testing.assert_allclose([streams(model, X, Y, 3).coef_.T for model in (last, mean)], [W, total / 10], atol=1e-14)
 
 
 def test_fit_is_partial_fit_in_some_order(rng):
@@ -230,6 +229,14 @@ def test_weight_zero_is_no_example_and_weight_two_a_longer_step(rng):
     np.testing.assert_array_equal(by_class.coef_, doubled.coef_)
     masked = online(labels="masked").partial_fit(X, Y).partial_fit(X, 0 * Y)
     assert masked.t_ == 1  # a sample that is part of no task is no example
+
+
+@KINDS
+def test_radius_zero_gives_zero(rng, make):
+    X, Y = draw(rng, 20, 6, 2)
+    model = streams(online(radius=0.0, average=True), make(X), Y)
+    assert not model.coef_.any() and not len(model.selected_features_)
+    assert model.t_ == 20
 
 
 @KINDS

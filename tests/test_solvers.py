@@ -11,17 +11,9 @@ from jointsparse.learning.problem import Problem, Regulariser, lower_bound
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS, l1inf
 
+pytestmark = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+NORM = pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
 INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
-
-
-@pytest.fixture(params=sorted(SOLVERS))
-def solver(request):
-    return SOLVERS[request.param]
-
-
-@pytest.fixture(params=sorted(NORMS))
-def norm(request):
-    return NORMS[request.param]
 
 
 def fit(solver, problem, radius=(0.3, 3.0), loss=hinge, norm=l1inf, eta0=0.05, **options):
@@ -54,6 +46,7 @@ def test_objective_and_bound_enclose_the_optimum(solver, loss, norm, penalised, 
     assert intercept or not got.b.any()
 
 
+@NORM
 @INTERCEPT
 def test_single_precision_is_kept_and_certified_in_double(solver, norm, intercept):
     problem, radii = draw_tasks(np.float32, intercept=intercept), (0.3, 3.0, 30.0)
@@ -80,6 +73,7 @@ def test_without_iterations_the_solution_is_zero(solver):
     np.testing.assert_allclose(got.gap, 1 - got.bound / got.objective[:, 0])
 
 
+@NORM
 @pytest.mark.parametrize(("radius", "penalised"), [(0.0, False), (1e4, True)])
 def test_radius_zero_and_a_large_penalty_give_zero(solver, norm, radius, penalised):
     got = fit(solver, draw_tasks(), [radius], norm=norm, n_iter=5, penalised=penalised)
@@ -87,11 +81,13 @@ def test_radius_zero_and_a_large_penalty_give_zero(solver, norm, radius, penalis
     np.testing.assert_allclose(got.value, got.objective[0, 0])
 
 
+@NORM
 def test_negative_radii_are_refused(solver, norm):
     with pytest.raises(ValueError, match=r"^radius must be at least 0, got -3\.0"):
         fit(solver, draw_tasks(), [-3.0], norm=norm)
 
 
+@NORM
 @INTERCEPT
 def test_tasks_may_have_no_samples_or_one_class(solver, norm, intercept):
     rng = np.random.default_rng(0)

@@ -104,16 +104,22 @@ def test_radii_need_room(grid, ends, said):
 # What makes no sense
 
 
-@pytest.mark.parametrize("grid", [{"radius": []}, {"eta0": []}, {"radius": [np.inf]}])
-def test_a_grid_without_numbers_is_refused(grid):
-    with pytest.raises(ValueError, match="radius and eta0 must be lists of finite numbers, at least one each"):
-        run(*draw_labels(), **grid)
+NO_GRID = "radius and eta0 must be lists of finite numbers, at least one each"
 
 
-def test_other_labels_are_refused():
+@pytest.mark.parametrize(
+    ("factor", "grid", "said"),
+    [
+        (1, {"radius": []}, NO_GRID),
+        (1, {"eta0": []}, NO_GRID),
+        (1, {"radius": [np.inf]}, NO_GRID),
+        (7, {}, "Y must hold -1, 0 and"),
+    ],
+)
+def test_a_grid_without_numbers_and_other_labels_are_refused(factor, grid, said):
     X, Y = draw_labels()
-    with pytest.raises(ValueError, match="Y must hold -1, 0 and"):
-        run(X, 7 * Y)
+    with pytest.raises(ValueError, match=said):
+        run(X, factor * Y, **grid)
 
 
 def test_a_path_needs_a_solver_that_stops():

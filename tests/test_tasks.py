@@ -63,7 +63,7 @@ def captions_of(*texts):
             ["cat's", "dogs", "o'clock", "runs"],
             id="neither stop words nor short words nor digits",
         ),
-        pytest.param(captions_of(*["It's there's they're dog's"] * 4), {}, ["dog's"], id="no contracted stop words"),
+        pytest.param(captions_of(*["It's there's they're zebra's"] * 4), {}, ["zebra's"], id="no contractions"),
         pytest.param(
             captions_of(*["Tall Building"] * 3, *["The"] * 3),
             {"split_captions": False},
@@ -189,9 +189,8 @@ def test_images_set_aside_become_unlabelled_and_no_others():
 
 @pytest.mark.parametrize(("numbers", "there"), [({"train": 20}, 20), ({"test": 1}, 0)])
 def test_more_images_than_there_are_cannot_be_set_aside(numbers, there):
-    split = np.array(["train"] * 20)
     with pytest.raises(ValueError, match=rf"set aside must be less than {there}, the number there is, got"):
-        tasks.set_aside(split, numbers, rng=np.random.default_rng(0))
+        tasks.set_aside(np.array(["train"] * 20), numbers, rng=np.random.default_rng(0))
 
 
 # One label of each sample
@@ -226,9 +225,7 @@ def test_too_few_or_too_many_labels_are_an_error(find, labelled, said):
 
 def test_validation_samples_are_learnt_from_where_nothing_is_validated():
     images = pd.DataFrame({"image": list("abcd"), "split": ["train", "validation", "test", "unlabelled"]})
-    learn, test = tasks.halves(images)
-    np.testing.assert_array_equal(learn, [True, True, False, False])
-    np.testing.assert_array_equal(test, [False, False, True, False])
+    np.testing.assert_equal(tasks.halves(images), ([True, True, False, False], [False, False, True, False]))
     with pytest.raises(ValueError, match="for training and for testing, got 1 and 0"):
         tasks.halves(images[:1])
 
