@@ -52,8 +52,7 @@ def test_a_run_has_its_number_first_and_draws_from_its_seed(given, tmp_path, scr
 @pytest.mark.parametrize(("script", "more"), [(repeat, {"run": 1}), (measure, {})])
 def test_samples_are_read_from_their_files(given, tmp_path, script, more):
     expected = make_samples(np.eye(4, dtype=np.float32), ["grain", "", "gold", ""], n_test=1)
-    files = {"images": "images.parquet", "captions": "captions.parquet", "features": "X.npz"}
-    paths = {name: tmp_path / file for name, file in files.items()}
+    paths = {name: tmp_path / f"{name}.parquet" for name in ("images", "captions")} | {"features": tmp_path / "X.npz"}
     expected.write(**paths, left_out=tmp_path / "left_out.csv")
     script.main(**GIVEN | {"samples": paths}, options={}, seed=0, output=tmp_path / "out.csv", **more)
     for table in ("images", "captions"):

@@ -1,8 +1,11 @@
 """Independent linear classifiers: each is what scikit-learn's LinearSVC gives when it is fitted directly."""
 
+from itertools import product
+
 import numpy as np
 import oracles
 import pytest
+from conftest import draw_labels
 from sklearn.svm import LinearSVC
 
 from jointsparse.checks import Misfit
@@ -11,22 +14,19 @@ from jointsparse.learning import svm
 C = [0.01, 0.1, 1.0]
 
 
-def problem(n=60, d=8, m=4, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)).astype(np.float32)
-    Y = np.where(X[:, :1] + rng.normal(0, 0.5, (n, m)) > 0, 1, -1)
-    return X, np.where(rng.random((n, m)) < 0.3, 0, Y).astype(np.int8)
+def problem():
+    X, Y = draw_labels(n=60, d=8, m=4)
+    return X.astype(np.float32), Y.astype(np.int8)
 
 
 def test_every_column_is_scikit_learns():
     X, Y = problem()
     got = svm.run(X, Y, C=C, seed=3).W
-    for p, strength in enumerate(C):
-        for k in range(Y.shape[1]):
-            mine = Y[:, k] != 0
-            learner = LinearSVC(C=strength, loss="hinge", fit_intercept=False, max_iter=10_000, random_state=3)
-            learner.fit(X[mine].astype(float), Y[mine, k])
-            np.testing.assert_array_equal(got[p, :, k], learner.coef_[0].astype(np.float32))
+    for (p, strength), k in product(enumerate(C), range(4)):
+        mine = Y[:, k] != 0
+        learner = LinearSVC(C=strength, loss="hinge", fit_intercept=False, max_iter=10_000, random_state=3)
+        learner.fit(X[mine].astype(float), Y[mine, k])
+        np.testing.assert_array_equal(got[p, :, k], learner.coef_[0].astype(np.float32))
 
 
 def test_it_is_the_minimum_of_the_documented_objective():

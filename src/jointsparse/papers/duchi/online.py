@@ -206,5 +206,12 @@ def _one_pass(point: Tree | SparseEntropic, examples: Examples, sizes: Vector, a
     loss = np.logaddexp(0.0, -margins).cumsum()
     # Choice: a margin of 0 counts one half.
     wrong = np.where(margins == 0, 0.5, margins < 0).cumsum()
-    columns = {"examples": at, "loss": loss[at - 1] / at, "error": wrong[at - 1] / at}
-    return pd.DataFrame(columns | {"non_zero": np.array(non_zeros) / examples.n_features, "seconds": seconds})
+    return pd.DataFrame(
+        {
+            "examples": at,
+            "loss": loss[at - 1] / at,
+            "error": wrong[at - 1] / at,
+            "non_zero": np.array(non_zeros) / examples.n_features,
+            "seconds": seconds,
+        }
+    )
