@@ -235,8 +235,7 @@ def test_weight_zero_is_no_example_and_weight_two_a_longer_step(rng):
 def test_radius_zero_gives_zero(rng, make):
     X, Y = draw(rng, 20, 6, 2)
     model = streams(online(radius=0.0, average=True), make(X), Y)
-    assert not model.coef_.any() and not len(model.selected_features_)
-    assert model.t_ == 20
+    assert (model.coef_.any(), len(model.selected_features_), model.t_) == (False, 0, 20)
 
 
 @KINDS

@@ -34,7 +34,8 @@ def objective(problem, loss, fit, norm, penalty=0.0, pair=0):
 @pytest.mark.parametrize("loss", CONVEX_LOSSES)
 def test_objective_and_bound_enclose_the_optimum(solver, loss, norm, penalised, intercept):
     X, Y = draw_labels()
-    problem = Problem.from_matrix(X + 0.5, Y, intercept=intercept)  # so that an intercept is of use
+    weights = np.abs(Y) * np.random.default_rng(1).choice([0.5, 1.0, 3.0], Y.shape)
+    problem = Problem.from_matrix(X + 0.5, Y, weights, intercept=intercept)  # so that an intercept is of use
     options = {"tol": 1e-6, "n_iter": 20_000} if solver.STOPS_AT_TOL else {"n_iter": 2000}
     got = fit(solver, problem, [0.8], LOSSES[loss], NORMS[norm], penalised=penalised, **options)
     (expected, _), smallest = optimum(problem, loss, norm, 0.8, penalised), np.nanmin(got.objective)
