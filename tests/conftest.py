@@ -67,6 +67,14 @@ def draw_scores(n=200, m=6, seed=0, ties=False):
     return (np.round(scores) if ties else scores), labels
 
 
+def draw_labels(n=24, d=5, m=3):
+    """Samples of some of m tasks each, and labels that follow the first two features, with noise; 0 is of no task."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    Y = np.where(X[:, :1] + 0.5 * X[:, 1:2] + rng.normal(0, 0.7, (n, m)) > 0, 1.0, -1.0)
+    return X, np.where(rng.random((n, m)) < 0.3, 0.0, Y)
+
+
 def draw_tasks(dtype=float, n=14, d=6, container=np.asarray, **options):
     """A problem of three tasks with n, n + 1 and n + 2 samples that share two features, with weights."""
     rng = np.random.default_rng(0)

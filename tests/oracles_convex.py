@@ -18,8 +18,8 @@ CONVEX_LOSSES = {
 }
 
 
-def optimum(problem, loss, norm, radius, penalised):
-    """Smallest objective, by an interior-point method."""
+def optimum(problem, loss, norm, radius, penalised, **options):
+    """Smallest objective and its W, by an interior-point method with options of CLARABEL."""
     W, b = cp.Variable((problem.n_features, problem.n_tasks)), cp.Variable(problem.n_tasks)
     value, constraints = 0, [] if problem.intercept else [b == 0]
     for part in problem.parts:
@@ -30,4 +30,4 @@ def optimum(problem, loss, norm, radius, penalised):
         constraints += [CONVEX_NORMS[norm](W[:, [k]]) <= radius for k in range(problem.n_tasks)]
     else:
         constraints += [CONVEX_NORMS[norm](W) <= radius]
-    return cp.Problem(cp.Minimize(value), constraints).solve(solver=cp.CLARABEL)
+    return cp.Problem(cp.Minimize(value), constraints).solve(solver=cp.CLARABEL, **options), W.value

@@ -24,10 +24,8 @@ def test_a_row_for_each_measurement(few_rows):
     table = table_of(progress=lambda i, of: done.append((i, of)))
     assert list(table) == ["part", "x", "seconds", "repeats", "d", "m", "method"]
     got = table[["part", "x", "d", "method"]].to_numpy().tolist()
-    expected = []
-    for method in ("sort", "newton"):
-        expected += [["projection size", 400, 10, method], ["projection size", 1200, 30, method]]
-        expected += [["projection rows", 5, 50, method]]
+    matrices = ["projection size", 400, 10], ["projection size", 1200, 30], ["projection rows", 5, 50]
+    expected = [[*matrix, method] for method in ("sort", "newton") for matrix in matrices]
     assert got == expected + [["training samples", n, 200, "subgradient"] for n in (2, 4)]
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all() and (table["m"] == 40).all()
     assert done == [(i, 16) for i in range(1, 17)]
@@ -53,13 +51,12 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"projection_sizes": []}, "projection_sizes must be at least 1, got []"),
-        ({"training_sizes": [0, 5]}, "training_sizes must be at least 1, got [0, 5]"),
+        ({"projection_sizes": []}, r"projection_sizes must be at least 1, got \[\]"),
+        ({"training_sizes": [0, 5]}, r"training_sizes must be at least 1, got \[0, 5\]"),
         ({"projection_rows": [200_000]}, "projection_rows must be at most 100,000, got 200000"),
-        ({"repeats": 0}, "repeats must be at least 1, got [0]"),
+        ({"repeats": 0}, r"repeats must be at least 1, got \[0\]"),
     ],
 )
 def test_sizes_out_of_range_are_refused(option, said):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=said):
         table_of(**option)
-    assert said in str(caught.value)

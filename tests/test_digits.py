@@ -219,9 +219,17 @@ def test_bad_input_is_refused(samples, options, message):
         table_of(*samples, **options)
 
 
-def test_a_single_class_and_a_class_without_training_samples_are_refused(samples):
+@pytest.mark.parametrize(
+    ("rename", "message"),
+    [
+        (lambda labels: np.full(len(labels), "x"), "training samples must have two classes or more, got only 'x'"),
+        (
+            lambda labels: np.append(labels[:-1], "x"),
+            "test samples must have classes of training samples only, got 'x'",
+        ),
+    ],
+)
+def test_a_single_class_and_a_class_without_training_samples_are_refused(samples, rename, message):
     X, labels = samples
-    with pytest.raises(ValueError, match="training samples must have two classes or more, got only 'x'"):
-        table_of(X, np.full(len(labels), "x"))
-    with pytest.raises(ValueError, match="test samples must have classes of training samples only, got 'x'"):
-        table_of(X, np.append(labels[:-1], "x"))
+    with pytest.raises(ValueError, match=message):
+        table_of(X, rename(labels))

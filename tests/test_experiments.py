@@ -34,26 +34,25 @@ def given(monkeypatch):
 GIVEN = {"kind": "made-up", "samples": {}, "progress": print}
 
 
-def test_a_repetition_has_its_number_first_and_draws_from_its_seed_and_number(given, tmp_path):
-    path = tmp_path / "run3.csv"
-    repeat.main(**GIVEN, options={"sizes": [5]}, seed=7, run=3, output=path)
-    expected = pd.DataFrame({"run": 3, "n": [5, 9], "drawn": np.random.default_rng([7, 3]).random(2)})
+@pytest.mark.parametrize(
+    ("script", "number", "seed"),
+    [
+        pytest.param(repeat, {"run": 3}, [7, 3], id="a repetition draws from its seed and number"),
+        pytest.param(measure, {}, 7, id="a measurement has no number and draws from the seed"),
+    ],
+)
+def test_a_run_has_its_number_first_and_draws_from_its_seed(given, tmp_path, script, number, seed):
+    path = tmp_path / "run.csv"
+    script.main(**GIVEN, **number, options={"sizes": [5]}, seed=7, output=path)
+    expected = pd.DataFrame({**number, "n": [5, 9], "drawn": np.random.default_rng(seed).random(2)})
     pd.testing.assert_frame_equal(read_table(path), expected)
     assert given == {"data": None, "progress": print, "options": {"sizes": [5]}}
-
-
-def test_what_is_measured_once_has_no_number_and_draws_from_the_seed(given, tmp_path):
-    path = tmp_path / "cost.csv"
-    measure.main(**GIVEN, options={}, seed=7, output=path)
-    expected = pd.DataFrame({"n": [5, 9], "drawn": np.random.default_rng(7).random(2)})
-    pd.testing.assert_frame_equal(read_table(path), expected)
 
 
 @pytest.mark.parametrize(("script", "more"), [(repeat, {"run": 1}), (measure, {})])
 def test_samples_are_read_from_their_files(given, tmp_path, script, more):
     expected = make_samples(np.eye(4, dtype=np.float32), ["grain", "", "gold", ""], n_test=1)
-    files = {"images": "images.parquet", "captions": "captions.parquet", "features": "X.npz"}
-    paths = {name: tmp_path / file for name, file in files.items()}
+    paths = {name: tmp_path / f"{name}.parquet" for name in ("images", "captions")} | {"features": tmp_path / "X.npz"}
     expected.write(**paths, left_out=tmp_path / "left_out.csv")
     script.main(**GIVEN | {"samples": paths}, options={}, seed=0, output=tmp_path / "out.csv", **more)
     for table in ("images", "captions"):

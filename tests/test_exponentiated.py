@@ -54,23 +54,25 @@ def test_table_has_a_run_for_each_form_and_method(table):
     assert (table["radius"] == 4).all()
 
 
-def test_a_batch_run_is_the_best_of_those_tried(table, objective):
-    for method, schedules, grid in [
+@pytest.mark.parametrize(
+    ("method", "schedules", "grid"),
+    [
         ("projection", ["1/sqrt(t)"], OPTIONS["eta0"]),
         ("entropic", ["constant", "1/sqrt(t)", "1/t"], OPTIONS["entropic_eta0"]),
-    ]:
-        tried = {
-            (schedule, eta0): descent.batch(objective, 4.0, eta0=eta0, n_iter=6, method=method, schedule=schedule)
-            for schedule in schedules
-            for eta0 in grid
-        }
-        best = min(tried, key=lambda pair: tried[pair].objective[-1])
-        run = table[(table["form"] == "batch 100%") & (table["method"] == method)]
-        last, w = run.iloc[-1], tried[best].w
-        assert (last["schedule"], last["eta0"]) == best
-        np.testing.assert_array_equal(run["objective"], tried[best].objective)
-        assert last["non_zero"] == np.count_nonzero(w) / 25
-        assert last["test_error"] == pytest.approx(np.mean(np.sign(X[120:] @ w) != Y[120:]))
+    ],
+)
+def test_a_batch_run_is_the_best_of_those_tried(table, objective, method, schedules, grid):
+    tried = {
+        (schedule, eta0): descent.batch(objective, 4.0, eta0=eta0, n_iter=6, method=method, schedule=schedule)
+        for schedule in schedules
+        for eta0 in grid
+    }
+    best = min(tried, key=lambda pair: tried[pair].objective[-1])
+    run = table[(table["form"] == "batch 100%") & (table["method"] == method)]
+    last, w = run.iloc[-1], tried[best].w
+    assert (last["schedule"], last["eta0"], last["non_zero"]) == (*best, np.count_nonzero(w) / 25)
+    np.testing.assert_array_equal(run["objective"], tried[best].objective)
+    assert last["test_error"] == pytest.approx(np.mean(np.sign(X[120:] @ w) != Y[120:]))
 
 
 def test_suboptimality_is_above_a_bound_common_to_all(table, objective):
@@ -88,16 +90,12 @@ def test_all_that_is_tried_sees_the_same_samples():
     assert alone["objective"].equals(among["objective"])
 
 
-def test_same_seed_same_table(table):
-    assert table_of().drop(columns="seconds").equals(table.drop(columns="seconds"))
-    assert not table_of(seed=1)["objective"].equals(table["objective"])
-
-
-def test_progress_counts_the_runs():
+def test_same_seed_same_table_and_progress_counts_the_runs(table):
     calls = []
-    table_of(n_iter={"batch 100%": 2, "batch 25%": 2}, progress=lambda done, of: calls.append((done, of)))
-    n = 2 * (2 + 3 * 2 + 2 * 2)
-    assert calls == [(i + 1, n) for i in range(n)]
+    again = table_of(progress=lambda done, of: calls.append((done, of)))
+    assert again.drop(columns="seconds").equals(table.drop(columns="seconds"))
+    assert calls == [(i + 1, 48) for i in range(48)]  # of 4 forms: 2 + 3 * 2 step sizes, 2 repeats of each best
+    assert not table_of(seed=1)["objective"].equals(table["objective"])
 
 
 def test_a_label_is_learnt_against_the_others_by_default_the_most_frequent_one():
@@ -164,14 +162,9 @@ def test_an_edge_of_the_grid_and_no_gain_are_reported(grid, value, expected):
     assert set(table["warning"]) == {expected}
 
 
-def test_batches_have_the_size_that_their_name_says():
-    got = {form: exponentiated.batch_size(form, 402) for form in FORMS}
-    assert got == {"batch 25%": 100, "batch 100%": 402, "stochastic 1": 1, "stochastic 100": 100}
-    assert exponentiated.batch_size("batch 25%", 1) == 1
-
-
-def test_error_counts_a_score_of_zero_one_half():
-    assert exponentiated.error(np.array([1.0, -2.0, 0.0, 3.0]), np.array([1.0, 1.0, 1.0, -1.0])) == 2.5 / 4
+@pytest.mark.parametrize(("n_samples", "size"), [(402, 100), (1, 1)])
+def test_a_quarter_of_the_samples_is_rounded_and_never_none(n_samples, size):
+    assert exponentiated.batch_size("batch 25%", n_samples) == size
 
 
 @pytest.mark.parametrize(

@@ -3,33 +3,15 @@
 import numpy as np
 import pytest
 from conftest import draw_tasks
-from oracles_convex import CONVEX_LOSSES, CONVEX_NORMS, optimum
 
-from jointsparse.learning.losses import LOSSES, hinge, squared
+from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import pdhg
-from jointsparse.norms import NORMS, l1, l1inf
+from jointsparse.norms import NORMS, l1inf
 
 
 def fit_hinge(problem, radii=(0.3, 3.0, 30.0), norm=l1inf, **options):
     return pdhg.fit(problem, loss=hinge, norm=norm, radius=np.array(radii), **options)
-
-
-@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
-@pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
-@pytest.mark.parametrize("norm", CONVEX_NORMS)
-@pytest.mark.parametrize("loss", CONVEX_LOSSES)
-def test_objective_and_bound_enclose_the_optimum(loss, norm, penalised, intercept):
-    problem, radius, tol = draw_tasks(intercept=intercept), 0.7 if penalised else 2.0, 1e-6
-    plug_ins = {"loss": LOSSES[loss], "norm": NORMS[norm], "penalised": penalised}
-    fit = pdhg.fit(problem, radius=np.array([radius]), tol=tol, n_iter=20000, **plug_ins)
-    expected, smallest = optimum(problem, loss, norm, radius, penalised), np.nanmin(fit.objective)
-    assert fit.gap[0] <= tol
-    assert fit.bound[0] <= expected * (1 + 1e-7)
-    assert expected * (1 - 1e-7) <= smallest <= expected * (1 + 2 * tol)
-    np.testing.assert_allclose(fit.value[0], smallest)
-    assert penalised or np.all(NORMS[norm].norm(fit.W[0]) <= radius * (1 + 1e-12))
-    assert intercept or not fit.b.any()
 
 
 def test_every_pair_stops_at_its_own_gap():
@@ -73,12 +55,11 @@ def test_a_start_outside_the_ball_is_projected(norm):
 
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("norm", sorted(NORMS))
-def test_radius_zero_and_a_large_penalty_need_no_iterations(loss, norm):
-    for radius, penalised in ((0.0, False), (1e4, True)):
-        fit = pdhg.fit(
-            draw_tasks(), loss=LOSSES[loss], norm=NORMS[norm], radius=np.array([radius]), penalised=penalised, tol=1e-12
-        )
-        assert fit.n_iter == 0 and not fit.W.any() and fit.gap[0] <= 1e-12
+@pytest.mark.parametrize(("radius", "penalised"), [(0.0, False), (1e4, True)])
+def test_radius_zero_and_a_large_penalty_need_no_iterations(loss, norm, radius, penalised):
+    plug_ins = {"loss": LOSSES[loss], "norm": NORMS[norm], "penalised": penalised}
+    fit = pdhg.fit(draw_tasks(), radius=np.array([radius]), tol=1e-12, **plug_ins)
+    assert fit.n_iter == 0 and not fit.W.any() and fit.gap[0] <= 1e-12
 
 
 def test_spectral_bounds_are_close_from_above():
@@ -110,15 +91,6 @@ def test_spectral_bounds_leave_out_samples_of_weight_zero():
     shared = Problem([X], [np.ones(40)], [c])
     assert len(shared.y) == 40
     np.testing.assert_allclose(pdhg.spectral_bounds(shared), expected, rtol=1e-6)
-
-
-def test_numbers_may_be_learnt_and_zero_is_one_of_them():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 4))
-    target = np.where(rng.random(30) < 0.5, 0.0, X @ [1.0, 0.0, -2.0, 0.0])
-    expected = np.linalg.lstsq(X, target, rcond=None)[0]
-    fit = pdhg.fit(Problem([X], [target]), loss=squared, norm=l1, radius=np.array([1e3]), tol=1e-12, n_iter=5000)
-    np.testing.assert_allclose(fit.W[0, :, 0], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("loss", sorted(LOSSES))

@@ -1,15 +1,17 @@
 """Tasks, their products, and bounds that hold for any dual variables."""
 
-import hashlib
-import inspect
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import draw_tasks
 from scipy import sparse
 
+from jointsparse.checks import fingerprint
+from jointsparse.learning import sweep
 from jointsparse.learning.losses import LOSSES
 from jointsparse.learning.problem import (
     Problem,
@@ -17,6 +19,7 @@ from jointsparse.learning.problem import (
     add_transposed_product,
     lower_bound,
     magnitude_limit,
+    objective_of,
     product,
     relative_gap,
 )
@@ -24,26 +27,13 @@ from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS
 
 
-def problem(rng, intercept=False, dtype=float):
-    X = [rng.normal(size=(n, 7)).astype(dtype) for n in (5, 40, 1)]
-    y = [np.sign(rng.normal(size=len(x))) for x in X]
-    weights = [rng.uniform(0, 2, len(x)) for x in X]
-    return Problem(X, y, weights, intercept=intercept)
-
-
-def test_tasks_of_a_matrix_are_those_of_a_list(rng):
-    X = rng.normal(size=(30, 4))
-    Y = rng.integers(-1, 2, size=(30, 3))
+@pytest.mark.parametrize("normalisation", ["sum", "mean"])
+def test_tasks_of_a_matrix_are_those_of_a_list(rng, normalisation):
+    X, Y = rng.normal(size=(30, 4)), rng.integers(-1, 2, size=(30, 3))
     members = [np.flatnonzero(y) for y in Y.T]
-    for normalisation in ("sum", "mean"):
-        of_matrix = Problem.from_matrix(X, Y, normalisation=normalisation)
-        of_list = Problem(
-            [X[i] for i in members], [Y[i, k] for k, i in enumerate(members)], normalisation=normalisation
-        )
-        for got, expected in zip(of_matrix.parts, of_list.parts, strict=True):
-            assert got.task == expected.task
-            for name in ("X", "y", "c"):
-                np.testing.assert_array_equal(getattr(got, name), getattr(expected, name))
+    of_matrix = Problem.from_matrix(X, Y, normalisation=normalisation)
+    of_list = Problem([X[i] for i in members], [Y[i, k] for k, i in enumerate(members)], normalisation=normalisation)
+    np.testing.assert_equal(of_matrix.parts, of_list.parts)
 
 
 def test_weights_say_what_is_part_of_a_task(rng):
@@ -89,23 +79,16 @@ def test_products(monkeypatch, rng, n_pairs, small):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("penalised", [False, True])
 def test_no_feasible_objective_is_below_any_bound(rng, norm, loss, intercept, penalised):
-    tasks = problem(rng, intercept)
-    radius = np.array([0.3, 2.0])
-    regulariser = Regulariser(NORMS[norm], radius, penalised)
+    tasks, regulariser = draw_tasks(intercept=intercept), Regulariser(NORMS[norm], np.array([0.3, 2.0]), penalised)
     for _ in range(20):
         # Of a domain that all losses have: 0 <= A y <= c.
         dual = [part.y * part.c * rng.random((len(part.y), 2)) ** rng.uniform(0.1, 9) for part in tasks.parts]
         bound = lower_bound(tasks, LOSSES[loss], regulariser, dual)
-        W = rng.normal(size=(2, 7, 3)) * rng.uniform(0, 2)
-        b = rng.normal(size=3) if intercept else np.zeros(3)
-        for pair in range(2):
-            if not penalised:
-                regulariser.step(W[pair], pair, 1.0)
-            objective = regulariser.cost(W[pair], pair)
-            for part in tasks.parts:
-                F = part.X @ W[pair][:, [part.task]] + b[part.task]
-                objective += LOSSES[loss].value(F, part.y, part.c).sum()
-            assert bound[pair] <= objective + 1e-9
+        W = rng.normal(size=(2, 6, 3)) * rng.uniform(0, 2)
+        b = rng.normal(size=(2, 3)) * intercept
+        for pair in () if penalised else range(2):
+            regulariser.step(W[pair], pair, 1.0)
+        assert (bound <= objective_of(tasks, LOSSES[loss], regulariser, W, b) + 1e-9).all()
 
 
 def test_the_gap_is_relative_but_not_to_almost_nothing():
@@ -114,30 +97,23 @@ def test_the_gap_is_relative_but_not_to_almost_nothing():
 
 
 def work():
-    """A digest of what solvers find for products large enough to be shared out among threads."""
-    from jointsparse.learning import sweep
-    from jointsparse.learning.solvers import SOLVERS
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 700)).astype(np.float32)
+    """Fingerprints of what solvers find for products large enough to be shared out among threads."""
+    X = np.random.default_rng(0).normal(size=(400, 700)).astype(np.float32)
     Y = np.where(X[:, :5] > 0, 1, -1)
-    digest = hashlib.sha256()
-    for solver in SOLVERS:
-        options = {"loss": "hinge", "norm": "l1inf", "n_iter": 12, "normalisation": "sum", "solver": solver}
-        for array in sweep.run(X, Y, eta0=[0.01, 0.1, 1.0], radius=[1.0, 10.0], **options):
-            digest.update(array.tobytes())
-    return digest.hexdigest()
+    options = {"loss": "hinge", "norm": "l1inf", "eta0": [0.01, 0.1, 1.0], "n_iter": 12, "normalisation": "sum"}
+    sweeps = [sweep.run(X, Y, radius=[1.0, 10.0], solver=solver, **options) for solver in SOLVERS]
+    return [fingerprint(array) for swept in sweeps for array in swept]
 
 
 def test_training_does_not_depend_on_the_number_of_threads_or_processes():
-    code = f"import hashlib\nimport numpy as np\n{inspect.getsource(work)}\nprint(work())"
+    command = [sys.executable, "-c", "from test_problem import work; print(work())"]
     environments = [os.environ | {"OPENBLAS_NUM_THREADS": n, "OMP_NUM_THREADS": n} for n in ("1", "2", "2")]
     processes = [
-        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(command, cwd=Path(__file__).parent, env=environment, stdout=subprocess.PIPE, text=True)
         for environment in environments
     ]
     digests = {process.communicate(timeout=120)[0].strip() for process in processes}
-    assert digests == {work()}
+    assert digests == {str(work())}
 
 
 @pytest.mark.parametrize(
@@ -154,8 +130,8 @@ def test_arguments_that_do_not_fit_are_refused(make, y, options, expected):
         make([X] if make is Problem else X, y, **options)
 
 
-def test_a_bound_is_never_below_that_of_no_dual_variables(rng):
-    tasks = problem(rng)
+def test_a_bound_is_never_below_that_of_no_dual_variables():
+    tasks = draw_tasks()
     dual = [part.y * part.c for part in tasks.parts]
     assert lower_bound(tasks, LOSSES["hinge"], Regulariser(NORMS["l1inf"], np.array([1e6])), dual).tolist() == [0.0]
 
@@ -193,22 +169,15 @@ def test_sharing_features_solves_the_same_problem(monkeypatch, rng, solver, loss
     Y[Y == 0] = np.nan  # labels that are not there may be anything
     weights = np.where(np.isin(Y, (-1, 1)), rng.uniform(0.5, 2, Y.shape), 0)
     Y, weights = Y[:, 1:], weights[:, 1:]
-    fits, lengths = [], []
-    for lacking in (10, 10**9):
+    fits, scale = [], 0.01 if normalisation == "sum" else 1.0
+    for lacking, length in ((10, 200), (10**9, 190)):
         monkeypatch.setattr("jointsparse.learning.problem.SAMPLES_PER_ABSENT", lacking)
         made = Problem.from_matrix(X, Y, weights, normalisation=normalisation, intercept=intercept)
-        lengths.append(len(made.y))
-        scale = 0.01 if normalisation == "sum" else 1.0
         options = {"eta0": np.array([scale, 0.1 * scale])} if "eta0" in SOLVERS[solver].TAKES else {}
-        found = SOLVERS[solver].fit(
-            made, loss=LOSSES[loss], norm=NORMS["l1inf"], radius=np.array([0.3, 1.0]), n_iter=40, **options
-        )
-        fits.append(found)
-        absent = np.vstack([np.zeros((0, 2)), *found.dual])[made.c[:, 0] == 0]
-        assert len(absent) == len(made.y) - 190 and not absent.any()
-        again = lower_bound(made, LOSSES[loss], Regulariser(NORMS["l1inf"], np.array([0.3, 1.0])), found.dual)
-        np.testing.assert_allclose(found.bound, again, rtol=1e-12)
-    assert lengths == [200, 190]
+        plug_ins = {"loss": LOSSES[loss], "norm": NORMS["l1inf"]}
+        fits.append(SOLVERS[solver].fit(made, **plug_ins, radius=np.array([0.3, 1.0]), n_iter=40, **options))
+        absent = np.vstack(fits[-1].dual)[made.c[:, 0] == 0]
+        assert len(made.y) == length and len(absent) == length - 190 and not absent.any()
     for name in ("W", "b", "objective", "bound", "gap"):
         np.testing.assert_allclose(getattr(fits[0], name), getattr(fits[1], name), rtol=1e-6, atol=1e-9)
 

@@ -62,13 +62,12 @@ def test_both_methods_do_the_same_and_most_entries_stay(k):
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"sizes": []}, "sizes must be at least 1, got []"),
-        ({"touched": [0, 5]}, "touched must be at least 1, got [0, 5]"),
+        ({"sizes": []}, r"sizes must be at least 1, got \[\]"),
+        ({"touched": [0, 5]}, r"touched must be at least 1, got \[0, 5\]"),
         ({"non_zeros": [4, 30]}, "touched must be at most 4, the least of non_zeros, got 5"),
-        ({"repeats": 0}, "repeats must be at least 1, got [0]"),
+        ({"repeats": 0}, r"repeats must be at least 1, got \[0\]"),
     ],
 )
 def test_sizes_out_of_range_are_refused(option, said):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=said):
         table_of(**option)
-    assert said in str(caught.value)

@@ -45,16 +45,15 @@ def objective(problem, seed=0):
 
 @pytest.mark.parametrize("n", [2, 7, 400])
 def test_half_of_the_weights_are_zero(n):
-    X, y, w = draw("squared", n, np.random.default_rng(0))
-    assert X.shape == (n, n) and y.shape == (n,) and w.shape == (n,)
-    assert np.count_nonzero(w == 0) == n // 2
+    drawn = draw("squared", n, np.random.default_rng(0))
+    assert [part.shape for part in drawn] == [(n, n), (n,), (n,)] and np.count_nonzero(drawn[2] == 0) == n // 2
 
 
 def test_targets_are_noisy_scores_and_labels_are_sometimes_flipped():
     X, y, w = draw("squared", 1000, np.random.default_rng(0))
-    noise = y - X @ w
-    assert abs(noise.mean()) < 0.1 and abs(noise.std() - 1) < 0.1
-    assert abs(X.mean()) < 0.01 and abs(X.std() - 1) < 0.01 and abs(w[w != 0].std() - 1) < 0.1
+    for numbers, atol in ((y - X @ w, 0.1), (X, 0.01)):
+        np.testing.assert_allclose([numbers.mean(), numbers.std()], [0, 1], atol=atol)
+    assert abs(w[w != 0].std() - 1) < 0.1
     X_again, labels, w_again = draw("logistic", 1000, np.random.default_rng(0))
     assert (X_again == X).all() and (w_again == w).all()
     assert set(labels) == {-1.0, 1.0}
@@ -164,13 +163,9 @@ def test_bounds_of_the_ball_survive_an_interior_point_method_that_stops_early(mo
 
 @pytest.mark.parametrize(("eta0", "edge"), [([1e-4, 1e-3], "upper"), ([1.0, 1e3], "lower"), ([1.0], "")])
 def test_an_eta0_at_the_edge_of_its_grid_is_told(eta0, edge):
-    table = solve("squared", eta0=eta0, passes=[1])
+    warnings = solve("squared", eta0=eta0, passes=[1]).groupby("method")["warning"].unique()
     expected = f"eta0 at the {edge} edge of its grid" if edge else ""
-    assert {method: only(rows(table, method), "warning") for method in CONSTRAINED} == {
-        "batch": expected,
-        "stochastic": expected,
-        "line-search": "",
-    }
+    assert warnings[CONSTRAINED].tolist() == [[expected], [expected], [""]]
 
 
 @pytest.mark.parametrize(
@@ -181,17 +176,16 @@ def test_an_eta0_at_the_edge_of_its_grid_is_told(eta0, edge):
         ({"n": 40.0}, "n must be a whole number of at least 2, got 40.0"),
         ({"penalty": 0.0}, "penalty must be a fraction between 0 and 1, got 0.0"),
         ({"penalty": 1.0}, "penalty must be a fraction between 0 and 1, got 1.0"),
-        ({"eta0": []}, "eta0 must list at least one step size, got []"),
+        ({"eta0": []}, r"eta0 must list at least one step size, got \[\]"),
         ({"eta0": [0.0]}, "eta0 must be above 0 and finite, got 0.0"),
         ({"n_iter": 0}, "n_iter must be a whole number of at least 1, got 0"),
         ({"stochastic_n_iter": 0}, "n_iter must be a whole number of at least 1, got 0"),
-        ({"passes": []}, "n_iter must list whole numbers that increase from 1 on, got []"),
+        ({"passes": []}, r"n_iter must list whole numbers that increase from 1 on, got \[\]"),
     ],
 )
 def test_unfit_settings_are_refused(options, said):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=said):
         solve(**{"problem": "squared"} | options)
-    assert said in str(caught.value)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -214,8 +208,3 @@ def test_a_repetition_holds_each_problem_of_each_size_drawn_from_its_seed_and_si
     expected = solve("logistic", [5, 1, 30], n=30).drop(columns="seconds")
     of_size = table[(table["problem"] == "logistic") & (table["n"] == 30)].reset_index(drop=True)
     pd.testing.assert_frame_equal(of_size, expected)
-
-
-def test_another_seed_draws_other_problems():
-    radii = [set(repetition([20], seed, problems=["squared"])["radius"]) for seed in ((5, 1), (5, 2))]
-    assert radii[0].isdisjoint(radii[1])

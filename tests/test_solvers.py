@@ -2,25 +2,18 @@
 
 import numpy as np
 import pytest
-from conftest import draw_tasks
+from conftest import draw_labels, draw_tasks
+from oracles_convex import CONVEX_LOSSES, optimum
 from scipy import sparse
 
-from jointsparse.learning.losses import hinge
+from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem, Regulariser, lower_bound
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS, l1inf
 
+pytestmark = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+NORM = pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
 INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
-
-
-@pytest.fixture(params=sorted(SOLVERS))
-def solver(request):
-    return SOLVERS[request.param]
-
-
-@pytest.fixture(params=sorted(NORMS))
-def norm(request):
-    return NORMS[request.param]
 
 
 def fit(solver, problem, radius=(0.3, 3.0), loss=hinge, norm=l1inf, eta0=0.05, **options):
@@ -35,6 +28,26 @@ def objective(problem, loss, fit, norm, penalty=0.0, pair=0):
     return sum(losses) + penalty * np.sum(norm.norm(W))
 
 
+@INTERCEPT
+@pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
+@pytest.mark.parametrize("norm", sorted(NORMS))
+@pytest.mark.parametrize("loss", CONVEX_LOSSES)
+def test_objective_and_bound_enclose_the_optimum(solver, loss, norm, penalised, intercept):
+    X, Y = draw_labels()
+    weights = np.abs(Y) * np.random.default_rng(1).choice([0.5, 1.0, 3.0], Y.shape)
+    problem = Problem.from_matrix(X + 0.5, Y, weights, intercept=intercept)  # so that an intercept is of use
+    options = {"tol": 1e-6, "n_iter": 20_000} if solver.STOPS_AT_TOL else {"n_iter": 2000}
+    got = fit(solver, problem, [0.8], LOSSES[loss], NORMS[norm], penalised=penalised, **options)
+    (expected, _), smallest = optimum(problem, loss, norm, 0.8, penalised), np.nanmin(got.objective)
+    assert got.bound[0] * (1 - 1e-7) <= expected <= smallest * (1 + 1e-7)
+    np.testing.assert_allclose(got.value[0], smallest, rtol=1e-12)
+    assert got.gap[0] == max(got.value[0] - got.bound[0], 0) / got.value[0]
+    assert got.gap[0] <= options.get("tol", np.inf if penalised else 0.005)
+    assert penalised or np.all(NORMS[norm].norm(got.W[0]) <= 0.8 * (1 + 1e-12))
+    assert intercept or not got.b.any()
+
+
+@NORM
 @INTERCEPT
 def test_single_precision_is_kept_and_certified_in_double(solver, norm, intercept):
     problem, radii = draw_tasks(np.float32, intercept=intercept), (0.3, 3.0, 30.0)
@@ -61,17 +74,21 @@ def test_without_iterations_the_solution_is_zero(solver):
     np.testing.assert_allclose(got.gap, 1 - got.bound / got.objective[:, 0])
 
 
-def test_radius_zero_gives_zero(solver, norm):
-    got = fit(solver, draw_tasks(), [0.0], norm=norm, n_iter=5)
+@NORM
+@pytest.mark.parametrize(("radius", "penalised"), [(0.0, False), (1e4, True)])
+def test_radius_zero_and_a_large_penalty_give_zero(solver, norm, radius, penalised):
+    got = fit(solver, draw_tasks(), [radius], norm=norm, n_iter=5, penalised=penalised)
     assert not got.W.any()
     np.testing.assert_allclose(got.value, got.objective[0, 0])
 
 
+@NORM
 def test_negative_radii_are_refused(solver, norm):
     with pytest.raises(ValueError, match=r"^radius must be at least 0, got -3\.0"):
         fit(solver, draw_tasks(), [-3.0], norm=norm)
 
 
+@NORM
 @INTERCEPT
 def test_tasks_may_have_no_samples_or_one_class(solver, norm, intercept):
     rng = np.random.default_rng(0)

@@ -1,6 +1,7 @@
 """Words as tasks: which words are chosen, who has them, and what the training sets hold."""
 
 import unicodedata
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -41,131 +42,130 @@ def test_a_word_of_nearly_every_training_image_carries_a_warning(n_with, warning
     assert words["warning"].tolist() == [warning, ""]
 
 
-def test_captions_of_other_images_are_refused():
-    with pytest.raises(Misfit, match="captions must be of the images in the table of images, got one of 'f'"):
-        tasks.choose_words(IMAGES[:5], CAPTIONS, n_words=1)
-
-
 def test_inflected_forms_are_joined_when_asked():
     words, labels = tasks.choose_words(IMAGES, CAPTIONS, n_words=2, join_inflections=True)
-    assert words["word"].tolist() == ["dog", "cat"]
-    assert words["forms"].tolist() == ["dog dogs", "cat cat's"]
+    assert words[["word", "forms"]].to_numpy().tolist() == [["dog", "dog dogs"], ["cat", "cat cat's"]]
     assert labels[1, 0]
 
 
-def test_stop_words_short_words_and_digits_are_no_tasks():
-    with pytest.raises(ValueError, match="n_words must be at most"):
-        tasks.choose_words(IMAGES, CAPTIONS, n_words=100)
-    words, _ = tasks.choose_words(IMAGES, CAPTIONS, n_words=4, min_length=4, stop_words=["Café"])
-    assert words["word"].tolist() == ["cat's", "dogs", "o'clock", "runs"]
+def captions_of(*texts):
+    """A caption for each of the first images."""
+    return pd.DataFrame({"image": list("abcdef")[: len(texts)], "caption": texts})
 
 
-def test_whole_captions_are_labels_when_asked():
-    captions = pd.DataFrame({"image": list("abcdef"), "caption": ["Tall Building"] * 3 + ["The"] * 3})
-    words, labels = tasks.choose_words(IMAGES, captions, n_words=2, split_captions=False)
-    assert words["word"].tolist() == ["Tall Building", "The"]
-    np.testing.assert_array_equal(labels.sum(axis=1), 1)
+@pytest.mark.parametrize(
+    ("captions", "options", "expected"),
+    [
+        pytest.param(
+            CAPTIONS,
+            {"min_length": 4, "stop_words": ["Café"]},
+            ["cat's", "dogs", "o'clock", "runs"],
+            id="neither stop words nor short words nor digits",
+        ),
+        pytest.param(captions_of(*["It's there's they're zebra's"] * 4), {}, ["zebra's"], id="no contractions"),
+        pytest.param(
+            captions_of(*["Tall Building"] * 3, *["The"] * 3),
+            {"split_captions": False},
+            ["Tall Building", "The"],
+            id="whole captions when asked",
+        ),
+        pytest.param(
+            captions_of(*["TV"] * 2, *["002"] * 2, *["the"] * 2),
+            {"split_captions": False, "stop_words": ["THE"]},
+            ["002", "TV"],
+            id="whole captions of any length that are no stop words",
+        ),
+    ],
+)
+def test_words_are(captions, options, expected):
+    words, _ = tasks.choose_words(IMAGES, captions, n_words=len(expected), **options)
+    assert words["word"].tolist() == expected
 
 
-def test_class_names_are_kept_whatever_their_length_unless_told_otherwise():
-    captions = pd.DataFrame({"image": list("abcdef"), "caption": ["TV"] * 2 + ["002"] * 2 + ["the"] * 2})
-    words, _ = tasks.choose_words(IMAGES, captions, n_words=2, split_captions=False, stop_words=["THE"])
-    assert words["word"].tolist() == ["002", "TV"]
+@pytest.mark.parametrize(
+    ("images", "n_words", "error", "said"),
+    [
+        (IMAGES[:5], 1, Misfit, "captions must be of the images in the table of images, got one of 'f'"),
+        (IMAGES, 100, ValueError, "n_words must be at most 7, the number of content words .* got 100"),
+    ],
+)
+def test_captions_of_other_images_and_too_many_words_are_refused(images, n_words, error, said):
+    with pytest.raises(error, match=said):
+        tasks.choose_words(images, CAPTIONS, n_words=n_words)
 
 
-def test_contractions_of_stop_words_are_stop_words():
-    captions = pd.DataFrame({"image": list("abcd"), "caption": ["It's there's they're dog's"] * 4})
-    words, _ = tasks.choose_words(IMAGES, captions, n_words=1)
-    assert words["word"].tolist() == ["dog's"]
+RNG = np.random.default_rng(0)
+LABELS = RNG.random((300, 5)) < np.linspace(0.1, 0.5, 5)
+SPLIT = RNG.choice(["train", "validation", "test"], 300, p=[0.6, 0.2, 0.2])
+WORDS = [f"word{k}" for k in range(5)]
+SIZES = [5, 10, 40]
 
 
-def many(n_images=300, n_words=5, seed=0):
-    rng = np.random.default_rng(seed)
-    labels = rng.random((n_images, n_words)) < np.linspace(0.1, 0.5, n_words)
-    split = rng.choice(["train", "validation", "test"], n_images, p=[0.6, 0.2, 0.2])
-    return labels, split, [f"word{k}" for k in range(n_words)]
-
-
-def draw(labels, split, words, seed=1, **options):
-    options = {"sizes": [5, 10, 40], "n_validation_words": 2} | options
-    return tasks.draw(labels, split, words, **options, rng=np.random.default_rng(seed))
+def draw(labels=LABELS, seed=1, **options):
+    options = {"sizes": SIZES, "n_validation_words": 2} | options
+    return tasks.draw(labels, SPLIT, WORDS, **options, rng=np.random.default_rng(seed))
 
 
 def test_training_sets_hold_what_their_names_say():
-    labels, split, words = many()
-    (Y, sizes, validation_words), table = draw(labels, split, words)
-    assert sizes.tolist() == [5, 10, 40]
-    assert Y.shape == (3, 300, 5)
-    assert validation_words.sum() == 2
-    assert not Y[:, split != "train"].any()
-    np.testing.assert_array_equal(Y[0] == 1, (Y[0] == 1) & labels)
-    np.testing.assert_array_equal(Y[0] == -1, (Y[0] == -1) & ~labels)
-    np.testing.assert_array_equal((Y[0] == 1).sum(axis=0), 5)
-    np.testing.assert_array_equal((Y[1] == -1).sum(axis=0), 20)
-    in_table = table.set_index(["n", "word"])
-    for s, n in enumerate([5, 10, 40]):
-        for k, word in enumerate(words):
-            assert in_table.loc[(n, word), "positives"] == (Y[s, :, k] == 1).sum()
-            assert in_table.loc[(n, word), "negatives"] == (Y[s, :, k] == -1).sum()
+    (Y, sizes, validation_words), table = draw()
+    assert (sizes.tolist(), Y.shape, validation_words.sum()) == (SIZES, (3, 300, 5), 2)
+    assert not Y[:, SPLIT != "train"].any()
+    assert all(LABELS[y == 1].all() and not LABELS[y == -1].any() for y in Y)
+    positives, negatives = (np.sum(which, axis=1) for which in (Y == 1, Y == -1))  # of each size and word
+    assert (positives[0] == 5).all() and (negatives[1] == 20).all()
+    in_table = table.pivot_table(["positives", "negatives"], "n", "word", sort=False)
+    np.testing.assert_array_equal(in_table, np.hstack([positives, negatives]))
+    assert in_table.index.tolist() == SIZES and in_table["positives"].columns.tolist() == WORDS
 
 
 def test_rare_word_is_capped_and_says_so():
-    labels, split, words = many()
-    table = draw(labels, split, words)[1].set_index(["n", "word"])
-    have = int(labels[split == "train", 0].sum())
+    table, have = draw()[1].set_index(["n", "word"]), int(LABELS[SPLIT == "train", 0].sum())
     assert have < 40
-    assert table.loc[(40, "word0"), "positives"] == have
-    assert table.loc[(40, "word0"), "capped"]
-    assert not table.loc[(5, "word0"), "capped"]
-
-
-@pytest.mark.parametrize("change", ["images", "words", "numbers"])
-def test_labels_of_other_images_or_words_are_refused(change):
-    labels, split, words = many()
-    labels = {"images": labels[:-1], "words": labels[:, :-1], "numbers": labels.astype(int)}[change]
-    with pytest.raises(
-        Misfit, match="labels must be bool with a row for each of 300 images and a column for each of 5"
-    ):
-        draw(labels, split, words)
+    of_word = table.loc[[(5, "word0"), (40, "word0")], ["positives", "capped"]]
+    assert of_word.to_numpy().tolist() == [[5, False], [have, True]]
 
 
 def test_training_sets_are_nested():
-    Y = draw(*many())[0].Y
+    Y = draw()[0].Y
     assert (Y[2][Y[0] != 0] == Y[0][Y[0] != 0]).all()
 
 
 def test_same_seed_same_sets_other_seed_others():
-    first, again, other = (draw(*many(), seed=seed)[0].Y for seed in (1, 1, 2))
+    first, again, other = (draw(seed=seed)[0].Y for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
 
-def test_word_too_rare_for_the_smallest_size_is_one_clear_error():
-    labels, split, words = many()
-    with pytest.raises(ValueError, match=r"smallest of sizes must be at most \d+, .* with the word 'word0', got 60"):
-        draw(labels, split, words, sizes=[100, 60])
+@pytest.mark.parametrize("labels", [LABELS[:-1], LABELS[:, :-1], LABELS.astype(int)], ids=["images", "words", "type"])
+def test_labels_of_other_images_or_words_are_refused(labels):
+    with pytest.raises(Misfit, match=r"labels must be bool with a row for each of 300 .* a column for each of 5"):
+        draw(labels)
 
 
-def test_word_in_nearly_every_image_is_one_clear_error():
-    labels, split, words = many()
-    labels[split == "train", 1] = True
-    with pytest.raises(ValueError, match=r"missing from at least 5 training images .* 'word1' is missing from 0"):
-        draw(labels, split, words)
-
-
-@pytest.mark.parametrize("part", ["validation", "test"])
-@pytest.mark.parametrize(("value", "kind"), [(False, "with"), (True, "without")])
-def test_part_without_a_positive_or_negative_is_one_clear_error(part, value, kind):
-    labels, split, words = many()
-    labels[split == part] = value
-    with pytest.raises(ValueError, match=f"the {part} part must hold an image {kind} each word, got none"):
-        draw(labels, split, words)
-
-
-@pytest.mark.parametrize("n", [0, 5])
-def test_number_of_validation_words_must_leave_some(n):
-    with pytest.raises(ValueError, match=f"n_validation_words must be between 1 and 4 .* got {n}"):
-        draw(*many(), n_validation_words=n)
+@pytest.mark.parametrize(
+    ("labels", "options", "said"),
+    [
+        (LABELS, {"sizes": [100, 60]}, r"smallest of sizes must be at most \d+, .* with the word 'word0', got 60"),
+        (
+            LABELS | (SPLIT[:, np.newaxis] == "train") & (np.arange(5) == 1),
+            {},
+            r"missing from at least 5 training images .* 'word1' is missing from 0",
+        ),
+    ]
+    + [
+        (
+            np.where(SPLIT[:, np.newaxis] == part, value, LABELS),
+            {},
+            f"the {part} part must hold an image {kind} each word",
+        )
+        for part in ("validation", "test")
+        for value, kind in ((False, "with"), (True, "without"))
+    ]
+    + [(LABELS, {"n_validation_words": n}, f"n_validation_words must be between 1 and 4 .* got {n}") for n in (0, 5)],
+)
+def test_training_sets_that_cannot_be_drawn_are_one_clear_error(labels, options, said):
+    with pytest.raises(ValueError, match=said):
+        draw(labels, **options)
 
 
 # Images set aside
@@ -183,46 +183,43 @@ def test_images_set_aside_become_unlabelled_and_no_others():
 
 @pytest.mark.parametrize(("numbers", "there"), [({"train": 20}, 20), ({"test": 1}, 0)])
 def test_more_images_than_there_are_cannot_be_set_aside(numbers, there):
-    split = np.array(["train"] * 20)
     with pytest.raises(ValueError, match=rf"set aside must be less than {there}, the number there is, got"):
-        tasks.set_aside(split, numbers, rng=np.random.default_rng(0))
+        tasks.set_aside(np.array(["train"] * 20), numbers, rng=np.random.default_rng(0))
+
+
+# One label of each sample
+
+
+def images_of(names, trained):
+    """Images for training, and others for testing."""
+    return pd.DataFrame({"image": list(names), "split": np.where(np.isin(list(names), list(trained)), "train", "test")})
 
 
 def test_most_frequent_label_of_training_samples_is_taken_unless_another_is_named():
-    images = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["test"] * 2})
     captions = pd.DataFrame({"image": list("aabef"), "caption": ["tea", "oil", "tea", "oil", "oil"]})
-    label, y = tasks.one_label(images, captions)
-    assert label == "tea"
-    np.testing.assert_array_equal(y, [1, 1, -1, -1, -1, -1])
-    np.testing.assert_array_equal(tasks.one_label(images, captions, "oil")[1], [1, -1, -1, -1, 1, 1])
+    label, y = tasks.one_label(images_of("abcdef", "abcd"), captions)
+    assert (label, y.tolist()) == ("tea", [1, 1, -1, -1, -1, -1])
+    assert tasks.one_label(images_of("abcdef", "abcd"), captions, "oil")[1].tolist() == [1, -1, -1, -1, 1, 1]
 
 
-@pytest.mark.parametrize("captions", [[["a", "tea"], ["b", "tea"]], [["c", "tea"]]])
-def test_label_that_training_samples_all_have_or_all_lack_is_an_error(captions):
-    images = pd.DataFrame({"image": list("abc"), "split": ["train", "train", "test"]})
-    with pytest.raises(ValueError, match=r"label must be one that some .* got 'tea', which [02] of 2 have"):
-        tasks.one_label(images, pd.DataFrame(captions, columns=["image", "caption"]), "tea")
-
-
-def test_classes_stand_in_the_order_of_the_samples():
-    images = pd.DataFrame({"image": list("cab")})
-    captions = pd.DataFrame({"image": list("abc"), "caption": ["two", "one", "three"]})
-    assert tasks.classes(images, captions).tolist() == ["three", "two", "one"]
-
-
-@pytest.mark.parametrize(("of", "number"), [("ab", 0), ("abcc", 2)])
-def test_sample_without_exactly_one_class_is_an_error(of, number):
-    images = pd.DataFrame({"image": list("abc"), "split": "train"})
-    captions = pd.DataFrame({"image": list(of), "caption": ["1"] * len(of)})
-    with pytest.raises(ValueError, match=f"each sample must have one label, its class, got {number} for 'c'"):
-        tasks.classes(images, captions)
+@pytest.mark.parametrize(
+    ("find", "labelled", "said"),
+    [
+        (partial(tasks.one_label, label="tea"), "ab", "label must be one that some .* got 'tea', which 2 of 2 have"),
+        (partial(tasks.one_label, label="tea"), "c", "label must be one that some .* got 'tea', which 0 of 2 have"),
+        (tasks.one_label, "c", "some training samples must have a label, got none for all 2"),
+        (tasks.classes, "ab", "each sample must have one label, its class, got 0 for 'c'"),
+        (tasks.classes, "abcc", "each sample must have one label, its class, got 2 for 'c'"),
+    ],
+)
+def test_too_few_or_too_many_labels_are_an_error(find, labelled, said):
+    with pytest.raises(ValueError, match=said):
+        find(images_of("abc", "ab"), pd.DataFrame({"image": list(labelled), "caption": "tea"}))
 
 
 def test_validation_samples_are_learnt_from_where_nothing_is_validated():
     images = pd.DataFrame({"image": list("abcd"), "split": ["train", "validation", "test", "unlabelled"]})
-    learn, test = tasks.halves(images)
-    np.testing.assert_array_equal(learn, [True, True, False, False])
-    np.testing.assert_array_equal(test, [False, False, True, False])
+    np.testing.assert_equal(tasks.halves(images), ([True, True, False, False], [False, False, True, False]))
     with pytest.raises(ValueError, match="for training and for testing, got 1 and 0"):
         tasks.halves(images[:1])
 
@@ -244,12 +241,6 @@ def test_a_tenth_is_left_out_and_another_one_the_next_time():
     assert chosen.sum() == 40
 
 
-def test_one_label_of_samples_without_any_is_refused():
-    images = pd.DataFrame({"image": list("ab"), "split": ["train", "test"]})
-    with pytest.raises(ValueError, match="some training samples must have a label, got none for all 1"):
-        tasks.one_label(images, pd.DataFrame({"image": ["b"], "caption": ["tea"]}))
-
-
 def test_accents_and_vowel_signs_belong_to_their_letters_however_they_are_written():
     composed = "Un café naïf, señor"
     decomposed = unicodedata.normalize("NFD", composed)
@@ -259,10 +250,10 @@ def test_accents_and_vowel_signs_belong_to_their_letters_however_they_are_writte
 
 
 def test_labels_are_the_same_however_their_accents_are_written():
-    images = pd.DataFrame({"image": list("abc"), "split": "train"})
-    captions = pd.DataFrame({"image": list("abc"), "caption": ["caf\u00e9", "cafe\u0301 ", "th\u00e9"]})
+    images, captions = images_of("abc", "abc"), captions_of("caf\u00e9", "cafe\u0301 ", "th\u00e9")
     words, labels = tasks.choose_words(images, captions, n_words=2, split_captions=False)
-    assert words["word"].tolist() == ["caf\u00e9", "th\u00e9"] and labels[:, 0].tolist() == [True, True, False]
+    assert words["word"].tolist() == ["caf\u00e9", "th\u00e9"]
+    assert labels.tolist() == [[True, False], [True, False], [False, True]]
     assert tasks.one_label(images, captions, "cafe\u0301")[1].tolist() == [1, 1, -1]
     assert tasks.classes(images, captions).tolist() == ["caf\u00e9", "caf\u00e9", "th\u00e9"]
 

@@ -98,7 +98,13 @@ class Labelled(ClassifierMixin, Linear):
             return weights
         if isinstance(self.class_weight, str):
             return weights * self._balance(Y, weights)
-        of_class = self._weights_of_classes(self.class_weight)
+        classes = self.classes_.tolist()
+        unknown = set(self.class_weight) - set(classes)
+        if unknown:
+            raise ValueError(f"class_weight must name classes of y, {classes}, got {sorted(unknown, key=str)}")
+        of_class = np.array([self.class_weight.get(value, 1.0) for value in classes], dtype=float)
+        if not np.all(of_class >= 0):
+            raise ValueError(f"class_weight must hold numbers of at least 0, got {dict(self.class_weight)}")
         if self._has_names():  # the sample's own class, in every task
             position = np.clip(np.searchsorted(self.classes_, y), 0, len(self.classes_) - 1)
             return weights * of_class[position][:, np.newaxis]
@@ -112,17 +118,6 @@ class Labelled(ClassifierMixin, Linear):
         sides = np.array([(weights * (sign * Y > 0)).sum(axis=0) for sign in (-1, 1)])
         share = sides.sum(axis=0) / (np.maximum((sides > 0).sum(axis=0), 1) * np.where(sides > 0, sides, 1))
         return np.where(Y > 0, share[1], share[0])
-
-    def _weights_of_classes(self, given: Mapping[Any, float]) -> np.ndarray:
-        """Weights (n_classes,) of the classes, 1 where none is given."""
-        classes = self.classes_.tolist()
-        unknown = set(given) - set(classes)
-        if unknown:
-            raise ValueError(f"class_weight must name classes of y, {classes}, got {sorted(unknown, key=str)}")
-        of_class = np.array([given.get(value, 1.0) for value in classes], dtype=float)
-        if not np.all(of_class >= 0):
-            raise ValueError(f"class_weight must hold numbers of at least 0, got {dict(given)}")
-        return of_class
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute x·w_k + b_k, which is positive where task k is predicted to hold.

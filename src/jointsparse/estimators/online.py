@@ -179,7 +179,10 @@ class OnlineJointSparseClassifier(Labelled):
         weights = self._weigh(y, Y, weight)
         if first:
             self._iterate = self._new_iterate(X, Y.shape[1])
-        self._require_same_problem(Y.shape[1])
+        if self._iterate.settings != (self.norm, float(self.radius), bool(self.average)):
+            raise ValueError("norm, radius and average must stay as they were at the first step; fit begins anew")
+        if Y.shape[1] != self._iterate.shape[1]:
+            raise ValueError(f"y must have one column per task, {self._iterate.shape[1]}, got {Y.shape[1]}")
         members = weights.any(axis=1)
         if not members.all():
             X, Y, weights = X[members], Y[members], weights[members]
@@ -188,26 +191,17 @@ class OnlineJointSparseClassifier(Labelled):
 
     def _learn_classes(self, y: np.ndarray, classes: ArrayLike | None, first: bool) -> None:
         """Set classes_ at the first step; check y and `classes` against it at every step."""
-        if first and self._has_names():
-            if classes is None:
+        if first:
+            if self._has_names() and classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit")
-            self.classes_ = np.unique(np.asarray(classes))
+            self.classes_ = np.unique(np.asarray(classes)) if self._has_names() else self._codes_told_apart()
             if len(self.classes_) < 2:
                 raise ValueError(f"classes must hold at least two classes, got 1 class: {self.classes_[0]!r}")
-        elif first:
-            self.classes_ = self._codes_told_apart()
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise ValueError(f"classes must be {self.classes_.tolist()}, got {np.asarray(classes).tolist()}")
         unknown = y[~np.isin(y, self.classes_)] if self._has_names() else y[:0]
         if len(unknown):
             raise ValueError(f"y must hold the classes {self.classes_.tolist()}, got {unknown[0]!r}")
-
-    def _require_same_problem(self, n_tasks: int) -> None:
-        """Raise ValueError if parameters or the number of tasks have changed since the first step."""
-        if self._iterate.settings != (self.norm, float(self.radius), bool(self.average)):
-            raise ValueError("norm, radius and average must stay as they were at the first step; fit begins anew")
-        if n_tasks != self._iterate.shape[1]:
-            raise ValueError(f"y must have one column per task, {self._iterate.shape[1]}, got {n_tasks}")
 
     def _check_parameters(self) -> None:
         self._check_labels()

@@ -56,13 +56,6 @@ def words_of(caption: str) -> list[str]:
     return _word(LETTERS if text.isascii() else _marked_letters()).findall(text)
 
 
-def english_stop_words() -> frozenset[str]:
-    """scikit-learn's list of 318 English function words."""
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return ENGLISH_STOP_WORDS
-
-
 def choose_words(
     images: pd.DataFrame,
     captions: pd.DataFrame,
@@ -88,7 +81,8 @@ def choose_words(
     min_length : int
         Letters of a word, at least.
     stop_words : list of str
-        Left out besides English function words. The part before an apostrophe counts: "it's" is "it".
+        Left out besides the 318 English function words of scikit-learn. The part before an apostrophe counts: "it's" is
+        "it".
     split_captions : bool
         False: a whole caption is one label, such as the name of a class, of any length. Only stop_words are left out.
     join_inflections : bool
@@ -109,7 +103,9 @@ def choose_words(
     # Choice: frequency is the number of training images with the word; equal counts are ordered alphabetically.
     left_out = {word.lower() for word in stop_words}
     if split_captions:
-        left_out |= english_stop_words()
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        left_out |= ENGLISH_STOP_WORDS
     else:
         min_length = 1
     stem = stemmer("english").stemWord if join_inflections else str
@@ -266,8 +262,7 @@ class Tasks(NamedTuple):
         found = np.flatnonzero(sizes == (sizes.max() if n is None else n))
         if len(found) != 1:
             raise Misfit(f"tasks must hold training sets of size {n}, got the sizes {', '.join(map(str, sizes))}")
-        chosen: NDArray[Any] = Y[found[0]]
-        return chosen
+        return np.asarray(Y[found[0]])
 
 
 def draw(
@@ -314,7 +309,11 @@ def draw(
         If a word cannot fill the smallest size, or lacks a positive or negative where AUC needs one.
     """
     n_words = len(words)
-    _check_labels(labels, len(split), n_words)
+    if labels.shape != (len(split), n_words) or labels.dtype != bool:
+        raise Misfit(
+            f"labels must be bool with a row for each of {len(split)} images and a column for each of {n_words} words, "
+            f"got {labels.dtype} with shape {labels.shape}"
+        )
     if not 0 < n_validation_words < n_words:
         raise ValueError(
             f"n_validation_words must be between 1 and {n_words - 1} (n_words - 1), got {n_validation_words}"
@@ -339,14 +338,6 @@ def draw(
             table.append((n, word, len(with_word), len(without), capped))
     columns = ["n", "word", "positives", "negatives", "capped"]
     return Tasks(Y, np.array(sizes), validation_words), pd.DataFrame(table, columns=columns)
-
-
-def _check_labels(labels: np.ndarray, n_images: int, n_words: int) -> None:
-    if labels.shape != (n_images, n_words) or labels.dtype != bool:
-        raise Misfit(
-            f"labels must be bool with a row for each of {n_images} images and a column for each of {n_words} words, "
-            f"got {labels.dtype} with shape {labels.shape}"
-        )
 
 
 def _check_enough(n_positives: int, n_negatives: int, smallest: int, word: str) -> None:

@@ -25,7 +25,8 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,13 +34,12 @@ from scipy import linalg, sparse
 
 from jointsparse.checks import as_finite, as_positive, one_thread, real_array, require_count, require_finite
 from jointsparse.learning.entropic import Entropic, SparseEntropic, step_sizes
-from jointsparse.learning.lazy import LARGEST_STEP_SUM, Lazy, Rows, csr
+from jointsparse.learning.lazy import LARGEST_STEP_SUM, Lazy, Matrix, Rows, csr
 from jointsparse.learning.losses import logistic, squared
 from jointsparse.learning.problem import magnitude
 from jointsparse.norms import l1
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 RowNumbers = NDArray[np.int64] | None  # None: all samples
 Method = Literal["projection", "entropic"]
 Watch = Callable[[Matrix], None]
@@ -134,8 +134,7 @@ class Objective:
         weights, y = self._weights(margins), self.y
         if rows is not None:
             weights, y = weights * self.n_samples / len(rows), y[rows]
-        slopes: Vector = LOSSES[self.loss].subgradient(margins[:, None], y[:, None], weights)[:, 0]
-        return slopes
+        return np.asarray(LOSSES[self.loss].subgradient(margins[:, None], y[:, None], weights)[:, 0])
 
     def view(self, w: Vector, rows: RowNumbers = None, margins: Vector | None = None) -> View:
         """Derivatives at w, of all samples or of some. margins: X w, if known."""
@@ -256,27 +255,54 @@ def _recorder(problem: Constrained | Penalised, watch: Watch | None = None) -> R
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-class Iterate(Protocol):
-    """Weights that move along the gradient of some samples."""
+class Projected:
+    """W <- project(W - eta G), from a W inside the set."""
 
-    def weights(self) -> Matrix: ...
+    def __init__(self, W: Matrix, radius: float, project: Callable[..., Any]) -> None:
+        self.W, self.radius, self.project = W, radius, project
+        project(W, radius, out=W)  # compiles
+
+    def step(self, G: Matrix, eta: float) -> None:
+        self.W -= eta * G
+        self.project(self.W, self.radius, out=self.W)
+
+    def toarray(self) -> Matrix:
+        return self.W
+
+
+class Dense(NamedTuple):
+    """Weights that all move in each step, along the gradient of some samples.
+
+    objective: has a `view`. point: the weights. flops: returns the operations of a step along a view.
+    """
+
+    objective: Any
+    point: Projected | Entropic
+    flops: Callable[[Any], float]
+
+    def weights(self) -> Matrix:
+        return self.point.toarray()
 
     def see(self, rows: RowNumbers) -> Any:
         """Derivatives at the weights, of all samples or of some."""
+        return self.objective.view(self.weights(), rows)
 
     def step(self, seen: Any, eta: float) -> float:
         """Take a step along what `see` returned, and return its operation count. Raises ValueError on overflow."""
+        self.point.step(seen.gradient, eta)
+        return self.flops(seen)
 
 
 @one_thread()
 def take_steps(
-    iterate: Iterate, recorder: Recorder, sizes: Vector, draw: Callable[[], RowNumbers], every: int = 1
+    iterate: "Dense | _Lazy", recorder: Recorder, sizes: Vector, draw: Callable[[], RowNumbers], every: int = 1
 ) -> Trace:
     """Move an iterate along gradients, and record it.
 
     Parameters
     ----------
-    iterate : Iterate
+    iterate : Dense
+        Or another one with its methods.
     recorder : Recorder
     sizes : array (n_iter,)
         Step sizes.
@@ -309,7 +335,7 @@ def take_steps(
     return recorder.trace(iterate.weights())
 
 
-def _step(iterate: Iterate, seen: Any, eta: float, t: int) -> float:
+def _step(iterate: "Dense | _Lazy", seen: Any, eta: float, t: int) -> float:
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             return iterate.step(seen, eta)
@@ -317,42 +343,14 @@ def _step(iterate: Iterate, seen: Any, eta: float, t: int) -> float:
         raise ValueError(DIVERGED.format(t + 1)) from None
 
 
-class Projected:
-    """W <- project(W - eta G), from a W inside the set."""
-
-    def __init__(self, W: Matrix, radius: float, project: Callable[..., Any]) -> None:
-        self.W, self.radius, self.project = W, radius, project
-        project(W, radius, out=W)  # compiles
-
-    def step(self, G: Matrix, eta: float) -> None:
-        self.W -= eta * G
-        self.project(self.W, self.radius, out=self.W)
-
-    def toarray(self) -> Matrix:
-        return self.W
-
-
-class _Dense:
+def _dense(objective: Objective, radius: float, method: Method) -> Dense:
     """Steps that move all weights, from w = 0."""
-
-    def __init__(self, objective: Objective, radius: float, method: Method) -> None:
-        n = objective.n_features
-        self.objective = objective
-        self.point: Projected | Entropic = Entropic(n, radius)
-        self.step_flops = ENTROPIC_FLOPS * n
-        if method == "projection":
-            self.point = Projected(np.zeros(n), radius, l1.project)
-            self.step_flops = (2 + PROJECTION_FLOPS) * n
-
-    def weights(self) -> Vector:
-        return self.point.toarray()
-
-    def see(self, rows: RowNumbers) -> View:
-        return self.objective.view(self.weights(), rows)
-
-    def step(self, seen: View, eta: float) -> float:
-        self.point.step(seen.gradient, eta)
-        return 4 * seen.n_entries + SLOPE_FLOPS[self.objective.loss] * len(seen.slopes) + self.step_flops
+    n, of_slope = objective.n_features, SLOPE_FLOPS[objective.loss]
+    point: Projected | Entropic = Entropic(n, radius)
+    step_flops = ENTROPIC_FLOPS * n
+    if method == "projection":
+        point, step_flops = Projected(np.zeros(n), radius, l1.project), (2 + PROJECTION_FLOPS) * n
+    return Dense(objective, point, lambda seen: 4 * seen.n_entries + of_slope * len(seen.slopes) + step_flops)
 
 
 class _LazyProjected:
@@ -392,7 +390,7 @@ class _LazyEntropic:
 
 
 class _Lazy:
-    """Steps that move the weights of the features of their samples, from w = 0."""
+    """Steps like those of `Dense` that move only the weights of the features of their samples, from w = 0."""
 
     def __init__(self, objective: Objective, radius: float, method: Method) -> None:
         kind = _LazyProjected if method == "projection" else _LazyEntropic
@@ -498,7 +496,7 @@ def batch(
     radius = as_finite(radius, "radius")
     sizes = sizes_of(method, schedule, eta0, n=objective.n_features, n_iter=n_iter)
     recorder = _recorder(Constrained(objective, radius), watch)
-    return take_steps(_Dense(objective, radius, method), recorder, sizes, lambda: None)
+    return take_steps(_dense(objective, radius, method), recorder, sizes, lambda: None)
 
 
 def stochastic(
@@ -560,10 +558,10 @@ def stochastic(
     sizes = sizes_of(method, schedule, eta0, n=objective.n_features, n_iter=n_iter)
     require_count(batch_size, "batch_size", objective.n_samples)
     require_count(every, "every")
-    kind = _Lazy if lazy and sparse.issparse(objective.X) else _Dense
+    start = _Lazy if lazy and sparse.issparse(objective.X) else _dense
     recorder = _recorder(Constrained(objective, radius), watch)
     draw = drawing(rng, objective.n_samples, batch_size)
-    return take_steps(kind(objective, radius, method), recorder, sizes, draw, every)
+    return take_steps(start(objective, radius, method), recorder, sizes, draw, every)
 
 
 def drawing(rng: np.random.Generator, n_samples: int, batch_size: int) -> Callable[[], RowNumbers]:
@@ -627,6 +625,7 @@ def line_search(objective: Objective, radius: float, *, n_iter: int, eta0: float
     return recorder.trace(w)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _backtrack(
     problem: Constrained, view: View, value: float, s: float
 ) -> tuple[tuple[Vector, Vector] | None, float, int]:
@@ -634,23 +633,14 @@ def _backtrack(
     longest, size, trials = float(np.abs(view.gradient).max()), float(np.abs(view.w).max()), 0
     while s * longest > SHORTEST_STEP * size:
         trials += 1
-        moved = _trial(problem, view, value, s)
-        if moved is not None:
-            return moved, s, trials
+        moved = view.w - s * view.gradient
+        if np.isfinite(moved).all():
+            l1.project(moved, problem.radius, out=moved)
+            margins = np.asarray(problem.objective.X @ moved)
+            if problem.objective.value(margins) <= value - ARMIJO * float(view.gradient @ (view.w - moved)):
+                return (moved, margins), s, trials
         s *= 0.5
     return None, s, trials
-
-
-def _trial(problem: Constrained, view: View, value: float, s: float) -> tuple[Vector, Vector] | None:
-    """w(s) and its margins, None if it violates Armijo's condition."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        moved = view.w - s * view.gradient
-        if not np.isfinite(moved).all():
-            return None
-        l1.project(moved, problem.radius, out=moved)
-        margins = np.asarray(problem.objective.X @ moved)
-        reached = problem.objective.value(margins)
-    return (moved, margins) if reached <= value - ARMIJO * float(view.gradient @ (view.w - moved)) else None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -827,9 +817,11 @@ def coordinate_descent(objective: Objective, penalty: float, *, n_iter: Sequence
     if objective.loss == "logistic" and len(np.unique(objective.y)) < 2:
         raise ValueError(f"y must hold both -1 and +1, got only {objective.y[0]:g}")
     is_lasso = objective.loss == "squared"
-    fit = (_lasso if is_lasso else _liblinear)(objective, penalty)
+    fit = partial(_fit, *(_lasso if is_lasso else _liblinear)(objective, penalty), objective.y)
     pass_flops = 4.0 * objective.nnz if is_lasso else np.nan
-    copying = 0.0 if is_lasso else _copying_seconds(objective)
+    # With so large a penalty w stays 0, and copying X is all that takes time.
+    only_copy = partial(_fit, *_liblinear(objective, 1 / SHORTEST_STEP), objective.y)
+    copying = 0.0 if is_lasso else min(only_copy(1)[1] for _ in range(3))
     recorder, w = _recorder(Penalised(objective, penalty)), np.zeros(objective.n_features)
     recorder.add(0, w, objective.view(w), 0.0, 0.0)
     fit(1)  # imports
@@ -841,32 +833,28 @@ def coordinate_descent(objective: Objective, penalty: float, *, n_iter: Sequence
     return trace._replace(seconds=np.where((least > 0) | (trace.step == 0), least.clip(0), np.nan))
 
 
-def _fitting(model: Any, X: Any, y: Vector) -> Callable[[int], tuple[Vector, float]]:
-    """A function that fits with so many iterations at most and returns w and CPU seconds."""
-
-    def fit(n_iter: int) -> tuple[Vector, float]:
-        model.max_iter = n_iter
-        start = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the number of iterations is too small to converge
-            model.fit(X, y)
-        seconds = time.process_time() - start
-        return np.array(model.coef_, dtype=np.float64).ravel(), seconds
-
-    return fit
+def _fit(model: Any, X: Any, y: Vector, n_iter: int) -> tuple[Vector, float]:
+    """Fit with at most n_iter iterations, and return w and CPU seconds."""
+    model.max_iter = n_iter
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the number of iterations is too small to converge
+        model.fit(X, y)
+    seconds = time.process_time() - start
+    return np.array(model.coef_, dtype=np.float64).ravel(), seconds
 
 
-def _lasso(objective: Objective, penalty: float) -> Callable[[int], tuple[Vector, float]]:
-    """scikit-learn's Lasso, which divides the squares by the number of samples."""
+def _lasso(objective: Objective, penalty: float) -> tuple[Any, Any]:
+    """scikit-learn's Lasso, which divides the squares by the number of samples, and X as it takes it."""
     from sklearn.linear_model import Lasso
 
     X = sparse.csc_matrix(objective.X) if sparse.issparse(objective.X) else np.asfortranarray(objective.X)
     alpha = penalty / (objective.c * objective.n_samples)
-    return _fitting(Lasso(alpha=alpha, fit_intercept=False, tol=1e-15, copy_X=False), X, objective.y)
+    return Lasso(alpha=alpha, fit_intercept=False, tol=1e-15, copy_X=False), X
 
 
-def _liblinear(objective: Objective, penalty: float) -> Callable[[int], tuple[Vector, float]]:
-    """scikit-learn's LogisticRegression, which multiplies the losses by C and the norm by 1."""
+def _liblinear(objective: Objective, penalty: float) -> tuple[Any, Any]:
+    """scikit-learn's LogisticRegression, which multiplies the losses by C and the norm by 1, and X as it takes it."""
     import sklearn
     from sklearn.linear_model import LogisticRegression
 
@@ -876,10 +864,4 @@ def _liblinear(objective: Objective, penalty: float) -> Callable[[int], tuple[Ve
     model = LogisticRegression(
         C=objective.c / penalty, solver="liblinear", fit_intercept=False, tol=1e-15, random_state=0, **norm
     )
-    return _fitting(model, objective.X, objective.y)
-
-
-def _copying_seconds(objective: Objective) -> float:
-    """Seconds that liblinear spends before it begins: the least of some fits with a penalty that leaves w = 0."""
-    fit = _liblinear(objective, 1 / SHORTEST_STEP)
-    return min(fit(1)[1] for _ in range(3))
+    return model, objective.X

@@ -28,6 +28,8 @@ from jointsparse.learning import tasks
 from jointsparse.learning.entropic import Entropic
 from jointsparse.norms import l1
 from jointsparse.papers.duchi.descent import (
+    Dense,
+    Matrix,
     Method,
     Projected,
     Recorder,
@@ -38,8 +40,6 @@ from jointsparse.papers.duchi.descent import (
     take_steps,
 )
 from jointsparse.papers.duchi.exponentiated import Problem, halved, train_forms
-
-Matrix = NDArray[np.float64]
 
 SERVES = "samples"
 TABLES = {"digits": "tables", "digits_seconds": "timings"}
@@ -111,28 +111,6 @@ def lower_bound(view: View, radius: float) -> float:
     return value - float((gradient * W).sum()) + radius * float(gradient.min(axis=0).clip(max=0).sum())
 
 
-class _Moving:
-    """W, moved by either method; both begin with all W_ij = radius / (n_support + 1)."""
-
-    def __init__(self, objective: Objective, radius: float, method: Method) -> None:
-        n, n_classes = objective.signs.shape
-        self.objective = objective
-        # Choice: both methods begin where the exponentiated gradient has to. That is far better than W = 0 already.
-        self.point: Entropic | Projected = Entropic(n, radius, of_set="nonnegative", n_columns=n_classes)
-        if method == "projection":
-            self.point = Projected(self.point.toarray(), radius, l1.project_nonnegative)
-
-    def weights(self) -> Matrix:
-        return self.point.toarray()
-
-    def see(self, rows: RowNumbers) -> View:
-        return self.objective.view(self.weights(), rows)
-
-    def step(self, seen: View, eta: float) -> float:
-        self.point.step(seen.gradient, eta)
-        return np.nan
-
-
 def descend(
     objective: Objective,
     radius: float,
@@ -174,11 +152,16 @@ def descend(
     Trace
         With flops NaN.
     """
-    n, m = len(objective.signs), len(objective.y)
+    (n, n_classes), m = objective.signs.shape, len(objective.y)
     sizes = sizes_of(method, schedule, eta0, n=n, n_iter=n_iter, of_set="nonnegative")
+    # Choice: both methods begin where the exponentiated gradient has to, with all W_ij = radius / (n_support + 1). That
+    # is far better than W = 0 already.
+    point: Entropic | Projected = Entropic(n, radius, of_set="nonnegative", n_columns=n_classes)
+    if method == "projection":
+        point = Projected(point.toarray(), radius, l1.project_nonnegative)
     recorder = Recorder(lambda view: (view.value, lower_bound(view, radius)), watch)
     draw = (lambda: None) if batch_size == m else drawing(rng, m, batch_size)
-    trace = take_steps(_Moving(objective, radius, method), recorder, sizes, draw, every)
+    trace = take_steps(Dense(objective, point, lambda view: np.nan), recorder, sizes, draw, every)
     return trace._replace(flops=np.full(len(trace.step), np.nan))
 
 

@@ -20,13 +20,12 @@ from jointsparse.learning.entropic import SCHEDULES
 from jointsparse.learning.flag import Flag, write_cell
 from jointsparse.learning.sweep import at_edge
 from jointsparse.papers.duchi import descent
-from jointsparse.papers.duchi.descent import Method, Trace
+from jointsparse.papers.duchi.descent import Matrix, Method, Trace
 
 SERVES = "samples"
 TABLES = {"exponentiated": "tables", "exponentiated_seconds": "timings"}
 WARNS = ("exponentiated",)
 
-Matrix = NDArray[np.float64]
 PROJECTION_SCHEDULES = ("1/sqrt(t)",)  # Paper: sec. 7, "here and throughout"
 
 # The forms of an experiment: which samples make the gradient of a step.
@@ -195,8 +194,10 @@ def train_forms(
     _require_forms(n_iter, problem.n_samples)
     require_count(n_records, "n_records")
     require_count(repeats, "repeats")
-    grids: dict[Method, tuple[Sequence[str], Sequence[float]]]
-    grids = {"projection": (PROJECTION_SCHEDULES, eta0), "entropic": (schedules, entropic_eta0)}
+    grids: dict[Method, tuple[Sequence[str], Sequence[float]]] = {
+        "projection": (PROJECTION_SCHEDULES, eta0),
+        "entropic": (schedules, entropic_eta0),
+    }
     for grid in grids.values():
         if not all(map(len, grid)):
             raise ValueError(f"schedules and eta0 must not be empty, got {list(grid[0])}, {list(grid[1])}")

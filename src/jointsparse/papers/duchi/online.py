@@ -27,14 +27,13 @@ from jointsparse.learning.flag import write_cell
 from jointsparse.learning.lazy import Rows, csr
 from jointsparse.learning.sweep import at_edge
 from jointsparse.norms.l1_sparse import SparseL1Ball
-from jointsparse.papers.duchi.descent import Objective, sizes_of
+from jointsparse.papers.duchi.descent import Objective, Vector, sizes_of
 from jointsparse.papers.duchi.exponentiated import PROJECTION_SCHEDULES, halved
 
 SERVES = "samples"
 TABLES = {"online": "tables", "online_seconds": "timings"}
 WARNS = ("online",)
 
-Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
@@ -45,14 +44,7 @@ class Tree(SparseL1Ball):
         self.add(indices, -eta * values)
 
 
-class Multiplied(SparseEntropic):
-    """w moved by lazy steps of the exponentiated gradient."""
-
-    def count_nonzero(self) -> int:
-        return int(np.count_nonzero(self.toarray()))
-
-
-POINTS: dict[str, type[Tree] | type[Multiplied]] = {"tree": Tree, "entropic": Multiplied}
+POINTS: dict[str, type[Tree] | type[SparseEntropic]] = {"tree": Tree, "entropic": SparseEntropic}
 STEP_SIZES = {"tree": "projection", "entropic": "entropic"}  # whose step sizes a method takes
 
 
@@ -150,8 +142,10 @@ def run(
     examples, label = shuffled(data, label, rng)
     T = min(len(examples.y), n_examples or len(examples.y))
     at = np.unique(np.arange(1, n_records + 1) * T // n_records)
-    grids: dict[str, tuple[Sequence[str], Sequence[float]]]
-    grids = {"tree": (PROJECTION_SCHEDULES, eta0), "entropic": (schedules, entropic_eta0)}
+    grids: dict[str, tuple[Sequence[str], Sequence[float]]] = {
+        "tree": (PROJECTION_SCHEDULES, eta0),
+        "entropic": (schedules, entropic_eta0),
+    }
     n_passes = len(radius) * sum(len(names) * len(etas) for names, etas in grids.values())
     compile_steps()
 
@@ -186,12 +180,12 @@ def require_all_positive(values: Sequence[float], name: str) -> None:
 def compile_steps() -> None:
     """Compile the steps of both methods."""
     one = np.zeros(1, np.int64)
-    for point in (Tree(1, 1.0, [0.5]), Multiplied(1, 1.0)):
+    for point in (Tree(1, 1.0, [0.5]), SparseEntropic(1, 1.0)):
         point.take(one)
         point.step(one, np.ones(1), 1.0)
 
 
-def _one_pass(point: Tree | Multiplied, examples: Examples, sizes: Vector, at: Indices) -> pd.DataFrame | None:
+def _one_pass(point: Tree | SparseEntropic, examples: Examples, sizes: Vector, at: Indices) -> pd.DataFrame | None:
     """Learn from an example with each step size; return a record after so many examples, None if a step overflows."""
     y, margins, spent = examples.y, np.empty(len(sizes)), 0.0
     non_zeros, seconds = [], []
@@ -207,10 +201,17 @@ def _one_pass(point: Tree | Multiplied, examples: Examples, sizes: Vector, at: I
             return None
         spent += time.process_time() - start
         if t + 1 in at:
-            non_zeros.append(point.count_nonzero())
+            non_zeros.append(np.count_nonzero(point.toarray()))
             seconds.append(spent)
     loss = np.logaddexp(0.0, -margins).cumsum()
     # Choice: a margin of 0 counts one half.
     wrong = np.where(margins == 0, 0.5, margins < 0).cumsum()
-    columns = {"examples": at, "loss": loss[at - 1] / at, "error": wrong[at - 1] / at}
-    return pd.DataFrame(columns | {"non_zero": np.array(non_zeros) / examples.n_features, "seconds": seconds})
+    return pd.DataFrame(
+        {
+            "examples": at,
+            "loss": loss[at - 1] / at,
+            "error": wrong[at - 1] / at,
+            "non_zero": np.array(non_zeros) / examples.n_features,
+            "seconds": seconds,
+        }
+    )

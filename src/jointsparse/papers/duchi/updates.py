@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from jointsparse.checks import as_positive, require_count
@@ -17,9 +16,9 @@ from jointsparse.datasets.samples import Samples
 from jointsparse.learning.entropic import SparseEntropic
 from jointsparse.learning.lazy import LARGEST_STEP_SUM
 from jointsparse.norms import l1
-from jointsparse.papers.duchi.descent import sizes_of
+from jointsparse.papers.duchi.descent import Vector, sizes_of
 from jointsparse.papers.duchi.exponentiated import PROJECTION_SCHEDULES
-from jointsparse.papers.duchi.online import Examples, Tree, compile_steps, require_all_positive, shuffled
+from jointsparse.papers.duchi.online import Examples, Indices, Tree, compile_steps, require_all_positive, shuffled
 from jointsparse.papers.duchi.projection import WholeVector
 from jointsparse.papers.timing import Task, measure
 
@@ -27,8 +26,6 @@ SERVES = "samples"
 TABLES = {"updates": "timings"}
 WARNS = ()
 
-Vector = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Change = tuple[Indices, Vector, float]
 UPDATES_PER_BLOCK = 20  # by one method before it is the next one's turn
 SPARE_PLACES = 1024  # for features to come, at least
@@ -178,13 +175,13 @@ def run(
     return pd.concat(tables, ignore_index=True).assign(label=label)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _unconstrained(examples: Examples, sizes: Vector) -> Vector:
     """Weights after a gradient step from each of the first examples."""
     w = np.zeros(examples.n_features)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for t, eta in enumerate(sizes):
-            y, (indices, x) = examples.y[t], examples.features(t)
-            w[indices] += eta * y * expit(-y * (w[indices] * x).sum()) * x
+    for t, eta in enumerate(sizes):
+        y, (indices, x) = examples.y[t], examples.features(t)
+        w[indices] += eta * y * expit(-y * (w[indices] * x).sum()) * x
     return w
 
 
