@@ -199,17 +199,17 @@ L2 = "      hinge-l2: {eta0: [0.1, 1], radius: [1, 10]}"
 PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  stories"
 SPACE = ("import numpy", "import  numpy")
 # Jobs that follow others and take moments. A test of an edit counts them only if it names them.
-CHEAP = {"draw_figure", "gather_warnings", "judge_claims", "write_claims_page", "write_config", "write_manifest"}
+CHEAP = {"draw_figures", "gather_warnings", "judge_claims", "write_claims_page", "write_configs", "write_manifest"}
 EDITS = {  # file, old text, new text, and the number of jobs of each rule that the edit reruns
     "radii": ("overlay.yaml", RADII, "hinge-l1: {eta0: [1], radius: [5]}", {"train_sweep": SIZES, "train_path": 1}),
     "method": ("overlay.yaml", L2, f"{L2}\n      logistic-l12: {{eta0: [0.1], radius: [1]}}", {"train_sweep": SIZES}),
-    "pairings": ("overlay.yaml", PAIRINGS, PAIRINGS.replace("7", "8"), {"compare_methods": 1, "draw_figure": 1}),
+    "pairings": ("overlay.yaml", PAIRINGS, PAIRINGS.replace("7", "8"), {"compare_methods": 1, "draw_figures": 1}),
     "norm": (
         "src/jointsparse/norms/l1inf.py",
         *SPACE,
         {"train_sweep": SWEEPS_OF_L1INF, "train_path": 1, "repeat": 2, "measure": 1},
     ),
-    "figures": ("src/jointsparse/papers/quattoni/figures.py", *SPACE, {"draw_figure": len(FIGURES)}),
+    "figures": ("src/jointsparse/papers/quattoni/figures.py", *SPACE, {"draw_figures": len(FIGURES)}),
     "claims": ("src/jointsparse/papers/judging.py", *SPACE, {"judge_claims": len(STUDIES)}),
     "estimators": ("src/jointsparse/estimators/classifier.py", *SPACE, {}),
 }
@@ -244,10 +244,10 @@ def test_new_dataset_reruns_nothing_of_the_old(project):
 @pytest.mark.parametrize(
     ("deleted", "rebuilt"),
     [
-        ("annotation/figures/auc.pdf", {"draw_figure": 1}),
+        ("annotation/figures/auc.pdf", {"draw_figures": 1}),
         (
             "annotation/tables/significance.csv",
-            {"compare_methods": 1, "draw_figure": 1, "judge_claims": 1, "write_claims_page": 1, "write_manifest": 1},
+            {"compare_methods": 1, "draw_figures": 1, "judge_claims": 1, "write_claims_page": 1, "write_manifest": 1},
         ),
         ("left_out.csv", None),
         ("annotation/tables/words.csv", None),

@@ -18,7 +18,7 @@ from configuration import studies as of_config
 from configuration.check import check
 from configuration.code import code_of, plug_in_file
 from configuration.file import ConfigError, check_file
-from jointsparse.blas import use_best_kernel
+from jointsparse.app.blas import use_best_kernel
 from jointsparse.papers.catalogue import FIGURES
 from jointsparse.papers.claims import CLAIMS
 from jointsparse.registry import pick, room

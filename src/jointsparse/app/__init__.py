@@ -1,1 +1,1 @@
-"""The command line: tasks that are no stage of the pipeline."""
+"""The command line, and what jobs set before they start."""
