@@ -3,6 +3,8 @@
 Readers refuse a damaged file and name it. They do not see a changed byte inside a CSV file; `records.verify` does.
 """
 
+from __future__ import annotations
+
 import csv
 import errno
 import glob
@@ -16,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -24,8 +26,10 @@ from scipy import sparse
 from jointsparse.checks import require_extra
 
 require_extra(__name__, "pandas", "psutil", "pyarrow")
-import pandas as pd  # noqa: E402
 import psutil  # noqa: E402
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # A spreadsheet runs a cell that begins like this. On disk such text has an apostrophe before it.
 FORMULA = re.compile(r"^(?='*[=+\-@＝＋－＠\t\r\n])")
@@ -115,6 +119,8 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
 
 def read_table(path: str | Path, *columns: str) -> pd.DataFrame:
     """Read a file of `write_table`. columns: those that must be there. Raises `Damaged`, a ValueError."""
+    import pandas as pd  # here, as it takes a third of a second
+
     with reading(path):
         is_csv = Path(path).suffix == ".csv"
         table = _read_csv(path) if is_csv else pd.read_parquet(path, page_checksum_verification=True)
@@ -123,6 +129,8 @@ def read_table(path: str | Path, *columns: str) -> pd.DataFrame:
 
 
 def _read_csv(path: str | Path) -> pd.DataFrame:
+    import pandas as pd  # here, as it takes a third of a second
+
     text = Path(path).read_bytes()
     if not text.endswith(END_OF_TABLE):
         raise Damaged(path, "its end is missing, which is an empty line")
@@ -136,6 +144,8 @@ def _read_csv(path: str | Path) -> pd.DataFrame:
 
 def read_tables(paths: Iterable[str | Path], *columns: str) -> pd.DataFrame:
     """Read tables with the same columns, one below the other. columns: as in `read_table`. Raises `Damaged`."""
+    import pandas as pd  # here, as it takes a third of a second
+
     tables: list[pd.DataFrame] = []
     for path in paths:
         tables.append(read_table(path, *columns))
@@ -154,6 +164,8 @@ def _require(path: str | Path, what: str, names: Iterable[str], there: Iterable[
 
 def _in_texts(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
     """A table with every text in it changed."""
+    import pandas as pd  # here, as it takes a third of a second
+
     changed = table.copy()
     for name, column in table.items():
         if pd.api.types.is_string_dtype(column) or column.dtype == object:

@@ -4,13 +4,15 @@ Source: Quattoni et al. 2009, sec. 6. There the 40 most frequent content words, 
 For n = 40, 80, 160, 320, 640, each gets n positive and 2n negative training images.
 """
 
+from __future__ import annotations
+
 import re
 import sys
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +21,10 @@ from jointsparse.checks import Misfit, require_extra
 from jointsparse.learning.flag import Flag, write_cell
 
 require_extra(__name__, "pandas", "snowballstemmer")
-import pandas as pd  # noqa: E402
 from snowballstemmer import stemmer  # noqa: E402
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Choice: the papers say nothing of words that nearly every image has.
 NEARLY_ALL = 0.9  # words that at least this fraction of the training images has carry a warning
@@ -101,6 +105,8 @@ def choose_words(
         If the training captions hold fewer than n_words content words.
     """
     # Choice: frequency is the number of training images with the word; equal counts are ordered alphabetically.
+    import pandas as pd  # here, as it takes a third of a second
+
     left_out = {word.lower() for word in stop_words}
     if split_captions:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
@@ -148,6 +154,7 @@ def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = 
     images: columns image, split. captions: columns image, caption, a caption being a whole label. Returns the label and
     y (n_images,) of -1 and +1. Raises ValueError where the training samples do not hold both.
 
+    >>> import pandas as pd
     >>> images = pd.DataFrame({"image": list("abc"), "split": "train"})
     >>> one_label(images, pd.DataFrame({"image": list("abb"), "caption": ["grain", "grain", "tea"]}))
     ('grain', array([ 1.,  1., -1.]))
@@ -174,6 +181,7 @@ def classes(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
     images: column image. captions: columns image, caption, a caption being a whole label. Raises ValueError where a
     sample has not exactly one label.
 
+    >>> import pandas as pd
     >>> images = pd.DataFrame({"image": list("abc")})
     >>> classes(images, pd.DataFrame({"image": list("cab"), "caption": ["1", "0", "0"]})).tolist()
     ['0', '0', '1']
@@ -308,6 +316,8 @@ def draw(
     ValueError
         If a word cannot fill the smallest size, or lacks a positive or negative where AUC needs one.
     """
+    import pandas as pd
+
     n_words = len(words)
     if labels.shape != (len(split), n_words) or labels.dtype != bool:
         raise Misfit(
