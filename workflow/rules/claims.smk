@@ -1,7 +1,7 @@
 rule write_configs:
     """Write down the settings that each study was run with."""
     output:
-        configs=list(settings_of_studies()),
+        configs=[f"{folder}/config.yaml" for folder in settings_of_studies()],
     log:
         "results/logs/write_configs.log",
     benchmark:
@@ -9,7 +9,7 @@ rule write_configs:
     params:
         *code("write_configs"),
         where="studies",
-        settings=settings_of_studies(),
+        settings=list(settings_of_studies().values()),
     script:
         "../scripts/write_configs.py"
 

@@ -215,9 +215,9 @@ def studies(datasets):
 
 
 def settings_of_studies():
-    """The file that states the settings of a study, and these settings, for all studies of this run."""
+    """The folder and the settings of each study of this run."""
     return {
-        f"results/{name}/{one}/config.yaml": {
+        f"results/{name}/{one}": {
             "seed": config["seed"],
             "datasets": {name: without(of_config.dataset_entry(config, name), "studies", "note")},
             "features": config["features"],

@@ -6,12 +6,12 @@ from job import job
 from jointsparse.tables import written
 
 
-def main(settings):
-    for output, block in settings.items():
+def main(settings, outputs):
+    for output, block in zip(outputs, settings, strict=True):
         with written(output) as path:
             path.write_text(yaml.safe_dump(block, sort_keys=False, allow_unicode=True))
 
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(settings=snakemake.params.settings)
+        main(settings=snakemake.params.settings, outputs=snakemake.output.configs)
