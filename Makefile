@@ -41,5 +41,5 @@ lint: .venv/dev.stamp ## check style and types
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[dev]
 	touch $@
 
-clean: ## remove .venv and the state of Snakemake, keep results/
+clean: ## remove .venv and what Snakemake remembers; results/ stay, and missing files alone are made again
 	rm -rf .venv .snakemake

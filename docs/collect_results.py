@@ -20,11 +20,11 @@ HERE = Path(__file__).parent
 
 OPENING = """# Results
 
-Every number here was made by `snakemake reproduce-all` with the `config.yaml` beside it. `docs/collect_results.py`
-put this page together. Verdicts follow from the numbers by the rule at the top of `src/jointsparse/papers/claims.py`;
-nobody typed them. Each links to a page that has a row for every claim: our number, its 95 % interval, and the rows
-and the file that they come from. The row names the seed and the settings of the study, too. These files lie under
-`results/tables/` here, but for the largest.
+Every number here was made by `snakemake reproduce-all` with the `config.yaml` that its row names. This page is put
+together by `docs/collect_results.py`. Verdicts follow from the numbers by the rule at the top of
+`src/jointsparse/papers/claims.py`; nobody typed them. Each links to a page that has a row for every claim: our
+number, its 95 % interval, and the rows and the file that they come from. The row names the seed and the settings of
+the study, too. These files lie under `results/tables/` here, but for the largest.
 
 The papers' photographs were never published. Flickr8k, Fifteen Scene Categories and Reuters-21578 are other data for
 the same experiments. The embedded datasets (collage, documents, bigrams, digits) are there so that the pipeline has

@@ -1,4 +1,4 @@
-"""The grid of (eta0, radius) pairs, and the choice of the best pair.
+"""The grid of (eta0, radius) pairs, and the rules that choose one. `scores.evaluation` applies them.
 
 Source: Quattoni et al. 2009, sec. 6.2: eta0 by the training objective, the radius by validation AUC over 10 words.
 """
@@ -219,9 +219,9 @@ def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
     return np.array([pairs[np.argmin(smallest[pairs])] for pairs in pairs_of])
 
 
-def choose_radius(validation_auc: NDArray[Any]) -> int:
-    """Index of the largest validation AUC; among equal ones the first, that is the most regularised."""
-    return int(np.argmax(validation_auc))
+def choose_radius(score: NDArray[Any]) -> int:
+    """Index of the largest score on the validation words; among equal ones the first, that is the most regularised."""
+    return int(np.argmax(score))
 
 
 def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:

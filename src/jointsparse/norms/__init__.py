@@ -11,7 +11,9 @@ Two constants say what a norm can do:
 - ``WARM``: True if ``project`` takes a warm start, ``warm=Warm()``. Then the module also defines the class ``Warm``.
 
 All keep float64 and float32 and convert other real numbers to float64. They never write into W unless ``out`` is W.
-They raise ValueError for NaN, infinity, a wrong shape, and a negative radius or step.
+They raise ValueError for NaN, infinity, a wrong shape, and a negative radius or step; `jointsparse.checks` has the
+checks and their messages. A matrix inside the ball comes back bit for bit, and numbers near the largest float do not
+overflow.
 
 A new norm is a module beside these and an entry of ``NORMS``. Nothing else has to change: see tests/test_norms.py.
 """

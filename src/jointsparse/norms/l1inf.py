@@ -4,6 +4,9 @@ Quattoni, Carreras, Collins, Darrell: An efficient projection for l1,inf regular
 
 Letters as in docs/algorithms.md: theta is the mass that every surviving row gives up, and mu_i the level at which row i
 is clipped. m is the number of tasks. A row is dead once mu_i is 0.
+
+`project` checks its input and calls `project_by_newton`. That finds theta by `find_theta` (a guess from a sample, then
+`newton_with_sets`) and writes the result by `clip_rows`. `sort_and_merge` is the paper's algorithm.
 """
 
 import itertools
@@ -40,7 +43,7 @@ CACHED_ENTRIES = 2**20  # larger matrices are read slowly where only some of the
 ROW_BLOCK_ENTRIES = 4096  # entries of a row that are added up in the matrix's own precision
 SAMPLED_FROM_ROWS = 256  # theta is guessed from a sample if at least so many rows may survive
 SAMPLE_ROWS = 64  # the least number of rows in that sample
-SAMPLE_STRIDE_ROWS = 64  # a sample takes every 64th row at most
+SAMPLE_STRIDE_ROWS = 64  # a sample takes no fewer than every 64th row
 BELOW_GUESS = 0.97  # fraction of the guessed theta; rows with smaller sums are left out at first
 NEAR_GUESS = 0.2  # fraction of the guessed theta; a warm start further away is not used
 SMALLEST = 5e-324  # theta outside the ball is at least this, whatever rounding says

@@ -76,8 +76,8 @@ class Evaluation(NamedTuple):
         One row per run, n and method: the chosen pair. objective: relative to W = 0. gap: how far it may be from the
         optimum, as a fraction of it. features: the fraction in use. validation: the metric on the validation words.
         auc, eer: averages over test images and the words not used for validation. With _all: over all words. With
-        _weighted: see `average`. warning: flags of a grid too narrow, a gap above 5 %, tasks not converged, or scores
-        that say nothing.
+        _weighted: see `metrics.average`. warning: flags of a grid too narrow, a gap above 5 %, tasks not converged, or
+        scores that say nothing.
     by_word : table
         One row per run, n, method and word, with a warning of scores that say nothing.
     sparsity : table

@@ -93,7 +93,10 @@ def weights(table: pd.DataFrame) -> Figure:
 
 
 def significance(table: pd.DataFrame) -> Figure:
-    """One-sided p-values of sign tests of the first method against each other one (Quattoni et al. 2009, Table 1)."""
+    """One-sided p-values of sign tests of the first method against each other one (Quattoni et al. 2009, Table 1).
+
+    Shows the test words of the first run. The verdict of the claim `auc-significant` takes all runs.
+    """
     rows = table[(table["words"] == "test words") & (table["run"] == table["run"].min())]
     reported = TABLE_1.set_index("n")
     method, others = table["method"].iloc[0], table["against"].unique()

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-# Quattoni et al. 2009, Table 1: one-sided sign tests of hinge-l1inf on the Reuters photographs.
+# Quattoni et al. 2009, Table 1: p-values of one-sided sign tests of hinge-l1inf against l2 and l1, Reuters photographs.
 TABLE_1 = pd.DataFrame(
     {
         "n": [40, 80, 160, 320, 640],
