@@ -648,7 +648,7 @@ def shrink_columns(W, theta, rest, kind, B):  # type: ignore[no-untyped-def]
     return left
 
 
-def project_columns(W: Floats, radii: NDArray[np.float64], kind: int, B: Floats) -> bool:
+def _project_columns(W: Floats, radii: NDArray[np.float64], kind: int, B: Floats) -> bool:
     """`project_vector` for every column of W, each with its own radius."""
     # Not compiled: as one kernel this takes twice as long to compile, and a microsecond less to run.
     if W.shape[1] == 1:
@@ -822,7 +822,7 @@ def _threshold(v: Floats, z: float, kind: int, method: Method) -> tuple[float, f
 
 
 def _project_by_method(W: Floats, radii: NDArray[np.float64], kind: int, method: Method, B: Floats) -> bool:
-    """`project_columns` by one of the paper's methods; W: (n_features, n_tasks)."""
+    """`_project_columns` by one of the paper's methods; W: (n_features, n_tasks)."""
     V = tasks(W)
     if not (sums_of(W) < sum_limit(W)).all() or (kind == SIMPLEX and radii.max() > LARGEST_SUM):
         return False
@@ -842,7 +842,7 @@ def _scaled_down(W: Floats, radii: NDArray[np.float64], kind: int, method: Metho
     V, z = W.astype(np.float64) * scale, radii * scale
     B = np.empty_like(V)
     if method == "newton":
-        project_columns(V, z, kind, B)
+        _project_columns(V, z, kind, B)
     else:
         _project_by_method(V, z, kind, method, B)
     inside = (sums_of(V) <= z) & (kind == BALL)
@@ -891,7 +891,7 @@ def _project_onto(kind: int, W: ArrayLike, radius: ArrayLike, method: Method, ou
     elif V.ndim == 1:
         done = project_vector(V, radii[0], kind, B)
     else:
-        done = project_columns(columns, radii, kind, result)
+        done = _project_columns(columns, radii, kind, result)
     if not done:
         require_finite(V, name)
         result[...] = _scaled_down(columns, radii, kind, method)
