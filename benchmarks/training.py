@@ -9,6 +9,12 @@ reaches 100 % unless it skips zeros. The features are random with a decaying spe
 labels follow 100 of them.
 """
 
+# ruff: noqa: E402
+
+from jointsparse.app.blas import use_best_kernel
+
+use_best_kernel()  # before NumPy is imported
+
 import argparse
 import importlib
 import time
