@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import as_finite, as_places, as_positive, as_radii, real_array, require_count, require_finite
 from jointsparse.compiled import njit
+from jointsparse.norms.l1 import add_compensated
 
 Matrix = NDArray[np.float64]
 Set = Literal["ball", "nonnegative", "simplex"]
@@ -159,14 +160,6 @@ class Entropic:
 
 
 @njit
-def add(total, lost, part):  # type: ignore[no-untyped-def]
-    """Return total + part, and all that rounding has lost so far. Numba's cache forbids to call that of norms.l1."""
-    larger = total + part
-    added = larger - total
-    return larger, lost + ((total - (larger - added)) + (part - added))
-
-
-@njit
 def change(logs, totals, i, by):  # type: ignore[no-untyped-def]
     """Add `by` to a logarithm; False if the sum cannot follow. totals: sum of exp(logs), its lost part, its peak."""
     # Each weight is taken off bit for bit as it was added, and the sum keeps what rounding loses. So it stays exact.
@@ -174,8 +167,8 @@ def change(logs, totals, i, by):  # type: ignore[no-untyped-def]
     logs[i] += by
     if logs[i] > LARGEST_LOG:
         return False
-    totals[0], totals[1] = add(totals[0], totals[1], math.exp(logs[i]))
-    totals[0], totals[1] = add(totals[0], totals[1], -before)
+    totals[0], totals[1] = add_compensated(totals[0], totals[1], math.exp(logs[i]))
+    totals[0], totals[1] = add_compensated(totals[0], totals[1], -before)
     totals[2] = max(totals[2], totals[0])
     return True
 
@@ -186,7 +179,7 @@ def sum_afresh(logs, totals):  # type: ignore[no-untyped-def]
     logs -= logs.max()
     totals[:2] = 0.0
     for log in logs:
-        totals[0], totals[1] = add(totals[0], totals[1], math.exp(log))
+        totals[0], totals[1] = add_compensated(totals[0], totals[1], math.exp(log))
     totals[2] = totals[0]
 
 
