@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from conftest import draw_labels, draw_tasks
-from oracles_convex import CONVEX_LOSSES, optimum
+from oracles_convex import CONVEX_LOSSES, CONVEX_NORMS, optimum
 from scipy import sparse
 
 from jointsparse.learning.losses import LOSSES, hinge
@@ -30,7 +30,7 @@ def objective(problem, loss, fit, norm, penalty=0.0, pair=0):
 
 @INTERCEPT
 @pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
-@pytest.mark.parametrize("norm", sorted(NORMS))
+@pytest.mark.parametrize("norm", CONVEX_NORMS)
 @pytest.mark.parametrize("loss", CONVEX_LOSSES)
 def test_objective_and_bound_enclose_the_optimum(solver, loss, norm, penalised, intercept):
     X, Y = draw_labels()

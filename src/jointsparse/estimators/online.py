@@ -30,7 +30,7 @@ class OnlineJointSparseClassifier(Labelled):
 
     Parameters
     ----------
-    norm : {"l1inf", "l12", "l1", "l2"}, default="l1inf"
+    norm : a name in `jointsparse.norms.NORMS`, default="l1inf"
         l1inf and l12 join the tasks. l1 and l2 bound each task by itself, all with the same radius.
     radius : float, at least 0, default=1.0
         The papers' C, which is nearly the opposite of scikit-learn's.

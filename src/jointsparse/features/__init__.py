@@ -9,6 +9,6 @@
 histograms, stands beside the room.
 """
 
-from jointsparse.features import dense_sift
+from importlib import import_module
 
-FEATURES = {"dense_sift": dense_sift}
+FEATURES = {name: import_module(f"{__name__}.{name}") for name in ("dense_sift",)}

@@ -9,6 +9,6 @@
 (n_samples, 1) where all tasks share them. A sample of weight 0 is not part of the task.
 """
 
-from jointsparse.learning.losses import hinge, logistic, squared
+from importlib import import_module
 
-LOSSES = {"hinge": hinge, "logistic": logistic, "squared": squared}
+LOSSES = {name: import_module(f"{__name__}.{name}") for name in ("hinge", "logistic", "squared")}

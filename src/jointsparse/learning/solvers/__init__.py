@@ -6,6 +6,6 @@ Every solver takes many pairs, (eta0, radius) or just radii, together, so the da
 - ``STOPS_AT_TOL`` says whether ``fit`` takes a duality gap ``tol`` to stop at.
 """
 
-from jointsparse.learning.solvers import pdhg, subgradient
+from importlib import import_module
 
-SOLVERS = {"pdhg": pdhg, "subgradient": subgradient}
+SOLVERS = {name: import_module(f"{__name__}.{name}") for name in ("pdhg", "subgradient")}
