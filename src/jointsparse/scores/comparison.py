@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import special  # not stats, which takes half a second to import
 
 from jointsparse.checks import Misfit
+from jointsparse.compiled import njit
 from jointsparse.scores.metrics import METRICS, Scores, require_labels, require_words, resampled
 
 WORDS = ("test words", "all words")  # without and with the words that chose the radius
@@ -26,6 +27,18 @@ class SignTest(NamedTuple):
     losses: np.ndarray
     p: np.ndarray
     p_reverse: np.ndarray
+
+
+@njit
+def _shuffled(many: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Begin a shuffle of `many` in each row of `steps`: entry j changes places with the entry steps_j further on."""
+    drawn = np.empty(steps.shape, many.dtype)
+    for p in range(steps.shape[0]):
+        for j in range(steps.shape[1]):
+            k = j + steps[p, j]
+            many[j], many[k] = many[k], many[j]
+            drawn[p, j] = many[j]
+    return drawn
 
 
 def sign_test(
@@ -52,7 +65,8 @@ def sign_test(
     for k in range(labels.shape[1]):
         positives, negatives = np.flatnonzero(labels[:, k]), np.flatnonzero(~labels[:, k])
         few, many = sorted((positives, negatives), key=len)
-        drawn = np.array([rng.choice(many, len(few), replace=False) for _ in range(n_pairings)], dtype=int)
+        steps = rng.integers(len(many) - np.arange(len(few)), size=(n_pairings, len(few)))
+        drawn = _shuffled(many.copy(), steps)
         left, right = (few, drawn) if few is positives else (drawn, few)
         f_sign = np.sign(f[left, k] - f[right, k])
         g_sign = np.sign(g[left, k] - g[right, k])
