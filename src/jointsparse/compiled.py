@@ -98,11 +98,12 @@ class KernelCache(caching.FunctionCache):
         """Return the compiled kernel for this signature, None if it has to be compiled."""
         try:
             return super().load_overload(sig, target_context)
-        except Exception:
-            self._cache_file.flush()
+        except Exception:  # a cut pickle may raise anything
+            with suppress(OSError):
+                self._cache_file.flush()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Store a compiled kernel, unless the disk is full or the folder gone."""
-        with suppress(OSError):
+        """Store a compiled kernel, unless the disk is full, or the folder gone or not to be written."""
+        with suppress(Exception):
             super().save_overload(sig, data)
