@@ -54,7 +54,7 @@ def collect(results: Path, runs: list[str]) -> None:
                 copy = target / "tables" / source.relative_to(results)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(source, copy)
-    lines = [OPENING, "## Claims", "", *summary(judged), "", "## Figures", ""]
+    lines = [OPENING, "## Claims", "", *summary(judged), "", "## Figures", "", "Of embedded and drawn data only.", ""]
     for dataset in EMBEDDED:
         for folder in sorted((results / dataset).glob("*/figures")):
             lines += [f"### {dataset}, {folder.parent.name}", ""]

@@ -16,6 +16,7 @@ checks and their messages. A matrix inside the ball comes back bit for bit, and 
 overflow.
 
 A new norm is a module beside these and its name in ``NORMS``. Nothing else has to change. It rests on no other norm.
+`l1_sparse` is no norm, but the l1 ball under sparse updates.
 """
 
 from importlib import import_module

@@ -5,8 +5,9 @@ Quattoni, Carreras, Collins, Darrell: An efficient projection for l1,inf regular
 Letters as in docs/algorithms.md: theta is the mass that every surviving row gives up, and mu_i the level at which row i
 is clipped. m is the number of tasks. A row is dead once mu_i is 0.
 
-`project` checks its input and calls `project_by_newton`. That finds theta by `find_theta` (a guess from a sample, then
-`newton_with_sets`) and writes the result by `clip_rows`. `sort_and_merge` is the paper's algorithm.
+`project` checks its input and calls `project_by_newton`, which finds theta and mu by `theta_and_mu` and writes the
+result by `clip_rows`. `theta_and_mu` calls `find_theta`: a bound from row sums and maxima, for many rows a guess from a
+sample, then `newton_with_sets`. `sort_and_merge` is the paper's algorithm. Source keys: see `jointsparse`.
 """
 
 import itertools

@@ -1,4 +1,7 @@
-"""Every figure by name, with its table and the function that draws it."""
+"""Every figure by name, with its table and the function that draws it.
+
+Where `quattoni` has a figure of the same name as `scores`, it lays the paper's numbers over that one.
+"""
 
 from importlib.resources import as_file, files
 
