@@ -429,7 +429,7 @@ def test_no_shell_or_other_program_is_run_and_no_pickle_is_read():
 def test_no_wildcard_is_a_name_from_the_data():
     paths = [path for text in code().values() for path in re.findall(r"\b(?:results|timings|logs)/[^\s\"]*", text)]
     names = {name for path in paths for name in re.findall(r"\{(\w+)\}", path)}
-    of_config = {"dataset", "datasets", "study", "kind", "vocabulary", "shard", "shards", "run", "n", "figure"}
+    of_config = {"dataset", "datasets", "study", "kind", "vocabulary", "shard", "shards", "run"}
     of_config |= {"method", "loss", "norm"}
-    of_rules = {"folder", "name", "one", "own", "suffix", "table"}
+    of_rules = {"folder", "name", "one", "own", "table"}
     assert names == of_config | of_rules

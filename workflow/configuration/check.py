@@ -28,6 +28,8 @@ from jointsparse.papers.catalogue import FIGURES
 from jointsparse.papers.claims import CLAIMS
 from jointsparse.registry import pick
 
+SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled one where there is one
+
 TYPES = {
     "string": "text",
     "integer": "a whole number",
@@ -68,7 +70,7 @@ Validator = jsonschema.validators.extend(
 
 def check(config: dict[str, Any], schema_file: Path) -> None:
     """Raise ConfigError with one line on the first mistake: what was expected, what came, and where."""
-    schema = yaml.load(schema_file.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    schema = SafeLoader(schema_file.read_text()).get_single_data()
     _check_schema(config, schema, "")
     for name in chosen_datasets(config):
         dataset_entry(config, name)
