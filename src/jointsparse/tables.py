@@ -185,16 +185,15 @@ def write_arrays(path: str | Path, **arrays: Any) -> None:
 
 
 def read_arrays(path: str | Path, *names: str) -> dict[str, np.ndarray]:
-    """Read a file of `write_arrays`. names: those that must be there. Raises `Damaged`, a ValueError."""
+    """Read a file of `write_arrays`, or only the arrays of these names. Raises `Damaged`, a ValueError."""
     with reading(path):
         with zipfile.ZipFile(path) as archive:
             changed = archive.testzip()  # before a damaged number of rows asks for all memory
         if changed is not None:
             raise Damaged(path, f"{changed} is not what was written")
         with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    _require(path, "arrays", names, arrays)
-    return arrays
+            _require(path, "arrays", names, file.files)
+            return {name: file[name] for name in names or file.files}
 
 
 def write_array(path: str | Path, array: np.ndarray) -> None:

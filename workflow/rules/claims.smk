@@ -17,7 +17,7 @@ rule write_configs:
 rule judge_claims:
     """Judge the papers' claims that a study tests: each gets its number and verdict."""
     input:
-        config="results/{dataset}/{study}/config.yaml",
+        config=ancient("results/{dataset}/{study}/config.yaml"),  # named in the table, and not read
         tables=tables_of_claims,
     output:
         claims="results/{dataset}/{study}/{folder}/claims.csv",

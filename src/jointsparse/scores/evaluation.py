@@ -213,7 +213,8 @@ def _evaluate_one(
         _test(one, pair, W, np.nanmin(objective), value, on_test)
         for pair, W, objective, value in zip(best_eta0, one.sweep.W, relative, validation, strict=True)
     ]
-    curves = [_convergence(fit.row, objective) for fit, objective in zip(tested, relative, strict=True)]
+    fits = zip(tested, relative, strict=True) if with_convergence else ()
+    curves = [_convergence(fit.row, objective) for fit, objective in fits]
     chosen, W = tested[best], one.sweep.W[best]
     of_scores = _flags_of_scores(chosen.scores)
     of_fit = (one.run, one.n, one.n_samples, one.method, one.validation_words, chosen.scores)
@@ -221,7 +222,7 @@ def _evaluate_one(
         chosen=pd.DataFrame([chosen.row | {"warning": _warning(one.sweep, best_eta0[best], of_scores)}]),
         by_word=_by_word(one, words, on_test.labels.sum(axis=0), chosen.by_word, of_scores),
         sparsity=pd.DataFrame([fit.row for fit in tested]),
-        convergence=pd.concat(curves) if with_convergence else pd.DataFrame(),
+        convergence=pd.concat(curves) if curves else pd.DataFrame(),
         weights=_weights(one.run, one.n, one.method, W if with_weights else np.zeros((0, 0))),
         scores=Scores._make([*(np.array([field]) for field in of_fit), on_test.labels]),
     )
