@@ -17,7 +17,6 @@ rule write_configs:
 rule judge_claims:
     """Judge the papers' claims that a study tests: each gets its number and verdict."""
     input:
-        config=ancient("results/{dataset}/{study}/config.yaml"),  # named in the table, and not read
         tables=tables_of_claims,
     output:
         claims="results/{dataset}/{study}/{folder}/claims.csv",
@@ -30,6 +29,9 @@ rule judge_claims:
         where=lambda w: f"studies.{w.study}.claims",
         ids=lambda w: study(w)["claims"],
         note=lambda w: dataset(w).get("note", ""),
+        # Only named in the table. As an input it would have all claims judged again whenever one setting changes, and
+        # as an ancient() input it would hide every other reason for a rerun.
+        config="results/{dataset}/{study}/config.yaml",
         seed=config["seed"],
     script:
         "../scripts/judge_claims.py"

@@ -23,7 +23,7 @@ if __name__ == "__main__":
                 "dataset": snakemake.wildcards.dataset,
                 "study": snakemake.wildcards.study,
                 "seed": snakemake.params.seed,
-                "config": snakemake.input.config,
+                "config": snakemake.params.config,
                 "note": snakemake.params.note,
             },
             output=snakemake.output.claims,
