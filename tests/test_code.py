@@ -133,8 +133,7 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "inspect_features": SCORES,
     "gather_warnings": SCORES,
     "write_configs": "",
-    "judge_claims": CLAIMS,
-    "write_claims_page": f"{CLAIMS} papers/page papers/page.md.jinja",
+    "judge_claims": f"{CLAIMS} papers/page papers/page.md.jinja",
     "write_manifest": "records",
 }
 
@@ -208,8 +207,8 @@ def test_every_rule_has_a_log_a_benchmark_and_the_place_of_its_values():
         ("norms/l12", set()),  # no study here has that norm
         ("norms/l1inf", {"train_sweep l1inf", "train_path l1inf", "repeat recovery", "measure cost"}),
         ("figures/style figures/scores papers/catalogue papers/duchi/figures", {"draw_figures", "draw_contact_sheet"}),
-        ("papers/quattoni/numbers", {"draw_figures", "judge_claims", "write_claims_page"}),
-        ("papers/judging papers/duchi/claims papers/quattoni/claims", {"judge_claims", "write_claims_page"}),
+        ("papers/quattoni/numbers", {"draw_figures", "judge_claims"}),
+        ("papers/judging papers/duchi/claims papers/quattoni/claims", {"judge_claims"}),
         ("papers/quattoni/recovery", {"repeat recovery"}),
         ("papers/duchi/race", {"repeat race"}),
         ("papers/duchi/online", {"repeat online", "measure updates"}),

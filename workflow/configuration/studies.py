@@ -5,7 +5,6 @@ from types import ModuleType
 from typing import Any
 
 from configuration.file import require, require_known
-from jointsparse.papers.claims import CLAIMS
 from jointsparse.registry import pick, room
 
 WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
@@ -45,11 +44,10 @@ def warned_tables(block: dict[str, Any]) -> list[str]:
 
 def tables_of(block: dict[str, Any]) -> list[str]:
     """The names of a study's tables."""
-    names = ["claims"] if block["claims"] else []
     own = experiment(block)
     if own:
-        return [*own.TABLES, *(["warnings"] if own.WARNS else []), *names]
-    names += ["odd_features", "repeated", "warnings", "words"]
+        return [*own.TABLES, *(["warnings"] if own.WARNS else [])]
+    names = ["odd_features", "repeated", "warnings", "words"]
     names += ["chosen", "by_word", "convergence", "sparsity", "weights"]
     names += [f"tasks_run{run}" for run in range(1, block["runs"] + 1)]
     names += ["significance", "differences"] if len(block["methods"]) > 1 else []
@@ -58,8 +56,6 @@ def tables_of(block: dict[str, Any]) -> list[str]:
 
 def folder_of(table: str, block: dict[str, Any]) -> str:
     """The folder of a study's table: `tables` if it is the same on each run, `timings` if it rests on seconds."""
-    if table == "claims":
-        return "timings" if any(CLAIMS[name].timed for name in block["claims"]) else "tables"
     own = experiment(block)
     return own.TABLES.get(table, "tables") if own else "tables"
 

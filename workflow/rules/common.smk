@@ -197,21 +197,31 @@ def tables_of_figures(w):
     return [f"results/{{dataset}}/{{study}}/{table(name, study(w))}" for name in sorted(needed)]
 
 
-def tables_of_claims(w):
-    """The tables that a study's claims are judged by."""
-    block = study(w)
-    needed = {name for one in block["claims"] for name in (*CLAIMS[one].tables, CLAIMS[one].instead)}
-    return [
-        f"results/{{dataset}}/{{study}}/{table(name, block)}"
-        for name in sorted(needed & set(of_config.tables_of(block)))
-    ]
-
-
 def studies(datasets):
     """Each dataset with each of its studies and the block of that study."""
     for name in datasets:
         for one in of_config.dataset_entry(config, name)["studies"]:
             yield name, one, of_config.study_block(config, name, one)
+
+
+def judged_studies(datasets):
+    """What the claims of each study that has some are judged by, and the columns that say where a verdict comes from."""
+    judged = []
+    for name, one, block in studies(datasets):
+        needed = {each for claim in block["claims"] for each in (*CLAIMS[claim].tables, CLAIMS[claim].instead)}
+        made = sorted(needed & set(of_config.tables_of(block)))
+        judged.append(
+            {
+                "ids": block["claims"],
+                "tables": [f"results/{name}/{one}/{table(each, block)}" for each in made],
+                "dataset": name,
+                "study": one,
+                "seed": config["seed"],
+                "config": f"results/{name}/{one}/config.yaml",
+                "note": of_config.dataset_entry(config, name).get("note", ""),
+            }
+        )
+    return [one for one in judged if one["ids"]]
 
 
 def settings_of_studies():

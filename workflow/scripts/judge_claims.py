@@ -1,30 +1,27 @@
-"""Judge the papers' claims that a study tests: each gets its number and verdict."""
+"""Judge the papers' claims that the studies test: each gets its number and verdict, on one page and in a table."""
 
 from pathlib import Path
 
+import pandas as pd
 from job import job
 
-from jointsparse.papers import claims
-from jointsparse.tables import read_table, write_table
+from jointsparse.papers import claims, page
+from jointsparse.tables import read_table, write_table, written
 
 
-def main(tables, ids, origin, output):
+def main(studies, output):
+    judged = pd.concat([_of_study(**one) for one in studies], ignore_index=True)
+    write_table(judged[~judged["timed"]], output.table)
+    write_table(judged[judged["timed"]], output.timed)
+    with written(output.page) as path:
+        path.write_text(page.page(judged))
+
+
+def _of_study(ids, tables, **origin):
     judged = claims.judge({Path(file).stem: read_table(file) for file in tables}, ids)
-    source = judged["table"].map({Path(file).stem: file for file in tables})
-    write_table(judged.assign(source=source, **origin), output)
+    return judged.assign(source=judged["table"].map({Path(file).stem: file for file in tables}), **origin)
 
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(
-            tables=snakemake.input.tables,
-            ids=snakemake.params.ids,
-            origin={
-                "dataset": snakemake.wildcards.dataset,
-                "study": snakemake.wildcards.study,
-                "seed": snakemake.params.seed,
-                "config": snakemake.params.config,
-                "note": snakemake.params.note,
-            },
-            output=snakemake.output.claims,
-        )
+        main(studies=snakemake.params.studies, output=snakemake.output)

@@ -286,6 +286,7 @@ def contact_sheet(
     first = captions.drop_duplicates("image").set_index("image")["caption"]
     figure = Figure(figsize=(2.2 * columns, 2.1 * rows), layout="constrained")
     for axes, image in zip(np.ravel(figure.subplots(rows, columns)), shown, strict=False):
+        axes.set(xticks=[], yticks=[])  # they would be laid out even where no axis is shown
         axes.imshow(picture(image), cmap="gray", vmin=0, vmax=1)
         axes.set_title("\n".join(map(plain, wrap(str(first.get(image, "")), 34)[:3])), fontsize=6)
     for axes in figure.axes:
