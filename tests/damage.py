@@ -2,7 +2,7 @@
 
 python tests/damage.py FOLDER [--overlay FILE] [--cuts 4] [--seed 1]
 
-FOLDER: a project whose results are complete, such as that of tests/test_workflow.py. It is not changed. One job of each
+FOLDER: a project whose results are complete, such as that of tests/miniature.py. It is not changed. One job of each
 rule is taken, and each of its inputs under results/ once per folder and kind. Ends with 1 if a job ended in a
 traceback, or did not refuse what was cut off. Other files that are accepted are listed: a table of another run with the
 same rows cannot be told apart.

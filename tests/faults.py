@@ -28,9 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 import psutil
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))  # for test_workflow
-from test_workflow import Project
+from miniature import Project
 
 from jointsparse.papers.catalogue import FIGURES
 from jointsparse.registry import pick, room

@@ -156,6 +156,7 @@ def test_lazy_steps_are_dense_steps(rng, of_set, scale):
         np.testing.assert_allclose(lazy.toarray(), dense.toarray(), rtol=1e-9, atol=1e-11 * z)
         assert is_inside(lazy.toarray(), z, of_set)
         np.testing.assert_array_equal(lazy.take(indices), lazy.toarray()[indices])
+        assert lazy.count_nonzero() == np.count_nonzero(lazy.toarray())
     assert (lazy.refreshed > 0) == (scale == 1000.0)
 
 

@@ -1,99 +1,28 @@
-"""The whole workflow in miniature: its results, the jobs that a change reruns, and its messages about bad input."""
+"""The whole workflow in miniature: its results, and the jobs that a change reruns."""
 
-import csv
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from conftest import make_album
+from miniature import BASE, CONFIG, DATASETS, Project
 
 from jointsparse import records
-from jointsparse.tables import read_table
 
-BASE = Path(__file__).parents[1]
-CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
-DATASETS = tuple(CONFIG["dataset"])
 METHODS = 4  # of the annotation study
 SIZES = 2  # of every study in the overlay
 SWEEPS_OF_L1INF = 5  # annotation, stories (two runs), scenes, text
 STUDIES = [(dataset, study) for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]]
 FIGURES = [f"{d}/{study}/figures/{name}" for d, study in STUDIES for name in CONFIG["studies"][study]["figures"]]
 CLAIMS = {f"claims/{'+'.join(DATASETS)}/claims.csv"}
-
-
-class Project:
-    """A copy of the workflow in a folder of its own."""
-
-    def __init__(self, root: Path):
-        self.root = root
-        root.mkdir()
-        for name in ("Snakefile", "config.yaml"):
-            shutil.copy(BASE / name, root)
-        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-        for name in ("workflow", "src", "profiles"):
-            shutil.copytree(BASE / name, root / name, ignore=ignored)
-        shutil.copy(BASE / "tests" / "config.yaml", root / "overlay.yaml")
-
-    def command(self, *arguments: str, cores: int = 2, overlays: tuple[str, ...] = ()) -> list[str]:
-        command = [sys.executable, "-m", "snakemake", "--cores", str(cores)]
-        return [*command, "--configfile", "overlay.yaml", *overlays, "--nocolor", *arguments]
-
-    def environment(self) -> dict[str, str]:
-        return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-
-    def snakemake(self, *arguments: str, **options) -> subprocess.CompletedProcess:
-        command = self.command(*arguments, **options)
-        return subprocess.run(
-            command, cwd=self.root, env=self.environment(), capture_output=True, text=True, check=False
-        )
-
-    def run(self, *arguments: str, **options) -> str:
-        done = self.snakemake("reproduce-all", *arguments, **options)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    def planned(self, *arguments: str, **options) -> dict[str, int]:
-        """The number of jobs of each rule that a run would execute."""
-        output = self.run("--dry-run", *arguments, **options)
-        table = re.search(r"^job\s+count\n-+\s+-+\n(.*?)^total", output, re.MULTILINE | re.DOTALL)
-        if not table:
-            assert "Nothing to be done" in output, output
-            return {}
-        jobs = dict(line.split() for line in table[1].strip().splitlines())
-        jobs.pop("reproduce-all", None)
-        return {rule: int(count) for rule, count in jobs.items()}
-
-    @contextmanager
-    def edited(self, file: str, old: str, new: str) -> Iterator[None]:
-        """A file with one text replaced, until the block ends."""
-        path = self.root / file
-        before = path.read_text()
-        assert old in before, (file, old)
-        path.write_text(before.replace(old, new))
-        try:
-            yield
-        finally:
-            path.write_text(before)
-
-    def manifest(self) -> Path:
-        return self.root / "results" / "claims" / "+".join(DATASETS) / "manifest.json"
-
-    def tables(self) -> dict[str, bytes]:
-        """Every table of results; measured seconds lie elsewhere."""
-        results = self.root / "results"
-        files = [path for path in sorted(results.rglob("*.csv")) if "timings" not in path.parts]
-        return {str(path.relative_to(results)): path.read_bytes() for path in files}
 
 
 @pytest.fixture(scope="module")
@@ -313,92 +242,3 @@ def test_library_has_never_heard_of_the_workflow():
         assert not re.search(
             r"snakemake|config\.yaml|results/|wildcard", file.read_text().lower().split('"""', 2)[-1]
         ), file
-
-
-# Bad input: the run ends at once with one clear line, and loses nothing.
-
-
-@pytest.fixture
-def mine(tmp_path: Path) -> Project:
-    """A project whose dataset is a small folder of photographs."""
-    made = Project(tmp_path / "project")
-    make_album(made.root / "mine", 30)
-    rows = [f"{i:03}.jpg,A {'dog and a cat' if i % 2 else 'horse'}." for i in range(30)]
-    (made.root / "mine" / "captions.csv").write_text("\n".join(["image,caption", *rows, ""]))
-    study = {
-        "sizes": [2, 3],
-        "words": {"n_words": 3, "n_validation_words": 1},
-        "basis": {"rank": 3},
-    }
-    entry = {"loader": "photos", "shards": 1, "options": {"root": "mine"}, "studies": {"annotation": study}}
-    (made.root / "mine.yaml").write_text(yaml.safe_dump({"dataset": "mine", "datasets": {"mine": entry}}))
-    return made
-
-
-def refused(project: Project, target: str = "reproduce-all") -> str:
-    """The one line of a failing run."""
-    done = project.snakemake(target, overlays=("mine.yaml",))
-    assert done.returncode != 0
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if "config.yaml: " in line]
-    assert len(set(lines)) == 1, done.stdout + done.stderr
-    return lines[0]
-
-
-def change(project: Project, **study) -> None:
-    overlay = yaml.safe_load((project.root / "mine.yaml").read_text())
-    overlay["datasets"]["mine"]["studies"]["annotation"] |= study
-    (project.root / "mine.yaml").write_text(yaml.safe_dump(overlay))
-
-
-def test_rank_above_the_data_ends_the_run_with_one_line(mine):
-    change(mine, basis={"rank": 1000})
-    line = refused(mine, "results/mine/annotation/basis/features.npz")
-    assert re.search(r"rank must be between 1 and \d+ \(18 images, \d+ features, centred\), got 1000", line)
-    assert line.endswith("(config.yaml: studies.annotation.basis, or datasets.mine.studies.annotation)")
-
-
-def test_mistake_in_the_config_ends_before_any_job(mine):
-    change(mine, basis={"rnak": 3})
-    line = refused(mine)
-    assert line.startswith("unknown key 'rnak'; the keys here are centred, fitted_on, rank, whitened")
-    assert not (mine.root / "results").exists()
-
-
-def test_missing_root_is_one_line_and_no_other_dataset_needs_it(mine):
-    shutil.rmtree(mine.root / "mine")
-    assert refused(mine).startswith("root must be a folder that holds a folder 'images', got 'mine'")
-    assert mine.planned("--config", "dataset=collage", overlays=("mine.yaml",))["read_images"] == 1
-
-
-def test_no_name_of_a_picture_reaches_a_shell_or_a_wildcard(mine):
-    images = mine.root / "mine" / "images"
-    names = [
-        "$(touch run).jpg",
-        "`touch run`.jpg",
-        ";touch run;.jpg",
-        "{dataset}.jpg",
-        "two\nlines.jpg",
-        "'\"&|>x.jpg",
-        "=1.jpg",
-    ]
-    for i, name in enumerate(names):
-        (images / f"{i:03}.jpg").rename(images / name)
-    with (mine.root / "mine" / "captions.csv").open("a", newline="") as file:
-        csv.writer(file).writerows((name, "A cat on $x_{ a mat.") for name in names)
-    os.mkfifo(images / "pipe.jpg")
-    targets = ("left_out.csv", "contact_sheet.png", "vocabularies/tree/histograms.npz")
-    done = mine.snakemake(*(f"results/mine/{target}" for target in targets), overlays=("mine.yaml",))
-    assert done.returncode == 0, done.stderr
-    kept = pd.read_parquet(mine.root / "results" / "mine" / "images.parquet")["image"]
-    assert set(names) <= set(kept)
-    left_out = read_table(mine.root / "results" / "mine" / "left_out.csv").set_index("item")["reason"]
-    assert left_out["pipe.jpg"] == "not a regular file"
-    assert not list(mine.root.rglob("run"))
-
-
-def test_a_file_that_snakemake_would_misread_ends_before_it_is_read(mine):
-    path = mine.root / "config.yaml"
-    path.write_text(path.read_text() + "\nseed: 2\n")
-    done = mine.snakemake("reproduce-all", overlays=("mine.yaml",))
-    assert done.returncode != 0
-    assert re.search(r"^the key 'seed' stands twice in one block \(config.yaml, line \d+\)$", done.stderr, re.MULTILINE)

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import scipy  # which loads scipy.sparse when it is used
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[Any]  # float64 or float32, as it came
@@ -39,7 +39,7 @@ def fingerprint(X: Any) -> str:
     False
     """
     digest = hashlib.blake2b(f"{np.shape(X)} {X.dtype}".encode(), digest_size=16)
-    for array in (X.indptr, X.indices, X.data) if sparse.issparse(X) else (X,):
+    for array in (X.indptr, X.indices, X.data) if scipy.sparse.issparse(X) else (X,):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 

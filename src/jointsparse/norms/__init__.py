@@ -13,7 +13,8 @@ Two constants say what a norm can do:
 All keep float64 and float32 and convert other real numbers to float64. They never write into W unless ``out`` is W.
 They raise ValueError for NaN, infinity, a wrong shape, and a negative radius or step; `jointsparse.checks` has the
 checks and their messages. A matrix inside the ball comes back bit for bit, and numbers near the largest float do not
-overflow.
+overflow. Entries from 1e-150 to 1e150 may stand in one matrix. A matrix and radius times a power of two give the same
+result times that power. A projection keeps signs, enlarges no entry, and meets the radius to 1e-12 of it.
 
 A new norm is a module beside these and its name in ``NORMS``. Nothing else has to change. It rests on no other norm.
 `l1_sparse` is no norm, but the l1 ball under sparse updates.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
+import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.checks import Misfit
 from jointsparse.datasets.splits import SPLITS
@@ -51,14 +51,14 @@ def _constant(X: Any, rows: np.ndarray) -> int:
     for start in range(0, len(rows), IMAGES_AT_ONCE):
         part = X[rows[start : start + IMAGES_AT_ONCE]]
         ends = part.max(axis=0), part.min(axis=0)
-        above, below = (end.toarray()[0] if sparse.issparse(end) else end for end in ends)
+        above, below = (end.toarray()[0] if scipy.sparse.issparse(end) else end for end in ends)
         highest, lowest = np.maximum(highest, above), np.minimum(lowest, below)
     return int((highest == lowest).sum())
 
 
 def _digests(X: Any) -> list[bytes | None]:
     """A digest of each row, the same for the same numbers; None for a row of zeros."""
-    X = sparse.csr_matrix(X)
+    X = scipy.sparse.csr_matrix(X)
     if not X.has_canonical_format or not X.data.all():
         X = X.copy()
         X.sum_duplicates()

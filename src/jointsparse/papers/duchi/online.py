@@ -201,7 +201,7 @@ def _one_pass(point: Tree | SparseEntropic, examples: Examples, sizes: Vector, a
             return None
         spent += time.process_time() - start
         if t + 1 in at:
-            non_zeros.append(np.count_nonzero(point.toarray()))
+            non_zeros.append(point.count_nonzero())
             seconds.append(spent)
     loss = np.logaddexp(0.0, -margins).cumsum()
     # Choice: a margin of 0 counts one half.

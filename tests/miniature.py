@@ -1,0 +1,80 @@
+"""The whole workflow in miniature, in a folder of its own."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+BASE = Path(__file__).parents[1]
+CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
+DATASETS = tuple(CONFIG["dataset"])
+
+
+class Project:
+    """A copy of the workflow in a folder of its own."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        root.mkdir()
+        for name in ("Snakefile", "config.yaml"):
+            shutil.copy(BASE / name, root)
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        for name in ("workflow", "src", "profiles"):
+            shutil.copytree(BASE / name, root / name, ignore=ignored)
+        shutil.copy(BASE / "tests" / "config.yaml", root / "overlay.yaml")
+
+    def command(self, *arguments: str, cores: int = 2, overlays: tuple[str, ...] = ()) -> list[str]:
+        command = [sys.executable, "-m", "snakemake", "--cores", str(cores)]
+        return [*command, "--configfile", "overlay.yaml", *overlays, "--nocolor", *arguments]
+
+    def environment(self) -> dict[str, str]:
+        return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+
+    def snakemake(self, *arguments: str, **options) -> subprocess.CompletedProcess:
+        command = self.command(*arguments, **options)
+        return subprocess.run(
+            command, cwd=self.root, env=self.environment(), capture_output=True, text=True, check=False
+        )
+
+    def run(self, *arguments: str, **options) -> str:
+        done = self.snakemake("reproduce-all", *arguments, **options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def planned(self, *arguments: str, **options) -> dict[str, int]:
+        """The number of jobs of each rule that a run would execute."""
+        output = self.run("--dry-run", *arguments, **options)
+        table = re.search(r"^job\s+count\n-+\s+-+\n(.*?)^total", output, re.MULTILINE | re.DOTALL)
+        if not table:
+            assert "Nothing to be done" in output, output
+            return {}
+        jobs = dict(line.split() for line in table[1].strip().splitlines())
+        jobs.pop("reproduce-all", None)
+        return {rule: int(count) for rule, count in jobs.items()}
+
+    @contextmanager
+    def edited(self, file: str, old: str, new: str) -> Iterator[None]:
+        """A file with one text replaced, until the block ends."""
+        path = self.root / file
+        before = path.read_text()
+        assert old in before, (file, old)
+        path.write_text(before.replace(old, new))
+        try:
+            yield
+        finally:
+            path.write_text(before)
+
+    def manifest(self) -> Path:
+        return self.root / "results" / "claims" / "+".join(DATASETS) / "manifest.json"
+
+    def tables(self) -> dict[str, bytes]:
+        """Every table of results; measured seconds lie elsewhere."""
+        results = self.root / "results"
+        files = [path for path in sorted(results.rglob("*.csv")) if "timings" not in path.parts]
+        return {str(path.relative_to(results)): path.read_bytes() for path in files}
