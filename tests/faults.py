@@ -242,9 +242,12 @@ def second_run(project: Interrupted, rng: np.random.Generator, patience: float) 
     run = project.begin()
     wait_for_job(run)
     time.sleep(rng.uniform(0, patience))
-    everybody = [run, *run.children(recursive=True)]
-    for process in everybody:
-        process.suspend()
+    everybody = [run]
+    run.suspend()  # first, so that it starts no other
+    while more := [process for process in run.children(recursive=True) if process not in everybody]:
+        for process in more:
+            process.suspend()
+        everybody += more
     before = project.everything()
     done = project.snakemake(*project.targets)
     changed = before ^ project.everything()
