@@ -3,6 +3,12 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
+onstart:
+    if workflow.local_exec:
+        # The limit of jobs per second is for clusters. It wakes the scheduler every second once for each job so far.
+        workflow.scheduler.job_rate_limiter = None
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/images.smk"
 include: "workflow/rules/features.smk"

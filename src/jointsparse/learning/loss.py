@@ -111,7 +111,7 @@ def _checked(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None) -> tuple[Floats, N
     if F.dtype != np.float64 and F.dtype != np.float32:
         raise ValueError(f"F must be float64 or float32, got {F.dtype}")
     c = np.ones((len(F), 1), F.dtype) if c is None else c
-    return F, _fitting(Y, "Y", F), _fitting(c, "c", F)
+    return _plain(F), _fitting(Y, "Y", F), _fitting(c, "c", F)
 
 
 def _fitting(values: ArrayLike, name: str, F: Floats) -> NDArray[Any]:
@@ -123,4 +123,9 @@ def _fitting(values: ArrayLike, name: str, F: Floats) -> NDArray[Any]:
         raise ValueError(
             f"{name} must have the shape of F (n_samples, n_tasks) or (n_samples, 1), got {array.shape}, {F.shape}"
         )
-    return array
+    return _plain(array if array.dtype.kind == "f" else array.astype(np.float64))
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """The array itself if it is in C order and can be written, else a copy: loops are compiled for no other kind."""
+    return array if array.flags.carray else array.copy()
