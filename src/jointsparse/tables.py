@@ -169,8 +169,10 @@ def _in_texts(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame
     changed = table.copy()
     for name, column in table.items():
         if pd.api.types.is_string_dtype(column) or column.dtype == object:
-            cells = [change(cell) if isinstance(cell, str) else cell for cell in column]
-            changed[name] = pd.Series(cells, index=column.index, dtype=column.dtype)
+            texts = {text: change(text) for text in column.unique() if isinstance(text, str)}  # few, in many cells
+            if any(old != new for old, new in texts.items()):
+                cells = [texts.get(cell, cell) for cell in column]
+                changed[name] = pd.Series(cells, index=column.index, dtype=column.dtype)
     return changed
 
 
