@@ -120,6 +120,8 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "fit_similarities": "features/similarities",
     "choose_words": "learning/flag learning/tasks",
     "draw_tasks": "learning/flag learning/tasks",
+    "compile_kernels": "learning/loss learning/losses/hinge learning/problem learning/solvers/pdhg "
+    "learning/solvers/subgradient learning/warmup norms/{norm} registry",
     "train_sweep": f"{TRAINING} learning/solvers/{{solver}} learning/loss learning/losses/{{loss}} norms/{{norm}}",
     "train_path": f"{TRAINING} learning/solvers/pdhg learning/loss learning/losses/{{loss}} norms/{{norm}}",
     "train_svm": f"{TRAINING} learning/svm",
@@ -205,7 +207,10 @@ def test_every_rule_has_a_log_a_benchmark_and_the_place_of_its_values():
     [
         ("estimators/classifier estimators app/command_line __main__", set()),
         ("norms/l12", set()),  # no study here has that norm
-        ("norms/l1inf", {"train_sweep l1inf", "train_path l1inf", "repeat recovery", "measure cost"}),
+        (
+            "norms/l1inf",
+            {"compile_kernels l1inf", "train_sweep l1inf", "train_path l1inf", "repeat recovery", "measure cost"},
+        ),
         ("figures/style figures/scores papers/catalogue papers/duchi/figures", {"draw_figures", "draw_contact_sheet"}),
         ("papers/quattoni/numbers", {"draw_figures", "judge_claims"}),
         ("papers/judging papers/duchi/claims papers/quattoni/claims", {"judge_claims"}),

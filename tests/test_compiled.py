@@ -104,3 +104,35 @@ def test_a_file_planted_in_a_folder_that_others_can_open_is_not_run(cache, tmp_p
     assert count > 0
     assert not (tmp_path / "ran").exists()
     assert "must be a folder that only you can open" in said
+
+
+WARMUP = """
+import sys
+import numpy as np
+from jointsparse.learning import warmup
+from jointsparse.learning.losses import hinge
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.solvers import pdhg, subgradient
+from jointsparse.norms import l2
+
+def compiled():
+    modules = [module for name, module in sys.modules.items() if name.startswith("jointsparse.")]
+    kernels = [each for module in modules for each in vars(module).values() if hasattr(each, "py_func")]
+    return sum(len(each.signatures) for each in kernels)
+
+warmup.warmup("l2")
+before = compiled()
+X, Y = np.ones((300, 50), np.float32), np.where(np.arange(900).reshape(300, 3) % 5, -1.0, 1.0)
+problem, common = Problem.from_matrix(X, Y, normalisation="mean"), {"loss": hinge, "norm": l2, "radius": np.ones(4)}
+subgradient.fit(problem, **common, eta0=np.ones(4), n_iter=3)
+pdhg.fit(problem, **common, n_iter=3)
+l2.project(np.ones((9, 4)), 1.0)
+print(before, compiled() - before)
+"""
+
+
+def test_nothing_is_left_to_compile_after_a_warmup():
+    done = subprocess.run([sys.executable, "-c", WARMUP], capture_output=True, text=True, check=True)
+    before, more = map(int, done.stdout.split())
+    assert before > 10
+    assert more == 0

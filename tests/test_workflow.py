@@ -129,7 +129,7 @@ PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  stories"
 SPACE = ("import numpy", "import  numpy")
 # Jobs that follow others and take moments. A test of an edit counts them only if it names them.
 CHEAP = {"draw_figures", "gather_warnings", "judge_claims", "write_configs", "write_manifest"}
-RERUNS_OF_L1INF = {"train_sweep": SWEEPS_OF_L1INF, "train_path": 1, "repeat": 2, "measure": 1}
+RERUNS_OF_L1INF = {"compile_kernels": 1, "train_sweep": SWEEPS_OF_L1INF, "train_path": 1, "repeat": 2, "measure": 1}
 EDITS = {  # file, old text, new text, and the number of jobs of each rule that the edit reruns
     "radii": ("overlay.yaml", RADII, "hinge-l1: {eta0: [1], radius: [5]}", {"train_sweep": 1, "train_path": 1}),
     "method": ("overlay.yaml", L2, f"{L2}\n      logistic-l12: {{eta0: [0.1], radius: [1]}}", {"train_sweep": 1}),

@@ -237,10 +237,19 @@ def settings_of_studies():
     }
 
 
+def norms_of_run(datasets):
+    """The norms that jobs of these datasets use: those of their methods, and three of experiments."""
+    blocks = [block for _, _, block in studies(datasets)]
+    methods = {method for block in blocks for method in block.get("methods", {}) if method != "svm-l2"}
+    of_experiments = {"l1", "l1inf", "l2"} if any(block["kind"] in room("experiments") for block in blocks) else set()
+    return sorted({method.rpartition("-")[2] for method in methods} | of_experiments)
+
+
 def everything():
     """The results of the configured datasets, and their manifest."""
     datasets = of_config.chosen_datasets(config)
-    return [*results_of(datasets), f"results/claims/{'+'.join(datasets)}/manifest.json"]
+    kernels = [f"results/kernels/{norm}.txt" for norm in norms_of_run(datasets)]
+    return [*kernels, *results_of(datasets), f"results/claims/{'+'.join(datasets)}/manifest.json"]
 
 
 def tables_of_run(datasets):

@@ -1,3 +1,23 @@
+rule compile_kernels:
+    """Compile the kernels of a norm, so that the jobs that use them do not all compile the same.
+
+    It comes first, but no job waits for it: what is not compiled yet, a job compiles for itself.
+    """
+    output:
+        done="results/kernels/{norm}.txt",
+    log:
+        "results/logs/compile_kernels/{norm}.log",
+    benchmark:
+        "results/timings/compile_kernels/{norm}.tsv"
+    priority: 100
+    params:
+        *code("compile_kernels", solvers="pdhg", losses="hinge", norms=lambda w: w.norm),
+        where="studies",
+        losses=["hinge"],
+    script:
+        "../scripts/compile_kernels.py"
+
+
 rule train_sweep:
     """Train every pair of first step size and radius on training sets of every size, for one loss and norm."""
     input:

@@ -1,0 +1,17 @@
+"""Compile the kernels of a norm, so that the jobs that use them do not all compile the same."""
+
+from job import job
+
+from jointsparse.learning.warmup import warmup
+from jointsparse.tables import written
+
+
+def main(norm, losses, output):
+    warmup(norm, losses)
+    with written(output) as path:
+        path.write_text(f"The kernels of {norm} are compiled.\n")
+
+
+if __name__ == "__main__":
+    with job(snakemake):
+        main(norm=snakemake.wildcards.norm, losses=snakemake.params.losses, output=snakemake.output.done)
