@@ -132,7 +132,12 @@ CHEAP = {"draw_figures", "gather_warnings", "judge_claims", "write_configs", "wr
 RERUNS_OF_L1INF = {"compile_kernels": 1, "train_sweep": SWEEPS_OF_L1INF, "train_path": 1, "repeat": 2, "measure": 1}
 EDITS = {  # file, old text, new text, and the number of jobs of each rule that the edit reruns
     "radii": ("overlay.yaml", RADII, "hinge-l1: {eta0: [1], radius: [5]}", {"train_sweep": 1, "train_path": 1}),
-    "method": ("overlay.yaml", L2, f"{L2}\n      logistic-l12: {{eta0: [0.1], radius: [1]}}", {"train_sweep": 1}),
+    "method": (
+        "overlay.yaml",
+        L2,
+        f"{L2}\n      logistic-l12: {{eta0: [0.1], radius: [1]}}",
+        {"train_sweep": 1, "compile_kernels": 1},
+    ),
     "pairings": ("overlay.yaml", PAIRINGS, PAIRINGS.replace("7", "8"), {"compare_methods": 1}),
     "norm": ("src/jointsparse/norms/l1inf.py", *SPACE, RERUNS_OF_L1INF),
     "figures": ("src/jointsparse/papers/quattoni/figures.py", *SPACE, {"draw_figures": len(STUDIES)}),
