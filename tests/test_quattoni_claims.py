@@ -750,7 +750,7 @@ def test_cost_linear_in_samples(exponent, noise, verdict):
 def test_verdicts_survive_csv(tmp_path):
     made = recovery(noise=0.01, test_error=(0.1, 0.2, 0.4), recall=(1, 1, 1), precision=(0.9, 0.5, 0.1))
     made["iterations"] = pd.array([None] * 12, dtype="Int64")
-    found = {"recovery": pd.concat([made, made.assign(radius_rule="validated")]), "by_word": by_word(29)}
-    found |= weights([(3, 0), (3, 1)], [(1, 0)])
+    errors = pd.concat([made, made.assign(radius_rule="validated")])
+    found = {"recovery": errors, "by_word": by_word(29)} | weights([(3, 0), (3, 1)], [(1, 0)])
     names = ["synthetic-error-order", "iterations-independent-of-samples", "eer-most-topics", "feature-sharing"]
     judged_from_disk(tmp_path, found, names)

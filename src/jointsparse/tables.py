@@ -233,8 +233,7 @@ def write_matrix(path: str | Path, matrix: np.ndarray | scipy.sparse.csr_matrix)
     if isinstance(matrix, np.ndarray):
         write_arrays(path, dense=matrix)
     else:
-        shape = np.array(matrix.shape)
-        write_arrays(path, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=shape)
+        write_arrays(path, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=matrix.shape)
 
 
 def read_matrix(path: str | Path) -> np.ndarray | scipy.sparse.csr_matrix:

@@ -150,15 +150,14 @@ class JointSparseClassifierCV(Labelled, Trained):
             raise ValueError("X_val and y_val must be given together")
         self.grid_, penalised = self._read_grid()
         tasks = self._validation_tasks(Y.shape[1])
-        folds: Iterable[Fold]
-        if X_val is None:
-            folds = self._folds(X, y, Y, weights)
+        if X_val is not None:
+            held_out = self._read_validation(X_val, y_val, Y.shape[1])
+            trained = self._score([Fold(self._shared(X, Y, weights), *held_out)], tasks, penalised)
+            pair = self._choose(penalised)
         else:
-            folds = [Fold(self._shared(X, Y, weights), *self._read_validation(X_val, y_val, Y.shape[1]))]
-        trained = self._score(folds, tasks, penalised)
-        pair = chosen = self._choose(penalised)
-        if X_val is None:
-            trained, pair = self._train_grid(self._shared(X, Y, weights), self.grid_[[chosen]], penalised), 0
+            self._score(self._folds(X, y, Y, weights), tasks, penalised)
+            best = self.grid_[[self._choose(penalised)]]
+            trained, pair = self._train_grid(self._shared(X, Y, weights), best, penalised), 0
         self.eta0_ = float(trained.eta0[trained.best[pair]])
         self._keep(trained.fit, trained.best[pair])
         return self

@@ -63,10 +63,9 @@ def _digests(X: Any) -> list[bytes | None]:
         X = X.copy()
         X.sum_duplicates()
         X.eliminate_zeros()
-    rows = zip(X.indptr[:-1], X.indptr[1:], strict=True)
     return [
         hashlib.blake2b(X.indices[a:b].tobytes() + X.data[a:b].tobytes(), digest_size=16).digest() if b > a else None
-        for a, b in rows
+        for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)
     ]
 
 

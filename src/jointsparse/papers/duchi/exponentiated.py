@@ -256,8 +256,7 @@ def _records(problem: Problem, attempt: Attempt, n_iter: int, every: int, rng: n
 def _merged(attempt: Attempt, tables: Sequence[pd.DataFrame], edge: Flag | None) -> pd.DataFrame:
     """The records of equal runs, with the medians of their seconds and a warning."""
     objective = tables[0]["objective"]
-    gained = objective.iloc[-1] < objective.iloc[0]
-    no_gain = None if gained else Flag("the last objective is no lower than the first")
+    no_gain = None if objective.iloc[-1] < objective.iloc[0] else Flag("the last objective is no lower than the first")
     seconds = np.median([table["seconds"] for table in tables], axis=0)
     return tables[0].assign(**attempt._asdict(), seconds=seconds, warning=write_cell([edge, no_gain]))
 

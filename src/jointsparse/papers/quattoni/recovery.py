@@ -134,8 +134,13 @@ def learn(
         raise ValueError(f"eta0 and radius must list finite numbers, at least one each, got {eta0}, {radius}")
     if not data.X_validation.size or not data.X_test.size:
         raise ValueError("data must hold validation and test samples, got none of one of the two")
-    options: dict[str, Any] = {"eta0": eta0, "radius": radius, "n_iter": n_iter}
-    options |= {"tol": tol, "optimum_n_iter": optimum_n_iter}
+    options: dict[str, Any] = {
+        "eta0": eta0,
+        "radius": radius,
+        "n_iter": n_iter,
+        "tol": tol,
+        "optimum_n_iter": optimum_n_iter,
+    }
     rows: list[dict[str, Any]] = []
     for done, (n, norm) in enumerate(product(sizes, COMPARED)):
         problem = Problem(list(data.X_train[:, :n]), list(data.y_train[:, :n]), normalisation="mean")
