@@ -227,8 +227,7 @@ def test_norms_differ_in_grey_and_svm_is_grey():
 
 
 def test_unknown_methods_take_turns():
-    names = [f"m{i}" for i in range(7)]
-    found = style.looks(names)
+    found = style.looks([f"m{i}" for i in range(7)])
     assert len({(look["color"], look["marker"]) for look in found.values()}) == len(style.OTHERS)
     assert found["m0"] == found[f"m{len(style.OTHERS)}"]
 
@@ -724,8 +723,7 @@ def test_the_contact_sheet_is_drawn_from_its_seed():
 
 
 def test_captions_are_drawn_as_they_stand_and_no_formula():
-    names = ["a", "b"]
-    captions = pd.DataFrame({"image": names, "caption": [r"$\frac{ and $", "<b>&amp;</b>"]})
+    captions = pd.DataFrame({"image": ["a", "b"], "caption": [r"$\frac{ and $", "<b>&amp;</b>"]})
     figure = scores.contact_sheet(captions, captions, lambda image: np.zeros((4, 4)), rows=1, columns=2, seed=0)
     figure.savefig(io.BytesIO())
     titles = {axes.title._preprocess_math(axes.get_title()) for axes in figure.axes}

@@ -92,8 +92,7 @@ def test_text_in_a_picture_that_unpacks_to_more_than_it_may_hurts_nothing(album,
     caption(album, "text.png")
     images, _, left_out = read(album)
     if "text.png" in set(images["image"]):
-        grey = photos.picture("text.png", root=album)
-        np.testing.assert_allclose(grey, RAMP / 255, atol=1e-6)
+        np.testing.assert_allclose(photos.picture("text.png", root=album), RAMP / 255, atol=1e-6)
     else:
         assert "does not open" in left_out["reason"][0]
 
