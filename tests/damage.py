@@ -140,8 +140,7 @@ def changed(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def foreign(path: Path) -> Iterator[tuple[str, bytes]]:
     """The files of the same name from other datasets, studies, runs and sizes."""
-    name = re.sub(r"\d+", "*", path.name)
-    for other in sorted(Path("results").rglob(name)):
+    for other in sorted(Path("results").rglob(re.sub(r"\d+", "*", path.name))):
         if other != path and other.read_bytes() != path.read_bytes():
             yield f"{other} in its place", other.read_bytes()
 

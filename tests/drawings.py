@@ -45,8 +45,7 @@ def derived(columns, **some):
 
 def convergence(**some):
     """Four radii, of the first method only, with a curve each."""
-    some = {"method": METHODS[:1]} | some
-    table = derived("run n n_samples method radius iteration", **some)
+    table = derived("run n n_samples method radius iteration", **{"method": METHODS[:1]} | some)
     radius, run = table["radius"], table["run"]
     objective = (1 - radius / 200) ** table["iteration"] + 0.01 * (run - 1)
     return table.assign(eta0=1 / radius, objective=objective, gap=radius / 300)
@@ -108,18 +107,20 @@ PROJECTIONS = {"sort": (8e-9, 1.1), "pivot": (9e-9, 1.0), "newton": (4e-9, 1.0)}
 
 def projection(n=(1_000, 10_000, 100_000, 1_000_000, 10_000_000), non_zeros=(10_000, 1_000_000)):
     """Seconds of sort grow with n^1.1, those of the others with n."""
-    rows = [
+    whole = [
         {"part": "dimension", "x": size, "seconds": seconds * size**power, "repeats": 5, "n": size, "method": method}
         for method, (seconds, power) in PROJECTIONS.items()
         for size in n
     ]
-    rows += [
+    of_few = [
         {"part": "touched", "x": k, "seconds": seconds, "repeats": 3, "n": size, "method": method}
         for size in non_zeros
         for k in (10, 30, 100, 300, 1_000)
         for method, seconds in (("tree", 3e-7 * k**0.9 * np.log(size) / 10), ("full", 4e-9 * size + 1e-8 * k))
     ]
-    return pd.DataFrame(rows).assign(k=lambda table: table["n"].where(table["part"] == "dimension", table["x"]))
+    return pd.DataFrame(whole + of_few).assign(
+        k=lambda table: table["n"].where(table["part"] == "dimension", table["x"])
+    )
 
 
 RACERS = {  # seconds and operations of a step, and the suboptimality after t steps
@@ -264,8 +265,7 @@ def legend(figure):
 
 def titles(figure):
     """The title of the figure, if it has one, and those of its panels."""
-    found = [figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)]
-    return [title for title in found if title]
+    return [title for title in (figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)) if title]
 
 
 def labels(figure):

@@ -106,15 +106,17 @@ TABLES = {
     ),
     "splits.csv": "image,split\n" + "".join(f"{name},{split}\n" for name, split in SPLIT.items()),
 }
-TEXTS = b"""\
+TEXTS = [
+    *b"""\
 " "" , ; ' \\ = \0 \xef\xbb\xbf \xff \xe9 \xed\xa0\x80 e\xcc\x81 \xe2\x80\xa8 \x1c \xc2\x85 \xc2\xa0 =cmd|'/C'!A1 \
-../000.png /etc/passwd ./000.png 000.png train $x^2$ <script>""".split(b" ")
-TEXTS += [b"\n", b"\r", b"\r\n", b"\t", b" ", b"003.png,test\n", b"a" * 140_000]
-ROW_CHANGES = {  # the new lines a and b
-    "two rows change places": lambda a, b: {"a": b, "b": a},
-    "a row twice": lambda a, b: {"a": b + a},
-    "columns reversed": lambda a, b: {"a": ",".join(reversed(a.split(",")))},
-    "a space before a quote": lambda a, b: {"a": a.replace(",", ', "').replace("\n", '"\n')},
+../000.png /etc/passwd ./000.png 000.png train $x^2$ <script>""".split(b" "),
+    *(b"\n", b"\r", b"\r\n", b"\t", b" ", b"003.png,test\n", b"a" * 140_000),
+]
+ROW_CHANGES = {  # the new lines b and a
+    "two rows change places": lambda b, a: (a, b),
+    "a row twice": lambda b, a: (b, b + a),
+    "columns reversed": lambda b, a: (b, ",".join(reversed(a.split(",")))),
+    "a space before a quote": lambda b, a: (b, a.replace(",", ', "').replace("\n", '"\n')),
 }
 # A quoted field or a plain one, and what ends it.
 FIELD = re.compile(r'(?:"((?:[^"]|"")*+)"|(?!")([^,\r\n]*))(,|[\r\n]|\Z)')
@@ -124,9 +126,7 @@ def mutated_table(text: str, rng: np.random.Generator) -> bytes:
     lines = text.splitlines(keepends=True)
     for _ in range(rng.integers(2)):
         a, b = rng.integers(len(lines), size=2)
-        changed = one_of(list(ROW_CHANGES.values()), rng)(lines[a], lines[b])
-        lines[b] = changed.get("b", lines[b])
-        lines[a] = changed["a"]
+        lines[b], lines[a] = one_of(list(ROW_CHANGES.values()), rng)(lines[b], lines[a])
     encoding = rng.choice(["utf-8"] * 7 + ["utf-8-sig", "utf-16", "latin-1"])
     data = "".join(lines).encode(encoding, "replace")
     return data if rng.random() < 0.15 else mutated(data, rng, TEXTS, most=2)
@@ -283,8 +283,10 @@ BASIS = {
     "whitened": of(True, False),
     "fitted_on": FITTED,
 }
-METHODS = {"svm-l2?": {"C": GRID, "max_iter?": whole(1)}}
-METHODS |= {f"{loss}-{norm}?": {"eta0": GRID, "radius": RADII} for loss in LOSSES for norm in NORMS}
+METHODS = {
+    "svm-l2?": {"C": GRID, "max_iter?": whole(1)},
+    **{f"{loss}-{norm}?": {"eta0": GRID, "radius": RADII} for loss in LOSSES for norm in NORMS},
+}
 STUDIES = {
     "words": {
         "kind": of("words"),
@@ -453,12 +455,16 @@ def second_settings(config: Any) -> None:
             require("tree" in config["features"]["vocabularies"], "an unknown vocabulary")
 
 
-ODD = r"""0 | -1 | 2 | 5 | 0.25 | 0.5 | 1.0 | 3.0 | 1e3 | 1e400 | 1.0e+3 | .nan | -.inf | 010 | 0x10 | 1:30
+ODD = [
+    *re.split(
+        r" \| |\n",
+        r"""0 | -1 | 2 | 5 | 0.25 | 0.5 | 1.0 | 3.0 | 1e3 | 1e400 | 1.0e+3 | .nan | -.inf | 010 | 0x10 | 1:30
 1_000 | '3' | [] | [1] | [5, 6] | [2, 1] | [1, 1] | [1, 1.0] | [[1]] | {} | {1: 2} | {a: 1, a: 2} | {? [a] : 1}
 {<<: {a: 1}} | ~ | null | true | yes | 2009-01-01 | *a | &a [*a] | !!python/name:os.system '' | !!set {a} | </script>
-' | ? | train | full | words | drawn | [mine, drawn] | svm-l2 | hinge-l1 | =1 | << | - 1 | '' | %YAML 9"""
-ODD = ODD.replace("\n", " | ").split(" | ")
-ODD += ["\t", '"\\ud800"', "9" * 19, "9" * 400, "9" * 6000, "[" * 2000, "[" * 60 + "]" * 60]
+' | ? | train | full | words | drawn | [mine, drawn] | svm-l2 | hinge-l1 | =1 | << | - 1 | '' | %YAML 9""",
+    ),
+    *("\t", '"\\ud800"', "9" * 19, "9" * 400, "9" * 6000, "[" * 2000, "[" * 60 + "]" * 60),
+]
 FEW = ["0", "1", "2", "3", "6", "7", "30", "0.5", "1.5", "-2"]
 SETTING_CHANGES = {  # of a line, its key with the colon and its value, into new lines
     "an odd value": lambda key, value, lines, odd, rng: [f"{key} {odd}"],
@@ -610,9 +616,11 @@ def known() -> dict[Any, np.ndarray]:
 
 
 ORIGINALS, KNOWN = [saved(*one) for one in originals()], known()
-PIECES = [b"\0", b"\xff", b"\0\0\0\0", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\x4e\x20", b"\x20\x4e\0\0", b";"]
-PIECES += [b"IDAT", b"IEND", b"acTL", b"GIF89a", b"<svg>", b"%!PS-Adobe-3.0 EPSF-3.0\n"]
-PIECES += [b"\xff\xd9", b"\xff\xda", b"\xff\xc2", b"\xff\xe1"]
+PIECES = [
+    *(b"\0", b"\xff", b"\0\0\0\0", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\x4e\x20", b"\x20\x4e\0\0", b";"),
+    *(b"IDAT", b"IEND", b"acTL", b"GIF89a", b"<svg>", b"%!PS-Adobe-3.0 EPSF-3.0\n"),
+    *(b"\xff\xd9", b"\xff\xda", b"\xff\xc2", b"\xff\xe1"),
+]
 
 
 def mutated_picture(rng: np.random.Generator) -> tuple[str, bytes]:

@@ -77,8 +77,7 @@ def test_an_edit_of_another_file_compiles_nothing(warm, tmp_path):
 
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
 def test_cut_and_empty_files_are_compiled_again(cache, kind):
-    files = sorted(run(cache)[0].glob(f"*.{kind}"))
-    for i, file in enumerate(files):
+    for i, file in enumerate(sorted(run(cache)[0].glob(f"*.{kind}"))):
         file.write_bytes(file.read_bytes()[: (0, 1, 100)[i % 3]])
     assert run(cache)[1] > 0
     assert run(cache)[1] == 0

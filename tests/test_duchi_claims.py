@@ -60,11 +60,6 @@ def test_projection_is_linear_by_both_methods(exponent, noise, verdict):
 MEASURED = dimension(SIZES, 1e-9 * SIZES * NOISE)
 
 
-def bumpy(factor):
-    """Of k and n, none of which is correlated with log k or log n."""
-    return lambda k, n: factor ** np.cos(3 * np.log(k) + 7 * np.log10(n))
-
-
 @pytest.mark.parametrize(
     "k_exponent, n_exponent, factor, expected",
     [
@@ -75,10 +70,9 @@ def bumpy(factor):
     ],
 )
 def test_update_by_the_tree_takes_k_log_n(k_exponent, n_exponent, factor, expected):
-    bump = bumpy(factor)
-
     def seconds(k, n):
-        return 1e-7 * k**k_exponent * n**n_exponent * np.log(n + 1) * bump(k, n)
+        bump = factor ** np.cos(3 * np.log(k) + 7 * np.log10(n))  # correlated with neither log k nor log n
+        return 1e-7 * k**k_exponent * n**n_exponent * np.log(n + 1) * bump
 
     table = pd.concat([touched(seconds), touched(lambda k, n: n, method="full"), dimension(SIZES, SIZES**2)])
     rows = ["part=touched, method=tree, x>=30"] * 2
@@ -92,11 +86,10 @@ UPDATES = {"tree": 1e-5, "full": 1e-2, "full of non-zeros": 1e-3, "entropic": 5e
 
 def updates(share=1.0, non_zeros=2e6, touched=100, spread=1.1, n=10**7, **seconds):
     """seconds: of the methods; the interval of each goes from 1 / spread to spread of it, and is missing for None."""
-    made = (UPDATES | seconds).items()
     rows = [
         {"share": share, "non_zeros": non_zeros, "n": n, "touched": touched, "method": name, "seconds": value}
         | ({} if spread is None else {"low": value / spread, "high": value * spread})
-        for name, value in made
+        for name, value in (UPDATES | seconds).items()
     ]
     return pd.DataFrame(rows).assign(repeats=15)
 
@@ -162,10 +155,14 @@ def test_projections_tell_too_whether_the_tree_is_faster(factor, spread, expecte
 )
 def test_entropic_steps_are_cheaper_for_sparse_gradients(entropic, spread, verdict):
     dense = updates(share=0.5, n=1_000, entropic=1)
-    both = {"updates": pd.concat([updates(entropic=entropic, spread=spread), dense])}
-    rows = ["share=1.0, method=entropic, against=tree"]
-    number = [entropic / 1e-5]
-    expect("entropic-cheaper-when-sparse", both, verdict=[verdict], number=number, rows=rows)
+    expect(
+        "entropic-cheaper-when-sparse",
+        {"updates": pd.concat([updates(entropic=entropic, spread=spread), dense])},
+        verdict=[verdict],
+        number=[entropic / 1e-5],
+        rows=["share=1.0, method=entropic, against=tree"],
+    )
+
     expect("entropic-cheaper-when-sparse", {"updates": dense}, verdict="not tested")
 
 
@@ -301,9 +298,8 @@ def test_projection_over_entropic(difference, verdict):
     found = judged("projection-over-entropic", exponentiated=table.sample(frac=1, random_state=0))
     assert sorted(found["verdict"]) == sorted(["holds", verdict])
     of_batch = found[found["rows"].str.contains("25%")].iloc[0]
-    assert of_batch["verdict"] == verdict
-    assert of_batch["number"] == pytest.approx(difference)
-    assert of_batch["rows"] == "form=batch 25%, method=projection, against=entropic"
+    expected = [verdict, pytest.approx(difference), "form=batch 25%, method=projection, against=entropic"]
+    assert of_batch[["verdict", "number", "rows"]].tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -352,10 +348,9 @@ def online(loss, non_zero=0.01, noise=0.001, radius=10.0, runs=RUNS):
 @pytest.mark.parametrize("loss, verdict", [(-0.01, "holds"), (0.01, "does not hold"), (0.0, "undecided")])
 def test_online_loss(loss, verdict):
     found = judged("online-loss", online=pd.concat([online(loss), online(-0.5, radius=30.0)]).sample(frac=1))
-    by_rows = found.set_index("rows")
-    assert by_rows.loc["radius=10.0, method=tree, against=entropic", "verdict"] == verdict
-    assert by_rows.loc["radius=10.0, method=tree, against=entropic", "number"] == pytest.approx(loss)
-    assert by_rows.loc["radius=30.0, method=tree, against=entropic", "verdict"] == "holds"
+    by_rows = found.set_index("rows")[["verdict", "number"]].T.to_dict("list")
+    expected = {10.0: [verdict, pytest.approx(loss)], 30.0: ["holds", pytest.approx(-0.5)]}
+    assert by_rows == {f"radius={x}, method=tree, against=entropic": judged for x, judged in expected.items()}
 
 
 # Verdicts on tables that only their claim reads

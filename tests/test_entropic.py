@@ -119,8 +119,11 @@ def test_mean_loss_keeps_the_bound_of_the_theory(rng, of_set):
 
 def optimum(X, y, z, of_set):
     w = cp.Variable(X.shape[1])
-    constraints = {"ball": [cp.norm1(w) <= z], "nonnegative": [w >= 0, cp.sum(w) <= z]}
-    constraints["simplex"] = [w >= 0, cp.sum(w) == z]
+    constraints = {
+        "ball": [cp.norm1(w) <= z],
+        "nonnegative": [w >= 0, cp.sum(w) <= z],
+        "simplex": [w >= 0, cp.sum(w) == z],
+    }
     objective = cp.Minimize(cp.sum(cp.logistic(cp.multiply(-y, X @ w))) / len(y))
     return cp.Problem(objective, constraints[of_set]).solve(solver=cp.CLARABEL)
 

@@ -36,8 +36,7 @@ def reason(root, name):
     """The reason why a picture with a caption is left out, while the others are used."""
     caption(root, name)
     images, _, left_out = read(root)
-    assert len(images) == 12
-    assert list(left_out["item"]) == [name]
+    assert (len(images), list(left_out["item"])) == (12, [name])
     return left_out["reason"][0]
 
 
@@ -93,8 +92,7 @@ def test_text_in_a_picture_that_unpacks_to_more_than_it_may_hurts_nothing(album,
     caption(album, "text.png")
     images, _, left_out = read(album)
     if "text.png" in set(images["image"]):
-        grey = photos.picture("text.png", root=album)
-        np.testing.assert_allclose(grey, RAMP / 255, atol=1e-6)
+        np.testing.assert_allclose(photos.picture("text.png", root=album), RAMP / 255, atol=1e-6)
     else:
         assert "does not open" in left_out["reason"][0]
 
@@ -156,12 +154,12 @@ LISTED = {
         tiff(np.stack([RAMP.astype(np.uint16) * 257] * 3), photometric="rgb", planarconfig="separate"),
         "planes together",
     ),
-}
-LISTED |= {f"PNG without its last {cut} bytes": (holding(PNG[:-cut]), "does not open") for cut in (8, 12, 20)}
-LISTED |= {f"half of a {kind}": (holding(data[: len(data) // 2]), "does not open") for kind, data in SAVED.items()}
-LISTED |= {
-    f"TIFF of {levels.dtype} of unknown scale": (tiff(levels), "levels must (be of 8 or 16 bits|lie in)")
-    for levels in OF_UNKNOWN_SCALE
+    **{f"PNG without its last {cut} bytes": (holding(PNG[:-cut]), "does not open") for cut in (8, 12, 20)},
+    **{f"half of a {kind}": (holding(data[: len(data) // 2]), "does not open") for kind, data in SAVED.items()},
+    **{
+        f"TIFF of {levels.dtype} of unknown scale": (tiff(levels), "levels must (be of 8 or 16 bits|lie in)")
+        for levels in OF_UNKNOWN_SCALE
+    },
 }
 
 
@@ -299,8 +297,8 @@ def test_names_are_kept_exactly_in_every_table(tmp_path):
         '"q".jpg',
         "{w}.jpg",
         "ü$(x);`y`.jpg",
+        *(unicodedata.normalize(form, "é.jpg") for form in ("NFC", "NFD")),
     ]
-    names += [unicodedata.normalize(form, "é.jpg") for form in ("NFC", "NFD")]
     root = make_album(tmp_path / "album", len(names))
     for old, new in zip(sorted((root / "images").iterdir()), names, strict=True):
         old.rename(root / "images" / new)
@@ -393,8 +391,7 @@ def test_no_cell_of_a_csv_is_a_formula_and_all_come_back(tmp_path, cell):
     table = pd.DataFrame({"word": [cell, "plain"], "auc": [-0.5, 0.1 + 0.2]})
     write_table(table, tmp_path / "table.csv")
     written = pd.read_csv(tmp_path / "table.csv", dtype=str, lineterminator="\n")
-    assert written["word"][0] == "'" + cell
-    assert written["auc"].tolist() == ["-0.5", "0.30000000000000004"]
+    assert written.to_dict("list") == {"word": ["'" + cell, "plain"], "auc": ["-0.5", "0.30000000000000004"]}
     pd.testing.assert_frame_equal(read_table(tmp_path / "table.csv"), table)
 
 
@@ -419,9 +416,11 @@ def code():
 
 
 def test_no_shell_or_other_program_is_run_and_no_pickle_is_read():
-    found = r"^\s*shell:|os\.system|popen|subprocess|\beval\(|\bexec\(|"
-    found += r"pickle\.load|read_pickle|allow_pickle=True|yaml\.load\("
-    found = re.compile(found, re.MULTILINE)
+    found = re.compile(
+        r"^\s*shell:|os\.system|popen|subprocess|\beval\(|\bexec\(|"
+        r"pickle\.load|read_pickle|allow_pickle=True|yaml\.load\(",
+        re.MULTILINE,
+    )
     # The manifest asks git for the commit, with arguments that no data enter.
     assert [file.name for file, text in code().items() if found.search(text)] == ["records.py"]
 
@@ -429,7 +428,18 @@ def test_no_shell_or_other_program_is_run_and_no_pickle_is_read():
 def test_no_wildcard_is_a_name_from_the_data():
     paths = [path for text in code().values() for path in re.findall(r"\b(?:results|timings|logs)/[^\s\"]*", text)]
     names = {name for path in paths for name in re.findall(r"\{(\w+)\}", path)}
-    of_config = {"dataset", "datasets", "study", "kind", "vocabulary", "shard", "shards", "run"}
-    of_config |= {"method", "loss", "norm"}
+    of_config = {
+        "dataset",
+        "datasets",
+        "study",
+        "kind",
+        "vocabulary",
+        "shard",
+        "shards",
+        "run",
+        "method",
+        "loss",
+        "norm",
+    }
     of_rules = {"folder", "name", "one", "own", "table"}
     assert names == of_config | of_rules

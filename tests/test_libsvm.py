@@ -201,8 +201,10 @@ def test_wrong_file_is_refused(tmp_path, monkeypatch, name, content, expected):
         read(tmp_path, content, name)
 
 
-ODD = b"nan inf 1e39 1e-60 1_0 0 -0 007 2147483648 qid +3 1.0 : , # ; \r \v \t \n \0 \xff \xe9 - . e E _".split(b" ")
-ODD += [b" ", *re.split(rb"[ \t\n,:]", GOOD), *GOOD.splitlines(keepends=True)]
+ODD = [
+    *b"nan inf 1e39 1e-60 1_0 0 -0 007 2147483648 qid +3 1.0 : , # ; \r \v \t \n \0 \xff \xe9 - . e E _".split(b" "),
+    *(b" ", *re.split(rb"[ \t\n,:]", GOOD), *GOOD.splitlines(keepends=True)),
+]
 
 
 @pytest.mark.parametrize("packing", PACK)

@@ -13,10 +13,11 @@ from jointsparse.papers import claims, page
 
 def row(**values):
     """A row of `claims.judge`."""
-    told = {"id": "a-claim", "paper": "A paper", "place": "sec. 1", "claim": "It is so.", "n": 40, "number": 0.125}
-    told |= {"low": 0.1, "high": 0.15, "number_means": "a number (fraction)", "verdict": "holds", "table": "chosen"}
-    told |= {"dataset": "photos", "study": "stories", "source": "chosen.csv", "seed": 1, "config": "config.yaml"}
-    return told | {"rows": "n=40", "timed": False} | values
+    claim = {"id": "a-claim", "paper": "A paper", "place": "sec. 1", "claim": "It is so."}
+    number = {"n": 40, "number": 0.125, "low": 0.1, "high": 0.15, "number_means": "a number (fraction)"}
+    judged = {"verdict": "holds", "table": "chosen", "rows": "n=40", "timed": False}
+    study = {"dataset": "photos", "study": "stories", "source": "chosen.csv", "seed": 1, "config": "config.yaml"}
+    return claim | number | judged | study | values
 
 
 def lines_of(*rows):

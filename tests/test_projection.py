@@ -19,9 +19,10 @@ def test_a_row_for_each_measurement():
     table = table_of(progress=lambda i, of: done.append((i, of)))
     assert list(table) == ["part", "x", "n", "k", "method", "repeats", "seconds", "low", "high"]
     got = table.drop(columns=["seconds", "low", "high", "repeats"]).to_numpy().tolist()
-    expected = [["dimension", n, n, n, method] for n in (10, 30) for method in ("sort", "pivot", "newton")]
-    expected += [["touched", k, 20, k, method] for k in (2, 5) for method in ("tree", "full")]
-    assert got == expected
+    assert got == [
+        *(["dimension", n, n, n, method] for n in (10, 30) for method in ("sort", "pivot", "newton")),
+        *(["touched", k, 20, k, method] for k in (2, 5) for method in ("tree", "full")),
+    ]
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all()
     assert done == [(i, 20) for i in range(1, 21)]
 

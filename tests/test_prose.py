@@ -41,8 +41,7 @@ class Docstring(NamedTuple):
 
 def docstrings(file: str) -> Iterator[Docstring]:
     """The docstrings of a file."""
-    tree = ast.parse((ROOT / file).read_text())
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse((ROOT / file).read_text())):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             text = ast.get_docstring(node)
             if text:

@@ -98,10 +98,6 @@ def convergence(fits, eta0=1.0, last=200, method=JOINT):
     return pd.DataFrame(rows)
 
 
-def chosen_radius(radius):
-    return pd.DataFrame([{"run": run, "n": n, "method": JOINT, "radius": radius} for run in (1, 2) for n in (40, 80)])
-
-
 def by_word(n_best, n_topics=30, sizes=(15, 30, 60)):
     """l1inf is best on n_best topics at n = 30 and on none elsewhere; on validation words it is always the worst."""
     rows = [
@@ -686,7 +682,8 @@ def test_features_to_match_of_a_run_without_either_is_left_out():
     ],
 )
 def test_convergence_200(fits, radius, verdict):
-    found = {"convergence": convergence(fits), "chosen": chosen_radius(radius)}
+    chosen_fits = [{"run": run, "n": n, "method": JOINT, "radius": radius} for run in (1, 2) for n in (40, 80)]
+    found = {"convergence": convergence(fits), "chosen": pd.DataFrame(chosen_fits)}
     judged = expect("convergence-200", found, verdict=verdict, n=[80, 80], told=": at most this (fraction); ")
     at_chosen = fits[radius][1] if radius in fits else np.nan
     assert list(judged["number"]) == pytest.approx([max(gap for _, gap in fits.values()), at_chosen], nan_ok=True)
@@ -750,7 +747,7 @@ def test_cost_linear_in_samples(exponent, noise, verdict):
 def test_verdicts_survive_csv(tmp_path):
     made = recovery(noise=0.01, test_error=(0.1, 0.2, 0.4), recall=(1, 1, 1), precision=(0.9, 0.5, 0.1))
     made["iterations"] = pd.array([None] * 12, dtype="Int64")
-    found = {"recovery": pd.concat([made, made.assign(radius_rule="validated")]), "by_word": by_word(29)}
-    found |= weights([(3, 0), (3, 1)], [(1, 0)])
+    errors = pd.concat([made, made.assign(radius_rule="validated")])
+    found = {"recovery": errors, "by_word": by_word(29)} | weights([(3, 0), (3, 1)], [(1, 0)])
     names = ["synthetic-error-order", "iterations-independent-of-samples", "eer-most-topics", "feature-sharing"]
     judged_from_disk(tmp_path, found, names)

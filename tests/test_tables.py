@@ -125,8 +125,7 @@ def test_the_file_appears_when_the_writer_is_done(tmp_path):
     (tmp_path / "table.csv").write_text("old")
     with tables.written(tmp_path / "table.csv") as temporary:
         temporary.write_text("new")
-        assert (tmp_path / "table.csv").read_text() == "old"
-        assert temporary.suffix == ".csv"
+        assert ((tmp_path / "table.csv").read_text(), temporary.suffix) == ("old", ".csv")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("table.csv", "new")]
 
 

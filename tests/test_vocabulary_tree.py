@@ -226,14 +226,17 @@ WRONG_DESCRIPTORS = [
     (np.zeros(12, np.uint8), [12], "must be uint8 .* shape"),
     (np.zeros((5, 11), np.uint8), [5], "tree's length 12, got 11"),
 ]
-WRONG_COUNTS = [
-    (points(5), [3, 3], "must sum to the 5 descriptors, got 6"),
-    (points(5), [6, -1], "integers of at least 0"),
-    (points(5), [2.5, 2.5], "integers of at least 0"),
-]
 
 
-@pytest.mark.parametrize(("descriptors", "counts_per_image", "message"), WRONG_DESCRIPTORS + WRONG_COUNTS)
+@pytest.mark.parametrize(
+    ("descriptors", "counts_per_image", "message"),
+    [
+        *WRONG_DESCRIPTORS,
+        (points(5), [3, 3], "must sum to the 5 descriptors, got 6"),
+        (points(5), [6, -1], "integers of at least 0"),
+        (points(5), [2.5, 2.5], "integers of at least 0"),
+    ],
+)
 def test_encode_refuses(full, descriptors, counts_per_image, message):
     with pytest.raises(ValueError, match=message):
         encode(full, descriptors, np.array(counts_per_image))

@@ -27,8 +27,11 @@ def select(X: Any, chosen: NDArray[np.bool_], name: str = "features") -> Any:
     >>> select(np.array([[1, 2], [3, 4]]), np.array([False, True])).tolist()
     [[3, 4]]
     """
-    if np.shape(X)[:1] != np.shape(chosen):
-        raise Misfit(f"{name} must have a row for each of {len(chosen)} samples, got shape {np.shape(X)}")
+    require(
+        np.shape(X)[:1] == np.shape(chosen),
+        f"{name} must have a row for each of {len(chosen)} samples, got shape {np.shape(X)}",
+        Misfit,
+    )
     return X[chosen]
 
 

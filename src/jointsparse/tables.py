@@ -203,8 +203,7 @@ def write_array(path: str | Path, array: np.ndarray) -> None:
     with written(path) as temporary:
         np.save(temporary, array, allow_pickle=False)
         with temporary.open("r+b") as file:
-            checksum = _checksum(file, temporary.stat().st_size)
-            file.write(checksum)
+            file.write(_checksum(file, temporary.stat().st_size))
 
 
 def read_array(path: str | Path, *, mapped: bool = False) -> np.ndarray:
@@ -235,8 +234,7 @@ def write_matrix(path: str | Path, matrix: np.ndarray | scipy.sparse.csr_matrix)
     if isinstance(matrix, np.ndarray):
         write_arrays(path, dense=matrix)
     else:
-        shape = np.array(matrix.shape)
-        write_arrays(path, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=shape)
+        write_arrays(path, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=matrix.shape)
 
 
 def read_matrix(path: str | Path) -> np.ndarray | scipy.sparse.csr_matrix:
@@ -274,5 +272,4 @@ def read_record(kind: type[T], path: str | Path, name: Any = None) -> T:
     Raises `Damaged`, a ValueError.
     """
     fields = kind._fields if name is None else [f"{name}/{field}" for field in kind._fields]
-    arrays = read_arrays(path, *fields)
-    return kind(*(arrays[field] for field in fields))
+    return kind(*read_arrays(path, *fields).values())

@@ -193,8 +193,7 @@ def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str
         where,
     )
     if "vocabulary" in block:
-        known = config["features"]["vocabularies"]
-        require_known("vocabulary", known, block["vocabulary"], f"{where}.vocabulary")
+        require_known("vocabulary", config["features"]["vocabularies"], block["vocabulary"], f"{where}.vocabulary")
     require_known("at_size", block["sizes"], block.get("at_size", block["sizes"][0]), f"{where}.at_size")
 
 

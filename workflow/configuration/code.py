@@ -16,8 +16,10 @@ def code_of(package: Path, *files: str | Path) -> list[str]:
     or paths of scripts. The dictionaries of plug-ins are not followed, as rules name the plug-ins that a stage uses.
     """
     scripts = {file.name: file for file in files if isinstance(file, Path)}
-    todo = [_named(package, file) for file in files if isinstance(file, str)]
-    todo += [name for script in scripts.values() for name in _imported(package, script)]
+    todo = [
+        *(_named(package, file) for file in files if isinstance(file, str)),
+        *(name for script in scripts.values() for name in _imported(package, script)),
+    ]
     found: set[str] = set()
     while todo:
         name = todo.pop()

@@ -47,11 +47,13 @@ def tables_of(block: dict[str, Any]) -> list[str]:
     own = experiment(block)
     if own:
         return [*own.TABLES, *(["warnings"] if own.WARNS else [])]
-    names = ["odd_features", "repeated", "warnings", "words"]
-    names += ["chosen", "by_word", "convergence", "sparsity", "weights"]
-    names += [f"tasks_run{run}" for run in range(1, block["runs"] + 1)]
-    names += ["significance", "differences"] if len(block["methods"]) > 1 else []
-    return names + (["path"] if block.get("path") else [])
+    return [
+        *("odd_features", "repeated", "warnings", "words"),
+        *("chosen", "by_word", "convergence", "sparsity", "weights"),
+        *(f"tasks_run{run}" for run in range(1, block["runs"] + 1)),
+        *(("significance", "differences") if len(block["methods"]) > 1 else ()),
+        *(("path",) if block.get("path") else ()),
+    ]
 
 
 def folder_of(table: str, block: dict[str, Any]) -> str:

@@ -24,10 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from jointsparse import records  # needs the extra "pipeline", which --version does not
 
     try:
-        if given.against:
-            checked, differences, notes = records.compare(given.manifest, given.against)
-        else:
-            checked, differences, notes = records.verify(given.manifest)
+        checked, differences, notes = (
+            records.compare(given.manifest, given.against) if given.against else records.verify(given.manifest)
+        )
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -217,12 +218,10 @@ def check_pictures(
         By name, the reason why a picture cannot be used, and a digest of each picture's bytes.
     """
     reasons, digests = {}, {}
-
-    def check(name: str) -> tuple[str, str]:
-        return _check_picture(folder / name, smallest_side, longest_side)
-
+    check = partial(_check_picture, smallest_side=smallest_side, longest_side=longest_side)
+    paths = [folder / name for name in names]
     with ThreadPoolExecutor(2) as pool:  # Pillow decodes outside the interpreter's lock
-        for done, (name, (reason, digest)) in enumerate(zip(names, pool.map(check, names), strict=True), start=1):
+        for done, (name, (reason, digest)) in enumerate(zip(names, pool.map(check, paths), strict=True), start=1):
             digests[name] = digest
             if reason:
                 reasons[name] = reason
@@ -287,7 +286,7 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
         for path in (here / item for item in items):
             name = path.relative_to(folder).as_posix()
             is_picture = name.lower().endswith(SUFFIXES)
-            if not _is_utf8(name):  # no table could hold it
+            if name.encode(errors="ignore").decode() != name:  # it is not UTF-8, and no table could hold it
                 other[os.fsencode(name).decode("utf-8", "backslashreplace")] = "the name is not UTF-8 text"
             elif os.path.isdir(path):
                 (links if path.is_symlink() else folders).append(path)
@@ -299,11 +298,6 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
                 other[name] = f"not a picture file ({' '.join(SUFFIXES)})"
     require(good, f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder)!r}, got none")
     return sorted(good), other
-
-
-def _is_utf8(name: str) -> bool:
-    """Python marks a byte that is not UTF-8 by a surrogate."""
-    return name.encode(errors="ignore").decode() == name
 
 
 def read_csv(path: Path, *columns: str) -> pd.DataFrame:
@@ -375,11 +369,9 @@ def gather(
     ValueError
         If no usable training image is left.
     """
-    reasons = dict(left_out)
     captions = captions[captions["caption"].str.strip() != ""]
     captioned = set(captions["image"])
-    for name in captioned - set(splits) - set(reasons):
-        reasons[name] = "captions.csv names an image that is not there"
+    reasons = dict.fromkeys(captioned - set(splits), "captions.csv names an image that is not there") | dict(left_out)
     for name, split in splits.items():
         if name not in captioned and split != "unlabelled":
             reasons.setdefault(name, "no caption")
@@ -401,8 +393,6 @@ def gather(
 
 def _repeated(names: list[str], digests: Mapping[str, str]) -> dict[str, str]:
     """{name: reason} for pictures that repeat an earlier one's bytes, so that no picture sits in two splits."""
-    first_with: dict[str, str] = {}
-    for name in names:
-        first_with.setdefault(digests[name], name)
+    first_with = {digests[name]: name for name in reversed(names)}
     firsts = {name: first_with[digests[name]] for name in names}
     return {name: f"same bytes as {first}" for name, first in firsts.items() if first != name}

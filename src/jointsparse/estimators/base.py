@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from jointsparse.checks import as_finite, as_radius, require_count
+from jointsparse.checks import as_finite, as_radius, require, require_count
 from jointsparse.learning.problem import Fit, Problem
 from jointsparse.registry import pick
 
@@ -52,8 +52,10 @@ def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
 
 def given_one(radius: Any, penalty: Any, names: str = "radius and penalty") -> tuple[Any, bool]:
     """Return the one of radius and penalty that is given, and True if it is the penalty."""
-    if (radius is None) == (penalty is None):
-        raise ValueError(f"exactly one of {names} must be given and the other one None, got {radius!r} and {penalty!r}")
+    require(
+        (radius is None) != (penalty is None),
+        f"exactly one of {names} must be given and the other one None, got {radius!r} and {penalty!r}",
+    )
     return (radius, False) if penalty is None else (penalty, True)
 
 
@@ -95,8 +97,7 @@ class Trained(Linear):
             require_count(self.n_iter, "n_iter")
         takes_eta0 = "eta0" in solver.TAKES
         steps = eta0 if takes_eta0 else [np.nan]
-        if not len(steps):
-            raise ValueError("eta0 must hold at least one number, got none")
+        require(len(steps), "eta0 must hold at least one number, got none")
         pairs = np.array(list(product(radii, steps)), dtype=float)
         options: dict[str, Any] = {"eta0": pairs[:, 1]} if takes_eta0 else {}
         tol = as_radius(self.tol, "tol")
@@ -152,11 +153,12 @@ class Trained(Linear):
     ) -> tuple[list[Any], list[np.ndarray], list[np.ndarray]]:
         """Check tasks with samples of their own; return features of one dtype, targets and weights per task."""
         tasks = list(tasks)
-        if not tasks or any(not isinstance(task, (tuple, list)) or len(task) != 2 for task in tasks):
-            raise ValueError("tasks must be a list of pairs (X_k, y_k), at least one")
+        require(
+            tasks and all(isinstance(task, (tuple, list)) and len(task) == 2 for task in tasks),
+            "tasks must be a list of pairs (X_k, y_k), at least one",
+        )
         given = [None] * len(tasks) if sample_weight is None else list(sample_weight)
-        if len(given) != len(tasks):
-            raise ValueError(f"sample_weight must hold one array per task, {len(tasks)}, got {len(given)}")
+        require(len(given) == len(tasks), f"sample_weight must hold one array per task, {len(tasks)}, got {len(given)}")
         features, targets, weights = [], [], []
         for k, ((X_k, y_k), weight) in enumerate(zip(tasks, given, strict=True)):
             X_k, y_k = validate_data(

@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
+from jointsparse.checks import require
 from jointsparse.estimators.base import FLOATING, Linear, parameters
 
 # Numbers that a matrix y may hold under each value of `labels`.
@@ -45,8 +46,7 @@ class Labelled(ClassifierMixin, Linear):
     class_weight: str | Mapping[Any, float] | None = None
 
     def _check_labels(self) -> None:
-        if self.labels not in CODES:
-            raise ValueError(f"labels must be one of {', '.join(map(repr, CODES))}, got {self.labels!r}")
+        require(self.labels in CODES, f"labels must be one of {', '.join(map(repr, CODES))}, got {self.labels!r}")
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """X, y and the weights of the samples, checked; a column of classes becomes a vector."""
@@ -66,10 +66,10 @@ class Labelled(ClassifierMixin, Linear):
         if self._has_names():
             check_classification_targets(y)
             self.classes_ = np.unique(y[weight > 0])
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    f"y must hold at least two classes, got 1 class of positive weight: {self.classes_[0]}"
-                )
+            require(
+                len(self.classes_) >= 2,
+                f"y must hold at least two classes, got 1 class of positive weight: {self.classes_[0]}",
+            )
         else:
             self.classes_ = self._codes_told_apart()
         Y = self._signs(y)
@@ -100,11 +100,9 @@ class Labelled(ClassifierMixin, Linear):
             return weights * self._balance(Y, weights)
         classes = self.classes_.tolist()
         unknown = set(self.class_weight) - set(classes)
-        if unknown:
-            raise ValueError(f"class_weight must name classes of y, {classes}, got {sorted(unknown, key=str)}")
+        require(not unknown, f"class_weight must name classes of y, {classes}, got {sorted(unknown, key=str)}")
         of_class = np.array([self.class_weight.get(value, 1.0) for value in classes], dtype=float)
-        if not np.all(of_class >= 0):
-            raise ValueError(f"class_weight must hold numbers of at least 0, got {dict(self.class_weight)}")
+        require(np.all(of_class >= 0), f"class_weight must hold numbers of at least 0, got {dict(self.class_weight)}")
         if self._has_names():  # the sample's own class, in every task
             position = np.clip(np.searchsorted(self.classes_, y), 0, len(self.classes_) - 1)
             return weights * of_class[position][:, np.newaxis]
@@ -112,8 +110,10 @@ class Labelled(ClassifierMixin, Linear):
 
     def _balance(self, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Factors (n_samples, n_tasks) that let positives and negatives of a task weigh the same in total."""
-        if self.class_weight != "balanced":
-            raise ValueError(f"class_weight must be 'balanced', a dict or None, got {self.class_weight!r}")
+        require(
+            self.class_weight == "balanced",
+            f"class_weight must be 'balanced', a dict or None, got {self.class_weight!r}",
+        )
         # Choice: each task is balanced by itself, its positives against its negatives.
         sides = np.array([(weights * (sign * Y > 0)).sum(axis=0) for sign in (-1, 1)])
         share = sides.sum(axis=0) / (np.maximum((sides > 0).sum(axis=0), 1) * np.where(sides > 0, sides, 1))
@@ -160,11 +160,9 @@ class Labelled(ClassifierMixin, Linear):
             return float(super().score(X, y, sample_weight))
         F = self._margins(X)
         Y = as_signs(y, self.labels).reshape(len(F), -1)
-        if Y.shape != F.shape:
-            raise ValueError(f"y must have one column per task, {F.shape[1]}, got {Y.shape[1]}")
+        require(Y.shape == F.shape, f"y must have one column per task, {F.shape[1]}, got {Y.shape[1]}")
         weights = _check_sample_weight(sample_weight, F, dtype=np.float64)[:, np.newaxis] * (Y != 0)
-        if not weights.any():
-            raise ValueError("y must hold at least one label of a sample of positive weight, got none")
+        require(weights.any(), "y must hold at least one label of a sample of positive weight, got none")
         return float(np.average((F > 0) == (Y > 0), weights=weights))
 
     def __sklearn_tags__(self) -> Any:

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 
-from jointsparse.checks import as_finite, as_positive, require_count
+from jointsparse.checks import as_finite, as_positive, require, require_count
 from jointsparse.estimators.base import FLOATING, all_or_nothing, parameters, positional
 from jointsparse.estimators.labels import Labelled
 from jointsparse.learning.lazy import LARGEST_STEP_SUM, ONE_BALL_PER_TASK, Eager, Iterate, Lazy, Matrix, csr
@@ -170,10 +170,13 @@ class OnlineJointSparseClassifier(Labelled):
         X, y, weight = self._validated(X, y, sample_weight, reset=first)
         if first:
             self._flat, self._coding = y.ndim == 1, self.labels
-        if self.labels != self._coding:
-            raise ValueError(f"labels must stay {self._coding!r}, as at the first step, got {self.labels!r}")
-        if self._flat != (y.ndim == 1):
-            raise ValueError(f"y must be a {'vector' if self._flat else 'matrix'} as at first, got shape {y.shape}")
+        require(
+            self.labels == self._coding, f"labels must stay {self._coding!r}, as at the first step, got {self.labels!r}"
+        )
+        require(
+            self._flat == (y.ndim == 1),
+            f"y must be a {'vector' if self._flat else 'matrix'} as at first, got shape {y.shape}",
+        )
         self._learn_classes(y, classes, first)
         Y = self._signs(y)
         weights = self._weigh(y, Y, weight)
@@ -181,8 +184,10 @@ class OnlineJointSparseClassifier(Labelled):
             self._iterate = self._new_iterate(X, Y.shape[1])
         if self._iterate.settings != (self.norm, float(self.radius), bool(self.average)):
             raise ValueError("norm, radius and average must stay as they were at the first step; fit begins anew")
-        if Y.shape[1] != self._iterate.shape[1]:
-            raise ValueError(f"y must have one column per task, {self._iterate.shape[1]}, got {Y.shape[1]}")
+        require(
+            Y.shape[1] == self._iterate.shape[1],
+            f"y must have one column per task, {self._iterate.shape[1]}, got {Y.shape[1]}",
+        )
         members = weights.any(axis=1)
         if not members.all():
             X, Y, weights = X[members], Y[members], weights[members]
@@ -195,8 +200,9 @@ class OnlineJointSparseClassifier(Labelled):
             if self._has_names() and classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit")
             self.classes_ = np.unique(np.asarray(classes)) if self._has_names() else self._codes_told_apart()
-            if len(self.classes_) < 2:
-                raise ValueError(f"classes must hold at least two classes, got 1 class: {self.classes_[0]!r}")
+            require(
+                len(self.classes_) >= 2, f"classes must hold at least two classes, got 1 class: {self.classes_[0]!r}"
+            )
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise ValueError(f"classes must be {self.classes_.tolist()}, got {np.asarray(classes).tolist()}")
         unknown = y[~np.isin(y, self.classes_)] if self._has_names() else y[:0]

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from jointsparse.checks import as_finite
+from jointsparse.checks import as_finite, require
 from jointsparse.estimators.base import FLOATING, Trained, all_or_nothing, given_one, parameters, positional
 from jointsparse.estimators.labels import Labelled, to_dense
 from jointsparse.learning.problem import Fit, Problem
@@ -146,19 +146,17 @@ class JointSparseClassifierCV(Labelled, Trained):
             Once, if fits that the choice rests on did not reach tol.
         """
         X, y, Y, weights = self._read(X, y, sample_weight)
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val must be given together")
+        require((X_val is None) == (y_val is None), "X_val and y_val must be given together")
         self.grid_, penalised = self._read_grid()
         tasks = self._validation_tasks(Y.shape[1])
-        folds: Iterable[Fold]
-        if X_val is None:
-            folds = self._folds(X, y, Y, weights)
+        if X_val is not None:
+            held_out = self._read_validation(X_val, y_val, Y.shape[1])
+            trained = self._score([Fold(self._shared(X, Y, weights), *held_out)], tasks, penalised)
+            pair = self._choose(penalised)
         else:
-            folds = [Fold(self._shared(X, Y, weights), *self._read_validation(X_val, y_val, Y.shape[1]))]
-        trained = self._score(folds, tasks, penalised)
-        pair = chosen = self._choose(penalised)
-        if X_val is None:
-            trained, pair = self._train_grid(self._shared(X, Y, weights), self.grid_[[chosen]], penalised), 0
+            self._score(self._folds(X, y, Y, weights), tasks, penalised)
+            best = self.grid_[[self._choose(penalised)]]
+            trained, pair = self._train_grid(self._shared(X, Y, weights), best, penalised), 0
         self.eta0_ = float(trained.eta0[trained.best[pair]])
         self._keep(trained.fit, trained.best[pair])
         return self
@@ -168,8 +166,7 @@ class JointSparseClassifierCV(Labelled, Trained):
         values, penalised = given_one(self.radii, self.penalties, "radii and penalties")
         name = "penalties" if penalised else "radii"
         grid = np.unique([as_finite(value, f"each of {name}") for value in np.atleast_1d(values)])
-        if not len(grid):
-            raise ValueError(f"{name} must hold at least one number, got none")
+        require(len(grid), f"{name} must hold at least one number, got none")
         return grid, penalised
 
     def _folds(self, X: Any, y: Any, Y: np.ndarray, weights: np.ndarray) -> Iterator[Fold]:
@@ -188,8 +185,7 @@ class JointSparseClassifierCV(Labelled, Trained):
             unproven.append(self._unproven(trained.fit))
             margins = [np.asarray(fold.X @ W[pair]) + b[pair] for pair in trained.best]
             scores.append([mean_auc(F[:, tasks], fold.Y[:, tasks], fold.weights[:, tasks]) for F in margins])
-        if not scores:
-            raise ValueError("cv must give at least one fold, got none")
+        require(scores, "cv must give at least one fold, got none")
         self.scores_ = np.array(scores).T
         if np.any(unproven):
             warnings.warn(
@@ -204,11 +200,11 @@ class JointSparseClassifierCV(Labelled, Trained):
     def _choose(self, penalised: bool) -> int:
         """Set the attributes of the best radius or penalty and return its place in the grid."""
         counted = ~np.isnan(self.scores_).any(axis=0)
-        if not counted.any():
-            raise ValueError(
-                "held-out samples must include a positive and a negative of some validation task, got none: choose "
-                "fewer folds (cv) or other validation_tasks"
-            )
+        require(
+            counted.any(),
+            "held-out samples must include a positive and a negative of some validation task, got none: choose "
+            "fewer folds (cv) or other validation_tasks",
+        )
         means = self.scores_[:, counted].mean(axis=1)
         # Choice: of equally good ones the most regularised, that is the smallest radius or the largest penalty.
         order = np.arange(len(means))[:: -1 if penalised else 1]
@@ -230,11 +226,11 @@ class JointSparseClassifierCV(Labelled, Trained):
             tasks = np.arange(n_tasks)[np.asarray(self.validation_tasks)]
         except IndexError:
             tasks = np.empty(0, dtype=int)
-        if tasks.ndim != 1 or not len(tasks):
-            raise ValueError(
-                f"validation_tasks must be indices of tasks, 0 to {n_tasks - 1}, or one bool per task, and name one at "
-                f"least, got {self.validation_tasks!r}"
-            )
+        require(
+            tasks.ndim == 1 and len(tasks),
+            f"validation_tasks must be indices of tasks, 0 to {n_tasks - 1}, or one bool per task, and name one at "
+            f"least, got {self.validation_tasks!r}",
+        )
         return tasks
 
     def _read_validation(self, X_val: Any, y_val: Any, n_tasks: int) -> tuple[Any, np.ndarray, np.ndarray]:

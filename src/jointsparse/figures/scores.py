@@ -281,8 +281,7 @@ def contact_sheet(
     seed : int
         Of the draw.
     """
-    rng = np.random.default_rng(seed)
-    shown = rng.permutation(images["image"].to_numpy())[: rows * columns]
+    shown = np.random.default_rng(seed).permutation(images["image"].to_numpy())[: rows * columns]
     first = captions.drop_duplicates("image").set_index("image")["caption"]
     figure = Figure(figsize=(2.2 * columns, 2.1 * rows), layout="constrained")
     for axes, image in zip(np.ravel(figure.subplots(rows, columns)), shown, strict=False):

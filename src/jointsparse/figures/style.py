@@ -136,10 +136,9 @@ def size_axis(axes: Axes, sizes: Iterable[float], label: str, most: int = 8) -> 
     """
     sizes = sorted(set(sizes))
     ticks = apart(np.log(sizes), (1 - 1e-9) * np.log(sizes[-1] / sizes[0]) / most)  # rounding leaves none out
-    axes.set_xscale("log")
+    axes.set(xscale="log", xlabel=label)
     axes.set_xticks([sizes[i] for i in ticks], [f"{sizes[i]:,.0f}" for i in ticks])
     axes.set_xticks([], minor=True)
-    axes.set_xlabel(label)
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:

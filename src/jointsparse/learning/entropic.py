@@ -19,7 +19,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import as_finite, as_places, as_positive, as_radii, real_array, require_count, require_finite
+from jointsparse.checks import (
+    as_finite,
+    as_places,
+    as_positive,
+    as_radii,
+    real_array,
+    require,
+    require_count,
+    require_finite,
+)
 from jointsparse.compiled import njit
 from jointsparse.norms.l1 import add_compensated
 
@@ -272,5 +281,4 @@ class SparseEntropic:
 
 
 def _require_known(name: str, names: tuple[str, ...], what: str) -> None:
-    if name not in names:
-        raise ValueError(f"{what} must be one of {', '.join(names)}, got {name!r}")
+    require(name in names, f"{what} must be one of {', '.join(names)}, got {name!r}")

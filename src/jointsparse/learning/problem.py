@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import Misfit
+from jointsparse.checks import Misfit, require
 from jointsparse.compiled import njit
 
 # OpenBLAS copies the operands of larger products first. With few columns, this doubles the time.
@@ -89,8 +89,7 @@ class Problem:
         normalisation: str = "sum",
         intercept: bool = False,
     ) -> None:
-        if normalisation not in ("sum", "mean"):
-            raise ValueError(f"normalisation must be 'sum' or 'mean', got {normalisation!r}")
+        require(normalisation in ("sum", "mean"), f"normalisation must be 'sum' or 'mean', got {normalisation!r}")
         self.n_tasks, self.n_features, self.dtype = len(X), X[0].shape[1], X[0].dtype
         self.intercept = intercept
         tasks = []
@@ -142,8 +141,11 @@ class Problem:
         Misfit
             If Y is no matrix with a row for each sample.
         """
-        if Y.ndim != 2 or len(Y) != X.shape[0]:
-            raise Misfit(f"Y must be a matrix with a row for each of {X.shape[0]} samples, got shape {Y.shape}")
+        require(
+            Y.ndim == 2 and len(Y) == X.shape[0],
+            f"Y must be a matrix with a row for each of {X.shape[0]} samples, got shape {Y.shape}",
+            Misfit,
+        )
         if weights is None:
             weights = np.asarray(Y != 0, dtype=np.float64)
         tasks = [X if sparse.issparse(X) else np.ascontiguousarray(X)] * Y.shape[1]
@@ -159,10 +161,10 @@ class _Task(NamedTuple):
 
 
 def _task(k: int, X: Any, y: np.ndarray, c: np.ndarray, normalisation: str) -> _Task:
-    if not X.shape[0] == len(y) == len(c):
-        raise ValueError(
-            f"task {k} must have a label and a weight for each of its {X.shape[0]} samples, got {len(y)}, {len(c)}"
-        )
+    require(
+        X.shape[0] == len(y) == len(c),
+        f"task {k} must have a label and a weight for each of its {X.shape[0]} samples, got {len(y)}, {len(c)}",
+    )
     y = np.where(c == 0, 0, y)
     with np.errstate(over="ignore"):
         size = c * np.maximum(np.abs(y), 1)
@@ -229,8 +231,9 @@ def magnitude(X: Any) -> float:
 def require_magnitude(values: Any, dtype: np.dtype, name: str) -> None:
     """Raise ValueError unless all values are finite and at most `magnitude_limit(dtype)` in size."""
     limit, largest = magnitude_limit(dtype), magnitude(values)
-    if not largest <= limit:
-        raise ValueError(f"{name} must be finite and at most {limit:.1e} in {dtype}, got {largest:.3g}: scale them")
+    require(
+        largest <= limit, f"{name} must be finite and at most {limit:.1e} in {dtype}, got {largest:.3g}: scale them"
+    )
 
 
 def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jointsparse.checks import Misfit
+from jointsparse.checks import Misfit, require
 from jointsparse.learning.sweep import Sweep, learnt_from
 
 
@@ -51,8 +51,11 @@ def run(
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
-    if len(Y) != X.shape[0]:
-        raise Misfit(f"Y must be a matrix with a row for each of {X.shape[0]} samples, got shape {Y.shape}")
+    require(
+        len(Y) == X.shape[0],
+        f"Y must be a matrix with a row for each of {X.shape[0]} samples, got shape {Y.shape}",
+        Misfit,
+    )
     C = sorted(C)
     n_tasks = Y.shape[1]
     W = np.zeros((len(C), X.shape[1], n_tasks), dtype=X.dtype)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import fingerprint
+from jointsparse.checks import fingerprint, require
 from jointsparse.learning.flag import Flag
 from jointsparse.learning.problem import Fit, Problem, objective_at_zero
 from jointsparse.registry import pick
@@ -99,10 +99,11 @@ def run(
     plug_ins = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
     options: dict[str, Any] = {"n_iter": n_iter, "progress": progress}
     steps: Sequence[float] = eta0 if "eta0" in solver_module.TAKES else [np.nan]
-    if not len(radius) or not len(steps) or not np.isfinite(np.asarray(radius, dtype=float)).all():
-        raise ValueError(f"radius and eta0 must be lists of finite numbers, at least one each, got {radius}, {eta0}")
-    if not np.isin(Y, (-1, 0, 1)).all():
-        raise ValueError("Y must hold -1, 0 and +1 only")
+    require(
+        len(radius) and len(steps) and np.isfinite(np.asarray(radius, dtype=float)).all(),
+        f"radius and eta0 must be lists of finite numbers, at least one each, got {radius}, {eta0}",
+    )
+    require(np.isin(Y, (-1, 0, 1)).all(), "Y must hold -1, 0 and +1 only")
     pairs = np.array(list(product(radius, steps)), dtype=float)
     if steps is eta0:
         options["eta0"] = pairs[:, 1]
@@ -155,8 +156,7 @@ def path(
         By increasing radius. Its objectives are those at W = 0 and at W.
     """
     solver_module = pick("solvers", solver)
-    if not solver_module.STOPS_AT_TOL:
-        raise ValueError(f"solver must be one that stops at tol, such as pdhg, got {solver!r}")
+    require(solver_module.STOPS_AT_TOL, f"solver must be one that stops at tol, such as pdhg, got {solver!r}")
     problem = Problem.from_matrix(X, Y, normalisation=normalisation)
     plug_ins = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
     radii = np.sort(np.asarray(radius, dtype=float))
@@ -201,11 +201,11 @@ def spaced(radius: Sequence[float], *, n_radii: int, lowest: float, highest: flo
     [0.1, 3.16, 100.0]
     """
     positive = [value for value in radius if value > 0]
-    if not positive:
-        raise ValueError(f"radius must hold a number greater than 0, got {radius}")
+    require(positive, f"radius must hold a number greater than 0, got {radius}")
     ends = lowest * min(positive), highest * max(positive)
-    if not ends[0] < ends[1]:
-        raise ValueError(f"lowest and highest must leave room between them, got radii from {ends[0]:g} to {ends[1]:g}")
+    require(
+        ends[0] < ends[1], f"lowest and highest must leave room between them, got radii from {ends[0]:g} to {ends[1]:g}"
+    )
     return np.array([float(f"{value:.3g}") for value in np.geomspace(*ends, n_radii)])
 
 

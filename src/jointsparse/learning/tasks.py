@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jointsparse.checks import Misfit, require_extra
+from jointsparse.checks import Misfit, require, require_extra
 from jointsparse.learning.flag import Flag, write_cell
 
 require_extra(__name__, "pandas", "snowballstemmer")
@@ -130,10 +130,10 @@ def choose_words(
     in_split = {split: (images["split"] == split).to_numpy() for split in ("train", "validation", "test")}
     train_counts = {key: int(in_split["train"][list(rows)].sum()) for key, rows in rows_with.items()}
     ranked = sorted((key for key in rows_with if train_counts[key]), key=lambda key: (-train_counts[key], key))
-    if len(ranked) < n_words:
-        raise ValueError(
-            f"n_words must be at most {len(ranked)}, the number of content words in training captions, got {n_words}"
-        )
+    require(
+        len(ranked) >= n_words,
+        f"n_words must be at most {len(ranked)}, the number of content words in training captions, got {n_words}",
+    )
     labels = np.zeros((len(images), n_words), dtype=bool)
     table = []
     for j, key in enumerate(ranked[:n_words]):
@@ -161,17 +161,19 @@ def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = 
     """
     if label is None:
         trained = images.loc[images["split"] == "train", "image"]
-        if not captions["image"].isin(trained).any():
-            raise ValueError(f"some training samples must have a label, got none for all {len(trained)}")
+        require(
+            captions["image"].isin(trained).any(),
+            f"some training samples must have a label, got none for all {len(trained)}",
+        )
         label = choose_words(images, captions, n_words=1, split_captions=False)[0]["word"].iloc[0]
     with_it = captions["image"][captions["caption"].map(normalised) == normalised(label)]
     has_it = images["image"].isin(with_it).to_numpy()
     in_training = has_it[(images["split"] == "train").to_numpy()]
-    if in_training.all() or not in_training.any():
-        raise ValueError(
-            f"label must be one that some training samples have and others have not, got {label!r}, which "
-            f"{in_training.sum()} of {len(in_training)} have"
-        )
+    require(
+        in_training.any() and not in_training.all(),
+        f"label must be one that some training samples have and others have not, got {label!r}, which "
+        f"{in_training.sum()} of {len(in_training)} have",
+    )
     return label, np.where(has_it, 1.0, -1.0)
 
 
@@ -198,8 +200,9 @@ def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     For experiments that choose nothing by validation. images: column split. Raises ValueError where either is empty.
     """
     learn, test = (images["split"].isin(names).to_numpy() for names in (("train", "validation"), ("test",)))
-    if not (learn.any() and test.any()):
-        raise ValueError(f"samples must be for training and for testing, got {learn.sum()} and {test.sum()}")
+    require(
+        learn.any() and test.any(), f"samples must be for training and for testing, got {learn.sum()} and {test.sum()}"
+    )
     return learn, test
 
 
@@ -210,6 +213,7 @@ def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
     """
     if labels.ndim != 2 or labels.dtype != bool or words["images"].tolist() != labels.sum(axis=0).tolist():
         raise Misfit(f"labels must be of the words in their table, {', '.join(words['word'])}, got others")
+
     return words["word"].tolist()
 
 
@@ -233,11 +237,11 @@ def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.G
     result = split.astype(object)
     for name in sorted(numbers):
         members = np.flatnonzero(split == name)
-        if 0 < numbers[name] >= len(members):
-            raise ValueError(
-                f"the number of {name} images to set aside must be less than {len(members)}, the number there is, "
-                f"got {numbers[name]}"
-            )
+        require(
+            numbers[name] < max(len(members), 1),
+            f"the number of {name} images to set aside must be less than {len(members)}, the number there is, "
+            f"got {numbers[name]}",
+        )
         result[rng.permutation(members)[: numbers[name]]] = "unlabelled"
     return result
 
@@ -268,8 +272,11 @@ class Tasks(NamedTuple):
             got = f"{Y.dtype} {Y.shape}, {sizes.dtype} {sizes.shape}"
             raise Misfit(f"tasks must be whole numbers Y (sizes, images, words) and their sizes, got {got}")
         found = np.flatnonzero(sizes == (sizes.max() if n is None else n))
-        if len(found) != 1:
-            raise Misfit(f"tasks must hold training sets of size {n}, got the sizes {', '.join(map(str, sizes))}")
+        require(
+            len(found) == 1,
+            f"tasks must hold training sets of size {n}, got the sizes {', '.join(map(str, sizes))}",
+            Misfit,
+        )
         return np.asarray(Y[found[0]])
 
 
@@ -319,15 +326,16 @@ def draw(
     import pandas as pd
 
     n_words = len(words)
-    if labels.shape != (len(split), n_words) or labels.dtype != bool:
-        raise Misfit(
-            f"labels must be bool with a row for each of {len(split)} images and a column for each of {n_words} words, "
-            f"got {labels.dtype} with shape {labels.shape}"
-        )
-    if not 0 < n_validation_words < n_words:
-        raise ValueError(
-            f"n_validation_words must be between 1 and {n_words - 1} (n_words - 1), got {n_validation_words}"
-        )
+    require(
+        labels.shape == (len(split), n_words) and labels.dtype == bool,
+        f"labels must be bool with a row for each of {len(split)} images and a column for each of {n_words} words, "
+        f"got {labels.dtype} with shape {labels.shape}",
+        Misfit,
+    )
+    require(
+        0 < n_validation_words < n_words,
+        f"n_validation_words must be between 1 and {n_words - 1} (n_words - 1), got {n_validation_words}",
+    )
     validation_words = np.zeros(n_words, dtype=bool)
     validation_words[rng.choice(n_words, n_validation_words, replace=False)] = True
     _check_evaluable(labels[split == "validation"], words, "validation", validation_words)
@@ -352,22 +360,21 @@ def draw(
 
 def _check_enough(n_positives: int, n_negatives: int, smallest: int, word: str) -> None:
     """Raise ValueError where a word cannot fill the smallest size."""
-    if n_positives < smallest:
-        raise ValueError(
-            f"the smallest of sizes must be at most {n_positives}, the number of training images with the word "
-            f"{word!r}, got {smallest}: choose smaller sizes or fewer words"
-        )
-    if n_negatives < smallest:
-        raise ValueError(
-            f"each word must be missing from at least {smallest} training images (the smallest of sizes), "
-            f"but {word!r} is missing from {n_negatives}: choose smaller sizes or add it to stop_words"
-        )
+    require(
+        n_positives >= smallest,
+        f"the smallest of sizes must be at most {n_positives}, the number of training images with the word "
+        f"{word!r}, got {smallest}: choose smaller sizes or fewer words",
+    )
+    require(
+        n_negatives >= smallest,
+        f"each word must be missing from at least {smallest} training images (the smallest of sizes), "
+        f"but {word!r} is missing from {n_negatives}: choose smaller sizes or add it to stop_words",
+    )
 
 
 def _check_evaluable(labels: np.ndarray, words: Sequence[str], split: str, needed: np.ndarray) -> None:
     """Raise ValueError where a part lacks a positive or a negative of a needed word, as AUC takes both."""
-    if not len(labels):
-        raise ValueError(f"the {split} part must hold images, got none: see the splits of the dataset")
+    require(len(labels), f"the {split} part must hold images, got none: see the splits of the dataset")
     for kind, counts in (("with", labels.sum(axis=0)), ("without", (~labels).sum(axis=0))):
         bad = np.flatnonzero(needed & (counts == 0))
         if len(bad):

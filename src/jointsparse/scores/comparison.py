@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import special  # not stats, which takes half a second to import
 
-from jointsparse.checks import Misfit
+from jointsparse.checks import Misfit, require
 from jointsparse.compiled import njit
 from jointsparse.scores.metrics import METRICS, Scores, require_labels, require_words, resampled
 
@@ -169,15 +169,17 @@ def _by_fit(scores: Scores) -> tuple[dict[tuple[int, str, int], int], list[str]]
     """Place of each fit by (run, method, n), and the methods. Raises Misfit where scores do not belong together."""
     require_labels(scores.labels)
     shape = (len(scores.run), *scores.labels.shape)
-    if scores.score.shape != shape or scores.score.dtype.kind != "f":
-        raise Misfit(f"scores must be numbers of shape {shape}, got {scores.score.dtype} {scores.score.shape}")
+    require(
+        scores.score.shape == shape and scores.score.dtype.kind == "f",
+        f"scores must be numbers of shape {shape}, got {scores.score.dtype} {scores.score.shape}",
+        Misfit,
+    )
     for words in scores.validation_words:
         require_words(words, scores.labels.shape[1])
     keys = list(zip(scores.run.tolist(), scores.method.tolist(), scores.n.tolist(), strict=True))
     methods = _first_seen(scores.method)
     for run, method, n in product(_first_seen(scores.run), methods, _first_seen(scores.n)):
-        if (run, method, n) not in keys:
-            raise Misfit(f"there must be scores of {method}, run {run}, n {n}")
+        require((run, method, n) in keys, f"there must be scores of {method}, run {run}, n {n}", Misfit)
     return {key: fit for fit, key in enumerate(keys)}, methods
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import Misfit, fingerprint, select
+from jointsparse.checks import Misfit, fingerprint, require, select
 from jointsparse.learning import sweep
 from jointsparse.learning.flag import Flag, write_cell
 from jointsparse.learning.sweep import Sweep
@@ -60,10 +60,11 @@ def trained_sweep(run: int, n: int, method: str, tasks: Tasks, fits: Sweep) -> T
         If the sweep was learnt from other labels, or by another method.
     """
     Y = tasks.training_sets(n)
-    if fits.learnt_from[1:].tolist() != [fingerprint(Y), method]:
-        raise Misfit(
-            f"the fits of {method}, run {run}, n {n}, must be learnt by it, from the training sets of that run"
-        )
+    require(
+        fits.learnt_from[1:].tolist() == [fingerprint(Y), method],
+        f"the fits of {method}, run {run}, n {n}, must be learnt by it, from the training sets of that run",
+        Misfit,
+    )
     return TrainedSweep(run, n, method, int(np.count_nonzero(Y)), fits, tasks.validation_words)
 
 
@@ -191,8 +192,10 @@ def evaluate(
         evaluated.append(_evaluate_one(one, on_validation, on_test, words, metric, **wanted))
     evaluation = _joined(evaluated)
     run, n = evaluation.scores.run, evaluation.scores.n
-    if at_size is not None and at_size not in n[run == run[0]]:
-        raise ValueError(f"at_size must be one of the sizes of run {run[0]}, got {at_size}")
+    require(
+        at_size is None or at_size in n[run == run[0]],
+        f"at_size must be one of the sizes of run {run[0]}, got {at_size}",
+    )
     return evaluation
 
 
@@ -287,16 +290,24 @@ def _check_fits(one: TrainedSweep, n_features: int, n_words: int, features: str)
     n_pairs = one.sweep.radius.shape[:1]
     for name in ("radius", "eta0", "gap", "unconverged", "objective", "W"):
         array = getattr(one.sweep, name)
-        if array.dtype.kind not in "fi" or (name != "W" and array.shape[:1] != n_pairs):
-            raise Misfit(f"{which} must have a number {name} for each pair, got {array.dtype} {array.shape}")
-        if name not in ("objective", "W") and array.ndim != 1:
-            raise Misfit(f"{which} must have one {name} for each pair, got shape {array.shape}")
+        require(
+            array.dtype.kind in "fi" and (name == "W" or array.shape[:1] == n_pairs),
+            f"{which} must have a number {name} for each pair, got {array.dtype} {array.shape}",
+            Misfit,
+        )
+        require(
+            name in ("objective", "W") or array.ndim == 1,
+            f"{which} must have one {name} for each pair, got shape {array.shape}",
+            Misfit,
+        )
     expected = (len(np.unique(one.sweep.radius)), n_features, n_words)
-    if one.sweep.W.shape != expected:
-        raise Misfit(f"{which} must have shape {expected} (radii, features, words), got {one.sweep.W.shape}")
+    require(
+        one.sweep.W.shape == expected,
+        f"{which} must have shape {expected} (radii, features, words), got {one.sweep.W.shape}",
+        Misfit,
+    )
     require_words(one.validation_words, n_words)
-    if one.sweep.learnt_from[0] != features:
-        raise Misfit(f"{which} were learnt from other features than these")
+    require(one.sweep.learnt_from[0] == features, f"{which} were learnt from other features than these", Misfit)
 
 
 def _test(one: TrainedSweep, pair: int, W: np.ndarray, objective: float, validation: float, on_test: Part) -> Tested:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import scipy  # which loads scipy.sparse when it is used
 
-from jointsparse.checks import Misfit
+from jointsparse.checks import Misfit, require
 from jointsparse.datasets.splits import SPLITS
 from jointsparse.learning.flag import Flag, read_cell
 
@@ -31,8 +31,11 @@ def of_features(X: Any, given: Any, images: pd.DataFrame) -> tuple[pd.DataFrame,
     differ.
     """
     for name, matrix in (("features", X), ("given features", given)):
-        if matrix.shape[0] != len(images):
-            raise Misfit(f"{name} must have a row for each of {len(images)} images, got shape {matrix.shape}")
+        require(
+            matrix.shape[0] == len(images),
+            f"{name} must have a row for each of {len(images)} images, got shape {matrix.shape}",
+            Misfit,
+        )
     constant = _constant(X, np.flatnonzero(images["split"] == "train"))
     digests = _digests(given)
     repeated = _repeated(digests, images)
@@ -63,10 +66,9 @@ def _digests(X: Any) -> list[bytes | None]:
         X = X.copy()
         X.sum_duplicates()
         X.eliminate_zeros()
-    rows = zip(X.indptr[:-1], X.indptr[1:], strict=True)
     return [
         hashlib.blake2b(X.indices[a:b].tobytes() + X.data[a:b].tobytes(), digest_size=16).digest() if b > a else None
-        for a, b in rows
+        for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)
     ]
 
 

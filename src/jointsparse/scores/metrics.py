@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import Misfit
+from jointsparse.checks import Misfit, require
 from jointsparse.compiled import njit
 
 
@@ -137,13 +137,15 @@ def average(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tu
 
 
 def require_metric(metric: str) -> None:
-    if metric not in METRICS:
-        raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
+    require(metric in METRICS, f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
 
 
 def require_labels(labels: np.ndarray, n_words: int | None = None) -> None:
-    if labels.ndim != 2 or labels.dtype != bool or labels.shape[1] != (n_words or labels.shape[1]):
-        raise Misfit(f"labels must be bool with a column for each word, got {labels.dtype} with shape {labels.shape}")
+    require(
+        labels.ndim == 2 and labels.dtype == bool and labels.shape[1] == (n_words or labels.shape[1]),
+        f"labels must be bool with a column for each word, got {labels.dtype} with shape {labels.shape}",
+        Misfit,
+    )
 
 
 def require_words(validation_words: np.ndarray, n_words: int) -> None:

@@ -127,8 +127,10 @@ def _fuller(rows: dict[str, dict[Any, Any]], non_zeros: float, touched: float, w
         raise NotTested(f"table {table} has no tree, or no full projection, with {where}")
     tree = rows.pop("tree")
     full = min(rows, key=lambda method: rows[method]["seconds"])
-    what = f"seconds of an update by projection {full} over those by the tree"
-    what += f" ({non_zeros:.3g} non-zero weights, {touched:.0f} touched)"
+    what = (
+        f"seconds of an update by projection {full} over those by the tree"
+        f" ({non_zeros:.3g} non-zero weights, {touched:.0f} touched)"
+    )
     where = f"{where}, {describe(method=full, against='tree')}"
     return conclude(_ratio_of_medians(rows[full], tree), what, where, least=MORE)
 
@@ -214,8 +216,10 @@ def _first_digits_at(tables: Tables, problem: str, n: int, against: str, *, name
     ours, others = (_until(rows[chosen], spent, ACCURACY) for chosen in (~theirs, theirs))
     both = ours.join(others.add_suffix("_of_other"), how="inner")
     both = both[~(both["bound"] & both["bound_of_other"])]
-    what = f"{SPENT[spent]} until a suboptimality of {ACCURACY:g} ({FRACTION}): "
-    what += f"the least of {', '.join(PROJECTED)} (radius and eta0 given, not counted) over that of {against}"
+    what = (
+        f"{SPENT[spent]} until a suboptimality of {ACCURACY:g} ({FRACTION}): "
+        f"the least of {', '.join(PROJECTED)} (radius and eta0 given, not counted) over that of {against}"
+    )
     estimate = geometric_mean_over(both["spent"] / both["spent_of_other"])
     judgement = conclude(estimate, what, describe(**where, method=PROJECTED, against=against), n=n, most=LESS)
     told = ""
@@ -330,8 +334,10 @@ def _cheaper_at(tables: Tables, share: float) -> Judgement:
     tree = rows["tree"]
     if "entropic" not in rows:
         raise NotTested(f"table updates has no exponentiated gradient at share={share:g}")
-    what = "seconds of a lazy step of exponentiated gradient over those of an update by the tree"
-    what += f" ({tree['touched']:.0f} of {tree['n']:.3g} features touched)"
+    what = (
+        "seconds of a lazy step of exponentiated gradient over those of an update by the tree"
+        f" ({tree['touched']:.0f} of {tree['n']:.3g} features touched)"
+    )
     where = describe(share=share, method="entropic", against="tree")
     return conclude(_ratio_of_medians(rows["entropic"], tree), what, where, most=LESS)
 

@@ -32,7 +32,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 
-from jointsparse.checks import as_finite, as_positive, one_thread, real_array, require_count, require_finite
+from jointsparse.checks import (
+    as_finite,
+    as_positive,
+    one_thread,
+    real_array,
+    require,
+    require_count,
+    require_finite,
+)
 from jointsparse.learning.entropic import Entropic, SparseEntropic, step_sizes
 from jointsparse.learning.lazy import LARGEST_STEP_SUM, Lazy, Matrix, Rows, csr
 from jointsparse.learning.losses import logistic, squared
@@ -103,18 +111,20 @@ class Objective:
     """
 
     def __init__(self, X: Any, y: ArrayLike, *, loss: str) -> None:
-        if loss not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+        require(loss in LOSSES, f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
         self.X = _matrix(X)
         self.y = real_array(y, "y").astype(np.float64)
-        if self.X.ndim != 2 or 0 in self.X.shape:
-            raise ValueError(f"X must be a matrix (n_samples, n_features) that is not empty, got shape {self.X.shape}")
-        if self.y.shape != self.X.shape[:1]:
-            raise ValueError(f"y must have shape ({self.X.shape[0]},), got {self.y.shape}")
+        require(
+            self.X.ndim == 2 and 0 not in self.X.shape,
+            f"X must be a matrix (n_samples, n_features) that is not empty, got shape {self.X.shape}",
+        )
+        require(self.y.shape == self.X.shape[:1], f"y must have shape ({self.X.shape[0]},), got {self.y.shape}")
         for name, numbers in (("X", self.X.data if sparse.issparse(self.X) else self.X), ("y", self.y)):
             require_finite(numbers, name)
-            if np.abs(numbers).max(initial=0) > LARGEST_MAGNITUDE:
-                raise ValueError(f"{name} must hold no number beyond {LARGEST_MAGNITUDE:g}: scale it")
+            require(
+                np.abs(numbers).max(initial=0) <= LARGEST_MAGNITUDE,
+                f"{name} must hold no number beyond {LARGEST_MAGNITUDE:g}: scale it",
+            )
         for label in self.y[np.abs(self.y) != 1][:1] if loss == "logistic" else ():
             raise ValueError(f"y must hold -1 and +1, got {label:g}")
         self.loss = loss
@@ -162,8 +172,7 @@ def _matrix(X: Any) -> Any:
     """A copy in float64, an array or CSR in which each entry is stored once."""
     if not sparse.issparse(X):
         return real_array(X, "X").astype(np.float64)
-    if X.dtype.kind not in "fiub":
-        raise ValueError(f"X must hold real numbers, got dtype {X.dtype}")
+    require(X.dtype.kind in "fiub", f"X must hold real numbers, got dtype {X.dtype}")
     rows = sparse.csr_matrix(X, dtype=np.float64, copy=True)
     rows.sum_duplicates()
     return rows
@@ -440,13 +449,11 @@ def sizes_of(method: str, schedule: str, eta0: float, *, n: int, n_iter: int, of
     ValueError
         Input out of range.
     """
-    if method not in ("projection", "entropic"):
-        raise ValueError(f"method must be projection or entropic, got {method!r}")
+    require(method in ("projection", "entropic"), f"method must be projection or entropic, got {method!r}")
     sizes = step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)
     if method == "entropic":
         return sizes
-    if schedule != "1/sqrt(t)":
-        raise ValueError(f"schedule must be 1/sqrt(t) for projections, got {schedule!r}")
+    require(schedule == "1/sqrt(t)", f"schedule must be 1/sqrt(t) for projections, got {schedule!r}")
     return eta0 / np.sqrt(np.arange(1, n_iter + 1))  # Paper: sec. 7
 
 
@@ -814,8 +821,10 @@ def coordinate_descent(objective: Objective, penalty: float, *, n_iter: Sequence
     steps = np.asarray(n_iter)
     if steps.ndim != 1 or not steps.size or steps.dtype.kind not in "iu" or (np.diff(steps, prepend=0) < 1).any():
         raise ValueError(f"n_iter must list whole numbers that increase from 1 on, got {n_iter!r}")
-    if objective.loss == "logistic" and len(np.unique(objective.y)) < 2:
-        raise ValueError(f"y must hold both -1 and +1, got only {objective.y[0]:g}")
+    require(
+        objective.loss != "logistic" or len(np.unique(objective.y)) >= 2,
+        f"y must hold both -1 and +1, got only {objective.y[0]:g}",
+    )
     is_lasso = objective.loss == "squared"
     fit = partial(_fit, *(_lasso if is_lasso else _liblinear)(objective, penalty), objective.y)
     pass_flops = 4.0 * objective.nnz if is_lasso else np.nan

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from jointsparse.checks import Floats, as_positive, one_thread, require_count
+from jointsparse.checks import Floats, as_positive, one_thread, require, require_count
 from jointsparse.datasets.samples import Samples
 from jointsparse.features import similarities
 from jointsparse.learning import tasks
@@ -245,8 +245,7 @@ def run(
         require_count(number, name)
     X, labels, X_test, labels_test = halved(data, tasks.classes(data.images, data.captions))
     classes, y = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"training samples must have two classes or more, got only {classes.tolist()[0]!r}")
+    require(len(classes) >= 2, f"training samples must have two classes or more, got only {classes.tolist()[0]!r}")
     strange = np.setdiff1d(labels_test, classes)
     if len(strange):
         raise ValueError(f"test samples must have classes of training samples only, got {strange.tolist()[0]!r}")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from jointsparse.checks import as_positive, require_count, select
+from jointsparse.checks import as_positive, require, require_count, select
 from jointsparse.datasets.samples import Samples
 from jointsparse.learning import tasks
 from jointsparse.learning.entropic import SCHEDULES
@@ -199,8 +199,7 @@ def train_forms(
         "entropic": (schedules, entropic_eta0),
     }
     for grid in grids.values():
-        if not all(map(len, grid)):
-            raise ValueError(f"schedules and eta0 must not be empty, got {list(grid[0])}, {list(grid[1])}")
+        require(all(map(len, grid)), f"schedules and eta0 must not be empty, got {list(grid[0])}, {list(grid[1])}")
     seeds = {form: int(rng.integers(2**63)) for form in FORMS}
     n_runs = len(n_iter) * sum(len(names) * len(etas) + repeats for names, etas in grids.values())
     done = count(1)
@@ -230,8 +229,7 @@ def train_forms(
 def _require_forms(n_iter: Mapping[str, int], n_samples: int) -> None:
     require_count(len(n_iter), "the number of forms in n_iter")
     for form, steps in n_iter.items():
-        if form not in FORMS:
-            raise ValueError(f"n_iter must name forms among {', '.join(FORMS)}, got {form!r}")
+        require(form in FORMS, f"n_iter must name forms among {', '.join(FORMS)}, got {form!r}")
         require_count(steps, f"n_iter of {form}")
         batch_size(form, n_samples)
 
@@ -256,8 +254,7 @@ def _records(problem: Problem, attempt: Attempt, n_iter: int, every: int, rng: n
 def _merged(attempt: Attempt, tables: Sequence[pd.DataFrame], edge: Flag | None) -> pd.DataFrame:
     """The records of equal runs, with the medians of their seconds and a warning."""
     objective = tables[0]["objective"]
-    gained = objective.iloc[-1] < objective.iloc[0]
-    no_gain = None if gained else Flag("the last objective is no lower than the first")
+    no_gain = None if objective.iloc[-1] < objective.iloc[0] else Flag("the last objective is no lower than the first")
     seconds = np.median([table["seconds"] for table in tables], axis=0)
     return tables[0].assign(**attempt._asdict(), seconds=seconds, warning=write_cell([edge, no_gain]))
 
@@ -265,8 +262,7 @@ def _merged(attempt: Attempt, tables: Sequence[pd.DataFrame], edge: Flag | None)
 def batch_size(form: str, n_samples: int) -> int:
     """Samples per step of a form. Raises ValueError if there are too few."""
     size = BATCH_COUNTS[form] if form in BATCH_COUNTS else max(1, round(BATCH_SHARES[form] * n_samples))
-    if size > n_samples:
-        raise ValueError(f"{form} needs at least {size} training samples, got {n_samples}")
+    require(size <= n_samples, f"{form} needs at least {size} training samples, got {n_samples}")
     return size
 
 

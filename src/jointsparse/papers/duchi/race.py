@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import require_count
+from jointsparse.checks import require, require_count
 from jointsparse.learning.flag import gap_above, write_cell
 from jointsparse.learning.sweep import at_edge
 from jointsparse.papers.duchi.descent import (
@@ -181,10 +181,8 @@ def solve_by_each(
     ----------
     Duchi et al. (2008), sec. 7.
     """
-    if not 0 < penalty < 1:
-        raise ValueError(f"penalty must be a fraction between 0 and 1, got {penalty}")
-    if not len(eta0):
-        raise ValueError(f"eta0 must list at least one step size, got {eta0}")
+    require(0 < penalty < 1, f"penalty must be a fraction between 0 and 1, got {penalty}")
+    require(len(eta0), f"eta0 must list at least one step size, got {eta0}")
     objective = Objective(*draw(problem, n, rng)[:2], loss=problem)
     slopes = objective.slopes(np.zeros(n))
     penalty = penalty * float(np.abs(np.einsum("ij,i->j", objective.X, slopes)).max())

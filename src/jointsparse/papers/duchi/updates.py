@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from jointsparse.checks import as_positive, require_count
+from jointsparse.checks import as_positive, require, require_count
 from jointsparse.datasets.samples import Samples
 from jointsparse.learning.entropic import SparseEntropic
 from jointsparse.learning.lazy import LARGEST_STEP_SUM
@@ -146,8 +146,7 @@ def run(
         Input out of range, or steps that overflow.
     """
     require_all_positive(shares, "shares")
-    if max(shares) > 1:
-        raise ValueError(f"shares must be at most 1, where the projection changes nothing, got {max(shares):g}")
+    require(max(shares) <= 1, f"shares must be at most 1, where the projection changes nothing, got {max(shares):g}")
     as_positive(eta0, "eta0")
     examples, label = shuffled(data, label, rng)
     n, n_examples = examples.n_features, len(examples.y)
@@ -156,8 +155,10 @@ def run(
     sizes = sizes_of("projection", PROJECTION_SCHEDULES[0], eta0, n=n, n_iter=n_examples)
     w0 = _unconstrained(examples, sizes[:first])
     norm = float(np.abs(w0).sum())
-    if not norm < LARGEST_STEP_SUM:
-        raise ValueError(f"learning without a constraint diverged with eta0 {eta0:g}: choose a smaller one, or scale X")
+    require(
+        norm < LARGEST_STEP_SUM,
+        f"learning without a constraint diverged with eta0 {eta0:g}: choose a smaller one, or scale X",
+    )
     touched = float(np.diff(examples.rows.indptr[first:]).mean())
     compile_steps()
 

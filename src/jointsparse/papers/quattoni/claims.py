@@ -209,9 +209,11 @@ def _significant_at(tables: Tables, n: int, against: str | tuple[str, ...]) -> J
     verdict = HOLDS if (p < SIGNIFICANT).all() else UNDECIDED
     if worse:
         verdict = DOES_NOT_HOLD
-    means = f"largest p-value of {len(p)} one-sided sign tests, one per run, Holm-corrected within run and table"
-    means += f"; in {worse} of {len(p)} runs {other} is significantly better" if worse else ""
-    means += "; tests pool words and are not exact"
+    better = f"; in {worse} of {len(p)} runs {other} is significantly better" if worse else ""
+    means = (
+        f"largest p-value of {len(p)} one-sided sign tests, one per run, Holm-corrected within run and table{better}"
+        "; tests pool words and are not exact"
+    )
     return Judgement(float(p.max()), np.nan, np.nan, verdict, means, describe(**where, against=other), n)
 
 
@@ -232,8 +234,7 @@ def auc_significant(tables: Tables) -> list[Judgement]:
 def auc_level_when_large(tables: Tables) -> list[Judgement]:
     """From 20,000 samples on, the methods' average AUCs are about the same."""
     sizes = _sizes_by_samples(tables, "differences", small=False, metric="auc")
-    judge_one = partial(_auc_at, least=-SIMILAR_AUC, most=SIMILAR_AUC)
-    return each(judge_one, tables, n=sizes, against=(L1, L2_OF_ICML))
+    return each(partial(_auc_at, least=-SIMILAR_AUC, most=SIMILAR_AUC), tables, n=sizes, against=(L1, L2_OF_ICML))
 
 
 FEW_FEATURES = 0.3  # of all features; Quattoni et al. 2009, sec. 6.2 on Fig. 4
@@ -260,8 +261,10 @@ def _chosen_with_few(rows: pd.DataFrame) -> pd.Series:
 def auc_at_30_percent(tables: Tables) -> list[Judgement]:
     """With at most 30% of the features l1,inf has a higher average AUC than l1."""
     name, n, joint, l1 = _path(tables)
-    few = f"at most {FEW_FEATURES:.0%} of the features"
-    what = f"AUC of {JOINT} minus that of {L1} (fraction), both chosen by validation words among fits with {few}"
+    what = (
+        f"AUC of {JOINT} minus that of {L1} (fraction), both chosen by validation words among fits with "
+        f"at most {FEW_FEATURES:.0%} of the features"
+    )
     estimate = mean_over(_chosen_with_few(joint) - _chosen_with_few(l1))
     return [conclude(estimate, what, describe(n=n, method=JOINT, against=L1), n=n, table=name, least=ABOVE)]
 
@@ -277,8 +280,10 @@ def features_to_match(tables: Tables) -> list[Judgement]:
     # Choice: if no fit of l1 reaches the AUC, its largest number of features counts, a lower bound.
     estimate = mean_over(matching.fillna(most))
     estimate = estimate._replace(high=float(np.minimum(estimate.high, 1.0)))
-    what = f"fraction of features with which {L1} reaches the AUC that {JOINT} has with at most {FEW_FEATURES:.0%}"
-    what += " in the fit that validation words choose"
+    what = (
+        f"fraction of features with which {L1} reaches the AUC that {JOINT} has with at most {FEW_FEATURES:.0%}"
+        " in the fit that validation words choose"
+    )
     if never:
         what += f"; in {never} of {len(most)} runs {L1} never reaches it: the most features that it used count"
     rows = describe(n=n, method=L1, against=JOINT)

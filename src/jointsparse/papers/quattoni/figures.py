@@ -1,7 +1,7 @@
 """Figures of Quattoni et al. (2009, and the report of 2008) beside the numbers that the papers print."""
 
 from collections.abc import Callable
-from itertools import cycle
+from itertools import chain, cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,18 +100,15 @@ def significance(table: pd.DataFrame) -> Figure:
     rows = table[(table["words"] == "test words") & (table["run"] == table["run"].min())]
     reported = TABLE_1.set_index("n")
     method, others = table["method"].iloc[0], table["against"].unique()
-    header = ["n", "samples"]
-    for other in others:
-        norm = other.split("-")[-1]
-        header += [f"{other}\np", "median p", "reverse p", "Holm p", f"paper,\n{norm}"]
+    norms = {other: other.split("-")[-1] for other in others}
+    of_others = [[f"{other}\np", "median p", "reverse p", "Holm p", f"paper,\n{norms[other]}"] for other in others]
+    header = ["n", "samples", *chain(*of_others)]
     cells = []
     for n, group in rows.groupby("n"):
         line = [f"{n}", f"{group['n_samples'].iloc[0]:,}"]
-        for other in others:
+        for other, norm in norms.items():
             found = group[group["against"] == other]
-            for name in ("p", "p_median", "p_reverse", "p_holm"):
-                line.append(_p(found[name].iloc[0]) if len(found) else "–")
-            norm = other.split("-")[-1]
+            line += [_p(found[p].iloc[0]) if len(found) else "–" for p in ("p", "p_median", "p_reverse", "p_holm")]
             line.append(_p(reported[norm].get(n) if norm in reported else None))
         cells.append(line)
     figure, (axes,) = canvas(2.2 + 3.1 * len(others), 1.3 + 0.24 * len(cells))
@@ -120,9 +117,8 @@ def significance(table: pd.DataFrame) -> Figure:
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(8)
     drawn.scale(1, 1.35)
-    for (i, _), cell in drawn.get_celld().items():
-        if i == 0:
-            cell.set_height(1.9 * cell.get_height())
+    for column in range(len(header)):
+        drawn[0, column].set_height(1.9 * drawn[0, column].get_height())
     runs = table["run"].nunique()
     which = f", first of {runs} runs" if runs > 1 else ""
     axes.set_title(f"Sign tests: is {method} better? One-sided p-values{which} (paper: Table 1, Reuters photographs)")

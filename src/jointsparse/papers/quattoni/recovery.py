@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from jointsparse.checks import require
 from jointsparse.datasets import synthetic
 from jointsparse.datasets.synthetic import Synthetic
 from jointsparse.learning import sweep
@@ -128,14 +129,25 @@ def learn(
     Quattoni et al. 2009, sec. 5.
     """
     n_train = data.X_train.shape[1]
-    if not len(sizes) or min(sizes) < 1 or max(sizes) > n_train:
-        raise ValueError(f"sizes must be numbers of training samples, from 1 to {n_train}, got {list(sizes)}")
-    if not len(eta0) or not len(radius) or not np.isfinite([*eta0, *radius]).all():
-        raise ValueError(f"eta0 and radius must list finite numbers, at least one each, got {eta0}, {radius}")
-    if not data.X_validation.size or not data.X_test.size:
-        raise ValueError("data must hold validation and test samples, got none of one of the two")
-    options: dict[str, Any] = {"eta0": eta0, "radius": radius, "n_iter": n_iter}
-    options |= {"tol": tol, "optimum_n_iter": optimum_n_iter}
+    require(
+        len(sizes) and min(sizes) >= 1 and max(sizes) <= n_train,
+        f"sizes must be numbers of training samples, from 1 to {n_train}, got {list(sizes)}",
+    )
+    require(
+        len(eta0) and len(radius) and np.isfinite([*eta0, *radius]).all(),
+        f"eta0 and radius must list finite numbers, at least one each, got {eta0}, {radius}",
+    )
+    require(
+        data.X_validation.size and data.X_test.size,
+        "data must hold validation and test samples, got none of one of the two",
+    )
+    options: dict[str, Any] = {
+        "eta0": eta0,
+        "radius": radius,
+        "n_iter": n_iter,
+        "tol": tol,
+        "optimum_n_iter": optimum_n_iter,
+    }
     rows: list[dict[str, Any]] = []
     for done, (n, norm) in enumerate(product(sizes, COMPARED)):
         problem = Problem(list(data.X_train[:, :n]), list(data.y_train[:, :n]), normalisation="mean")
