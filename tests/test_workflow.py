@@ -106,9 +106,8 @@ def test_a_damaged_file_is_made_again_by_what_the_message_says(project):
 
 def test_what_a_study_was_run_with_stands_beside_its_tables(project):
     got = yaml.safe_load((project.root / "results" / "collage" / "stories" / "config.yaml").read_text())
-    assert got["seed"] == CONFIG["seed"]
-    assert got["studies"]["stories"]["set_aside"] == {"train": 40}
-    assert got["datasets"]["collage"]["options"]["n_images"] == 240
+    stories, collage = got["studies"]["stories"], got["datasets"]["collage"]
+    assert (got["seed"], stories["set_aside"], collage["options"]["n_images"]) == (CONFIG["seed"], {"train": 40}, 240)
 
 
 def test_images_set_aside_are_unlabelled_and_never_in_a_task(project):

@@ -169,10 +169,10 @@ def _require_known_scale(file: Image.Image) -> None:
     strange = file.mode.startswith("I;16") and bits != (16,)
     inverted = file.mode != "L" and photometric == 0 and bits != (1,)
     apart = tags.get(284) == 2 and max(bits or (1,)) > 8
-    if file.mode == "I" or signed or strange or inverted or apart:
-        raise ValueError(
-            "TIFF levels must be of 8 or 16 bits, without a sign; other than 8 bits with 0 as black, planes together"
-        )
+    require(
+        not (file.mode == "I" or signed or strange or inverted or apart),
+        "TIFF levels must be of 8 or 16 bits, without a sign; other than 8 bits with 0 as black, planes together",
+    )
 
 
 def _as_grey(picture: Image.Image) -> Image.Image:

@@ -164,8 +164,10 @@ class OnlineJointSparseClassifier(Labelled):
             The estimator keeps its previous state.
         """
         self._check_parameters()
-        if isinstance(self.class_weight, str):
-            raise ValueError("class_weight must be a dict or None for partial_fit: give the weights themselves")
+        require(
+            not isinstance(self.class_weight, str),
+            "class_weight must be a dict or None for partial_fit: give the weights themselves",
+        )
         first = not _is_fitted(self)
         X, y, weight = self._validated(X, y, sample_weight, reset=first)
         if first:
@@ -182,8 +184,10 @@ class OnlineJointSparseClassifier(Labelled):
         weights = self._weigh(y, Y, weight)
         if first:
             self._iterate = self._new_iterate(X, Y.shape[1])
-        if self._iterate.settings != (self.norm, float(self.radius), bool(self.average)):
-            raise ValueError("norm, radius and average must stay as they were at the first step; fit begins anew")
+        require(
+            self._iterate.settings == (self.norm, float(self.radius), bool(self.average)),
+            "norm, radius and average must stay as they were at the first step; fit begins anew",
+        )
         require(
             Y.shape[1] == self._iterate.shape[1],
             f"y must have one column per task, {self._iterate.shape[1]}, got {Y.shape[1]}",
@@ -197,8 +201,9 @@ class OnlineJointSparseClassifier(Labelled):
     def _learn_classes(self, y: np.ndarray, classes: ArrayLike | None, first: bool) -> None:
         """Set classes_ at the first step; check y and `classes` against it at every step."""
         if first:
-            if self._has_names() and classes is None:
-                raise ValueError("classes must be passed on the first call to partial_fit")
+            require(
+                not (self._has_names() and classes is None), "classes must be passed on the first call to partial_fit"
+            )
             self.classes_ = np.unique(np.asarray(classes)) if self._has_names() else self._codes_told_apart()
             require(
                 len(self.classes_) >= 2, f"classes must hold at least two classes, got 1 class: {self.classes_[0]!r}"

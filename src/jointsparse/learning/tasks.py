@@ -211,8 +211,11 @@ def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
 
     Raises Misfit where the labels say of a word that other numbers of images have it.
     """
-    if labels.ndim != 2 or labels.dtype != bool or words["images"].tolist() != labels.sum(axis=0).tolist():
-        raise Misfit(f"labels must be of the words in their table, {', '.join(words['word'])}, got others")
+    require(
+        labels.ndim == 2 and labels.dtype == bool and words["images"].tolist() == labels.sum(axis=0).tolist(),
+        f"labels must be of the words in their table, {', '.join(words['word'])}, got others",
+        Misfit,
+    )
 
     return words["word"].tolist()
 

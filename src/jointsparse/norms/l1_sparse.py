@@ -16,7 +16,7 @@ import operator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import Floats, as_places, as_radius, real_array, require_finite
+from jointsparse.checks import Floats, as_places, as_radius, real_array, require, require_finite
 from jointsparse.compiled import njit
 from jointsparse.norms import l1
 
@@ -361,22 +361,20 @@ class SparseL1Ball:
             self.n = operator.index(n)
         except TypeError:
             raise ValueError(f"n must be an integer, got {n!r}") from None
-        if not 0 <= self.n <= MOST_COORDINATES:
-            raise ValueError(f"n must be between 0 and {MOST_COORDINATES}, got {n}")
+        require(0 <= self.n <= MOST_COORDINATES, f"n must be between 0 and {MOST_COORDINATES}, got {n}")
         self.radius = as_radius(radius)
-        if LARGEST_SUM < self.radius < math.inf:
-            raise ValueError(f"radius must be at most 2^900 or infinite, got {self.radius}")
+        require(
+            not (LARGEST_SUM < self.radius < math.inf), f"radius must be at most 2^900 or infinite, got {self.radius}"
+        )
         self._nodes = np.zeros(self.n + 1, NODE)
         self._path = np.empty(self.n + 2, np.int64)
         self._root = 0
         self._theta = 0.0
         if point is not None:
             start = real_array(point, "point").astype(np.float64)
-            if start.shape != (self.n,):
-                raise ValueError(f"point must have shape ({self.n},), got {start.shape}")
+            require(start.shape == (self.n,), f"point must have shape ({self.n},), got {start.shape}")
             require_finite(start, "point")
-            if l1.norm(start) > LARGEST_SUM:
-                raise ValueError("point must have a sum of magnitudes of at most 2^900")
+            require(l1.norm(start) <= LARGEST_SUM, "point must have a sum of magnitudes of at most 2^900")
             self._start_from(np.arange(self.n), start)
 
     def _start_from(self, indices: NDArray[np.int64], values: Floats) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib import style
 from matplotlib.figure import Figure
 
+from jointsparse.checks import require
 from jointsparse.figures import scores
 from jointsparse.figures.style import Drawing
 from jointsparse.papers.duchi import figures as duchi
@@ -43,10 +44,8 @@ FIGURES = {
 
 def draw(name: str, table: pd.DataFrame) -> Figure:
     """Draw a figure of FIGURES. Raises ValueError for another name, and for a table without rows or a needed column."""
-    if name not in FIGURES:
-        raise ValueError(f"figures knows {', '.join(FIGURES)}; got {name!r}")
-    if not len(table):
-        raise ValueError(f"figure {name}: expected a table {FIGURES[name].table} with rows, got none")
+    require(name in FIGURES, f"figures knows {', '.join(FIGURES)}; got {name!r}")
+    require(len(table), f"figure {name}: expected a table {FIGURES[name].table} with rows, got none")
     with as_file(files("jointsparse.figures") / "jointsparse.mplstyle") as sheet, style.context(str(sheet)):
         try:
             return FIGURES[name].function(table)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from jointsparse.checks import require
 from jointsparse.papers.duchi import claims as duchi
 from jointsparse.papers.judging import (
     DOES_NOT_HOLD,
@@ -52,8 +53,7 @@ def judge(tables: Tables, ids: Sequence[str]) -> pd.DataFrame:
     """
     records = []
     for name in ids:
-        if name not in CLAIMS:
-            raise ValueError(f"claims knows {', '.join(CLAIMS)}; got {name!r}")
+        require(name in CLAIMS, f"claims knows {', '.join(CLAIMS)}; got {name!r}")
         claim = CLAIMS[name]
         source = {"id": name, "paper": claim.paper, "place": claim.place, "claim": claim.sentence, "timed": claim.timed}
         try:
@@ -76,8 +76,7 @@ def overall(verdicts: Iterable[str]) -> str:
     """
     found = set(verdicts)
     unknown = sorted(map(str, found - set(VERDICTS)))
-    if unknown:
-        raise ValueError(f"verdicts must be of {', '.join(VERDICTS)}, got {', '.join(unknown)}")
+    require(not unknown, f"verdicts must be of {', '.join(VERDICTS)}, got {', '.join(unknown)}")
     return next((one for one in (DOES_NOT_HOLD, UNDECIDED, HOLDS) if one in found), NOT_TESTED)
 
 

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy import special  # not stats, which takes half a second to import
 
+from jointsparse.checks import require
+
 Tables = Mapping[str, pd.DataFrame]
 
 HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED = "holds", "does not hold", "undecided", "not tested"
@@ -257,8 +259,7 @@ def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.Da
     if table is None or table.empty:
         raise NotTested(f"there is no table {name}, or it is empty")
     missing = [column for column in (*needed, *where) if column not in table]
-    if missing:
-        raise ValueError(f"table {name} must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
+    require(not missing, f"table {name} must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
     for column, value in where.items():
         table = table[table[column].isin(_several(value))]
     if table.empty:
@@ -302,8 +303,10 @@ def geometric_mean_over(ratios: pd.Series, of: str = "run") -> Estimate:
 
 def by_run(rows: pd.DataFrame, value: str) -> pd.Series:
     """Return a column by run. The rows must hold each run once."""
-    if rows["run"].duplicated().any():
-        raise ValueError(f"expected one row per run to read {value} from, got {len(rows)} for {rows['run'].nunique()}")
+    require(
+        not rows["run"].duplicated().any(),
+        f"expected one row per run to read {value} from, got {len(rows)} for {rows['run'].nunique()}",
+    )
     return rows.set_index("run")[value]
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jointsparse.checks import one_thread
+from jointsparse.checks import one_thread, require
 from jointsparse.compiled import njit
 from jointsparse.learning.problem import (
     Fit,
@@ -441,8 +441,7 @@ def fit(
         If `tol` is below 0.
     """
     radius = np.atleast_1d(radius).astype(float)
-    if not tol >= 0:
-        raise ValueError(f"tol must be at least 0, got {tol}")
+    require(tol >= 0, f"tol must be at least 0, got {tol}")
     regulariser = Regulariser(norm, radius, penalised)
     at = _begin(problem, loss, regulariser, start)
     best, run = Best(problem, loss, regulariser, tol, n_iter), Run(problem, regulariser, at)

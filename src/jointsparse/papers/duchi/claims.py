@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from jointsparse.checks import require
 from jointsparse.papers import judging
 from jointsparse.papers.judging import (
     BELOW,
@@ -116,8 +117,10 @@ def _ratio_of_medians(one: dict[Any, Any], other: dict[Any, Any]) -> Estimate:
 def _by_method(tables: Tables, name: str, *needed: str, **where: Any) -> dict[str, dict[Any, Any]]:
     """Rows with medians of seconds, by method; each method once."""
     rows = rows_with(tables, name, "method", "seconds", "repeats", *needed, **where)
-    if rows["method"].duplicated().any():
-        raise ValueError(f"table {name} must have each method once with {describe(**where)}, got {len(rows)} rows")
+    require(
+        not rows["method"].duplicated().any(),
+        f"table {name} must have each method once with {describe(**where)}, got {len(rows)} rows",
+    )
     return {row["method"]: row for row in rows.to_dict("records")}
 
 
@@ -282,8 +285,10 @@ def slows_down(tables: Tables) -> list[Judgement]:
 def _side_by_side(rows: pd.DataFrame, methods: tuple[str, str], spent: str, value: str) -> pd.DataFrame:
     """Value of two methods by run, each at its last record until both have spent equally much."""
     fits = ["run", "method"]
-    if len(rows.drop_duplicates([*fits, "schedule", "eta0"])) > len(rows.drop_duplicates(fits)):
-        raise ValueError(f"expected one schedule and eta0 per run and method to read {value} from, got several")
+    require(
+        len(rows.drop_duplicates([*fits, "schedule", "eta0"])) <= len(rows.drop_duplicates(fits)),
+        f"expected one schedule and eta0 per run and method to read {value} from, got several",
+    )
     in_all = rows.pivot_table(spent, "run", "method", aggfunc="max").reindex(columns=list(methods))
     until = rows[rows[spent] <= rows["run"].map(in_all.min(axis=1, skipna=False))].sort_values(spent, kind="stable")
     last = until.drop_duplicates(fits, keep="last")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
 
-from jointsparse.checks import as_positive, require_count
+from jointsparse.checks import as_positive, require, require_count
 from jointsparse.datasets.samples import Samples
 from jointsparse.learning import tasks
 from jointsparse.learning.entropic import SCHEDULES, SparseEntropic
@@ -134,8 +134,7 @@ def run(
     """
     for name, values in (("radius", radius), ("eta0", eta0), ("entropic_eta0", entropic_eta0)):
         require_all_positive(values, name)
-    if not len(schedules):
-        raise ValueError(f"schedules must list some of {', '.join(SCHEDULES)}, got none")
+    require(len(schedules), f"schedules must list some of {', '.join(SCHEDULES)}, got none")
     require_count(n_records, "n_records")
     if n_examples is not None:
         require_count(n_examples, "n_examples")
@@ -161,8 +160,7 @@ def run(
             done += 1
             if progress:
                 progress(done, n_passes)
-        if not passes:
-            raise ValueError(f"{method} diverged with each eta0 at radius {z:g}: choose smaller ones, or scale X")
+        require(passes, f"{method} diverged with each eta0 at radius {z:g}: choose smaller ones, or scale X")
         best = min(passes, key=lambda table: table["loss"].iloc[-1])
         parts.append(best.assign(method=method, radius=float(z)))
     columns = ["method", "radius", "schedule", "eta0", "examples", "loss", "error", "non_zero", "seconds", "warning"]
@@ -171,8 +169,7 @@ def run(
 
 def require_all_positive(values: Sequence[float], name: str) -> None:
     """Raise ValueError unless values hold at least one number, each above 0 and finite."""
-    if not len(values):
-        raise ValueError(f"{name} must be a list of at least one number, got none")
+    require(len(values), f"{name} must be a list of at least one number, got none")
     for value in values:
         as_positive(value, name)
 
