@@ -53,7 +53,7 @@ EXPECTED = {  # by keyword of the schema, whose value takes the place of {}
 MARKUP = re.compile("</|<!")  # Snakemake's report copies settings into its page unescaped
 
 # Folders of the results beside those of datasets, and of a dataset beside those of its studies.
-DATASET_NAMES = {"claims"}
+DATASET_NAMES = {"claims", "kernels", "logs", "timings"}
 STUDY_NAMES = {"checksums", "descriptors", "logs", "timings", "vocabularies"}
 
 

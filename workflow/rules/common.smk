@@ -238,11 +238,13 @@ def settings_of_studies():
 
 
 def norms_of_run(datasets):
-    """The norms that jobs of these datasets use: those of their methods, and three of experiments."""
+    """The norms that jobs of these datasets use: those of their methods, and those that their experiments import."""
     blocks = [block for _, _, block in studies(datasets)]
+    kinds = {block["kind"] for block in blocks} & set(room("experiments"))
+    imported = {line.split()[0] for kind in kinds for line in code_of(LIBRARY, plug_in_file("experiments", kind))}
     methods = {method for block in blocks for method in block.get("methods", {}) if method != "svm-l2"}
-    of_experiments = {"l1", "l1inf", "l2"} if any(block["kind"] in room("experiments") for block in blocks) else set()
-    return sorted({method.rpartition("-")[2] for method in methods} | of_experiments)
+    of_methods = {method.rpartition("-")[2] for method in methods}
+    return sorted(norm for norm in room("norms") if norm in of_methods or f"norms/{norm}.py" in imported)
 
 
 def everything():

@@ -13,7 +13,6 @@ rule compile_kernels:
     params:
         *code("compile_kernels", solvers="pdhg", losses="hinge", norms=lambda w: w.norm),
         where="studies",
-        losses=["hinge"],
     script:
         "../scripts/compile_kernels.py"
 

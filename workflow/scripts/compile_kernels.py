@@ -6,12 +6,12 @@ from jointsparse.learning.warmup import warmup
 from jointsparse.tables import written
 
 
-def main(norm, losses, output):
-    warmup(norm, losses)
+def main(norm, output):
+    warmup(norm)
     with written(output) as path:
         path.write_text(f"The kernels of {norm} are compiled.\n")
 
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(norm=snakemake.wildcards.norm, losses=snakemake.params.losses, output=snakemake.output.done)
+        main(norm=snakemake.wildcards.norm, output=snakemake.output.done)

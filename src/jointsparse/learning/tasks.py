@@ -216,7 +216,6 @@ def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
         f"labels must be of the words in their table, {', '.join(words['word'])}, got others",
         Misfit,
     )
-
     return words["word"].tolist()
 
 
@@ -241,7 +240,7 @@ def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.G
     for name in sorted(numbers):
         members = np.flatnonzero(split == name)
         require(
-            numbers[name] < max(len(members), 1),
+            not 0 < numbers[name] >= len(members),
             f"the number of {name} images to set aside must be less than {len(members)}, the number there is, "
             f"got {numbers[name]}",
         )
