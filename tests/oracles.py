@@ -76,8 +76,9 @@ def project_nonnegative(v, z):
     return clipped if clipped.sum() <= z else project_simplex(v, z)
 
 
-def project_l1(W, radius):
-    return np.stack([project_l1_vector(w, z) for w, z in zip(W.T, radius, strict=True)], axis=1)
+def project_l1(W, radius, weights=1.0):
+    a = np.broadcast_to(weights, len(W))
+    return np.stack([project_l1_weighted(w, a, z) for w, z in zip(W.T, radius, strict=True)], axis=1)
 
 
 def project_l2(W, radius):
@@ -86,10 +87,11 @@ def project_l2(W, radius):
     return np.where(lengths <= radius, W, W / np.where(lengths > 0, lengths, 1) * radius)
 
 
-def project_l12(W, radius):
+def project_l12(W, radius, weights=1.0):
     W = np.asarray(W, np.longdouble)
     lengths = np.sqrt((W**2).sum(axis=1))
-    return W * (project_l1_vector(lengths, radius) / np.where(lengths > 0, lengths, 1))[:, np.newaxis]
+    shorter = project_l1_weighted(lengths, np.broadcast_to(weights, len(W)), radius)
+    return W * (shorter / np.where(lengths > 0, lengths, 1))[:, np.newaxis]
 
 
 def largest_sums(W):
@@ -98,24 +100,24 @@ def largest_sums(W):
 
 
 def levels_l1inf(sums, theta):
-    """mu_i with sum_j (|W_ij| - mu_i)_+ = theta, or 0: the largest (sum of the k largest - theta) / k."""
-    return np.maximum(((sums - theta) / np.arange(1, sums.shape[1] + 1)).max(axis=1), 0)
+    """mu_i with sum_j (|W_ij| - mu_i)_+ = theta_i, or 0: the largest (sum of the k largest - theta_i) / k."""
+    return np.maximum(((sums - np.reshape(theta, (-1, 1))) / np.arange(1, sums.shape[1] + 1)).max(axis=1), 0)
 
 
-def solve_l1inf(W, radius):
-    """theta and mu of a W outside the l1,inf ball, by bisection until theta's last digit."""
-    sums = largest_sums(W)
-    low, high = np.longdouble(0), sums[:, -1].max()
+def solve_l1inf(W, radius, weights=1.0):
+    """theta and mu of a W outside the l1,inf ball, by bisection until theta's last digit. A row loses s_i theta."""
+    sums, s = largest_sums(W), np.asarray(weights, np.longdouble)
+    low, high = np.longdouble(0), (sums[:, -1] / s).max()
     while low < (theta := (low + high) / 2) < high:
-        low, high = (theta, high) if levels_l1inf(sums, theta).sum() > radius else (low, theta)
-    return theta, levels_l1inf(sums, theta)
+        low, high = (theta, high) if (s * levels_l1inf(sums, s * theta)).sum() > radius else (low, theta)
+    return theta, levels_l1inf(sums, s * theta)
 
 
-def project_l1inf(W, radius):
+def project_l1inf(W, radius, weights=1.0):
     W = np.asarray(W, np.longdouble)
-    if W.size == 0 or np.abs(W).max(axis=1).sum() <= radius:
+    if W.size == 0 or (np.asarray(weights, np.longdouble) * np.abs(W).max(axis=1)).sum() <= radius:
         return W
-    _, mu = solve_l1inf(W, radius)
+    _, mu = solve_l1inf(W, radius, weights)
     return np.clip(W, -mu[:, np.newaxis], mu[:, np.newaxis])
 
 

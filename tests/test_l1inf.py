@@ -225,6 +225,74 @@ def test_a_single_task_is_the_l1_ball_and_a_single_feature_is_clipped(rng, metho
         np.testing.assert_allclose(got, expected, rtol=0, atol=8e-15 * size(w))
 
 
+# Weights
+
+
+@settings(deadline=None, max_examples=100)
+@given(W=matrices(), fraction=fractions, spread=st.sampled_from([0.3, 2.0, 10.0]), seed=st.integers(0, 2**32))
+def test_any_matrix_any_weights_any_warm_start(W, fraction, spread, seed):
+    rng = np.random.default_rng(seed)
+    s = 10.0 ** rng.uniform(-spread, spread, size=len(W))
+    radius = l1inf.norm(W, weights=s) * fraction
+    expected = oracles.project_l1inf(W, radius, s)
+    for warm in (None, warm_from(rng.standard_t(1.5, size=(len(W), 3)), 0.1), warm_from(W * W.dtype.type(0.75), 0.5)):
+        got = l1inf.project(W, radius, weights=s, warm=warm)
+        assert size(got - expected) <= 1e-14 * np.finfo(W.dtype).eps / EPS * size(W)
+        assert l1inf.norm(got, weights=s) <= radius
+        assert l1inf.project(got, radius, weights=s).tobytes() == got.tobytes()
+
+
+@pytest.mark.parametrize("spread", [0.3, 2.0, 10.0])
+def test_weighted_theta_and_mu_agree_with_bisection(rng, spread):
+    for what, W in many_rows(rng, 300, 7).items():
+        if what == "1e-150 beside 1e150":
+            continue  # most rows do not show beside the others
+        s = 10.0 ** rng.uniform(-spread, spread, size=len(W))
+        for fraction in (1e-2, 0.1, 0.5, 0.99, 1 - EPS / 2):
+            radius = fraction * l1inf.norm(W, weights=s)
+            B, theta, mu = l1inf.project(W, radius, weights=s, return_theta=True)
+            expected_theta, expected_mu = oracles.solve_l1inf(W, radius, s)
+            assert theta > 0 and np.all(mu >= 0), what
+            assert size(mu - expected_mu) <= 1e-13 * size(W), what
+            assert size(s[mu > 0] * (theta - expected_theta)) <= 1e-13 * size(W) * W.shape[1], what
+            np.testing.assert_allclose((s * mu).sum(), radius, rtol=1e-12, err_msg=what)
+            np.testing.assert_array_equal(B, np.clip(W, -mu[:, np.newaxis], mu[:, np.newaxis]), err_msg=what)
+            if fraction < 0.9:  # else theta has few digits
+                again = l1inf.prox(W, theta, weights=s)
+                np.testing.assert_allclose(again, B, rtol=0, atol=1e-13 * size(W), err_msg=what)
+
+
+def test_weighted_theta_where_nothing_or_everything_is_removed(rng):
+    W, s = rng.normal(size=(30, 7)), rng.uniform(0.5, 2, size=30)
+    _, theta, mu = l1inf.project(W, 1000.0, weights=s, return_theta=True)
+    np.testing.assert_equal([theta, mu], [0.0, np.abs(W).max(axis=1)])
+    _, theta, mu = l1inf.project(W, 0.0, weights=s, return_theta=True)
+    np.testing.assert_equal([theta, mu], [l1inf.dual_norm(W, weights=s), np.zeros(30)])
+
+
+def test_few_surviving_weighted_rows_of_a_large_matrix(rng):
+    W, s = rng.normal(size=(27_000, 40)) * rng.gamma(0.5, size=(27_000, 1)), rng.uniform(0.5, 2, size=27_000)
+    radius = 0.01 * l1inf.norm(W, weights=s)
+    B, theta, mu = l1inf.project(W, radius, weights=s, return_theta=True)
+    assert 0 < np.count_nonzero(mu) < len(W) / 2
+    kept = np.abs(W).sum(axis=1) > 0.99 * theta * s  # the oracle need not see the others: they are zero
+    assert not B[~kept].any()
+    assert size(B[kept] - oracles.project_l1inf(W[kept], radius, s[kept])) <= 1e-14 * size(W)
+
+
+def test_tasks_with_weights_may_stand_in_rows(rng):
+    W, s = rng.normal(size=(30, 4)), rng.uniform(0.5, 2, size=30)
+    for verb in (l1inf.norm, l1inf.dual_norm, partial(l1inf.project, radius=3.0), partial(l1inf.prox, step=0.5)):
+        np.testing.assert_array_equal(np.transpose(verb(W.T, axis=0, weights=s)), verb(W, weights=s))
+
+
+@pytest.mark.parametrize("options, got", [({"method": "sort"}, "'sort' and 1"), ({"threads": 2}, "'newton' and 2")])
+def test_weights_take_the_default_method_in_one_thread(options, got):
+    message = f"method must be newton, and threads 1, where weights are given, got {got}"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        l1inf.project(np.ones((3, 2)), 1.0, weights=np.ones(3), **options)
+
+
 # Where rounding decides
 
 

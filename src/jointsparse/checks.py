@@ -15,6 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[Any]  # float64 or float32, as it came
 FLOATING = (np.dtype(np.float64), np.dtype(np.float32))
+MOST_SPREAD = 2.0**500  # of weights: their squares must neither overflow nor vanish beside each other
 
 
 class Misfit(ValueError):
@@ -167,6 +168,29 @@ def as_radii(radius: ArrayLike, n_tasks: int, name: str = "radius") -> NDArray[n
     if len(negative):
         raise ValueError(f"{name} must be at least 0, got {negative[0]}")
     return radii
+
+
+def as_weights(weights: ArrayLike, n_features: int, *, shape: tuple[int, ...] | None = None) -> NDArray[np.float64]:
+    """`weights`, one positive number per feature, as float64. They may be of another `shape`, if one is given."""
+    array = real_array(weights, "weights").astype(np.float64)
+    if array.shape not in ((n_features,), shape):
+        other = f", or one per entry, shape {shape}" if shape else ""
+        raise ValueError(f"weights must be one per feature, shape ({n_features},){other}, got shape {array.shape}")
+    least, most = np.atleast_1d(array.min(axis=0, initial=np.inf), array.max(axis=0, initial=0.0))
+    if not ((least > 0) & (most < np.inf)).all():
+        place = tuple(int(index) for index in np.argwhere(~((array > 0) & (array < np.inf)))[0])
+        raise ValueError(f"weights must be positive and finite, got {array[place]} at {place}")
+    for l in np.flatnonzero(least < most / MOST_SPREAD)[:1]:
+        raise ValueError(
+            f"weights must differ by a factor of at most 2^500 within a column, got {least[l]} and {most[l]}"
+        )
+    return array
+
+
+def positive_part(W: Floats) -> Floats:
+    """max(W, 0), a new array. NaN or infinity: ValueError."""
+    require_finite(W)
+    return np.where(W > 0, W, W.dtype.type(0))
 
 
 def as_output(out: Any, W: Floats) -> Floats:

@@ -17,11 +17,24 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver, require_count, require_finite
+from jointsparse.checks import (
+    Floats,
+    as_matrix,
+    as_output,
+    as_radius,
+    as_weights,
+    deliver,
+    positive_part,
+    require,
+    require_count,
+    require_finite,
+)
 from jointsparse.compiled import njit
 
 WARM = True  # `project` takes a warm start, see `Warm`
 PER_TASK = False  # one number for all tasks together
+SPARSE = True  # rows become 0, see `dual_rows`
+WEIGHTED = True  # takes `weights`, one per feature
 
 # Allow reordering so that sums vectorise. NaN and infinity still propagate.
 REORDER = {"reassoc", "nsz", "contract"}
@@ -130,28 +143,53 @@ def features_first(W: ArrayLike, axis: int) -> Floats:
     return as_matrix(W.T if W.ndim == 2 else W)
 
 
-def norm(W: ArrayLike, *, axis: Literal[0, 1] = 1) -> float:
-    """||W||_{1,inf} = sum_i max_j |W_ij| ([Q09] sec. 3).
+def weighted_sum(levels: Vector, weights: Vector) -> float:
+    """sum_i s_i levels_i, infinite above the largest float."""
+    with np.errstate(over="ignore"):
+        return float(compensated_sum(weights * levels))
 
-    W: (n_features, n_tasks). axis: the axis of the tasks; 0 for W of shape (n_tasks, n_features). Returns a float.
-    Raises ValueError for NaN, infinity or a wrong shape.
+
+def norm(W: ArrayLike, *, axis: Literal[0, 1] = 1, weights: ArrayLike | None = None) -> float:
+    """||W||_{1,inf} = sum_i max_j |W_ij| ([Q09] sec. 3); with weights s the sum of s_i max_j |W_ij|.
+
+    W: (n_features, n_tasks). axis: the axis of the tasks; 0 for W of shape (n_tasks, n_features). weights:
+    (n_features,), positive. Returns a float. Raises ValueError for NaN, infinity, a wrong shape or unfit weights.
 
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     5.0
     """
-    return float(compensated_sum(statistics(features_first(W, axis))[1]))
+    W = features_first(W, axis)
+    maxima = statistics(W)[1]
+    return float(compensated_sum(maxima)) if weights is None else weighted_sum(maxima, as_weights(weights, len(W)))
 
 
-def dual_norm(W: ArrayLike, *, axis: Literal[0, 1] = 1) -> float:
-    """max_i sum_j |W_ij|, the dual of the l1,inf norm.
+def dual_norm(W: ArrayLike, *, axis: Literal[0, 1] = 1, weights: ArrayLike | None = None) -> float:
+    """max_i sum_j |W_ij|, the dual of the l1,inf norm; with weights s the maximum of sum_j |W_ij| / s_i.
 
-    W: (n_features, n_tasks). axis: the axis of the tasks; 0 for W of shape (n_tasks, n_features). Returns a float.
-    Raises ValueError for NaN, infinity or a wrong shape.
+    W: (n_features, n_tasks). axis: the axis of the tasks; 0 for W of shape (n_tasks, n_features). weights:
+    (n_features,), positive. Returns a float. Raises ValueError for NaN, infinity, a wrong shape or unfit weights.
 
     >>> dual_norm([[3.0, -1.0], [0.0, 2.0]])
     4.0
     """
-    return float(statistics(features_first(W, axis))[0].max(initial=0.0))
+    return float(dual_rows(features_first(W, axis), weights=weights).max(initial=0.0))
+
+
+def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None) -> Vector:
+    """sum_j |W_ij|: each row's part in `dual_norm`, which is the largest, (n_features,). Weights s divide it by s_i.
+
+    W: (n_features, n_tasks). weights: (n_features,), positive. Raises ValueError for NaN, infinity, a wrong shape or
+    unfit weights.
+
+    >>> dual_rows([[3.0, -1.0], [0.0, 2.0]])
+    array([4., 2.])
+    """
+    W = as_matrix(W)
+    sums = statistics(W)[0]
+    if weights is None:
+        return sums
+    with np.errstate(over="ignore"):
+        return sums / as_weights(weights, len(W))
 
 
 @njit(fastmath=FINITE)
@@ -178,26 +216,30 @@ def count_above(a, level):  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=FINITE)
-def bound_and_slope(sums, maxima, m, theta):  # type: ignore[no-untyped-def]
-    """sum_i max(M_i - theta, (S_i - theta) / m, 0), a lower bound of N(theta), and minus its slope."""
+def bound_and_slope(sums, maxima, m, theta, squares):  # type: ignore[no-untyped-def]
+    """sum_i max(M_i - theta, (S_i - theta) / m, 0), a lower bound of N(theta), and minus its slope.
+
+    `squares` are factors of all terms (see `_theta_and_mu_weighted`), or None; Numba leaves out what they alone need.
+    """
     value, slope = 0.0, 0.0
     share = 1.0 / m
     for i in range(sums.size):
         one, all_ = maxima[i] - theta, (sums[i] - theta) * share
         higher = max(one, all_)
+        factor = 1.0 if squares is None else squares[i]
         weight = 1.0 if one >= all_ else share
-        value += max(higher, 0.0)
-        slope += weight if higher > 0.0 else 0.0
+        value += factor * max(higher, 0.0)
+        slope += factor * weight if higher > 0.0 else 0.0
     return value, slope
 
 
 @njit
-def theta_bound(sums, maxima, m, radius):  # type: ignore[no-untyped-def]
+def theta_bound(sums, maxima, m, radius, squares):  # type: ignore[no-untyped-def]
     """Lower bound of theta from the row statistics alone: Newton's method on `bound_and_slope`, from theta = 0."""
     # A long step may go too far by the rounding of a large sum. The last step leads back: the bound is convex.
     theta = 0.0
     while True:
-        value, slope = bound_and_slope(sums, maxima, m, theta)
+        value, slope = bound_and_slope(sums, maxima, m, theta, squares)
         if slope == 0.0:
             return theta
         step = (value - radius) / slope
@@ -213,7 +255,7 @@ def mu_bound(sums, maxima, share, i, theta):  # type: ignore[no-untyped-def]
 
 
 @njit
-def last_step(mu, k, radius):  # type: ignore[no-untyped-def]
+def last_step(mu, k, radius, squares):  # type: ignore[no-untyped-def]
     """Change of theta that brings sum mu_i to the radius, for sets of size k; mu is updated."""
     # A row that reaches zero leaves the others more to give up, hence the loop.
     steps = 0.0
@@ -221,10 +263,11 @@ def last_step(mu, k, radius):  # type: ignore[no-untyped-def]
         slope, dies = 0.0, False
         for r in range(mu.size):
             mu[r] = max(mu[r], 0.0)
-            slope += 1.0 / k[r] if mu[r] > 0.0 else 0.0
+            factor = 1.0 if squares is None else squares[r]
+            slope += factor / k[r] if mu[r] > 0.0 else 0.0
         if slope == 0.0:
             return steps
-        step = (compensated_sum(mu) - radius) / slope
+        step = (compensated_sum(mu if squares is None else mu * squares) - radius) / slope
         steps += step
         for r in range(mu.size):
             if mu[r] > 0.0:
@@ -235,7 +278,7 @@ def last_step(mu, k, radius):  # type: ignore[no-untyped-def]
 
 
 @njit
-def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
+def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares):  # type: ignore[no-untyped-def]
     """Find better sets for these rows: sizes k, slopes 1 / k, and mu(theta). Dead rows are left out.
 
     k is 0 at first, so that mu may be any guess. k is negative where mu is a bound that no set has given. Returns
@@ -264,8 +307,9 @@ def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes):  # type: ignore[n
             if k[r] != 0:
                 better = max(better, at)
         rows[kept], mu[kept], k[kept], slopes[kept] = i, better, count, inverse
-        total += better
-        slope += inverse
+        factor = 1.0 if squares is None else squares[i]
+        total += factor * better
+        slope += factor * inverse
         kept += 1
     return kept, total, slope, same, better_sets
 
@@ -284,7 +328,7 @@ def lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes):  
 
 
 @njit
-def newton_with_sets(W, radius, sums, maxima, theta, rows, mu):  # type: ignore[no-untyped-def]
+def newton_with_sets(W, radius, sums, maxima, theta, rows, mu, squares):  # type: ignore[no-untyped-def]
     """Newton's method on theta and the rows' sets together, from a theta that is at most the solution.
 
     mu_i(theta) is the largest of (s - theta) / k over all sets of k entries of row i with sum s. So any sets bound the
@@ -297,20 +341,20 @@ def newton_with_sets(W, radius, sums, maxima, theta, rows, mu):  # type: ignore[
     share, rounding = 1.0 / W.shape[1], 4 * np.finfo(W.dtype).eps
     k, slopes = np.zeros(rows.size), np.empty(rows.size)
     while True:
-        alive, total, slope, same, better_sets = improve_sets(W, theta, sums, maxima, rows, mu, k, slopes)
+        alive, total, slope, same, better_sets = improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares)
         if alive == 0:  # the radius is too small to show beside the row sums
             return theta, 0
         rows, mu, k, slopes = rows[:alive], mu[:alive], k[:alive], slopes[:alive]
         # Below zero by rounding, or because the sets are still poor: theta is known to be no smaller.
         step = max((total - radius) / slope, 0.0)
         if same or (not better_sets and step <= rounding * theta):
-            return theta + last_step(mu, k, radius), alive
+            return theta + last_step(mu, k, radius, None if squares is None else squares[rows]), alive
         theta += step
         lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes)
 
 
 @njit
-def guess_from_sample(W, radius, sums, maxima, theta, rows):  # type: ignore[no-untyped-def]
+def guess_from_sample(W, radius, sums, maxima, theta, rows, squares):  # type: ignore[no-untyped-def]
     """Guess theta from a sample of the rows; theta itself if there are few.
 
     Returns the guess, and the mean position of mu_i between its lower and its upper bound, from 0 to 1.
@@ -320,11 +364,13 @@ def guess_from_sample(W, radius, sums, maxima, theta, rows):  # type: ignore[no-
     if rows.size < SAMPLED_FROM_ROWS:
         return theta, 0.0
     sample = rows[:: min(rows.size // SAMPLE_ROWS, SAMPLE_STRIDE_ROWS)].copy()
-    part = sample.size / rows.size
+    part = radius * (sample.size / rows.size)
     mu = np.empty(sample.size)
     for r in range(sample.size):
         mu[r] = mu_bound(sums, maxima, share, sample[r], theta)
-    guess, alive = newton_with_sets(W, radius * part, sums, maxima, theta, sample, mu)
+    if squares is not None:
+        part = (mu * squares[sample]).sum()  # the bounds of all rows add up to the radius
+    guess, alive = newton_with_sets(W, part, sums, maxima, theta, sample, mu, squares)
     above, between = 0.0, 0.0
     for r in range(alive):
         bound = mu_bound(sums, maxima, share, sample[r], guess)
@@ -334,12 +380,12 @@ def guess_from_sample(W, radius, sums, maxima, theta, rows):  # type: ignore[no-
 
 
 @njit
-def find_theta(W, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-untyped-def]
+def find_theta(W, radius, sums, maxima, warm_theta, mu, squares):  # type: ignore[no-untyped-def]
     """Find theta and write mu, for 0 < radius < ||W||. With a warm_theta above 0, mu is read first, as a guess."""
     m, share = W.shape[1], 1.0 / W.shape[1]
     rounding = 4 * np.finfo(W.dtype).eps
-    least = theta_bound(sums, maxima, m, radius) * (1.0 - rounding)
-    guess, height = guess_from_sample(W, radius, sums, maxima, least, np.nonzero(sums > least)[0])
+    least = theta_bound(sums, maxima, m, radius, squares) * (1.0 - rounding)
+    guess, height = guess_from_sample(W, radius, sums, maxima, least, np.nonzero(sums > least)[0], squares)
     # A bad warm start is slower than a cold one. Use it only if it is near the sampled guess.
     if warm_theta > least and (guess == least or abs(warm_theta - guess) < NEAR_GUESS * guess):
         guess, height = warm_theta, 0.0
@@ -356,10 +402,11 @@ def find_theta(W, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-unty
             levels[r] = min(max(low + height * (high - guess * share - low), mu[rows[r]]), high)
         if 2 * rows.size < W.shape[0] and W.size > CACHED_ENTRIES:
             order = np.arange(rows.size)
-            theta, alive = newton_with_sets(W[rows], radius, sums[rows], maxima[rows], theta, order, levels)
+            factors = None if squares is None else squares[rows]
+            theta, alive = newton_with_sets(W[rows], radius, sums[rows], maxima[rows], theta, order, levels, factors)
             rows = rows[order]
         else:
-            theta, alive = newton_with_sets(W, radius, sums, maxima, theta, rows, levels)
+            theta, alive = newton_with_sets(W, radius, sums, maxima, theta, rows, levels, squares)
         if theta >= start or start == least:
             break
         start = guess = theta = max(theta, least)
@@ -372,14 +419,14 @@ def find_theta(W, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-unty
 
 
 @njit
-def shrink_into_ball(mu, radius):  # type: ignore[no-untyped-def]
-    """Lower mu by the last digit or two it may need so that its sum is at most the radius."""
+def shrink_into_ball(mu, radius, weights):  # type: ignore[no-untyped-def]
+    """Lower mu by the last digit or two it may need so that its sum, with any weights, is at most the radius."""
     for _ in range(3):
-        sum_ = compensated_sum(mu)
+        sum_ = compensated_sum(mu if weights is None else mu * weights)
         if sum_ <= radius:
             return
         mu *= min(radius / sum_, 1.0 - 2.0**-52)
-    if compensated_sum(mu) > radius:  # next to 5e-324 there are no further digits
+    if compensated_sum(mu if weights is None else mu * weights) > radius:  # next to 5e-324 there are no further digits
         for i in range(mu.size):
             mu[i] = max(mu[i] - SMALLEST, 0.0)
 
@@ -395,8 +442,8 @@ def theta_and_mu(W, radius, sums, maxima, warm_theta, mu):  # type: ignore[no-un
     if radius == 0.0:
         mu[:] = 0.0
         return sums.max()
-    theta = find_theta(W, radius, sums, maxima, warm_theta, mu)
-    shrink_into_ball(mu, radius)
+    theta = find_theta(W, radius, sums, maxima, warm_theta, mu, None)
+    shrink_into_ball(mu, radius, None)
     return max(theta, SMALLEST)
 
 
@@ -501,7 +548,7 @@ def sort_and_merge(W: Floats, radius: float) -> tuple[float, Vector]:
             break
         theta = better
     mu, k_i, _ = at(low)
-    return low + last_step(mu, k_i, radius), mu
+    return low + last_step(mu, k_i, radius, None), mu
 
 
 class Warm:
@@ -521,6 +568,33 @@ class Warm:
         self.mu = np.empty(0)
 
 
+@np.errstate(over="ignore")  # theta of very small weights
+def _theta_and_mu_weighted(W: Floats, radius: float, weights: Vector, warm: Warm) -> tuple[float, Vector]:
+    """theta and mu of the row-weighted ball, sum_i s_i max_j |B_ij| <= radius. The warm start is updated."""
+    # With V_ij = |W_ij| / s_i and nu_i = mu_i / s_i the condition of a row is the unweighted one:
+    # sum_j (V_ij - nu_i)_+ = theta. Only in sums over rows, N(theta) = sum_i s_i^2 nu_i, the weights stay.
+    maxima = statistics(W)[1]
+    if weighted_sum(maxima, weights) <= radius:
+        warm.theta, warm.mu = 0.0, maxima
+    elif radius == 0.0:
+        warm.theta, warm.mu = dual_norm(W, weights=weights), np.zeros(len(W))
+    else:
+        # Powers of two bring the largest entry and the largest weight near 1, so that no square overflows.
+        entries = min(max(-int(np.frexp(maxima.max())[1]), -1000), 400)
+        heaviest = min(-int(np.frexp(weights.max())[1]), 1000)
+        s = weights * 2.0**heaviest
+        to_nu = 2.0**entries / s
+        V = W * to_nu[:, np.newaxis]
+        start, nu = 0.0, np.zeros(len(W))
+        if len(warm.mu) == len(W):
+            start, nu = float(np.ldexp(warm.theta, entries - heaviest)), warm.mu * to_nu
+        theta = find_theta(V, float(np.ldexp(radius, entries + heaviest)), *statistics(V), start, nu, s * s)
+        mu = np.minimum(nu / to_nu, maxima)
+        shrink_into_ball(mu, radius, weights)
+        warm.theta, warm.mu = max(float(np.ldexp(theta, heaviest - entries)), SMALLEST), mu
+    return warm.theta, warm.mu.copy()
+
+
 def _theta_and_mu_by(method: str, W: Floats, radius: float) -> tuple[float, Vector]:
     """theta and mu by "sort", or by either method if row sums overflow in W's precision."""
     if W.dtype == np.float32:
@@ -535,7 +609,7 @@ def _theta_and_mu_by(method: str, W: Floats, radius: float) -> tuple[float, Vect
         mu = np.zeros(len(W))
         return float(theta_and_mu(W, radius, sums, maxima, 0.0, mu)), mu
     theta, mu = sort_and_merge(W, radius)
-    shrink_into_ball(mu, radius)
+    shrink_into_ball(mu, radius, None)
     return max(theta, SMALLEST), mu
 
 
@@ -549,6 +623,8 @@ def project(
     method: Literal["newton", "sort"] = "newton",
     warm: Warm | None = None,
     threads: int = 1,
+    weights: ArrayLike | None = None,
+    positive: bool = False,
     return_theta: Literal[False] = False,
 ) -> Floats: ...
 @overload
@@ -561,6 +637,8 @@ def project(
     method: Literal["newton", "sort"] = "newton",
     warm: Warm | None = None,
     threads: int = 1,
+    weights: ArrayLike | None = None,
+    positive: bool = False,
     return_theta: Literal[True],
 ) -> tuple[Floats, float, Floats]: ...
 
@@ -574,6 +652,8 @@ def project(
     method: Literal["newton", "sort"] = "newton",
     warm: Warm | None = None,
     threads: int = 1,
+    weights: ArrayLike | None = None,
+    positive: bool = False,
     return_theta: bool = False,
 ) -> Floats | tuple[Floats, float, Floats]:
     """min_B 1/2 ||B - W||_F^2  subject to  sum_i max_j |B_ij| <= radius.
@@ -581,6 +661,9 @@ def project(
     The solution clips row i at a level mu_i: B_ij = sign(W_ij) min(|W_ij|, mu_i). It takes the same mass theta off
     every row it does not set to zero: sum_j (|W_ij| - mu_i)_+ = theta where mu_i > 0. Where mu_i = 0,
     sum_j |W_ij| <= theta. Together sum_i mu_i = radius.
+
+    With weights s the constraint is sum_i s_i max_j |B_ij| <= radius. The mass of row i is then s_i theta, and
+    sum_i s_i mu_i = radius.
 
     Parameters
     ----------
@@ -598,23 +681,27 @@ def project(
         The warm start of "newton". It is updated.
     threads : int, at least 1
         Several threads share the passes over a large matrix. They alter no bit of the result.
+    weights : array (n_features,), positive, optional
+        Solved by "newton" in one thread. They differ by a factor of at most 2^500.
+    positive : bool
+        Ask for B >= 0 too. The solution is the projection of max(W, 0).
     return_theta : bool
         Return theta and mu too.
 
     Returns
     -------
     B : array of W's shape and precision
-        Inside the ball B is W bit for bit. Otherwise norm(B) <= radius holds to the last digit, so projecting again
-        alters nothing.
+        Inside the ball B is W (or max(W, 0)) bit for bit. Otherwise norm(B) <= radius holds to the last digit, so
+        projecting again alters nothing.
     theta : float
-        If asked for: 0 inside the ball, the largest row sum for radius 0.
+        If asked for: 0 inside the ball, dual_norm(W) for radius 0.
     mu : array (n_features,)
         If asked for: the levels; inside the ball the row maxima.
 
     Raises
     ------
     ValueError
-        For NaN, infinity, a wrong shape, an unknown method, an unfit option, and a radius below 0 or NaN.
+        For NaN, infinity, a wrong shape, an unknown method, an unfit option or weight, and a radius below 0 or NaN.
 
     References
     ----------
@@ -623,6 +710,9 @@ def project(
     >>> project([[3.0, -1.0], [1.0, 2.0]], radius=3.0)
     array([[ 2., -1.],
            [ 1.,  1.]])
+    >>> project([[3.0, -1.0], [1.0, 2.0]], radius=4.5, weights=[1.0, 2.0])
+    array([[ 2.5, -1. ],
+           [ 1. ,  1. ]])
     """
     W = features_first(W, axis)
     radius = as_radius(radius)
@@ -631,12 +721,18 @@ def project(
     require_count(threads, "threads")
     if warm is not None and not isinstance(warm, Warm):
         raise ValueError(f"warm must be a Warm object or None, got {warm!r}")
+    if weights is not None:
+        weights = as_weights(weights, len(W))
+        message = f"method must be newton, and threads 1, where weights are given, got {method!r} and {threads}"
+        require(method == "newton" and threads == 1, message)
+    if positive:
+        W = positive_part(W)
     target = out if axis == 1 or not isinstance(out, np.ndarray) else out.T
     B = as_output(target, W)
     mu = np.zeros(len(W))
     rounded = mu if W.dtype == np.float64 else np.empty(len(W), W.dtype)
     theta = NOT_COMPUTED if W.size else 0.0
-    if W.size and method == "newton":
+    if W.size and method == "newton" and weights is None:
         guess = 0.0
         if warm is not None and len(warm.mu) == len(W):
             guess, mu[:] = warm.theta, warm.mu
@@ -647,7 +743,10 @@ def project(
         if warm is not None and theta >= 0.0:
             warm.theta, warm.mu = theta, mu.copy()
     if theta < 0.0:  # NOT_COMPUTED, NOT_FINITE or OVERFLOW
-        theta, mu[:] = _theta_and_mu_by(method, W, radius)
+        if weights is None:
+            theta, mu[:] = _theta_and_mu_by(method, W, radius)
+        else:
+            theta, mu[:] = _theta_and_mu_weighted(W, radius, weights, warm or Warm())
         if theta > 0.0:
             round_down(mu, rounded)
             clip_rows(W, rounded, B)
@@ -660,38 +759,68 @@ def project(
 
 @njit
 def write_mu(W, theta, sums, maxima, mu):  # type: ignore[no-untyped-def]
-    """mu_i(theta), by Newton's method within each row from the bound of its statistics."""
+    """mu_i(theta_i), by Newton's method within each row from the bound of its statistics."""
     for i in range(W.shape[0]):
         mu[i] = 0.0
-        if sums[i] > theta:
-            better = mu_bound(sums, maxima, 1.0 / W.shape[1], i, theta)
+        if sums[i] > theta[i]:
+            better = mu_bound(sums, maxima, 1.0 / W.shape[1], i, theta[i])
             while better > mu[i]:
                 mu[i] = better
                 at = W.dtype.type(better)
                 count, excess = count_and_excess(W[i], at)
-                better = at + (excess - theta) / count if count > 0 else 0.0
+                better = at + (excess - theta[i]) / count if count > 0 else 0.0
 
 
-def mu_for_theta(W: Floats, theta: float) -> Vector:
-    """mu_i(theta) of every row."""
+def mu_for_theta(W: Floats, theta: Vector) -> Vector:
+    """mu_i(theta_i) of every row."""
     sums, maxima = statistics(W)
     mu = np.empty(len(W))
     overflow = np.isinf(sums)  # of finite entries
     sums[overflow] = 0.0
     write_mu(W, theta, sums, maxima, mu)
     if overflow.any():
-        mu[overflow] = mu_for_theta(W[overflow] * 2.0**-64, theta * 2.0**-64) * 2.0**64
+        mu[overflow] = mu_for_theta(W[overflow] * 2.0**-64, theta[overflow] * 2.0**-64) * 2.0**64
     return mu
 
 
-def prox(W: ArrayLike, step: float, *, axis: Literal[0, 1] = 1) -> Floats:
-    """min_B 1/2 ||B - W||_F^2 + step * sum_i max_j |B_ij|.
+def prox(
+    W: ArrayLike,
+    step: float,
+    *,
+    axis: Literal[0, 1] = 1,
+    weights: ArrayLike | None = None,
+    positive: bool = False,
+) -> Floats:
+    """min_B 1/2 ||B - W||_F^2 + step * sum_i s_i max_j |B_ij|.
 
-    Each row loses its projection onto the l1 ball of radius step (Moreau); project(W, radius) is prox(W, theta).
+    Row i loses its projection onto the l1 ball of radius step * s_i (Moreau); project(W, radius) is prox(W, theta).
 
-    W: (n_features, n_tasks). step: at least 0. axis: the axis of the tasks; 0 for W of shape (n_tasks, n_features).
-    Returns a new array. Raises ValueError as `project` does.
-    Source: the penalised form, Quattoni et al. (2009), eq. 2.
+    Parameters
+    ----------
+    W : array (n_features, n_tasks)
+        As in `project`.
+    step : float, at least 0
+        Infinity is allowed.
+    axis : 0 or 1
+        As in `project`.
+    weights : array (n_features,), positive, optional
+        s; 1 by default.
+    positive : bool
+        Ask for B >= 0 too. The solution is the prox of max(W, 0).
+
+    Returns
+    -------
+    B : array of W's shape and precision
+        A new array.
+
+    Raises
+    ------
+    ValueError
+        As `project` does.
+
+    References
+    ----------
+    The penalised form, Quattoni et al. (2009), eq. 2.
 
     >>> prox([[3.0, -1.0], [1.0, 2.0]], step=1.0)
     array([[ 2., -1.],
@@ -699,7 +828,11 @@ def prox(W: ArrayLike, step: float, *, axis: Literal[0, 1] = 1) -> Floats:
     """
     W = features_first(W, axis)
     step = as_radius(step, "step")
-    mu = mu_for_theta(W, step)
+    if positive:
+        W = positive_part(W)
+    with np.errstate(over="ignore"):  # a row whose step overflows becomes 0
+        steps = np.full(len(W), step) if weights is None else step * as_weights(weights, len(W))
+    mu = mu_for_theta(W, steps)
     B = W.copy()
     if step > 0.0:
         clip_rows(W, mu.astype(W.dtype), B)
