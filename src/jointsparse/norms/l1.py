@@ -10,16 +10,29 @@ A sample of v provides a start from which this takes a few sweeps over v.
 """
 
 import math
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import FLOATING, Floats, as_columns, as_output, as_radii, deliver, real_array, require_finite
+from jointsparse.checks import (
+    FLOATING,
+    Floats,
+    as_columns,
+    as_output,
+    as_radii,
+    as_weights,
+    deliver,
+    positive_part,
+    require_finite,
+)
 from jointsparse.compiled import njit
 
 WARM = False  # `project` takes no warm start
 PER_TASK = True  # one number for each task
+SPARSE = True  # weights become 0 one by one, see `dual_rows`
+WEIGHTED = True  # takes `weights`, one per feature
 
 Method = Literal["newton", "pivot", "sort"]
 METHODS = ("newton", "pivot", "sort")
@@ -63,7 +76,6 @@ FEW_SHARE = 1 / 16  # of the columns: if the next sweep corrects fewer, they are
 
 LARGEST_SUM = 2.0**900  # columns with larger sums are scaled down first, so that nothing overflows
 LARGEST_SUM_FLOAT32 = 2.0**100  # likewise for float32, whose blocks are summed in float32
-MOST_SPREAD = 2.0**500  # of weights: their squares must neither overflow nor vanish beside each other
 
 
 @njit
@@ -723,16 +735,43 @@ def sums_of(W: Floats) -> NDArray[np.float64]:
     return sums
 
 
-def norm(W: ArrayLike) -> Any:
-    """||w_l||_1 = sum_i |W_il| for each task l.
+def factors(weights: ArrayLike, W: Floats) -> NDArray[np.float64]:
+    """`weights`, one per feature or of W's shape, as an array that multiplies W."""
+    a = as_weights(weights, len(W), shape=W.shape)
+    return a if a.ndim == W.ndim else a[:, np.newaxis]
 
-    W: (n_features, n_tasks), or one task's (n_features,). Returns an array (n_tasks,), for a vector a float; infinity
-    for sums above the largest float. Raises ValueError for NaN, infinity or a wrong shape.
+
+def weighted_columns(W: Floats, weights: ArrayLike) -> Iterator[tuple[Floats, Floats, int, int]]:
+    """Each column of W and its weights a, both with their largest entry near 1, and the powers of two for that."""
+    require_finite(W)
+    V = tasks(W).astype(np.float64)
+    A = tasks(np.broadcast_to(factors(weights, W), W.shape))
+    for v, a in zip(V, A, strict=True):
+        # Nothing overflows then.
+        unit, heavy = (min(1 - int(np.frexp(np.abs(x).max(initial=0.0))[1]), 1023) for x in (v, a))
+        yield v * 2.0**unit, a * 2.0**heavy, unit, heavy
+
+
+@np.errstate(over="ignore")  # norms above the largest float
+def weighted_sums(W: Floats, weights: ArrayLike) -> NDArray[np.float64]:
+    """sum_i a_i |W_il| for each task l; a vector is one task."""
+    columns = weighted_columns(W, weights)
+    return np.array([np.ldexp(total_of(v * a, False), -unit - heavy) for v, a, unit, heavy in columns], np.float64)
+
+
+def norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
+    """||w_l||_1 = sum_i |W_il| for each task l; with weights a the sum of a_i |W_il|.
+
+    W: (n_features, n_tasks), or one task's (n_features,). weights: (n_features,) or of W's shape, positive. Returns an
+    array (n_tasks,), for a vector a float; infinity for sums above the largest float. Raises ValueError for NaN,
+    infinity, a wrong shape or unfit weights.
 
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     array([3., 3.])
     """
     W = as_columns(W)
+    if weights is not None:
+        return like(W, weighted_sums(W, weights))
     sums = sums_of(W)
     if not np.isfinite(sums).all():
         require_finite(W)
@@ -740,21 +779,41 @@ def norm(W: ArrayLike) -> Any:
     return like(W, sums)
 
 
-def dual_norm(W: ArrayLike) -> Any:
-    """max_i |W_il| for each task l, the dual of the l1 norm.
+def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
+    """max_i |W_il| for each task l, the dual of the l1 norm; with weights a the maximum of |W_il| / a_i.
 
-    W: (n_features, n_tasks), or one task's (n_features,). Returns an array (n_tasks,), for a vector a float. Raises
-    ValueError for NaN, infinity or a wrong shape.
+    W: (n_features, n_tasks), or one task's (n_features,). weights: (n_features,) or of W's shape, positive. Returns an
+    array (n_tasks,), for a vector a float. Raises ValueError for NaN, infinity, a wrong shape or unfit weights.
 
     >>> dual_norm([[3.0, -1.0], [0.0, 2.0]])
     array([3., 2.])
     """
     W = as_columns(W)
+    if weights is not None:
+        return like(W, np.atleast_1d(dual_rows(W, weights=weights).max(axis=0, initial=0.0)))
     if not np.isfinite(sums_of(W)).all():
         require_finite(W)
     if not W.size:
         return like(W, np.zeros(W.shape[1:] or 1))
     return like(W, column_tops(W if W.ndim == 2 else W[:, np.newaxis], False).astype(np.float64))
+
+
+def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:
+    """|W_il|: each entry's part in `dual_norm`, which is the largest of a column. Weights a divide it by a_i.
+
+    W: (n_features, n_tasks), or one task's (n_features,). weights: (n_features,) or of W's shape, positive. Returns an
+    array of W's shape. Raises ValueError for NaN, infinity, a wrong shape or unfit weights.
+
+    >>> dual_rows([[3.0, -1.0]])
+    array([[3., 1.]])
+    """
+    W = as_columns(W)
+    require_finite(W)
+    if weights is None:
+        return np.abs(W)
+    with np.errstate(over="ignore"):
+        result: Floats = np.abs(W) / factors(weights, W)
+    return result
 
 
 @njit
@@ -906,6 +965,7 @@ def project(
     *,
     method: Method = "newton",
     weights: ArrayLike | None = None,
+    positive: bool = False,
     out: Floats | None = None,
 ) -> Floats:
     """min_B 1/2 ||B - W||_F^2  subject to  sum_i |B_il| <= radius_l for each task l.
@@ -924,14 +984,16 @@ def project(
         Fig. 1). They agree up to rounding.
     weights : array (n_features,) or of W's shape, positive, optional
         Solved by "newton". In one column they differ by a factor of at most 2^500.
+    positive : bool
+        Ask for B >= 0 too. The solution is the projection of max(W, 0).
     out : array of W's shape and precision, optional
         Where to write, perhaps W itself. A new array by default.
 
     Returns
     -------
     B : array of W's shape and precision
-        A column inside its ball comes back bit for bit, and zeros stay zeros. The norm of other columns may exceed
-        the radius by rounding, unlike that of an l1,inf projection.
+        A column of W (or max(W, 0)) inside its ball comes back bit for bit, and zeros stay zeros. The norm of other
+        columns may exceed the radius by rounding, unlike that of an l1,inf projection.
 
     Raises
     ------
@@ -945,6 +1007,8 @@ def project(
     >>> project([3.0, -1.0, 0.5], radius=2.0)
     array([2., 0., 0.])
     """
+    if positive:
+        W = positive_part(as_columns(W))
     if weights is None:
         return _project_onto(BALL, W, radius, method, out, "W")
     if method != "newton":
@@ -952,35 +1016,21 @@ def project(
     return _project_weighted(as_columns(W), radius, weights, out)
 
 
+@np.errstate(over="ignore")  # a radius that overflows here is above the norm
 def _project_weighted(W: Floats, radius: ArrayLike, weights: ArrayLike, out: Floats | None) -> Floats:
     """`project` with weights."""
-    require_finite(W)
     B = as_output(out, W)
     radii = as_radii(radius, W.shape[1] if W.ndim == 2 else 1)
-    a = real_array(weights, "weights").astype(np.float64)
-    if a.shape not in (W.shape, W.shape[:1]):
-        raise ValueError(f"weights must have W's shape {W.shape} or one number per feature, got shape {a.shape}")
-    if not (np.isfinite(a) & (a > 0)).all():
-        raise ValueError("weights must be positive and finite")
-    V = tasks(W).astype(np.float64)
-    A = np.broadcast_to(a, V.shape) if a.ndim == 1 else tasks(a)
-    least, most = A.min(axis=1, initial=np.inf), A.max(axis=1, initial=0.0)
-    for l in np.flatnonzero(least < most / MOST_SPREAD)[:1]:
-        raise ValueError(
-            f"weights must differ by a factor of at most 2^500 within a column, got {least[l]} and {most[l]}"
-        )
-    projected = np.empty_like(V)
-    for b, v, a_l, z in zip(projected, V, A, radii, strict=True):
-        # Powers of two that bring the largest entry and the largest weight near 1: nothing overflows.
-        unit, heavy = (2.0 ** min(1 - int(np.frexp(x.max(initial=0.0))[1]), 1023) for x in (np.abs(v), a_l))
-        u, c, y = v * unit, a_l * heavy, float(z) * unit * heavy
-        if total_of(u * c, False) <= y:
-            b[...] = v
-        elif y == 0.0:
+    projected = tasks(W).astype(np.float64)
+    for b, z, (v, a, unit, heavy) in zip(projected, radii, weighted_columns(W, weights), strict=True):
+        scaled_z = float(np.ldexp(z, unit + heavy))
+        if total_of(v * a, False) <= scaled_z:
+            continue
+        if scaled_z == 0.0:
             b[...] = 0.0
         else:
-            shrink_weighted(u, c, y, b)
-            b /= unit
+            shrink_weighted(v, a, scaled_z, b)
+            b *= 2.0**-unit
     B[...] = projected.T.reshape(W.shape)
     return deliver(B, out)
 
@@ -1059,12 +1109,33 @@ def project_nonnegative(v: ArrayLike, z: ArrayLike, *, method: Method = "newton"
     return _project_onto(NONNEGATIVE, v, z, method, out, "v")
 
 
-def prox(W: ArrayLike, step: ArrayLike) -> Floats:
-    """min_B 1/2 ||B - W||_F^2 + sum_l step_l sum_i |B_il|, soft thresholding: sign(W_il) max(|W_il| - step_l, 0).
+def prox(W: ArrayLike, step: ArrayLike, *, weights: ArrayLike | None = None, positive: bool = False) -> Floats:
+    """min_B 1/2 ||B - W||_F^2 + sum_l step_l sum_i a_i |B_il|: B_il = sign(W_il) max(|W_il| - step_l a_i, 0).
 
-    W: (n_features, n_tasks), or one task's (n_features,). step: at least 0, one number or one per task. Returns a new
-    array. Raises ValueError for NaN, infinity, a wrong shape, a step below 0 or NaN.
-    Source: Duchi et al. (2008), eq. 6, with theta given.
+    Parameters
+    ----------
+    W : array (n_features, n_tasks), or one task's (n_features,)
+        As in `project`.
+    step : float or array (n_tasks,), at least 0
+        Infinity is allowed.
+    weights : array (n_features,) or of W's shape, positive, optional
+        a; 1 by default.
+    positive : bool
+        Ask for B >= 0 too. The solution is the prox of max(W, 0).
+
+    Returns
+    -------
+    B : array of W's shape and precision
+        A new array.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, a wrong shape, unfit weights, and a step below 0 or NaN.
+
+    References
+    ----------
+    Soft thresholding: Duchi et al. (2008), eq. 6, with theta given.
 
     >>> prox([3.0, -1.0, 0.5], step=0.5)
     array([ 2.5, -0.5,  0. ])
@@ -1072,4 +1143,9 @@ def prox(W: ArrayLike, step: ArrayLike) -> Floats:
     W = as_columns(W)
     require_finite(W)
     step = as_radii(step, W.shape[1] if W.ndim == 2 else 1, "step")
+    if weights is not None:
+        with np.errstate(over="ignore"):  # a weight whose step overflows becomes 0
+            step = step * factors(weights, W)
+    if positive:
+        W = positive_part(W)
     return (W - np.clip(W, -step, step)).astype(W.dtype)

@@ -8,13 +8,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver
+from jointsparse.checks import Floats, as_matrix, as_output, as_radius, as_weights, deliver, positive_part
 from jointsparse.compiled import njit
 from jointsparse.norms import l1
 from jointsparse.norms.l2 import Vector, directions, scaled, scaled_lengths
 
 WARM = False  # `project` takes no warm start
 PER_TASK = False  # one number for all tasks together
+SPARSE = True  # rows become 0, see `dual_rows`
+WEIGHTED = True  # takes `weights`, one per feature
 
 # A sum of squares between these has lost nothing to underflow or overflow.
 SMALLEST_SQUARES, LARGEST_SQUARES = 2.0**-600, 2.0**600
@@ -76,39 +78,87 @@ def row_lengths(W: Floats) -> Vector:
     return lengths
 
 
-def norm(W: ArrayLike) -> float:
-    """||W||_{1,2} = sum_i sqrt(sum_j W_ij^2).
+def norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+    """||W||_{1,2} = sum_i sqrt(sum_j W_ij^2); with weights s the sum of s_i sqrt(sum_j W_ij^2).
 
-    W: (n_features, n_tasks). Returns a float. Raises ValueError for NaN, infinity or a wrong shape.
+    W: (n_features, n_tasks). weights: (n_features,), positive. Returns a float. Raises ValueError for NaN, infinity, a
+    wrong shape or unfit weights.
 
     >>> norm([[3.0, 4.0], [0.0, 2.0]])
     7.0
     """
     lengths = row_lengths(as_matrix(W))
-    return float(l1.norm(lengths)) if np.isfinite(lengths).all() else np.inf
+    if weights is not None:
+        weights = as_weights(weights, len(lengths))
+    return float(l1.norm(lengths, weights=weights)) if np.isfinite(lengths).all() else np.inf
 
 
-def dual_norm(W: ArrayLike) -> float:
-    """max_i sqrt(sum_j W_ij^2), the dual of the l1,2 norm.
+def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+    """max_i sqrt(sum_j W_ij^2), the dual of the l1,2 norm; with weights s the maximum of sqrt(sum_j W_ij^2) / s_i.
 
-    W: (n_features, n_tasks). Returns a float. Raises ValueError for NaN, infinity or a wrong shape.
+    W: (n_features, n_tasks). weights: (n_features,), positive. Returns a float. Raises ValueError for NaN, infinity, a
+    wrong shape or unfit weights.
 
     >>> dual_norm([[3.0, 4.0], [0.0, 2.0]])
     5.0
     """
-    return float(row_lengths(as_matrix(W)).max(initial=0.0))
+    return float(dual_rows(W, weights=weights).max(initial=0.0))
 
 
-def project(W: ArrayLike, radius: float, *, out: Floats | None = None) -> Floats:
-    """min_B 1/2 ||B - W||_F^2  subject to  sum_i sqrt(sum_j B_ij^2) <= radius.
+def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None) -> Vector:
+    """sqrt(sum_j W_ij^2): each row's part in `dual_norm`, which is the largest. Weights s divide it by s_i.
 
-    The rows keep their directions; their lengths are projected onto the l1 ball.
+    W: (n_features, n_tasks). weights: (n_features,), positive. Returns an array (n_features,). Raises ValueError for
+    NaN, infinity, a wrong shape or unfit weights.
 
-    W: (n_features, n_tasks). radius: at least 0, the papers' C. out: where to write, an array of W's shape and
-    precision, perhaps W itself; a new array by default. Returns B; inside the ball W comes back bit for bit. Raises
-    ValueError for NaN, infinity, a wrong shape, a radius below 0 or NaN.
+    >>> dual_rows([[3.0, 4.0], [0.0, 2.0]])
+    array([5., 2.])
+    """
+    lengths = row_lengths(as_matrix(W))
+    if weights is None:
+        return lengths
+    with np.errstate(over="ignore"):
+        return lengths / as_weights(weights, len(lengths))
 
-    Source: the row lengths by Duchi et al. (2008), eq. 7, solved as in `l1.project`.
+
+def project(
+    W: ArrayLike,
+    radius: float,
+    *,
+    out: Floats | None = None,
+    weights: ArrayLike | None = None,
+    positive: bool = False,
+) -> Floats:
+    """min_B 1/2 ||B - W||_F^2  subject to  sum_i s_i sqrt(sum_j B_ij^2) <= radius.
+
+    The rows keep their directions; their lengths are projected onto the l1 ball with weights s.
+
+    Parameters
+    ----------
+    W : array (n_features, n_tasks)
+        Real and finite. float32 and float64 are kept, other types become float64.
+    radius : float, at least 0
+        The papers' C. Infinity is allowed.
+    out : array of W's shape and precision, optional
+        Where to write, perhaps W itself. A new array by default.
+    weights : array (n_features,), positive, optional
+        s; 1 by default. They differ by a factor of at most 2^500.
+    positive : bool
+        Ask for B >= 0 too. The solution is the projection of max(W, 0).
+
+    Returns
+    -------
+    B : array of W's shape and precision
+        Inside the ball W (or max(W, 0)) bit for bit.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, a wrong shape, unfit weights, and a radius below 0 or NaN.
+
+    References
+    ----------
+    The row lengths by Duchi et al. (2008), eq. 7, solved as in `l1.project`.
 
     >>> project([[3.0, 4.0], [0.0, 2.0]], radius=4.0)
     array([[2.1, 2.8],
@@ -116,6 +166,10 @@ def project(W: ArrayLike, radius: float, *, out: Floats | None = None) -> Floats
     """
     W = as_matrix(W)
     radius = as_radius(radius)
+    if weights is not None:
+        weights = as_weights(weights, len(W))
+    if positive:
+        W = positive_part(W)
     B = as_output(out, W)
     lengths, unit = np.empty(len(W)), 1.0
     plain = plain_lengths(W, lengths)
@@ -128,21 +182,42 @@ def project(W: ArrayLike, radius: float, *, out: Floats | None = None) -> Floats
         # Lengths that would overflow are counted in a larger unit.
         unit = 2.0**-64 if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0
         true_lengths = lengths * (unit / power[:, 0])
-    if l1.norm(true_lengths) <= radius * unit:
+    if l1.norm(true_lengths, weights=weights) <= radius * unit:
         B[...] = W
     else:
-        scale_rows(V, lengths, l1.project(true_lengths, radius * unit) / unit, P)
+        scale_rows(V, lengths, l1.project(true_lengths, radius * unit, weights=weights) / unit, P)
         if not plain:
             B[...] = P
     return deliver(B, out)
 
 
-def prox(W: ArrayLike, step: float) -> Floats:
-    """min_B 1/2 ||B - W||_F^2 + step * sum_i sqrt(sum_j B_ij^2): each row times max(1 - step / its length, 0).
+def prox(W: ArrayLike, step: float, *, weights: ArrayLike | None = None, positive: bool = False) -> Floats:
+    """min_B 1/2 ||B - W||_F^2 + step * sum_i s_i sqrt(sum_j B_ij^2): row i times max(1 - step s_i / its length, 0).
 
-    W: (n_features, n_tasks). step: at least 0. Returns a new array. Raises ValueError for NaN, infinity, a wrong
-    shape, a step below 0 or NaN.
-    Source: Moreau's decomposition: what is taken off a row is its projection onto the l2 ball of radius step.
+    Parameters
+    ----------
+    W : array (n_features, n_tasks)
+        As in `project`.
+    step : float, at least 0
+        Infinity is allowed.
+    weights : array (n_features,), positive, optional
+        s; 1 by default.
+    positive : bool
+        Ask for B >= 0 too. The solution is the prox of max(W, 0).
+
+    Returns
+    -------
+    B : array of W's shape and precision
+        A new array.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, a wrong shape, unfit weights, and a step below 0 or NaN.
+
+    References
+    ----------
+    Moreau's decomposition: what is taken off a row is its projection onto the l2 ball of radius step * s_i.
 
     >>> prox([[3.0, 4.0], [0.0, 2.0]], step=2.5)
     array([[1.5, 2. ],
@@ -150,9 +225,12 @@ def prox(W: ArrayLike, step: float) -> Floats:
     """
     W = as_matrix(W)
     step = as_radius(step, "step")
+    s = np.ones((len(W), 1)) if weights is None else as_weights(weights, len(W))[:, np.newaxis]
+    if positive:
+        W = positive_part(W)
     lengths, power = scaled_lengths(W, axis=1)
     if step == 0.0:
         return W.copy()
     with np.errstate(over="ignore"):  # a step that overflows here is larger than the length
-        shorter = np.maximum(lengths - step * power, 0.0)
+        shorter = np.maximum(lengths - step * s * power, 0.0)
     return (directions(W, lengths, power) * shorter / power).astype(W.dtype)
