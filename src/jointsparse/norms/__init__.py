@@ -1,13 +1,22 @@
 """The room of norms. A norm is a module with four functions on W (n_features, n_tasks), whose rows are features.
 
 - ``norm(W)`` and ``dual_norm(W)`` return a float, or one number per task;
-- ``project(W, radius, *, out=None)`` returns the nearest matrix with norm at most ``radius`` (the papers' C);
-- ``prox(W, step)`` minimises 1/2 ||B - W||^2 + step * norm(B), summed over the tasks for a norm per task.
+- ``project(W, radius, *, out=None, positive=False)`` returns the nearest matrix with norm at most ``radius`` (the
+  papers' C);
+- ``prox(W, step, *, positive=False)`` minimises 1/2 ||B - W||^2 + step * norm(B), summed over the tasks for a norm per
+  task.
 
-Two constants say what a norm can do:
+With ``positive=True`` the result is the best one with B >= 0. A norm depends on |W| only and grows with it, so this is
+the result for max(W, 0). A solver of such a problem uses ``dual_norm(max(V, 0))`` in bounds.
+
+Four constants say what a norm can do:
 
 - ``PER_TASK``: True if each column has a norm and a ball of its own. Then ``norm`` and ``dual_norm`` return an array
   (n_tasks,), radius and step may be such an array, and a vector W is one task, with a float for a norm.
+- ``SPARSE``: True if its balls have corners where weights are 0. Then ``dual_rows(W)`` returns each row's part in
+  ``dual_norm``, which is the largest of them: (n_features,), or (n_features, n_tasks) for a norm per task.
+- ``WEIGHTED``: True if all functions take ``weights=``, one positive number s_i per feature, for all tasks. The norm is
+  then norm(s_i W_i) and its dual dual_norm(W_i / s_i), with rows W_i.
 - ``WARM``: True if ``project`` takes a warm start, ``warm=Warm()``. Then the module also defines the class ``Warm``.
 
 All keep float64 and float32 and convert other real numbers to float64. They never write into W unless ``out`` is W.

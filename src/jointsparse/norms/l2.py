@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import Floats, as_columns, as_output, as_radii, deliver, require_finite
+from jointsparse.checks import Floats, as_columns, as_output, as_radii, deliver, positive_part, require_finite
 from jointsparse.compiled import njit
 
 WARM = False  # `project` takes no warm start
 PER_TASK = True  # one number for each task
+SPARSE = False  # its balls have no corners
+WEIGHTED = False  # with weights its ball would be an ellipsoid
 
 Vector = NDArray[np.float64]
 
@@ -144,22 +146,42 @@ def dual_norm(W: ArrayLike) -> Any:
     return norm(W)
 
 
-def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None) -> Floats:
+def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, positive: bool = False) -> Floats:
     """min_B 1/2 ||B - W||_F^2  subject to  sqrt(sum_i B_il^2) <= radius_l for each task l.
 
     The solution is b_l = w_l min(1, radius_l / ||w_l||_2).
 
-    W: (n_features, n_tasks), or one task's (n_features,). radius: at least 0, one number or one per task, the papers'
-    C. out: where to write, an array of W's shape and precision, perhaps W itself; a new array by default. Returns B; a
-    column inside its ball comes back bit for bit. Raises ValueError for NaN, infinity, a wrong shape, a radius below 0
-    or NaN.
+    Parameters
+    ----------
+    W : array (n_features, n_tasks), or one task's (n_features,)
+        Real and finite. float32 and float64 are kept, other types become float64.
+    radius : float or array (n_tasks,), at least 0
+        The papers' C. Infinity is allowed.
+    out : array of W's shape and precision, optional
+        Where to write, perhaps W itself. A new array by default.
+    positive : bool
+        Ask for B >= 0 too. The solution is the projection of max(W, 0).
 
-    Source: the independent l2 projections of Quattoni et al. (2009), sec. 5.
+    Returns
+    -------
+    B : array of W's shape and precision
+        A column of W (or max(W, 0)) inside its ball comes back bit for bit.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, a wrong shape, and a radius below 0 or NaN.
+
+    References
+    ----------
+    The independent l2 projections of Quattoni et al. (2009), sec. 5.
 
     >>> project([3.0, 4.0], radius=1.0)
     array([0.6, 0.8])
     """
     W = as_columns(W)
+    if positive:
+        W = positive_part(W)
     B = as_output(out, W)
     radii = as_radii(radius, W.shape[1] if W.ndim == 2 else 1)
     columns, result = (W, B) if W.ndim == 2 else (W[:, np.newaxis], B[:, np.newaxis])
@@ -173,11 +195,12 @@ def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None) -> Fl
     return deliver(B, out)
 
 
-def prox(W: ArrayLike, step: ArrayLike) -> Floats:
+def prox(W: ArrayLike, step: ArrayLike, *, positive: bool = False) -> Floats:
     """min_B 1/2 ||B - W||_F^2 + sum_l step_l sqrt(sum_i B_il^2): b_l = w_l max(1 - step_l / ||w_l||_2, 0).
 
-    W: (n_features, n_tasks), or one task's (n_features,). step: at least 0, one number or one per task. Returns a new
-    array. Raises ValueError for NaN, infinity, a wrong shape, a step below 0 or NaN.
+    W: (n_features, n_tasks), or one task's (n_features,). step: at least 0, one number or one per task. positive: ask
+    for B >= 0 too, by the prox of max(W, 0). Returns a new array. Raises ValueError for NaN, infinity, a wrong shape, a
+    step below 0 or NaN.
     Source: Moreau's decomposition: what is taken off is the projection onto the l2 ball of radius step.
 
     >>> prox([3.0, 4.0], step=2.5)
@@ -185,6 +208,8 @@ def prox(W: ArrayLike, step: ArrayLike) -> Floats:
     """
     W = as_columns(W)
     steps = as_radii(step, W.shape[1] if W.ndim == 2 else 1, "step")
+    if positive:
+        W = positive_part(W)
     lengths, power = scaled_lengths(W, axis=0)
     with np.errstate(over="ignore"):  # a step that overflows here is larger than the length
         shorter = np.maximum(lengths - steps * power, 0.0)
