@@ -18,8 +18,11 @@ import pytest
 from jointsparse.norms import NORMS, l1, l1inf, l2, l12
 
 EPS = np.finfo(float).eps
+SLOW = {l1: oracles.project_l1, l12: oracles.project_l12, l1inf: oracles.project_l1inf}  # with weights
 PER_TASK = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.PER_TASK]
 WARM = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.WARM]
+SPARSE = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.SPARSE]
+WEIGHTED = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.WEIGHTED]
 
 
 @pytest.fixture(params=sorted(NORMS))
@@ -392,6 +395,191 @@ def test_a_huge_task_does_not_disturb_a_tiny_one(norm):
     np.testing.assert_allclose(norm.norm(B)[1], 1.0)
 
 
+# Row parts of the dual norm
+
+
+@pytest.mark.parametrize("norm", SPARSE)
+def test_the_largest_part_of_a_row_is_the_dual_norm(norm, rng):
+    for what, W in matrices(rng).items():
+        got = norm.dual_rows(W)
+        assert got.shape == (W.shape if norm.PER_TASK else W.shape[:1]), what
+        np.testing.assert_array_equal(got.max(axis=0), norm.dual_norm(W), err_msg=what)
+
+
+# Weights: one factor for each feature
+
+
+def weights_for(W, rng):
+    """Weights of many kinds, by name."""
+    d = len(W)
+    return {
+        "like": rng.uniform(0.5, 2, size=d),
+        "spread": 10.0 ** rng.uniform(-10, 10, size=d),
+        "powers of two": 2.0 ** rng.integers(-30, 30, size=d),
+        "one heavy": np.where(np.arange(d) == d // 2, 1e10, 1.0),
+    }
+
+
+def weighted_cases(norm, rng):
+    """Name, matrix, weights, radius from well inside to just inside the norm, and the projection."""
+    for what, W in matrices(rng).items():
+        if what in ("huge", "scales"):
+            continue  # some weighted norms are above the largest float, or lose the small rows
+        for kind, s in weights_for(W, rng).items():
+            for fraction in (0.01, 0.1, 0.5, 0.99, 1 - EPS / 2):
+                radius = norm.norm(W, weights=s) * fraction
+                B = norm.project(W, radius, weights=s)
+                yield f"{what}, weights {kind}, {fraction} of the norm", W, s, radius, B
+
+
+@pytest.mark.parametrize("norm", WEIGHTED)
+def test_weights_multiply_rows_in_the_norm_and_divide_them_in_the_dual(norm, rng):
+    W = rng.normal(size=(30, 7))
+    for kind, s in weights_for(W, rng).items():
+        column = s[:, np.newaxis]
+        np.testing.assert_allclose(norm.norm(W, weights=s), norm.norm(column * W), rtol=1e-14, err_msg=kind)
+        np.testing.assert_allclose(norm.dual_norm(W, weights=s), norm.dual_norm(W / column), rtol=1e-14, err_msg=kind)
+        np.testing.assert_array_equal(norm.dual_rows(W, weights=s).max(axis=0), norm.dual_norm(W, weights=s))
+
+
+@pytest.mark.parametrize("norm", WEIGHTED)
+def test_weighted_projection_agrees_with_extended_precision(norm, rng):
+    for what, W, s, radius, got in weighted_cases(norm, rng):
+        expected = SLOW[norm](W, radius, s)
+        assert np.abs(got - expected).max() <= 1e-13 * np.abs(W).max(), what
+        assert np.all(norm.norm(got, weights=s) <= np.multiply(radius, 1 + 1e-12)), what
+
+
+@pytest.mark.parametrize("norm", WEIGHTED)
+def test_weighted_projection_is_optimal(norm, rng):
+    """W - B is normal to the ball at B."""
+    for what, W, s, radius, B in weighted_cases(norm, rng):
+        rest = (W - B) / unit(W)
+        got, expected = inner(norm, rest, B / unit(W)), radius / unit(W) * norm.dual_norm(rest, weights=s)
+        rounding = 1e-14 * W.size * np.max(radius / unit(W)) / s.min()  # of a row of `rest`, in the dual norm
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=rounding, err_msg=what)
+
+
+@pytest.mark.parametrize("norm", WEIGHTED)
+def test_weighted_point_inside_comes_back_bit_for_bit(norm, rng):
+    for what, W in matrices(rng).items():
+        for kind, s in weights_for(W, rng).items():
+            for radius in (norm.norm(W, weights=s), np.inf):
+                assert norm.project(W, radius, weights=s).tobytes() == W.tobytes(), f"{what}, weights {kind}"
+
+
+@pytest.mark.parametrize("norm", WEIGHTED)
+def test_weights_of_one_are_no_weights(norm, rng):
+    for what, W, radius, expected in cases(norm, rng):
+        got = norm.project(W, radius, weights=np.ones(len(W)))
+        assert np.abs(got - expected).max() <= 1e-15 * np.abs(W).max(), what
+
+
+@pytest.mark.parametrize("norm", WEIGHTED)
+@pytest.mark.parametrize("power", [-600, -37, 1, 600])
+def test_the_unit_of_weights_does_not_matter(norm, rng, power):
+    W, s = rng.normal(size=(30, 7)), 10.0 ** rng.uniform(-3, 3, size=30)
+    for fraction in (0.01, 0.5, 1 - EPS):
+        radius = norm.norm(W, weights=s) * fraction
+        got = norm.project(W, np.ldexp(radius, power), weights=np.ldexp(s, power))
+        np.testing.assert_array_equal(got, norm.project(W, radius, weights=s))
+
+
+@pytest.mark.parametrize("norm", WEIGHTED)
+def test_weighted_prox_is_optimal(norm, rng):
+    """V = W - prox(W, step) has dual_norm(V) <= step and <V, prox> = step * norm(prox)."""
+    W = rng.normal(size=(30, 7))
+    for kind, s in weights_for(W, rng).items():
+        for step in (1e-3, 0.1, 1.0):
+            B = norm.prox(W, step, weights=s)
+            assert np.all(norm.dual_norm(W - B, weights=s) <= step * (1 + 1e-12) + EPS / s.min()), kind
+            got, expected = inner(norm, W - B, B), step * norm.norm(B, weights=s)
+            np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-13, err_msg=kind)
+        for step, expected in ((0.0, W), (np.inf, 0 * W)):
+            np.testing.assert_array_equal(norm.prox(W, step, weights=s), expected)
+
+
+@pytest.mark.parametrize("norm", [each for each in WARM if each in WEIGHTED])
+def test_a_weighted_warm_start_gives_the_cold_projection_whatever_came_before(norm, rng):
+    warm, W, s = norm.Warm(), rng.normal(size=(300, 7)), 10.0 ** rng.uniform(-2, 2, size=300)
+    for step in range(40):
+        W += 0.05 * rng.normal(size=W.shape)
+        options = {"weights": s if step % 7 < 5 else None}
+        radius = rng.uniform(1e-2, 1.1) * norm.norm(W, **options)
+        got, expected = norm.project(W, radius, warm=warm, **options), norm.project(W, radius, **options)
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-14 * np.abs(W).max())
+
+
+@pytest.mark.parametrize("norm", WEIGHTED)
+def test_weights_in_the_corners(norm, rng):
+    for shape in [(0, 0), (0, 3), (3, 0), (4, 3)]:
+        W, s = np.zeros(shape), np.arange(1.0, 1 + shape[0])
+        for got in (norm.project(W, 1.0, weights=s), norm.project(W, 0.0, weights=s), norm.prox(W, 1.0, weights=s)):
+            assert got.shape == shape and not got.any()
+        assert np.sum(norm.norm(W, weights=s)) == np.sum(norm.dual_norm(W, weights=s)) == 0
+    for what, W in matrices(rng).items():
+        assert not norm.project(W, 0, weights=10.0 ** rng.uniform(-10, 10, size=len(W))).any(), what
+    W, s = rng.normal(size=(30, 7)), rng.uniform(0.1, 10, size=30)
+    radius = norm.norm(W, weights=s) / 3
+    expected = norm.project(W, radius, weights=s)
+    for other in (np.asfortranarray(W), W.tolist(), read_only(W)):
+        np.testing.assert_array_equal(norm.project(other, radius, weights=read_only(s)), expected)
+    single = norm.project(np.float32(W), radius, weights=s.tolist())
+    assert single.dtype == norm.prox(np.float32(W), 0.1, weights=s).dtype == np.float32
+    np.testing.assert_allclose(single, expected, atol=1e-6)
+    smallest = rng.integers(0, 1000, size=(9, 3)) * 5e-324
+    for fraction in (0.3, 0.9):
+        radius = norm.norm(smallest, weights=s[:9]) * fraction
+        got = norm.project(smallest, radius, weights=s[:9])
+        assert np.abs(got - SLOW[norm](smallest, radius, s[:9])).max() <= 20 * 5e-324
+
+
+@pytest.mark.parametrize("norm", WEIGHTED)
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        *(
+            ([1.0, value, 1.0], f"weights must be positive and finite, got {float(value)} at (1,)")
+            for value in (0, -2.0, np.nan, np.inf)
+        ),
+        ([1.0, 2.0], "weights must be one per feature, shape (3,)"),
+        (1.0, "weights must be one per feature, shape (3,)"),
+        (np.ones((3, 1)), "weights must be one per feature, shape (3,)"),
+        (["a", "b", "c"], "weights must hold real numbers"),
+        ([1e-300, 1.0, 1e300], "weights must differ by a factor of at most 2^500"),
+    ],
+)
+def test_unfit_weights_are_refused(norm, bad, message):
+    W = np.ones((3, 2))
+    for verb in (*verbs(norm), norm.dual_rows):
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+            verb(W, weights=bad)
+
+
+# Non-negative weights
+
+
+def test_positive_projects_the_positive_part(norm, rng):
+    for what, W in matrices(rng).items():
+        part = np.maximum(W, 0)
+        for radius in (0.0, norm.norm(W) / 3, norm.norm(part), np.inf):
+            got = norm.project(W, radius, positive=True)
+            np.testing.assert_array_equal(got, norm.project(part, radius), err_msg=what)
+            assert got.dtype == W.dtype and not np.signbit(got).any(), what
+        np.testing.assert_array_equal(norm.prox(W, unit(W), positive=True), norm.prox(part, unit(W)), err_msg=what)
+    before, out = W.copy(), W.copy(order="F")
+    assert norm.project(out, 1.0, positive=True, out=out) is out
+    np.testing.assert_array_equal(out, norm.project(W, 1.0, positive=True))
+    np.testing.assert_array_equal(W, before)
+
+
+@pytest.mark.parametrize("bad", [np.nan, -np.inf])
+def test_the_positive_part_hides_no_bad_entry(norm, bad):
+    for verb in (norm.project, norm.prox):
+        with pytest.raises(ValueError, match=re.escape(f"W must be finite, got {bad} at (0, 1)")):
+            verb([[1.0, bad]], 1.0, positive=True)
+
+
 # The papers' four norms: formula, projection in extended precision, and the formula as a convex expression
 
 FOUR = pytest.mark.parametrize(
@@ -440,13 +628,19 @@ def test_projection_agrees_with_extended_precision(norm, formula, slow, expressi
 
 
 @FOUR
-def test_projection_agrees_with_a_convex_solver(norm, formula, slow, expressions, rng):
-    for radius in (0.3, 2.0, 50.0):
-        W = rng.normal(size=(6, 4))
-        B = cvxpy.Variable(W.shape)
-        constraints = [size <= radius for size in expressions(B)]
-        cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(B - W)), constraints).solve(solver="CLARABEL")
-        np.testing.assert_allclose(norm.project(W, radius), B.value, atol=1e-4)
+@pytest.mark.parametrize("positive", [False, True])
+def test_projection_and_prox_agree_with_a_convex_solver(norm, formula, slow, expressions, rng, positive):
+    s = np.array([0.1, 0.5, 1.0, 1.0, 2.0, 7.0])
+    for radius, weighted in product((0.3, 2.0, 50.0), (False, True) if norm.WEIGHTED else (False,)):
+        options = {"positive": positive} | ({"weights": s} if weighted else {})
+        W, B = rng.normal(size=(6, 4)), cvxpy.Variable((6, 4))
+        sizes = expressions(np.diag(s) @ B if weighted else B)
+        signs = [B >= 0] if positive else []
+        distance = cvxpy.sum_squares(B - W)
+        cvxpy.Problem(cvxpy.Minimize(distance), signs + [size <= radius for size in sizes]).solve(solver="CLARABEL")
+        np.testing.assert_allclose(norm.project(W, radius, **options), B.value, atol=1e-4)
+        cvxpy.Problem(cvxpy.Minimize(distance / 2 + radius * sum(sizes)), signs).solve(solver="CLARABEL")
+        np.testing.assert_allclose(norm.prox(W, radius, **options), B.value, atol=1e-4)
 
 
 @pytest.mark.parametrize("norm", [l1, l12, l1inf])
