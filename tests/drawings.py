@@ -87,7 +87,9 @@ def weights(method=METHODS, n_features=50, n_words=4):
 
 def recovery(**some):
     """Three methods, with the three pairs of radius and solver that are learnt."""
-    kinds = pd.DataFrame({"solver": ["subgradient"] * 2 + ["pdhg"], "radius_rule": ["true", "validated", "true"]})
+    kinds = pd.DataFrame(
+        {"solver": ["subgradient"] * 2 + ["working_set"], "radius_rule": ["true", "validated", "true"]}
+    )
     table = derived("run n method gap", **{"method": METHODS[:3]} | some).merge(kinds, how="cross")
     measured = derived("method test_error precision recall", method=range(len(table))).drop(columns="method")
     return table.join(measured).assign(radius=1.0)

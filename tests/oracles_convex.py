@@ -5,11 +5,12 @@ import numpy as np
 
 from jointsparse.norms import NORMS
 
+# s: weights of the rows, which l2 has not.
 CONVEX_NORMS = {
-    "l1": lambda W: cp.sum(cp.abs(W)),
-    "l2": lambda W: cp.sum(cp.norm(W, 2, axis=0)),
-    "l12": lambda W: cp.sum(cp.norm(W, 2, axis=1)),
-    "l1inf": lambda W: cp.sum(cp.max(cp.abs(W), axis=1)),
+    "l1": lambda W, s: cp.sum(cp.abs(W).T @ s),
+    "l2": lambda W, s: cp.sum(cp.norm(W, 2, axis=0)),
+    "l12": lambda W, s: s @ cp.norm(W, 2, axis=1),
+    "l1inf": lambda W, s: s @ cp.max(cp.abs(W), axis=1),
 }
 CONVEX_LOSSES = {
     "hinge": lambda f, y: cp.pos(1 - cp.multiply(y, f)),
@@ -18,16 +19,18 @@ CONVEX_LOSSES = {
 }
 
 
-def optimum(problem, loss, norm, radius, penalised, **options):
+def optimum(problem, loss, norm, radius, penalised, weights=None, positive=False, **options):
     """Smallest objective and its W, by an interior-point method with options of CLARABEL."""
+    s = np.ones(problem.n_features) if weights is None else weights
     W, b = cp.Variable((problem.n_features, problem.n_tasks)), cp.Variable(problem.n_tasks)
     value, constraints = 0, [] if problem.intercept else [b == 0]
     for part in problem.parts:
-        value += part.c[:, 0] @ CONVEX_LOSSES[loss](part.X @ W[:, part.task] + b[part.task], part.y[:, 0])
+        value += part.c[:, 0] @ CONVEX_LOSSES[loss](part.X @ W[:, part.tasks.start] + b[part.tasks.start], part.y[:, 0])
+    constraints += [W >= 0] if positive else []
     if penalised:
-        value += radius * CONVEX_NORMS[norm](W)
-    elif np.ndim(NORMS[norm].norm(np.eye(2))):  # a ball for each task
-        constraints += [CONVEX_NORMS[norm](W[:, [k]]) <= radius for k in range(problem.n_tasks)]
+        value += radius * CONVEX_NORMS[norm](W, s)
+    elif NORMS[norm].PER_TASK:
+        constraints += [CONVEX_NORMS[norm](W[:, [k]], s) <= radius for k in range(problem.n_tasks)]
     else:
-        constraints += [CONVEX_NORMS[norm](W) <= radius]
+        constraints += [CONVEX_NORMS[norm](W, s) <= radius]
     return cp.Problem(cp.Minimize(value), constraints).solve(solver=cp.CLARABEL, **options), W.value

@@ -32,7 +32,7 @@ def files(*named, package=PACKAGE):
         (
             "learning/sweep norms/l1inf learning/losses/hinge learning/solvers/subgradient",
             "checks.py compiled.py learning/flag.py learning/loss.py learning/losses/hinge.py learning/problem.py "
-            "learning/solvers/subgradient.py learning/sweep.py norms/l1inf.py registry.py",
+            "learning/scales.py learning/solvers/subgradient.py learning/sweep.py norms/l1inf.py registry.py",
         ),
     ],
 )
@@ -86,12 +86,12 @@ BASIS = {"checks", "tables"}
 COLLAGE = "datasets/collage datasets/collage/cutouts datasets/collage/painting datasets/collage/scenes "
 COLLAGE += "datasets/collage/sentences datasets/folder datasets/splits registry"
 SCORES = "datasets/splits learning/flag scores/flags"
-TRAINING = "learning/flag learning/problem learning/sweep learning/tasks registry"
+TRAINING = "learning/flag learning/problem learning/scales learning/sweep learning/tasks registry"
 CLAIMS = f"{SCORES} papers/claims papers/judging papers/duchi/claims papers/quattoni/claims papers/quattoni/numbers"
 RUNNING = ("repeat", "measure")  # the rules of experiments
 RUN = "datasets/samples registry"  # of their scripts
 DUCHI = f"{RUN} learning/entropic learning/flag learning/lazy learning/loss learning/losses/logistic "
-DUCHI += "learning/losses/squared learning/problem learning/sweep norms/l1 papers/duchi/descent"
+DUCHI += "learning/losses/squared learning/problem learning/scales learning/sweep norms/l1 papers/duchi/descent"
 EXPONENTIATED = f"{DUCHI} learning/tasks papers/duchi/exponentiated"
 QUATTONI = f"{RUN} datasets/synthetic learning/loss learning/losses/hinge learning/problem "
 QUATTONI += "learning/solvers/subgradient norms/l1inf"
@@ -102,8 +102,8 @@ EXPERIMENTS = {
     "online": f"{EXPONENTIATED} norms/l1_sparse papers/duchi/online",
     "projection": f"{RUN} norms/l1 norms/l1_sparse papers/duchi/projection papers/timing",
     "race": f"{DUCHI} papers/duchi/race",
-    "recovery": f"{QUATTONI} learning/flag learning/solvers/pdhg learning/sweep norms/l1 norms/l2 "
-    "papers/quattoni/recovery",
+    "recovery": f"{QUATTONI} learning/flag learning/scales learning/solvers/working_set learning/sweep norms/l1 "
+    "norms/l2 papers/quattoni/recovery",
     "updates": f"{EXPONENTIATED} norms/l1_sparse papers/duchi/online papers/duchi/projection papers/duchi/updates "
     "papers/timing",
 }
@@ -120,10 +120,11 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "fit_similarities": "features/similarities",
     "choose_words": "learning/flag learning/tasks",
     "draw_tasks": "learning/flag learning/tasks",
-    "compile_kernels": "learning/loss learning/losses/hinge learning/problem learning/solvers/pdhg "
+    "compile_kernels": "learning/loss learning/losses/hinge learning/problem learning/solvers/working_set "
     "learning/solvers/subgradient learning/warmup norms/{norm} registry",
     "train_sweep": f"{TRAINING} learning/solvers/{{solver}} learning/loss learning/losses/{{loss}} norms/{{norm}}",
-    "train_path": f"{TRAINING} learning/solvers/pdhg learning/loss learning/losses/{{loss}} norms/{{norm}}",
+    "train_path": f"{SCORES} scores/evaluation scores/metrics {TRAINING} learning/solvers/working_set learning/loss "
+    "learning/losses/{loss} norms/{norm}",
     "train_svm": f"{TRAINING} learning/svm",
     "evaluate": f"{SCORES} scores/evaluation scores/metrics {TRAINING}",
     "evaluate_path": f"{SCORES} scores/evaluation scores/metrics {TRAINING}",
@@ -183,7 +184,8 @@ def expected_files(rule, wildcards):
     dataset = CONFIG["datasets"].get(wildcards.get("dataset"), {})
     named = EXPERIMENTS[study["kind"]] if rule in RUNNING else RULES[rule]
     picked = {"loader": dataset.get("loader"), "solver": study.get("training", {}).get("solver")}
-    return set(named.format(**wildcards, **picked).split())
+    files = set(named.format(**wildcards, **picked).split())
+    return files | ({"learning/solvers/pdhg"} if "learning/solvers/working_set" in files else set())
 
 
 def test_every_rule_depends_on_these_files_and_no_others(jobs):

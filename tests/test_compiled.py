@@ -111,7 +111,7 @@ import numpy as np
 from jointsparse.learning import warmup
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.solvers import pdhg, subgradient
+from jointsparse.learning.solvers import subgradient, working_set
 from jointsparse.norms import l2
 
 def compiled():
@@ -124,7 +124,7 @@ before = compiled()
 X, Y = np.ones((300, 50), np.float32), np.where(np.arange(900).reshape(300, 3) % 5, -1.0, 1.0)
 problem, common = Problem.from_matrix(X, Y, normalisation="mean"), {"loss": hinge, "norm": l2, "radius": np.ones(4)}
 subgradient.fit(problem, **common, eta0=np.ones(4), n_iter=3)
-pdhg.fit(problem, **common, n_iter=3)
+working_set.fit(problem, **common, n_iter=3)
 l2.project(np.ones((9, 4)), 1.0)
 print(before, compiled() - before)
 """

@@ -197,7 +197,6 @@ BAD_VALUES = [
         "eer_differences needs the table 'differences' (it takes two methods), which this study lacks",
         "studies.stories.figures[2]",
     ),
-    ((*ANNOTATION, "path", "lowest"), 100, "lowest and highest must leave room", "studies.annotation.path"),
     ((*ANNOTATION, "training", "tol"), 0.1, "tol is not for the solver subgradient", None),
     (
         (*ANNOTATION, "methods"),

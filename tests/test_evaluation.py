@@ -273,11 +273,10 @@ def test_path_has_the_rows_of_sparsity(metric):
 def test_path_reads_what_sweep_gives():
     data = example()
     Y = np.where(data.split == "train", 1, 0)[:, None] * np.where(data.labels, 1, -1)
-    radii = [0.1, 1.0, 5.0]
-    path = sweep.path(data.X, Y, loss="hinge", norm="l1", radius=radii, n_iter=50, normalisation="sum")
+    path = sweep.path(data.X, Y, loss="hinge", norm="l1", n_iter=50, normalisation="sum", tol=0.1)
     one = evaluation.TrainedSweep(1, 30, "hinge-l1", 120, path, np.array([True, False, False, True]))
     table = path_table(data, one)
-    assert table["radius"].tolist() == radii
+    assert table["radius"].tolist() == path.radius.tolist()
     test = data.split == "test"
     for row, W in zip(table.to_dict("records"), path.W, strict=True):
         by_word = [roc_auc_score(data.labels[test, k], data.X[test] @ W[:, k]) for k in (1, 2)]

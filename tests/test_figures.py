@@ -273,7 +273,7 @@ ERRORS = [
     for label, solver, rule in (
         (method, "subgradient", "true"),
         (f"_{method}, subgradient, validated", "subgradient", "validated"),
-        (f"_{method}, pdhg, true", "pdhg", "true"),
+        (f"_{method}, working_set, true", "working_set", "true"),
     )
 ]
 

@@ -33,8 +33,12 @@ KNOWS_NONE_OF = {
     "figures": {"learning", "norms", "datasets", "features"},
 }
 TOP = ("papers", "app")  # none may import these, but for `python -m jointsparse`
-# Plug-ins that rest on others of their room: rows are projected as vectors of l1, their lengths are those of l2.
-RESTS_ON = {"norms/l12.py": {"norms/l1.py", "norms/l2.py"}}
+# Plug-ins that rest on others of their room: rows are projected as vectors of l1, their lengths are those of l2; and
+# iterations on a working set are those of pdhg.
+RESTS_ON = {
+    "norms/l12.py": {"norms/l1.py", "norms/l2.py"},
+    "learning/solvers/working_set.py": {"learning/solvers/pdhg.py"},
+}
 
 
 class Import(NamedTuple):

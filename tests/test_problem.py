@@ -17,14 +17,16 @@ from jointsparse.learning.problem import (
     Problem,
     Regulariser,
     add_transposed_product,
+    best_intercepts,
     lower_bound,
     magnitude_limit,
+    objective_at_zero,
     objective_of,
     product,
     relative_gap,
 )
 from jointsparse.learning.solvers import SOLVERS
-from jointsparse.norms import NORMS
+from jointsparse.norms import NORMS, l1inf
 
 
 @pytest.mark.parametrize("normalisation", ["sum", "mean"])
@@ -53,7 +55,7 @@ def test_large_dense_tasks_come_in_parts_and_others_in_one(monkeypatch, rng):
     monkeypatch.setattr("jointsparse.learning.problem.PART_BYTES", 8 * 3 * 40)
     X = rng.normal(size=(101, 3))
     made = Problem([X, X[:0]], [np.ones(101), np.ones(0)])
-    assert [(part.task, len(part.y)) for part in made.parts] == [(0, 33), (0, 34), (0, 34), (1, 0)]
+    assert [(part.tasks.start, len(part.y)) for part in made.parts] == [(0, 33), (0, 34), (0, 34), (1, 0)]
     np.testing.assert_array_equal(np.vstack([part.X for part in made.parts]), X)
     assert len(Problem([sparse.csr_matrix(X)], [np.ones(101)]).parts) == 1  # sparse tasks stay whole
 
@@ -82,7 +84,7 @@ def test_no_feasible_objective_is_below_any_bound(rng, norm, loss, intercept, pe
     tasks, regulariser = draw_tasks(intercept=intercept), Regulariser(NORMS[norm], np.array([0.3, 2.0]), penalised)
     for _ in range(20):
         # Of a domain that all losses have: 0 <= A y <= c.
-        dual = [part.y * part.c * rng.random((len(part.y), 2)) ** rng.uniform(0.1, 9) for part in tasks.parts]
+        dual = tasks.y * tasks.c * rng.random((len(tasks.y), 2)) ** rng.uniform(0.1, 9)
         bound = lower_bound(tasks, LOSSES[loss], regulariser, dual)
         W = rng.normal(size=(2, 6, 3)) * rng.uniform(0, 2)
         b = rng.normal(size=(2, 3)) * intercept
@@ -91,9 +93,56 @@ def test_no_feasible_objective_is_below_any_bound(rng, norm, loss, intercept, pe
         assert (bound <= objective_of(tasks, LOSSES[loss], regulariser, W, b) + 1e-9).all()
 
 
-def test_the_gap_is_relative_but_not_to_almost_nothing():
-    got = relative_gap(np.array([10.0, 1e-9, 5.0, 0.0]), np.array([9.0, 0.0, 6.0, 0.0]), 10.0)
-    np.testing.assert_allclose(got, [0.1, 1e-7, 0.0, 0.0])
+def test_the_gap_is_relative_to_what_is_left_or_was_gained_but_not_to_almost_nothing():
+    objective, bound = np.array([10.0, 10.0, 1e-9, 5.0, 0.0, 10.0]), np.array([9.0, 0.0, 0.0, 6.0, 0.0, 10.0])
+    got = relative_gap(objective, bound, 10.0)
+    np.testing.assert_allclose(got, [1.0, 1.0, 1e-7, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(relative_gap(np.array([6.0, 2.0]), np.array([5.0, 1.9]), 10.0), [0.2, 0.05])
+
+
+@pytest.mark.parametrize(("loss", "best"), [("hinge", -1.0), ("logistic", -np.log(2)), ("squared", -1 / 3)])
+def test_the_objective_at_zero_has_the_best_intercepts(loss, best):
+    X, y = [np.zeros((6, 1))] * 2, [np.array([1.0, 1, -1, -1, -1, -1])] * 2
+    problem = Problem(X, y, intercept=True)
+    np.testing.assert_allclose(best_intercepts(problem, LOSSES[loss]), best, rtol=2e-6)
+    margins = np.full((12, 1), best)
+    expected = LOSSES[loss].value(margins, problem.y, problem.c)[0]
+    np.testing.assert_allclose(objective_at_zero(problem, LOSSES[loss]), expected, rtol=1e-5)
+    np.testing.assert_array_equal(best_intercepts(Problem(X, y), LOSSES[loss]), 0)
+
+
+def test_tasks_of_the_same_samples_are_one_part_and_dual_variables_follow():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(50, 4)), rng.choice([-1.0, 1.0], (50, 3))
+    apart = Problem.from_matrix(X, Y)
+    whole = apart.together()
+    np.testing.assert_array_equal(whole.parts[0].y, Y)
+    dual = rng.normal(size=apart.y.shape)
+    as_one = whole.arranged(dual)
+    np.testing.assert_array_equal(as_one, dual.reshape(3, 50).T)
+    np.testing.assert_array_equal(apart.arranged(as_one), dual)
+    V, bounds = np.zeros((3, 4, 1)), []
+    whole.parts[0].add_transposed(as_one, V, first=True)
+    np.testing.assert_allclose(V[:, :, 0], (X.T @ as_one).T)
+    for problem, of_problem in ((apart, dual), (whole, as_one)):
+        regulariser = Regulariser(l1inf, np.array([0.1]))
+        bounds.append(lower_bound(problem, LOSSES["squared"], regulariser, of_problem))
+    np.testing.assert_allclose(*bounds)
+    other = Problem([X, X.copy()], list(Y.T[:2]))
+    assert other.together() is other
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_some_features_of_all_tasks_or_of_each(container):
+    X = np.arange(12.0).reshape(3, 4)
+    problem = Problem([container(X), container(X + 1)], [np.ones(3)] * 2)
+    for columns in (np.array([2, 0]), np.array([[2, 1], [0, -1]])):
+        small = problem.restricted(columns)
+        assert small.n_features == 2
+        for k, part in enumerate(small.parts):
+            of_task = columns if columns.ndim == 1 else columns[:, k]
+            expected = np.where(of_task >= 0, (X + k)[:, of_task], 0)
+            np.testing.assert_array_equal(part.X.toarray() if sparse.issparse(part.X) else part.X, expected)
 
 
 def work():
@@ -132,8 +181,9 @@ def test_arguments_that_do_not_fit_are_refused(make, y, options, expected):
 
 def test_a_bound_is_never_below_that_of_no_dual_variables():
     tasks = draw_tasks()
-    dual = [part.y * part.c for part in tasks.parts]
-    assert lower_bound(tasks, LOSSES["hinge"], Regulariser(NORMS["l1inf"], np.array([1e6])), dual).tolist() == [0.0]
+    assert lower_bound(
+        tasks, LOSSES["hinge"], Regulariser(NORMS["l1inf"], np.array([1e6])), tasks.y * tasks.c
+    ).tolist() == [0.0]
 
 
 # Tasks that share X
@@ -176,7 +226,7 @@ def test_sharing_features_solves_the_same_problem(monkeypatch, rng, solver, loss
         options = {"eta0": np.array([scale, 0.1 * scale])} if "eta0" in SOLVERS[solver].TAKES else {}
         plug_ins = {"loss": LOSSES[loss], "norm": NORMS["l1inf"]}
         fits.append(SOLVERS[solver].fit(made, **plug_ins, radius=np.array([0.3, 1.0]), n_iter=40, **options))
-        absent = np.vstack(fits[-1].dual)[made.c[:, 0] == 0]
+        absent = fits[-1].dual[made.c[:, 0] == 0]
         assert len(made.y) == length and len(absent) == length - 190 and not absent.any()
     for name in ("W", "b", "objective", "bound", "gap"):
         np.testing.assert_allclose(getattr(fits[0], name), getattr(fits[1], name), rtol=1e-6, atol=1e-9)

@@ -192,8 +192,8 @@ RULES = {
     "recovery": pd.concat(
         [
             recovery(noise=0.001, test_error=(0.1, 0.2, 0.4)),
-            recovery(noise=0.001, test_error=(0.9, 0.9, 0.9)).assign(solver="pdhg"),
-            recovery(noise=0.001, rule="validated", test_error=(0.9, 0.9, 0.9)).assign(solver="pdhg"),
+            recovery(noise=0.001, test_error=(0.9, 0.9, 0.9)).assign(solver="working_set"),
+            recovery(noise=0.001, rule="validated", test_error=(0.9, 0.9, 0.9)).assign(solver="working_set"),
             recovery(noise=0.001, rule="validated", test_error=(0.3, 0.2, 0.4)),
         ]
     )

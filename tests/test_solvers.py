@@ -7,7 +7,7 @@ from oracles_convex import CONVEX_LOSSES, CONVEX_NORMS, optimum
 from scipy import sparse
 
 from jointsparse.learning.losses import LOSSES, hinge
-from jointsparse.learning.problem import Problem, Regulariser, lower_bound
+from jointsparse.learning.problem import Problem, Regulariser, lower_bound, objective_at_zero, relative_gap
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS, l1inf
 
@@ -24,7 +24,9 @@ def fit(solver, problem, radius=(0.3, 3.0), loss=hinge, norm=l1inf, eta0=0.05, *
 
 def objective(problem, loss, fit, norm, penalty=0.0, pair=0):
     W, b = fit.W[pair].astype(float), fit.b[pair]
-    losses = [loss.value((p.X @ W[:, p.task] + b[p.task])[:, np.newaxis], p.y, p.c)[0] for p in problem.parts]
+    losses = [
+        loss.value((p.X @ W[:, p.tasks.start] + b[p.tasks.start])[:, np.newaxis], p.y, p.c)[0] for p in problem.parts
+    ]
     return sum(losses) + penalty * np.sum(norm.norm(W))
 
 
@@ -32,18 +34,25 @@ def objective(problem, loss, fit, norm, penalty=0.0, pair=0):
 @pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
 @pytest.mark.parametrize("norm", CONVEX_NORMS)
 @pytest.mark.parametrize("loss", CONVEX_LOSSES)
-def test_objective_and_bound_enclose_the_optimum(solver, loss, norm, penalised, intercept):
+@pytest.mark.parametrize("weighted_and_positive", [False, True], ids=["", "weighted and positive"])
+def test_objective_and_bound_enclose_the_optimum(solver, loss, norm, penalised, intercept, weighted_and_positive):
     X, Y = draw_labels()
+    form = {"positive": weighted_and_positive}
+    if weighted_and_positive and NORMS[norm].WEIGHTED:
+        form["weights"] = np.array([1.5, 0.5, 1.0, 2.0, 0.7])
     weights = np.abs(Y) * np.random.default_rng(1).choice([0.5, 1.0, 3.0], Y.shape)
     problem = Problem.from_matrix(X + 0.5, Y, weights, intercept=intercept)  # so that an intercept is of use
     options = {"tol": 1e-6, "n_iter": 20_000} if solver.STOPS_AT_TOL else {"n_iter": 2000}
-    got = fit(solver, problem, [0.8], LOSSES[loss], NORMS[norm], penalised=penalised, **options)
-    (expected, _), smallest = optimum(problem, loss, norm, 0.8, penalised), np.nanmin(got.objective)
+    got = fit(solver, problem, [0.8], LOSSES[loss], NORMS[norm], penalised=penalised, **form, **options)
+    (expected, _), smallest = optimum(problem, loss, norm, 0.8, penalised, **form), np.nanmin(got.objective)
     assert got.bound[0] * (1 - 1e-7) <= expected <= smallest * (1 + 1e-7)
     np.testing.assert_allclose(got.value[0], smallest, rtol=1e-12)
-    assert got.gap[0] == max(got.value[0] - got.bound[0], 0) / got.value[0]
-    assert got.gap[0] <= options.get("tol", np.inf if penalised else 0.005)
-    assert penalised or np.all(NORMS[norm].norm(got.W[0]) <= 0.8 * (1 + 1e-12))
+    at_zero = objective_at_zero(problem, LOSSES[loss])
+    np.testing.assert_array_equal(got.gap, relative_gap(got.value, got.bound, at_zero))
+    assert got.gap[0] <= options.get("tol", np.inf if penalised else 0.05)
+    assert not weighted_and_positive or got.W.min() >= 0
+    options = {"weights": form["weights"]} if "weights" in form else {}
+    assert penalised or np.all(NORMS[norm].norm(got.W[0], **options) <= 0.8 * (1 + 1e-12))
     assert intercept or not got.b.any()
 
 
@@ -71,7 +80,7 @@ def test_without_iterations_the_solution_is_zero(solver):
     got = fit(solver, problem, n_iter=0)
     assert got.n_iter == 0 and not got.W.any() and not got.b.any()
     np.testing.assert_allclose(got.objective, np.full((2, 1), sum(part.c.sum() for part in problem.parts)))
-    np.testing.assert_allclose(got.gap, 1 - got.bound / got.objective[:, 0])
+    np.testing.assert_allclose(got.gap, np.ones(2))
 
 
 @NORM
@@ -125,4 +134,6 @@ def test_progress_is_told(solver):
     told = []
     options = {"tol": 0.0} if solver.STOPS_AT_TOL else {}
     fit(solver, draw_tasks(), n_iter=3, progress=lambda done, of_all: told.append((done, of_all)), **options)
-    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    of_all = 6 if solver is SOLVERS["working_set"] else 3  # one radius after the other
+    assert told[0] == (0, of_all) and told[-1] == (of_all, of_all)
+    assert sorted(told) == told and {done for done, _ in told} == set(range(of_all + 1))

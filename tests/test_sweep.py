@@ -7,11 +7,11 @@ import pytest
 from conftest import draw_labels
 
 from jointsparse import checks, tables
-from jointsparse.learning import sweep
-from jointsparse.learning.losses import hinge
+from jointsparse.learning import scales, sweep
+from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.solvers import subgradient
-from jointsparse.norms import l1inf
+from jointsparse.learning.solvers import pdhg, subgradient
+from jointsparse.norms import NORMS, l1inf
 
 # The grid
 
@@ -69,36 +69,75 @@ def test_the_first_radius_with_the_largest_validation_auc_is_chosen(auc):
 # A path of radii
 
 
+def path(X, Y, **options):
+    return sweep.path(X, Y, **{"loss": "hinge", "norm": "l1inf", "n_iter": 5000, "normalisation": "sum"} | options)
+
+
 def test_a_path_finds_what_each_radius_alone_does():
     X, Y = draw_labels(n=80, d=12)
-    options = {"loss": "hinge", "norm": "l1inf", "n_iter": 5000, "normalisation": "sum", "tol": 1e-4}
-    radii, seen = [3.0, 0.5, 1.0, 2.0], []
-    found = sweep.path(X, Y, radius=radii, progress=lambda done, of: seen.append((done, of)), **options)
-    alone = run(X, Y, solver="pdhg", eta0=[1.0], **options | {"radius": sorted(radii)})
-    assert found.radius.tolist() == sorted(radii) and seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert found.W.shape == (4, 12, 3) and (found.gap <= 1e-4).all()
+    seen = []
+    found = path(X, Y, tol=1e-4, progress=lambda done, of: seen.append(done))
+    alone = run(X, Y, solver="pdhg", tol=1e-4, n_iter=5000, radius=found.radius)
+    assert (np.diff(found.radius) > 0).all() and seen == list(range(1, len(found.radius) + 1))
+    assert found.W.shape == (len(found.radius), 12, 3) and (found.gap <= 1e-4).all()
     at_zero, objective = found.objective.T
-    np.testing.assert_allclose(objective, np.nanmin(alone.objective, axis=1), rtol=2e-4)
-    assert (np.diff(objective) <= 0).all() and l1inf.norm(found.W[-1]) <= 3.0
-    assert (at_zero == alone.objective[0, 0]).all() and at_zero[0] == np.count_nonzero(Y)
+    np.testing.assert_allclose(objective, np.nanmin(alone.objective, axis=1), rtol=3e-4)
+    assert (np.diff(objective) <= 2e-4 * objective[:-1]).all()
+    assert all(l1inf.norm(W) <= radius * (1 + 1e-6) for W, radius in zip(found.W, found.radius, strict=True))
+    assert (at_zero == np.count_nonzero(Y)).all()
 
 
-def test_spaced_radii_lie_between_multiples_of_the_grid_s_ends():
-    got = sweep.spaced([10, 0, 300, 30], n_radii=5, lowest=0.1, highest=3)
-    assert got[0] == 1 and got[-1] == 900
-    np.testing.assert_allclose(np.diff(np.log(got)), np.log(900) / 4, rtol=2e-3)
+def test_a_path_begins_at_the_unit_and_ends_where_a_larger_ball_changes_nothing():
+    X, Y = draw_labels(n=80, d=12)
+    problem = Problem.from_matrix(X, Y)
+    unit = scales.scales(problem, loss=LOSSES["hinge"], norm=l1inf).radius
+    found = path(X, Y)
+    expected = [scales.radius_at(unit, step) for step in range(len(found.radius))]
+    assert found.radius.tolist() == expected
+    objective = found.objective[:, 1]
+    assert objective[-1] >= 0.999 * objective[-5] and objective[-2] < 0.999 * objective[-6]
 
 
-@pytest.mark.parametrize(
-    ("grid", "ends", "said"),
-    [
-        ([0.0], (0.1, 3), "a number greater than 0, got"),
-        ([1.0, 2.0], (3, 0.1), "room between them, got radii from 3 to"),
-    ],
-)
-def test_radii_need_room(grid, ends, said):
-    with pytest.raises(ValueError, match=said):
-        sweep.spaced(grid, n_radii=3, lowest=ends[0], highest=ends[1])
+def test_a_path_ends_where_nothing_is_left_of_the_loss():
+    X, Y = np.diag([1.0, 0.5, 0.2, 0.1, 0.05, 0.02]), np.ones((6, 1))
+    found = path(X, Y, tol=1e-4)
+    share = found.objective[:, 1] / 6
+    assert share[-1] <= 1e-3 < share[-2]
+
+
+def test_a_path_ends_four_radii_after_the_best_score_and_goes_down_to_it():
+    X, Y = draw_labels(n=80, d=12)
+    sizes = path(X, Y).radius
+    up = path(X, Y, score=lambda W: -abs(np.log(l1inf.norm(W) / sizes[1])))
+    assert up.radius.tolist() == sizes[:6].tolist()
+    down = path(X, Y, score=lambda W: -abs(np.log(max(l1inf.norm(W), 1e-9) / (sizes[0] / 10))))
+    assert len(down.radius) == 10 and down.radius[-1] == sizes[4]
+    np.testing.assert_allclose(down.radius[:2], sizes[0] * 10 ** np.array([-1.25, -1]), rtol=5e-3)
+
+
+def test_labels_without_samples_have_a_path_of_one_radius():
+    X, Y = draw_labels()
+    found = path(X, 0 * Y)
+    assert found.radius.tolist() == [0.0] and not found.W.any()
+
+
+# Scales
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("norm", sorted(NORMS))
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+def test_no_smaller_ball_holds_a_fit_without_losses_and_no_larger_penalty_leaves_weights(loss, norm, intercept):
+    X, Y = draw_labels(n=30, d=6)
+    problem, plug_ins = Problem.from_matrix(X, Y, intercept=intercept), {"loss": LOSSES[loss], "norm": NORMS[norm]}
+    found = scales.scales(problem, **plug_ins)
+    options = {"tol": 1e-6, "n_iter": 20_000}
+    inside = pdhg.fit(problem, **plug_ins, radius=np.array([0.99 * found.radius]), **options)
+    assert inside.bound[0] > 0
+    penalty = np.array([found.penalty * (1 + 1e-6), found.penalty * 0.9])
+    none, some = pdhg.fit(problem, **plug_ins, radius=penalty, penalised=True, **options).W
+    assert np.abs(none).max() <= 1e-6
+    assert intercept or np.abs(some).max() > 1e-4
 
 
 # What makes no sense
@@ -124,8 +163,10 @@ def test_a_grid_without_numbers_and_other_labels_are_refused(factor, grid, said)
 
 def test_a_path_needs_a_solver_that_stops():
     options = {"loss": "hinge", "norm": "l1inf", "n_iter": 10, "normalisation": "sum"}
-    with pytest.raises(ValueError, match="solver must be one that stops at tol, such as pdhg, got 'subgradient'"):
-        sweep.path(*draw_labels(), radius=[0.1], solver="subgradient", **options)
+    with pytest.raises(
+        ValueError, match="solver must be one that stops at tol, such as working_set, got 'subgradient'"
+    ):
+        sweep.path(*draw_labels(), solver="subgradient", **options)
 
 
 # A sweep on disk

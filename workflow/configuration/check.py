@@ -23,7 +23,6 @@ from configuration.studies import (
     tables_of,
 )
 from jointsparse.datasets.splits import require_fractions
-from jointsparse.learning import sweep
 from jointsparse.papers.catalogue import FIGURES
 from jointsparse.papers.claims import CLAIMS
 from jointsparse.registry import pick
@@ -219,11 +218,6 @@ def _check_methods(block: dict[str, Any], where: str) -> None:
     path = block.get("path") or {"methods": []}
     for i, method in enumerate(path["methods"]):
         require_known("methods", trained, method, f"{where}.path.methods[{i}]")
-        ends = {key: path[key] for key in ("n_radii", "lowest", "highest")}
-        try:
-            sweep.spaced(trained[method]["radius"], **ends)
-        except ValueError as error:
-            raise ConfigError(f"{error} {place(f'{where}.path')}") from None
 
 
 def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:

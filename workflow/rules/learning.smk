@@ -11,7 +11,7 @@ rule compile_kernels:
         "results/timings/compile_kernels/{norm}.tsv"
     priority: 100
     params:
-        *code("compile_kernels", solvers="pdhg", losses="hinge", norms=lambda w: w.norm),
+        *code("compile_kernels", solvers="working_set", losses="hinge", norms=lambda w: w.norm),
         where="studies",
     script:
         "../scripts/compile_kernels.py"
@@ -65,9 +65,11 @@ rule train_svm:
 
 
 rule train_path:
-    """Train a path of radii, each from the solution for the one before."""
+    """Train a path of radii that the data choose, each from the solution for the one before."""
     input:
+        images=images_of_study,
         features=features_of_study,
+        labels="results/{dataset}/{study}/labels.npy",
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
         path="results/{dataset}/{study}/paths/run{run}/{loss}-{norm}.npz",
@@ -76,10 +78,10 @@ rule train_path:
     benchmark:
         "results/{dataset}/{study}/timings/train_path/run{run}/{loss}-{norm}.tsv"
     params:
-        *code("train_path", solvers="pdhg", losses=lambda w: w.loss, norms=lambda w: w.norm),
+        *code("train_path", solvers="working_set", losses=lambda w: w.loss, norms=lambda w: w.norm),
         where=lambda w: f"studies.{w.study}.path",
-        options=lambda w: {key: value for key, value in study(w)["path"].items() if key != "methods"},
-        grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"]["radius"],
+        stop=lambda w: without(study(w)["path"], "methods"),
         normalisation=lambda w: study(w)["training"]["normalisation"],
+        metric=lambda w: study(w)["metric"],
     script:
         "../scripts/train_path.py"

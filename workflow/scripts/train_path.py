@@ -1,31 +1,33 @@
-"""Train a path of radii for one loss and norm, on the largest training sets."""
+"""Train a path of radii for one loss and norm, on the largest training sets, as far as validation scores say."""
 
 from job import job
 
 from jointsparse.learning import sweep
 from jointsparse.learning.tasks import Tasks
-from jointsparse.tables import read_matrix, read_record, write_record
+from jointsparse.scores.evaluation import validation_score
+from jointsparse.tables import read_array, read_matrix, read_record, read_table, write_record
 
 
-def main(features, tasks, loss, norm, grid, ends, stop, normalisation, output, progress):
-    X, Y = read_matrix(features), read_record(Tasks, tasks).training_sets()
-    radius = sweep.spaced(grid, **ends)
-    path = sweep.path(X, Y, loss=loss, norm=norm, radius=radius, normalisation=normalisation, **stop, progress=progress)
-    write_record(output, path)
+def main(images, features, labels, tasks, loss, norm, stop, normalisation, metric, output, progress):
+    X, tasks = read_matrix(features), read_record(Tasks, tasks)
+    split = read_table(images, "split")["split"].to_numpy()
+    score = validation_score(X, read_array(labels), split, tasks.validation_words, metric=metric)
+    plug_ins = {"loss": loss, "norm": norm, "normalisation": normalisation}
+    write_record(output, sweep.path(X, tasks.training_sets(), **plug_ins, **stop, score=score, progress=progress))
 
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        options = snakemake.params.options
         main(
+            images=snakemake.input.images,
             features=snakemake.input.features,
+            labels=snakemake.input.labels,
             tasks=snakemake.input.tasks,
             loss=snakemake.wildcards.loss,
             norm=snakemake.wildcards.norm,
-            grid=snakemake.params.grid,
-            ends={key: options[key] for key in ("n_radii", "lowest", "highest")},
-            stop={key: options[key] for key in ("n_iter", "tol")},
+            stop=snakemake.params.stop,
             normalisation=snakemake.params.normalisation,
+            metric=snakemake.params.metric,
             output=snakemake.output.path,
             progress=progress,
         )

@@ -82,7 +82,7 @@ class Trained(Linear):
     """A linear model that a solver trains on all samples together."""
 
     norm: str = positional("l1inf")
-    solver: str = "pdhg"
+    solver: str = "working_set"
     n_iter: int | None = None
     tol: float = 1e-3
     normalisation: str = "sum"

@@ -28,18 +28,18 @@ class JointSparseClassifier(Labelled, Trained):
         lambda of the penalised form. Exactly one of radius and penalty is given.
     loss : {"hinge", "logistic", "squared"}, default="hinge"
         Loss of labels -1 and +1, whatever y holds.
-    solver : {"pdhg", "subgradient"}, default="pdhg"
-        pdhg has no step size to choose. It stops when its objective is certified to lie within `tol` of the optimum.
-        subgradient is the papers' method: always `n_iter` steps eta0 / sqrt(t). It certifies a gap too, but does not
-        stop at it.
+    solver : {"working_set", "pdhg", "subgradient"}, default="working_set"
+        working_set and pdhg have no step size to choose. They stop when the objective is certified to lie within `tol`
+        of the optimum. working_set iterates on the features that matter only. subgradient is the papers' method: always
+        `n_iter` steps eta0 / sqrt(t). It certifies a gap too, but does not stop at it.
     eta0 : float, greater than 0, default=1.0
-        First step size of subgradient. pdhg ignores it.
+        First step size of subgradient. Others ignore it.
     n_iter : int or None, at least 1, default=None
-        Number of iterations: for pdhg the most, for subgradient exactly this many. None stands for 10,000 with pdhg,
-        and for 200 with subgradient, as in the papers.
+        Number of iterations: for subgradient exactly this many, for others the most. None stands for 200 with
+        subgradient, as in the papers, and for 10,000 with others.
     tol : float, at least 0, default=1e-3
-        Relative duality gap to stop at. If pdhg does not reach it in n_iter iterations, fit raises a ConvergenceWarning
-        and `duality_gap_` holds the gap that was reached. subgradient ignores tol and never warns.
+        Relative duality gap to stop at. If it is not reached in n_iter iterations, fit raises a ConvergenceWarning and
+        `duality_gap_` holds the gap that was reached. subgradient ignores tol and never warns.
     normalisation : {"sum", "mean"}, default="sum"
         Add up the losses of a task, or average them.
     labels : {"classes", "01", "signed", "masked"}, default="classes"
@@ -67,8 +67,8 @@ class JointSparseClassifier(Labelled, Trained):
     classes_ : ndarray
         The classes, or the two labels that predict tells apart.
     duality_gap_ : float
-        The objective is certified to lie no further from the optimum. The gap is relative to the objective, or to a
-        thousandth of that at W = 0 and b = 0 if this is more.
+        The objective is certified to lie no further from the optimum. The gap is relative to the objective, or to what
+        can be gained from W = 0 if this is less. It is relative to at least a thousandth of the objective at W = 0.
     objective_ : ndarray (n_iter_ + 1,)
         Objective at every iterate, NaN where it was not computed.
     n_iter_ : int

@@ -65,7 +65,7 @@ class JointSparseClassifierCV(Labelled, Trained):
     penalties : sequence of float or None, at least 0, default=None
         Grid of penalties. Exactly one of radii and penalties is given.
     eta0 : sequence of float, greater than 0, default=(0.1, 1.0, 10.0, 100.0)
-        Step sizes of subgradient to choose from. pdhg ignores them.
+        Step sizes of subgradient to choose from. Others ignore them.
     cv : int, splitter or iterable of (train, test), default=5
         Folds of fit without X_val, as in scikit-learn. An int means folds stratified by class if y is a vector.
     validation_tasks : sequence of int or of bool, or None, default=None

@@ -5,6 +5,7 @@ subject to ||W|| <= radius, or with penalty * ||W|| added. Source: Quattoni et a
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ from jointsparse.compiled import njit
 
 # OpenBLAS copies the operands of larger products first. With few columns, this doubles the time.
 SMALL_PRODUCT_MULTIPLICATIONS = 10**6
+# With more columns, no product is small.
+MANY_COLUMNS = 32
 # A part of X should stay in the second-level cache between its two products.
 PART_BYTES = 720_000
 # If fewer than one feature in 25 has weights, gathering these takes less time than the whole product.
@@ -26,25 +29,47 @@ SAMPLES_PER_ABSENT = 10
 
 
 class Part(NamedTuple):
-    """Some samples of a task.
+    """Some samples of a task, or of several tasks that share them.
 
-    task : int
-        The task's number.
+    Margins and dual variables are arrays (n_samples, n_tasks of a part * n_pairs): the pairs of its first task, then
+    those of its second one. There is one pair where there are several tasks.
+
+    tasks : slice
+        The tasks' numbers.
     rows : slice
-        The samples' places among the samples of all tasks.
+        The samples' places among the samples of all tasks. If the tasks share X, their places in X.
     X : array or CSR matrix (n, n_features)
         Features.
-    y : array (n, 1), float64
+    y : array (n, n_tasks of the part), float64
         Labels.
-    c : array (n, 1), float64
+    c : array (n, n_tasks of the part), float64
         Weights of the losses.
     """
 
-    task: int
+    tasks: slice
     rows: slice
     X: Any
     y: np.ndarray
     c: np.ndarray
+
+    def margins(self, W: np.ndarray, b: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
+        """X w_k + b_k. W: (n_tasks, n_features, n_pairs). b: (n_tasks, n_pairs). used: the features with weights."""
+        W, b = W[self.tasks], b[self.tasks].reshape(-1)
+        return product(self.X, W[0] if len(W) == 1 else W[:, :, 0].T, used) + b
+
+    def add_transposed(self, A: np.ndarray, V: np.ndarray, first: bool) -> None:
+        """Add X^T A to V (n_tasks, n_features, n_pairs), or write it there if it is the first."""
+        V = V[self.tasks]
+        if len(V) == 1:
+            add_transposed_product(self.X, A, V[0], first)
+        elif first:
+            V[:, :, 0] = A.T @ self.X
+        else:
+            V[:, :, 0] += A.T @ self.X
+
+    def per_task(self, sums: np.ndarray) -> np.ndarray:
+        """Shape sums of the columns as (n_tasks of the part, n_pairs)."""
+        return sums.reshape(self.y.shape[1], -1)
 
 
 class Problem:
@@ -69,6 +94,8 @@ class Problem:
 
     Attributes
     ----------
+    X : list of arrays or CSR matrices (n_k, n_features)
+        Features of each task's samples.
     parts : list of Part
         The samples of all tasks, one task after the other, each task in one part or more.
     y, c : arrays (n, 1), float64
@@ -98,14 +125,8 @@ class Problem:
             tasks.append(_task(k, X_k, y[k], c, normalisation))
         self.y = np.concatenate([task.y for task in tasks]).astype(np.float64)[:, np.newaxis]
         self.c = np.concatenate([task.c for task in tasks])[:, np.newaxis]
-        self.parts: list[Part] = []
-        offset = 0
-        for k, X_k in enumerate(_features(X, tasks)):
-            for start, end in pairwise(_ends(X_k)):
-                rows = slice(offset + start, offset + end)
-                X_part = X_k if end - start == X_k.shape[0] else X_k[start:end]  # a slice of CSR is a copy
-                self.parts.append(Part(k, rows, X_part, self.y[rows], self.c[rows]))
-            offset += X_k.shape[0]
+        self.X = list(_features(X, tasks))
+        self.parts = _parts(self.X, self.y, self.c)
 
     @classmethod
     def from_matrix(
@@ -150,6 +171,98 @@ class Problem:
             weights = np.asarray(Y != 0, dtype=np.float64)
         tasks = [X if sparse.issparse(X) else np.ascontiguousarray(X)] * Y.shape[1]
         return cls(tasks, list(Y.T), list(weights.T), normalisation=normalisation, intercept=intercept)
+
+    def together(self) -> "Problem":
+        """Return the same problem in one part for all tasks, if these share X: products are then of matrices.
+
+        It is for one pair at a time. Its y and c are (n, n_tasks). `arranged` carries dual variables over.
+        """
+        if self.y.shape[1] > 1 or any(X is not self.X[0] for X in self.X):
+            return self
+        whole = copy(self)
+        whole.y, whole.c = (column.reshape(self.n_tasks, -1).T.copy() for column in (self.y, self.c))
+        whole.parts = _parts(self.X[:1], whole.y, whole.c)
+        return whole
+
+    def of_first_task(self) -> "Problem":
+        """Return the problem of the first task alone, of several in one part."""
+        one = copy(self)
+        one.n_tasks, one.X, one.y, one.c = 1, self.X[:1], self.y[:, :1].copy(), self.c[:, :1].copy()
+        one.parts = _parts(one.X, one.y, one.c)
+        return one
+
+    def arranged(self, dual: np.ndarray) -> np.ndarray:
+        """Arrange dual variables of one pair like y, if they are those of the other form of this problem."""
+        if len(dual) == len(self.y):
+            return dual
+        alone = self.y.shape[1] == 1
+        return np.ascontiguousarray(dual.T.reshape(-1, 1) if alone else dual.reshape(self.y.shape[::-1]).T)
+
+    def per_pair(self, sums: np.ndarray) -> np.ndarray:
+        """Add up sums of the columns of margins or dual variables for each pair."""
+        return sums.reshape(self.y.shape[1], -1).sum(axis=0)
+
+    def columns(self, pairs: np.ndarray, n_pairs: int) -> np.ndarray:
+        """Columns of margins and dual variables that belong to these of all pairs."""
+        return (np.arange(self.y.shape[1])[:, np.newaxis] * n_pairs + pairs).reshape(-1)
+
+    def restricted(self, columns: np.ndarray, scale: np.ndarray | None = None) -> "Problem":
+        """Return the problem of some features only, which may be scaled.
+
+        Parameters
+        ----------
+        columns : int array (n_columns,) or (n_columns, n_tasks)
+            The features of all tasks, or of each task, -1 for none.
+        scale : array (n_columns,), optional
+            Factors of these features, if they are those of all tasks.
+
+        Returns
+        -------
+        problem : Problem
+            Its features are copies. A feature -1 is 0 in all samples.
+        """
+        small = copy(self)
+        small.n_features = len(columns)
+        if columns.ndim == 1:
+            copies = {id(X): _columns(X, columns, scale) for X in self.X}
+            small.X = [copies[id(X)] for X in self.X]
+        else:
+            small.X = [_padded(X, columns[:, k]) for k, X in enumerate(self.X)]
+        small.parts = _parts(small.X[: self.n_tasks // self.y.shape[1]], self.y, self.c)
+        return small
+
+
+def _parts(X: list[Any], y: np.ndarray, c: np.ndarray) -> list[Part]:
+    """Cut the samples of each X into parts. y, c: those of all, (n_samples, 1), or (n_samples, n_tasks) of one X."""
+    parts: list[Part] = []
+    offset = 0
+    for k, X_k in enumerate(X):
+        for start, end in pairwise(_ends(X_k)):
+            rows = slice(offset + start, offset + end)
+            X_part = X_k if end - start == X_k.shape[0] else X_k[start:end]  # a slice of CSR is a copy
+            parts.append(Part(slice(k, k + y.shape[1]), rows, X_part, y[rows], c[rows]))
+        offset += X_k.shape[0]
+    return parts
+
+
+def _columns(X: Any, columns: np.ndarray, scale: np.ndarray | None) -> Any:
+    """Copy these columns of X, times a factor each."""
+    if sparse.issparse(X):
+        return X[:, columns] if scale is None else X[:, columns] @ sparse.diags_array(scale.astype(X.dtype))
+    found = np.take(X, columns, axis=1, mode="clip")
+    if scale is not None:
+        found *= scale.astype(X.dtype)
+    return found
+
+
+def _padded(X: Any, columns: np.ndarray) -> Any:
+    """Copy these columns of X, with zeros for -1."""
+    found = X[:, np.maximum(columns, 0)]
+    if (columns < 0).any():
+        if sparse.issparse(found):
+            return found @ sparse.diags_array((columns >= 0).astype(found.dtype), format="csr")
+        found[:, columns < 0] = 0
+    return found
 
 
 class _Task(NamedTuple):
@@ -240,7 +353,7 @@ def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray
     """Multiply X (n, n_features) by a W (n_features, n_pairs) with few columns. used: the rows of W that are not 0."""
     if used is not None and FEATURES_PER_USED * len(used) < len(W) and not sparse.issparse(X):
         return np.asarray(X[:, used] @ W[used])
-    if sparse.issparse(X) or W.shape[1] == 1:
+    if sparse.issparse(X) or W.shape[1] == 1 or W.shape[1] > MANY_COLUMNS:
         return np.asarray(X @ W)
     width = _small_width(X.shape[0], W.shape[1])
     F = X[:, :width] @ W[:width]
@@ -305,11 +418,59 @@ class Regulariser(NamedTuple):
         Radii, or penalties if `penalised`.
     penalised : bool
         True for the added norm.
+    weights : array (n_features,) or None
+        Weights of the features in the norm, above 0; None means 1.
+    positive : bool
+        True for weights W of at least 0.
     """
 
     norm: ModuleType
     radius: np.ndarray
     penalised: bool = False
+    weights: np.ndarray | None = None
+    positive: bool = False
+
+    @classmethod
+    def checked(
+        cls, norm: ModuleType, radius: Any, penalised: bool, weights: np.ndarray | None, positive: bool
+    ) -> "Regulariser":
+        """Make one of what a solver is given.
+
+        Parameters
+        ----------
+        norm : module
+            Plug-in of norms.
+        radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
+            Radii, or penalties if `penalised`.
+        penalised : bool
+            True for the added norm.
+        weights : array (n_features,) or None
+            Weights of the features in the norm.
+        positive : bool
+            True for weights W of at least 0.
+
+        Returns
+        -------
+        regulariser : Regulariser
+
+        Raises
+        ------
+        ValueError
+            If a radius is below 0, and for weights that the norm does not take.
+        """
+        radii = np.atleast_1d(radius).astype(float)
+        require((radii >= 0).all(), f"radius must be at least 0, got {radii.min(initial=np.inf)}")
+        require(weights is None or norm.WEIGHTED, f"weights must be None for {norm.__name__}, whose rows have none")
+        return cls(norm, radii, penalised, weights, positive)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the norm's functions."""
+        return {} if self.weights is None else {"weights": self.weights}
+
+    def gradient(self, V: np.ndarray) -> np.ndarray:
+        """The part of X^T dual that the bound of all W counts: what is above 0, if W is at least 0."""
+        return np.maximum(V, 0) if self.positive else V
 
     def of(self, pairs: Any) -> "Regulariser":
         """Regulariser of these pairs only."""
@@ -330,13 +491,13 @@ class Regulariser(NamedTuple):
             One of `warm_starts`.
         """
         if self.penalised:
-            W[...] = self.norm.prox(W, self.radius[pair] * size)
+            W[...] = self.norm.prox(W, self.radius[pair] * size, positive=self.positive, **self.options)
         else:
-            self.norm.project(W, self.radius[pair], out=W, **warm)
+            self.norm.project(W, self.radius[pair], out=W, positive=self.positive, **self.options, **warm)
 
     def cost(self, W: np.ndarray, pair: int) -> float:
         """Term that is added to the losses."""
-        return float(self.radius[pair] * np.sum(self.norm.norm(W))) if self.penalised else 0.0
+        return float(self.radius[pair] * np.sum(self.norm.norm(W, **self.options))) if self.penalised else 0.0
 
     def warm_starts(self) -> list[dict[str, Any]]:
         """Options of `step` for each pair, by which each projection starts from the one before."""
@@ -360,8 +521,12 @@ class Fit(NamedTuple):
         Relative duality gap of `value` and `bound`, see `relative_gap`. No optimum is further away.
     n_iter : int
         Number of iterations done.
-    dual : list of arrays (n, n_pairs), one per part of the problem
-        Dual variables of `bound`.
+    dual : array (n_samples, n_pairs)
+        Dual variables of `bound`, in the order of the problem's y.
+    omega : array (n_pairs,) or None
+        Balance of the last step sizes, of solvers that can go on with it.
+    rounds : list of lists
+        What each pair's rounds have reached, of solvers that have rounds.
     """
 
     W: np.ndarray
@@ -371,10 +536,40 @@ class Fit(NamedTuple):
     bound: np.ndarray
     gap: np.ndarray
     n_iter: int
-    dual: list[np.ndarray]
+    dual: np.ndarray
+    omega: np.ndarray | None = None
+    rounds: Sequence[Any] = ()
+
+    def of(self, pair: int) -> "Fit":
+        """Fit of one pair; of the only one if there is no other."""
+        at = slice(None) if len(self.W) == 1 else slice(pair, pair + 1)
+        of_pairs = {
+            name: getattr(self, name)[at] for name in ("W", "b", "objective", "value", "bound", "gap", "rounds")
+        }
+        omega = None if self.omega is None else self.omega[at]
+        return self._replace(**of_pairs, dual=self.dual[:, at], omega=omega)
+
+    @staticmethod
+    def stack(fits: Sequence["Fit"]) -> "Fit":
+        """Put fits of one pair each into one."""
+        n_iter = max(fit.n_iter for fit in fits)
+        objective = np.full((len(fits), n_iter + 1), np.nan)
+        for row, fit in zip(objective, fits, strict=True):
+            row[: fit.objective.shape[1]] = fit.objective[0]
+        joined = {
+            name: np.concatenate([getattr(fit, name) for fit in fits]) for name in ("W", "b", "value", "bound", "gap")
+        }
+        return Fit(
+            **joined,
+            objective=objective,
+            n_iter=n_iter,
+            dual=np.hstack([fit.dual for fit in fits]),
+            omega=np.concatenate([np.ones(1) if fit.omega is None else fit.omega for fit in fits]),
+            rounds=[fit.rounds[0] for fit in fits],
+        )
 
 
-def lower_bound(problem: Problem, loss: ModuleType, regulariser: Regulariser, dual: list[np.ndarray]) -> np.ndarray:
+def lower_bound(problem: Problem, loss: ModuleType, regulariser: Regulariser, dual: np.ndarray) -> np.ndarray:
     """Bound all objectives of each pair from below, by any dual variables of the losses.
 
     With V = X^T dual, the bound is sum dual_value - radius ||V||_dual. If penalised, it is sum dual_value of the dual
@@ -390,26 +585,27 @@ def lower_bound(problem: Problem, loss: ModuleType, regulariser: Regulariser, du
         Plug-in of losses.
     regulariser : Regulariser
         Constraint or penalty.
-    dual : list of arrays (n, n_pairs), one per part
-        Dual variables. They are moved into the domain of `loss.dual_value` where rounding left them outside.
+    dual : array (n_samples, n_pairs)
+        Dual variables, in the order of the problem's y.
+        They are moved into the domain of `loss.dual_value` where rounding left them outside.
 
     Returns
     -------
     bound : array (n_pairs,), at least 0
     """
-    V = np.zeros((problem.n_tasks, problem.n_features, dual[0].shape[1]))
+    V = np.zeros((problem.n_tasks, problem.n_features, len(regulariser.radius)))
     # In double precision, whatever X is. A dual step of size 0 leads into the domain.
-    exact = [A.astype(np.float64) for A in dual]
-    exact = [loss.dual_step(A, A, part.y, part.c, 0.0) for part, A in zip(problem.parts, exact, strict=True)]
+    exact = dual.astype(np.float64)
+    exact = loss.dual_step(exact, exact, problem.y, problem.c, 0.0)
     if problem.intercept:
         exact = balanced(problem, exact)
-    for part, A in zip(problem.parts, exact, strict=True):
-        V[part.task] += part.X.T @ A
+    for part in problem.parts:
+        part.add_transposed(exact[part.rows], V, first=False)
     return bound_from(problem, loss, regulariser, exact, V)
 
 
 def bound_from(
-    problem: Problem, loss: ModuleType, regulariser: Regulariser, dual: list[np.ndarray], V: np.ndarray
+    problem: Problem, loss: ModuleType, regulariser: Regulariser, dual: np.ndarray, V: np.ndarray
 ) -> np.ndarray:
     """Compute `lower_bound` from balanced dual variables and their known V = X^T dual.
 
@@ -421,7 +617,7 @@ def bound_from(
         Plug-in of losses.
     regulariser : Regulariser
         Constraint or penalty.
-    dual : list of arrays (n, n_pairs), one per part
+    dual : array (n_samples, n_pairs)
         Dual variables of the domain. With intercepts, they sum to 0 within each task.
     V : array (n_tasks, n_features, n_pairs)
         X^T dual of each task.
@@ -433,30 +629,34 @@ def bound_from(
     n_pairs = V.shape[2]
     bounds, share = np.zeros(n_pairs), np.ones((problem.n_tasks, n_pairs))
     for pair in range(n_pairs):
-        size = regulariser.norm.dual_norm(V[:, :, pair].T)  # one number, or one per task
+        of_pair = regulariser.gradient(V[:, :, pair].T)
+        size = regulariser.norm.dual_norm(of_pair, **regulariser.options)  # one number, or one per task
         radius = regulariser.radius[pair]
         if regulariser.penalised:
             share[:, pair] = radius / np.maximum(np.maximum(size, radius), np.finfo(float).tiny)
         else:
             bounds[pair] -= np.sum(radius * size)
-    for part, A in zip(problem.parts, dual, strict=True):
-        bounds += loss.dual_value(A * share[part.task], part.y, part.c)
+    if regulariser.penalised:
+        dual = np.vstack([dual[part.rows] * share[part.tasks].reshape(-1) for part in problem.parts])
+    bounds += problem.per_pair(loss.dual_value(dual, problem.y, problem.c))
     return np.maximum(bounds, 0.0)  # 0 is the bound of dual variables that are all 0
 
 
-def balanced(problem: Problem, dual: list[np.ndarray]) -> list[np.ndarray]:
+def balanced(problem: Problem, dual: np.ndarray) -> np.ndarray:
     """Scale the larger of the positive and negative sums of each task's dual variables down to the other."""
-    n_pairs = dual[0].shape[1]
+    n_pairs = dual.shape[1] // problem.y.shape[1]
     up, down = (np.zeros((problem.n_tasks, n_pairs)) for _ in range(2))
-    for part, A in zip(problem.parts, dual, strict=True):
-        up[part.task] += np.maximum(A, 0).sum(axis=0, dtype=np.float64)
-        down[part.task] -= np.minimum(A, 0).sum(axis=0, dtype=np.float64)
+    for part in problem.parts:
+        A = dual[part.rows]
+        up[part.tasks] += part.per_task(np.maximum(A, 0).sum(axis=0, dtype=np.float64))
+        down[part.tasks] -= part.per_task(np.minimum(A, 0).sum(axis=0, dtype=np.float64))
     even, tiny = np.minimum(up, down), np.finfo(float).tiny
     shrink_up, shrink_down = even / np.maximum(up, tiny), even / np.maximum(down, tiny)
-    return [
-        np.where(A > 0, A * shrink_up[part.task], A * shrink_down[part.task])
-        for part, A in zip(problem.parts, dual, strict=True)
-    ]
+    even_dual = np.empty(dual.shape)
+    for part in problem.parts:
+        A, up_by, down_by = dual[part.rows], shrink_up[part.tasks], shrink_down[part.tasks]
+        even_dual[part.rows] = A * np.where(A > 0, up_by.reshape(-1), down_by.reshape(-1))
+    return even_dual
 
 
 def objective_of(
@@ -487,16 +687,55 @@ def objective_of(
     by_task(W, W_of)
     used = np.flatnonzero(W.any(axis=(0, 2)))
     for part in problem.parts:
-        F = product(part.X, W_of[part.task], used) + b[:, part.task]
-        value += loss.value(F, part.y, part.c)
+        F = part.margins(W_of, np.asarray(b, dtype=np.float64).T, used)
+        value += problem.per_pair(loss.value(F, part.y, part.c))
     return value
 
 
+def _loss_of_intercepts(problem: Problem, loss: ModuleType, b: np.ndarray) -> float:
+    """Sum of the losses for W = 0 and intercepts b (n_tasks,)."""
+    return float(loss.value(intercepts_of_samples(problem, b), problem.y, problem.c).sum())
+
+
+def intercepts_of_samples(problem: Problem, b: np.ndarray) -> np.ndarray:
+    """Margins for W = 0 and intercepts b (n_tasks,), like the problem's y."""
+    return np.vstack([np.broadcast_to(b[part.tasks], part.y.shape) for part in problem.parts])
+
+
+def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
+    """Find the intercepts (n_tasks,) of smallest losses for W = 0, by bisection; 0 if the problem has none.
+
+    Where a kink of the loss is the best, the result is next to it on the side of 0.
+    """
+    b = np.zeros(problem.n_tasks)
+    if not problem.intercept:
+        return b
+    # Beyond 40 the logistic loss is 0 to double precision.
+    size = 40.0 * max(1.0, magnitude(problem.y))
+    low, high = b - size, b + size
+    for _ in range(64):
+        b = (low + high) / 2
+        slopes, slope = loss.subgradient(intercepts_of_samples(problem, b), problem.y, problem.c), np.zeros_like(b)
+        for part in problem.parts:
+            slope[part.tasks] += slopes[part.rows].sum(axis=0)
+        low, high = np.where(slope < 0, b, low), np.where(slope > 0, b, high)
+        low, high = np.where(slope == 0, b, low), np.where(slope == 0, b, high)
+    return b * (1 - 1e-6)
+
+
 def objective_at_zero(problem: Problem, loss: ModuleType) -> float:
-    """Objective for W = 0, b = 0."""
-    return float(sum(loss.value(np.zeros_like(part.y), part.y, part.c).sum() for part in problem.parts))
+    """Objective for W = 0 and the best intercepts, but at least a millionth of that for W = 0, b = 0."""
+    without = _loss_of_intercepts(problem, loss, np.zeros(problem.n_tasks))
+    if not problem.intercept:
+        return without
+    return max(_loss_of_intercepts(problem, loss, best_intercepts(problem, loss)), 1e-6 * without)
 
 
 def relative_gap(objective: np.ndarray, bound: np.ndarray, at_zero: float) -> np.ndarray:
-    """(objective - bound) / objective, or over a thousandth of the objective at W = 0, b = 0 if that is larger."""
-    return np.maximum(objective - bound, 0.0) / np.maximum(np.maximum(objective, 1e-3 * at_zero), np.finfo(float).tiny)
+    """objective - bound, relative to the objective or to how far the bound is below that at W = 0, if this is less.
+
+    It is relative to a thousandth of the objective at W = 0 where that is larger. So W = 0 has a gap of 0 where it is
+    optimal, and a large one where not.
+    """
+    size = np.maximum(np.minimum(objective, at_zero - bound), 1e-3 * at_zero)
+    return np.maximum(objective - bound, 0.0) / np.maximum(size, np.finfo(float).tiny)

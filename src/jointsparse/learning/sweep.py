@@ -11,11 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import fingerprint, require
+from jointsparse.learning import scales
 from jointsparse.learning.flag import Flag
 from jointsparse.learning.problem import Fit, Problem, objective_at_zero
 from jointsparse.registry import pick
 
 Progress = Callable[[int, int], None]
+
+# Of a path of radii:
+NOTHING_LEFT = 1e-3  # of the objective at W = 0: with less, many W in a larger ball are as good
+FALLEN_FOR = 4  # radii without a better score, or without a smaller objective, before a path ends
+MOST_RADII = 40  # in each direction: ten decades
 
 
 class Sweep(NamedTuple):
@@ -128,27 +134,31 @@ def path(
     *,
     loss: str,
     norm: str,
-    radius: Sequence[float],
     n_iter: int,
     normalisation: str,
     tol: float = 1e-3,
-    solver: str = "pdhg",
+    solver: str = "working_set",
+    score: Callable[[NDArray[Any]], float] | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Train a path of radii, each from the solution for the next smaller one.
+    """Train a path of radii that the data choose, each from the solution for the one before.
+
+    It begins at the natural unit of radii (see `learning.scales`), with `scales.PER_DECADE` radii in each factor of 10.
+    It grows until next to nothing of the loss is left, a larger ball changes nothing, or the best score is
+    `FALLEN_FOR` radii ago. Then it goes downwards as long as the smallest radius has the best score.
 
     Parameters
     ----------
     X, Y, loss, norm, n_iter, normalisation : as in `run`
         See there.
-    radius : list of floats, at least 0
-        The papers' C, in any order.
     tol : float
         Relative duality gap to stop at.
     solver : str
         Name of a solver that stops at `tol`.
+    score : function, optional
+        Of W (n_features, n_tasks): a number that is larger for a better W.
     progress : function (done, total), optional
-        Called after each radius.
+        Called after each radius; how many there will be is a guess.
 
     Returns
     -------
@@ -156,57 +166,49 @@ def path(
         By increasing radius. Its objectives are those at W = 0 and at W.
     """
     solver_module = pick("solvers", solver)
-    require(solver_module.STOPS_AT_TOL, f"solver must be one that stops at tol, such as pdhg, got {solver!r}")
+    require(solver_module.STOPS_AT_TOL, f"solver must be one that stops at tol, such as working_set, got {solver!r}")
     problem = Problem.from_matrix(X, Y, normalisation=normalisation)
     plug_ins = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
-    radii = np.sort(np.asarray(radius, dtype=float))
-    fits: list[Fit] = []
-    for done, one in enumerate(radii, start=1):
-        start = fits[-1] if fits else None
-        fits.append(solver_module.fit(problem, **plug_ins, radius=np.array([one]), tol=tol, n_iter=n_iter, start=start))
-        if progress:
-            progress(done, len(radii))
     at_zero = objective_at_zero(problem, plug_ins["loss"])
+    unit = scales.scales(problem, **plug_ins).radius
+    fits: dict[float, Fit] = {}
+    scored: dict[float, float] = {}
+
+    def learn(step: int, start: Fit | None) -> Fit:
+        radius = scales.radius_at(unit, step)
+        options = {"radius": np.array([radius]), "tol": tol, "n_iter": n_iter, "start": start}
+        fits[radius] = solver_module.fit(problem, **plug_ins, **options)
+        scored[radius] = score(fits[radius].W[0]) if score else -float(fits[radius].value[0])
+        if progress:
+            progress(len(fits), len(fits) + FALLEN_FOR)
+        return fits[radius]
+
+    fit, step = learn(0, None), 0
+    while not _ends(list(fits.values()), list(scored.values()), at_zero, tol) and step < MOST_RADII:
+        step += 1
+        fit = learn(step, fit)
+    fit, step = fits[scales.radius_at(unit, 0)], 0
+    while score and max(scored, key=scored.__getitem__) == min(scored) and step > -MOST_RADII and unit > 0:
+        step -= 1
+        fit = learn(step, fit)
+    ordered = [fits[radius] for radius in sorted(fits)]
     return Sweep(
-        radius=radii,
-        eta0=np.full(len(radii), np.nan),
-        objective=np.array([[at_zero, fit.value[0]] for fit in fits]),
-        gap=np.concatenate([fit.gap for fit in fits]),
-        unconverged=np.zeros(len(radii), dtype=int),
-        W=np.concatenate([fit.W for fit in fits]),
+        radius=np.array(sorted(fits)),
+        eta0=np.full(len(fits), np.nan),
+        objective=np.array([[at_zero, fit.value[0]] for fit in ordered]),
+        gap=np.concatenate([fit.gap for fit in ordered]),
+        unconverged=np.zeros(len(fits), dtype=int),
+        W=np.concatenate([fit.W for fit in ordered]),
         learnt_from=learnt_from(X, Y, f"{loss}-{norm}"),
     )
 
 
-def spaced(radius: Sequence[float], *, n_radii: int, lowest: float, highest: float) -> NDArray[Any]:
-    """Radii evenly spaced in their logarithm, from lowest * the smallest above 0 to highest * the largest of a grid.
-
-    Parameters
-    ----------
-    radius : list of floats
-        The grid, with at least one radius above 0.
-    n_radii : int
-        How many radii to return.
-    lowest, highest : floats above 0
-        Factors of the grid's ends.
-
-    Returns
-    -------
-    array, (n_radii,)
-        Rounded to three digits.
-
-    Examples
-    --------
-    >>> spaced([1, 10], n_radii=3, lowest=0.1, highest=10).tolist()
-    [0.1, 3.16, 100.0]
-    """
-    positive = [value for value in radius if value > 0]
-    require(positive, f"radius must hold a number greater than 0, got {radius}")
-    ends = lowest * min(positive), highest * max(positive)
-    require(
-        ends[0] < ends[1], f"lowest and highest must leave room between them, got radii from {ends[0]:g} to {ends[1]:g}"
-    )
-    return np.array([float(f"{value:.3g}") for value in np.geomspace(*ends, n_radii)])
+def _ends(fits: Sequence[Fit], scored: Sequence[float], at_zero: float, tol: float) -> bool:
+    """True if a path of growing radii has come to its end."""
+    last = float(fits[-1].value[0])
+    interpolated = last <= NOTHING_LEFT * at_zero
+    level = len(fits) > FALLEN_FOR and last >= (1 - tol) * float(fits[-1 - FALLEN_FOR].value[0])
+    return interpolated or level or len(scored) - 1 - int(np.argmax(scored)) >= FALLEN_FOR
 
 
 def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.solvers import pdhg, subgradient
+from jointsparse.learning.solvers import subgradient, working_set
 from jointsparse.registry import pick
 
 
@@ -23,5 +23,5 @@ def warmup(norm: str, losses: Sequence[str] = ("hinge",)) -> None:
     for loss in losses:
         plug_ins: dict[str, Any] = {"loss": pick("losses", loss), "norm": plug_in}
         subgradient.fit(problem, **plug_ins, radius=radius, eta0=np.ones(2), n_iter=3)
-        pdhg.fit(problem, **plug_ins, radius=radius[:1], n_iter=3)
+        working_set.fit(problem, **plug_ins, radius=radius[:1], n_iter=3)
     plug_in.project(rng.normal(size=(6, 3)), 1.0)

@@ -3,7 +3,7 @@
 Source: Quattoni et al. 2009, sec. 6.2; EER: 2008 report, sec. 5.2.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,9 +127,29 @@ def choose(one: TrainedSweep, on_validation: Part, metric: str) -> tuple[np.ndar
 
 def _validation(one: TrainedSweep, on_validation: Part, metric: str) -> np.ndarray:
     """Mean of the metric over the validation words, for each radius."""
-    words = one.validation_words
-    labels = on_validation.labels[:, words]
-    return np.array([METRICS[metric](on_validation.X @ W[:, words], labels).mean() for W in one.sweep.W])
+    return np.array([_of_words(W, on_validation, one.validation_words, metric) for W in one.sweep.W])
+
+
+def _of_words(W: np.ndarray, on_validation: Part, words: np.ndarray, metric: str) -> float:
+    return float(METRICS[metric](on_validation.X @ W[:, words], on_validation.labels[:, words]).mean())
+
+
+def validation_score(
+    X: Matrix, labels: np.ndarray, split: np.ndarray, validation_words: np.ndarray, *, metric: str = "auc"
+) -> Callable[[np.ndarray], float]:
+    """Return the function that scores a W on the validation words and images; a larger score is better.
+
+    Parameters
+    ----------
+    X, labels, split, metric : as in `path_table`
+        See there.
+    validation_words : bool array, (n_words,)
+        The words that choose.
+    """
+    require_metric(metric)
+    require_labels(labels)
+    on_validation = _part(X, labels, split == "validation")
+    return lambda W: SIGN[metric] * _of_words(W, on_validation, validation_words, metric)
 
 
 def evaluate(

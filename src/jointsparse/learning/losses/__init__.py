@@ -1,12 +1,13 @@
-"""The room of losses. A loss is a module with four functions of margins F = XW, labels Y and the samples' weights c:
+"""The room of losses. A loss is a module with five functions of margins F = XW, labels Y and the samples' weights c:
 
 - ``value(F, Y, c)``: the weighted sum of the losses for each task, (n_tasks,);
 - ``subgradient(F, Y, c)``: its derivative with respect to F, of F's shape and dtype;
 - ``dual_value(A, Y, c)``: what the dual variables A of the losses add to the dual objective, (n_tasks,);
-- ``dual_step(A, F, Y, c, sigma)``: the proximal step of the dual variables, of A's shape and dtype.
+- ``dual_step(A, F, Y, c, sigma)``: the proximal step of the dual variables, of A's shape and dtype;
+- ``dual_steps(A, F, Y, c, sigma, B)``: its compiled loop, which checks nothing and writes to B.
 
-`learning.loss` makes them of four compiled loops. F and A are (n_samples, n_tasks). Y and c have the same shape, or
-(n_samples, 1) where all tasks share them. A sample of weight 0 is not part of the task.
+`learning.loss` makes the others of four compiled loops. F and A are (n_samples, n_tasks). Y and c have the same shape,
+or (n_samples, 1) where all tasks share them. A sample of weight 0 is not part of the task.
 """
 
 from importlib import import_module

@@ -8,4 +8,4 @@ Every solver takes many pairs, (eta0, radius) or just radii, together, so the da
 
 from importlib import import_module
 
-SOLVERS = {name: import_module(f"{__name__}.{name}") for name in ("pdhg", "subgradient")}
+SOLVERS = {name: import_module(f"{__name__}.{name}") for name in ("pdhg", "subgradient", "working_set")}

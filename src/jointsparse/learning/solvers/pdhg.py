@@ -21,14 +21,13 @@ from jointsparse.learning.problem import (
     Fit,
     Problem,
     Regulariser,
-    add_transposed_product,
     balanced,
+    best_intercepts,
     bound_from,
     by_task,
     lower_bound,
     objective_at_zero,
     objective_of,
-    product,
     relative_gap,
 )
 
@@ -53,9 +52,9 @@ class Point(NamedTuple):
         X^T A.
     s : array (n_tasks, n_pairs)
         Sum of each task's A.
-    A : list of arrays (n, n_pairs), one per part
+    A : array (n_samples, n_tasks of a part * n_pairs)
         Dual variables.
-    F : list of arrays (n, n_pairs), one per part
+    F : array (n_samples, n_tasks of a part * n_pairs)
         Margins.
     """
 
@@ -63,18 +62,12 @@ class Point(NamedTuple):
     b: np.ndarray
     V: np.ndarray
     s: np.ndarray
-    A: list[np.ndarray]
-    F: list[np.ndarray]
+    A: np.ndarray
+    F: np.ndarray
 
-    def arrays(self) -> list[np.ndarray]:
-        """List all arrays."""
-        return [self.W, self.b, self.V, self.s, *self.A, *self.F]
-
-    def of(self, pairs: Any) -> "Point":
-        """Copy these pairs."""
-        W, b, V, s = (np.array(array[..., pairs], order="C") for array in (self.W, self.b, self.V, self.s))
-        A, F = ([np.array(array[:, pairs], order="C") for array in arrays] for arrays in (self.A, self.F))
-        return Point(W, b, V, s, A, F)
+    def of(self, pairs: np.ndarray) -> "Point":
+        """Copy these pairs, (n_pairs,) bool."""
+        return Point(*(np.ascontiguousarray(array[..., _columns(pairs, array)]) for array in self))
 
 
 class Metric(NamedTuple):
@@ -122,33 +115,42 @@ def _flat(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1, array.shape[-1])
 
 
+def _columns(of_pairs: np.ndarray, array: np.ndarray) -> np.ndarray:
+    """Values of the pairs, repeated for all columns of an array: see `Part`."""
+    return np.tile(of_pairs, array.shape[-1] // max(len(of_pairs), 1))
+
+
 def _squared_distance(new: np.ndarray, at: np.ndarray) -> np.ndarray:
     sums = np.zeros(at.shape[-1])
     add_products(_flat(new), _flat(at), _flat(new), _flat(at), sums)
     return sums
 
 
-def _transposed(problem: Problem, A: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def transposed(problem: Problem, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Compute V = X^T A and the sum of each task's A."""
-    V = np.zeros((problem.n_tasks, problem.n_features, A[0].shape[1]), dtype=problem.dtype)
-    s = np.zeros((problem.n_tasks, A[0].shape[1]), dtype=problem.dtype)
-    for part, of_part in zip(problem.parts, A, strict=True):
-        add_transposed_product(part.X, of_part, V[part.task], first=False)
-        s[part.task] += of_part.sum(axis=0)
+    n_pairs = A.shape[1] // problem.y.shape[1]
+    V = np.zeros((problem.n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
+    s = np.zeros((problem.n_tasks, n_pairs), dtype=problem.dtype)
+    for part in problem.parts:
+        part.add_transposed(A[part.rows], V, first=False)
+        s[part.tasks] += part.per_task(A[part.rows].sum(axis=0))
     return V, s
 
 
 def spectral_bounds(problem: Problem) -> np.ndarray:
     """Estimate ||X_k||^2 of each task, (n_tasks,), 5 % above the result of Lanczos, which is seldom 1 % too low."""
+    if problem.y.shape[1] > 1 and problem.c.all():  # all tasks have the same samples
+        return np.repeat(spectral_bounds(problem.of_first_task()), problem.n_tasks)
     v = np.random.default_rng(0).normal(size=problem.n_features)
     v = np.tile(v / np.linalg.norm(v), (problem.n_tasks, 1)) if problem.n_features else np.zeros((problem.n_tasks, 0))
     before, beta = np.zeros_like(v), np.zeros(problem.n_tasks)
     T = np.zeros((problem.n_tasks, LANCZOS_STEPS, LANCZOS_STEPS))
+    nothing = np.zeros((problem.n_tasks, 1), dtype=problem.dtype)
     for j in range(LANCZOS_STEPS):
         V = v[..., np.newaxis].astype(problem.dtype)
         # Rows of weight 0 belong to no sample.
-        f = [product(part.X, V[part.task]) * (part.c != 0) for part in problem.parts]
-        w = _transposed(problem, f)[0][:, :, 0].astype(float)
+        f = np.vstack([part.margins(V, nothing) for part in problem.parts]) * (problem.c != 0)
+        w = transposed(problem, f)[0][:, :, 0].astype(float)
         T[:, j, j] = (w * v).sum(axis=1)
         w -= T[:, j, j, np.newaxis] * v + beta[:, np.newaxis] * before
         # Squares of the entries may overflow; powers of two change no digit.
@@ -163,7 +165,7 @@ def spectral_bounds(problem: Problem) -> np.ndarray:
     return np.where(largest > 0, 1.05 * largest, 1.0)
 
 
-def _project_all(regulariser: Regulariser, W: np.ndarray) -> None:
+def project_all(regulariser: Regulariser, W: np.ndarray) -> None:
     """Project the W (n_pairs, n_features, n_tasks) of each pair, in place; nothing if penalised."""
     for pair in range(0 if regulariser.penalised else len(W)):
         regulariser.step(W[pair], pair, 1.0)
@@ -174,43 +176,58 @@ def _begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: 
     n_pairs = len(regulariser.radius)
     W = np.zeros((problem.n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
     b = np.zeros((problem.n_tasks, n_pairs), dtype=problem.dtype)
-    if start is not None:
+    if start is None:
+        b[...] = best_intercepts(problem, loss)[:, np.newaxis]
+    else:
         by_pair = np.array(np.broadcast_to(start.W, (n_pairs, *W.shape[1::-1])), dtype=problem.dtype)
         b[...] = start.b.T if problem.intercept else 0
-        _project_all(regulariser, by_pair)
+        project_all(regulariser, by_pair)
         by_task(by_pair, W)
-    F = [product(part.X, W[part.task]) + b[part.task] for part in problem.parts]
+    F = np.vstack([part.margins(W, b) for part in problem.parts])
     if start is None:
-        A = [-loss.subgradient(f, part.y, part.c) for f, part in zip(F, problem.parts, strict=True)]
+        A = -loss.subgradient(F, problem.y, problem.c)
     else:
-        A = [np.array(np.broadcast_to(a, f.shape), dtype=problem.dtype) for a, f in zip(start.dual, F, strict=True)]
+        A = np.array(np.broadcast_to(start.dual, F.shape), dtype=problem.dtype)
         # A step of size 0 leads into the domain if the weights have changed.
-        A = [loss.dual_step(a, f, part.y, part.c, 0.0) for a, f, part in zip(A, F, problem.parts, strict=True)]
-    V, s = _transposed(problem, A)
+        A = loss.dual_step(A, F, problem.y, problem.c, 0.0)
+    V, s = transposed(problem, A)
     return Point(W, b, V, s, A, F)
 
 
-def _first_metric(problem: Problem, regulariser: Regulariser, at: Point) -> Metric:
-    """Balance the steps by guesses at the solution's distance: the sizes of the dual variables and of W."""
+def _metric(problem: Problem, regulariser: Regulariser, at: Point, omega: np.ndarray | None) -> Metric:
+    """Sizes of steps; omega: a balance that is known, or None."""
     spectral = spectral_bounds(problem)
     n = np.zeros(problem.n_tasks)
     for part in problem.parts:
-        n[part.task] += np.count_nonzero(part.c)
+        n[part.tasks] += np.count_nonzero(part.c, axis=0)
+    if omega is None:
+        omega = _first_balance(problem, regulariser, at, spectral, n.sum())
     b_scale = INTERCEPT_SHARE * spectral / np.maximum(n, 1)
+    return Metric(spectral * (1 + INTERCEPT_SHARE if problem.intercept else 1.0), b_scale, omega)
+
+
+def _first_balance(
+    problem: Problem, regulariser: Regulariser, at: Point, spectral: np.ndarray, n_samples: float
+) -> np.ndarray:
+    """Balance the steps by guesses at the solution's distance: the sizes of the dual variables and of W."""
     dual = np.zeros(at.W.shape[2])
-    for part, A in zip(problem.parts, at.A, strict=True):
-        dual += spectral[part.task] * np.square(A, dtype=np.float64).sum(axis=0)
+    for part in problem.parts:
+        dual += spectral[part.tasks] @ part.per_task(np.square(at.A[part.rows], dtype=np.float64).sum(axis=0))
     # The size of W: as far towards V as the ball allows, but no further than margins of 1.
     W = at.V.transpose(2, 1, 0).copy()
     largest = np.abs(W).max(axis=(1, 2), keepdims=True, initial=0)
     W *= 1e6 / np.where(largest > 1e6 / np.finfo(problem.dtype).max, largest, 1)
-    _project_all(regulariser, W)
-    F = [product(part.X, np.ascontiguousarray(W[:, :, part.task].T)) * (part.c != 0) for part in problem.parts]
-    margin = np.sqrt(sum(np.square(f, dtype=np.float64).sum(axis=0) for f in F) / max(n.sum(), 1))
+    project_all(regulariser, W)
+    W_of = np.empty_like(at.W)
+    by_task(W, W_of)
+    squares = np.zeros(len(W))
+    for part in problem.parts:
+        f = part.margins(W_of, np.zeros_like(at.b)) * np.repeat(part.c != 0, len(W), axis=1)
+        squares += problem.per_pair(np.square(f, dtype=np.float64).sum(axis=0))
+    margin = np.sqrt(squares / max(n_samples, 1))
     length = np.linalg.norm(W.reshape(len(W), -1).astype(float), axis=1)
     length /= np.where(margin > 1, margin, 1)
-    omega = np.where((dual > 0) & (length > 0), np.sqrt(dual) / np.where(length > 0, length, 1), 1.0)
-    return Metric(spectral * (1 + INTERCEPT_SHARE if problem.intercept else 1.0), b_scale, omega)
+    return np.where((dual > 0) & (length > 0), np.sqrt(dual) / np.where(length > 0, length, 1), 1.0)
 
 
 def _step(
@@ -222,18 +239,21 @@ def _step(
     ascend(at.W, at.V, tau.astype(problem.dtype), by_pair)
     for pair, from_last in enumerate(warm):
         regulariser.step(by_pair[pair], pair, float(tau[pair]), **from_last)
-    new = Point(np.empty_like(at.W), at.b.copy(), np.empty_like(at.V), np.zeros_like(at.s), [], [])
+    W, _, V, _, A, F = (np.empty_like(array) for array in at)
+    new = Point(W, at.b.copy(), V, np.zeros_like(at.s), A, F)
     by_task(by_pair, new.W)
     if problem.intercept:
         new.b[...] += metric.b_scale[:, np.newaxis] * tau * at.s
-    previous = -1
-    for part, A, F in zip(problem.parts, at.A, at.F, strict=True):
-        k = part.task
-        new.F.append(product(part.X, new.W[k]) + new.b[k])
-        new.A.append(loss.dual_step(A, 2 * new.F[-1] - F, part.y, part.c, metric.omega / metric.spectral[k]))
-        add_transposed_product(part.X, new.A[-1], new.V[k], first=k != previous)
-        new.s[k] += new.A[-1].sum(axis=0)
-        previous = k
+    previous = None
+    for part in problem.parts:
+        F, A = part.margins(new.W, new.b), new.A[part.rows]
+        new.F[part.rows] = F
+        sigma = (metric.omega / metric.spectral[part.tasks, np.newaxis]).reshape(-1)
+        loss.dual_steps(at.A[part.rows], 2 * F - at.F[part.rows], part.y, part.c, sigma, A)
+        part.add_transposed(A, new.V, first=part.tasks != previous)
+        if problem.intercept:
+            new.s[part.tasks] += part.per_task(A.sum(axis=0))
+        previous = part.tasks
     return new, by_pair
 
 
@@ -245,8 +265,9 @@ def _movements(problem: Problem, metric: Metric, at: Point, new: Point) -> tuple
         primal += (np.square(new.b - at.b, dtype=np.float64) / metric.b_scale[:, np.newaxis]).sum(axis=0)
         add_products(new.b, at.b, new.s, at.s, cross)
     dual = np.zeros_like(primal)
-    for part, A_new, A in zip(problem.parts, new.A, at.A, strict=True):
-        dual += metric.spectral[part.task] * _squared_distance(A_new, A)
+    for part in problem.parts:
+        squares = _squared_distance(new.A[part.rows], at.A[part.rows])
+        dual += metric.spectral[part.tasks] @ part.per_task(squares)
     both = np.sqrt(np.maximum(metric.omega * primal + dual / metric.omega - 2 * cross, 0))
     return np.sqrt(primal), np.sqrt(dual), both
 
@@ -256,23 +277,30 @@ def _quick_bounds(problem: Problem, loss: ModuleType, regulariser: Regulariser, 
     A, V = at.A, at.V
     if problem.intercept:
         A = balanced(problem, A)
-        V = _transposed(problem, A)[0]
+        V = transposed(problem, A)[0]
     return bound_from(problem, loss, regulariser, A, V)
 
 
 class Best:
     """Best feasible W and best dual variables of each pair so far, and the gap between them."""
 
-    def __init__(self, problem: Problem, loss: ModuleType, regulariser: Regulariser, tol: float, n_iter: int) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        loss: ModuleType,
+        regulariser: Regulariser,
+        tol: float,
+        at_zero: float,
+        objective: np.ndarray,
+    ) -> None:
         n_pairs = len(regulariser.radius)
         self.tol, self.wanted = tol, np.full(n_pairs, float(tol))
         self.problem, self.loss, self.regulariser = problem, loss, regulariser
         self.W = np.zeros((n_pairs, problem.n_features, problem.n_tasks), dtype=problem.dtype)
         self.b = np.zeros((n_pairs, problem.n_tasks), dtype=problem.dtype)
-        self.dual = [np.zeros((len(part.y), n_pairs), dtype=problem.dtype) for part in problem.parts]
-        self.objective = np.full((n_pairs, n_iter + 1), np.nan)
+        self.dual = np.zeros((len(problem.y), problem.y.shape[1] * n_pairs), dtype=problem.dtype)
+        self.objective, self.at_zero = objective, at_zero
         self.smallest, self.bound = np.full(n_pairs, np.inf), np.full(n_pairs, -np.inf)
-        self.at_zero = objective_at_zero(problem, loss)
 
     def look(self, t: int, pairs: np.ndarray, at: Point, by_pair: np.ndarray) -> None:
         """Take the W and the dual variables that are better at iteration t.
@@ -290,8 +318,7 @@ class Best:
         """
         regulariser = self.regulariser.of(pairs)
         value = np.array([regulariser.cost(W, pair) for pair, W in enumerate(by_pair)])
-        for part, F in zip(self.problem.parts, at.F, strict=True):
-            value += self.loss.value(F, part.y, part.c)
+        value += self.problem.per_pair(self.loss.value(at.F, self.problem.y, self.problem.c))
         self.objective[pairs, t] = value
         better = value < self.smallest[pairs]
         self.smallest[pairs[better]] = value[better]
@@ -299,8 +326,7 @@ class Best:
         bound = _quick_bounds(self.problem, self.loss, regulariser, at)
         better = bound > self.bound[pairs]
         self.bound[pairs[better]] = bound[better]
-        for of_part, A in zip(self.dual, at.A, strict=True):
-            of_part[:, pairs[better]] = A[:, better]
+        self.dual[:, self.problem.columns(pairs[better], len(self.bound))] = at.A[:, _columns(better, at.A)]
 
     def gap(self) -> np.ndarray:
         """Relative gap of each pair."""
@@ -320,7 +346,7 @@ class Best:
             regulariser = self.regulariser.of(pairs)
             found = self.W[pairs], self.b[pairs]
             self.smallest[pairs] = objective_of(self.problem, self.loss, regulariser, *found)
-            dual = [of_part[:, pairs] for of_part in self.dual]
+            dual = self.dual[:, self.problem.columns(pairs, len(self.bound))]
             self.bound[pairs] = lower_bound(self.problem, self.loss, regulariser, dual)
 
 
@@ -328,13 +354,14 @@ class Run:
     """Pairs that still iterate, and the rule that restarts them.
 
     index: (n_pairs,), their numbers. first: the point of the last restart. since: iterations done since then. begun,
-    previous: movement in the first iteration after the restart and at the last look.
+    previous: movement in the first iteration after the restart and at the last look. omega: see `Metric`.
     """
 
-    def __init__(self, problem: Problem, regulariser: Regulariser, at: Point) -> None:
+    def __init__(self, problem: Problem, regulariser: Regulariser, at: Point, omega: np.ndarray | None) -> None:
         n_pairs = len(regulariser.radius)
         self.problem, self.regulariser, self.index = problem, regulariser, np.arange(n_pairs)
-        self.at, self.first, self.metric = at, at.of(slice(None)), _first_metric(problem, regulariser, at)
+        self.at, self.first = at, at.of(np.ones(n_pairs, dtype=bool))
+        self.metric = _metric(problem, regulariser, at, omega)
         self.warm = regulariser.warm_starts()
         self.since = np.zeros(n_pairs, dtype=int)
         self.begun, self.previous = np.zeros(n_pairs), np.zeros(n_pairs)
@@ -384,10 +411,11 @@ class Run:
     def move(self, new: Point, restart: np.ndarray) -> None:
         """Reflect the pairs at the new point, and set those that restart on it."""
         share = (self.since / (self.since + 1)).astype(self.problem.dtype)
-        for here, there, origin in zip(self.at.arrays(), new.arrays(), self.first.arrays(), strict=True):
-            reflect(_flat(here), _flat(there), _flat(origin), share)
+        for here, there, origin in zip(self.at, new, self.first, strict=True):
+            reflect(_flat(here), _flat(there), _flat(origin), _columns(share, here))
             if restart.any():
-                here[..., restart] = origin[..., restart] = there[..., restart]
+                columns = _columns(restart, here)
+                here[..., columns] = origin[..., columns] = there[..., columns]
         self.since[restart] = 0
 
 
@@ -401,6 +429,8 @@ def fit(
     tol: float = 1e-3,
     n_iter: int = 1000,
     penalised: bool = False,
+    weights: np.ndarray | None = None,
+    positive: bool = False,
     start: Fit | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Fit:
@@ -426,6 +456,10 @@ def fit(
         Largest number of iterations.
     penalised : bool
         True to add radius * ||W|| to the losses instead.
+    weights : array (n_features,) or None
+        Weights of the features in the norm, above 0. None means 1.
+    positive : bool
+        True to allow no weights W below 0.
     start : Fit or None
         Fit of the same problem to begin from instead of 0.
     progress : function or None
@@ -438,13 +472,14 @@ def fit(
     Raises
     ------
     ValueError
-        If `tol` is below 0.
+        If `tol` or a radius is below 0, or the norm takes no weights.
     """
-    radius = np.atleast_1d(radius).astype(float)
     require(tol >= 0, f"tol must be at least 0, got {tol}")
-    regulariser = Regulariser(norm, radius, penalised)
+    regulariser = Regulariser.checked(norm, radius, penalised, weights, positive)
     at = _begin(problem, loss, regulariser, start)
-    best, run = Best(problem, loss, regulariser, tol, n_iter), Run(problem, regulariser, at)
+    objective = np.full((len(regulariser.radius), n_iter + 1), np.nan)
+    best = Best(problem, loss, regulariser, tol, objective_at_zero(problem, loss), objective)
+    run = Run(problem, regulariser, at, None)
     best.look(0, run.index, at, np.ascontiguousarray(at.W.transpose(2, 1, 0)))
     for t in range(n_iter + 1):
         look = t % ITERATIONS_PER_LOOK == 0 or t == n_iter

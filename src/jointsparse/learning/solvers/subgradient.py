@@ -66,6 +66,8 @@ def fit(
     eta0: np.ndarray,
     n_iter: int = 200,
     penalised: bool = False,
+    weights: np.ndarray | None = None,
+    positive: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs together.
@@ -90,6 +92,10 @@ def fit(
         Number of iterations. All of them are done.
     penalised : bool
         True to add radius * ||W|| to the losses instead, by proximal steps.
+    weights : array (n_features,) or None
+        Weights of the features in the norm, above 0. None means 1.
+    positive : bool
+        True to allow no weights W below 0.
     progress : function or None
         Called with (iterations done, of all).
 
@@ -100,12 +106,13 @@ def fit(
     Raises
     ------
     ValueError
-        If a step size is not above 0, and if training diverges.
+        If a step size is not above 0, a radius below 0, or training diverges, and if the norm takes no weights.
     """
-    radius, eta0 = np.atleast_1d(radius).astype(float), np.atleast_1d(eta0).astype(float)
+    eta0 = np.atleast_1d(eta0).astype(float)
     if not np.all(eta0 > 0):
         raise ValueError(f"eta0 must be greater than 0, got {np.min(eta0)}")
-    regulariser = Regulariser(norm, radius, penalised)
+    regulariser = Regulariser.checked(norm, radius, penalised, weights, positive)
+    radius = regulariser.radius
     W = np.zeros((len(radius), problem.n_features, problem.n_tasks), dtype=problem.dtype)
     b = np.zeros((len(radius), problem.n_tasks), dtype=problem.dtype)
     warm = regulariser.warm_starts()
@@ -139,11 +146,10 @@ def fit(
                     "or scale the features"
                 ) from None
     total /= np.where(weights > 0, weights, 1)
-    dual = [total[part.rows] for part in problem.parts]
-    bound = lower_bound(problem, loss, regulariser, dual)
+    bound = lower_bound(problem, loss, regulariser, total)
     value = objective_of(problem, loss, regulariser, best.W, best.b)
     gap = relative_gap(value, bound, objective_at_zero(problem, loss))
-    return Fit(best.W, best.b, best.objective, value, bound, gap, n_iter, dual)
+    return Fit(best.W, best.b, best.objective, value, bound, gap, n_iter, total)
 
 
 class _Visit:
@@ -166,7 +172,7 @@ class _Visit:
         self.slope_b = np.zeros_like(b)
         previous = -1
         for part in self.problem.parts:
-            k = part.task
+            k = part.tasks.start
             margins = product(part.X, self.W_of[k], used)
             if self.problem.intercept:
                 margins += b[:, k]

@@ -147,7 +147,7 @@ def _p(value: float | None) -> str:
 SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius: dashes, width, label in the legend
     ("subgradient", "true"): ("-", 1.0, "subgradient, true radius (the paper's)"),
     ("subgradient", "validated"): (":", 0.8, "subgradient, validated radius"),
-    ("pdhg", "true"): ("--", 0.5, "certified optimum, true radius"),
+    ("working_set", "true"): ("--", 0.5, "certified optimum, true radius"),
 }
 
 

@@ -17,7 +17,7 @@ from jointsparse.learning import sweep
 from jointsparse.learning.flag import gap_above, write_cell
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem, relative_gap
-from jointsparse.learning.solvers import pdhg, subgradient
+from jointsparse.learning.solvers import subgradient, working_set
 from jointsparse.norms import l1, l1inf, l2
 
 SERVES = "drawn"
@@ -102,7 +102,7 @@ def learn(
         Three rows for each size and method (hinge-l1inf, hinge-l1, hinge-l2):
         - radius_rule "true", solver "subgradient": the radii are the true norms, of W or of each w_k.
         - radius_rule "validated", solver "subgradient": one radius for all tasks, with the smallest validation error.
-        - radius_rule "true", solver "pdhg": the optimum that the first row approaches.
+        - radius_rule "true", solver "working_set": the optimum that the first row approaches.
 
         Columns:
         - n.
@@ -178,7 +178,7 @@ def _rows(
     pairs = np.repeat(np.arange(len(radii)), len(eta0))
     steps = np.tile(np.asarray(eta0, dtype=float), len(radii))
     fit = subgradient.fit(problem, **plug_ins, radius=radii[pairs], eta0=steps, n_iter=n_iter)
-    optimum = pdhg.fit(problem, **plug_ins, radius=radii[:1], tol=tol, n_iter=optimum_n_iter)
+    optimum = working_set.fit(problem, **plug_ins, radius=radii[:1], tol=tol, n_iter=optimum_n_iter)
     at_true, *candidates = sweep.choose_eta0(pairs, fit.objective)
     errors = [error(fit.W[pair], data.X_validation, data.y_validation) for pair in candidates]
     chosen = candidates[sweep.choose_radius(-np.array(errors))]
@@ -186,7 +186,7 @@ def _rows(
 
     def row(rule: str, W: np.ndarray, radius: np.ndarray, objective: float, bound: float) -> dict[str, Any]:
         gap = float(relative_gap(np.array(objective), np.array(bound), at_zero))
-        key = {"radius_rule": rule, "solver": "pdhg", "radius": radius.mean(), "eta0": np.nan}
+        key = {"radius_rule": rule, "solver": "working_set", "radius": radius.mean(), "eta0": np.nan}
         found = {"test_error": error(W, data.X_test, data.y_test)} | selection(W, data.relevant)
         warning = write_cell([gap_above(tol, gap)])
         return key | found | {"objective": objective / at_zero, "gap": gap, "iterations": None, "warning": warning}

@@ -1,0 +1,77 @@
+"""Scales of radii and penalties that follow from the data: where training begins to help, and where W = 0 is optimal.
+
+L is convex, so L(W) >= L(0) - ||W|| ||grad L(0)||_dual. No radius below L(0) / ||grad L(0)||_dual can make a loss of at
+least 0 vanish: this is the natural unit of radii. Any penalty of at least ||grad L(0)||_dual has the solution W = 0.
+Source: docs/training.md.
+"""
+
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from jointsparse.checks import one_thread
+from jointsparse.learning.problem import Problem, balanced, best_intercepts, intercepts_of_samples
+
+PER_DECADE = 4  # radii of a path between a number and ten times that number
+
+
+class Scales(NamedTuple):
+    """Scales of a problem.
+
+    radius : float
+        Unit of radii, called R0: no smaller ball holds a W without losses. It is no end of a path.
+    penalty : float
+        Upper bound of the smallest penalty for which W = 0 is optimal. It is that penalty if there are no intercepts.
+    gradient : float
+        Frobenius length of the gradient at W = 0. A step size eta0 times it, over the radius, has no unit.
+    """
+
+    radius: float
+    penalty: float
+    gradient: float
+
+
+@one_thread()
+def scales(problem: Problem, *, loss: ModuleType, norm: ModuleType) -> Scales:
+    """Compute the scales of a problem from its gradient at W = 0 and the best intercepts.
+
+    For a norm per task with the same number for all tasks, both are those of the task that needs the largest.
+
+    Parameters
+    ----------
+    problem : Problem
+        The tasks.
+    loss : module
+        Plug-in of losses.
+    norm : module
+        Plug-in of norms.
+
+    Returns
+    -------
+    Scales
+        A radius of 0 where there is nothing to gain: no losses at W = 0, or no gradient.
+    """
+    whole = problem.together()
+    b = best_intercepts(whole, loss)
+    dual = -loss.subgradient(intercepts_of_samples(whole, b), whole.y, whole.c)
+    if problem.intercept:
+        dual = balanced(whole, dual)
+    V, value = np.zeros((problem.n_tasks, problem.n_features, 1)), np.zeros(problem.n_tasks)
+    for part in whole.parts:
+        part.add_transposed(dual[part.rows], V, first=False)
+        value[part.tasks] += loss.dual_value(dual[part.rows], part.y, part.c)
+    G = np.ascontiguousarray(V[:, :, 0].T)
+    size = np.asarray(norm.dual_norm(G))
+    losses = value if size.ndim else value.sum()
+    radius = np.max(np.divide(losses, size, out=np.zeros_like(size), where=size > 0), initial=0.0)
+    return Scales(float(radius), float(np.max(size, initial=0.0)), float(np.linalg.norm(G)))
+
+
+def radius_at(unit: float, step: int) -> float:
+    """Radius number `step` of a path that begins at a unit: PER_DECADE of them from a number to ten times that number.
+
+    >>> [radius_at(3.0, step) for step in (-4, 0, 2)]
+    [0.3, 3.0, 9.49]
+    """
+    return float(f"{unit * 10 ** (step / PER_DECADE):.3g}")

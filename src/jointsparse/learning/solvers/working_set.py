@@ -1,0 +1,382 @@
+"""Primal-dual hybrid gradient on the rows of W that matter, with a certificate over all rows.
+
+A solution has few rows with weights. These can be told from the dual variables A: a row whose part in
+||X^T A||_dual is below the largest has no weights at the optimum. So each round solves the problem on a working set of
+rows, then computes X^T A for all rows. With that it proves a gap for the whole problem, and takes in the rows whose
+part is too large. A norm for each task has a working set for each task. A norm without zeros has none: `pdhg` solves
+it.
+
+Sources: docs/training.md, and for the lasso
+
+- Johnson and Guestrin, Blitz: a principled meta-algorithm for scaling sparse optimization, 2015;
+- Massias, Gramfort and Salmon, Celer: a fast solver for the lasso with dual extrapolation, 2018.
+"""
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from jointsparse.checks import one_thread, require
+from jointsparse.learning.problem import (
+    Fit,
+    Problem,
+    Regulariser,
+    balanced,
+    best_intercepts,
+    bound_from,
+    lower_bound,
+    objective_at_zero,
+    objective_of,
+    relative_gap,
+)
+from jointsparse.learning.solvers import pdhg
+
+TAKES: tuple[str, ...] = ()
+STOPS_AT_TOL = True
+
+FIRST_ROWS = 16  # size of the first working set, at least
+NEAR_SHARE = 0.98  # of the largest part of a row inside: rows outside with a larger one come in
+KEPT_SHARE = 0.9  # of the same: rows without weights and with a smaller part may leave
+ROUND_SHARE = 0.3  # of the gap: a round ends where the gap on its rows is smaller
+SCALE_SAMPLES = 2000  # that the sizes of features are taken from
+DENSE_SHARE = 0.5  # of the entries: if more are 0, features are not scaled
+LEAST_SPREAD = 0.1  # standard deviation of the logarithms of features' sizes: if it is less, they are not scaled
+LAST_SHARE = 0.95  # of tol: likewise
+
+
+class Round(NamedTuple):
+    """Progress after a round.
+
+    n_rows : int
+        Rows in the working set; the most of any task if each task has its own.
+    n_iter : int
+        Iterations done in all rounds.
+    work : float
+        Products with X and its transpose in all rounds, in iterations over all rows.
+    gap : float
+        Relative duality gap of the whole problem after the round.
+    """
+
+    n_rows: int
+    n_iter: int
+    work: float
+    gap: float
+
+
+@one_thread()
+def fit(
+    problem: Problem,
+    *,
+    loss: ModuleType,
+    norm: ModuleType,
+    radius: np.ndarray,
+    tol: float = 1e-3,
+    n_iter: int = 1000,
+    penalised: bool = False,
+    weights: np.ndarray | None = None,
+    positive: bool = False,
+    start: Fit | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Fit:
+    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one pair after the other.
+
+    Parameters and results are those of `pdhg.fit`. Each pair begins at the solution of the one before it, from small
+    to large radii. An iteration costs as much as the rows in the working set.
+
+    Parameters
+    ----------
+    problem : Problem
+        The tasks.
+    loss : module
+        Plug-in of losses.
+    norm : module
+        Plug-in of norms.
+    radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
+        Radius of each pair, the paper's C. Norms with a ball for each task take one per task too.
+    tol : float, at least 0
+        Relative duality gap. A pair stops at the first round that proves it.
+    n_iter : int
+        Largest number of iterations of a pair.
+    penalised : bool
+        True to add radius * ||W|| to the losses instead.
+    weights : array (n_features,) or None
+        Weights of the features in the norm, above 0. None means 1.
+    positive : bool
+        True to allow no weights W below 0.
+    start : Fit or None
+        Fit of the same problem to begin from instead of 0.
+    progress : function or None
+        Called with (iterations done, of all).
+
+    Returns
+    -------
+    fit : Fit
+
+    Raises
+    ------
+    ValueError
+        If `tol` or a radius is below 0, or the norm takes no weights.
+    """
+    if not norm.SPARSE:
+        plug_ins: dict[str, Any] = {"loss": loss, "norm": norm, "weights": weights, "positive": positive}
+        options: dict[str, Any] = {
+            "tol": tol,
+            "n_iter": n_iter,
+            "penalised": penalised,
+            "start": start,
+            "progress": progress,
+        }
+        return pdhg.fit(problem, radius=radius, **plug_ins, **options)
+    require(tol >= 0, f"tol must be at least 0, got {tol}")
+    regulariser = Regulariser.checked(norm, radius, penalised, weights, positive)
+    size = regulariser.radius.reshape(len(regulariser.radius), -1).sum(axis=1)
+    order = np.argsort(-size if penalised else size, kind="stable")
+    # Tasks with working sets of their own have no product in common.
+    per_task = norm.PER_TASK and weights is None
+    scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK else None
+    setting = Setting(
+        problem, problem.together(), loss, objective_at_zero(problem, loss), per_task, scale, tol, n_iter, progress
+    )
+    fits: dict[int, Fit] = {}
+    last = None
+    for done, pair in enumerate(map(int, order)):
+        begin = last if start is None else start.of(pair)
+        last = fits[pair] = _Search(setting, regulariser.of([pair]), begin).run((done, len(order)))
+    return Fit.stack([fits[pair] for pair in range(len(order))])
+
+
+def scale_of(problem: Problem) -> np.ndarray | None:
+    """Factors of the features that make the solver faster, 1 on average, or None where they do not pay.
+
+    Iterations slow down where features differ in size, as those of an SVD do. Factors of rms^(-1/2) take half of the
+    difference away, and the norm weighs the scaled features accordingly. On sparse features, where the size says how
+    many samples have the feature, this does not pay.
+    """
+    if sparse.issparse(problem.X[0]):
+        return None
+    squares, n_samples, n_entries = np.zeros(problem.n_features), 0, 0
+    for X in {id(X): X for X in problem.X}.values():
+        some = X[:: max(len(X) * len(problem.X) // SCALE_SAMPLES, 1)].astype(np.float64)
+        squares += np.square(some).sum(axis=0)
+        n_samples, n_entries = n_samples + len(some), n_entries + int(np.count_nonzero(some))
+    rms = np.sqrt(squares / max(n_samples, 1))
+    if not (rms > 0).any() or n_entries < DENSE_SHARE * n_samples * problem.n_features:
+        return None
+    logarithms = np.log(rms[rms > 0])
+    if np.std(logarithms) < LEAST_SPREAD:
+        return None
+    scale = np.ones_like(rms)
+    scale[rms > 0] = np.exp(-0.5 * (logarithms - logarithms.mean()))
+    return scale
+
+
+class Setting(NamedTuple):
+    """Data and options that all pairs have in common.
+
+    problem : Problem
+        The tasks.
+    whole : Problem
+        The same, in one part if tasks share their samples.
+    loss : module
+        Plug-in of losses.
+    at_zero : float
+        See `objective_at_zero`.
+    per_task : bool
+        True if each task has a working set of its own.
+    scale : array (n_features,) or None
+        See `scale_of`.
+    tol, n_iter, progress
+        As in `fit`.
+    """
+
+    problem: Problem
+    whole: Problem
+    loss: ModuleType
+    at_zero: float
+    per_task: bool
+    scale: np.ndarray | None
+    tol: float
+    n_iter: int
+    progress: Callable[[int, int], None] | None
+
+
+class _Search:
+    """One pair.
+
+    W, b, value: the best so far, and its objective. A, V, s: the last dual variables, X^T A of all rows, and each
+    task's sum of A. bound, best_dual: the best bound and its dual variables. inside: the working set, (n_features,) or
+    (n_features, n_tasks) bool. now, best: the iterations on it, and their best point.
+    """
+
+    def __init__(self, setting: Setting, regulariser: Regulariser, start: Fit | None) -> None:
+        problem, whole, loss = setting[:3]
+        self.setting, self.regulariser = setting, regulariser
+        self.t, self.work, self.rounds, n_iter = 0, 0.0, list[Round](), setting.n_iter
+        self.objective = np.full((1, n_iter + 1), np.nan)
+        W = np.zeros((1, problem.n_features, problem.n_tasks), dtype=problem.dtype)
+        b = np.zeros((1, problem.n_tasks), dtype=problem.dtype)
+        if start is None:
+            b[...] = best_intercepts(problem, loss)
+        else:
+            W[...] = start.W
+            b[...] = start.b if problem.intercept else 0
+            pdhg.project_all(regulariser, W)
+        self.W, self.b = W, b
+        F = self._margins(W, b)
+        losses = loss.value(F, whole.y, whole.c).sum()
+        self.value = float(losses) + regulariser.cost(W[0], 0)
+        if start is None:
+            A = -loss.subgradient(F, whole.y, whole.c)
+        else:
+            A = whole.arranged(start.dual).astype(problem.dtype)
+            # A step of size 0 leads into the domain if the weights have changed.
+            A = loss.dual_step(A, F, whole.y, whole.c, 0.0)
+        self.omega = None if start is None else start.omega
+        self.bound, self.best_dual = -np.inf, A
+        self.inside = np.zeros(W[0].shape if setting.per_task else W[0].shape[:1], dtype=bool)
+        self.now: pdhg.Run | None = None
+        self.first_rows = max(FIRST_ROWS, problem.n_features // 16)
+        self.see(A)
+
+    def _margins(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
+        used = np.flatnonzero(W.any(axis=(0, 2)))
+        self.work += len(used) / max(2 * len(W[0]), 1)
+        W_of = np.ascontiguousarray(W.transpose(2, 1, 0))
+        return np.vstack([part.margins(W_of, b.T, used) for part in self.setting.whole.parts])
+
+    def see(self, A: np.ndarray) -> None:
+        """Compute X^T A for all rows, what it proves, and each row's part in its dual norm."""
+        whole = self.setting.whole
+        self.A = (balanced(whole, A) if whole.intercept else A).astype(whole.dtype, copy=False)
+        self.V, self.s = pdhg.transposed(whole, self.A)
+        self.work += 0.5
+        bound = bound_from(whole, self.setting.loss, self.regulariser, self.A, self.V)[0]
+        if bound > self.bound:
+            self.bound, self.best_dual = bound, self.A
+        gradient = self.regulariser.gradient(np.ascontiguousarray(self.V[:, :, 0].T))
+        self.row_duals = self.regulariser.norm.dual_rows(gradient, **self.regulariser.options)
+        if self.row_duals.ndim > self.inside.ndim:
+            largest = self.row_duals.max(axis=0, initial=0.0)
+            self.row_duals = (self.row_duals / np.where(largest > 0, largest, 1)).max(axis=1, initial=0.0)
+
+    def gap(self) -> float:
+        """Relative gap that is known so far."""
+        return float(relative_gap(np.array([self.value]), np.array([self.bound]), self.setting.at_zero)[0])
+
+    def certify(self) -> None:
+        """Compute the objective of W and the bound again, in double precision."""
+        whole, loss = self.setting.whole, self.setting.loss
+        self.value = objective_of(whole, loss, self.regulariser, self.W, self.b)[0]
+        self.bound = lower_bound(whole, loss, self.regulariser, self.best_dual)[0]
+        self.work += 0.5 + np.count_nonzero(self.W.any(axis=(0, 2))) / max(2 * whole.n_features, 1)
+
+    def choose_rows(self) -> None:
+        """Choose the working set; begin anew on it if it has changed.
+
+        It holds the rows with weights, and those with parts near the largest. At first it holds the largest parts.
+        """
+        parts, used = self.row_duals, self.W[0] != 0 if self.setting.per_task else self.W[0].any(axis=1)
+        size = np.maximum(self.inside.sum(axis=0), self.first_rows)
+        largest = np.max(parts, axis=0, where=self.inside, initial=0.0)
+        kept = used | (self.inside & (parts > KEPT_SHARE * largest))
+        outside = np.where(kept | self.inside | (parts <= NEAR_SHARE * largest), 0, parts)
+        ranks = np.argsort(np.argsort(-outside, axis=0, kind="stable"), axis=0)
+        new = (outside > 0) & (ranks < size)
+        if self.now is None or new.any() or 2 * kept.sum() < self.inside.sum():
+            self.inside = kept | new
+            self.begin()
+
+    def run(self, place: tuple[int, int]) -> Fit:
+        """Do rounds until the gap is proven, or the iterations are used up. place: number of the pair, of all."""
+        wanted = self.setting.tol
+        self.objective[0, 0] = self.value
+        self.tell(place)
+        while True:
+            gap = self.gap()
+            if gap <= wanted:
+                self.certify()
+                gap = self.gap()
+                if gap <= self.setting.tol:
+                    break
+                wanted /= 2  # single precision promised too much
+            if self.t >= self.setting.n_iter:
+                self.certify()
+                break
+            self.choose_rows()
+            self.solve(max(ROUND_SHARE * gap, LAST_SHARE * wanted), place)
+            self.rounds.append(Round(int(self.inside.sum(axis=0).max()), self.t, self.work, self.gap()))
+        return Fit(
+            self.W,
+            self.b,
+            self.objective[:, : self.t + 1],
+            np.array([self.value]),
+            np.array([self.bound]),
+            np.array([self.gap()]),
+            self.t,
+            self.setting.problem.arranged(self.best_dual),
+            self.omega,
+            [self.rounds],
+        )
+
+    def begin(self) -> None:
+        """Begin to iterate on the working set, from the best W and the last dual variables."""
+        rows, setting = self.rows(), self.setting
+        base, dtype = setting.problem if setting.per_task else setting.whole, setting.problem.dtype
+        scale = None if setting.scale is None else setting.scale[rows]
+        small = base.restricted(rows, scale)
+        weights = None if self.regulariser.weights is None else self.regulariser.weights[rows]
+        if scale is not None:
+            weights = scale if weights is None else weights * scale
+        regulariser = self.regulariser._replace(weights=weights)
+        self.share = len(rows) / max(base.n_features, 1)
+        pick = np.maximum(rows, 0), slice(None) if rows.ndim == 1 else np.arange(base.n_tasks)
+        W, V = self.W[0][pick], self.V[:, :, 0].T[pick]
+        if scale is not None:
+            W, V = ((array * factors[:, np.newaxis]).astype(dtype) for array, factors in ((W, 1 / scale), (V, scale)))
+        W[rows < 0] = V[rows < 0] = 0
+        W, V = (np.ascontiguousarray(array.T)[:, :, np.newaxis] for array in (W, V))
+        b, A = np.ascontiguousarray(self.b.T), small.arranged(self.A).copy()
+        at = pdhg.Point(W, b, V, self.s.copy(), A, np.vstack([part.margins(W, b) for part in small.parts]))
+        self.now = pdhg.Run(small, regulariser, at, self.omega)
+        self.best = pdhg.Best(small, setting.loss, regulariser, setting.tol, setting.at_zero, self.objective)
+        self.best.look(self.t, self.now.index, at, np.ascontiguousarray(W.transpose(2, 1, 0)))
+        as_one = small.y.shape[1] > 1 and small.c.all()
+        self.work += self.share * (0.5 + pdhg.LANCZOS_STEPS / (small.n_tasks if as_one else 1))
+
+    def tell(self, place: tuple[int, int]) -> None:
+        """Tell how many iterations are done, of all."""
+        done, of_all = place
+        if self.setting.progress:
+            self.setting.progress(done * self.setting.n_iter + self.t, of_all * self.setting.n_iter)
+
+    def solve(self, tol: float, place: tuple[int, int]) -> None:
+        """Iterate on the working set to this gap, then see all rows."""
+        setting, run, done = self.setting, self.now, False
+        while run and not done:
+            self.t += 1
+            look = self.t % pdhg.ITERATIONS_PER_LOOK == 0 or self.t == setting.n_iter
+            run.iterate(self.t, setting.loss, self.best if look else None)
+            self.omega = run.metric.omega
+            self.work += self.share * (1.5 if look and setting.whole.intercept else 1)
+            if look:
+                done = bool(self.best.gap()[0] <= tol) or self.t == setting.n_iter
+            self.tell(place)
+        rows, W = self.rows(), np.zeros_like(self.W)
+        if rows.ndim == 1:
+            W[0][rows] = self.best.W[0] if setting.scale is None else self.best.W[0] * setting.scale[rows, np.newaxis]
+        else:
+            inside, task = np.nonzero(rows >= 0)
+            W[0][rows[inside, task], task] = self.best.W[0][inside, task]
+        self.W, self.b, self.value = W, self.best.b, float(self.best.smallest[0])
+        self.see(setting.whole.arranged(self.best.dual).copy())
+
+    def rows(self) -> np.ndarray:
+        """Rows of the working set: (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer."""
+        if self.inside.ndim == 1:
+            return np.flatnonzero(self.inside)
+        size = self.inside.sum(axis=0)
+        order = np.argsort(~self.inside, axis=0, kind="stable")[: size.max()]
+        return np.where(np.arange(len(order))[:, np.newaxis] < size, order, -1)

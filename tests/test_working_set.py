@@ -1,0 +1,89 @@
+"""Facts of the working set alone; those of every solver are in test_solvers."""
+
+import numpy as np
+import pytest
+from conftest import draw_tasks
+from scipy import sparse
+
+from jointsparse.learning.losses import LOSSES, hinge
+from jointsparse.learning.problem import Problem, Regulariser, lower_bound
+from jointsparse.learning.solvers import pdhg, working_set
+from jointsparse.norms import NORMS, l1inf
+
+NORM = pytest.mark.parametrize("norm", [norm for norm in NORMS.values() if norm.SPARSE], ids=lambda norm: norm.__name__)
+FORM = pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
+
+
+def draw_wide(dtype=float, shared=False, container=np.asarray, n=60, d=400, m=5, **options):
+    """A problem of m tasks that follow the same 10 of d features, with shared samples or samples of their own."""
+    rng = np.random.default_rng(0)
+    W = np.zeros((d, m))
+    W[rng.choice(d, 10, replace=False)] = rng.choice([-1.0, 1.0], (10, m))
+    X = [rng.normal(size=(n, d)).astype(dtype) for _ in range(1 if shared else m)] * (m if shared else 1)
+    y = [np.where(X_k @ w + 0.1 * rng.normal(size=n) > 0, 1.0, -1.0) for X_k, w in zip(X, W.T, strict=True)]
+    if container is not np.asarray:
+        copies = {id(X_k): container(X_k) for X_k in X}
+        X = [copies[id(X_k)] for X_k in X]
+    return Problem(X, y, **options)
+
+
+@NORM
+@FORM
+@pytest.mark.parametrize("shared", [False, True], ids=["apart", "shared"])
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+def test_few_rows_prove_the_optimum_of_all(norm, penalised, shared, intercept):
+    problem = draw_wide(shared=shared, intercept=intercept)
+    options = {"loss": hinge, "norm": norm, "radius": np.array([12.0 if penalised else 1.0]), "penalised": penalised}
+    got = working_set.fit(problem, **options, tol=1e-5, n_iter=20_000)
+    whole = pdhg.fit(problem, **options, tol=1e-5, n_iter=20_000)
+    assert got.gap[0] <= 1e-5
+    np.testing.assert_allclose(got.value, whole.value, rtol=2e-5)
+    regulariser = Regulariser(norm, options["radius"], penalised)
+    np.testing.assert_allclose(got.bound, lower_bound(problem, hinge, regulariser, got.dual), rtol=1e-12)
+    rounds = got.rounds[0]
+    assert rounds[-1].n_rows < 300 and rounds[-1].n_iter == got.n_iter
+    assert rounds[-1].work < 0.5 * got.n_iter
+
+
+@NORM
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_radii_are_one_path_in_any_order(norm, container):
+    problem = draw_wide(np.float32, container=container)
+    options = {"loss": hinge, "norm": norm, "n_iter": 5000}
+    radii = np.array([2.0, 0.5, 1.0])
+    got = working_set.fit(problem, **options, radius=radii)
+    turned = working_set.fit(problem, **options, radius=radii[::-1])
+    assert np.all(got.gap <= 1e-3) and got.value[1] > got.value[2] > got.value[0]
+    np.testing.assert_array_equal(got.W, turned.W[::-1])
+    again = working_set.fit(problem, **options, radius=radii, start=got)
+    assert again.n_iter == 0
+    for pair, radius in enumerate(radii):
+        assert np.all(norm.norm(got.W[pair]) <= radius * (1 + 1e-6))
+
+
+def test_a_later_fit_begins_where_an_earlier_one_ended():
+    problem = draw_wide()
+    options = {"loss": hinge, "norm": l1inf, "radius": np.array([1.0]), "n_iter": 20_000}
+    rough = working_set.fit(problem, **options, tol=1e-3)
+    fine, further = (working_set.fit(problem, **options, tol=1e-5, start=start) for start in (None, rough))
+    assert further.n_iter < fine.n_iter and further.gap[0] <= 1e-5
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_weights_of_zero_and_tasks_without_samples_change_no_solution(loss):
+    problem, rng = draw_wide(shared=True), np.random.default_rng(1)
+    c = [(rng.random(60) < 0.95).astype(float) for _ in range(4)] + [np.zeros(60)]
+    X, y = problem.X, [problem.y[part.rows, 0] for part in problem.parts]
+    options = {"loss": LOSSES[loss], "norm": l1inf, "radius": np.array([1.0]), "tol": 1e-5, "n_iter": 20_000}
+    got = working_set.fit(Problem(X, y, c), **options)
+    apart = [(X_k[c_k > 0], y_k[c_k > 0]) for X_k, y_k, c_k in zip(X, y, c, strict=True)]
+    expected = working_set.fit(Problem(*map(list, zip(*apart, strict=True))), **options)
+    np.testing.assert_allclose(got.value, expected.value, rtol=2e-5)
+    assert not got.W[0, :, 4].any()
+
+
+def test_a_norm_without_zeros_has_no_working_set():
+    options = {"loss": hinge, "norm": NORMS["l2"], "radius": np.array([1.0, 2.0])}
+    got, whole = (solver.fit(draw_tasks(), **options) for solver in (working_set, pdhg))
+    np.testing.assert_array_equal(got.W, whole.W)
+    assert got.rounds == ()
