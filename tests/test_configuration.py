@@ -199,6 +199,12 @@ BAD_VALUES = [
     ),
     ((*ANNOTATION, "training", "tol"), 0.1, "tol is not for the solver subgradient", None),
     (
+        ("studies", "text", "training", "eta0_unit"),
+        "relative",
+        "eta0_unit is not for the solver working_set, which takes no eta0",
+        None,
+    ),
+    (
         (*ANNOTATION, "methods"),
         {"hinge-l1": {"radius": [1]}},
         "the key 'eta0' is missing, which the solver subgradient needs",

@@ -69,6 +69,21 @@ def test_the_first_radius_with_the_largest_validation_auc_is_chosen(auc):
 # A path of radii
 
 
+def test_relative_step_sizes_carry_over_between_scales_of_the_features():
+    X, Y = draw_labels(n=40, d=8)
+    one, other = (
+        run(scale * X, Y, eta0=[0.3, 3.0], eta0_unit="relative", radius=[10.0 / scale], n_iter=20)
+        for scale in (1, 2.0**6)
+    )
+    assert one.eta0.tolist() == [0.3, 3.0]
+    np.testing.assert_allclose(other.objective, one.objective, rtol=1e-12)
+    length = np.linalg.norm(X.T @ Y)  # every sample has a loss at W = 0
+    same = run(X, Y, eta0=np.array([0.3, 3.0]) * 10.0 / length, radius=[10.0], n_iter=20)
+    np.testing.assert_allclose(same.objective, one.objective, rtol=1e-12)
+    with pytest.raises(ValueError, match="eta0_unit must be absolute or relative, got 'big'"):
+        run(X, Y, eta0_unit="big")
+
+
 def path(X, Y, **options):
     return sweep.path(X, Y, **{"loss": "hinge", "norm": "l1inf", "n_iter": 5000, "normalisation": "sum"} | options)
 

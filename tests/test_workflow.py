@@ -130,7 +130,7 @@ SPACE = ("import numpy", "import  numpy")
 CHEAP = {"draw_figures", "gather_warnings", "judge_claims", "write_configs", "write_manifest"}
 RERUNS_OF_L1INF = {"compile_kernels": 1, "train_sweep": SWEEPS_OF_L1INF, "train_path": 1, "repeat": 2, "measure": 1}
 EDITS = {  # file, old text, new text, and the number of jobs of each rule that the edit reruns
-    "radii": ("overlay.yaml", RADII, "hinge-l1: {eta0: [1], radius: [5]}", {"train_sweep": 1, "train_path": 1}),
+    "radii": ("overlay.yaml", RADII, "hinge-l1: {eta0: [1], radius: [5]}", {"train_sweep": 1}),
     "method": (
         "overlay.yaml",
         L2,

@@ -206,6 +206,11 @@ def _check_methods(block: dict[str, Any], where: str) -> None:
         f"tol is not for the solver {name}, which does all its iterations",
         f"{where}.training.tol",
     )
+    require(
+        "eta0" in solver.TAKES or "eta0_unit" not in block["training"],
+        f"eta0_unit is not for the solver {name}, which takes no eta0",
+        f"{where}.training.eta0_unit",
+    )
     trained = {method: grid for method, grid in block["methods"].items() if method != "svm-l2"}
     for method, grid in trained.items():
         at = f"{where}.methods.{method}"

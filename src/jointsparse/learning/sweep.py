@@ -66,6 +66,7 @@ def run(
     normalisation: str,
     solver: str = "subgradient",
     tol: float | None = None,
+    eta0_unit: str = "absolute",
     progress: Progress | None = None,
 ) -> Sweep:
     """Train every (eta0, radius) pair of a grid.
@@ -94,6 +95,9 @@ def run(
         Name of a solver.
     tol : float, optional
         Relative duality gap to stop at, for a solver that does.
+    eta0_unit : "absolute" or "relative"
+        Unit of eta0. "relative" numbers carry over between datasets: they stand for eta0 * radius / length of the
+        gradient at W = 0.
     progress : function (done, total), optional
         Called after iterations.
 
@@ -111,11 +115,15 @@ def run(
     )
     require(np.isin(Y, (-1, 0, 1)).all(), "Y must hold -1, 0 and +1 only")
     pairs = np.array(list(product(radius, steps)), dtype=float)
+    require(eta0_unit in ("absolute", "relative"), f"eta0_unit must be absolute or relative, got {eta0_unit!r}")
+    problem = Problem.from_matrix(X, Y, normalisation=normalisation)
     if steps is eta0:
         options["eta0"] = pairs[:, 1]
+        if eta0_unit == "relative":
+            length = scales.scales(problem, **plug_ins).gradient
+            options["eta0"] = pairs[:, 1] * np.where(pairs[:, 0] > 0, pairs[:, 0], 1) / (length or 1)
     if tol is not None and solver_module.STOPS_AT_TOL:
         options["tol"] = tol
-    problem = Problem.from_matrix(X, Y, normalisation=normalisation)
     fitted = solver_module.fit(problem, **plug_ins, radius=pairs[:, 0], **options)
     return Sweep(
         radius=pairs[:, 0],

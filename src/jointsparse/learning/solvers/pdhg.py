@@ -404,7 +404,10 @@ class Run:
     def rebalance(self, restart: np.ndarray, new: Point) -> None:
         """Balance the step sizes of the pairs that restart by how far W and A moved."""
         W_moved, A_moved, _ = _movements(self.problem, self.metric, self.first, new)
-        balance = np.where(W_moved > 0, A_moved / np.where(W_moved > 0, W_moved, 1), 0)
+        # A W that stays in a corner moves by rounding, which says nothing of the balance.
+        size = np.sqrt(_squared_distance(new.W, np.zeros_like(new.W)))
+        moved = W_moved > 100 * np.finfo(self.problem.dtype).eps * size
+        balance = np.where(moved, A_moved / np.where(moved, W_moved, 1), 0)
         change = restart & (balance > 0)
         self.metric.omega[change] = np.sqrt(self.metric.omega * balance)[change]
 

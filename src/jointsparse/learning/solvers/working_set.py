@@ -17,7 +17,6 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from jointsparse.checks import one_thread, require
 from jointsparse.learning.problem import (
@@ -137,6 +136,7 @@ def fit(
     # Tasks with working sets of their own have no product in common.
     per_task = norm.PER_TASK and weights is None
     scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK else None
+    problem = problem.compact()
     setting = Setting(
         problem, problem.together(), loss, objective_at_zero(problem, loss), per_task, scale, tol, n_iter, progress
     )
@@ -155,7 +155,7 @@ def scale_of(problem: Problem) -> np.ndarray | None:
     difference away, and the norm weighs the scaled features accordingly. On sparse features, where the size says how
     many samples have the feature, this does not pay.
     """
-    if sparse.issparse(problem.X[0]):
+    if problem.is_sparse:
         return None
     squares, n_samples, n_entries = np.zeros(problem.n_features), 0, 0
     for X in {id(X): X for X in problem.X}.values():
