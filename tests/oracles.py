@@ -121,6 +121,21 @@ def project_l1inf(W, radius, weights=1.0):
     return np.clip(W, -mu[:, np.newaxis], mu[:, np.newaxis])
 
 
+def rows_of_groups(W, groups):
+    """One row for each group with all its entries, and zeros to the length of the longest."""
+    rows = [W[groups == g].ravel() for g in range(groups.max(initial=-1) + 1)]
+    longest = max(map(len, rows), default=0)
+    return np.array([np.append(row, np.zeros(longest - len(row))) for row in rows]).reshape(len(rows), longest)
+
+
+def features_of_rows(rows, groups, n_tasks):
+    """The matrix of features that `rows_of_groups` turned into rows."""
+    W = np.zeros((len(groups), n_tasks), rows.dtype)
+    for g, row in enumerate(rows):
+        W[groups == g] = row[: (groups == g).sum() * n_tasks].reshape(-1, n_tasks)
+    return W
+
+
 LOSSES = {
     "hinge": lambda f, y: max(0.0, 1.0 - y * f),
     "logistic": lambda f, y: -y * f if -y * f > 30 else math.log1p(math.exp(-y * f)),

@@ -293,6 +293,39 @@ def test_weights_take_the_default_method_in_one_thread(options, got):
         l1inf.project(np.ones((3, 2)), 1.0, weights=np.ones(3), **options)
 
 
+def test_theta_and_mu_of_groups_meet_their_conditions(rng):
+    W, groups, s = rng.normal(size=(30, 4)), rng.permutation(np.arange(30) ** 2 // 60), rng.uniform(0.5, 2, size=15)
+    B, theta, mu = l1inf.project(W, 5.0, groups=groups, weights=s, return_theta=True)
+    assert mu.shape == (15,) and 0 < np.count_nonzero(mu) < 15
+    taken = np.bincount(groups, np.abs(W - B).sum(axis=1))
+    np.testing.assert_allclose(taken[mu > 0], theta * s[mu > 0], rtol=1e-13)
+    assert np.all(taken[mu == 0] <= theta * s[mu == 0])
+    np.testing.assert_allclose(s @ mu, 5.0, rtol=1e-14)
+    _, theta, mu = l1inf.project(W, 0.0, groups=groups, weights=s, return_theta=True)
+    np.testing.assert_equal([theta, mu], [l1inf.dual_norm(W, groups=groups, weights=s), np.zeros(15)])
+    _, theta, mu = l1inf.project(W, np.inf, groups=groups, return_theta=True)
+    assert theta == 0 and mu.sum() == pytest.approx(l1inf.norm(W, groups=groups), rel=1e-14)
+
+
+def test_tasks_of_grouped_features_may_stand_in_rows(rng):
+    W, groups = rng.normal(size=(30, 4)), np.arange(30) ** 2 // 60
+    for verb in (l1inf.norm, l1inf.dual_norm, partial(l1inf.project, radius=3.0), partial(l1inf.prox, step=0.5)):
+        np.testing.assert_array_equal(np.transpose(verb(W.T, axis=0, groups=groups)), verb(W, groups=groups))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"method": "sort"}, "method must be newton, and threads 1, where groups are given, got 'sort' and 1"),
+        ({"threads": 2}, "method must be newton, and threads 1, where groups are given, got 'newton' and 2"),
+        ({"warm": l1inf.Warm()}, "warm must be None where groups are given, got <"),
+    ],
+)
+def test_groups_take_the_default_method_in_one_thread_from_cold(options, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        l1inf.project(np.ones((3, 2)), 1.0, groups=[0, 1, 1], **options)
+
+
 # Where rounding decides
 
 

@@ -5,6 +5,7 @@ inequality and reach equality. project and prox must fulfil their conditions of 
 """
 
 import re
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import product
@@ -23,6 +24,7 @@ PER_TASK = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.
 WARM = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.WARM]
 SPARSE = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.SPARSE]
 WEIGHTED = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.WEIGHTED]
+GROUPED = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.GROUPED]
 
 
 @pytest.fixture(params=sorted(NORMS))
@@ -556,6 +558,187 @@ def test_unfit_weights_are_refused(norm, bad, message):
             verb(W, weights=bad)
 
 
+# Groups of features: one row for each
+
+
+def groups_for(W, rng):
+    """Groups of many kinds, by name."""
+    d = len(W)
+    numbers = np.arange(d)
+    return {
+        "own": rng.permutation(d),
+        "one": np.zeros(d, int),
+        "of one size": rng.permutation(numbers // (2 if d % 2 == 0 else 1)),
+        "random": np.unique(rng.integers(0, d, size=d), return_inverse=True)[1],
+        "one large": rng.permutation(np.maximum(numbers - d * 2 // 3, 0)),
+    }
+
+
+def grouped_cases(norm, rng):
+    """Name, matrix, groups with or without weights, radius as in `cases`, and the projection."""
+    for what, W in matrices(rng).items():
+        for kind, groups in groups_for(W, rng).items():
+            weighted = kind in ("random", "one large") and what not in ("huge", "scales")
+            for weights in (None, 10.0 ** rng.uniform(-10, 10, size=groups.max() + 1)) if weighted else (None,):
+                options = {"groups": groups, "weights": weights}
+                for fraction in (1e-3, 0.3, 1 - EPS / 2):
+                    radius = norm.norm(W, **options) * fraction
+                    B = norm.project(W, radius, **options)
+                    yield f"{what}, groups {kind}, {weights}, {fraction} of the norm", W, options, radius, B
+
+
+@pytest.mark.parametrize("norm", GROUPED)
+def test_a_group_is_a_row_of_all_its_entries(norm, rng):
+    for what, W in matrices(rng).items():
+        for kind, groups in groups_for(W, rng).items():
+            rows = oracles.rows_of_groups(W, groups)
+            for s in (None, rng.uniform(0.5, 2, size=len(rows))):
+                for size in (norm.norm, norm.dual_norm, norm.dual_rows):
+                    got, expected = size(W, groups=groups, weights=s), size(rows, weights=s)
+                    np.testing.assert_allclose(got, expected, rtol=1e-14, err_msg=f"{what}, groups {kind}")
+                step = 0.7 * unit(W)
+                got = norm.prox(W, step, groups=groups, weights=s)
+                expected = oracles.features_of_rows(norm.prox(rows, step, weights=s), groups, W.shape[1])
+                assert np.abs(got - expected).max() <= 1e-14 * np.abs(W).max(), f"{what}, groups {kind}"
+
+
+@pytest.mark.parametrize("norm", GROUPED)
+def test_grouped_projection_agrees_with_extended_precision(norm, rng):
+    for what, W, options, radius, got in grouped_cases(norm, rng):
+        s = 1.0 if options["weights"] is None else options["weights"]
+        rows = SLOW[norm](oracles.rows_of_groups(W, options["groups"]), radius, s)
+        expected = oracles.features_of_rows(rows, options["groups"], W.shape[1])
+        assert np.abs(got - expected).max() <= 1e-13 * np.abs(W).max(), what
+        assert norm.norm(got, **options) <= radius * (1 + 1e-12), what
+        assert np.all(np.abs(got) <= np.abs(W)) and np.all((np.sign(got) == np.sign(W)) | (got == 0)), what
+
+
+@pytest.mark.parametrize("norm", GROUPED)
+def test_groups_of_one_feature_are_no_groups(norm, rng):
+    for what, W, radius, expected in cases(norm, rng):
+        got = norm.project(W, radius, groups=np.arange(len(W)))
+        assert np.abs(got - expected).max() <= 1e-15 * np.abs(W).max(), what
+
+
+@pytest.mark.parametrize("norm", GROUPED)
+def test_grouped_point_inside_comes_back_bit_for_bit(norm, rng):
+    for what, W in matrices(rng).items():
+        for kind, groups in groups_for(W, rng).items():
+            for radius in (norm.norm(W, groups=groups), np.inf):
+                assert norm.project(W, radius, groups=groups).tobytes() == W.tobytes(), f"{what}, groups {kind}"
+
+
+@pytest.mark.parametrize("norm", GROUPED)
+def test_the_order_of_features_and_the_numbers_of_groups_do_not_matter(norm, rng):
+    W, groups, order = rng.normal(size=(30, 7)), rng.permutation(np.maximum(np.arange(30) - 9, 0)), rng.permutation(30)
+    s, numbers = rng.uniform(0.5, 2, size=21), rng.permutation(21)
+    for verb in (norm.project, norm.prox):
+        expected = verb(W, 0.8, groups=groups, weights=s[numbers])
+        got = verb(W[order], 0.8, groups=groups[order], weights=s[numbers])
+        np.testing.assert_allclose(got, expected[order], atol=1e-14)
+        np.testing.assert_allclose(verb(W, 0.8, groups=numbers[groups], weights=s), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("norm", GROUPED)
+@pytest.mark.parametrize("positive", [False, True])
+def test_grouped_projection_and_prox_agree_with_a_convex_solver(norm, rng, positive):
+    groups, s = np.array([0, 2, 0, 1, 2, 0]), np.array([0.5, 1.0, 2.0])
+    size = {l12: cvxpy.norm, l1inf: lambda B: cvxpy.max(cvxpy.abs(B))}[norm]
+    for radius in (0.3, 2.0, 50.0):
+        W, B = rng.normal(size=(6, 4)), cvxpy.Variable((6, 4))
+        sizes = sum(s[g] * size(cvxpy.vec(B[np.flatnonzero(groups == g)], order="C")) for g in range(3))
+        signs, distance = [B >= 0] if positive else [], cvxpy.sum_squares(B - W)
+        for verb, problem in (
+            (norm.project, cvxpy.Problem(cvxpy.Minimize(distance), [*signs, sizes <= radius])),
+            (norm.prox, cvxpy.Problem(cvxpy.Minimize(distance / 2 + radius * sizes), signs)),
+        ):
+            problem.solve(solver="CLARABEL")
+            got = verb(W, radius, groups=groups, weights=s, positive=positive)
+            np.testing.assert_allclose(got, B.value, atol=1e-4)
+
+
+@pytest.mark.parametrize("norm", GROUPED)
+def test_groups_in_the_corners(norm, rng):
+    for shape, groups in (((0, 0), []), ((0, 3), []), ((3, 0), [1, 0, 0]), ((4, 3), [1, 0, 0, 1]), ((3, 2), [1, 0, 0])):
+        W = np.zeros(shape)
+        for got in (
+            norm.project(W, 1.0, groups=groups),
+            norm.project(W, 0, groups=groups),
+            norm.prox(W, 1, groups=groups),
+        ):
+            assert got.shape == shape and not got.any()
+        assert norm.norm(W, groups=groups) == norm.dual_norm(W, groups=groups) == 0
+    for what, W in matrices(rng).items():
+        for groups in groups_for(W, rng).values():
+            assert not norm.project(W, 0, groups=groups).any(), what
+            for step, expected in ((0.0, W), (np.inf, 0 * W)):
+                np.testing.assert_array_equal(norm.prox(W, step, groups=groups), expected, err_msg=what)
+    W = rng.normal(size=(30, 7))
+    groups = groups_for(W, rng)["one large"]
+    W[groups == 3] = 0
+    radius = norm.norm(W, groups=groups) / 3
+    expected = norm.project(W, radius, groups=groups)
+    assert not expected[groups == 3].any() and expected.any()
+    for other, numbers in product(
+        (np.asfortranarray(W), W.tolist(), read_only(W)), (groups.tolist(), np.uint8(groups))
+    ):
+        np.testing.assert_array_equal(norm.project(other, radius, groups=numbers), expected)
+    for out in (np.empty_like(W), np.asfortranarray(W), W.copy()):
+        assert norm.project(W, radius, groups=groups, out=out) is out
+        np.testing.assert_array_equal(out, expected)
+    single = norm.project(np.float32(W), radius, groups=groups)
+    assert single.dtype == norm.prox(np.float32(W), 0.1, groups=groups).dtype == np.float32
+    np.testing.assert_allclose(single, expected, atol=1e-6)
+    full = np.full((5, 2), 1.5e308)
+    B = norm.project(full, 1e308, groups=[0, 1, 1, 1, 0])
+    np.testing.assert_allclose(norm.norm(B, groups=[0, 1, 1, 1, 0]), 1e308)
+    scaled = norm.prox(full / 1e308, 1.0, groups=[0, 1, 1, 1, 0])
+    np.testing.assert_allclose(norm.prox(full, 1e308, groups=[0, 1, 1, 1, 0]) / 1e308, scaled)
+
+
+@pytest.mark.parametrize("norm", GROUPED)
+def test_a_large_group_costs_no_memory_for_the_small_ones(norm, rng):
+    W, groups = rng.normal(size=(20_000, 2)), np.maximum(np.arange(20_000) - 10_000, 0)
+    tracemalloc.start()
+    for verb in (norm.project, norm.prox):
+        verb(W, 0.5, groups=groups)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * W.nbytes  # 5,000 times W with padding
+
+
+@pytest.mark.parametrize("norm", GROUPED)
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        ([0, 1], "groups must be one whole number per feature, shape (3,), got shape (2,), dtype int64"),
+        (0, "groups must be one whole number per feature, shape (3,), got shape ()"),
+        ([[0], [1], [1]], "groups must be one whole number per feature, shape (3,), got shape (3, 1)"),
+        ([[0], [1, 1], [1]], "groups must be one whole number per feature, shape (3,), got list"),
+        ([0.0, 1.0, 1.0], "groups must be one whole number per feature, shape (3,), got shape (3,), dtype float64"),
+        ([True, False, True], "groups must be one whole number per feature, shape (3,), got shape (3,), dtype bool"),
+        (["a", "b", "c"], "groups must be one whole number per feature, shape (3,), got shape (3,), dtype <U1"),
+        ([0, -1, 1], "groups must be numbered 0, 1, 2, … without gaps, got -1 in the place of 0"),
+        ([0, 2, 2], "groups must be numbered 0, 1, 2, … without gaps, got 2 in the place of 1"),
+        ([1, 1, 2], "groups must be numbered 0, 1, 2, … without gaps, got 1 in the place of 0"),
+    ],
+)
+def test_unfit_groups_are_refused(norm, bad, message):
+    for verb in (*verbs(norm), norm.dual_rows):
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+            verb(np.ones((3, 2)), groups=bad)
+
+
+@pytest.mark.parametrize("norm", GROUPED)
+def test_weights_of_groups_and_entries_are_checked(norm):
+    for verb in (*verbs(norm), norm.dual_rows):
+        with pytest.raises(ValueError, match=re.escape("weights must be one per group, shape (2,), got shape (3,)")):
+            verb(np.ones((3, 2)), groups=[0, 1, 1], weights=np.ones(3))
+        for groups in ([2, 1, 0], [1, 0, 0]):
+            with pytest.raises(ValueError, match=re.escape("W must be finite, got nan at (1, 0)")):
+                verb([[1.0], [np.nan], [2.0]], groups=groups)
+
+
 # Non-negative weights
 
 
@@ -567,6 +750,10 @@ def test_positive_projects_the_positive_part(norm, rng):
             np.testing.assert_array_equal(got, norm.project(part, radius), err_msg=what)
             assert got.dtype == W.dtype and not np.signbit(got).any(), what
         np.testing.assert_array_equal(norm.prox(W, unit(W), positive=True), norm.prox(part, unit(W)), err_msg=what)
+        if norm.GROUPED:
+            options = {"groups": np.arange(len(W)) * 2 // 3}
+            got, expected = (norm.project(V, unit(W), **options, positive=V is W) for V in (W, part))
+            np.testing.assert_array_equal(got, expected, err_msg=what)
     before, out = W.copy(), W.copy(order="F")
     assert norm.project(out, 1.0, positive=True, out=out) is out
     np.testing.assert_array_equal(out, norm.project(W, 1.0, positive=True))

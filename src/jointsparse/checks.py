@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # which loads scipy.sparse when it is used
@@ -170,12 +170,49 @@ def as_radii(radius: ArrayLike, n_tasks: int, name: str = "radius") -> NDArray[n
     return radii
 
 
-def as_weights(weights: ArrayLike, n_features: int, *, shape: tuple[int, ...] | None = None) -> NDArray[np.float64]:
-    """`weights`, one positive number per feature, as float64. They may be of another `shape`, if one is given."""
+class Groups(NamedTuple):
+    """Disjoint groups of features."""
+
+    of_feature: NDArray[np.int64]  # the group of each feature
+    order: NDArray[np.int64]  # the features, sorted by group
+    starts: NDArray[np.int64]  # where each group begins in that order
+
+    def reduce(self, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+        """Reduce one value per feature to one per group, by `np.add` or `np.maximum`."""
+        result: NDArray[Any] = ufunc.reduceat(values[self.order], self.starts)
+        return result
+
+    def stacked(self, W: Floats) -> Floats | None:
+        """A matrix whose row g holds all entries of group g, if all groups are of one size."""
+        sizes = np.diff(self.starts, append=len(self.order))
+        return W[self.order].reshape(len(sizes), -1) if W.size and (sizes == sizes[0]).all() else None
+
+
+def as_groups(groups: Any, n_features: int) -> Groups | None:
+    """`groups`, the group number of each feature. Every number from 0 to the largest has a feature. None stays None."""
+    if groups is None:
+        return None
+    expected = f"groups must be one whole number per feature, shape ({n_features},)"
+    try:
+        array = np.asarray(groups)
+    except ValueError:
+        raise ValueError(f"{expected}, got {type(groups).__name__}") from None
+    if array.shape != (n_features,) or (array.dtype.kind not in "iu" and array.size):
+        raise ValueError(f"{expected}, got shape {array.shape}, dtype {array.dtype}")
+    order = np.argsort(array, kind="stable")
+    numbers, starts = np.unique(array[order], return_index=True)
+    for g in np.flatnonzero(numbers != np.arange(len(numbers)))[:1]:
+        raise ValueError(f"groups must be numbered 0, 1, 2, … without gaps, got {numbers[g]} in the place of {g}")
+    return Groups(array.astype(np.int64), order, starts)
+
+
+def as_weights(weights: ArrayLike, rows: int | Groups, *, shape: tuple[int, ...] | None = None) -> NDArray[np.float64]:
+    """`weights`, one positive number per feature or group, as float64. They may be of another `shape`, if given."""
     array = real_array(weights, "weights").astype(np.float64)
-    if array.shape not in ((n_features,), shape):
+    each, n = ("group", len(rows.starts)) if isinstance(rows, Groups) else ("feature", rows)
+    if array.shape not in ((n,), shape):
         other = f", or one per entry, shape {shape}" if shape else ""
-        raise ValueError(f"weights must be one per feature, shape ({n_features},){other}, got shape {array.shape}")
+        raise ValueError(f"weights must be one per {each}, shape ({n},){other}, got shape {array.shape}")
     least, most = np.atleast_1d(array.min(axis=0, initial=np.inf), array.max(axis=0, initial=0.0))
     if not ((least > 0) & (most < np.inf)).all():
         place = tuple(int(index) for index in np.argwhere(~((array > 0) & (array < np.inf)))[0])

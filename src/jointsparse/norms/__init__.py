@@ -9,7 +9,7 @@
 With ``positive=True`` the result is the best one with B >= 0. A norm depends on |W| only and grows with it, so this is
 the result for max(W, 0). A solver of such a problem uses ``dual_norm(max(V, 0))`` in bounds.
 
-Four constants say what a norm can do:
+Five constants say what a norm can do:
 
 - ``PER_TASK``: True if each column has a norm and a ball of its own. Then ``norm`` and ``dual_norm`` return an array
   (n_tasks,), radius and step may be such an array, and a vector W is one task, with a float for a norm.
@@ -17,6 +17,8 @@ Four constants say what a norm can do:
   ``dual_norm``, which is the largest of them: (n_features,), or (n_features, n_tasks) for a norm per task.
 - ``WEIGHTED``: True if all functions take ``weights=``, one positive number s_i per feature, for all tasks. The norm is
   then norm(s_i W_i) and its dual dual_norm(W_i / s_i), with rows W_i.
+- ``GROUPED``: True if all functions take ``groups=``, the group number of each feature, from 0 to n_groups - 1. A group
+  then counts as one row with all its entries. Weights and ``dual_rows`` are one number per group, (n_groups,).
 - ``WARM``: True if ``project`` takes a warm start, ``warm=Warm()``. Then the module also defines the class ``Warm``.
 
 All keep float64 and float32 and convert other real numbers to float64. They never write into W unless ``out`` is W.

@@ -33,6 +33,7 @@ WARM = False  # `project` takes no warm start
 PER_TASK = True  # one number for each task
 SPARSE = True  # weights become 0 one by one, see `dual_rows`
 WEIGHTED = True  # takes `weights`, one per feature
+GROUPED = False  # takes no `groups` of features
 
 Method = Literal["newton", "pivot", "sort"]
 METHODS = ("newton", "pivot", "sort")

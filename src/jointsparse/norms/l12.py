@@ -8,7 +8,17 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointsparse.checks import Floats, as_matrix, as_output, as_radius, as_weights, deliver, positive_part
+from jointsparse.checks import (
+    Floats,
+    Groups,
+    as_groups,
+    as_matrix,
+    as_output,
+    as_radius,
+    as_weights,
+    deliver,
+    positive_part,
+)
 from jointsparse.compiled import njit
 from jointsparse.norms import l1
 from jointsparse.norms.l2 import Vector, directions, scaled, scaled_lengths
@@ -16,7 +26,8 @@ from jointsparse.norms.l2 import Vector, directions, scaled, scaled_lengths
 WARM = False  # `project` takes no warm start
 PER_TASK = False  # one number for all tasks together
 SPARSE = True  # rows become 0, see `dual_rows`
-WEIGHTED = True  # takes `weights`, one per feature
+WEIGHTED = True  # takes `weights`, one per feature or group
+GROUPED = True  # takes `groups` of features
 
 # A sum of squares between these has lost nothing to underflow or overflow.
 SMALLEST_SQUARES, LARGEST_SQUARES = 2.0**-600, 2.0**600
@@ -78,47 +89,77 @@ def row_lengths(W: Floats) -> Vector:
     return lengths
 
 
-def norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+def group_lengths(W: Floats, groups: Groups | None) -> Vector:
+    """l2 length of each group's rows together, (n_groups,), or of each row; infinite above the largest float."""
+    lengths = row_lengths(W)
+    if groups is None:
+        return lengths
+    # Powers of two bring the longest row of a group near 1, so that squares neither overflow nor vanish.
+    power = np.ldexp(1.0, -np.maximum(np.frexp(groups.reduce(np.maximum, lengths))[1], -1000))
+    with np.errstate(over="ignore"):
+        return np.sqrt(groups.reduce(np.add, np.square(lengths * power[groups.of_feature]))) / power
+
+
+def finite_group_lengths(W: Floats, groups: Groups) -> tuple[Vector, float]:
+    """`group_lengths` times a power of two at which they do not overflow, and that power."""
+    unit = 2.0**-64 if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0
+    return group_lengths(W * unit, groups), unit
+
+
+def _scale_groups(W: Floats, groups: Groups, lengths: Vector, shorter: Vector) -> Floats:
+    """Scale the groups of W from `lengths` to the lengths `shorter`."""
+    shares = shorter / np.where(lengths > 0, lengths, 1.0)
+    return (W * shares[groups.of_feature, np.newaxis]).astype(W.dtype)
+
+
+def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
     """||W||_{1,2} = sum_i sqrt(sum_j W_ij^2); with weights s the sum of s_i sqrt(sum_j W_ij^2).
 
-    W: (n_features, n_tasks). weights: (n_features,), positive. Returns a float. Raises ValueError for NaN, infinity, a
-    wrong shape or unfit weights.
+    W: (n_features, n_tasks). weights: (n_features,) or (n_groups,), positive. groups: (n_features,), the group of each
+    feature; a group counts as one row. Returns a float. Raises ValueError for NaN, infinity, a wrong shape, unfit
+    weights or groups.
 
     >>> norm([[3.0, 4.0], [0.0, 2.0]])
     7.0
     """
-    lengths = row_lengths(as_matrix(W))
+    W = as_matrix(W)
+    members = as_groups(groups, len(W))
+    lengths = group_lengths(W, members)
     if weights is not None:
-        weights = as_weights(weights, len(lengths))
+        weights = as_weights(weights, members or len(W))
     return float(l1.norm(lengths, weights=weights)) if np.isfinite(lengths).all() else np.inf
 
 
-def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
     """max_i sqrt(sum_j W_ij^2), the dual of the l1,2 norm; with weights s the maximum of sqrt(sum_j W_ij^2) / s_i.
 
-    W: (n_features, n_tasks). weights: (n_features,), positive. Returns a float. Raises ValueError for NaN, infinity, a
-    wrong shape or unfit weights.
+    W: (n_features, n_tasks). weights: (n_features,) or (n_groups,), positive. groups: (n_features,), the group of each
+    feature; a group counts as one row. Returns a float. Raises ValueError for NaN, infinity, a wrong shape, unfit
+    weights or groups.
 
     >>> dual_norm([[3.0, 4.0], [0.0, 2.0]])
     5.0
     """
-    return float(dual_rows(W, weights=weights).max(initial=0.0))
+    return float(dual_rows(W, weights=weights, groups=groups).max(initial=0.0))
 
 
-def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None) -> Vector:
+def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> Vector:
     """sqrt(sum_j W_ij^2): each row's part in `dual_norm`, which is the largest. Weights s divide it by s_i.
 
-    W: (n_features, n_tasks). weights: (n_features,), positive. Returns an array (n_features,). Raises ValueError for
-    NaN, infinity, a wrong shape or unfit weights.
+    W: (n_features, n_tasks). weights: (n_features,) or (n_groups,), positive. groups: (n_features,), the group of each
+    feature; a group counts as one row. Returns an array (n_features,) or (n_groups,). Raises ValueError for NaN,
+    infinity, a wrong shape, unfit weights or groups.
 
     >>> dual_rows([[3.0, 4.0], [0.0, 2.0]])
     array([5., 2.])
     """
-    lengths = row_lengths(as_matrix(W))
+    W = as_matrix(W)
+    members = as_groups(groups, len(W))
+    lengths = group_lengths(W, members)
     if weights is None:
         return lengths
     with np.errstate(over="ignore"):
-        return lengths / as_weights(weights, len(lengths))
+        return lengths / as_weights(weights, members or len(W))
 
 
 def project(
@@ -127,11 +168,13 @@ def project(
     *,
     out: Floats | None = None,
     weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     positive: bool = False,
 ) -> Floats:
     """min_B 1/2 ||B - W||_F^2  subject to  sum_i s_i sqrt(sum_j B_ij^2) <= radius.
 
-    The rows keep their directions; their lengths are projected onto the l1 ball with weights s.
+    The rows keep their directions; their lengths are projected onto the l1 ball with weights s. With groups the sum is
+    that of s_g times the l2 length of all entries of group g.
 
     Parameters
     ----------
@@ -141,8 +184,10 @@ def project(
         The papers' C. Infinity is allowed.
     out : array of W's shape and precision, optional
         Where to write, perhaps W itself. A new array by default.
-    weights : array (n_features,), positive, optional
+    weights : array (n_features,) or (n_groups,), positive, optional
         s; 1 by default. They differ by a factor of at most 2^500.
+    groups : array (n_features,) of integers, optional
+        The group of each feature, from 0 to n_groups - 1. Each feature is a group of its own by default.
     positive : bool
         Ask for B >= 0 too. The solution is the projection of max(W, 0).
 
@@ -154,7 +199,7 @@ def project(
     Raises
     ------
     ValueError
-        For NaN, infinity, a wrong shape, unfit weights, and a radius below 0 or NaN.
+        For NaN, infinity, a wrong shape, unfit weights or groups, and a radius below 0 or NaN.
 
     References
     ----------
@@ -163,14 +208,25 @@ def project(
     >>> project([[3.0, 4.0], [0.0, 2.0]], radius=4.0)
     array([[2.1, 2.8],
            [0. , 0.5]])
+    >>> project([[3.0], [4.0], [2.0]], radius=4.0, groups=[0, 0, 1])
+    array([[2.1],
+           [2.8],
+           [0.5]])
     """
     W = as_matrix(W)
     radius = as_radius(radius)
+    members = as_groups(groups, len(W))
     if weights is not None:
-        weights = as_weights(weights, len(W))
+        weights = as_weights(weights, members or len(W))
     if positive:
         W = positive_part(W)
     B = as_output(out, W)
+    if members is not None:
+        lengths, unit = finite_group_lengths(W, members)
+        inside = l1.norm(lengths, weights=weights) <= radius * unit
+        shorter = l1.project(lengths, radius * unit, weights=weights)
+        B[...] = W if inside else _scale_groups(W, members, lengths, shorter)
+        return deliver(B, out)
     lengths, unit = np.empty(len(W)), 1.0
     plain = plain_lengths(W, lengths)
     if plain:
@@ -191,7 +247,14 @@ def project(
     return deliver(B, out)
 
 
-def prox(W: ArrayLike, step: float, *, weights: ArrayLike | None = None, positive: bool = False) -> Floats:
+def prox(
+    W: ArrayLike,
+    step: float,
+    *,
+    weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    positive: bool = False,
+) -> Floats:
     """min_B 1/2 ||B - W||_F^2 + step * sum_i s_i sqrt(sum_j B_ij^2): row i times max(1 - step s_i / its length, 0).
 
     Parameters
@@ -200,8 +263,10 @@ def prox(W: ArrayLike, step: float, *, weights: ArrayLike | None = None, positiv
         As in `project`.
     step : float, at least 0
         Infinity is allowed.
-    weights : array (n_features,), positive, optional
+    weights : array (n_features,) or (n_groups,), positive, optional
         s; 1 by default.
+    groups : array (n_features,) of integers, optional
+        As in `project`.
     positive : bool
         Ask for B >= 0 too. The solution is the prox of max(W, 0).
 
@@ -213,7 +278,7 @@ def prox(W: ArrayLike, step: float, *, weights: ArrayLike | None = None, positiv
     Raises
     ------
     ValueError
-        For NaN, infinity, a wrong shape, unfit weights, and a step below 0 or NaN.
+        For NaN, infinity, a wrong shape, unfit weights or groups, and a step below 0 or NaN.
 
     References
     ----------
@@ -225,9 +290,15 @@ def prox(W: ArrayLike, step: float, *, weights: ArrayLike | None = None, positiv
     """
     W = as_matrix(W)
     step = as_radius(step, "step")
-    s = np.ones((len(W), 1)) if weights is None else as_weights(weights, len(W))[:, np.newaxis]
+    members = as_groups(groups, len(W))
+    s = 1.0 if weights is None else as_weights(weights, members or len(W))[:, np.newaxis]
     if positive:
         W = positive_part(W)
+    if members is not None:
+        lengths, unit = finite_group_lengths(W, members)
+        with np.errstate(over="ignore"):
+            shorter = np.maximum(lengths - step * unit * np.ravel(s), 0.0)
+        return _scale_groups(W, members, lengths, shorter) if step > 0.0 else W.copy()
     lengths, power = scaled_lengths(W, axis=1)
     if step == 0.0:
         return W.copy()

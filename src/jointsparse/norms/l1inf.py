@@ -12,13 +12,15 @@ sample, then `newton_with_sets`. `sort_and_merge` is the paper's algorithm. Sour
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import (
     Floats,
+    Groups,
+    as_groups,
     as_matrix,
     as_output,
     as_radius,
@@ -34,7 +36,8 @@ from jointsparse.compiled import njit
 WARM = True  # `project` takes a warm start, see `Warm`
 PER_TASK = False  # one number for all tasks together
 SPARSE = True  # rows become 0, see `dual_rows`
-WEIGHTED = True  # takes `weights`, one per feature
+WEIGHTED = True  # takes `weights`, one per feature or group
+GROUPED = True  # takes `groups` of features
 
 # Allow reordering so that sums vectorise. NaN and infinity still propagate.
 REORDER = {"reassoc", "nsz", "contract"}
@@ -133,6 +136,15 @@ def statistics(W: Floats) -> tuple[Vector, Vector]:
     return sums, maxima
 
 
+def group_statistics(W: Floats, groups: Groups | None) -> tuple[Vector, Vector]:
+    """`statistics` of each group's rows taken together, or of each row where there are no groups."""
+    sums, maxima = statistics(W)
+    if groups is None:
+        return sums, maxima
+    with np.errstate(over="ignore"):
+        return groups.reduce(np.add, sums), groups.reduce(np.maximum, maxima)
+
+
 def features_first(W: ArrayLike, axis: int) -> Floats:
     """`W` as a matrix (n_features, n_tasks). `axis` is the axis of the tasks."""
     if axis == 1:
@@ -149,47 +161,90 @@ def weighted_sum(levels: Vector, weights: Vector) -> float:
         return float(compensated_sum(weights * levels))
 
 
-def norm(W: ArrayLike, *, axis: Literal[0, 1] = 1, weights: ArrayLike | None = None) -> float:
+def norm(
+    W: ArrayLike, *, axis: Literal[0, 1] = 1, weights: ArrayLike | None = None, groups: ArrayLike | None = None
+) -> float:
     """||W||_{1,inf} = sum_i max_j |W_ij| ([Q09] sec. 3); with weights s the sum of s_i max_j |W_ij|.
 
-    W: (n_features, n_tasks). axis: the axis of the tasks; 0 for W of shape (n_tasks, n_features). weights:
-    (n_features,), positive. Returns a float. Raises ValueError for NaN, infinity, a wrong shape or unfit weights.
+    Parameters
+    ----------
+    W : array (n_features, n_tasks)
+        As in `project`.
+    axis : 0 or 1
+        The axis of the tasks; 0 for W of shape (n_tasks, n_features).
+    weights : array (n_features,) or (n_groups,), positive, optional
+        s; 1 by default.
+    groups : array (n_features,) of integers, optional
+        The group of each feature. A group counts as one row with all its entries.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, a wrong shape, unfit weights or groups.
 
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     5.0
     """
     W = features_first(W, axis)
-    maxima = statistics(W)[1]
-    return float(compensated_sum(maxima)) if weights is None else weighted_sum(maxima, as_weights(weights, len(W)))
+    members = as_groups(groups, len(W))
+    maxima = group_statistics(W, members)[1]
+    if weights is None:
+        return float(compensated_sum(maxima))
+    return weighted_sum(maxima, as_weights(weights, members or len(W)))
 
 
-def dual_norm(W: ArrayLike, *, axis: Literal[0, 1] = 1, weights: ArrayLike | None = None) -> float:
+def dual_norm(
+    W: ArrayLike, *, axis: Literal[0, 1] = 1, weights: ArrayLike | None = None, groups: ArrayLike | None = None
+) -> float:
     """max_i sum_j |W_ij|, the dual of the l1,inf norm; with weights s the maximum of sum_j |W_ij| / s_i.
 
-    W: (n_features, n_tasks). axis: the axis of the tasks; 0 for W of shape (n_tasks, n_features). weights:
-    (n_features,), positive. Returns a float. Raises ValueError for NaN, infinity, a wrong shape or unfit weights.
+    Parameters
+    ----------
+    W : array (n_features, n_tasks)
+        As in `project`.
+    axis : 0 or 1
+        The axis of the tasks; 0 for W of shape (n_tasks, n_features).
+    weights : array (n_features,) or (n_groups,), positive, optional
+        s; 1 by default.
+    groups : array (n_features,) of integers, optional
+        The group of each feature. A group counts as one row with all its entries.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, a wrong shape, unfit weights or groups.
 
     >>> dual_norm([[3.0, -1.0], [0.0, 2.0]])
     4.0
     """
-    return float(dual_rows(features_first(W, axis), weights=weights).max(initial=0.0))
+    return float(dual_rows(features_first(W, axis), weights=weights, groups=groups).max(initial=0.0))
 
 
-def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None) -> Vector:
+def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> Vector:
     """sum_j |W_ij|: each row's part in `dual_norm`, which is the largest, (n_features,). Weights s divide it by s_i.
 
-    W: (n_features, n_tasks). weights: (n_features,), positive. Raises ValueError for NaN, infinity, a wrong shape or
-    unfit weights.
+    W: (n_features, n_tasks). weights: (n_features,) or (n_groups,), positive. groups: (n_features,), the group of each
+    feature; a group counts as one row, and the result is (n_groups,). Raises ValueError for NaN, infinity, a wrong
+    shape, unfit weights or groups.
 
     >>> dual_rows([[3.0, -1.0], [0.0, 2.0]])
     array([4., 2.])
     """
     W = as_matrix(W)
-    sums = statistics(W)[0]
+    members = as_groups(groups, len(W))
+    sums = group_statistics(W, members)[0]
     if weights is None:
         return sums
     with np.errstate(over="ignore"):
-        return sums / as_weights(weights, len(W))
+        return sums / as_weights(weights, members or len(W))
 
 
 @njit(fastmath=FINITE)
@@ -551,6 +606,35 @@ def sort_and_merge(W: Floats, radius: float) -> tuple[float, Vector]:
     return low + last_step(mu, k_i, radius, None), mu
 
 
+@np.errstate(over="ignore")  # a theta that overflows is larger than the group's sum
+def _levels_of_groups(
+    V: Vector, groups: Groups, theta: float | Vector, radius: float | None = None, squares: float | Vector = 1.0
+) -> tuple[Any, Vector]:
+    """theta and mu of groups of rows of a non-negative V. Without a radius theta is given, perhaps one per group.
+
+    Newton's method on theta and the sets together, as `newton_with_sets` explains, from mu = 0.
+    """
+    sums, maxima = groups.reduce(np.add, V.sum(axis=1)), groups.reduce(np.maximum, V.max(axis=1, initial=0.0))
+    rounding = 4 * np.finfo(np.float64).eps
+    mu, counts = np.zeros(len(sums)), np.zeros(len(sums))
+    while True:
+        above = V - mu[groups.of_feature, np.newaxis]
+        alive = sums > theta
+        k = groups.reduce(np.add, np.count_nonzero(above > 0, axis=1)).astype(np.float64)
+        excess = groups.reduce(np.add, np.maximum(above, 0.0, out=above).sum(axis=1))
+        # A level may reach the maximum by rounding.
+        k, excess = np.where(k > 0, k, 1.0), np.where(k > 0, excess, maxima - mu)
+        better = np.where(alive, mu + (excess - np.where(alive, theta, 0.0)) / k, 0.0)
+        k[~alive] = np.inf
+        step = 0.0
+        if radius is not None and alive.any():
+            step = max(float((squares * better).sum() - radius) / float((squares / k).sum()), 0.0)
+        same, improved = np.array_equal(k, counts), better > mu + rounding * mu
+        theta, mu, counts = theta + step, np.maximum(better - step / k, 0.0), k
+        if same or not (improved.any() or step > rounding * np.max(theta, initial=0.0)):
+            return theta, mu
+
+
 class Warm:
     """Warm start of projections of a slowly changing matrix: theta and mu of the last one.
 
@@ -569,30 +653,47 @@ class Warm:
 
 
 @np.errstate(over="ignore")  # theta of very small weights
-def _theta_and_mu_weighted(W: Floats, radius: float, weights: Vector, warm: Warm) -> tuple[float, Vector]:
-    """theta and mu of the row-weighted ball, sum_i s_i max_j |B_ij| <= radius. The warm start is updated."""
+def _theta_and_mu_weighted(
+    W: Floats, radius: float, weights: Vector, groups: Groups | None, warm: Warm
+) -> tuple[float, Vector]:
+    """theta and mu of the row-weighted ball, sum_i s_i max_j |B_ij| <= radius. The warm start is updated.
+
+    With groups a row is a group with all its entries, and a warm start must be a new one.
+    """
     # With V_ij = |W_ij| / s_i and nu_i = mu_i / s_i the condition of a row is the unweighted one:
     # sum_j (V_ij - nu_i)_+ = theta. Only in sums over rows, N(theta) = sum_i s_i^2 nu_i, the weights stay.
-    maxima = statistics(W)[1]
+    sums, maxima = group_statistics(W, groups)
     if weighted_sum(maxima, weights) <= radius:
         warm.theta, warm.mu = 0.0, maxima
     elif radius == 0.0:
-        warm.theta, warm.mu = dual_norm(W, weights=weights), np.zeros(len(W))
+        warm.theta, warm.mu = float((sums / weights).max()), np.zeros(len(maxima))
     else:
         # Powers of two bring the largest entry and the largest weight near 1, so that no square overflows.
         entries = min(max(-int(np.frexp(maxima.max())[1]), -1000), 400)
         heaviest = min(-int(np.frexp(weights.max())[1]), 1000)
         s = weights * 2.0**heaviest
         to_nu = 2.0**entries / s
-        V = W * to_nu[:, np.newaxis]
-        start, nu = 0.0, np.zeros(len(W))
+        V = W * (to_nu if groups is None else to_nu[groups.of_feature])[:, np.newaxis]
+        start, nu, part = 0.0, np.zeros(len(W)), float(np.ldexp(radius, entries + heaviest))
         if len(warm.mu) == len(W):
             start, nu = float(np.ldexp(warm.theta, entries - heaviest)), warm.mu * to_nu
-        theta = find_theta(V, float(np.ldexp(radius, entries + heaviest)), *statistics(V), start, nu, s * s)
+        if groups is None:
+            theta = find_theta(V, part, *statistics(V), start, nu, s * s)
+        else:
+            theta, nu = _levels_of_groups(np.abs(V), groups, 0.0, part, s * s)
         mu = np.minimum(nu / to_nu, maxima)
         shrink_into_ball(mu, radius, weights)
         warm.theta, warm.mu = max(float(np.ldexp(theta, heaviest - entries)), SMALLEST), mu
     return warm.theta, warm.mu.copy()
+
+
+def _theta_and_mu_of_groups(W: Floats, radius: float, weights: Vector | None, groups: Groups) -> tuple[float, Vector]:
+    """theta and mu (n_groups,) where a row is a group with all its entries."""
+    stacked = groups.stacked(W)
+    if stacked is not None:
+        return project(stacked, radius, weights=weights, return_theta=True)[1:]
+    s = np.ones(len(groups.starts)) if weights is None else weights
+    return _theta_and_mu_weighted(W, radius, s, groups, Warm())
 
 
 def _theta_and_mu_by(method: str, W: Floats, radius: float) -> tuple[float, Vector]:
@@ -624,6 +725,7 @@ def project(
     warm: Warm | None = None,
     threads: int = 1,
     weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     positive: bool = False,
     return_theta: Literal[False] = False,
 ) -> Floats: ...
@@ -638,6 +740,7 @@ def project(
     warm: Warm | None = None,
     threads: int = 1,
     weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     positive: bool = False,
     return_theta: Literal[True],
 ) -> tuple[Floats, float, Floats]: ...
@@ -653,6 +756,7 @@ def project(
     warm: Warm | None = None,
     threads: int = 1,
     weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     positive: bool = False,
     return_theta: bool = False,
 ) -> Floats | tuple[Floats, float, Floats]:
@@ -663,7 +767,7 @@ def project(
     sum_j |W_ij| <= theta. Together sum_i mu_i = radius.
 
     With weights s the constraint is sum_i s_i max_j |B_ij| <= radius. The mass of row i is then s_i theta, and
-    sum_i s_i mu_i = radius.
+    sum_i s_i mu_i = radius. With groups a row is a group of features with all their entries.
 
     Parameters
     ----------
@@ -681,8 +785,11 @@ def project(
         The warm start of "newton". It is updated.
     threads : int, at least 1
         Several threads share the passes over a large matrix. They alter no bit of the result.
-    weights : array (n_features,), positive, optional
+    weights : array (n_features,) or (n_groups,), positive, optional
         Solved by "newton" in one thread. They differ by a factor of at most 2^500.
+    groups : array (n_features,) of integers, optional
+        The group of each feature, from 0 to n_groups - 1. Each feature is a group of its own by default. Solved by
+        "newton" in one thread, without a warm start.
     positive : bool
         Ask for B >= 0 too. The solution is the projection of max(W, 0).
     return_theta : bool
@@ -695,13 +802,14 @@ def project(
         projecting again alters nothing.
     theta : float
         If asked for: 0 inside the ball, dual_norm(W) for radius 0.
-    mu : array (n_features,)
+    mu : array (n_features,) or (n_groups,)
         If asked for: the levels; inside the ball the row maxima.
 
     Raises
     ------
     ValueError
-        For NaN, infinity, a wrong shape, an unknown method, an unfit option or weight, and a radius below 0 or NaN.
+        For NaN, infinity, a wrong shape, an unknown method, an unfit option, unfit weights or groups, and a radius
+        below 0 or NaN.
 
     References
     ----------
@@ -713,6 +821,10 @@ def project(
     >>> project([[3.0, -1.0], [1.0, 2.0]], radius=4.5, weights=[1.0, 2.0])
     array([[ 2.5, -1. ],
            [ 1. ,  1. ]])
+    >>> project([[3.0], [-1.0], [2.0]], radius=4.0, groups=[0, 0, 1])
+    array([[ 2.5],
+           [-1. ],
+           [ 1.5]])
     """
     W = features_first(W, axis)
     radius = as_radius(radius)
@@ -721,18 +833,24 @@ def project(
     require_count(threads, "threads")
     if warm is not None and not isinstance(warm, Warm):
         raise ValueError(f"warm must be a Warm object or None, got {warm!r}")
+    members = as_groups(groups, len(W))
+    if members is not None:
+        message = f"method must be newton, and threads 1, where groups are given, got {method!r} and {threads}"
+        require(method == "newton" and threads == 1, message)
+        require(warm is None, f"warm must be None where groups are given, got {warm!r}")
+        require_finite(W)  # before rows are moved, so that the message names the right place
     if weights is not None:
-        weights = as_weights(weights, len(W))
+        weights = as_weights(weights, members or len(W))
         message = f"method must be newton, and threads 1, where weights are given, got {method!r} and {threads}"
         require(method == "newton" and threads == 1, message)
     if positive:
         W = positive_part(W)
     target = out if axis == 1 or not isinstance(out, np.ndarray) else out.T
     B = as_output(target, W)
-    mu = np.zeros(len(W))
-    rounded = mu if W.dtype == np.float64 else np.empty(len(W), W.dtype)
+    mu = np.zeros(len(W) if members is None else len(members.starts))
+    rounded = mu if W.dtype == np.float64 else np.empty(len(mu), W.dtype)
     theta = NOT_COMPUTED if W.size else 0.0
-    if W.size and method == "newton" and weights is None:
+    if W.size and method == "newton" and weights is None and members is None:
         guess = 0.0
         if warm is not None and len(warm.mu) == len(W):
             guess, mu[:] = warm.theta, warm.mu
@@ -743,13 +861,15 @@ def project(
         if warm is not None and theta >= 0.0:
             warm.theta, warm.mu = theta, mu.copy()
     if theta < 0.0:  # NOT_COMPUTED, NOT_FINITE or OVERFLOW
-        if weights is None:
+        if members is not None:
+            theta, mu[:] = _theta_and_mu_of_groups(W, radius, weights, members)
+        elif weights is None:
             theta, mu[:] = _theta_and_mu_by(method, W, radius)
         else:
-            theta, mu[:] = _theta_and_mu_weighted(W, radius, weights, warm or Warm())
+            theta, mu[:] = _theta_and_mu_weighted(W, radius, weights, None, warm or Warm())
         if theta > 0.0:
             round_down(mu, rounded)
-            clip_rows(W, rounded, B)
+            clip_rows(W, rounded if members is None else rounded[members.of_feature], B)
     if theta == 0.0:
         rounded[:] = mu
         B[...] = W
@@ -783,12 +903,23 @@ def mu_for_theta(W: Floats, theta: Vector) -> Vector:
     return mu
 
 
+def mu_of_groups(W: Floats, theta: Vector, groups: Groups) -> Vector:
+    """mu_g(theta_g) of every group, (n_groups,)."""
+    require_finite(W)
+    stacked = groups.stacked(W)
+    if stacked is not None:
+        return mu_for_theta(stacked, theta)
+    unit = 2.0**-64 if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0  # no sum overflows
+    return _levels_of_groups(np.abs(W * unit, dtype=np.float64), groups, theta * unit)[1] / unit
+
+
 def prox(
     W: ArrayLike,
     step: float,
     *,
     axis: Literal[0, 1] = 1,
     weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     positive: bool = False,
 ) -> Floats:
     """min_B 1/2 ||B - W||_F^2 + step * sum_i s_i max_j |B_ij|.
@@ -803,8 +934,10 @@ def prox(
         Infinity is allowed.
     axis : 0 or 1
         As in `project`.
-    weights : array (n_features,), positive, optional
+    weights : array (n_features,) or (n_groups,), positive, optional
         s; 1 by default.
+    groups : array (n_features,) of integers, optional
+        As in `project`.
     positive : bool
         Ask for B >= 0 too. The solution is the prox of max(W, 0).
 
@@ -828,11 +961,13 @@ def prox(
     """
     W = features_first(W, axis)
     step = as_radius(step, "step")
+    members = as_groups(groups, len(W))
     if positive:
         W = positive_part(W)
+    n = len(W) if members is None else len(members.starts)
     with np.errstate(over="ignore"):  # a row whose step overflows becomes 0
-        steps = np.full(len(W), step) if weights is None else step * as_weights(weights, len(W))
-    mu = mu_for_theta(W, steps)
+        steps = np.full(n, step) if weights is None else step * as_weights(weights, members or len(W))
+    mu = mu_for_theta(W, steps) if members is None else mu_of_groups(W, steps, members)[members.of_feature]
     B = W.copy()
     if step > 0.0:
         clip_rows(W, mu.astype(W.dtype), B)

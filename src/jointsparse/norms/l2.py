@@ -16,6 +16,7 @@ WARM = False  # `project` takes no warm start
 PER_TASK = True  # one number for each task
 SPARSE = False  # its balls have no corners
 WEIGHTED = False  # with weights its ball would be an ellipsoid
+GROUPED = False  # takes no `groups` of features
 
 Vector = NDArray[np.float64]
 
