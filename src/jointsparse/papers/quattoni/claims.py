@@ -292,12 +292,12 @@ def features_to_match(tables: Tables) -> list[Judgement]:
 
 
 N_ITER = 200  # Quattoni et al. 2009, Fig. 2
-CONVERGED = 0.05  # Choice: converged is within 5 % of the optimum, relative to the objective.
+CONVERGED = 0.05  # Choice: converged is within 5 % of the optimum, relative as certified gaps are.
 LEAST_OBJECTIVE = 1e-3  # divisor of distances from the optimum, if the objective is smaller; also of the gap
 
 
 def _fits_of_largest(tables: Tables) -> pd.DataFrame:
-    """Subgradient fits on the largest sets, with bounds on their distance from the optimum, relative to the objective.
+    """Subgradient fits on the largest sets, with bounds on their relative distance from the optimum.
 
     Columns: run, n, method, radius, gap (a certified upper bound) and least (a lower bound).
     """
