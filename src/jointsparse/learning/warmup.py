@@ -17,7 +17,9 @@ def warmup(norm: str, losses: Sequence[str] = ("hinge",)) -> None:
     second. norm: a name of `jointsparse.norms.NORMS`. losses: names of `jointsparse.learning.losses.LOSSES`.
     """
     rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(20, 6)).astype(np.float32), rng.choice([-1.0, 1.0], size=(20, 3))
+    # Features of different sizes, so that working sets scale them.
+    X = (rng.normal(size=(20, 6)) / np.arange(1, 7)).astype(np.float32)
+    Y = rng.choice([-1.0, 1.0], size=(20, 3))
     problem, radius = Problem.from_matrix(X, Y), np.array([0.1, 1.0])
     plug_in = pick("norms", norm)
     for loss in losses:
