@@ -309,7 +309,7 @@ class _Search:
             self.solve(max(ROUND_SHARE * gap, LAST_SHARE * wanted), place)
             self.rounds.append(Round(int(self.inside.sum(axis=0).max()), self.t, self.work, self.gap()))
         if self.rounds:  # the certificate belongs to the last one
-            self.rounds[-1] = self.rounds[-1]._replace(work=self.work, gap=self.gap())
+            self.rounds[-1] = self.rounds[-1]._replace(work=float(self.work), gap=self.gap())
         return Fit(
             self.W,
             self.b,
