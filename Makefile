@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Files whose tests multiply matrices by BLAS.
-BLAS_TESTS := basis descent digits evaluation exponentiated pdhg problem race recovery similarities subgradient svm sweep
+BLAS_TESTS := basis descent digits evaluation exponentiated pdhg working_set problem race recovery similarities subgradient svm sweep
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce-all test test-kernel lint clean
