@@ -201,7 +201,7 @@ BAD_VALUES = [
     (
         ("studies", "text", "training", "eta0_unit"),
         "relative",
-        "eta0_unit is not for the solver working_set, which takes no eta0",
+        "eta0_unit is not for the solver pdhg, which takes no eta0",
         None,
     ),
     (

@@ -47,7 +47,7 @@ def test_few_rows_prove_the_optimum_of_all(norm, penalised, shared, intercept):
 
 @NORM
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
-def test_radii_are_one_path_in_any_order(norm, container):
+def test_radii_are_fitted_each_by_itself(norm, container):
     problem = draw_wide(np.float32, container=container)
     options = {"loss": hinge, "norm": norm, "n_iter": 5000}
     radii = np.array([2.0, 0.5, 1.0])

@@ -145,7 +145,10 @@ def _against_features(table: pd.DataFrame, title: str, distance: float, stated: 
     figure, (axes,) = canvas()
     columns = ["features", "auc", "gap"]
     largest = table[table["n"] == table["n"].max()]
-    means = largest.groupby(["method", "radius"])[columns].mean()
+    fits = largest.groupby(["method", "radius"])[columns]
+    # Paths of runs may end at other radii. A mean of fewer runs would be a step in the line.
+    n_runs = fits.size()
+    means = fits.mean()[n_runs == n_runs.groupby("method").transform("max")]
     means["features"] *= 100
     look = looks([*table["method"], *(star.method for star in stated)])
     sparse = []

@@ -5,6 +5,7 @@ least 0 vanish: this is the natural unit of radii. Any penalty of at least ||gra
 Source: docs/training.md.
 """
 
+import math
 from types import ModuleType
 from typing import NamedTuple
 
@@ -71,7 +72,11 @@ def scales(problem: Problem, *, loss: ModuleType, norm: ModuleType) -> Scales:
 def radius_at(unit: float, step: int) -> float:
     """Radius number `step` of a path that begins at a unit: PER_DECADE of them from a number to ten times that number.
 
+    Number 0 is the power of 10^(1 / PER_DECADE) nearest to the unit, so that the paths of runs share radii.
+
     >>> [radius_at(3.0, step) for step in (-4, 0, 2)]
-    [0.3, 3.0, 9.49]
+    [0.316, 3.16, 10.0]
     """
-    return float(f"{unit * 10 ** (step / PER_DECADE):.3g}")
+    if unit == 0:
+        return 0.0
+    return float(f"{10 ** ((round(PER_DECADE * math.log10(unit)) + step) / PER_DECADE):.3g}")

@@ -82,8 +82,7 @@ def fit(
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one pair after the other.
 
-    Parameters and results are those of `pdhg.fit`. Each pair begins at the solution of the one before it, from small
-    to large radii. An iteration costs as much as the rows in the working set.
+    Parameters and results are those of `pdhg.fit`. An iteration costs as much as the rows in the working set.
 
     Parameters
     ----------
@@ -131,8 +130,6 @@ def fit(
         return pdhg.fit(problem, radius=radius, **plug_ins, **options)
     require(tol >= 0, f"tol must be at least 0, got {tol}")
     regulariser = Regulariser.checked(norm, radius, penalised, weights, positive)
-    size = regulariser.radius.reshape(len(regulariser.radius), -1).sum(axis=1)
-    order = np.argsort(-size if penalised else size, kind="stable")
     # Tasks with working sets of their own have no product in common.
     per_task = norm.PER_TASK and weights is None
     scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK else None
@@ -140,12 +137,12 @@ def fit(
     setting = Setting(
         problem, problem.together(), loss, objective_at_zero(problem, loss), per_task, scale, tol, n_iter, progress
     )
-    fits: dict[int, Fit] = {}
-    last = None
-    for done, pair in enumerate(map(int, order)):
-        begin = last if start is None else start.of(pair)
-        last = fits[pair] = _Search(setting, regulariser.of([pair]), begin).run((done, len(order)))
-    return Fit.stack([fits[pair] for pair in range(len(order))])
+    n_pairs = len(regulariser.radius)
+    fits = []
+    for pair in range(n_pairs):
+        begin = None if start is None else start.of(pair)
+        fits.append(_Search(setting, regulariser.of([pair]), begin).run((pair, n_pairs)))
+    return Fit.stack(fits)
 
 
 def scale_of(problem: Problem) -> np.ndarray | None:
