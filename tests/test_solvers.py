@@ -7,7 +7,7 @@ from oracles_convex import CONVEX_LOSSES, CONVEX_NORMS, optimum
 from scipy import sparse
 
 from jointsparse.learning.losses import LOSSES, hinge
-from jointsparse.learning.problem import Problem, Regulariser, lower_bound, objective_at_zero, relative_gap
+from jointsparse.learning.problem import Problem, Regulariser, lower_bound, relative_gap, solve_at_zero
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS, l1inf
 
@@ -47,7 +47,7 @@ def test_objective_and_bound_enclose_the_optimum(solver, loss, norm, penalised, 
     (expected, _), smallest = optimum(problem, loss, norm, 0.8, penalised, **form), np.nanmin(got.objective)
     assert got.bound[0] * (1 - 1e-7) <= expected <= smallest * (1 + 1e-7)
     np.testing.assert_allclose(got.value[0], smallest, rtol=1e-12)
-    at_zero = objective_at_zero(problem, LOSSES[loss])
+    at_zero = solve_at_zero(problem, LOSSES[loss]).objective
     np.testing.assert_array_equal(got.gap, relative_gap(got.value, got.bound, at_zero))
     assert got.gap[0] <= options.get("tol", np.inf if penalised else 0.05)
     assert not weighted_and_positive or got.W.min() >= 0

@@ -217,6 +217,15 @@ class Problem:
         alone = self.y.shape[1] == 1
         return np.ascontiguousarray(dual.T.reshape(-1, 1) if alone else dual.reshape(self.y.shape[::-1]).T)
 
+    def transposed(self, dual: np.ndarray) -> np.ndarray:
+        """Compute X^T dual of each task, (n_tasks, n_features, n_pairs), in the precision of the dual variables."""
+        V = np.empty((self.n_tasks, self.n_features, dual.shape[1] // self.y.shape[1]), dtype=dual.dtype)
+        previous = None
+        for part in self.parts:
+            part.add_transposed(dual[part.rows], V, first=part.tasks != previous)
+            previous = part.tasks
+        return V
+
     def per_pair(self, sums: np.ndarray) -> np.ndarray:
         """Add up sums of the columns of margins or dual variables for each pair."""
         return sums.reshape(self.y.shape[1], -1).sum(axis=0)
@@ -612,15 +621,12 @@ def lower_bound(problem: Problem, loss: ModuleType, regulariser: Regulariser, du
     -------
     bound : array (n_pairs,), at least 0
     """
-    V = np.zeros((problem.n_tasks, problem.n_features, len(regulariser.radius)))
     # In double precision, whatever X is. A dual step of size 0 leads into the domain.
     exact = dual.astype(np.float64)
     exact = loss.dual_step(exact, exact, problem.y, problem.c, 0.0)
     if problem.intercept:
         exact = balanced(problem, exact)
-    for part in problem.parts:
-        part.add_transposed(exact[part.rows], V, first=False)
-    return bound_from(problem, loss, regulariser, exact, V)
+    return bound_from(problem, loss, regulariser, exact, problem.transposed(exact))
 
 
 def bound_from(
@@ -671,7 +677,7 @@ def balanced(problem: Problem, dual: np.ndarray) -> np.ndarray:
         down[part.tasks] -= part.per_task(np.minimum(A, 0).sum(axis=0, dtype=np.float64))
     even, tiny = np.minimum(up, down), np.finfo(float).tiny
     shrink_up, shrink_down = even / np.maximum(up, tiny), even / np.maximum(down, tiny)
-    even_dual = np.empty(dual.shape)
+    even_dual = np.empty_like(dual)
     for part in problem.parts:
         A, up_by, down_by = dual[part.rows], shrink_up[part.tasks], shrink_down[part.tasks]
         even_dual[part.rows] = A * np.where(A > 0, up_by.reshape(-1), down_by.reshape(-1))
@@ -742,12 +748,24 @@ def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
     return b * (1 - 1e-6)
 
 
-def objective_at_zero(problem: Problem, loss: ModuleType) -> float:
-    """Objective for W = 0 and the best intercepts, but at least a millionth of that for W = 0, b = 0."""
+class AtZero(NamedTuple):
+    """What can be had without weights.
+
+    b : array (n_tasks,)
+        The best intercepts for W = 0.
+    objective : float
+        Objective for W = 0 and b, but at least a millionth of that for W = 0 and intercepts of 0.
+    """
+
+    b: np.ndarray
+    objective: float
+
+
+def solve_at_zero(problem: Problem, loss: ModuleType) -> AtZero:
+    """Compute the best intercepts and the objective for W = 0."""
+    b = best_intercepts(problem, loss)
     without = _loss_of_intercepts(problem, loss, np.zeros(problem.n_tasks))
-    if not problem.intercept:
-        return without
-    return max(_loss_of_intercepts(problem, loss, best_intercepts(problem, loss)), 1e-6 * without)
+    return AtZero(b, max(_loss_of_intercepts(problem, loss, b), 1e-6 * without) if problem.intercept else without)
 
 
 def relative_gap(objective: np.ndarray, bound: np.ndarray, at_zero: float) -> np.ndarray:

@@ -58,11 +58,10 @@ def scales(problem: Problem, *, loss: ModuleType, norm: ModuleType) -> Scales:
     dual = -loss.subgradient(intercepts_of_samples(whole, b), whole.y, whole.c)
     if problem.intercept:
         dual = balanced(whole, dual)
-    V, value = np.zeros((problem.n_tasks, problem.n_features, 1)), np.zeros(problem.n_tasks)
+    value = np.zeros(problem.n_tasks)
     for part in whole.parts:
-        part.add_transposed(dual[part.rows], V, first=False)
         value[part.tasks] += loss.dual_value(dual[part.rows], part.y, part.c)
-    G = np.ascontiguousarray(V[:, :, 0].T)
+    G = np.ascontiguousarray(whole.transposed(dual)[:, :, 0].T)
     size = np.asarray(norm.dual_norm(G))
     losses = value if size.ndim else value.sum()
     radius = np.max(np.divide(losses, size, out=np.zeros_like(size), where=size > 0), initial=0.0)

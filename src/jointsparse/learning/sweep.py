@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from jointsparse.checks import fingerprint, require
 from jointsparse.learning import scales
 from jointsparse.learning.flag import Flag
-from jointsparse.learning.problem import Fit, Problem, objective_at_zero
+from jointsparse.learning.problem import Fit, Problem, solve_at_zero
 from jointsparse.registry import pick
 
 Progress = Callable[[int, int], None]
@@ -177,7 +177,7 @@ def path(
     require(solver_module.STOPS_AT_TOL, f"solver must be one that stops at tol, such as working_set, got {solver!r}")
     problem = Problem.from_matrix(X, Y, normalisation=normalisation)
     plug_ins = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
-    at_zero = objective_at_zero(problem, plug_ins["loss"])
+    at_zero = solve_at_zero(problem, plug_ins["loss"]).objective
     unit = scales.scales(problem, **plug_ins).radius
     fits: dict[float, Fit] = {}
     scored: dict[float, float] = {}

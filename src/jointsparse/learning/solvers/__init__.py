@@ -1,6 +1,7 @@
 """The room of solvers: modules whose `fit` trains W over a loss and a norm, both given as modules.
 
-Every solver takes many pairs, (eta0, radius) or just radii, together, so the data are read once per iteration.
+Every solver takes many pairs, (eta0, radius) or just radii. `subgradient` and `pdhg` train them together, so that the
+data are read once per iteration; `working_set` trains one after the other, each on few rows.
 
 - ``TAKES`` lists the step sizes that ``fit`` takes per pair.
 - ``STOPS_AT_TOL`` says whether ``fit`` takes a duality gap ``tol`` to stop at.

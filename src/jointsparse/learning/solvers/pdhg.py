@@ -22,13 +22,12 @@ from jointsparse.learning.problem import (
     Problem,
     Regulariser,
     balanced,
-    best_intercepts,
     bound_from,
     by_task,
     lower_bound,
-    objective_at_zero,
     objective_of,
     relative_gap,
+    solve_at_zero,
 )
 
 TAKES: tuple[str, ...] = ()
@@ -126,15 +125,12 @@ def _squared_distance(new: np.ndarray, at: np.ndarray) -> np.ndarray:
     return sums
 
 
-def transposed(problem: Problem, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute V = X^T A and the sum of each task's A."""
-    n_pairs = A.shape[1] // problem.y.shape[1]
-    V = np.zeros((problem.n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
-    s = np.zeros((problem.n_tasks, n_pairs), dtype=problem.dtype)
+def sums(problem: Problem, A: np.ndarray) -> np.ndarray:
+    """Sum of each task's A, (n_tasks, n_pairs)."""
+    s = np.zeros((problem.n_tasks, A.shape[1] // problem.y.shape[1]), dtype=A.dtype)
     for part in problem.parts:
-        part.add_transposed(A[part.rows], V, first=False)
         s[part.tasks] += part.per_task(A[part.rows].sum(axis=0))
-    return V, s
+    return s
 
 
 def spectral_bounds(problem: Problem) -> np.ndarray:
@@ -150,7 +146,7 @@ def spectral_bounds(problem: Problem) -> np.ndarray:
         V = v[..., np.newaxis].astype(problem.dtype)
         # Rows of weight 0 belong to no sample.
         f = np.vstack([part.margins(V, nothing) for part in problem.parts]) * (problem.c != 0)
-        w = transposed(problem, f)[0][:, :, 0].astype(float)
+        w = problem.transposed(f)[:, :, 0].astype(float)
         T[:, j, j] = (w * v).sum(axis=1)
         w -= T[:, j, j, np.newaxis] * v + beta[:, np.newaxis] * before
         # Squares of the entries may overflow; powers of two change no digit.
@@ -171,27 +167,45 @@ def project_all(regulariser: Regulariser, W: np.ndarray) -> None:
         regulariser.step(W[pair], pair, 1.0)
 
 
-def _begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: Fit | None) -> Point:
-    """Start from W = 0 and the dual variables that belong to it, or from those of `start`, W projected."""
+def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: Fit | None, b_zero: np.ndarray) -> Point:
+    """Start from W = 0 and the dual variables that belong to it, or from those of `start`, W projected.
+
+    Parameters
+    ----------
+    problem : Problem
+        The tasks.
+    loss : module
+        Plug-in of losses.
+    regulariser : Regulariser
+        Constraint or penalty of each pair.
+    start : Fit or None
+        Fit of the same problem.
+    b_zero : array (n_tasks,)
+        The best intercepts for W = 0.
+
+    Returns
+    -------
+    at : Point
+    """
     n_pairs = len(regulariser.radius)
     W = np.zeros((problem.n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
     b = np.zeros((problem.n_tasks, n_pairs), dtype=problem.dtype)
     if start is None:
-        b[...] = best_intercepts(problem, loss)[:, np.newaxis]
+        b[...] = b_zero[:, np.newaxis]
     else:
         by_pair = np.array(np.broadcast_to(start.W, (n_pairs, *W.shape[1::-1])), dtype=problem.dtype)
         b[...] = start.b.T if problem.intercept else 0
         project_all(regulariser, by_pair)
         by_task(by_pair, W)
-    F = np.vstack([part.margins(W, b) for part in problem.parts])
+    used = np.flatnonzero(W.any(axis=(0, 2)))
+    F = np.vstack([part.margins(W, b, used) for part in problem.parts])
     if start is None:
         A = -loss.subgradient(F, problem.y, problem.c)
     else:
-        A = np.array(np.broadcast_to(start.dual, F.shape), dtype=problem.dtype)
+        A = np.array(np.broadcast_to(problem.arranged(start.dual), F.shape), dtype=problem.dtype)
         # A step of size 0 leads into the domain if the weights have changed.
         A = loss.dual_step(A, F, problem.y, problem.c, 0.0)
-    V, s = transposed(problem, A)
-    return Point(W, b, V, s, A, F)
+    return Point(W, b, problem.transposed(A), sums(problem, A), A, F)
 
 
 def _metric(problem: Problem, regulariser: Regulariser, at: Point, omega: np.ndarray | None) -> Metric:
@@ -277,7 +291,7 @@ def _quick_bounds(problem: Problem, loss: ModuleType, regulariser: Regulariser, 
     A, V = at.A, at.V
     if problem.intercept:
         A = balanced(problem, A)
-        V = transposed(problem, A)[0]
+        V = problem.transposed(A)
     return bound_from(problem, loss, regulariser, A, V)
 
 
@@ -479,9 +493,10 @@ def fit(
     """
     require(tol >= 0, f"tol must be at least 0, got {tol}")
     regulariser = Regulariser.checked(norm, radius, penalised, weights, positive)
-    at = _begin(problem, loss, regulariser, start)
+    at_zero = solve_at_zero(problem, loss)
+    at = begin(problem, loss, regulariser, start, at_zero.b)
     objective = np.full((len(regulariser.radius), n_iter + 1), np.nan)
-    best = Best(problem, loss, regulariser, tol, objective_at_zero(problem, loss), objective)
+    best = Best(problem, loss, regulariser, tol, at_zero.objective, objective)
     run = Run(problem, regulariser, at, None)
     best.look(0, run.index, at, np.ascontiguousarray(at.W.transpose(2, 1, 0)))
     for t in range(n_iter + 1):

@@ -17,10 +17,10 @@ from jointsparse.learning.problem import (
     add_transposed_product,
     by_task,
     lower_bound,
-    objective_at_zero,
     objective_of,
     product,
     relative_gap,
+    solve_at_zero,
 )
 
 TAKES = ("eta0",)
@@ -148,7 +148,7 @@ def fit(
     total /= np.where(weights > 0, weights, 1)
     bound = lower_bound(problem, loss, regulariser, total)
     value = objective_of(problem, loss, regulariser, best.W, best.b)
-    gap = relative_gap(value, bound, objective_at_zero(problem, loss))
+    gap = relative_gap(value, bound, solve_at_zero(problem, loss).objective)
     return Fit(best.W, best.b, best.objective, value, bound, gap, n_iter, total)
 
 

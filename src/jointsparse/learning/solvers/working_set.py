@@ -14,22 +14,22 @@ Sources: docs/training.md, and for the lasso
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from jointsparse.checks import one_thread, require
 from jointsparse.learning.problem import (
+    AtZero,
     Fit,
     Problem,
     Regulariser,
     balanced,
-    best_intercepts,
     bound_from,
     lower_bound,
-    objective_at_zero,
     objective_of,
     relative_gap,
+    solve_at_zero,
 )
 from jointsparse.learning.solvers import pdhg
 
@@ -40,10 +40,10 @@ FIRST_ROWS = 16  # size of the first working set, at least
 NEAR_SHARE = 0.98  # of the largest part of a row inside: rows outside with a larger one come in
 KEPT_SHARE = 0.9  # of the same: rows without weights and with a smaller part may leave
 ROUND_SHARE = 0.3  # of the gap: a round ends where the gap on its rows is smaller
+LAST_SHARE = 0.95  # of tol: likewise
 SCALE_SAMPLES = 2000  # that the sizes of features are taken from
 DENSE_SHARE = 0.5  # of the entries: if more are 0, features are not scaled
 LEAST_SPREAD = 0.1  # standard deviation of the logarithms of features' sizes: if it is less, they are not scaled
-LAST_SHARE = 0.95  # of tol: likewise
 
 
 class Round(NamedTuple):
@@ -119,29 +119,32 @@ def fit(
         If `tol` or a radius is below 0, or the norm takes no weights.
     """
     if not norm.SPARSE:
-        plug_ins: dict[str, Any] = {"loss": loss, "norm": norm, "weights": weights, "positive": positive}
-        options: dict[str, Any] = {
-            "tol": tol,
-            "n_iter": n_iter,
-            "penalised": penalised,
-            "start": start,
-            "progress": progress,
-        }
-        return pdhg.fit(problem, radius=radius, **plug_ins, **options)
+        return pdhg.fit(
+            problem,
+            loss=loss,
+            norm=norm,
+            radius=radius,
+            tol=tol,
+            n_iter=n_iter,
+            penalised=penalised,
+            weights=weights,
+            positive=positive,
+            start=start,
+            progress=progress,
+        )
     require(tol >= 0, f"tol must be at least 0, got {tol}")
     regulariser = Regulariser.checked(norm, radius, penalised, weights, positive)
     # Tasks with working sets of their own have no product in common.
     per_task = norm.PER_TASK and weights is None
     scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK else None
     problem = problem.compact()
-    setting = Setting(
-        problem, problem.together(), loss, objective_at_zero(problem, loss), per_task, scale, tol, n_iter, progress
-    )
+    at_zero = solve_at_zero(problem, loss)
+    setting = Setting(problem, problem.together(), loss, at_zero, per_task, scale, tol, n_iter, progress)
     n_pairs = len(regulariser.radius)
     fits = []
     for pair in range(n_pairs):
         begin = None if start is None else start.of(pair)
-        fits.append(_Search(setting, regulariser.of([pair]), begin).run((pair, n_pairs)))
+        fits.append(_Search(setting, regulariser.of([pair]), begin, (pair, n_pairs)).run())
     return Fit.stack(fits)
 
 
@@ -179,8 +182,8 @@ class Setting(NamedTuple):
         The same, in one part if tasks share their samples.
     loss : module
         Plug-in of losses.
-    at_zero : float
-        See `objective_at_zero`.
+    at_zero : AtZero
+        What can be had without weights.
     per_task : bool
         True if each task has a working set of its own.
     scale : array (n_features,) or None
@@ -192,7 +195,7 @@ class Setting(NamedTuple):
     problem: Problem
     whole: Problem
     loss: ModuleType
-    at_zero: float
+    at_zero: AtZero
     per_task: bool
     scale: np.ndarray | None
     tol: float
@@ -201,54 +204,38 @@ class Setting(NamedTuple):
 
 
 class _Search:
-    """One pair.
+    """One pair, whose place is its number and that of all pairs.
 
     W, b, value: the best so far, and its objective. A, V, s: the last dual variables, X^T A of all rows, and each
     task's sum of A. bound, best_dual: the best bound and its dual variables. inside: the working set, (n_features,) or
     (n_features, n_tasks) bool. now, best: the iterations on it, and their best point.
     """
 
-    def __init__(self, setting: Setting, regulariser: Regulariser, start: Fit | None) -> None:
-        problem, whole, loss = setting[:3]
-        self.setting, self.regulariser = setting, regulariser
-        self.t, self.work, self.rounds, n_iter = 0, 0.0, list[Round](), setting.n_iter
-        self.objective = np.full((1, n_iter + 1), np.nan)
-        W = np.zeros((1, problem.n_features, problem.n_tasks), dtype=problem.dtype)
-        b = np.zeros((1, problem.n_tasks), dtype=problem.dtype)
-        if start is None:
-            b[...] = best_intercepts(problem, loss)
-        else:
-            W[...] = start.W
-            b[...] = start.b if problem.intercept else 0
-            pdhg.project_all(regulariser, W)
-        self.W, self.b = W, b
-        F = self._margins(W, b)
-        losses = loss.value(F, whole.y, whole.c).sum()
-        self.value = float(losses) + regulariser.cost(W[0], 0)
-        if start is None:
-            A = -loss.subgradient(F, whole.y, whole.c)
-        else:
-            A = whole.arranged(start.dual).astype(problem.dtype)
-            # A step of size 0 leads into the domain if the weights have changed.
-            A = loss.dual_step(A, F, whole.y, whole.c, 0.0)
+    def __init__(self, setting: Setting, regulariser: Regulariser, start: Fit | None, place: tuple[int, int]) -> None:
+        whole, loss = setting.whole, setting.loss
+        self.setting, self.regulariser, self.place = setting, regulariser, place
+        self.t, self.rounds = 0, list[Round]()
+        self.objective = np.full((1, setting.n_iter + 1), np.nan)
+        at = pdhg.begin(whole, loss, regulariser, start, setting.at_zero.b)
+        self.W, self.b = np.ascontiguousarray(at.W.transpose(2, 1, 0)), np.ascontiguousarray(at.b.T)
+        self.value = float(loss.value(at.F, whole.y, whole.c).sum()) + regulariser.cost(self.W[0], 0)
         self.omega = None if start is None else start.omega
-        self.bound, self.best_dual = -np.inf, A
-        self.inside = np.zeros(W[0].shape if setting.per_task else W[0].shape[:1], dtype=bool)
+        self.bound, self.best_dual = -np.inf, at.A
+        self.inside = np.zeros(self.W[0].shape if setting.per_task else whole.n_features, dtype=bool)
         self.now: pdhg.Run | None = None
-        self.first_rows = max(FIRST_ROWS, problem.n_features // 16)
-        self.see(A)
+        self.first_rows = max(FIRST_ROWS, whole.n_features // 16)
+        self.work = 0.5 + self.share_of_margins()
+        self.see(at.A)
 
-    def _margins(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
-        used = np.flatnonzero(W.any(axis=(0, 2)))
-        self.work += len(used) / max(2 * len(W[0]), 1)
-        W_of = np.ascontiguousarray(W.transpose(2, 1, 0))
-        return np.vstack([part.margins(W_of, b.T, used) for part in self.setting.whole.parts])
+    def share_of_margins(self) -> float:
+        """Work of computing the margins of W."""
+        return int(np.count_nonzero(self.W.any(axis=(0, 2)))) / max(2 * self.W.shape[1], 1)
 
     def see(self, A: np.ndarray) -> None:
         """Compute X^T A for all rows, what it proves, and each row's part in its dual norm."""
         whole = self.setting.whole
-        self.A = (balanced(whole, A) if whole.intercept else A).astype(whole.dtype, copy=False)
-        self.V, self.s = pdhg.transposed(whole, self.A)
+        self.A = balanced(whole, A) if whole.intercept else A
+        self.V, self.s = whole.transposed(self.A), pdhg.sums(whole, self.A)
         self.work += 0.5
         bound = bound_from(whole, self.setting.loss, self.regulariser, self.A, self.V)[0]
         if bound > self.bound:
@@ -261,14 +248,14 @@ class _Search:
 
     def gap(self) -> float:
         """Relative gap that is known so far."""
-        return float(relative_gap(np.array([self.value]), np.array([self.bound]), self.setting.at_zero)[0])
+        return float(relative_gap(np.array([self.value]), np.array([self.bound]), self.setting.at_zero.objective)[0])
 
     def certify(self) -> None:
         """Compute the objective of W and the bound again, in double precision."""
         whole, loss = self.setting.whole, self.setting.loss
         self.value = objective_of(whole, loss, self.regulariser, self.W, self.b)[0]
         self.bound = lower_bound(whole, loss, self.regulariser, self.best_dual)[0]
-        self.work += 0.5 + np.count_nonzero(self.W.any(axis=(0, 2))) / max(2 * whole.n_features, 1)
+        self.work += 0.5 + self.share_of_margins()
 
     def choose_rows(self) -> None:
         """Choose the working set; begin anew on it if it has changed.
@@ -286,11 +273,11 @@ class _Search:
             self.inside = kept | new
             self.begin()
 
-    def run(self, place: tuple[int, int]) -> Fit:
-        """Do rounds until the gap is proven, or the iterations are used up. place: number of the pair, of all."""
+    def run(self) -> Fit:
+        """Do rounds until the gap is proven, or the iterations are used up."""
         wanted = self.setting.tol
         self.objective[0, 0] = self.value
-        self.tell(place)
+        self.tell()
         while True:
             gap = self.gap()
             if gap <= wanted:
@@ -303,10 +290,10 @@ class _Search:
                 self.certify()
                 break
             self.choose_rows()
-            self.solve(max(ROUND_SHARE * gap, LAST_SHARE * wanted), place)
+            self.solve(max(ROUND_SHARE * gap, LAST_SHARE * wanted))
             self.rounds.append(Round(int(self.inside.sum(axis=0).max()), self.t, self.work, self.gap()))
         if self.rounds:  # the certificate belongs to the last one
-            self.rounds[-1] = self.rounds[-1]._replace(work=float(self.work), gap=self.gap())
+            self.rounds[-1] = self.rounds[-1]._replace(work=self.work, gap=self.gap())
         return Fit(
             self.W,
             self.b,
@@ -340,18 +327,18 @@ class _Search:
         b, A = np.ascontiguousarray(self.b.T), small.arranged(self.A).copy()
         at = pdhg.Point(W, b, V, self.s.copy(), A, np.vstack([part.margins(W, b) for part in small.parts]))
         self.now = pdhg.Run(small, regulariser, at, self.omega)
-        self.best = pdhg.Best(small, setting.loss, regulariser, setting.tol, setting.at_zero, self.objective)
+        self.best = pdhg.Best(small, setting.loss, regulariser, setting.tol, setting.at_zero.objective, self.objective)
         self.best.look(self.t, self.now.index, at, np.ascontiguousarray(W.transpose(2, 1, 0)))
         as_one = small.y.shape[1] > 1 and small.c.all()
         self.work += self.share * (0.5 + pdhg.LANCZOS_STEPS / (small.n_tasks if as_one else 1))
 
-    def tell(self, place: tuple[int, int]) -> None:
+    def tell(self) -> None:
         """Tell how many iterations are done, of all."""
-        done, of_all = place
+        done, of_all = self.place
         if self.setting.progress:
             self.setting.progress(done * self.setting.n_iter + self.t, of_all * self.setting.n_iter)
 
-    def solve(self, tol: float, place: tuple[int, int]) -> None:
+    def solve(self, tol: float) -> None:
         """Iterate on the working set to this gap, then see all rows."""
         setting, run, done = self.setting, self.now, False
         while run and not done:
@@ -362,7 +349,7 @@ class _Search:
             self.work += self.share * (1.5 if look and setting.whole.intercept else 1)
             if look:
                 done = bool(self.best.gap()[0] <= tol) or self.t == setting.n_iter
-            self.tell(place)
+            self.tell()
         rows, W = self.rows(), np.zeros_like(self.W)
         if rows.ndim == 1:
             W[0][rows] = self.best.W[0] if setting.scale is None else self.best.W[0] * setting.scale[rows, np.newaxis]
