@@ -13,14 +13,15 @@ search can cost less. The conversion to the Fortran order that SPAMS needs is no
 """
 
 import argparse
+import itertools
 import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib.resources import as_file, files
-from itertools import cycle
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import l1 as l1_sections
 import numpy as np
@@ -30,6 +31,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from measure import ENTRIES, RADII, Task, machine, medians, plain_row_limit, row_limit, show
 
+from jointsparse.learning.losses import hinge
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.solvers import pdhg, subgradient
 from jointsparse.norms import l1inf
 
 # Goals for time / limit of a cold projection, float64, normal entries, by radius.
@@ -51,13 +55,13 @@ SEARCH_TOLERANCE = {"float64": 1e-9, "float32": 1e-6}  # of the radius
 def moving(A: np.ndarray, step: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
     """Projections of a matrix that moves on with every call, a few steps there and back."""
     path = [A + A.dtype.type(SHIFT * t) * step for t in range(4)]
-    turns, out = cycle([0, 1, 2, 3, 2, 1]), np.empty_like(A)
+    turns, out = itertools.cycle([0, 1, 2, 3, 2, 1]), np.empty_like(A)
     return lambda: l1inf.project(path[next(turns)], radius, out=out, warm=warm)
 
 
 def jumping(A: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
     """Projections for which theta jumps up and down. Matrix and radius are scaled, so that cold costs are equal."""
-    turns, out = cycle([(A, radius), (A * A.dtype.type(JUMP), radius * JUMP)]), np.empty_like(A)
+    turns, out = itertools.cycle([(A, radius), (A * A.dtype.type(JUMP), radius * JUMP)]), np.empty_like(A)
     return lambda: l1inf.project(*next(turns), out=out, warm=warm)
 
 
@@ -160,6 +164,56 @@ def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: i
         if "SPAMS search" in t:
             row["SPAMS calls"] = cpu[f"{dtype} SPAMS search"]()
         yield row
+
+
+def trajectory(solver: ModuleType, radius: float) -> list[np.ndarray]:
+    """Matrices that training projects, from its 20th projection on.
+
+    Features decay as those of an SVD do. The first 30 of 1,000 matter for 40 tasks.
+    """
+    rng, seen = np.random.default_rng(0), list[np.ndarray]()
+    X = rng.normal(size=(1200, 1000)) * np.arange(1, 1001) ** -0.5
+    Y = np.sign(X[:, :30] @ rng.normal(size=(30, 40)) + 0.3 * rng.normal(size=(1200, 40)))
+
+    def project(W: np.ndarray, size: float, **options: object) -> np.ndarray:
+        seen.append(W.copy())
+        return l1inf.project(W, size, **options)
+
+    norm = SimpleNamespace(**{**vars(l1inf), "project": project})
+    step = {"eta0": np.array([3e-4 * radius])} if "eta0" in solver.TAKES else {"tol": 0.0}
+    problem = Problem.from_matrix(X.astype(np.float32), Y)
+    solver.fit(problem, loss=hinge, norm=norm, radius=np.array([radius]), n_iter=60, **step)
+    return seen[20:50]
+
+
+def trajectory_rows(rounds: int) -> Iterator[dict[str, object]]:
+    """Time whole trajectories, in float32 as in training."""
+    for solver, radius in itertools.product((subgradient, pdhg), (10.0, 30.0, 100.0, 300.0)):
+        path = trajectory(solver, radius)
+        out, limits = np.empty_like(path[0]), [row_limit(W) for W in path]
+
+        def run(warm: l1inf.Warm | None, path: list[np.ndarray] = path, radius: float = radius, out=out) -> None:
+            for W in path:
+                l1inf.project(W, radius, out=out, warm=warm)
+
+        t = medians(
+            {
+                "limit": lambda limits=limits: [limit() for limit in limits],
+                "cold": lambda run=run: run(None),
+                "warm": lambda run=run: run(l1inf.Warm()),
+            },
+            rounds,
+        )
+        rows = [np.count_nonzero(l1inf.project(W, radius).any(axis=1)) for W in path]
+        yield {
+            "solver": solver.__name__.rpartition(".")[2],
+            "radius": radius,
+            "rows of 1,000": round(float(np.mean(rows))),
+            "limit (us)": 1e6 * t["limit"] / len(path),
+            "cold / limit": t["cold"] / t["limit"],
+            "warm / limit": t["warm"] / t["limit"],
+            "warm / cold": t["warm"] / t["cold"],
+        }
 
 
 def growth_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
@@ -411,6 +465,9 @@ def main() -> None:
 
     cells = ((name, shape, fraction) for name in entries for shape in GOALS for fraction in RADII)
     show_matrices(keep("projections", (r for name, s, f in cells for r in matrix_rows(s, name, f, rounds))))
+
+    title = "l1,inf, matrices that training projects one after the other, 1,000 x 40, float32"
+    show(title, keep("trajectories", trajectory_rows(rounds)))
 
     grown = keep("growth", growth_rows([10**4, 10**5, 10**6] if quick else [10**4, 10**5, 10**6, 10**7], rounds))
     powers = ", ".join(f"{method} like entries^{slope:.2f}" for method, slope in slopes(grown).items())

@@ -218,7 +218,7 @@ class Problem:
         return np.ascontiguousarray(dual.T.reshape(-1, 1) if alone else dual.reshape(self.y.shape[::-1]).T)
 
     def transposed(self, dual: np.ndarray) -> np.ndarray:
-        """Compute X^T dual of each task, (n_tasks, n_features, n_pairs), in the precision of the dual variables."""
+        """Multiply X^T by the dual variables of each task: (n_tasks, n_features, n_pairs), in their precision."""
         V = np.empty((self.n_tasks, self.n_features, dual.shape[1] // self.y.shape[1]), dtype=dual.dtype)
         previous = None
         for part in self.parts:
@@ -749,7 +749,7 @@ def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
 
 
 class AtZero(NamedTuple):
-    """What can be had without weights.
+    """Best intercepts and objective for W = 0.
 
     b : array (n_tasks,)
         The best intercepts for W = 0.

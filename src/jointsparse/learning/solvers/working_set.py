@@ -183,7 +183,7 @@ class Setting(NamedTuple):
     loss : module
         Plug-in of losses.
     at_zero : AtZero
-        What can be had without weights.
+        Best intercepts and objective for W = 0.
     per_task : bool
         True if each task has a working set of its own.
     scale : array (n_features,) or None
