@@ -12,6 +12,16 @@ CONVEX_NORMS = {
     "l12": lambda W, s: s @ cp.norm(W, 2, axis=1),
     "l1inf": lambda W, s: s @ cp.max(cp.abs(W), axis=1),
 }
+ORDERS = {"l12": 2, "l1inf": "inf"}
+
+
+def convex_norm(norm, W, s, groups=None):
+    """A norm, perhaps of groups of rows, which s belongs to then."""
+    if groups is None:
+        return CONVEX_NORMS[norm](W, s)
+    return sum(s[g] * cp.norm(cp.vec(W[groups == g], order="C"), ORDERS[norm]) for g in np.unique(groups))
+
+
 CONVEX_LOSSES = {
     "hinge": lambda f, y: cp.pos(1 - cp.multiply(y, f)),
     "logistic": lambda f, y: cp.logistic(-cp.multiply(y, f)),
@@ -19,18 +29,18 @@ CONVEX_LOSSES = {
 }
 
 
-def optimum(problem, loss, norm, radius, penalised, weights=None, positive=False, **options):
+def optimum(problem, loss, norm, radius, penalised, weights=None, positive=False, groups=None, **options):
     """Smallest objective and its W, by an interior-point method with options of CLARABEL."""
-    s = np.ones(problem.n_features) if weights is None else weights
+    s = np.ones(problem.n_features) if weights is None else weights  # there are no more groups than features
     W, b = cp.Variable((problem.n_features, problem.n_tasks)), cp.Variable(problem.n_tasks)
     value, constraints = 0, [] if problem.intercept else [b == 0]
     for part in problem.parts:
         value += part.c[:, 0] @ CONVEX_LOSSES[loss](part.X @ W[:, part.tasks.start] + b[part.tasks.start], part.y[:, 0])
     constraints += [W >= 0] if positive else []
     if penalised:
-        value += radius * CONVEX_NORMS[norm](W, s)
+        value += radius * convex_norm(norm, W, s, groups)
     elif NORMS[norm].PER_TASK:
         constraints += [CONVEX_NORMS[norm](W[:, [k]], s) <= radius for k in range(problem.n_tasks)]
     else:
-        constraints += [CONVEX_NORMS[norm](W, s) <= radius]
+        constraints += [convex_norm(norm, W, s, groups) <= radius]
     return cp.Problem(cp.Minimize(value), constraints).solve(solver=cp.CLARABEL, **options), W.value

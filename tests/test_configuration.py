@@ -471,7 +471,7 @@ def test_tables_that_may_carry_warnings_are_tables_of_the_study(config):
             assert ("warnings" in tables) == bool(warned)
     annotation = of_config.study_block(config, "collage", "annotation")
     assert of_config.warned_tables(annotation) == [
-        *("odd_features", "words", "chosen", "by_word", "tasks_run1", "tasks_run2", "path")
+        *("odd_features", "words", "chosen", "by_word", "tasks_run1", "tasks_run2", "path", "certified")
     ]
 
 

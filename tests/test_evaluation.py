@@ -56,8 +56,10 @@ def evaluate(data, *sweeps, **options):
     return evaluation.evaluate(learnt_from(data.X, sweeps), *data, **{"converging_method": ""} | options)
 
 
-def path_table(data, *paths, **options):
-    return evaluation.path_table(learnt_from(data.X, paths), *data[:3], **options)
+def path_tables(data, *paths, **options):
+    learnt = learnt_from(data.X, paths)
+    chosen = pd.DataFrame([one.key | dict.fromkeys(evaluation.COMPARED, 0.25) for one in learnt])
+    return evaluation.path_tables(learnt, *data[:3], **{"chosen": chosen, "at_size": 5} | options)
 
 
 def test_choice_is_by_objective_and_validation_words_and_the_rest_is_tested():
@@ -164,7 +166,7 @@ def test_weights_are_the_non_zero_ones_of_the_first_run_at_one_size():
     [
         (evaluate, [], {"metric": "f1"}, "metric must be one of auc, eer, got 'f1'"),
         (evaluate, [one_sweep()], {"at_size": 7}, "at_size must be one of the sizes of run 1, got 7"),
-        (path_table, [], {"metric": "f1"}, "metric must be one of auc, eer, got 'f1'"),
+        (path_tables, [], {"metric": "f1"}, "metric must be one of auc, eer, got 'f1'"),
     ],
 )
 def test_what_evaluate_does_not_know_is_one_clear_error(function, sweeps, options, said):
@@ -254,20 +256,35 @@ def test_what_does_not_belong_together_is_not_evaluated(name):
 @pytest.mark.parametrize("data, one", MISFITS.values(), ids=MISFITS)
 def test_what_does_not_belong_together_makes_no_path(data, one):
     with pytest.raises(checks.Misfit):
-        path_table(data, one)
+        path_tables(data, one)
+
+
+def test_certified_fits_stand_beside_those_of_the_same_run_size_and_method():
+    other = pd.DataFrame([one_sweep(n=10).key | dict.fromkeys(evaluation.COMPARED, 0.0)])
+    with pytest.raises(checks.Misfit, match=r"^chosen must have a row of run, n and method \(1, 5, 'hinge-l1inf'\)"):
+        path_tables(example(), path_of(one_sweep()), chosen=other)
 
 
 @pytest.mark.parametrize("metric", ["auc", "eer"])
 def test_path_has_the_rows_of_sparsity(metric):
     one = one_sweep()
-    kept = [0, 3]  # the best eta0 of each radius
-    arrays = {name: getattr(one.sweep, name)[kept] for name in ("radius", "gap", "objective", "unconverged")}
-    path = one_sweep(**arrays, eta0=np.full(2, np.nan))
+    path = path_of(one)
     one.sweep.objective[0] = one.sweep.objective[1] - 1
-    expected = evaluate(example(), one, metric=metric).sparsity
-    got = path_table(example(), path, metric=metric)
+    expected = evaluate(example(), one, metric=metric)
+    got = path_tables(example(), path, path_of(one_sweep(n=10)), metric=metric)
     differing = {"eta0": np.nan, "objective": [0.5, 0.25], "warning": ["certified gap: 90%", ""]}
-    pd.testing.assert_frame_equal(got, expected.assign(**differing))
+    pd.testing.assert_frame_equal(got.path, expected.sparsity.assign(**differing))
+    # The fit that validation chooses, at each size, beside that of the sweep.
+    chosen, columns = expected.chosen.iloc[[0, 0]].assign(n=[5, 10]).reset_index(drop=True), list(evaluation.COMPARED)
+    assert got.certified["n"].tolist() == [5, 10]
+    pd.testing.assert_frame_equal(got.certified[columns], chosen[columns])
+    assert (got.certified[[f"sweep_{name}" for name in columns]] == 0.25).all(axis=None)
+
+
+def path_of(one):
+    """The best eta0 of each radius, without its eta0, as in a path."""
+    arrays = {name: getattr(one.sweep, name)[[0, 3]] for name in ("radius", "gap", "objective", "unconverged")}
+    return one_sweep(n=one.n, **arrays, eta0=np.full(2, np.nan))
 
 
 def test_path_reads_what_sweep_gives():
@@ -275,7 +292,7 @@ def test_path_reads_what_sweep_gives():
     Y = np.where(data.split == "train", 1, 0)[:, None] * np.where(data.labels, 1, -1)
     path = sweep.path(data.X, Y, loss="hinge", norm="l1", n_iter=50, normalisation="sum", tol=0.1)
     one = evaluation.TrainedSweep(1, 30, "hinge-l1", 120, path, np.array([True, False, False, True]))
-    table = path_table(data, one)
+    table = path_tables(data, one, at_size=30).path
     assert table["radius"].tolist() == path.radius.tolist()
     test = data.split == "test"
     for row, W in zip(table.to_dict("records"), path.W, strict=True):

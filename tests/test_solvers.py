@@ -13,6 +13,7 @@ from jointsparse.norms import NORMS, l1inf
 
 pytestmark = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 NORM = pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
+SHAPES = [(norm, shape) for norm in CONVEX_NORMS for shape in ("", "weights", "groups")[: 2 + NORMS[norm].GROUPED]]
 INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
 
 
@@ -32,13 +33,14 @@ def objective(problem, loss, fit, norm, penalty=0.0, pair=0):
 
 @INTERCEPT
 @pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
-@pytest.mark.parametrize("norm", CONVEX_NORMS)
+@pytest.mark.parametrize(("norm", "shape"), SHAPES)
 @pytest.mark.parametrize("loss", CONVEX_LOSSES)
-@pytest.mark.parametrize("weighted_and_positive", [False, True], ids=["", "weighted and positive"])
-def test_objective_and_bound_enclose_the_optimum(solver, loss, norm, penalised, intercept, weighted_and_positive):
+def test_objective_and_bound_enclose_the_optimum(solver, loss, norm, penalised, intercept, shape):
     X, Y = draw_labels()
-    form = {"positive": weighted_and_positive}
-    if weighted_and_positive and NORMS[norm].WEIGHTED:
+    form = {"positive": bool(shape)}
+    if shape == "groups":
+        form |= {"groups": np.array([2, 0, 2, 1, 0]), "weights": np.array([1.5, 0.5, 1.0])}
+    elif shape and NORMS[norm].WEIGHTED:
         form["weights"] = np.array([1.5, 0.5, 1.0, 2.0, 0.7])
     weights = np.abs(Y) * np.random.default_rng(1).choice([0.5, 1.0, 3.0], Y.shape)
     problem = Problem.from_matrix(X + 0.5, Y, weights, intercept=intercept)  # so that an intercept is of use
@@ -50,8 +52,8 @@ def test_objective_and_bound_enclose_the_optimum(solver, loss, norm, penalised, 
     at_zero = solve_at_zero(problem, LOSSES[loss]).objective
     np.testing.assert_array_equal(got.gap, relative_gap(got.value, got.bound, at_zero))
     assert got.gap[0] <= options.get("tol", np.inf if penalised else 0.05)
-    assert not weighted_and_positive or got.W.min() >= 0
-    options = {"weights": form["weights"]} if "weights" in form else {}
+    assert not shape or got.W.min() >= 0
+    options = {name: form[name] for name in ("weights", "groups") if name in form}
     assert penalised or np.all(NORMS[norm].norm(got.W[0], **options) <= 0.8 * (1 + 1e-12))
     assert intercept or not got.b.any()
 
@@ -95,6 +97,14 @@ def test_radius_zero_and_a_large_penalty_give_zero(solver, norm, radius, penalis
 def test_negative_radii_are_refused(solver, norm):
     with pytest.raises(ValueError, match=r"^radius must be at least 0, got -3\.0"):
         fit(solver, draw_tasks(), [-3.0], norm=norm)
+
+
+@NORM
+def test_weights_and_groups_that_a_norm_does_not_take_are_refused(solver, norm):
+    for name, taken in (("weights", norm.WEIGHTED), ("groups", norm.GROUPED)):
+        if not taken:
+            with pytest.raises(ValueError, match=rf"^{name} must be None for {norm.__name__}, "):
+                fit(solver, draw_tasks(), norm=norm, n_iter=1, **{name: np.zeros(5, dtype=int)})
 
 
 @NORM

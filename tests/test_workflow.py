@@ -146,7 +146,7 @@ EDITS = {  # file, old text, new text, and the number of jobs of each rule that 
 # Edits of the same row have no job in common, so one dry run shows what each of them reruns.
 TOGETHER = (("radii",), ("pairings", "figures"), ("method", "claims"), ("norm",), ("estimators",))
 FOLLOWING = {  # what follows jobs whose results change
-    "train_sweep": ("evaluate", "compare_methods", "resample_differences"),
+    "train_sweep": ("evaluate", "evaluate_path", "compare_methods", "resample_differences"),
     "train_path": ("evaluate_path",),
     "repeat": ("gather_runs",),
 }

@@ -9,7 +9,7 @@ from jointsparse.registry import pick, room
 
 WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
 # Tables of such a study whose rows may carry a warning, besides those of its tasks.
-WARNED = ("odd_features", "words", "chosen", "by_word", "path")
+WARNED = ("odd_features", "words", "chosen", "by_word", "path", "certified")
 
 
 def experiment(block: dict[str, Any]) -> ModuleType | None:
@@ -52,7 +52,7 @@ def tables_of(block: dict[str, Any]) -> list[str]:
         *("chosen", "by_word", "convergence", "sparsity", "weights"),
         *(f"tasks_run{run}" for run in range(1, block["runs"] + 1)),
         *(("significance", "differences") if len(block["methods"]) > 1 else ()),
-        *(("path",) if block.get("path") else ()),
+        *(("path", "certified") if block.get("path") else ()),
     ]
 
 

@@ -38,7 +38,7 @@ rule evaluate:
 
 
 rule evaluate_path:
-    """Test every radius of the paths."""
+    """Test every radius of the paths for the largest training sets, and the one that validation chooses for each."""
     input:
         images=images_of_study,
         features=features_of_study,
@@ -49,8 +49,14 @@ rule evaluate_path:
             run=runs(w),
             method=study(w)["path"]["methods"],
         ),
+        chosen="results/{dataset}/{study}/tables/chosen.csv",
     output:
         path="results/{dataset}/{study}/tables/path.csv",
+        certified=report(
+            "results/{dataset}/{study}/tables/certified.csv",
+            caption="../report/certified.rst",
+            category="Results",
+        ),
     log:
         "results/{dataset}/{study}/logs/evaluate_path.log",
     benchmark:
@@ -59,7 +65,7 @@ rule evaluate_path:
         *code("evaluate_path"),
         where=lambda w: f"studies.{w.study}.path",
         runs=lambda w: list(runs(w)),
-        n=lambda w: max(study(w)["sizes"]),
+        sizes=lambda w: study(w)["sizes"],
         methods=lambda w: study(w)["path"]["methods"],
         metric=lambda w: study(w)["metric"],
     script:

@@ -65,7 +65,7 @@ rule train_svm:
 
 
 rule train_path:
-    """Train a path of radii that the data choose, each from the solution for the one before."""
+    """Train a path of radii that the data choose, each from the solution for the one before, for every size."""
     input:
         images=images_of_study,
         features=features_of_study,
@@ -80,6 +80,7 @@ rule train_path:
     params:
         *code("train_path", solvers="working_set", losses=lambda w: w.loss, norms=lambda w: w.norm),
         where=lambda w: f"studies.{w.study}.path",
+        sizes=lambda w: study(w)["sizes"],
         stop=lambda w: without(study(w)["path"], "methods"),
         normalisation=lambda w: study(w)["training"]["normalisation"],
         metric=lambda w: study(w)["metric"],

@@ -1,4 +1,4 @@
-"""Test every radius of the paths."""
+"""Test every radius of the paths for the largest training sets, and the one that validation chooses for each."""
 
 from itertools import product
 
@@ -10,15 +10,18 @@ from jointsparse.scores import evaluation
 from jointsparse.tables import read_array, read_matrix, read_record, read_table, write_table
 
 
-def main(images, features, labels, tasks, paths, runs, n, methods, metric, output):
+def main(images, features, labels, tasks, paths, chosen, runs, sizes, methods, metric, output):
     tasks = {run: read_record(Tasks, path) for run, path in zip(runs, tasks, strict=True)}
     trained = [
-        evaluation.trained_sweep(run, n, method, tasks[run], read_record(Sweep, path))
+        evaluation.trained_sweep(run, n, method, tasks[run], read_record(Sweep, path, n))
         for (run, method), path in zip(product(runs, methods), paths, strict=True)
+        for n in sizes
     ]
     split = read_table(images, "split")["split"].to_numpy()
-    table = evaluation.path_table(trained, read_matrix(features), read_array(labels), split, metric=metric)
-    write_table(table, output)
+    data = read_matrix(features), read_array(labels), split, read_table(chosen, "run", "n", "method")
+    tables = evaluation.path_tables(trained, *data, at_size=max(sizes), metric=metric)
+    for name, table in tables._asdict().items():
+        write_table(table, output[name])
 
 
 if __name__ == "__main__":
@@ -29,9 +32,10 @@ if __name__ == "__main__":
             labels=snakemake.input.labels,
             tasks=snakemake.input.tasks,
             paths=snakemake.input.paths,
+            chosen=snakemake.input.chosen,
             runs=snakemake.params.runs,
-            n=snakemake.params.n,
+            sizes=snakemake.params.sizes,
             methods=snakemake.params.methods,
             metric=snakemake.params.metric,
-            output=snakemake.output.path,
+            output=dict(snakemake.output.items()),
         )

@@ -446,10 +446,12 @@ class Regulariser(NamedTuple):
         Radii, or penalties if `penalised`.
     penalised : bool
         True for the added norm.
-    weights : array (n_features,) or None
-        Weights of the features in the norm, above 0; None means 1.
+    weights : array (n_features,) or (n_groups,), or None
+        Weights of the features or groups in the norm, above 0; None means 1.
     positive : bool
         True for weights W of at least 0.
+    groups : int array (n_features,) or None
+        The group of each feature, from 0 to n_groups - 1. The norm counts a group as one row. None: no groups.
     """
 
     norm: ModuleType
@@ -457,10 +459,17 @@ class Regulariser(NamedTuple):
     penalised: bool = False
     weights: np.ndarray | None = None
     positive: bool = False
+    groups: np.ndarray | None = None
 
     @classmethod
     def checked(
-        cls, norm: ModuleType, radius: Any, penalised: bool, weights: np.ndarray | None, positive: bool
+        cls,
+        norm: ModuleType,
+        radius: Any,
+        penalised: bool,
+        weights: np.ndarray | None,
+        positive: bool,
+        groups: np.ndarray | None,
     ) -> "Regulariser":
         """Make one of what a solver is given.
 
@@ -472,10 +481,12 @@ class Regulariser(NamedTuple):
             Radii, or penalties if `penalised`.
         penalised : bool
             True for the added norm.
-        weights : array (n_features,) or None
-            Weights of the features in the norm.
+        weights : array (n_features,) or (n_groups,), or None
+            Weights of the features or groups in the norm.
         positive : bool
             True for weights W of at least 0.
+        groups : int array (n_features,) or None
+            The group of each feature.
 
         Returns
         -------
@@ -484,17 +495,19 @@ class Regulariser(NamedTuple):
         Raises
         ------
         ValueError
-            If a radius is below 0, and for weights that the norm does not take.
+            If a radius is below 0, and for weights or groups that the norm does not take.
         """
         radii = np.atleast_1d(radius).astype(float)
         require((radii >= 0).all(), f"radius must be at least 0, got {radii.min(initial=np.inf)}")
         require(weights is None or norm.WEIGHTED, f"weights must be None for {norm.__name__}, whose rows have none")
-        return cls(norm, radii, penalised, weights, positive)
+        require(groups is None or norm.GROUPED, f"groups must be None for {norm.__name__}, which takes none")
+        return cls(norm, radii, penalised, weights, positive, groups)
 
     @property
     def options(self) -> dict[str, Any]:
         """Options of the norm's functions."""
-        return {} if self.weights is None else {"weights": self.weights}
+        given = {"weights": self.weights, "groups": self.groups}
+        return {name: array for name, array in given.items() if array is not None}
 
     def gradient(self, V: np.ndarray) -> np.ndarray:
         """The part of X^T dual that the bound of all W counts: what is above 0, if W is at least 0."""
@@ -529,7 +542,8 @@ class Regulariser(NamedTuple):
 
     def warm_starts(self) -> list[dict[str, Any]]:
         """Options of `step` for each pair, by which each projection starts from the one before."""
-        return [{"warm": self.norm.Warm()} if self.norm.WARM else {} for _ in self.radius]
+        takes_one = self.norm.WARM and self.groups is None
+        return [{"warm": self.norm.Warm()} if takes_one else {} for _ in self.radius]
 
 
 class Fit(NamedTuple):

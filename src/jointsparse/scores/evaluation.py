@@ -21,6 +21,9 @@ from jointsparse.scores.metrics import METRICS, SIGN, Scores, average, require_l
 TIED = "the same score for all test images"
 UNDEFINED = "scores that are not numbers"
 
+# Columns of a certified fit that stand beside those of a sweep's.
+COMPARED = ("radius", "gap", "features", "validation", "auc", "auc_weighted", "eer", "eer_weighted")
+
 Matrix = Any  # dense or CSR
 
 
@@ -141,7 +144,7 @@ def validation_score(
 
     Parameters
     ----------
-    X, labels, split, metric : as in `path_table`
+    X, labels, split, metric : as in `path_tables`
         See there.
     validation_words : bool array, (n_words,)
         The words that choose.
@@ -260,17 +263,33 @@ def _joined(evaluated: Sequence[Evaluation]) -> Evaluation:
     return Evaluation._make([*joined, Scores._make([*map(np.concatenate, of_fits), labels[0]])])
 
 
-def path_table(
+class PathTables(NamedTuple):
+    """The tables of paths of radii.
+
+    Attributes
+    ----------
+    path : table
+        Rows of `Evaluation.sparsity` for every radius at one size, with a warning of gaps above 5 %. Nothing is chosen.
+    certified : table
+        One row per run, n and method: the fit of the radius that validation chooses, and with sweep_ the fit that
+        `Evaluation.chosen` has in its place.
+    """
+
+    path: pd.DataFrame
+    certified: pd.DataFrame
+
+
+def path_tables(
     paths: Iterable[TrainedSweep],
     X: Matrix,
     labels: np.ndarray,
     split: np.ndarray,
+    chosen: pd.DataFrame,
     *,
+    at_size: int,
     metric: str = "auc",
-) -> pd.DataFrame:
-    """Rows of `Evaluation.sparsity` for every radius of some paths, with a warning of gaps above 5 %.
-
-    Nothing is chosen.
+) -> PathTables:
+    """Test all radii of paths at one size, and the one that validation chooses at every size.
 
     Parameters
     ----------
@@ -282,22 +301,40 @@ def path_table(
         As in `evaluate`.
     split : text array, (n_images,)
         As in `evaluate`.
+    chosen : table
+        `Evaluation.chosen` of the same runs, sizes and methods.
+    at_size : int
+        The n whose radii are all wanted.
     metric : str
         "auc" or "eer".
+
+    Raises
+    ------
+    Misfit
+        If arrays do not belong together.
     """
     require_metric(metric)
     require_labels(labels)
     on_validation, on_test = (_part(X, labels, split == name) for name in ("validation", "test"))
     features = fingerprint(X)
-    rows = []
+    by_sweep = {(row["run"], row["n"], row["method"]): row for row in chosen.to_dict("records")}
+    path, certified = [], []
     for one in paths:
         _check_fits(one, X.shape[1], labels.shape[1], features)
-        validation = _validation(one, on_validation, metric)
-        for pair, W in enumerate(one.sweep.W):
+        _, validation, best = choose(one, on_validation, metric)
+        for pair in range(len(validation)) if one.n == at_size else [best]:
             at_zero, objective = one.sweep.objective[pair]
-            tested = _test(one, pair, W, objective / at_zero, validation[pair], on_test)
-            rows.append(tested.row | {"warning": write_cell([_flag_of_gap(one.sweep.gap[pair])])})
-    return pd.DataFrame(rows)
+            row = _test(one, pair, one.sweep.W[pair], objective / at_zero, validation[pair], on_test).row
+            row |= {"warning": write_cell([_flag_of_gap(one.sweep.gap[pair])])}
+            if one.n == at_size:
+                path.append(row)
+            if pair == best:
+                which = (one.run, one.n, one.method)
+                require(which in by_sweep, f"chosen must have a row of run, n and method {which}", Misfit)
+                beside = by_sweep[which]
+                fits = {name: row[name] for name in COMPARED} | {f"sweep_{name}": beside[name] for name in COMPARED}
+                certified.append(one.key | fits | {"warning": row["warning"]})
+    return PathTables(pd.DataFrame(path), pd.DataFrame(certified))
 
 
 def _part(X: Matrix, labels: np.ndarray, chosen: np.ndarray) -> Part:

@@ -448,6 +448,7 @@ def fit(
     penalised: bool = False,
     weights: np.ndarray | None = None,
     positive: bool = False,
+    groups: np.ndarray | None = None,
     start: Fit | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Fit:
@@ -473,10 +474,12 @@ def fit(
         Largest number of iterations.
     penalised : bool
         True to add radius * ||W|| to the losses instead.
-    weights : array (n_features,) or None
-        Weights of the features in the norm, above 0. None means 1.
+    weights : array (n_features,) or (n_groups,), or None
+        Weights of the features or groups in the norm, above 0. None means 1.
     positive : bool
         True to allow no weights W below 0.
+    groups : int array (n_features,) or None
+        The group of each feature, from 0 to n_groups - 1. The norm counts a group as one row. None: no groups.
     start : Fit or None
         Fit of the same problem to begin from instead of 0.
     progress : function or None
@@ -492,7 +495,7 @@ def fit(
         If `tol` or a radius is below 0, or the norm takes no weights.
     """
     require(tol >= 0, f"tol must be at least 0, got {tol}")
-    regulariser = Regulariser.checked(norm, radius, penalised, weights, positive)
+    regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
     at_zero = solve_at_zero(problem, loss)
     at = begin(problem, loss, regulariser, start, at_zero.b)
     objective = np.full((len(regulariser.radius), n_iter + 1), np.nan)

@@ -68,6 +68,7 @@ def fit(
     penalised: bool = False,
     weights: np.ndarray | None = None,
     positive: bool = False,
+    groups: np.ndarray | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs together.
@@ -92,10 +93,12 @@ def fit(
         Number of iterations. All of them are done.
     penalised : bool
         True to add radius * ||W|| to the losses instead, by proximal steps.
-    weights : array (n_features,) or None
-        Weights of the features in the norm, above 0. None means 1.
+    weights : array (n_features,) or (n_groups,), or None
+        Weights of the features or groups in the norm, above 0. None means 1.
     positive : bool
         True to allow no weights W below 0.
+    groups : int array (n_features,) or None
+        The group of each feature, from 0 to n_groups - 1. The norm counts a group as one row. None: no groups.
     progress : function or None
         Called with (iterations done, of all).
 
@@ -111,7 +114,7 @@ def fit(
     eta0 = np.atleast_1d(eta0).astype(float)
     if not np.all(eta0 > 0):
         raise ValueError(f"eta0 must be greater than 0, got {np.min(eta0)}")
-    regulariser = Regulariser.checked(norm, radius, penalised, weights, positive)
+    regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
     radius = regulariser.radius
     W = np.zeros((len(radius), problem.n_features, problem.n_tasks), dtype=problem.dtype)
     b = np.zeros((len(radius), problem.n_tasks), dtype=problem.dtype)

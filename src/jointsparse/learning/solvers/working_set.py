@@ -3,8 +3,8 @@
 A solution has few rows with weights. These can be told from the dual variables A: a row whose part in
 ||X^T A||_dual is below the largest has no weights at the optimum. So each round solves the problem on a working set of
 rows, then computes X^T A for all rows. With that it proves a gap for the whole problem, and takes in the rows whose
-part is too large. A norm for each task has a working set for each task. A norm without zeros has none: `pdhg` solves
-it.
+part is too large. A norm for each task has a working set for each task. A norm without zeros has none, nor has one of
+groups of features: `pdhg` solves them.
 
 Sources: docs/training.md, and for the lasso
 
@@ -77,6 +77,7 @@ def fit(
     penalised: bool = False,
     weights: np.ndarray | None = None,
     positive: bool = False,
+    groups: np.ndarray | None = None,
     start: Fit | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Fit:
@@ -100,10 +101,12 @@ def fit(
         Largest number of iterations of a pair.
     penalised : bool
         True to add radius * ||W|| to the losses instead.
-    weights : array (n_features,) or None
-        Weights of the features in the norm, above 0. None means 1.
+    weights : array (n_features,) or (n_groups,), or None
+        Weights of the features or groups in the norm, above 0. None means 1.
     positive : bool
         True to allow no weights W below 0.
+    groups : int array (n_features,) or None
+        The group of each feature, from 0 to n_groups - 1. The norm counts a group as one row. None: no groups.
     start : Fit or None
         Fit of the same problem to begin from instead of 0.
     progress : function or None
@@ -118,7 +121,7 @@ def fit(
     ValueError
         If `tol` or a radius is below 0, or the norm takes no weights.
     """
-    if not norm.SPARSE:
+    if not norm.SPARSE or groups is not None:
         return pdhg.fit(
             problem,
             loss=loss,
@@ -129,11 +132,12 @@ def fit(
             penalised=penalised,
             weights=weights,
             positive=positive,
+            groups=groups,
             start=start,
             progress=progress,
         )
     require(tol >= 0, f"tol must be at least 0, got {tol}")
-    regulariser = Regulariser.checked(norm, radius, penalised, weights, positive)
+    regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
     # Tasks with working sets of their own have no product in common.
     per_task = norm.PER_TASK and weights is None
     scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK else None
