@@ -179,6 +179,10 @@ class Problem:
         """True if the features of any task are a CSR matrix."""
         return any(map(sparse.issparse, self.X))
 
+    def stored(self) -> dict[int, Any]:
+        """The features that tasks have, each once, by their identity."""
+        return {id(X): X for X in self.X}
+
     def together(self) -> "Problem":
         """Return the same problem in one part for all tasks, if these share X: products are then of matrices.
 
@@ -193,7 +197,7 @@ class Problem:
 
     def compact(self) -> "Problem":
         """Return the same problem in sparse form, if few of the entries are not 0."""
-        stored = {id(X): X for X in self.X}
+        stored = self.stored()
         n_entries = sum(X.shape[0] * X.shape[1] for X in stored.values())
         if self.is_sparse or sum(map(np.count_nonzero, stored.values())) * ENTRIES_PER_NONZERO >= n_entries:
             return self
@@ -252,7 +256,7 @@ class Problem:
         small = copy(self)
         small.n_features = len(columns)
         if columns.ndim == 1:
-            copies = {id(X): _columns(X, columns, scale) for X in self.X}
+            copies = {key: _columns(X, columns, scale) for key, X in self.stored().items()}
             small.X = [copies[id(X)] for X in self.X]
         else:
             small.X = [_padded(X, columns[:, k]) for k, X in enumerate(self.X)]

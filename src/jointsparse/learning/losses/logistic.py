@@ -75,9 +75,9 @@ def log_odds(alpha, beta, margin, sigma):  # type: ignore[no-untyped-def]
         whole = alpha + beta
         rest = sigma * margin - alpha - sigma * z + whole * share
         better = max(z + rest / (sigma + whole * share / (1.0 + tail)), low)
-        if not abs(better - z) > 4e-16 * z:
+        moved, z = abs(better - z), better
+        if not moved > 1e-8 * z:  # the error of the next point is less than the square of this
             break
-        z = better
     return z
 
 

@@ -162,7 +162,7 @@ def scale_of(problem: Problem) -> np.ndarray | None:
     if problem.is_sparse:
         return None
     squares, n_samples, n_entries = np.zeros(problem.n_features), 0, 0
-    for X in {id(X): X for X in problem.X}.values():
+    for X in problem.stored().values():
         some = X[:: max(len(X) * len(problem.X) // SCALE_SAMPLES, 1)].astype(np.float64)
         squares += np.square(some).sum(axis=0)
         n_samples, n_entries = n_samples + len(some), n_entries + int(np.count_nonzero(some))
