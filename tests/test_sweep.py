@@ -120,13 +120,14 @@ def test_a_path_ends_where_nothing_is_left_of_the_loss():
     assert share[-1] <= 1e-3 < share[-2]
 
 
-def test_a_path_ends_four_radii_after_the_best_score_and_goes_down_to_it():
+def test_a_path_ends_four_radii_above_the_best_score_and_one_below():
     X, Y = draw_labels(n=80, d=12)
     sizes = path(X, Y).radius
     up = path(X, Y, score=lambda W: -abs(np.log(l1inf.norm(W) / sizes[1])))
-    assert up.radius.tolist() == sizes[:6].tolist()
+    assert up.radius[1:].tolist() == sizes[:6].tolist()
+    np.testing.assert_allclose(up.radius[0], sizes[0] * 10**-0.25, rtol=5e-3)
     down = path(X, Y, score=lambda W: -abs(np.log(max(l1inf.norm(W), 1e-9) / (sizes[0] / 10))))
-    assert len(down.radius) == 10 and down.radius[-1] == sizes[4]
+    assert len(down.radius) == 6 and down.radius[-1] == sizes[0]
     np.testing.assert_allclose(down.radius[:2], sizes[0] * 10 ** np.array([-1.25, -1]), rtol=5e-3)
 
 

@@ -152,8 +152,8 @@ def path(
     """Train a path of radii that the data choose, each from the solution for the one before.
 
     It begins at the natural unit of radii (see `learning.scales`), with `scales.PER_DECADE` radii in each factor of 10.
-    It grows until next to nothing of the loss is left, a larger ball changes nothing, or the best score is
-    `FALLEN_FOR` radii ago. Then it goes downwards as long as the smallest radius has the best score.
+    It goes downwards as long as the smallest radius has the best score, as small balls cost little. Then it goes upwards
+    until next to nothing of the loss is left, a larger ball changes nothing, or `FALLEN_FOR` radii are above the best.
 
     Parameters
     ----------
@@ -191,13 +191,16 @@ def path(
             progress(len(fits), len(fits) + FALLEN_FOR)
         return fits[radius]
 
-    fit, step = learn(0, None), 0
-    while not _ends(list(fits.values()), list(scored.values()), at_zero, tol) and step < MOST_RADII:
-        step += 1
+    first = fit = learn(0, None)
+    for step in range(-1, -MOST_RADII, -1):
+        if not score or unit == 0 or max(scored, key=scored.__getitem__) > min(scored):
+            break
         fit = learn(step, fit)
-    fit, step = fits[scales.radius_at(unit, 0)], 0
-    while score and max(scored, key=scored.__getitem__) == min(scored) and step > -MOST_RADII and unit > 0:
-        step -= 1
+    fit = first
+    for step in range(1, MOST_RADII):
+        radii = sorted(fits)
+        if _ends([fits[radius] for radius in radii], [scored[radius] for radius in radii], at_zero, tol):
+            break
         fit = learn(step, fit)
     ordered = [fits[radius] for radius in sorted(fits)]
     return Sweep(
@@ -212,7 +215,7 @@ def path(
 
 
 def _ends(fits: Sequence[Fit], scored: Sequence[float], at_zero: float, tol: float) -> bool:
-    """True if a path of growing radii has come to its end."""
+    """True if a path has come to its upper end. fits, scored: by increasing radius."""
     last = float(fits[-1].value[0])
     interpolated = last <= NOTHING_LEFT * at_zero
     level = len(fits) > FALLEN_FOR and last >= (1 - tol) * float(fits[-1 - FALLEN_FOR].value[0])
