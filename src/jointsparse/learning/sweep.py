@@ -152,8 +152,9 @@ def path(
     """Train a path of radii that the data choose, each from the solution for the one before.
 
     It begins at the natural unit of radii (see `learning.scales`), with `scales.PER_DECADE` radii in each factor of 10.
-    It goes downwards as long as the smallest radius has the best score, as small balls cost little. Then it goes upwards
-    until next to nothing of the loss is left, a larger ball changes nothing, or `FALLEN_FOR` radii are above the best.
+    It goes downwards as long as the smallest radius has the best score, as small balls cost little. Then it goes
+    upwards until next to nothing of the loss is left, a larger ball changes nothing, or `FALLEN_FOR` radii are above
+    the best.
 
     Parameters
     ----------
