@@ -395,6 +395,22 @@ def test_nonnegative_any_vector(v, z):
         assert np.abs(got - expected).max(initial=0) <= 4e-15 * max(np.abs(v).max(initial=0), z)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_simplices_of_columns(rng, method):
+    V, z = rng.normal(size=(300, 11)), rng.uniform(0, 300, size=11)
+    project = functools.partial(l1.project_simplex, method=method)
+    np.testing.assert_allclose(project(V, z), column_by_column(project, V, z), rtol=0, atol=8 * EPS * np.abs(V).max())
+    np.testing.assert_allclose(project(V, 2.5).sum(axis=0), 2.5, rtol=1e-13)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_entry_grows_where_the_radius_is_next_to_the_norm(rng, method):
+    for n in rng.integers(1, 12, size=300):
+        v = 1e15 * rng.normal(size=n)
+        got = l1.project(v, np.abs(v).sum() * (1 - rng.choice([1e-16, 1e-15, 1e-14])), method=method)
+        assert (np.abs(got) <= np.abs(v)).all() and (got * v >= 0).all()
+
+
 def test_nonnegative_columns_and_radii(rng):
     V = rng.normal(size=(500, 11))
     z = rng.uniform(0, 300, size=11)
@@ -449,7 +465,8 @@ def test_nonnegative_columns_and_radii(rng):
             )
             for method in METHODS
         ),
-        (l1.project_simplex, [[1.0]], 1.0, {}, "v must be a vector"),
+        *((l1.project, [1.0], text, {}, f"radius must be a number, got {text!r}") for text in ("1", b"1")),
+        (l1.project, np.ma.array([1.0], mask=[True]), 1.0, {}, "W must hold a number everywhere, got a masked array"),
     ],
 )
 def test_unfit_arguments_are_refused(project, v, z, options, message):

@@ -366,6 +366,10 @@ def test_prox_of_a_row_whose_sum_overflows_leaves_the_others_their_digits(dtype,
     np.testing.assert_allclose(l1inf.prox(W, 0.1 * tiny), expected, rtol=4 * np.finfo(dtype).eps)
 
 
+def test_prox_of_single_precision_whose_row_sums_overflow_it():
+    np.testing.assert_allclose(l1inf.prox(np.full((2, 7), 3e38, np.float32), 6e38), 1.5e39 / 7, rtol=1e-6)
+
+
 def test_sort_keeps_a_small_radius_beside_many_pieces(rng):
     """A running sum from the norm downwards would have lost this radius among its rounding errors."""
     W = np.vstack([np.ones((1, 19)), 10.0 ** rng.uniform(-20, -2, size=(400, 19))])
@@ -411,6 +415,7 @@ def test_other_byte_orders_keep_their_precision(rng):
     [
         (np.ones((2, 2)), 10**400, {}, "radius must be a number, got 1000"),
         ([[10**400]], 1.0, {}, "W must hold real numbers"),
+        (np.ma.array(np.eye(2), mask=np.eye(2)), 1.0, {"axis": 0}, "W must hold a number everywhere, got a masked"),
         (np.ones((2, 2)), 1.0, {"warm": 3}, "warm must be a Warm object or None, got 3"),
         (np.ones((2, 2)), 1.0, {"method": "bisect"}, "method must be newton or sort, got 'bisect'"),
         *((np.ones((2, 2)), 1.0, {"axis": bad}, f"axis must be 0 or 1, got {bad!r}") for bad in (2, -1, None, "tasks")),

@@ -77,6 +77,7 @@ def real_array(W: ArrayLike, name: str) -> Floats:
         raise ValueError(f"{name} must be an array of real numbers, got {type(W).__name__}") from None
     if array.dtype.kind not in "fiubO":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    require(not np.ma.is_masked(W), f"{name} must hold a number everywhere, got a masked array: fill it")
     dtype = np.float32 if array.dtype.kind == "f" and array.dtype.itemsize == 4 else np.float64
     try:
         # Writable too: Numba would compile every kernel once more for read-only arrays.
@@ -119,6 +120,8 @@ def as_positive(value: Any, name: str) -> float:
 
 def _number(value: Any, name: str) -> float:
     try:
+        if isinstance(value, str | bytes | bytearray):
+            raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be a number, got {value!r}") from None

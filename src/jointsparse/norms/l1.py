@@ -892,6 +892,8 @@ def _project_by_method(W: Floats, radii: NDArray[np.float64], kind: int, method:
     for b, v, (theta, rest) in zip(B.T, V, pairs, strict=True):
         projected = np.empty(v.shape)
         shrink(v.astype(np.float64), theta, rest, kind, projected)
+        if kind != SIMPLEX:  # theta is above 0, but beside a large entry rounding is larger
+            projected = np.copysign(np.minimum(np.abs(projected), np.abs(v)), projected)
         b[...] = projected
     return True
 
@@ -1036,17 +1038,17 @@ def _project_weighted(W: Floats, radius: ArrayLike, weights: ArrayLike, out: Flo
     return deliver(B, out)
 
 
-def project_simplex(v: ArrayLike, z: float, *, method: Method = "newton", out: Floats | None = None) -> Floats:
-    """min_w 1/2 ||w - v||^2  subject to  sum_i w_i = z, w_i >= 0.
+def project_simplex(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", out: Floats | None = None) -> Floats:
+    """min_w 1/2 ||w - v||^2  subject to  sum_i w_i = z, w_i >= 0; each column for itself.
 
     The solution is w_i = max(v_i - theta, 0).
 
     Parameters
     ----------
-    v : array (n,)
+    v : array (n,) or (n, n_tasks)
         Of any signs.
-    z : float, at least 0
-        At most the largest number of v's precision; 0 if v is empty.
+    z : float or array (n_tasks,), at least 0
+        One number, or one per column. At most the largest number of v's precision; 0 if v is empty.
     method : "newton", "pivot" or "sort"
         As in `project`.
     out : array like v, optional
@@ -1054,7 +1056,7 @@ def project_simplex(v: ArrayLike, z: float, *, method: Method = "newton", out: F
 
     Returns
     -------
-    w : array (n,)
+    w : array of v's shape
         The projection.
 
     Raises
@@ -1069,8 +1071,6 @@ def project_simplex(v: ArrayLike, z: float, *, method: Method = "newton", out: F
     >>> project_simplex([-5.0, 1.0, 0.5], z=1.0)
     array([0.  , 0.75, 0.25])
     """
-    if np.ndim(v) > 1:
-        raise ValueError(f"v must be a vector, got shape {np.shape(v)}")
     return _project_onto(SIMPLEX, v, z, method, out, "v")
 
 

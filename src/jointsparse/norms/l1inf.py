@@ -151,7 +151,7 @@ def features_first(W: ArrayLike, axis: int) -> Floats:
         return as_matrix(W)
     if axis != 0:
         raise ValueError(f"axis must be 0 or 1, got {axis!r}")
-    W = np.asarray(W)
+    W = np.asanyarray(W)  # which keeps a mask, to be refused
     return as_matrix(W.T if W.ndim == 2 else W)
 
 
@@ -895,6 +895,8 @@ def write_mu(W, theta, sums, maxima, mu):  # type: ignore[no-untyped-def]
 def mu_for_theta(W: Floats, theta: Vector) -> Vector:
     """mu_i(theta_i) of every row."""
     sums, maxima = statistics(W)
+    if (sums > np.finfo(W.dtype).max).any():
+        W = W.astype(np.float64)
     mu = np.empty(len(W))
     overflow = np.isinf(sums)  # of finite entries
     sums[overflow] = 0.0
