@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 BASE = Path(__file__).parents[1]
 sys.path[:0] = [str(BASE / "workflow" / "scripts")]
@@ -182,13 +183,13 @@ def dense_features(folder: Path) -> None:
 
 
 def train_sweep(folder: Path, method: str = METHODS[0]) -> None:
-    """All sizes, one after the other."""
+    """All sizes."""
     from train_sweep import main
 
+    loss, norm = method.split("-")
     training = {"solver": "subgradient", "n_iter": 3, "normalisation": "sum"}
-    for n in SIZES:
-        given = folder / "features1000.npz", folder / "tasks.npz", n
-        main(*given, *method.split("-"), GRID, training, folder / f"sweep{n}-{method}.npz", quiet)
+    given = {"features": folder / "features1000.npz", "tasks": folder / "tasks.npz", "sizes": SIZES, "progress": quiet}
+    main(**given, loss=loss, norm=norm, grid=GRID, training=training, output=folder / f"sweep-{method}.npz")
 
 
 def other_sweeps(folder: Path) -> None:
@@ -197,60 +198,48 @@ def other_sweeps(folder: Path) -> None:
 
 
 def train_path(folder: Path) -> None:
+    """The largest size."""
     from train_path import main
 
-    options = {"n_radii": 3, "lowest": 1, "highest": 3, "n_iter": 10, "tol": 0.01}
-    given = folder / "features1000.npz", folder / "tasks.npz", "hinge", "l1inf", GRID["radius"], options, "sum"
-    main(*given, folder / "path.npz", quiet)
+    names = {"images": "images.parquet", "features": "features1000.npz", "labels": "labels.npy", "tasks": "tasks.npz"}
+    files = {key: folder / name for key, name in names.items()}
+    options = {"loss": "hinge", "norm": "l1inf", "stop": {"n_iter": 10, "tol": 0.01}, "normalisation": "sum"}
+    main(**files, **options, sizes=SIZES[-1:], metric="auc", output=folder / "path.npz", progress=quiet)
 
 
 def train_svm(folder: Path) -> None:
+    """All sizes."""
     import warnings
 
     from train_svm import main
 
     warnings.simplefilter("ignore")
-    grid = {"C": [0.1], "max_iter": 10}
-    main(folder / "features1000.npz", folder / "tasks.npz", 640, grid, 1, folder / "svm.npz", quiet)
+    files = {"features": folder / "features1000.npz", "tasks": folder / "tasks.npz", "output": folder / "svm.npz"}
+    main(**files, sizes=SIZES, grid={"C": [0.1], "max_iter": 10}, seed=1, progress=quiet)
 
 
 def evaluate(folder: Path) -> None:
     """One run."""
     from evaluate import main
 
-    files = SimpleNamespace(
-        tasks=[folder / "tasks.npz"],
-        sweeps=[folder / f"sweep{n}-{method}.npz" for n in SIZES for method in METHODS],
-        features=folder / "features1000.npz",
-        labels=folder / "labels.npy",
-        images=folder / "images.parquet",
-        words=folder / "words.csv",
-    )
+    names = {"images": "images.parquet", "features": "features1000.npz", "words": "words.csv", "labels": "labels.npy"}
+    files: dict[str, Any] = {key: folder / name for key, name in names.items()}
+    files |= {"tasks": [folder / "tasks.npz"], "sweeps": [folder / f"sweep-{method}.npz" for method in METHODS]}
     tables = {name: folder / f"{name}.csv" for name in ("chosen", "by_word", "sparsity", "convergence", "weights")}
-
-    class Output(dict):  # type: ignore[type-arg]
-        scores = folder / "scores.npz"
-
-    main(files, [1], SIZES, METHODS, "auc", 40, Output(tables))
-
-
-def tested(folder: Path) -> SimpleNamespace:
-    names = {"images": "images.parquet", "labels": "labels.npy", "chosen": "chosen.csv", "scores": "scores.npz"}
-    return SimpleNamespace(**{key: folder / name for key, name in names.items()}, tasks=[folder / "tasks.npz"])
+    options = {"runs": [1], "sizes": SIZES, "methods": METHODS, "metric": "auc", "at_size": 40}
+    main(**files, **options, output=tables | {"scores": folder / "scores.npz"})
 
 
 def compare_methods(folder: Path) -> None:
     from compare_methods import main
 
-    options = {"methods": METHODS, "n_pairings": 200, "seed": 1}
-    main(tested(folder), "significance", [1], options, folder / "significance.csv")
+    main(scores=folder / "scores.npz", n_pairings=200, seed=1, output=folder / "significance.csv")
 
 
 def resample_differences(folder: Path) -> None:
-    from compare_methods import main
+    from resample_differences import main
 
-    options = {"methods": METHODS, "n_resamples": 1000, "seed": 1}
-    main(tested(folder), "differences", [1], options, folder / "differences.csv")
+    main(scores=folder / "scores.npz", n_resamples=1000, seed=1, output=folder / "differences.csv")
 
 
 STAGES: list[Callable[[Path], None]] = [
