@@ -22,11 +22,24 @@ kernels = [each for each in vars(l12).values() if hasattr(each, "py_func")]
 print(compiled.folder(), sum(sum(each.stats.cache_misses.values()) for each in kernels))
 """
 
+# Every bit of sums, whose order the compiler chooses.
+SUMS = """
+import numpy as np
+from jointsparse.norms import NORMS
+for n in (17, 100, 1000, 5000):
+    W = np.random.default_rng(n).standard_t(2, size=(n, 7))
+    print([np.asarray(norm.norm(V)).tobytes().hex() for norm in NORMS.values() for V in (W, W.astype(np.float32))])
+"""
+
+
+def process(program, cache, source=PACKAGE.parent):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(source)}
+    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+
 
 def run(cache, source=PACKAGE.parent):
     """Folder and number of compilations in a fresh process, and what it wrote to stderr."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(source)}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+    done = process(PROGRAM, cache, source)
     folder, count = done.stdout.split()
     return Path(folder), int(count), done.stderr
 
@@ -57,6 +70,10 @@ def test_another_process_compiles_nothing_and_only_the_owner_may_open_the_cache(
 
 def test_a_copy_in_another_folder_compiles_nothing(warm, tmp_path):
     assert run(warm, copy_of_package(tmp_path))[1] == 0
+
+
+def test_a_process_that_compiles_and_one_that_loads_agree_in_every_bit(tmp_path):
+    assert process(SUMS, tmp_path).stdout == process(SUMS, tmp_path).stdout
 
 
 def test_an_edit_of_any_file_with_kernels_compiles_again(warm, tmp_path):

@@ -93,7 +93,9 @@ def sum_limit(v):  # type: ignore[no-untyped-def]
     return LARGEST_SUM if v.itemsize == 8 else LARGEST_SUM_FLOAT32
 
 
-@njit(fastmath=REORDER)
+# A caller has a copy of what it calls, optimised once more, in which sums may have another order. Without forceinline
+# it would run its own copy or the original, whichever the process has loaded first.
+@njit(fastmath=REORDER, forceinline=True)
 def block_sum(v, signed, zero):  # type: ignore[no-untyped-def]
     """sum v_i, or sum |v_i| unless `signed`, in the precision of `zero`."""
     result = zero
