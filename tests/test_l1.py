@@ -74,6 +74,24 @@ def test_long_vectors_agree_with_extended_precision(rng, method, n):
                 assert error <= 1e-13 * np.abs(got).max(), (what, fraction)
 
 
+@pytest.mark.parametrize("dtype, precision", [(np.float64, 4e-15), (np.float32, 2 * np.finfo(np.float32).eps)])
+@pytest.mark.parametrize("fraction", [1e-5, 1e-3])
+def test_few_candidates_of_a_long_vector(rng, dtype, precision, fraction):
+    """Entries that a lower bound of theta excludes are not read again, whatever the set and the place of the result."""
+    v = rng.standard_t(1.5, 60_000).astype(dtype)
+    z = fraction * float(np.abs(v).sum(dtype=np.float64))
+    for project, slow in [
+        (l1.project, oracles.project_l1_by_sorting),
+        (l1.project_simplex, oracles.project_simplex_by_sorting),
+        (l1.project_nonnegative, oracles.project_nonnegative),
+    ]:
+        w, place = project(v, z), v.copy()
+        assert 0 < np.count_nonzero(w) < v.size // l1.ENTRIES_PER_CANDIDATE
+        np.testing.assert_allclose(w, slow(v.astype(np.float64), z), rtol=0, atol=precision * np.abs(v).max())
+        project(place, z, out=place)
+        np.testing.assert_array_equal(place, w)
+
+
 @pytest.mark.parametrize("n", [10, 1000, 100_000])
 @pytest.mark.parametrize("fraction", [1e-3, 0.1, 0.5])
 def test_float32_is_computed_to_its_own_rounding(rng, n, fraction):

@@ -66,6 +66,8 @@ STRETCH_ENTRIES = 8  # neighbours that go into a sample together: a cache line o
 # If the last step is expected to pass fewer entries, it is checked only while the result is written. That saves a sweep
 # if it passes none, as is most likely. If it has passed one, the result is corrected afterwards.
 SURE_ENTRIES = 0.25
+# If fewer entries of a vector, divided by this, are above a lower bound of theta, the others are not read again.
+ENTRIES_PER_CANDIDATE = 4096
 VISIBLE_SHARE = 1e-3  # of z: if theta's rounding is larger, steps are too coarse for that expectation
 FAR_SHARE = 1 / 64  # of the sum: for smaller z, theta is nearer to the largest entry than to 0
 CLOSE_SHARE = 1e-4  # of the radius: a sum in float32 that is closer to the radius is taken again in float64
@@ -160,14 +162,29 @@ def above(v, theta, signed):  # type: ignore[no-untyped-def]
 
 
 @njit
-def survey(v, theta, signed):  # type: ignore[no-untyped-def]
-    """About sum |v_i|, not finite if an entry is not, and what `above` returns, in one pass."""
+def gather(v, theta, signed, first, candidates):  # type: ignore[no-untyped-def]
+    """Write first + i for every entry v_i > theta, |v_i| unless `signed`."""
+    found = 0
+    for i in range(v.size):
+        if (v[i] if signed else abs(v[i])) > theta:
+            candidates[found] = first + i
+            found += 1
+
+
+@njit
+def survey(v, theta, signed, candidates):  # type: ignore[no-untyped-def]
+    """About sum |v_i|, not finite if an entry is not, and what `above` returns, in one pass.
+
+    `candidates` takes the indices of the entries above theta, of the first blocks if it is too short for all.
+    """
     total, total_lost, excess, excess_lost, count = 0.0, 0.0, 0.0, 0.0, 0.0
     for start in range(0, v.size, BLOCK_ENTRIES):
         block = v[start : start + BLOCK_ENTRIES]
         total, total_lost = add_compensated(total, total_lost, float(block_sum(block, False, v.dtype.type(0))))
         part, more = block_above(block, theta, signed)
         excess, excess_lost = add_compensated(excess, excess_lost, part)
+        if more > 0.0 and count + more <= candidates.size:
+            gather(block, theta, signed, start, candidates[int(count) :])
         count += more
     return total + total_lost, excess + excess_lost, count
 
@@ -216,6 +233,13 @@ def newton(v, z, total, theta, excess, count, signed):  # type: ignore[no-untype
 
 
 @njit
+def newton_among(v, candidates, z, theta, excess, count, signed):  # type: ignore[no-untyped-def]
+    """`newton` for some entries."""
+    some = v[candidates]
+    return newton(some, z, total_of(some, signed), theta, excess, count, signed)
+
+
+@njit
 def sample_of(v, size):  # type: ignore[no-untyped-def]
     """Short stretches of v, evenly spread."""
     stretches = size // STRETCH_ENTRIES
@@ -227,11 +251,11 @@ def sample_of(v, size):  # type: ignore[no-untyped-def]
 
 
 @njit
-def starting_point(v, z, theta, signed):  # type: ignore[no-untyped-def]
+def starting_point(v, z, theta, signed, candidates):  # type: ignore[no-untyped-def]
     """About sum |v_i|, and theta, excess and count to start from. theta is -infinity if there is no guess."""
     guessed = theta > -np.inf
     theta = theta if guessed else v.dtype.type(0)
-    total, excess, count = survey(v, theta, signed)
+    total, excess, count = survey(v, theta, signed, candidates)
     # Without a guess 0 will do, unless theta is far from 0 and near the largest entry. Short vectors start from the
     # largest entry too, where small whole numbers are projected without rounding.
     if not guessed and (z < total * FAR_SHARE or v.size < 4 * FIRST_SAMPLE_ENTRIES):
@@ -240,14 +264,14 @@ def starting_point(v, z, theta, signed):  # type: ignore[no-untyped-def]
 
 
 @njit
-def guess_theta(v, z, signed):  # type: ignore[no-untyped-def]
-    """About theta, from samples of v. Minus infinity if v is short, perhaps inside, or not fit."""
+def guess_theta(v, z, signed, none):  # type: ignore[no-untyped-def]
+    """About theta, from samples of v. Minus infinity if v is short, perhaps inside, or not fit. `none` is empty."""
     theta = v.dtype.type(-np.inf)
     for size in (FIRST_SAMPLE_ENTRIES, min(v.size // 32, LARGEST_SAMPLE)):
         if FIRST_SAMPLE_ENTRIES <= size <= v.size // 4:
             sample = sample_of(v, size)
             share = z * (sample.size / v.size)
-            total, theta, excess, count = starting_point(sample, share, theta, signed)
+            total, theta, excess, count = starting_point(sample, share, theta, signed, none)
             if not total < sum_limit(v) or not share < (LARGEST_SUM if signed else total):
                 return v.dtype.type(-np.inf)
             theta, rest, _ = newton(sample, share, total, theta, excess, count, signed)
@@ -264,28 +288,35 @@ def not_below_zero(theta, rest):  # type: ignore[no-untyped-def]
 
 
 @njit
-def solve_vector(v, z, kind):  # type: ignore[no-untyped-def]
-    """theta, rest and n as `newton` returns them. theta is INSIDE, or NaN if v is not finite or must be scaled."""
+def solve_vector(v, z, kind, candidates):  # type: ignore[no-untyped-def]
+    """theta, rest and n as `newton` returns them. theta is INSIDE, or NaN if v is not finite or must be scaled.
+
+    Last comes the number of candidates: the projection is 0 elsewhere. It is 0 if `candidates` was not used.
+    """
     signed, unfit, limit = kind != BALL, v.dtype.type(np.nan), sum_limit(v)
     if not z >= 0.0 or v.size == 0 or not (kind != SIMPLEX or z < limit):
-        return unfit, 0.0, CERTAIN
-    total, theta, excess, count = starting_point(v, z, guess_theta(v, z, signed), signed)
+        return unfit, 0.0, CERTAIN, 0
+    total, theta, excess, count = starting_point(v, z, guess_theta(v, z, signed, candidates[:0]), signed, candidates)
     if not total < limit:
-        return unfit, 0.0, CERTAIN
+        return unfit, 0.0, CERTAIN, 0
     if (
         kind == BALL
         and total <= z * (1.0 + CLOSE_SHARE)
         and (total < z * (1.0 - CLOSE_SHARE) or total_of(v, False) <= z)
     ):
-        return v.dtype.type(INSIDE), 0.0, CERTAIN
+        return v.dtype.type(INSIDE), 0.0, CERTAIN, 0
     if kind == NONNEGATIVE and above(v, v.dtype.type(0), signed)[0] <= z:
-        return v.dtype.type(0.0), 0.0, CERTAIN
+        return v.dtype.type(0.0), 0.0, CERTAIN, 0
     if z == 0.0:
-        return largest_entry(v, signed), 0.0, CERTAIN
-    theta, rest, n = newton(v, z, total_of(v, signed) if signed else total, theta, excess, count, signed)
+        return largest_entry(v, signed), 0.0, CERTAIN, 0
+    few = int(count) if z <= excess and 0.0 < count <= candidates.size else 0  # theta is a lower bound
+    if few:
+        theta, rest, n = newton_among(v, candidates[:few], z, theta, excess, count, signed)
+    else:
+        theta, rest, n = newton(v, z, total_of(v, signed) if signed else total, theta, excess, count, signed)
     if kind != SIMPLEX:
         theta, rest = not_below_zero(theta, rest)
-    return theta, rest, n
+    return theta, rest, n, few
 
 
 @njit(inline="always")
@@ -334,14 +365,28 @@ def shrink_on(b, z, kind):  # type: ignore[no-untyped-def]
 
 
 @njit
-def project_vector(v, z, kind, b):  # type: ignore[no-untyped-def]
-    """Write the projection to b, which may be v. False if v is not fit."""
-    theta, rest, count = solve_vector(v, z, kind)
-    if np.isnan(theta):
-        return False
+def shrink_and_check(v, theta, rest, count, z, kind, b):  # type: ignore[no-untyped-def]
+    """`shrink`, and `shrink_on` unless `count` entries are left as expected."""
     left = shrink(v, theta, v.dtype.type(rest), kind, b)
     if count >= 0.0 and left != count:
         shrink_on(b, z, kind)
+
+
+@njit
+def project_vector(v, z, kind, b):  # type: ignore[no-untyped-def]
+    """Write the projection to b, which may be v. False if v is not fit."""
+    candidates = np.empty(v.size // ENTRIES_PER_CANDIDATE, np.int64)
+    theta, rest, count, few = solve_vector(v, z, kind, candidates)
+    if np.isnan(theta):
+        return False
+    if few:
+        result = v[candidates[:few]]
+        shrink_and_check(result, theta, rest, count, z, kind, result)
+        b[:] = 0
+        for i in range(few):
+            b[candidates[i]] = result[i]
+    else:
+        shrink_and_check(v, theta, rest, count, z, kind, b)
     return True
 
 
@@ -540,7 +585,7 @@ def newton_columns(W, radii, theta, excess, count, signed, state, guessed):  # t
     for l in range(n_tasks):
         if state[l] == ALONE:
             v = W[:, l].copy()
-            total, t, excess_l, count_l = starting_point(v, radii[l], theta[l], signed)
+            total, t, excess_l, count_l = starting_point(v, radii[l], theta[l], signed, np.empty(0, np.int64))
             total = total_of(v, signed) if signed else total
             theta[l], rest[l], n[l] = newton(v, radii[l], total, t, excess_l, count_l, signed)
     return rest, n
