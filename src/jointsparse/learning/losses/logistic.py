@@ -20,12 +20,21 @@ array([3.466, 0.   ])
 array([[ 0.5  , -0.929]])
 """
 
+import math
 from math import exp, log, log1p
 
 import numpy as np
 
 from jointsparse.compiled import njit
 from jointsparse.learning.loss import functions_of
+
+TILE = 256  # samples whose dual steps are computed side by side
+LOG_2 = math.log(2)
+PER_LOG_2 = 1 / LOG_2
+LOG_2_HIGH = float.fromhex("0x1.62e42feep-1")  # its products with small whole numbers are exact
+LOG_2_LOW = LOG_2 - LOG_2_HIGH + 2.319046813846299e-17  # with the digits of log 2 after the 53rd bit
+LEAST_EXPONENT = -700.0  # smaller ones count as minus infinity
+ROUNDER = 1.5 * 2.0**52  # added and taken off again, leaves a whole number
 
 
 @njit
@@ -63,42 +72,104 @@ def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
 
 
 @njit
-def log_odds(alpha, beta, margin, sigma):  # type: ignore[no-untyped-def]
-    """The z >= 0 with sigma z + alpha = sigma margin + (alpha + beta) / (1 + exp(z)), by Newton's method."""
+def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
+    """y_i = exp(x_i) for x_i <= 0, to a few units in the last place, or 0 below exp(-700). `powers` is scratch."""
+    # exp(x) = 2^k exp(r) with k = round(x / log 2), so that |r| <= log(2) / 2. These loops vectorise, unlike math.exp.
+    for i in range(x.size):
+        powers[i] = (x[i] if x[i] > LEAST_EXPONENT else LEAST_EXPONENT) * PER_LOG_2 + ROUNDER
+    for i in range(x.size):
+        k = powers[i] - ROUNDER
+        r = (x[i] - k * LOG_2_HIGH) - k * LOG_2_LOW
+        p = 1.0 / 6227020800.0  # 1 / 13!
+        p = p * r + 1.0 / 479001600.0
+        p = p * r + 1.0 / 39916800.0
+        p = p * r + 1.0 / 3628800.0
+        p = p * r + 1.0 / 362880.0
+        p = p * r + 1.0 / 40320.0
+        p = p * r + 1.0 / 5040.0
+        p = p * r + 1.0 / 720.0
+        p = p * r + 1.0 / 120.0
+        p = p * r + 1.0 / 24.0
+        p = p * r + 1.0 / 6.0
+        p = p * r + 0.5
+        y[i] = 0.0 if x[i] < LEAST_EXPONENT else (p * r) * r + r + 1.0
+    bits = powers.view(np.int64)  # their lowest ones are those of k
+    for i in range(x.size):
+        bits[i] = (bits[i] + 1023) << 52
+    for i in range(x.size):
+        y[i] *= powers[i]
+
+
+@njit(error_model="numpy")
+def log_odds(alpha, whole, margin, sigma, target, low, powers, y, z):  # type: ignore[no-untyped-def]
+    """The z_i >= 0 with sigma z + alpha = sigma margin + whole / (1 + exp(z)), by Newton's method, and y_i = exp(-z_i).
+
+    The arrays before `y` are scratch.
+    """
     # The difference of the two sides is convex and decreasing, so Newton's method rises to z from any point below.
     # From a point above, its first step leads below.
-    low = max(margin - alpha / sigma, 0.0)
-    z = max(log(beta) - log(alpha), low) if beta > alpha and alpha > 0.0 else low
+    for i in range(z.size):
+        target[i] = sigma[i] * margin[i] - alpha[i]
+        bound = margin[i] - alpha[i] / sigma[i]
+        low[i] = 0.0 if bound < 0.0 else bound
+    for i in range(z.size):
+        odds = (whole[i] - alpha[i]) / alpha[i]
+        powers[i] = odds if odds > 1.0 and odds < 1e300 else 1.0
+    bits = powers.view(np.int64)
+    for i in range(z.size):
+        # The exponent and the mantissa after its 1, as a number: about log2 of the odds.
+        rough = (float(bits[i] >> 32) * 2.0**-20 - 1023.0) * LOG_2
+        z[i] = -low[i] if rough < low[i] else -rough
     for _ in range(100):  # mostly fewer than ten
-        tail = exp(-z)
-        share = tail / (1.0 + tail)
-        whole = alpha + beta
-        rest = sigma * margin - alpha - sigma * z + whole * share
-        better = max(z + rest / (sigma + whole * share / (1.0 + tail)), low)
-        moved, z = abs(better - z), better
-        if not moved > 1e-8 * z:  # the error of the next point is less than the square of this
+        exponentials(z, powers, y)
+        moving = 0
+        for i in range(z.size):
+            per_whole = 1.0 / (1.0 + y[i])
+            share = y[i] * per_whole
+            rest = target[i] + sigma[i] * z[i] + whole[i] * share
+            better = rest / (sigma[i] + whole[i] * share * per_whole) - z[i]
+            better = low[i] if better < low[i] else better
+            # The error of the next point is less than the square of this.
+            moving += np.int64(abs(better + z[i]) > 1e-8 * better)
+            z[i] = -better
+        if moving == 0:
             break
-    return z
+    exponentials(z, powers, y)
 
 
 @njit
 def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
-    one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
-    for i in range(A.shape[0]):
-        for l in range(A.shape[1]):
-            y, weight = Y[i, 0 if one_y else l], np.float64(c[i, 0 if one_c else l])
-            alpha = min(max(np.float64(y * A[i, l]), 0.0), weight)
-            if y == 0 or weight == 0.0 or sigma[l] == 0.0:
-                B[i, l] = y * alpha
-                continue
-            margin = np.float64(y * F[i, l])
-            # alpha' = c / (1 + exp(z)). Compute the smaller of alpha' and c - alpha', which has more correct digits.
-            if alpha - sigma[l] * margin < 0.5 * weight:
-                tail = exp(-log_odds(alpha, weight - alpha, margin, sigma[l]))
-                B[i, l] = y * weight * (tail / (1.0 + tail))
+    one_y, one_c, n_tasks = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1], A.shape[1]
+    alpha, whole, margin, step = np.zeros(TILE), np.zeros(TILE), np.zeros(TILE), np.ones(TILE)
+    target, low, x, powers, tail = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    i, l = 0, 0
+    for first in range(0, A.size, TILE):
+        size, from_i, from_l = min(TILE, A.size - first), i, l
+        for k in range(size):
+            y, c_il, s = Y[i, 0 if one_y else l], np.float64(c[i, 0 if one_c else l]), sigma[l]
+            a = min(max(np.float64(y * A[i, l]), 0.0), c_il)
+            if y == 0 or c_il == 0.0 or s == 0.0:
+                B[i, l] = y * a
+                whole[k] = alpha[k] = margin[k] = 0.0  # no step
             else:
-                tail = exp(-log_odds(weight - alpha, alpha, -margin, sigma[l]))
-                B[i, l] = y * weight * (1.0 / (1.0 + tail))
+                # alpha' = c / (1 + exp(z)). The smaller of alpha' and c - alpha' has more correct digits.
+                f = np.float64(y * F[i, l])
+                swapped = not a - s * f < 0.5 * c_il
+                whole[k], step[k] = c_il, s
+                alpha[k], margin[k] = (c_il - a, -f) if swapped else (a, f)
+                B[i, l] = y if swapped else -y
+            l += 1
+            if l == n_tasks:
+                i, l = i + 1, 0
+        log_odds(alpha, whole, margin, step, target, low, powers, tail, x)
+        i, l = from_i, from_l
+        for k in range(size):
+            if whole[k] > 0.0:
+                y = Y[i, 0 if one_y else l]
+                B[i, l] = y * whole[k] * ((1.0 if B[i, l] == y else tail[k]) / (1.0 + tail[k]))
+            l += 1
+            if l == n_tasks:
+                i, l = i + 1, 0
 
 
 value, subgradient, dual_value, dual_step = functions_of(column_sums, derivatives, dual_sums, dual_steps)
