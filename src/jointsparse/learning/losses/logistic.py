@@ -20,7 +20,6 @@ array([3.466, 0.   ])
 array([[ 0.5  , -0.929]])
 """
 
-import math
 from math import exp, log, log1p
 
 import numpy as np
@@ -29,7 +28,7 @@ from jointsparse.compiled import njit
 from jointsparse.learning.loss import functions_of
 
 TILE = 256  # samples whose dual steps are computed side by side
-LOG_2 = math.log(2)
+LOG_2 = log(2.0)
 PER_LOG_2 = 1 / LOG_2
 LOG_2_HIGH = float.fromhex("0x1.62e42feep-1")  # its products with small whole numbers are exact
 LOG_2_LOW = LOG_2 - LOG_2_HIGH + 2.319046813846299e-17  # with the digits of log 2 after the 53rd bit
@@ -74,7 +73,7 @@ def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
 @njit
 def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
     """y_i = exp(x_i) for x_i <= 0, to a few units in the last place, or 0 below exp(-700). `powers` is scratch."""
-    # exp(x) = 2^k exp(r) with k = round(x / log 2), so that |r| <= log(2) / 2. These loops vectorise, unlike math.exp.
+    # exp(x) = 2^k exp(r) with k = round(x / log 2), so that |r| <= log(2) / 2. These loops vectorise, unlike `exp`.
     for i in range(x.size):
         powers[i] = (x[i] if x[i] > LEAST_EXPONENT else LEAST_EXPONENT) * PER_LOG_2 + ROUNDER
     for i in range(x.size):
