@@ -142,8 +142,9 @@ class Interrupted(Project):
             if not path.is_file() or path.name.startswith(".") or "logs/" in name or path.suffix == ".tsv":
                 continue
             content = path.read_bytes()
-            is_measured = "timings/" in name or (path.parent.name == "figures" and path.stem in MEASURED)
-            if not is_measured and path.suffix != ".md":
+            # Records hold the times of files.
+            is_measured = path.parent.name == "records" or "timings/" in name
+            if not is_measured and not (path.parent.name == "figures" and path.stem in MEASURED):
                 found[name] = hashlib.sha256(content).hexdigest()
             else:
                 found[name] = str(content[-6:] if path.suffix in (".png", ".pdf") else content.count(b"\n"))

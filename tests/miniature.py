@@ -21,6 +21,7 @@ class Project:
 
     def __init__(self, root: Path):
         self.root = root
+        self.variables: dict[str, str] = {}  # of the environment of runs
         root.mkdir()
         for name in ("Snakefile", "config.yaml"):
             shutil.copy(BASE / name, root)
@@ -34,7 +35,7 @@ class Project:
         return [*command, "--configfile", "overlay.yaml", *overlays, "--nocolor", *arguments]
 
     def environment(self) -> dict[str, str]:
-        return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | self.variables
 
     def snakemake(self, *arguments: str, **options) -> subprocess.CompletedProcess:
         command = self.command(*arguments, **options)

@@ -137,7 +137,7 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "gather_warnings": SCORES,
     "write_configs": "",
     "judge_claims": f"{CLAIMS} papers/page papers/page.md.jinja",
-    "write_manifest": "records",
+    "write_manifest": "manifest records",
 }
 
 LIST_JOBS = """

@@ -529,10 +529,13 @@ def test_names_of_a_room_are_sorted(name):
 
 
 def test_raw_files_are_the_images_and_the_tables(config, album):
-    (album / "notes.txt").write_text("no table")
-    config["datasets"]["flickr8k"]["options"]["root"] = str(album)
-    expected = [str(album / "images"), str(album / "captions.csv")]
+    (album / "notes.csv").write_text("not read")
+    options = config["datasets"]["flickr8k"]["options"]
+    options["root"] = str(album)
+    expected = [str(album / name) for name in ("images", "captions.csv", "splits.csv")]  # the last may come to be
     assert of_config.raw_files(config, "flickr8k") == expected
+    options["captions"] = "words.txt"
+    assert of_config.raw_files(config, "flickr8k")[1] == str(album / "words.txt")
 
 
 def test_a_composed_dataset_has_no_raw_files(config):

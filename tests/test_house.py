@@ -198,10 +198,10 @@ def test_the_house_has_no(fact):
 
 def test_imports_of_all_kinds_are_found():
     of_library = {("papers", "figures"), ("figures", "scores"), ("scores", "learning"), ("papers", "norms")}
-    assert of_library | {("estimators", "learning"), ("app", "records")} <= set(arrows(PACKAGE))
+    assert of_library | {("estimators", "learning"), ("app", "manifest")} <= set(arrows(PACKAGE))
     found = {str(one).replace(f":{one.line}", "") for one in imports(PACKAGE)}
     assert "__init__.py imports estimators" in found  # for types alone
-    assert "app/command_line.py imports records" in found  # in a function
+    assert "app/command_line.py imports manifest" in found  # in a function
     assert "records.py imports " not in found  # jointsparse.__version__
 
 

@@ -1,218 +1,181 @@
-"""The manifest: the same bytes for the same results, and every difference from it is found."""
+"""Records: what is known of raw files without reading them again, and what each job leaves beside its outputs."""
 
-import hashlib
 import json
 import os
+import shutil
 import subprocess
-import sys
-from contextlib import chdir
 from pathlib import Path
-from unittest.mock import ANY
 
 import pytest
 
 from jointsparse import records
-from jointsparse.app.command_line import main
+from jointsparse.tables import Damaged
 
 
-@pytest.fixture
-def results(tmp_path):
-    """The manifest of a folder of results and of the files that they were made from."""
-    return make(tmp_path / "here")
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A folder of raw files: two pictures, one behind a link, and captions."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "2.jpg").write_bytes(b"two")
+    (tmp_path / "run" / "data" / "images").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "run")
+    Path("data/images/1.jpg").write_bytes(b"one")
+    Path("data/images/more").symlink_to("../../../elsewhere")
+    Path("data/captions.csv").write_text("image,caption\n")
 
 
-SETTINGS = {"seed": 1, "sizes": [5, 10]}
+def raw():
+    return records.raw_files(["data/images", "data/captions.csv", "data/splits.csv"], "results/raw_files.json")
 
 
-def make(root: Path, settings=SETTINGS) -> Path:
-    (root / "data" / "images" / "a b").mkdir(parents=True)
-    for name, content in {"1.jpg": b"one", "a b/é\n2.jpg": b"two"}.items():
-        (root / "data" / "images" / name).write_bytes(content)
-    (root / "data" / "captions.csv").write_text("image,caption\n")
-    for name in ("words", "chosen"):
-        path = root / "results" / "mine" / "tables" / f"{name}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{name},auc\ndog,0.5\n\n")
-    path = root / "results" / "runs" / "manifest.json"
-    path.parent.mkdir()
-    with chdir(root):
-        made = records.make(
-            "results/runs",
-            tables=[f"results/mine/tables/{name}.csv" for name in ("words", "chosen")],
-            inputs={"mine": ["data/images", "data/captions.csv"]},
-            settings=settings,
-            packages=["numpy", "no-such-package"],
-        )
-    path.write_text(records.dumps(made))
-    return path
+def read_again(monkeypatch):
+    """The names of the files that are read to know whether they have changed."""
+    read = []
+    monkeypatch.setattr(records, "sha256", lambda name: read.append(name) or "0" * 64)
+    raw()
+    return read
 
 
-def test_files_that_are_as_recorded_are_counted_from_any_folder(results):
-    assert records.verify(results) == records.Verdict(4, [], [])
-    command = [sys.executable, "-m", "jointsparse", "verify", str(results)]
-    done = subprocess.run(command, cwd="/", capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "4 files as recorded\n"), done.stderr
+def test_every_file_has_its_place_size_times_and_checksum():
+    files = raw().files
+    assert list(files) == ["data/images/1.jpg", "data/images/more/2.jpg", "data/captions.csv"]
+    assert files["data/images/1.jpg"]["real"] == "data/images/1.jpg"
+    linked = files["data/images/more/2.jpg"]
+    assert (linked["real"], linked["size"]) == (os.path.realpath("../elsewhere/2.jpg"), 3)
+    assert linked["modified"] == os.stat("../elsewhere/2.jpg").st_mtime_ns
+    assert linked["sha256"] == records.sha256("../elsewhere/2.jpg")
+    assert json.loads(Path("results/raw_files.json").read_text()) == files
 
 
-def test_a_table_that_is_not_whole_gets_no_manifest(results, tmp_path):
-    path = results.parents[2] / "results/mine/tables/words.csv"
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=r"words\.csv is damaged"):
-        records.make(tmp_path, tables=[path], inputs={}, settings={})
+def test_files_that_look_the_same_are_not_read_again(monkeypatch):
+    raw()
+    assert read_again(monkeypatch) == []
 
 
-def test_the_same_results_have_the_same_manifest_wherever_they_lie(results, tmp_path):
-    other = make(tmp_path / "elsewhere")
-    assert other.read_bytes() == results.read_bytes()
-    assert str(tmp_path) not in results.read_text()
+def replaced_by_an_older_file(path):
+    """Another file of the same size and time, as `cp -p` leaves it."""
+    status = path.stat()
+    path.with_name("new").write_bytes(path.read_bytes().swapcase())
+    path.with_name("new").replace(path)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def test_it_holds_versions_settings_and_checksums_by_relative_name(results):
-    python = ".".join(map(str, sys.version_info[:3]))
-    captions, table = (hashlib.sha256(text).hexdigest() for text in (b"image,caption\n", b"words,auc\ndog,0.5\n\n"))
-    of_ours = dict.fromkeys(("jointsparse", "commit", "code", "numpy"), ANY)
-    assert json.loads(results.read_text()) == {
-        "versions": {"python": python, "no-such-package": None, **of_ours},
-        "platform": dict.fromkeys(("system", "machine", "processor", "blas"), ANY),
-        "settings": SETTINGS,
-        "inputs": {
-            "mine": {"../../data/images": {"files": 2, "sha256": ANY}, "../../data/captions.csv": {"sha256": captions}}
-        },
-        "tables": {"../mine/tables/chosen.csv": {"sha256": ANY}, "../mine/tables/words.csv": {"sha256": table}},
-    }
+CHANGES = {
+    "edited": (lambda: Path("data/captions.csv").write_text("image,caption\n1.jpg,dog\n"), "data/captions.csv"),
+    "older": (lambda: replaced_by_an_older_file(Path("data/captions.csv")), "data/captions.csv"),
+    "added": (lambda: Path("data/images/3.jpg").write_bytes(b"three"), "data/images/3.jpg"),
+    "new splits": (lambda: Path("data/splits.csv").write_text("image,split\n"), "data/splits.csv"),
+}
 
 
-@pytest.mark.parametrize("file", ["results/mine/tables/words.csv", "data/captions.csv"])
-def test_every_flipped_bit_is_found_and_the_command_says_what_to_do(results, file, capsys):
-    path = results.parents[2] / file
-    whole = path.read_bytes()
-    for place in range(len(whole)):
-        spoilt = bytearray(whole)
-        spoilt[place] ^= 1 << place % 8
-        path.write_bytes(spoilt)
-        assert records.verify(results).differences == [f"differs: {os.path.relpath(path, results.parent)}"]
-    assert main(["verify", str(results)]) == 1
-    assert capsys.readouterr().out.splitlines()[-1].startswith("A table that was changed by hand is made again once")
+@pytest.mark.parametrize(("change", "name"), CHANGES.values(), ids=CHANGES)
+def test_a_changed_file_is_read_again_and_changes_the_digest(change, name, monkeypatch):
+    before = raw().digest
+    change()
+    assert raw().digest != before
+    shutil.rmtree("results")
+    raw()
+    change()
+    assert read_again(monkeypatch) in ([name], [])
 
 
-@pytest.mark.parametrize("replaced", [lambda path: None, os.mkfifo])
-@pytest.mark.parametrize("file", ["results/mine/tables/words.csv", "data/captions.csv", "data/images"])
-def test_a_missing_file_is_found_and_a_pipe_in_its_place_is_none(results, file, replaced, capsys):
-    path = results.parents[2] / file
-    path.rename(path.with_name("away"))
-    replaced(path)
-    assert main(["verify", str(results)]) == 1
-    expected = f"missing: {os.path.relpath(path, results.parent)}\n1 of 4 files not as recorded\n"
-    assert capsys.readouterr().out == expected
+def test_a_link_that_points_elsewhere_changes_the_digest_unless_the_contents_are_the_same():
+    before = raw().digest
+    shutil.copytree("../elsewhere", "../copy")
+    for target, same in (("copy", True), ("other", False)):
+        (Path("..") / target).mkdir(exist_ok=True)
+        Path("data/images/more").unlink()
+        Path("data/images/more").symlink_to(f"../../../{target}")
+        assert (raw().digest == before) == same
 
 
-def test_a_file_that_cannot_be_read_is_one_line(results, capsys):
-    recorded = json.loads(results.read_text())
-    entry = next(iter(recorded["tables"].values()))
-    recorded["tables"] |= {"x" * 5000: entry, "two\nlines": entry, "\ud800": entry}
-    results.write_text(json.dumps(recorded))
-    assert main(["verify", str(results)]) == 1
-    out = capsys.readouterr().out.splitlines()
-    assert len(out) == 4 and out[-1] == "3 of 7 files not as recorded"
-    assert any(line.startswith("not readable (File name too long)") for line in out)
-    assert "missing: 'two\\nlines'" in out
+def test_what_is_no_file_counts_by_its_name_and_is_not_opened():
+    before = raw().digest
+    os.mkfifo("data/images/pipe.jpg")
+    Path("data/images/broken.jpg").symlink_to("nowhere")
+    Path("data/images/circle").symlink_to(".")
+    files = raw().files
+    assert raw().digest != before
+    assert {files[f"data/images/{name}"]["sha256"] for name in ("pipe.jpg", "broken.jpg", "circle")} == {None}
 
 
-@pytest.mark.parametrize(
-    ("change", "counts"),
-    [
-        (lambda images: (images / "1.jpg").write_bytes(b"0ne"), "2 files when made, 2 here"),
-        (lambda images: (images / "1.jpg").rename(images / "3.jpg"), "2 files when made, 2 here"),
-        (lambda images: (images / "1.jpg").unlink(), "2 files when made, 1 here"),
-        (lambda images: (images / "3.jpg").write_bytes(b""), "2 files when made, 3 here"),
-        (lambda images: (images / "up").symlink_to(images), None),  # a circle
-        (lambda images: os.mkfifo(images / "pipe.jpg"), None),
-    ],
-)
-def test_a_picture_changed_renamed_removed_or_added_is_found(results, change, counts):
-    change(results.parents[2] / "data" / "images")
-    expected = [f"differs: ../../data/images ({counts})"] if counts else []
-    assert records.verify(results).differences == expected
+@pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"data/captions.csv": 3}'])
+def test_a_damaged_note_of_what_was_seen_is_made_anew(text):
+    before = raw()
+    Path("results/raw_files.json").write_text(text)
+    assert raw() == before
+    assert json.loads(Path("results/raw_files.json").read_text()) == before.files
 
 
-def test_another_version_is_said_and_is_no_difference(results, capsys):
-    recorded = json.loads(results.read_text())
-    recorded["versions"] |= {"numpy": "1.0", "commit": "0000"}
-    recorded["platform"]["blas"] = "mkl 1"
-    results.write_text(records.dumps(recorded))
-    assert main(["verify", str(results)]) == 0
-    out = capsys.readouterr().out.splitlines()
-    notes = ["note: commit: 0000", "note: numpy: 1.0", "note: blas: mkl 1"]
-    assert [line.split(" when made, ")[0] for line in out] == [*notes, "4 files as recorded"]
+def test_no_files_have_no_digest():
+    assert records.raw_files([], "results/raw_files.json") == ({}, "")
 
 
-def test_two_runs_are_compared_by_their_tables(results, tmp_path, capsys):
-    other = make(tmp_path / "elsewhere", settings={"seed": 2})
-    assert main(["verify", str(results), "--against", str(other)]) == 0
-    assert capsys.readouterr().out == "note: settings are not the same\n2 files the same in both\n"
-    changed = json.loads(other.read_text())
-    changed["tables"]["../mine/tables/words.csv"]["sha256"] = "0"
-    changed["tables"]["../mine/tables/more.csv"] = {"sha256": "0"}
-    other.write_text(records.dumps(changed))
-    assert main(["verify", str(results), "--against", str(other)]) == 1
-    assert capsys.readouterr().out.splitlines()[1:] == [
-        f"only in {other}: ../mine/tables/more.csv",
-        "differs: ../mine/tables/words.csv",
-        "2 of 3 files not the same in both",
-    ]
+def made(name, inputs=(), **values):
+    """Make a file, and leave the record of its job."""
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    known = records.read_inputs(inputs)
+    Path(name).write_text(f"{name} of {known.files}")
+    values = {"job": f"make {name}", "code": ["a.py 1"], "values": {"rank": 3}, "raw": {}} | values
+    records.write_records([name], known, **values)
+    return name
 
 
-BLOCKS = '"versions": {}, "platform": {}, "settings": {}'
+def test_a_record_holds_what_a_file_was_made_with():
+    read = made("results/a/images.parquet", raw={"mine": "12"})
+    made("results/a/W.npz", [read])
+    record = json.loads(Path("results/a/records/W.npz.json").read_text())
+    assert record["inputs"] == {read: records.sha256(read)}
+    assert (record["job"], record["values"]) == ("make results/a/W.npz", {"rank": 3})
+    assert record["raw"] == {"mine": ["12"]}  # of the job before
+    assert record["made_with"]["numpy"] == [records.metadata.version("numpy")]
+    assert record["without"] == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "null",
-        "{",
-        "[" * 100_000,
-        "{}",
-        '{"versions": []}',
-        f'{{{BLOCKS}, "inputs": {{"mine": 3}}, "tables": {{}}}}',
-        f'{{{BLOCKS}, "inputs": {{}}, "tables": {{"a.csv": "0"}}}}',
-        f'{{{BLOCKS}, "inputs": {{}}, "tables": {{}}}}',  # names no table
-    ],
-)
-def test_another_file_than_a_manifest_is_one_line(tmp_path, text, capsys):
-    path = tmp_path / "manifest.json"
-    path.write_text(text)
-    assert main(["verify", str(path)]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"error: {path} is no manifest, or a damaged one (") and error.count("\n") == 1
+def test_a_folder_has_a_record_beside_it():
+    Path("results/figures").mkdir(parents=True)
+    Path("results/figures/a.png").write_bytes(b"a")
+    made("results/table.csv")
+    records.write_records(["results/figures"], records.read_inputs([]), job="", code=[], values={}, raw={})
+    assert records.read_record("results/figures")["sha256"] == records.entry("results/figures")["sha256"]
 
 
-def test_a_manifest_cut_off_anywhere_is_one_line(results, capsys):
-    whole = results.read_text()
-    for length in range(0, len(whole) - 1, 7):
-        results.write_text(whole[:length])
-        assert main(["verify", str(results)]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
+@pytest.mark.parametrize("name", ["results/a/words.csv", "results/a/W.npz"])
+def test_a_file_that_was_changed_after_it_was_made_is_refused(name):
+    made(name)
+    Path(name).write_text("other")
+    with pytest.raises(Damaged, match=f"^{name} is damaged .it was changed after it was made"):
+        records.read_inputs([name])
 
 
-def test_an_absent_manifest_is_one_line(tmp_path, capsys):
-    assert main(["verify", str(tmp_path / "none.json")]) == 2
-    assert capsys.readouterr().err == f"error: expected a manifest, got no file at {tmp_path / 'none.json'}\n"
+def test_a_file_with_another_time_and_the_same_content_is_accepted():
+    """Of copied results."""
+    name = made("results/a/W.npz")
+    os.utime(name, (0, 0))
+    assert records.read_inputs([name]).files == {name: records.sha256(name)}
+
+
+@pytest.mark.parametrize("spoil", [lambda path: path.unlink(), lambda path: path.write_text("[]")])
+def test_a_file_without_a_record_is_accepted_and_said_by_all_that_rest_on_it(spoil):
+    first = made("results/a/images.parquet")
+    spoil(Path("results/a/records/images.parquet.json"))
+    second = made("results/a/W.npz", [first])
+    third = made("results/a/words.csv", [second])
+    assert records.read_record(third)["without"] == [first]
 
 
 def test_the_commit_is_that_of_the_work_tree_with_a_mark_after_edits(tmp_path, monkeypatch):
     package = tmp_path / "package"
     package.mkdir()
     monkeypatch.setattr(records, "PACKAGE", package)
-    assert records._commit() is None
+    assert records.commit() == ""
     git = ["git", "-C", str(package), "-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run([*git, "init", "-q"], check=True)
     (package / "records.py").write_text("")
-    assert records._commit() is None  # not tracked
+    assert records.commit() == ""  # not tracked
     subprocess.run([*git, "add", "."], check=True)
     subprocess.run([*git, "commit", "-qm", "first"], check=True)
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    assert records._commit() == head
+    assert records.commit() == head
     (package / "records.py").write_text("edited")
-    assert records._commit() == f"{head}-dirty"
+    assert records.commit() == f"{head}-dirty"

@@ -1,12 +1,14 @@
 """The whole workflow in miniature: its results, and the jobs that a change reruns."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
 from contextlib import ExitStack
+from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -15,14 +17,14 @@ import yaml
 from conftest import make_album
 from miniature import BASE, CONFIG, DATASETS, Project
 
-from jointsparse import records
+from jointsparse import manifest
 
 METHODS = 4  # of the annotation study
 SIZES = 2  # of every study in the overlay
 SWEEPS_OF_L1INF = 5  # annotation, stories (two runs), scenes, text
 STUDIES = [(dataset, study) for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]]
 FIGURES = [f"{d}/{study}/figures/{name}" for d, study in STUDIES for name in CONFIG["studies"][study]["figures"]]
-CLAIMS = {f"claims/{'+'.join(DATASETS)}/claims.csv"}
+CLAIMS, MADE_WITH = ({f"claims/{'+'.join(DATASETS)}/{name}.csv"} for name in ("claims", "made_with"))
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +73,8 @@ def test_every_claim_is_on_the_page_with_its_study_and_the_tables_that_its_numbe
 
 def test_the_manifest_names_every_table_of_the_run(project):
     recorded = set(json.loads(project.manifest().read_text())["tables"])
-    assert recorded == {f"../../{name}" for name in project.tables().keys() - CLAIMS} | {"claims.csv"}
-    assert records.verify(project.manifest())[:2] == (len(recorded), [])
+    assert recorded == {f"../../{name}" for name in project.tables().keys() - CLAIMS - MADE_WITH} | {"claims.csv"}
+    assert manifest.verify(project.manifest())[:2] == (len(recorded), [])
 
 
 def test_every_warning_of_a_study_is_in_its_table_of_warnings(project):
@@ -177,6 +179,75 @@ def test_new_dataset_reruns_nothing_of_the_old(project):
     assert "results/collage" not in outputs
 
 
+def test_other_data_are_read_again_and_the_same_data_are_not(project, tmp_path):
+    """Whatever their dates, and wherever a link to them points."""
+    for name in ("first", "copy", "other"):
+        make_album(tmp_path / name, 12).joinpath("captions.csv").rename(tmp_path / name / "words.txt")
+    link, words = project.root / "linked", tmp_path / "copy" / "words.txt"
+    link.symlink_to(tmp_path / "first")
+    options = {"root": "linked", "captions": "words.txt"}
+    entry = {"loader": "photos", "shards": 1, "options": options, "studies": {"annotation": {"sizes": [2, 3]}}}
+    (project.root / "linked.yaml").write_text(yaml.safe_dump({"datasets": {"linked": entry}}))
+    arguments, options = ("results/linked/images.parquet",), {"overlays": ("linked.yaml",)}
+    done = project.snakemake(*arguments, **options)
+    assert done.returncode == 0, done.stderr
+
+    def reads():
+        said = project.snakemake("--dry-run", *arguments, **options).stdout
+        assert ("rule read_images:" in said) != ("Nothing to be done" in said), said
+        return "rule read_images:" in said
+
+    link.unlink()
+    link.symlink_to(tmp_path / "copy")  # with the same contents
+    os.utime(words)
+    assert not reads()
+    status = words.stat()
+    text = words.read_text().replace("dog", "cow")
+    words.write_text(text)
+    os.utime(words, ns=(status.st_atime_ns, status.st_mtime_ns - 10**15))  # an older file
+    assert reads()
+    words.write_text(text.replace("cow", "dog"))
+    (tmp_path / "copy" / "images" / "000.jpg").unlink()
+    link.unlink()
+    link.symlink_to(tmp_path / "other")
+    assert not reads()
+    link.unlink()
+    link.symlink_to(tmp_path / "copy")
+    assert reads()
+
+
+def test_a_copied_and_a_moved_checkout_have_nothing_to_do(project, tmp_path):
+    copy, moved = tmp_path / "copy", tmp_path / "moved"
+    shutil.copytree(project.root, copy, symlinks=True)
+    copy.rename(moved)
+    home, project.root = project.root, moved
+    try:
+        assert project.planned() == {}
+        assert manifest.verify(project.manifest()).differences == []
+    finally:
+        project.root = home
+
+
+def test_tables_of_another_numpy_are_a_mixture_that_is_said(project, tmp_path):
+    """Nothing runs again, and what runs is recorded with the version that it ran with."""
+    (tmp_path / "numpy-0.9.dist-info").mkdir()
+    (tmp_path / "numpy-0.9.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 0.9\n")
+    project.variables = {"PYTHONPATH": str(tmp_path)}
+    try:
+        assert project.planned() == {}
+        (project.manifest().with_name("claims.csv")).unlink()
+        project.run()
+    finally:
+        project.variables = {}
+    made_with = pd.read_csv(project.manifest().with_name("made_with.csv"), dtype=str)
+    versions = [version("numpy"), "0.9"]
+    assert sorted(made_with.loc[made_with["name"] == "numpy", "value"]) == sorted(versions)
+    assert any(
+        "(a mixture)" in note and note.startswith("numpy: ") for note in manifest.verify(project.manifest()).notes
+    )
+    assert project.planned() == {}
+
+
 @pytest.mark.parametrize(
     ("deleted", "rebuilt"),
     [
@@ -226,7 +297,7 @@ def test_report_shows_what_was_left_out_and_the_results(project):
     done = project.snakemake("--report", "report.html")
     assert done.returncode == 0, done.stderr
     report = (project.root / "report.html").read_text()
-    files = ("left_out.csv", "chosen.csv", "significance.png", "warnings.csv", "repeated.csv")
+    files = ("left_out.csv", "chosen.csv", "significance.png", "warnings.csv", "repeated.csv", "made_with.csv")
     captions = ("Images and captions that are not used", "All warnings of a study")
     assert [shown for shown in (*files, *captions) if shown not in report] == []
 

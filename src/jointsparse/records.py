@@ -1,210 +1,299 @@
-"""The manifest of results: versions, settings, and checksums of every file that was read and of every table.
+"""Records of where results come from: of a dataset's raw files, and of the job that made a file.
 
-The same results of the same code on the same kind of machine have the same manifest, byte by byte. It holds no times,
-and names are relative to its folder.
+A job leaves a record of each file or folder that it makes, in the folder `records` beside it. This says what it was
+made with, and has the checksums of what was read for it. It also holds what the records of the files read say, back to
+the raw files. So the record of a table is enough to say where it comes from, also when the files in between are
+deleted.
 """
 
 import hashlib
 import json
 import os
 import platform
+import stat
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from jointsparse import __version__
-from jointsparse.tables import read_table, sha256
+from jointsparse.tables import Damaged, sha256, written
 
 PACKAGE = Path(__file__).parent
+# Modules whose version may change a number, and the names of their packages.
+PACKAGES = {
+    "PIL": "pillow",
+    "llvmlite": "llvmlite",
+    "numba": "numba",
+    "numpy": "numpy",
+    "pandas": "pandas",
+    "pyarrow": "pyarrow",
+    "scipy": "scipy",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "snowballstemmer": "snowballstemmer",
+}
+COMMIT = "JOINTSPARSE_COMMIT"  # environment variable: the commit of the code, for jobs
+
+Environment = dict[str, list[str]]  # versions and properties of the machine by name
 
 
-class Verdict(NamedTuple):
-    """The result of a check.
+class Raw(NamedTuple):
+    """The raw files of a dataset.
 
-    checked: number of files. differences: the files that differ. notes: whatever else differs.
+    files : dict
+        By name, what each file is: real (its place without links), size (bytes), modified, changed (nanoseconds), and
+        sha256. This is None for what is no file, or cannot be read.
+    digest : str
+        SHA-256 of names and contents, "" without files.
     """
 
-    checked: int
-    differences: list[str]
-    notes: list[str]
+    files: dict[str, dict[str, Any]]
+    digest: str
 
 
-def make(
-    folder: str | Path,
-    *,
-    tables: Sequence[str | Path],
-    inputs: Mapping[str, Sequence[str | Path]],
-    settings: Mapping[str, Any],
-    packages: Iterable[str] = (),
-) -> dict[str, Any]:
-    """The manifest of some tables, to be kept in `folder`.
+def raw_files(paths: Iterable[str | Path], cache: str | Path) -> Raw:
+    """Checksums of raw files, and of all files below raw folders.
+
+    Files that are as they were when `cache` was written, in place, size and times, are not read again. It is written
+    anew after a change, if that can be done.
 
     Parameters
     ----------
-    folder : path
-        Names in the manifest are relative to it. Absolute names stay absolute.
-    tables : paths
-        CSV files.
-    inputs : paths by dataset
-        Files and folders. The names and contents of all files below a folder make one checksum.
-    settings : mapping, as JSON knows it
-        The values that the tables were made with.
-    packages : names
-        Packages whose versions may change a number.
+    paths : paths
+        Files and folders, or names of nothing.
+    cache : path
+        JSON file of what was found last time.
 
     Returns
     -------
-    manifest : dict
-        versions: of Python, the packages and this one, with its commit in a git work tree and a checksum of its files.
-        platform: processor and BLAS, which may change the last bits. settings. inputs, tables: SHA-256 by name.
-
-    Raises
-    ------
-    ValueError
-        For a table that is not whole.
+    raw : Raw
     """
-    for path in tables:
-        read_table(path)
-    return {
-        "versions": _versions(packages),
-        "platform": _platform(),
-        "settings": dict(settings),
-        "inputs": {name: {_name(path, folder): _entry(path) for path in paths} for name, paths in inputs.items()},
-        "tables": {_name(path, folder): _entry(path) for path in tables},
-    }
-
-
-def dumps(manifest: Mapping[str, Any]) -> str:
-    """A manifest as JSON, the same text for the same manifest."""
-    return json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def verify(path: str | Path) -> Verdict:
-    """Compare the files that a manifest names with their checksums.
-
-    The notes list versions and properties of the platform that differ here. Raises ValueError for another file than a
-    manifest.
-    """
-    recorded, folder = _read(path), Path(path).parent
-    blocks = [recorded["tables"], *recorded["inputs"].values()]
-    expected = {name: entry for block in blocks for name, entry in block.items()}
-    differences = []
-    for name, entry in sorted(expected.items()):
-        try:
-            there = (folder / name).is_file() or (folder / name).is_dir()
-            here = _entry(folder / name) if there else None
-        except (OSError, ValueError) as error:  # no right to read it, or a name that no file can have
-            differences.append(f"not readable ({getattr(error, 'strerror', None) or error}): {_shown(name)}")
-            continue
-        if here is None:
-            differences.append(f"missing: {_shown(name)}")
-        elif here != entry:
-            both = "files" in entry and "files" in here
-            counts = f" ({entry['files']} files when made, {here['files']} here)" if both else ""
-            differences.append(f"differs: {_shown(name)}{counts}")
-    now = {"versions": _versions(recorded["versions"]), "platform": _platform()}
-    return Verdict(len(expected), differences, _others(recorded, now, "{} when made, {} here"))
-
-
-def compare(path: str | Path, other: str | Path) -> Verdict:
-    """Compare the tables of two manifests, bit by bit. The notes list what else differs."""
-    one, two = _read(path), _read(other)
-    names = sorted(one["tables"].keys() | two["tables"].keys())
-    differences = []
-    for name in names:
-        shown = _shown(name)
-        if name not in one["tables"] or name not in two["tables"]:
-            differences.append(f"only in {path if name in one['tables'] else other}: {shown}")
-        elif one["tables"][name] != two["tables"][name]:
-            differences.append(f"differs: {shown}")
-    notes = [f"{kind} are not the same" for kind in ("settings", "inputs") if one[kind] != two[kind]]
-    return Verdict(len(names), differences, notes + _others(one, two, "{} in the first, {} in the other"))
-
-
-def _others(one: dict[str, Any], two: dict[str, Any], words: str) -> list[str]:
-    """A note for each version and property of the platform that differs."""
-    notes = []
-    for kind in ("versions", "platform"):
-        for name in sorted(one[kind].keys() | two[kind].keys()):
-            first, second = one[kind].get(name), two[kind].get(name)
-            if first != second:
-                notes.append(f"{name}: {words.format(first, second)}")
-    return notes
-
-
-def _read(path: str | Path) -> dict[str, Any]:
-    """Read a manifest. Raises ValueError for any other file."""
     try:
-        manifest = json.loads(Path(path).read_text(encoding="utf-8"))
-        for kind in ("versions", "platform", "settings", "inputs", "tables"):
-            if not isinstance(manifest[kind], dict):
-                raise TypeError(f"{kind} must be a block")
-        files = [manifest["tables"], *manifest["inputs"].values()]
-        if not all(isinstance(entry, dict) and "sha256" in entry for block in files for entry in block.values()):
-            raise TypeError("each file must have its sha256")
-        if not manifest["tables"]:
-            raise TypeError("it names no table")
-    except FileNotFoundError:
-        raise ValueError(f"expected a manifest, got no file at {path}") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path} is no manifest, or a damaged one ({type(error).__name__}: {error})") from None
-    return dict(manifest)
+        known = dict(json.loads(Path(cache).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        known = {}
+    here = os.path.realpath(".") + os.sep
+    files: dict[str, dict[str, Any]] = {}
+    for path in map(str, paths):
+        for name, place in _files(path):
+            found, before = _seen(name, place.removeprefix(here)), known.get(name)
+            if isinstance(before, dict) and before == found | {"sha256": before.get("sha256")}:
+                files[name] = before
+            else:
+                files[name] = found | {"sha256": _checksum_or_none(name, found)}
+    if files != known:
+        with suppress(OSError), written(cache) as temporary:  # a folder that may not be written to
+            temporary.write_text(json.dumps(files, indent=0, sort_keys=True))
+    contents = json.dumps({name: file["sha256"] for name, file in files.items()}, sort_keys=True)
+    return Raw(files, hashlib.sha256(contents.encode()).hexdigest() if files else "")
 
 
-def _shown(name: str) -> str:
-    """A name in a form that prints on one line."""
-    return name if name.isprintable() else ascii(name)
+def _files(path: str) -> Iterator[tuple[str, str]]:
+    """Name and real place of a file, or of everything below a folder. Links are followed, but not in a circle."""
+    if not os.path.isdir(path):
+        if os.path.lexists(path):
+            yield path, os.path.realpath(path)
+        return
+    seen = set()
+    for here, subfolders, names in os.walk(path, followlinks=True):
+        place = os.path.realpath(here)
+        if place in seen:
+            subfolders.clear()
+            yield here, place
+            continue
+        seen.add(place)
+        subfolders.sort()
+        for name in sorted(names):
+            file = os.path.join(here, name)
+            yield file, os.path.realpath(file) if os.path.islink(file) else os.path.join(place, name)
 
 
-def _name(path: str | Path, folder: str | Path) -> str:
-    return str(path) if os.path.isabs(path) else Path(os.path.relpath(path, folder)).as_posix()
+def _seen(name: str, place: str) -> dict[str, Any]:
+    """Look at a file, without reading it."""
+    try:
+        status = os.stat(name)
+    except OSError:
+        return {"real": place, "size": None}
+    if not stat.S_ISREG(status.st_mode):
+        return {"real": place, "size": None}
+    # The time of change also sees a file replaced by one of the same size and time.
+    return {"real": place, "size": status.st_size, "modified": status.st_mtime_ns, "changed": status.st_ctime_ns}
 
 
-def _entry(path: str | Path) -> dict[str, Any]:
+def _checksum_or_none(name: str, found: Mapping[str, Any]) -> str | None:
+    if found["size"] is None:
+        return None
+    with suppress(PermissionError, FileNotFoundError):
+        return sha256(name)
+    return None
+
+
+class Inputs(NamedTuple):
+    """Origins of the files that a job reads.
+
+    files: SHA-256 by name. raw: digests of raw files by dataset, made_with: see `environment`, of all jobs before this
+    one. without: files that have no record, or rest on such.
+    """
+
+    files: dict[str, str]
+    raw: dict[str, list[str]]
+    made_with: Environment
+    without: list[str]
+
+
+def read_inputs(files: Iterable[str | Path]) -> Inputs:
+    """Look at the files that a job is going to read, and at their records.
+
+    Raises Damaged for a file that is not as the job that made it has left it.
+    """
+    known = Inputs({}, {}, {}, [])
+    for name in map(str, files):
+        record = read_record(name)
+        if record is None:
+            known.files[name] = entry(name)["sha256"]
+            known.without.append(name)
+            continue
+        # Tables are what people edit. Other files are read again only if they look changed.
+        same = not name.endswith(".csv") and record["file"] == _look(name)
+        known.files[name] = record["sha256"] if same else entry(name)["sha256"]
+        if known.files[name] != record["sha256"]:
+            raise Damaged(name, "it was changed after it was made")
+        _add(known.raw, record["raw"])
+        _add(known.made_with, record["made_with"])
+        known.without.extend(record["without"])
+    return known
+
+
+def write_records(
+    files: Iterable[str | Path],
+    inputs: Inputs,
+    *,
+    job: str,
+    code: Iterable[str],
+    values: Mapping[str, Any],
+    raw: Mapping[str, str],
+) -> None:
+    """Write the record of each file that a job has made.
+
+    Parameters
+    ----------
+    files : paths
+        Files and folders.
+    inputs : Inputs
+        What the job has read.
+    job : str
+        Its name.
+    code : lines
+        The files of code that decide its numbers, each with a hash of its content.
+    values : mapping
+        The values of the configuration that it used.
+    raw : mapping
+        Digest by dataset of the raw files that it read.
+    """
+    digests, made_with = {name: list(found) for name, found in inputs.raw.items()}, dict(inputs.made_with)
+    _add(digests, {name: [digest] for name, digest in raw.items() if digest})
+    _add(made_with, {name: [value] for name, value in environment().items()})
+    for name in map(str, files):
+        record = {
+            "sha256": entry(name)["sha256"],
+            "file": _look(name),
+            "job": job,
+            "code": hashlib.sha256("\n".join(code).encode()).hexdigest(),
+            "values": values,
+            "inputs": inputs.files,
+            "raw": digests,
+            "made_with": made_with,
+            "without": sorted(set(inputs.without)),
+        }
+        with written(_record_file(name)) as path:
+            path.write_text(json.dumps(record, indent=1, sort_keys=True, default=str) + "\n", encoding="utf-8")
+
+
+def read_record(file: str | Path) -> dict[str, Any] | None:
+    """The record of a file; None if there is none, or a damaged one."""
+    try:
+        record = json.loads(_record_file(file).read_bytes())
+        return record if {"sha256", "file", "job", "code", "raw", "made_with", "without"} <= record.keys() else None
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _record_file(file: str | Path) -> Path:
+    return Path(file).parent / "records" / f"{Path(file).name}.json"
+
+
+def _look(file: str | Path) -> dict[str, int] | None:
+    """Size and time of a file; None for a folder."""
+    status = os.stat(file)
+    return None if stat.S_ISDIR(status.st_mode) else {"size": status.st_size, "modified": status.st_mtime_ns}
+
+
+def _add(lists: dict[str, list[str]], more: Mapping[str, Iterable[str]]) -> None:
+    """Add more values to lists by name, each once and sorted."""
+    for name, values in more.items():
+        lists[name] = sorted({*lists.get(name, ()), *values})
+
+
+def entry(path: str | Path) -> dict[str, Any]:
     """The checksum of a file, or of all files below a folder with their number."""
     if not Path(path).is_dir():
         return {"sha256": sha256(path)}
+    files = [name for name, _ in _files(str(path)) if os.path.isfile(name)]
+    return of_folder({os.path.relpath(file, path): sha256(file) for file in files})
+
+
+def of_folder(checksums: Mapping[str, str]) -> dict[str, Any]:
+    """One checksum of the names and checksums of the files below a folder, and their number."""
     whole = hashlib.sha256()
-    files = sorted(_files(Path(path)), key=os.fsencode)
-    for file in files:
-        whole.update(os.fsencode(os.path.relpath(file, path)) + b"\0" + bytes.fromhex(sha256(file)))
-    return {"sha256": whole.hexdigest(), "files": len(files)}
+    for name in sorted(checksums, key=os.fsencode):
+        whole.update(os.fsencode(name) + b"\0" + bytes.fromhex(checksums[name]))
+    return {"sha256": whole.hexdigest(), "files": len(checksums)}
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Every regular file below a folder. Links are followed, but not in a circle."""
-    seen = set()
-    for here, subfolders, names in os.walk(folder, followlinks=True):
-        if os.path.realpath(here) in seen:
-            subfolders.clear()
-            continue
-        seen.add(os.path.realpath(here))
-        yield from (path for name in names if (path := Path(here) / name).is_file())
+def environment(*, whole: bool = False) -> dict[str, str]:
+    """Versions, and properties of the machine, that may change a number, of what this process has loaded.
+
+    whole: True to load all that a job may load before.
+    """
+    if whole:
+        import llvmlite.binding  # noqa: F401
+        import scipy.linalg  # noqa: F401, so that its BLAS is loaded
+    found = {"python": platform.python_version(), "jointsparse": __version__}
+    found |= {"system": platform.system(), "machine": platform.machine()}
+    if os.environ.get(COMMIT):
+        found["commit"] = os.environ[COMMIT]
+    for module, package in PACKAGES.items():
+        with suppress(metadata.PackageNotFoundError):
+            if whole or module in sys.modules:
+                found[package] = metadata.version(package)
+    if "llvmlite.binding" in sys.modules:
+        found["processor"] = sys.modules["llvmlite.binding"].get_host_cpu_name()
+    if "threadpoolctl" in sys.modules or "numpy" in sys.modules:
+        found |= _blas()
+    return found
 
 
-def _versions(packages: Iterable[str]) -> dict[str, str | None]:
-    own = {"python", "jointsparse", "commit", "code"}
-    found: dict[str, str | None] = {}
-    for name in sorted(set(packages) - own):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = None
-    code = hashlib.sha256()
-    for file in sorted(PACKAGE.rglob("*.py")):
-        code.update(f"{file.relative_to(PACKAGE).as_posix()}\0{sha256(file)}".encode())
-    return found | {
-        "python": platform.python_version(),
-        "jointsparse": __version__,
-        "commit": _commit(),
-        "code": code.hexdigest(),
-    }
+def _blas() -> dict[str, str]:
+    """The BLAS of NumPy and that of SciPy, as far as they are loaded, with the kernel for this processor."""
+    from threadpoolctl import threadpool_info
+
+    found = defaultdict(set)
+    for one in threadpool_info():
+        if one["user_api"] == "blas":
+            # Wheels of NumPy and SciPy keep theirs in these folders. Other packages may have loaded one of their own.
+            owner = {"numpy.libs": "numpy's BLAS", "scipy.libs": "scipy's BLAS"}.get(Path(one["filepath"]).parent.name)
+            name = f"{one['internal_api']} {one.get('version')} {one.get('architecture', '')}".strip()
+            found[owner or "BLAS"].add(name)
+    return {owner: ", ".join(sorted(names)) for owner, names in found.items()}
 
 
-def _commit() -> str | None:
-    """The commit of the git work tree that tracks this file, if any. It ends with -dirty after edits."""
+def commit() -> str:
+    """The commit of the git work tree that tracks this file, "" if there is none. It ends with -dirty after edits."""
     for command in (
         ["ls-files", "--error-unmatch", Path(__file__).name],  # fails for a copy installed inside another work tree
         ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
@@ -212,25 +301,7 @@ def _commit() -> str | None:
         try:
             done = subprocess.run(["git", *command], cwd=PACKAGE, capture_output=True, text=True, check=False)
         except OSError:
-            return None
+            return ""
         if done.returncode:
-            return None
+            return ""
     return done.stdout.strip()
-
-
-def _platform() -> dict[str, str]:
-    """Properties of the machine that may change the last bits of a number."""
-    import llvmlite.binding as llvm
-    import scipy.linalg  # noqa: F401, so that its BLAS is loaded
-    from threadpoolctl import threadpool_info
-
-    loaded = [one for one in threadpool_info() if one["user_api"] == "blas"]
-    # Other packages may have loaded one of their own; wheels of NumPy and SciPy keep theirs in these folders.
-    used = [one for one in loaded if Path(one["filepath"]).parent.name in ("numpy.libs", "scipy.libs")] or loaded
-    blas = {f"{one['internal_api']} {one.get('version')} {one.get('architecture', '')}".strip() for one in used}
-    return {
-        "system": platform.system(),
-        "machine": platform.machine(),
-        "processor": llvm.get_host_cpu_name(),
-        "blas": ", ".join(sorted(blas)),
-    }

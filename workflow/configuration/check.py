@@ -52,8 +52,8 @@ EXPECTED = {  # by keyword of the schema, whose value takes the place of {}
 MARKUP = re.compile("</|<!")  # Snakemake's report copies settings into its page unescaped
 
 # Folders of the results beside those of datasets, and of a dataset beside those of its studies.
-DATASET_NAMES = {"claims", "kernels", "logs", "timings"}
-STUDY_NAMES = {"checksums", "descriptors", "logs", "timings", "vocabularies"}
+DATASET_NAMES = {"claims", "kernels", "logs", "records", "timings"}
+STUDY_NAMES = {"descriptors", "logs", "records", "timings", "vocabularies"}
 
 
 def _is_integer(_: jsonschema.TypeChecker, value: Any) -> bool:

@@ -111,7 +111,10 @@ def names_of(room_name: str) -> list[str]:
 
 
 def raw_files(config: dict[str, Any], dataset: str) -> list[str]:
-    """The files that a dataset is read from, and the folder of its pictures; none if it is composed."""
+    """The files that a dataset is read from, and the folder of its pictures; none if it is composed.
+
+    Files that need not be there are among them, so that a new one is seen.
+    """
     entry = dataset_entry(config, dataset)
     if "root" not in entry["options"]:
         return []
@@ -124,7 +127,8 @@ def raw_files(config: dict[str, Any], dataset: str) -> list[str]:
             "or name another",
             where,
         )
-        return [str(root / "images"), *map(str, sorted(root.glob("*.csv")))]
+        captions = [entry["options"].get("captions", "captions.csv")] if "captions" in plug_in.TAKES else []
+        return [str(root / name) for name in ("images", *captions, "splits.csv")]
     named = [root / entry["options"][key] for key in plug_in.FILES if key in entry["options"]]
     for path in named:
         require(path.is_file(), f"root must be a folder that holds {path.name!r}, got {str(root)!r}", where)

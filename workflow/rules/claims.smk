@@ -15,9 +15,9 @@ rule write_configs:
 
 
 rule judge_claims:
-    """Judge the papers' claims that the studies test: each gets its number and verdict, on one page and in a table.
+    """Judge the papers' claims that the studies test: each gets its number and verdict, on a page and in a table.
 
-    Verdicts that rest on measured seconds differ each time and lie in a table apart.
+    Verdicts that rest on measured seconds differ each time. Their page and table lie apart.
     """
     input:
         tables=lambda w: [file for one in judged_studies(w.datasets.split("+")) for file in one["tables"]],
@@ -28,6 +28,11 @@ rule judge_claims:
             category="Claims",
         ),
         table="results/claims/{datasets}/claims.csv",
+        timed_page=report(
+            "results/claims/{datasets}/timings/claims.md",
+            caption="../report/claims.rst",
+            category="Claims",
+        ),
         timed="results/claims/{datasets}/timings/claims.csv",
     log:
         "results/claims/{datasets}/logs/judge_claims.log",

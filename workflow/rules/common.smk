@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -14,6 +15,7 @@ if (BASE / "src").is_dir():
     os.environ.update(PYTHONPATH=os.pathsep.join(paths))
 sys.path.insert(0, str(BASE / "workflow"))
 import jointsparse
+from jointsparse import records
 from configuration import studies as of_config
 from configuration.check import check
 from configuration.code import code_of, plug_in_file
@@ -29,6 +31,8 @@ use_best_kernel()
 for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
     # One thread per job: the same sums in the same order on any number of cores.
     os.environ[f"{library}_NUM_THREADS"] = "1"
+
+os.environ.setdefault(records.COMMIT, records.commit())
 
 # The config.yaml of this folder, or else the one that comes with the workflow.
 SETTINGS = Path("config.yaml") if Path("config.yaml").exists() else BASE / "config.yaml"
@@ -125,9 +129,22 @@ def code(script, *files, **plug_ins):
     return lines
 
 
-def raw_files(w):
-    """The files that a dataset is read from."""
-    return of_config.raw_files(config, w.dataset)
+@cache
+def raw_of(name):
+    """The raw files of a dataset, and a digest of their contents: see `records.raw_files`.
+
+    As it is a param, a job runs again if they are others, whatever their dates.
+    """
+    paths, seen = of_config.raw_files(config, name), f"results/{name}/records/raw_files.json"
+    try:
+        return {"paths": paths, "cache": seen, "digest": records.raw_files(paths, seen).digest}
+    except OSError as error:
+        raise WorkflowError(f"the files of the dataset {name} cannot be read: {error}")
+
+
+def raw(w):
+    """`raw_of` for the dataset that a job is about."""
+    return raw_of(w.dataset)
 
 
 def shards(pattern):

@@ -17,6 +17,7 @@ rule describe:
         where=lambda w: f"features.options, datasets.{w.dataset}.shards",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
+        raw=raw,
         longest_side=config["features"]["longest_side"],
         extractor=config["features"]["extractor"],
         extractor_options=config["features"]["options"],

@@ -3,8 +3,6 @@ rule read_images:
 
     One pass over the raw files finds the images, their captions, and all that is left out.
     """
-    input:
-        raw=raw_files,
     output:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
@@ -24,6 +22,7 @@ rule read_images:
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
+        raw=raw,
         longest_side=config["features"]["longest_side"],
         extractor=config["features"]["extractor"],
         extractor_options=config["features"]["options"],
@@ -47,6 +46,7 @@ rule draw_contact_sheet:
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
+        raw=raw,
         longest_side=config["features"]["longest_side"],
         seed=config["seed"],
     script:
@@ -58,8 +58,6 @@ rule read_samples:
 
     Its samples and labels take the place of images and captions. One pass over the raw files finds all four.
     """
-    input:
-        raw=raw_files,
     output:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
@@ -76,6 +74,7 @@ rule read_samples:
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
+        raw=raw,
     script:
         "../scripts/read_samples.py"
 

@@ -46,12 +46,16 @@ rule gather_warnings:
 
 
 rule write_manifest:
-    """Write versions, settings and checksums of a run: of the files it read and of every table it made."""
+    """Gather what a run was made with, its settings, and the checksums of the files it read and of its tables."""
     input:
         tables=lambda w: tables_of_run(w.datasets.split("+")),
-        raw=lambda w: [file for name in w.datasets.split("+") for file in of_config.raw_files(config, name)],
     output:
         manifest="results/claims/{datasets}/manifest.json",
+        made_with=report(
+            "results/claims/{datasets}/made_with.csv",
+            caption="../report/made_with.rst",
+            category="Warnings",
+        ),
     log:
         "results/claims/{datasets}/logs/write_manifest.log",
     benchmark:
@@ -59,7 +63,7 @@ rule write_manifest:
     params:
         *code("write_manifest"),
         where="datasets",
-        inputs=lambda w: {name: of_config.raw_files(config, name) for name in w.datasets.split("+")},
+        inputs=lambda w: {name: raw_of(name) for name in w.datasets.split("+")},
         settings=lambda w: of_config.settings_of(config, w.datasets.split("+")),
     script:
         "../scripts/write_manifest.py"

@@ -1,17 +1,18 @@
-"""The frame of every script: progress, a log file, checksums of tables, and one clear line if the job fails."""
+"""The frame of every script: progress, a log file, records of outputs, and one clear line if the job fails."""
 
 import logging
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from jointsparse.checks import Misfit
-from jointsparse.tables import Damaged, sha256, written
+from jointsparse.records import raw_files, read_inputs, write_records
+from jointsparse.tables import Damaged
 
 SHOWN_FILES = 6  # in a message; the log has all
 SECONDS_BETWEEN_LINES = 10
@@ -25,7 +26,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     a damaged file, or files that do not belong together, the line has the command that removes them. The next run
     makes them again. Any error leaves its traceback in the log file.
 
-    A table gets a file with its checksum. Jobs refuse a table that no longer has the checksum in its file.
+    Each output gets a record beside it. Jobs refuse a file that is no longer as its record says.
     """
     name = f"{snakemake.rule} {' '.join(snakemake.wildcards)}"
     log = snakemake.log[0]
@@ -46,9 +47,12 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
             logging.info("%d of %d", done, total)
 
     try:
-        _require_as_made(snakemake.input)
+        inputs = read_inputs(snakemake.input)
         yield progress
-        _record_checksums(snakemake.output)
+        values = dict(snakemake.params.items())
+        code = list(snakemake.params)[: -len(values)]
+        raw = {snakemake.wildcards.dataset: _unchanged(**values.pop("raw"))} if "raw" in values else {}
+        write_records(snakemake.output, inputs, job=name, code=code, values=values, raw=raw)
     except Exception as error:
         logging.info("%s", traceback.format_exc())
         said = " ".join(f"{name}: {_explained(error, snakemake)}".split())
@@ -72,28 +76,14 @@ def part_of(progress: Callable[[int, int], None], before: int, parts: int) -> Ca
     return lambda done, total: progress(before * total + done, parts * total)
 
 
-def _tables(files: Iterable[str]) -> list[str]:
-    """The tables among some files, which people read and may change."""
-    return [file for file in files if file.startswith("results/") and file.endswith(".csv")]
-
-
-def _checksum_file(table: str) -> Path:
-    """The file of a table's checksum, as `sha256sum --check` reads it."""
-    return Path(table).parent / "checksums" / f"{Path(table).name}.sha256"
-
-
-def _record_checksums(files: Iterable[str]) -> None:
-    for table in _tables(files):
-        with written(_checksum_file(table)) as path:
-            path.write_text(f"{sha256(table)}  {table}\n")
-
-
-def _require_as_made(files: Iterable[str]) -> None:
-    """Raise Damaged for a table that no longer has its checksum; one without a checksum is accepted."""
-    for table in _tables(files):
-        recorded = _checksum_file(table)
-        if recorded.exists() and recorded.read_text().partition(" ")[0] != sha256(table):
-            raise Damaged(table, "it was changed after it was made")
+def _unchanged(paths: list[str], cache: str, digest: str) -> str:
+    """The digest of raw files that a job has read. Raises ValueError if they are not what they were before."""
+    if raw_files(paths, cache).digest != digest:
+        names = ", ".join(paths)
+        raise ValueError(
+            f"raw files must stay as they are while they are read, got other contents in {names}: run again"
+        )
+    return digest
 
 
 def _explained(error: Exception, snakemake: Any) -> str:

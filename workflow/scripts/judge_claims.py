@@ -1,4 +1,4 @@
-"""Judge the papers' claims that the studies test: each gets its number and verdict, on one page and in a table."""
+"""Judge the papers' claims that the studies test: each gets its number and verdict, on a page and in a table."""
 
 from pathlib import Path
 
@@ -11,10 +11,11 @@ from jointsparse.tables import read_table, write_table, written
 
 def main(studies, output):
     judged = pd.concat([_of_study(**one) for one in studies], ignore_index=True)
-    write_table(judged[~judged["timed"]], output.table)
-    write_table(judged[judged["timed"]], output.timed)
-    with written(output.page) as path:
-        path.write_text(page.page(judged))
+    timed = judged["timed"]
+    for rows, table, text in ((~timed, output.table, output.page), (timed, output.timed, output.timed_page)):
+        write_table(judged[rows], table)
+        with written(text) as path:
+            path.write_text(page.page(judged[rows]))
 
 
 def _of_study(ids, tables, **origin):

@@ -14,18 +14,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verify = commands.add_parser(
         "verify",
         help="compare files with the checksums in a manifest",
-        description="Compare tables and inputs with the checksums in a manifest. Note versions that differ here.",
+        description="Prove that tables come from the inputs that a manifest names. Note versions that differ here.",
     )
     verify.add_argument("manifest", help="the file manifest.json; names in it are relative to its folder")
     verify.add_argument(
         "--against", metavar="OTHER", help="another manifest: compare the tables of the two, read no other file"
     )
     given = parser.parse_args(arguments)
-    from jointsparse import records  # needs the extra "pipeline", which --version does not
+    from jointsparse import manifest  # needs the extra "pipeline", which --version does not
 
     try:
         checked, differences, notes = (
-            records.compare(given.manifest, given.against) if given.against else records.verify(given.manifest)
+            manifest.compare(given.manifest, given.against) if given.against else manifest.verify(given.manifest)
         )
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -35,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for difference in differences:
         print(difference)
     same = "the same in both" if given.against else "as recorded"
-    print(f"{len(differences)} of {checked} files not {same}" if differences else f"{checked} files {same}")
+    proven = "" if given.against else ": the tables come from the recorded inputs"
+    print(f"{len(differences)} of {checked} files not {same}" if differences else f"{checked} files {same}{proven}")
     if not given.against and any(difference.startswith("differs") for difference in differences):
         print("A table that was changed by hand is made again once it is deleted: rm it, then run as before.")
     return 1 if differences else 0
