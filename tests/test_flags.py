@@ -88,11 +88,19 @@ def test_each_kind_of_warning_is_told_once_per_table():
         ),
         "tasks_run1": pd.DataFrame({"n": [5, 9], "word": ["dog", "{cat}"], "capped": [False, True]}),
         "words": pd.DataFrame({"word": ["dog"], "warning": [np.nan]}),
+        "left_out": pd.DataFrame({"item": ["a.jpg", "b.jpg"], "reason": ["too small", "no caption"]}),
     }
     assert flags.gather(tables).to_numpy().tolist() == [
         ["chosen", "eta0 at the upper edge of its grid", 1, 3, "run=1, method=hinge-l1"],
         ["chosen", "certified gap: 9 to 23%", 2, 3, "run=1, method=hinge-l1"],
         ["tasks_run1", "fewer images than asked for", 1, 2, "n=9, word={cat}"],
+        [
+            "left_out",
+            "pictures, captions or samples not used, each with its reason in left_out.csv",
+            2,
+            2,
+            "item=a.jpg",
+        ],
     ]
 
 
@@ -127,5 +135,5 @@ def test_without_warnings_the_table_has_its_columns():
 
 
 def test_a_table_that_carries_no_warnings_is_refused():
-    with pytest.raises(ValueError, match="table cost must have a column warning or capped, got seconds"):
+    with pytest.raises(ValueError, match="table cost must have a column warning, capped or reason, got seconds"):
         flags.gather({"cost": pd.DataFrame({"seconds": [1.0]})})

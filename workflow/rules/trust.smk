@@ -26,7 +26,8 @@ rule gather_warnings:
     """Gather all warnings of a study's tables."""
     input:
         tables=lambda w: [
-            f"results/{{dataset}}/{{study}}/tables/{name}.csv" for name in of_config.warned_tables(study(w))
+            *(f"results/{{dataset}}/{{study}}/tables/{name}.csv" for name in of_config.warned_tables(study(w))),
+            *(["results/{dataset}/left_out.csv"] if w.dataset not in DRAWN else []),
         ],
     output:
         warnings=report(

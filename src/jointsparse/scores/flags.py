@@ -15,7 +15,7 @@ from jointsparse.learning.flag import Flag, read_cell
 # Choice: the papers certify nothing. A fraction of the optimum, see `problem.Fit`.
 GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
 # What tells the rows of a table apart, as far as it has them.
-KEYS = ("run", "problem", "n", "form", "method", "radius", "radius_rule", "solver", "word", "what")
+KEYS = ("run", "problem", "item", "n", "form", "method", "radius", "radius_rule", "solver", "word", "what")
 IMAGES_AT_ONCE = 4096
 
 
@@ -87,8 +87,8 @@ def _repeated(digests: list[bytes | None], images: pd.DataFrame) -> pd.DataFrame
 def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """All warnings of some tables, each kind once per table: table, warning, rows, of, first.
 
-    tables: by name, with a column warning (see `Flag`), or a column capped. A warning with numbers is told with the
-    smallest and the largest of them. rows: the number of rows, of the table's `of` rows, that carry it. first: the keys
+    tables: by name, with a column warning (see `Flag`), capped, or reason (of what is left out). A warning with numbers
+    is told with the smallest and the largest of them. rows: how many of the table's `of` rows carry it. first: the keys
     of the first of them.
 
     >>> warned = pd.DataFrame({"n": [5, 9], "warning": ["certified gap: 7%", "certified gap: 12%"]})
@@ -114,7 +114,11 @@ def _flags(name: str, table: pd.DataFrame) -> list[list[Flag]]:
         return [read_cell(cell) for cell in table["warning"]]
     if "capped" in table:
         return [[Flag("fewer images than asked for")] if capped else [] for capped in table["capped"]]
-    raise ValueError(f"table {name} must have a column warning or capped, got {', '.join(map(str, table))}")
+    if "reason" in table:
+        return [
+            [Flag("pictures, captions or samples not used, each with its reason in left_out.csv")] for _ in table.index
+        ]
+    raise ValueError(f"table {name} must have a column warning, capped or reason, got {', '.join(map(str, table))}")
 
 
 def _range(flags: list[Flag]) -> str:
