@@ -5,7 +5,9 @@ import pytest
 from conftest import make_album
 from PIL import Image
 
-from jointsparse.datasets import folder, photos, scenes
+from jointsparse.datasets import folder, photos, pictures, scenes
+
+pytestmark = pytest.mark.usefixtures("checked_here")
 
 
 def read(root, **options):
@@ -172,7 +174,7 @@ def test_every_kind_of_picture_opens_as_grey_levels(tmp_path, mode):
     picture = picture if mode in deep else picture.convert(mode)
     path = tmp_path / ("ramp.png" if mode == "I;16" else "ramp.tif")
     picture.save(path)
-    grey = folder.open_grey(path, 320)
+    grey = pictures.open_grey(path, 320)
     assert (grey.dtype, grey.shape) == (np.float32, (48, 64))
     np.testing.assert_allclose(grey[:, 2:-2], ramp[:, 2:-2], atol=1.0 if mode == "1" else 0.02)
     assert abs(grey.mean() - 0.5) < 0.02
@@ -182,4 +184,4 @@ def test_picture_is_upright_and_shrunk(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # the camera was turned by a quarter
     Image.fromarray(np.zeros((480, 640, 3), dtype=np.uint8)).save(tmp_path / "turned.jpg", exif=exif)
-    assert folder.open_grey(tmp_path / "turned.jpg", 320).shape == (320, 240)
+    assert pictures.open_grey(tmp_path / "turned.jpg", 320).shape == (320, 240)

@@ -15,8 +15,10 @@ import tifffile
 from conftest import make_album
 from PIL import Image
 
-from jointsparse.datasets import folder, photos
+from jointsparse.datasets import folder, photos, pictures
 from jointsparse.tables import read_table, write_table
+
+pytestmark = pytest.mark.usefixtures("checked_here")
 
 BASE = Path(__file__).parents[1]
 RAMP = np.tile(np.linspace(0, 255, 64).astype(np.uint8), (48, 1))
@@ -46,7 +48,7 @@ def encoded(picture, kind, **options):
     return file.getvalue()
 
 
-SAVED = {kind: encoded(Image.fromarray(RAMP), kind) for kind in folder.FORMATS}  # the ramp, 64 x 48 pixels
+SAVED = {kind: encoded(Image.fromarray(RAMP), kind) for kind in pictures.FORMATS}  # the ramp, 64 x 48 pixels
 PNG = SAVED["PNG"]
 
 
@@ -83,18 +85,31 @@ def test_picture_of_too_many_pixels_is_listed_before_it_is_decoded(album, kind, 
     assert re.search(r"does not open as a picture: .* pixels", reason(album, name))
 
 
-@pytest.mark.parametrize("chunk", [b"zTXt", b"iTXt", b"iCCP"])
-def test_text_in_a_picture_that_unpacks_to_more_than_it_may_hurts_nothing(album, chunk):
+@pytest.mark.parametrize("name", [b"zTXt", b"iTXt", b"iCCP"])
+def test_text_in_a_picture_that_unpacks_to_more_than_it_may_hurts_nothing(album, name):
     packed = zlib.compress(bytes(200_000_000), 9)
-    body = {b"zTXt": b"a\0\0", b"iTXt": b"a\0\1\0\0\0", b"iCCP": b"a\0\0"}[chunk] + packed
-    piece = struct.pack(">I", len(body)) + chunk + body + struct.pack(">I", zlib.crc32(chunk + body))
-    (album / "images" / "text.png").write_bytes(PNG[:33] + piece + PNG[33:])
+    body = {b"zTXt": b"a\0\0", b"iTXt": b"a\0\1\0\0\0", b"iCCP": b"a\0\0"}[name] + packed
+    (album / "images" / "text.png").write_bytes(PNG[:33] + chunk(name, body) + PNG[33:])
     caption(album, "text.png")
     images, _, left_out = read(album)
     if "text.png" in set(images["image"]):
         np.testing.assert_allclose(photos.picture("text.png", root=album), RAMP / 255, atol=1e-6)
     else:
         assert "does not open" in left_out["reason"][0]
+
+
+def chunk(name, body):
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+
+def png(bits, colour, row, transparent):
+    """A PNG of 48 equal rows of 64 pixels, with transparent levels of 16 bits."""
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", 64, 48, bits, colour, 0, 0, 0))
+    level = chunk(b"tRNS", struct.pack(f">{len(transparent)}H", *transparent))
+    return PNG[:8] + header + level + chunk(b"IDAT", zlib.compress(48 * (b"\0" + row))) + chunk(b"IEND", b"")
+
+
+LEVELS = {1: bytes(range(8)), 2: bytes(range(16)), 4: bytes(range(32)), 8: bytes(range(192, 256))}  # rows
 
 
 # Files that are not read as pictures
@@ -154,6 +169,13 @@ LISTED = {
         tiff(np.stack([RAMP.astype(np.uint16) * 257] * 3), photometric="rgb", planarconfig="separate"),
         "planes together",
     ),
+    # Of the transparent colour Pillow compares the lower bytes of 16 bits with the upper ones of the pixels.
+    "PNG of 16-bit colours, one transparent": (holding(png(16, 2, bytes(384), [0, 0, 0])), "16-bit colours must not"),
+    "PNG with a transparent level beyond its levels": (
+        holding(png(4, 0, LEVELS[4], [16])),
+        "the transparent level of this PNG must be at most 15, got 16$",
+    ),
+    "PNG with a transparent colour beyond its colours": (holding(png(8, 2, bytes(192), [0, 256, 0])), "at most 255"),
     **{f"PNG without its last {cut} bytes": (holding(PNG[:-cut]), "does not open") for cut in (8, 12, 20)},
     **{f"half of a {kind}": (holding(data[: len(data) // 2]), "does not open") for kind, data in SAVED.items()},
     **{
@@ -168,6 +190,31 @@ def test_file_that_cannot_be_read_is_listed_with_the_reason(album, case):
     make, expected = LISTED[case]
     make(album / "images" / "a.jpg")
     assert re.search(expected, reason(album, "a.jpg"))
+
+
+def test_tiff_with_a_sign_is_listed_whichever_entry_of_its_directory_is_damaged(tmp_path):
+    file = BytesIO()
+    tifffile.imwrite(file, RAMP.astype(np.int16) - 128)
+    data = file.getvalue()
+    (begin,) = struct.unpack_from("<I", data, 4)
+    (n_entries,) = struct.unpack_from("<H", data, begin)
+    changes = [{"kind": 0}, *({"count": count} for count in (0, 2, 99, 2**31))]
+    for at in range(begin + 2, begin + 2 + 12 * n_entries, 12):
+        tag, kind, count, value = struct.unpack_from("<HHII", data, at)
+        for change in changes:
+            entry = {"kind": kind, "count": count} | change
+            damaged = bytearray(data)
+            struct.pack_into("<HHII", damaged, at, tag, entry["kind"], entry["count"], value)
+            (tmp_path / "a.tif").write_bytes(damaged)
+            said, _ = pictures.check_picture(tmp_path / "a.tif", 32, 320)
+            assert said.startswith("does not open as a picture: "), (tag, change)
+
+
+def test_tiff_of_which_pillow_warns_is_listed(album):
+    one, two = (struct.pack("<HHII", 259, 3, count, 1) for count in (1, 2))  # of the compression
+    assert SAVED["TIFF"].count(one) == 1
+    (album / "images" / "a.tif").write_bytes(SAVED["TIFF"].replace(one, two))
+    assert re.search("tag 259 had too many entries: 2, expected 1", reason(album, "a.tif"))
 
 
 @pytest.mark.parametrize(
@@ -225,6 +272,17 @@ READ = {
         np.where(RAMP > 0, SCALED, 1),
         1e-6,
     ),
+    **{
+        f"PNG of {bits} bits with a transparent level, which is white": (
+            holding(png(bits, 0, row, [level])),
+            np.tile(np.where(levels == level, 1, levels / (2**bits - 1)), (48, 1)),
+            1e-6,
+        )
+        for bits, level, row in [(1, 0, LEVELS[1]), (2, 2, LEVELS[2]), (4, 10, LEVELS[4]), (8, 200, LEVELS[8])]
+        for levels in [np.unpackbits(np.frombuffer(row, np.uint8)).reshape(-1, bits) @ 2 ** np.arange(bits)[::-1]]
+    },
+    "BigTIFF": (tiff(RAMP, bigtiff=True), SCALED, 1e-6),
+    "TIFF with its first bytes last": (tiff(RAMP.astype(np.uint16) * 257, byteorder=">"), SCALED, 1e-6),
     "PGM up to 255": (pgm(255, ">u1"), SCALED, 0.003),
     "PGM up to 1023": (pgm(1023, ">u2"), SCALED, 0.003),
     "PGM up to 65535": (pgm(65535, ">u2"), SCALED, 0.003),
@@ -245,7 +303,7 @@ READ = {
 def test_picture_of_an_unusual_kind_is_read_right(tmp_path, case):
     make, expected, atol = READ[case]
     make(tmp_path / "a.jpg")
-    np.testing.assert_allclose(folder.open_grey(tmp_path / "a.jpg", 320), expected, atol=atol)
+    np.testing.assert_allclose(pictures.open_grey(tmp_path / "a.jpg", 320), expected, atol=atol)
 
 
 UPRIGHT = np.tile(np.r_[np.zeros(32), np.full(32, 255)].astype(np.uint8), (48, 1))
@@ -270,7 +328,7 @@ def test_turned_picture_stands_upright(tmp_path, kind, orientation):
     exif[0x0112] = orientation
     stored = Image.fromarray(np.ascontiguousarray(STORED[orientation]))
     (tmp_path / "a.jpg").write_bytes(encoded(stored, kind, exif=exif))
-    np.testing.assert_allclose(folder.open_grey(tmp_path / "a.jpg", 320), UPRIGHT / 255, atol=0.1)
+    np.testing.assert_allclose(pictures.open_grey(tmp_path / "a.jpg", 320), UPRIGHT / 255, atol=0.1)
 
 
 def test_suffix_says_nothing_of_the_kind(tmp_path):
@@ -421,8 +479,8 @@ def test_no_shell_or_other_program_is_run_and_no_pickle_is_read():
         r"pickle\.load|read_pickle|allow_pickle=True|yaml\.load\(",
         re.MULTILINE,
     )
-    # The manifest asks git for the commit, with arguments that no data enter.
-    assert [file.name for file, text in code().items() if found.search(text)] == ["records.py"]
+    # The manifest asks git for the commit, and pictures are checked by a process, with arguments that no data enter.
+    assert {file.name for file, text in code().items() if found.search(text)} == {"records.py", "checker.py"}
 
 
 def test_no_wildcard_is_a_name_from_the_data():

@@ -2,6 +2,7 @@
 
 from job import job
 
+from jointsparse.datasets.pictures import of_machine
 from jointsparse.features import shards
 from jointsparse.registry import pick
 from jointsparse.tables import read_table, write_array
@@ -12,6 +13,8 @@ def main(images, shard, n_shards, loader, options, longest_side, extractor, extr
         try:
             return pick("datasets", loader).picture(image, **options, longest_side=longest_side)
         except Exception as error:  # whatever Pillow raises
+            if of_machine(error):
+                raise
             raise ValueError(
                 f"{image} could be read when the dataset was checked, and cannot now ({error}): touch the folder "
                 "images and run again, which lists it in left_out.csv"

@@ -1,28 +1,24 @@
-"""The shared part of all datasets of photographs: reading a folder, opening pictures, checking them, reading tables."""
+"""The shared part of all datasets of photographs: reading a folder, checking its pictures, reading tables."""
 
 import csv
 import os
 import stat
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import islice
+from contextlib import ExitStack
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from PIL import Image, ImageOps, UnidentifiedImageError
 
 from jointsparse.checks import require
+from jointsparse.datasets.checker import Checker
+from jointsparse.datasets.pictures import MachineError, of_machine, open_grey
 from jointsparse.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
-from jointsparse.tables import sha256
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-# Kinds of pictures that are opened, whatever the suffix says. Pillow would hand others (EPS) to other programs.
-FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
-MOST_PIXELS = 89_478_485  # Pillow begins to warn of a decompression bomb here: 256 MiB in colour
-MOST_BYTES = 2**30  # of a picture file; MOST_PIXELS in 16-bit colour take half of it
+PICTURES_PER_PROCESS = 200  # so few that a second process is not worth its start
 ROWS_AT_ONCE = 100_000  # of a table, held as Python text before they become a DataFrame
 
 Progress = Callable[[int, int], None]
@@ -109,35 +105,6 @@ def read_folder(
     return gather(splits, captions, left_out | unplaced | reasons, digests)
 
 
-def fitted_size(width: int, height: int, longest_side: int) -> tuple[int, int]:
-    """Width and height after shrinking to at most `longest_side`. Small pictures stay as they are."""
-    factor = min(1.0, longest_side / max(width, height))
-    return max(1, round(width * factor)), max(1, round(height * factor))
-
-
-def open_grey(path: Path, longest_side: int) -> np.ndarray:
-    """A photograph as grey levels in [0, 1], float32 (height, width), upright, at most `longest_side` pixels long.
-
-    Of several frames or pages, the first is read. Raises ValueError on more than `MOST_PIXELS` and on grey levels whose
-    scale is not known. Pillow's decoders raise any error on damaged files.
-    """
-    # A stream, as Pillow 13 maps a named file of a turned, uncompressed TIFF into memory with width for height.
-    with path.open("rb") as stream, Image.open(stream, formats=FORMATS) as file:
-        require(
-            file.width * file.height <= MOST_PIXELS,
-            f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}",
-        )
-        file.draft("L", (2 * longest_side, 2 * longest_side))  # JPEG decodes to a smaller grey picture at once
-        file.load()
-        _require_known_scale(file)
-        upright = ImageOps.exif_transpose(file)
-    grey = _as_grey(upright)
-    size = fitted_size(*grey.size, longest_side)
-    if size != grey.size:
-        grey = grey.resize(size, Image.Resampling.BOX if grey.size[0] > 4 * size[0] else Image.Resampling.LANCZOS)
-    return np.clip(np.asarray(grey, dtype=np.float32), 0.0, 1.0)
-
-
 def picture(image: str, *, root: str | Path, longest_side: int = 320, **options: Any) -> np.ndarray:
     """Open one photograph as grey levels.
 
@@ -157,41 +124,6 @@ def picture(image: str, *, root: str | Path, longest_side: int = 320, **options:
     greys : array, shape (height, width), float32, in [0, 1]
     """
     return open_grey(Path(root) / "images" / image, longest_side)
-
-
-def _require_known_scale(file: Image.Image) -> None:
-    """Raise ValueError on TIFF numbers that Pillow reads without their sign, wraps around, inverts or mixes up."""
-    tags = getattr(file, "tag_v2", None)
-    if tags is None:
-        return
-    sample_formats, bits, photometric = tags.get(339, 1), tags.get(258), tags.get(262)
-    signed = file.mode != "F" and sample_formats not in (1, (1,) * len(file.getbands()))
-    strange = file.mode.startswith("I;16") and bits != (16,)
-    inverted = file.mode != "L" and photometric == 0 and bits != (1,)
-    apart = tags.get(284) == 2 and max(bits or (1,)) > 8
-    require(
-        not (file.mode == "I" or signed or strange or inverted or apart),
-        "TIFF levels must be of 8 or 16 bits, without a sign; other than 8 bits with 0 as black, planes together",
-    )
-
-
-def _as_grey(picture: Image.Image) -> Image.Image:
-    """Grey levels in [0, 1] as a float picture, transparency on white, 16-bit depth kept."""
-    if picture.mode.startswith("I"):
-        greys = np.asarray(picture, dtype=np.float32)
-        if "transparency" in picture.info:  # one grey level, of PNG
-            greys = np.where(greys == picture.info["transparency"], np.float32(65535), greys)
-        return Image.fromarray(greys / np.float32(65535))
-    if picture.mode == "F":
-        greys = np.asarray(picture)
-        low, high = greys.min(), greys.max()
-        # NaN is refused too.
-        require(low >= 0 and high <= 1, f"floating-point grey levels must lie in [0, 1], got {low} to {high}")
-        return picture
-    if picture.has_transparency_data:
-        picture = picture.convert("RGBA")
-        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
-    return Image.fromarray(np.asarray(picture.convert("L"), dtype=np.float32) / np.float32(255))
 
 
 def check_pictures(
@@ -218,46 +150,17 @@ def check_pictures(
         By name, the reason why a picture cannot be used, and a digest of each picture's bytes.
     """
     reasons, digests = {}, {}
-    check = partial(_check_picture, smallest_side=smallest_side, longest_side=longest_side)
     paths = [folder / name for name in names]
-    with ThreadPoolExecutor(2) as pool:  # Pillow decodes outside the interpreter's lock
-        for done, (name, (reason, digest)) in enumerate(zip(names, pool.map(check, paths), strict=True), start=1):
-            digests[name] = digest
+    n = 2 if len(paths) > PICTURES_PER_PROCESS else 1
+    with ExitStack() as stack:
+        checkers = [stack.enter_context(Checker(paths[i::n], smallest_side, longest_side)) for i in range(n)]
+        for done, (name, checker) in enumerate(zip(names, cycle(checkers), strict=False), start=1):
+            reason, digests[name] = checker.next_verdict()
             if reason:
                 reasons[name] = reason
             if progress:
                 progress(done, len(names))
     return reasons, digests
-
-
-def _check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[str, str]:
-    """The reason why a picture cannot be used, or "", and a digest of its bytes."""
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
-            return "not a regular file", ""
-        if status.st_size == 0:
-            return "the file is empty", ""
-        if status.st_size > MOST_BYTES:
-            return f"too large: {status.st_size:,} bytes, at most {MOST_BYTES:,} are read", ""
-        digest = sha256(path)
-        with Image.open(path, formats=FORMATS) as picture:
-            picture.verify()  # the checksums of PNG, which decoding passes over
-        height, width = open_grey(path, longest_side).shape
-    except UnidentifiedImageError:
-        return f"does not open as a picture: none of {', '.join(FORMATS)}", ""
-    except Exception as error:  # Pillow's decoders raise any error on damaged files
-        # Without the path, which differs between copies of a dataset.
-        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return f"does not open as a picture: {' '.join(said.split())[:200]}", ""
-    return too_small(width, height, smallest_side), digest
-
-
-def too_small(width: int, height: int, smallest_side: int) -> str:
-    """The reason why a picture of this size, in pixels, is left out, or "" if it is large enough."""
-    if min(width, height) >= smallest_side:
-        return ""
-    return f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}"
 
 
 def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
@@ -281,6 +184,7 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
         try:
             items = sorted(os.listdir(here))
         except OSError as error:
+            _require_of_file(here, error)
             other[name] = f"a folder that cannot be read: {error.strerror}"
             continue
         for path in (here / item for item in items):
@@ -288,7 +192,7 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
             is_picture = name.lower().endswith(SUFFIXES)
             if name.encode(errors="ignore").decode() != name:  # it is not UTF-8, and no table could hold it
                 other[os.fsencode(name).decode("utf-8", "backslashreplace")] = "the name is not UTF-8 text"
-            elif os.path.isdir(path):
+            elif _is_folder(path):
                 (links if path.is_symlink() else folders).append(path)
                 if is_picture:
                     other[name] = "a folder, not a picture file"
@@ -298,6 +202,21 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
                 other[name] = f"not a picture file ({' '.join(SUFFIXES)})"
     require(good, f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder)!r}, got none")
     return sorted(good), other
+
+
+def _is_folder(path: Path) -> bool:
+    """True for a folder or a link to one. A disk that fails is an error, not an answer."""
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except OSError as error:
+        _require_of_file(path, error)
+        return False
+
+
+def _require_of_file(path: Path, error: OSError) -> None:
+    """Raise MachineError unless an error is a file's own, such as a link to nowhere."""
+    if of_machine(error):
+        raise MachineError(path, error.strerror) from None
 
 
 def read_csv(path: Path, *columns: str) -> pd.DataFrame:

@@ -25,7 +25,8 @@ from jointsparse.checks import require
 from jointsparse.datasets.collage.painting import paint
 from jointsparse.datasets.collage.scenes import plan_of
 from jointsparse.datasets.collage.sentences import captions_of
-from jointsparse.datasets.folder import Photographs, Progress, fitted_size, gather, too_small
+from jointsparse.datasets.folder import Photographs, Progress, gather
+from jointsparse.datasets.pictures import fitted_size, too_small
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "pictures"

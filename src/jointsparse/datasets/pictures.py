@@ -1,0 +1,239 @@
+"""Opening pictures as grey levels, and checking them: the program of the processes that `checker` starts.
+
+It imports nothing of jointsparse, so that such a process starts in a fifth of a second.
+"""
+
+import errno
+import hashlib
+import json
+import mmap
+import signal
+import stat
+import sys
+import warnings
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+import numpy as np
+from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
+from PIL.TiffImagePlugin import TiffImageFile
+
+# Kinds of pictures that are opened, whatever the suffix says. Pillow would hand others (EPS) to other programs.
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+MOST_PIXELS = 89_478_485  # Pillow begins to warn of a decompression bomb here: 256 MiB in colour
+MOST_BYTES = 2**30  # of a picture file; MOST_PIXELS in 16-bit colour take half of it
+MOST_MEMORY = 3 * 2**30  # bytes of a process that checks; a picture of MOST_PIXELS takes up to two thirds of them
+BYTES_PER_PIXEL = 20  # at most, while a picture is decoded
+# Errors that a file itself explains. Python has EINVAL where a damaged file sends a decoder before its beginning.
+OF_FILES = {None, errno.EACCES, errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EPERM}
+NO_PICTURE = "does not open as a picture: "
+
+
+class MachineError(OSError):
+    """The machine failed while a file was read, which may be in good order."""
+
+    def __init__(self, path: str | Path, why: object) -> None:
+        super().__init__(f"{path} could not be read: {why}. The file may be in good order: mend this and run again")
+        self.why = str(why)
+
+
+def of_machine(error: BaseException) -> bool:
+    """True if an error says nothing of the file that was read: a failing disk, too many open files, no memory."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in OF_FILES)
+
+
+def fitted_size(width: int, height: int, longest_side: int) -> tuple[int, int]:
+    """Width and height after shrinking to at most `longest_side`. Small pictures stay as they are."""
+    factor = min(1.0, longest_side / max(width, height))
+    return max(1, round(width * factor)), max(1, round(height * factor))
+
+
+def open_grey(path: Path, longest_side: int) -> np.ndarray:
+    """A photograph as grey levels in [0, 1], float32 (height, width), upright, at most `longest_side` pixels long.
+
+    Of several frames or pages, the first is read. Raises ValueError on more than `MOST_PIXELS` and on grey levels whose
+    scale is not known. Pillow's decoders raise any error on damaged files.
+    """
+    # A stream, as Pillow 13 maps a named file of a turned, uncompressed TIFF into memory with width for height.
+    with path.open("rb") as stream, Image.open(stream, formats=FORMATS) as file:
+        if file.width * file.height > MOST_PIXELS:
+            raise ValueError(f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}")
+        file.draft("L", (2 * longest_side, 2 * longest_side))  # JPEG decodes to a smaller grey picture at once
+        _scale_transparency(file)
+        _require_whole_directory(file, stream)
+        file.load()
+        _require_known_scale(file)
+        upright = ImageOps.exif_transpose(file)
+    grey = _as_grey(upright)
+    size = fitted_size(*grey.size, longest_side)
+    if size != grey.size:
+        grey = grey.resize(size, Image.Resampling.BOX if grey.size[0] > 4 * size[0] else Image.Resampling.LANCZOS)
+    return np.clip(np.asarray(grey, dtype=np.float32), 0.0, 1.0)
+
+
+def _scale_transparency(file: ImageFile.ImageFile) -> None:
+    """Scale the transparent level of a PNG as Pillow scales its grey levels. Raise ValueError if it is beyond them."""
+    level = file.info.get("transparency")
+    if file.format != "PNG" or file.mode not in ("L", "RGB") or level is None:
+        return
+    layout = str(file.tile[0].args)
+    if layout == "RGB;16B":  # of which Pillow keeps the upper bytes, so that levels look the same that differ
+        raise ValueError("a PNG of 16-bit colours must not name one as transparent")
+    most = {"L;2": 3, "L;4": 15}.get(layout, 255)
+    if np.max(level) > most:
+        raise ValueError(f"the transparent level of this PNG must be at most {most}, got {level}")
+    if file.mode == "L":
+        file.info["transparency"] = level * 255 // most
+
+
+def _require_whole_directory(file: ImageFile.ImageFile, stream: BinaryIO) -> None:
+    """Raise ValueError on a TIFF with entries that Pillow passes over. Without them levels are read wrong."""
+    if not isinstance(file, TiffImageFile):
+        return
+    stream.seek(0)
+    head = stream.read(16)
+    order: Literal["little", "big"] = "little" if head[:2] == b"II" else "big"
+    begin, width, counted = (8, 8, 8) if 43 in head[2:4] else (4, 4, 2)  # BigTIFF, TIFF
+    stream.seek(int.from_bytes(head[begin : begin + width], order))
+    expected, got = int.from_bytes(stream.read(counted), order), len(file.tag_v2)
+    if got != expected:
+        raise ValueError(f"a TIFF must hold {expected} readable entries, as its directory says, got {got}")
+
+
+def _require_known_scale(file: Image.Image) -> None:
+    """Raise ValueError on TIFF numbers that Pillow reads without their sign, wraps around, inverts or mixes up."""
+    tags = getattr(file, "tag_v2", None)
+    if tags is None:
+        return
+    sample_formats, bits, photometric = tags.get(339, 1), tags.get(258), tags.get(262)
+    signed = file.mode != "F" and sample_formats not in (1, (1,) * len(file.getbands()))
+    strange = file.mode.startswith("I;16") and bits != (16,)
+    inverted = file.mode != "L" and photometric == 0 and bits != (1,)
+    apart = tags.get(284) == 2 and max(bits or (1,)) > 8
+    if file.mode == "I" or signed or strange or inverted or apart:
+        raise ValueError(
+            "TIFF levels must be of 8 or 16 bits, without a sign; other than 8 bits with 0 as black, planes together"
+        )
+
+
+def _as_grey(picture: Image.Image) -> Image.Image:
+    """Grey levels in [0, 1] as a float picture, transparency on white, 16-bit depth kept."""
+    if picture.mode.startswith("I"):
+        greys = np.asarray(picture, dtype=np.float32)
+        if "transparency" in picture.info:  # one grey level, of PNG
+            greys = np.where(greys == picture.info["transparency"], np.float32(65535), greys)
+        return Image.fromarray(greys / np.float32(65535))
+    if picture.mode == "F":
+        greys = np.asarray(picture)
+        low, high = greys.min(), greys.max()
+        if not (low >= 0 and high <= 1):  # NaN is refused too
+            raise ValueError(f"floating-point grey levels must lie in [0, 1], got {low} to {high}")
+        return picture
+    if picture.has_transparency_data:
+        picture = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
+    return Image.fromarray(np.asarray(picture.convert("L"), dtype=np.float32) / np.float32(255))
+
+
+def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[str, str]:
+    """The reason why a picture cannot be used, or "", and a digest of its bytes.
+
+    smallest_side: the shorter side must have so many pixels, after shrinking to `longest_side`. Raises MachineError.
+    """
+    n_pixels = 0
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
+            return "not a regular file", ""
+        if status.st_size == 0:
+            return "the file is empty", ""
+        if status.st_size > MOST_BYTES:
+            return f"too large: {status.st_size:,} bytes, at most {MOST_BYTES:,} are read", ""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        with warnings.catch_warnings(record=True) as doubts:
+            warnings.simplefilter("always")
+            with Image.open(path, formats=FORMATS) as picture:
+                n_pixels = picture.width * picture.height
+                picture.verify()  # the checksums of PNG, which decoding passes over
+            height, width = open_grey(path, longest_side).shape
+        for doubt in doubts:  # in other formats, of a camera's notes that are damaged often and seldom matter
+            if picture.format == "TIFF" and doubt.category is UserWarning:
+                raise ValueError(str(doubt.message))
+    except UnidentifiedImageError:
+        return f"{NO_PICTURE}none of {', '.join(FORMATS)}", ""
+    except Exception as error:  # Pillow's decoders raise any error on damaged files
+        _require_machine(path, error, n_pixels)
+        if isinstance(error, MemoryError):
+            return f"{NO_PICTURE}decoding takes more than {MOST_MEMORY >> 20:,} MiB of memory", ""
+        # Without the path, which differs between copies of a dataset.
+        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return f"{NO_PICTURE}{' '.join(said.split())[:200]}", ""
+    return too_small(width, height, smallest_side), digest
+
+
+def _require_machine(path: Path, error: Exception, n_pixels: int) -> None:
+    """Raise MachineError unless a picture is to blame for an error.
+
+    Choice: a picture is to blame for a lack of memory if this process could have had all of `MOST_MEMORY` but for our
+    own limit. Decoders in C call a lack of memory damage. So at any other error there must be room for the pixels.
+    """
+    if of_machine(error) and not isinstance(error, MemoryError):
+        raise MachineError(path, getattr(error, "strerror", None) or error)
+    needed = MOST_MEMORY if isinstance(error, MemoryError) else n_pixels * BYTES_PER_PIXEL
+    if not _has_room(needed):
+        raise MachineError(path, f"decoding it may take {1 + (needed >> 20):,} MiB, and there is less memory")
+
+
+def _has_room(n_bytes: int) -> bool:
+    """True if this process could have so much more memory, but for our own limit."""
+    before = _limit_memory(None)
+    try:
+        mmap.mmap(-1, n_bytes + 1).close()
+    except OSError:
+        return False
+    finally:
+        _limit_memory(before)
+    return True
+
+
+def _limit_memory(n_bytes: int | None) -> int | None:
+    """Limit the memory of this process, or set the limit of before. Return the limit that it had."""
+    if sys.platform != "linux":  # macOS does not keep to it, Windows has none
+        return None
+    import resource
+
+    before, most = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = resource.RLIM_INFINITY if n_bytes is None else n_bytes
+    if most != resource.RLIM_INFINITY and not 0 <= wanted <= most:
+        wanted = most
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
+    return None if before == resource.RLIM_INFINITY else before
+
+
+def too_small(width: int, height: int, smallest_side: int) -> str:
+    """The reason why a picture of this size, in pixels, is left out, or "" if it is large enough."""
+    if min(width, height) >= smallest_side:
+        return ""
+    return f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}"
+
+
+def main(smallest_side: int, longest_side: int, most_seconds: float) -> None:
+    """Check the pictures that the standard input names, and print a line with the verdict on each."""
+    _limit_memory(MOST_MEMORY)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which kills this process
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # if the parent is gone
+    for line in sys.stdin:
+        if sys.platform != "win32":
+            signal.setitimer(signal.ITIMER_PROF, most_seconds)  # SIGPROF ends this process, also within C code
+        path = Path(json.loads(line))
+        try:
+            verdict = (*check_picture(path, smallest_side, longest_side), "")
+        except MachineError as error:
+            verdict = ("", "", error.why)
+        print(json.dumps(verdict), flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))

@@ -1,0 +1,240 @@
+"""Pictures are checked in processes of their own. Some errors are a picture's fault, others are the machine's."""
+
+import errno
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+
+import describe
+import pandas as pd
+import psutil
+import pytest
+from PIL import Image
+
+from jointsparse.datasets import checker, folder, pictures
+from jointsparse.datasets.pictures import MachineError
+from jointsparse.tables import write_table
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
+
+
+def names_in(root):
+    return sorted(path.name for path in (root / "images").iterdir())
+
+
+def check(root, names):
+    return folder.check_pictures(root / "images", names, smallest_side=32, longest_side=320)[0]
+
+
+# Small files that take minutes
+
+
+def jpeg_of_many_scans():
+    """A progressive JPEG of 25 million pixels that refines the last bit of each three thousand times."""
+    file = BytesIO()
+    Image.new("L", (5000, 5000)).save(file, "JPEG", progressive=True)
+    data = file.getvalue()
+    last = data.rindex(b"\xff\xda")
+    return data[:last] + 3000 * data[last:-2] + data[-2:]
+
+
+def bmp_of_short_lines(side=9000):
+    """A BMP of side x side pixels. Of each line it holds the first pixel, and Pillow appends the others one by one."""
+    runs = side * bytes([1, 0, 0, 0])
+    header = struct.pack("<IiiHHIIiiII", 40, side, side, 1, 8, 1, len(runs), 0, 0, 256, 0)
+    begin = 14 + len(header) + 1024
+    return b"BM" + struct.pack("<IHHI", begin + len(runs), 0, 0, begin) + header + bytes(1024) + runs
+
+
+@pytest.mark.parametrize("make", [jpeg_of_many_scans, bmp_of_short_lines])
+def test_small_file_that_takes_a_minute_is_listed_and_the_others_are_read(album, monkeypatch, make):
+    monkeypatch.setattr(checker, "MOST_SECONDS", 0.4)
+    data = make()
+    assert len(data) < 600_000
+    (album / "images" / "005 slow").write_bytes(data)
+    names = names_in(album)
+    expected = "does not open as a picture: decoding takes more than 0.4 s of CPU time"
+    assert check(album, names) == {"005 slow": expected}
+    assert check(album, names[: names.index("005 slow") + 1]) == {"005 slow": expected}
+
+
+def test_two_processes_say_of_each_picture_what_one_does(album, monkeypatch):
+    (album / "images" / "004.jpg").write_bytes(b"text")
+    names = names_in(album)
+    expected = folder.check_pictures(album / "images", names, 32, 320)
+    monkeypatch.setattr(folder, "PICTURES_PER_PROCESS", 1)
+    done = []
+    got = folder.check_pictures(album / "images", names, 32, 320, lambda *progress: done.append(progress))
+    assert got == expected
+    assert set(got[0]) == {"004.jpg"} and len(got[1]) == len(names)
+    assert done == [(i + 1, 12) for i in range(12)]
+
+
+# Processes that end
+
+
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL"])
+def test_a_decoder_that_crashes_is_the_fault_of_its_picture(name):
+    status = -getattr(signal, name)
+    assert checker._reason_of_end(status, Path("a")) == f"does not open as a picture: the decoder crashed ({name})"
+
+
+@pytest.mark.parametrize(("status", "said"), [(-signal.SIGKILL, "SIGKILL"), (1, "status 1")])
+def test_a_process_that_ends_otherwise_is_an_error(status, said):
+    with pytest.raises(MachineError, match=f"a.jpg could not be read: the process that decodes it ended with {said}"):
+        checker._reason_of_end(status, Path("a.jpg"))
+
+
+def test_no_process_is_left_behind_when_the_reading_is_interrupted(album, monkeypatch):
+    monkeypatch.setattr(folder, "PICTURES_PER_PROCESS", 1)
+    begun = []
+
+    def interrupt(done, total):
+        begun.extend(psutil.Process().children())
+        raise KeyboardInterrupt
+
+    names = names_in(album)
+    with pytest.raises(KeyboardInterrupt):
+        folder.check_pictures(album / "images", names, 32, 320, interrupt)
+    assert len(begun) == 2
+    assert not any(process.is_running() for process in begun)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from jointsparse.datasets.checker import Checker
+checker = Checker([Path(sys.argv[1])] * 5000, 32, 320)
+checker.next_verdict()
+print(checker._process.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_ends_when_its_parent_is_killed(album):
+    command = [sys.executable, "-c", KILLED, str(album / "images" / "000.jpg")]
+    done = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
+    assert done.returncode == -signal.SIGKILL
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(int(done.stdout)).wait(30)
+
+
+# Errors of the machine
+
+
+OF_THE_MACHINE = [errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM]
+
+
+def failing(monkeypatch, owner, function, name, code):
+    """Let a function fail for files of a name."""
+    permitted = getattr(owner, function)
+
+    def fail(path, *arguments, **options):
+        if Path(path).name == name:
+            raise OSError(code, os.strerror(code), str(path))
+        return permitted(path, *arguments, **options)
+
+    monkeypatch.setattr(owner, function, fail)
+
+
+@pytest.mark.parametrize("function", ["stat", "open"])
+@pytest.mark.parametrize("code", OF_THE_MACHINE)
+def test_error_of_the_machine_leaves_no_picture_out(album, monkeypatch, function, code):
+    failing(monkeypatch, Path, function, "003.jpg", code)
+    with pytest.raises(MachineError, match=rf"003\.jpg could not be read: {os.strerror(code)}\."):
+        pictures.check_picture(album / "images" / "003.jpg", 32, 320)
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_damage_is_a_picture_s_fault_if_there_was_memory_to_decode_it(album, monkeypatch, has_room):
+    """Decoders in C say "broken data stream" of both."""
+    asked = []
+    monkeypatch.setattr(pictures, "_has_room", lambda n_bytes: asked.append(n_bytes) or has_room)
+    path = album / "images" / "003.jpg"
+    path.write_bytes(path.read_bytes()[:1500])
+    if has_room:
+        assert pictures.check_picture(path, 32, 320)[0].startswith("does not open as a picture: image file is trunc")
+    else:
+        with pytest.raises(MachineError, match="could not be read: decoding it may take 1 MiB, and there is less"):
+            pictures.check_picture(path, 32, 320)
+    assert asked == [48 * 64 * pictures.BYTES_PER_PIXEL]
+
+
+@pytest.mark.parametrize(("owner", "function"), [(os, "listdir"), (Path, "stat")])
+def test_error_of_the_machine_leaves_no_folder_out(album, monkeypatch, owner, function):
+    (album / "images" / "deep").mkdir()
+    failing(monkeypatch, owner, function, "deep", errno.ESTALE)
+    with pytest.raises(MachineError, match="deep could not be read: Stale file handle"):
+        folder.list_pictures(album / "images")
+
+
+def test_error_of_the_machine_ends_the_reading(album, monkeypatch):
+    program = album / "program.py"  # says so of the fourth picture
+    program.write_text("""print('["", "", ""]\\n' * 3 + '["", "", "no disk"]')""")
+    monkeypatch.setattr(pictures, "__file__", str(program))
+    with pytest.raises(MachineError, match=r"003\.jpg could not be read: no disk\. The file may be in good order"):
+        check(album, names_in(album))
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "said"),
+    [
+        (errno.EIO, OSError, "Input/output error"),
+        (errno.EACCES, ValueError, "003.jpg could be read when the dataset was"),
+    ],
+)
+def test_error_of_the_machine_in_a_later_stage_is_not_told_as_damage(album, monkeypatch, code, error, said):
+    write_table(pd.DataFrame({"image": ["003.jpg"]}), album / "images.parquet")
+    failing(monkeypatch, Path, "open", "003.jpg", code)
+    with pytest.raises(error, match=said):
+        describe.main(
+            images=album / "images.parquet",
+            shard=0,
+            n_shards=1,
+            loader="photos",
+            options={"root": album},
+            longest_side=320,
+            extractor="dense_sift",
+            extractor_options={},
+            output=None,
+            progress=None,
+        )
+
+
+LIMITED = """
+import resource, sys
+from jointsparse.datasets import pictures
+ours, machines = map(int, sys.argv[1:])
+pictures.MOST_MEMORY = ours
+resource.setrlimit(resource.RLIMIT_AS, (machines, machines))
+pictures.main(32, 320, 20)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
+@pytest.mark.parametrize(
+    ("ours", "machines", "expected"),
+    [
+        (300, 10_000, ["does not open as a picture: decoding takes more than 300 MiB of memory", "", ""]),
+        (300, 300, ["", "", "decoding it may take 301 MiB, and there is less memory"]),
+        (3072, 300, ["", "", "decoding it may take 3,073 MiB, and there is less memory"]),
+    ],
+)
+def test_lack_of_memory_is_the_fault_of_a_picture_if_the_machine_has_enough(tmp_path, ours, machines, expected):
+    """A picture of 25 million pixels takes 400 MiB."""
+    Image.new("L", (5000, 5000)).save(tmp_path / "large.png")
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(ours * 2**20), str(machines * 2**20)],
+        input=json.dumps(str(tmp_path / "large.png")) + "\n",
+        stdout=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+        check=True,
+    )
+    assert json.loads(done.stdout) == expected
