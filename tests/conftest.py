@@ -40,16 +40,16 @@ def album(tmp_path: Path) -> Path:
     return make_album(tmp_path / "album", 12)
 
 
+@contextmanager
+def checker_here(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Iterator[SimpleNamespace]:
+    """A `Checker` without a process of its own and its limits: to start one takes a quarter of a second."""
+    verdicts = (pictures.check_picture(path, smallest_side, longest_side) for path in paths)
+    yield SimpleNamespace(next_verdict=lambda: next(verdicts))
+
+
 @pytest.fixture
 def checked_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check pictures in this process: to start another one takes a quarter of a second."""
-
-    @contextmanager
-    def here(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Iterator[SimpleNamespace]:
-        verdicts = (pictures.check_picture(path, smallest_side, longest_side) for path in paths)
-        yield SimpleNamespace(next_verdict=lambda: next(verdicts))
-
-    monkeypatch.setattr(folder, "Checker", here)
+    monkeypatch.setattr(folder, "Checker", checker_here)
 
 
 def make_album(root: Path, n_images: int) -> Path:
