@@ -16,8 +16,8 @@ def main(images, shard, n_shards, loader, options, longest_side, extractor, extr
             if of_machine(error):
                 raise
             raise ValueError(
-                f"{image} could be read when the dataset was checked, and cannot now ({error}): touch the folder "
-                "images and run again, which lists it in left_out.csv"
+                f"{image} could be read when the dataset was checked, and cannot now ({error}): run again, which lists "
+                "it in left_out.csv if it was changed"
             ) from None
 
     descriptors, counts = shards.describe(
