@@ -63,10 +63,10 @@ def test_every_claim_is_on_the_page_with_its_study_and_the_tables_that_its_numbe
     studies = {study for _, study in STUDIES}
     assert set(judged["study"]) == studies
     assert set(judged["id"]) == {claim for study in studies for claim in CONFIG["studies"][study]["claims"]}
-    page = (folder / "claims.md").read_text()
+    pages = {timed: (folder / name).read_text() for timed, name in ((False, "claims.md"), (True, "timings/claims.md"))}
     for row in judged.itertuples():
         assert (project.root / row.config).is_file()
-        assert row.id in page
+        assert f"(`{row.id}`)" in pages[row.timed] and f"(`{row.id}`)" not in pages[not row.timed]
         if row.verdict != "not tested":
             assert (project.root / row.source).is_file()
 
@@ -235,7 +235,7 @@ def test_tables_of_another_numpy_are_a_mixture_that_is_said(project, tmp_path):
     project.variables = {"PYTHONPATH": str(tmp_path)}
     try:
         assert project.planned() == {}
-        (project.manifest().with_name("claims.csv")).unlink()
+        project.manifest().with_name("claims.md").unlink()
         project.run()
     finally:
         project.variables = {}
