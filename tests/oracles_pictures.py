@@ -1,16 +1,18 @@
-"""Second readers of pictures, for `fuzz.py`: known pictures, decoders of BMP, PPM, TIFF, and sizes of JPEG, WebP."""
+"""Second readers of pictures, for `fuzz.py`: decoders of BMP, PPM and TIFF, and sizes of JPEG and WebP."""
 
+import math
 import re
 import struct
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 import tifffile
 
-SMALLEST_SIDE, LONGEST_SIDE = 16, 320  # in pixels, as the readers under test are told
+SMALLEST_SIDE, LONGEST_SIDE = 4, 40  # in pixels, as the readers under test are told
+TOLERANCE = 1.6  # of the decoders below, in levels of 255
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -32,22 +34,32 @@ def know(holds: bool, kind: str) -> None:
         raise Unknown(kind)
 
 
-def grey(levels: np.ndarray) -> np.ndarray:
-    """Grey levels in [0, 1] of (height, width), RGB or RGBA whole numbers; transparency on white."""
-    levels = levels.astype(float) / np.iinfo(levels.dtype).max
-    if levels.shape[2:] == (4,):
-        alpha = levels[:, :, 3:]
-        levels = levels[:, :, :3] * alpha + 1 - alpha
-    return levels if levels.ndim == 2 else levels @ [0.299, 0.587, 0.114]
+def grey(levels: np.ndarray, opacity: Any = 1.0) -> np.ndarray:
+    """Grey levels of levels in [0, 1], (height, width, 1 or 3), on white."""
+    return (levels @ {1: [1.0], 3: [0.299, 0.587, 0.114]}[levels.shape[2]] - 1) * opacity + 1
+
+
+def upright(levels: np.ndarray, orientation: int) -> np.ndarray:
+    """A picture as stored, turned as its orientation of EXIF, 1 to 8, says."""
+    turned = levels.swapaxes(0, 1) if orientation > 4 else levels
+    down, right = {1: (1, 1), 2: (1, -1), 3: (-1, -1), 4: (-1, 1), 5: (1, 1), 6: (1, -1), 7: (-1, -1), 8: (-1, 1)}[
+        orientation
+    ]
+    return turned[::down, ::right]
+
+
+def fitted(height: int, width: int) -> tuple[int, int]:
+    """Height and width after shrinking."""
+    factor = min(1.0, LONGEST_SIDE / max(width, height))
+    return max(1, round(height * factor)), max(1, round(width * factor))
 
 
 def sized(width: int, height: int, pixels: Callable[[], np.ndarray]) -> tuple[tuple[int, int], Any]:
     """The shape of a picture after shrinking, and the function of its pixels if nothing is shrunk."""
     require(width > 0 and height > 0 and width * height <= 89_478_485, f"{width} x {height} pixels")
-    factor = min(1.0, LONGEST_SIDE / max(width, height))
-    shape = max(1, round(height * factor)), max(1, round(width * factor))
+    shape = fitted(height, width)
     require(min(shape) >= SMALLEST_SIDE, f"small: {width} x {height}")
-    return shape, pixels if factor == 1 else None
+    return shape, pixels if shape == (height, width) else None
 
 
 def essence(data: bytes) -> Any:
@@ -64,7 +76,7 @@ def essence(data: bytes) -> Any:
         chunks.append((kind, body))
         at += 12 + length
     require(chunks[1][0] == b"IHDR" and b"IDAT" in dict(chunks), "no IHDR or IDAT")
-    return tuple(chunk for chunk in chunks if chunk[0] in (b"IHDR", b"PLTE", b"tRNS", b"IDAT"))
+    return tuple(chunk for chunk in chunks if chunk[0] in (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"eXIf"))
 
 
 def bmp(data: bytes) -> Any:
@@ -78,7 +90,7 @@ def bmp(data: bytes) -> Any:
         require(len(raw) >= stride * (abs(height) - 1) + 3 * width, "too few pixels")
         raw = raw.ljust(stride * abs(height), b"\0")
         lines = np.frombuffer(raw, dtype=np.uint8).reshape(abs(height), stride)[:, : 3 * width]
-        levels = lines.reshape(abs(height), width, 3)[:, :, ::-1]
+        levels = lines.reshape(abs(height), width, 3)[:, :, ::-1] / 255
         return levels[::-1] if height > 0 else levels
 
     return sized(width, abs(height), pixels)
@@ -90,12 +102,12 @@ def ppm(data: bytes) -> Any:
     kind, width, height, most = (int(number) for number in found.groups())
 
     def pixels() -> np.ndarray:
-        know(most == 255 or (most == 65535 and kind == 5), "a kind of PPM")
-        shape = (height, width, 3) if kind == 6 else (height, width)
-        dtype = np.dtype(np.uint8 if most == 255 else ">u2")
-        raw = data[found.end() :][: int(np.prod(shape)) * dtype.itemsize]
-        require(len(raw) == np.prod(shape) * dtype.itemsize, "too few pixels")
-        return np.frombuffer(raw, dtype=dtype).astype(dtype.newbyteorder("=")).reshape(shape)
+        require(0 < most < 65536, "levels")
+        shape = height, width, 3 if kind == 6 else 1
+        dtype = np.dtype(np.uint8 if most < 256 else ">u2")
+        raw = data[found.end() :][: math.prod(shape) * dtype.itemsize]
+        require(len(raw) == math.prod(shape) * dtype.itemsize, "too few pixels")
+        return (np.frombuffer(raw, dtype=dtype).reshape(shape) / most).clip(max=1)
 
     return sized(width, height, pixels)
 
@@ -110,17 +122,15 @@ def tiff(data: bytes) -> Any:
             require(kind[3] != 2 and kind not in ((0, 1, 16, 1), (1, 1, 32, 1)), "a scale that is not known")
             simple = kind in ((1, 1, 8, 1), (2, 3, 8, 1), (1, 1, 16, 1), (0, 1, 8, 1))
             know(simple and 1 <= turned <= 8, "a kind of TIFF")
+            know(width * height < 1e6, "a large TIFF")
             levels = page.asarray()
     except (Bad, Unknown):
         raise
     except Exception as error:  # whatever tifffile raises on damaged files
         raise Unknown(f"tifffile: {error}") from None
     know(levels.shape[:2] == (height, width), "a kind of TIFF")
-    upright = (
-        *(levels, levels[:, ::-1], levels[::-1, ::-1], levels[::-1], levels.swapaxes(0, 1)),
-        *(np.rot90(levels, -1), levels[::-1, ::-1].swapaxes(0, 1), np.rot90(levels)),
-    )[turned - 1]
-    return sized(upright.shape[1], upright.shape[0], lambda: 255 - upright if kind[0] == 0 else upright)
+    shown = upright(levels.reshape(height, width, -1) / np.iinfo(levels.dtype).max, turned)
+    return sized(shown.shape[1], shown.shape[0], lambda: 1 - shown if kind[0] == 0 else shown)
 
 
 def _no_pixels() -> np.ndarray:
@@ -132,7 +142,7 @@ def jpeg(data: bytes) -> Any:
     at, size = 2, None
     while size is None:
         require(at + 9 <= len(data), "no size")
-        know(data[at] == 0xFF and data[at + 1] != 0xFF, "stray bytes between segments")
+        know(data[at] == 0xFF and data[at + 1] not in (0, 0xFF), "stray bytes between segments")
         marker, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             size = struct.unpack(">HH", data[at + 5 : at + 9])
@@ -165,17 +175,23 @@ READERS = {
 OTHERS = (PNG, b"GIF8", b"P1", b"P2", b"P3", b"P4", b"Pf", b"PF", b"Py", b"P0", b"II+\0", b"MM\0+", b"II\0*", b"MM*\0")
 
 
-def read(data: bytes, known: Mapping[Any, np.ndarray]) -> tuple[tuple[int, int], np.ndarray | None]:
-    """The shape of a picture after shrinking, and its grey levels if nothing is shrunk. Raises Bad or Unknown.
+def known(picture: Any) -> tuple[tuple[int, int], np.ndarray, float]:
+    """The shape of a drawn picture after shrinking, which only flat ones need, its levels and their tolerance."""
+    require(picture.levels is not None, "a picture to refuse")
+    height, width = fitted(*picture.levels.shape)
+    return (height, width), picture.levels[:height, :width], picture.tolerance
 
-    known: grey levels by `essence`, of pictures that are not shrunk.
+
+def read(data: bytes, picture: Any) -> tuple[tuple[int, int], np.ndarray | None, float]:
+    """The shape of a mutated picture after shrinking, its grey levels if they are known, and a tolerance of 255.
+
+    picture: as drawn, before it was mutated. Raises Bad or Unknown.
     """
-    made = known.get(essence(data))
-    if made is not None:
-        return made.shape, made
+    if essence(data) == essence(picture.data):
+        return known(picture)
     for magic, reader in READERS.items():
         if data.startswith(magic):
             shape, pixels = reader(data)
-            return shape, pixels and grey(pixels())
+            return shape, pixels and grey(pixels()), TOLERANCE
     require(data.startswith(OTHERS), "no picture")
     raise Unknown("a kind of picture")
