@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import tifffile
 from conftest import make_album
+from encoders import directory
 from PIL import Image
 
 from jointsparse.datasets import folder, photos, pictures
@@ -133,6 +134,21 @@ def tiff(levels, **options):
     return lambda path: tifffile.imwrite(path, levels, **options)
 
 
+def tiff_of(changes, harm=()):
+    """A TIFF of zeros, with other entries than those of grey levels of 8 bits. harm: as in `directory`."""
+    size = 48 * 64
+    entries = {256: [64], 257: [48], 258: [8], 262: [1], 273: [8], 277: [1], 279: [size]} | changes
+    end = directory({tag: (3, values) for tag, values in entries.items()}, "<", 8 + size, harm)
+    return holding(struct.pack("<2sHI", b"II", 42, 8 + size) + bytes(size) + end)
+
+
+def bmp_in_runs(gap):
+    """A BMP of 64 x 48 zeros in runs, so many bytes behind its colours."""
+    runs = bytes([64, 0, 0, 0]) * 48 + b"\0\1"
+    head = struct.pack("<IiiHHII", 40, 64, 48, 1, 8, 1, len(runs)) + bytes(16 + 1024 + gap)
+    return holding(struct.pack("<2sIHHI", b"BM", 14 + len(head) + len(runs), 0, 0, 14 + len(head)) + head + runs)
+
+
 NO_PICTURE = "^does not open as a picture"
 OF_UNKNOWN_SCALE = [
     RAMP.astype(np.uint32) << 24,
@@ -169,6 +185,18 @@ LISTED = {
         tiff(np.stack([RAMP.astype(np.uint16) * 257] * 3), photometric="rgb", planarconfig="separate"),
         "planes together",
     ),
+    "TIFF of 4 bits with planes apart": (tiff_of({258: [4], 284: [2]}), "planes together"),
+    "TIFF in which 0 is white with planes apart": (tiff_of({262: [0], 284: [2]}), "planes together"),
+    "TIFF of levels and opacity with planes apart": (
+        tiff(np.stack([RAMP] * 2), planarconfig="separate", extrasamples=["unassalpha"], compression="zlib"),
+        "planes together",
+    ),
+    "TIFF that does not say whether 0 is white": (tiff_of({}, (262, 3, 99)), "0 as black"),
+    "TIFF of packed floats with their first bytes last": (
+        tiff((RAMP // 64 / 4).astype(np.float32), byteorder=">", compression="zlib"),
+        "packed floats",
+    ),
+    "BMP in runs that begin at an odd place": (bmp_in_runs(1), "even place"),
     # Of the transparent colour Pillow compares the lower bytes of 16 bits with the upper ones of the pixels.
     "PNG of 16-bit colours, one transparent": (holding(png(16, 2, bytes(384), [0, 0, 0])), "16-bit colours must not"),
     "PNG with a transparent level beyond its levels": (
@@ -282,6 +310,12 @@ READ = {
         for bits, level, row in [(1, 0, LEVELS[1]), (2, 2, LEVELS[2]), (4, 10, LEVELS[4]), (8, 200, LEVELS[8])]
         for levels in [np.unpackbits(np.frombuffer(row, np.uint8)).reshape(-1, bits) @ 2 ** np.arange(bits)[::-1]]
     },
+    "TIFF with a channel that means nothing": (
+        tiff_of({256: [16], 258: [8] * 4, 262: [2], 277: [4], 338: [0], 339: [1] * 4}),
+        np.zeros((48, 16)),
+        1e-6,
+    ),
+    "BMP in runs": (bmp_in_runs(0), np.zeros((48, 64)), 1e-6),
     "BigTIFF": (tiff(RAMP, bigtiff=True), SCALED, 1e-6),
     "TIFF with its first bytes last": (tiff(RAMP.astype(np.uint16) * 257, byteorder=">"), SCALED, 1e-6),
     "PGM up to 255": (pgm(255, ">u1"), SCALED, 0.003),

@@ -60,6 +60,7 @@ def open_grey(path: Path, longest_side: int) -> np.ndarray:
             raise ValueError(f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}")
         file.draft("L", (2 * longest_side, 2 * longest_side))  # JPEG decodes to a smaller grey picture at once
         _scale_transparency(file)
+        _require_even_runs(file)
         _require_whole_directory(file, stream)
         file.load()
         _require_known_scale(file)
@@ -105,15 +106,24 @@ def _require_known_scale(file: Image.Image) -> None:
     tags = getattr(file, "tag_v2", None)
     if tags is None:
         return
-    sample_formats, bits, photometric = tags.get(339, 1), tags.get(258), tags.get(262)
-    signed = file.mode != "F" and sample_formats not in (1, (1,) * len(file.getbands()))
+    sample_formats, bits, photometric = tags.get(339, 1), tags.get(258, (1,)), tags.get(262)
+    signed = file.mode != "F" and not np.all(np.equal(sample_formats, 1))
     strange = file.mode.startswith("I;16") and bits != (16,)
-    inverted = file.mode != "L" and photometric == 0 and bits != (1,)
-    apart = tags.get(284) == 2 and max(bits or (1,)) > 8
-    if file.mode == "I" or signed or strange or inverted or apart:
+    # Pillow takes a picture without an entry that can be read for one with 0 as white.
+    inverted = photometric is None or (file.mode != "L" and photometric == 0 and bits != (1,))
+    apart = tags.get(284) == 2 and (file.mode not in ("RGB", "RGBA", "CMYK") or set(bits) != {8})
+    swapped = file.mode == "F" and tags.prefix == b"MM" and tags.get(259, 1) != 1
+    if file.mode == "I" or signed or strange or inverted or apart or swapped:
         raise ValueError(
-            "TIFF levels must be of 8 or 16 bits, without a sign; other than 8 bits with 0 as black, planes together"
+            "TIFF levels must be of 8 or 16 bits, without a sign; other than 8 bits with 0 as black; planes together, "
+            "but for colours of 8 bits; packed floats little endian"
         )
+
+
+def _require_even_runs(file: ImageFile.ImageFile) -> None:
+    """Raise ValueError on a BMP in runs that begin at an odd place, which Pillow reads a byte too far."""
+    if file.tile and file.tile[0].codec_name == "bmp_rle" and file.tile[0].offset % 2:
+        raise ValueError("a BMP in runs must have its pixels at an even place")
 
 
 def _as_grey(picture: Image.Image) -> Image.Image:
