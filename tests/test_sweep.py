@@ -54,6 +54,7 @@ def test_a_solver_without_step_sizes_takes_each_radius_once():
     [
         pytest.param([5.0, 4.0, 6.0, 3.0, 2.0, 1.0], [5, 1], id="the smallest, by increasing radius"),
         pytest.param([5.0, 4.0, 4.0, 7.0, 7.0, 7.0], [3, 1], id="the first of equally good ones"),
+        pytest.param([5.0, 4.0 + 1e-6, 4.0, 7.0, 7.0 - 1e-7, 7.0], [3, 1], id="equal but for rounding"),
     ],
 )
 def test_eta0_is_chosen_by_the_smallest_objective_of_each_radius(smallest, expected):
@@ -61,9 +62,18 @@ def test_eta0_is_chosen_by_the_smallest_objective_of_each_radius(smallest, expec
     assert sweep.choose_eta0(np.repeat([10.0, 1.0], 3), objective).tolist() == expected
 
 
-@pytest.mark.parametrize("auc", [[0.5, 0.7, 0.6], [0.5, 0.7, 0.7]])
+@pytest.mark.parametrize("auc", [[0.5, 0.7, 0.6], [0.5, 0.7, 0.7], [0.5, 0.7, 0.70005], [0.5, 0.7, 0.69995]])
 def test_the_first_radius_with_the_largest_validation_auc_is_chosen(auc):
     assert sweep.choose_radius(np.array(auc)) == 1
+
+
+def test_one_standard_error_takes_the_smallest_radius_within_the_error_of_the_best():
+    # The last mean is the best, by 0.15 and 0.04. Its standard error is 0.058.
+    by_word = np.array([[0.4, 0.5, 0.6], [0.51, 0.61, 0.71], [0.65, 0.75, 0.55]])
+    assert sweep.choose_radius(by_word) == 2
+    assert sweep.choose_radius(by_word, selection="one_standard_error") == 1
+    with pytest.raises(ValueError, match="must be one of best, one_standard_error, got 'first'"):
+        sweep.choose_radius(by_word, selection="first")
 
 
 # A path of radii

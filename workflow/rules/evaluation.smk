@@ -32,6 +32,7 @@ rule evaluate:
         sizes=lambda w: study(w)["sizes"],
         methods=lambda w: list(study(w)["methods"]),
         metric=lambda w: study(w)["metric"],
+        selection=lambda w: study(w).get("selection", "best"),
         at_size=at_size,
     script:
         "../scripts/evaluate.py"
@@ -68,6 +69,7 @@ rule evaluate_path:
         sizes=lambda w: study(w)["sizes"],
         methods=lambda w: study(w)["path"]["methods"],
         metric=lambda w: study(w)["metric"],
+        selection=lambda w: study(w).get("selection", "best"),
     script:
         "../scripts/evaluate_path.py"
 

@@ -17,7 +17,7 @@ def trained_sweeps(runs, sizes, methods, tasks, sweeps):
         yield evaluation.trained_sweep(run, n, method, tasks[run], read_record(Sweep, sweeps[run, method], n))
 
 
-def main(images, features, words, labels, tasks, sweeps, runs, sizes, methods, metric, at_size, output):
+def main(images, features, words, labels, tasks, sweeps, runs, sizes, methods, metric, selection, at_size, output):
     labels = read_array(labels)
     tables = evaluation.evaluate(
         trained_sweeps(runs, sizes, methods, tasks, sweeps),
@@ -27,6 +27,7 @@ def main(images, features, words, labels, tasks, sweeps, runs, sizes, methods, m
         names_of(read_table(words, "word", "images"), labels),
         converging_method=methods[0],
         metric=metric,
+        selection=selection,
         at_size=at_size,
     )
     for name in ("chosen", "by_word", "sparsity", "convergence", "weights"):
@@ -47,6 +48,7 @@ if __name__ == "__main__":
             sizes=snakemake.params.sizes,
             methods=snakemake.params.methods,
             metric=snakemake.params.metric,
+            selection=snakemake.params.selection,
             at_size=snakemake.params.at_size,
             output=dict(snakemake.output.items()),
         )

@@ -10,7 +10,7 @@ from jointsparse.scores import evaluation
 from jointsparse.tables import read_array, read_matrix, read_record, read_table, write_table
 
 
-def main(images, features, labels, tasks, paths, chosen, runs, sizes, methods, metric, output):
+def main(images, features, labels, tasks, paths, chosen, runs, sizes, methods, metric, selection, output):
     tasks = {run: read_record(Tasks, path) for run, path in zip(runs, tasks, strict=True)}
     trained = [
         evaluation.trained_sweep(run, n, method, tasks[run], read_record(Sweep, path, n))
@@ -19,7 +19,7 @@ def main(images, features, labels, tasks, paths, chosen, runs, sizes, methods, m
     ]
     split = read_table(images, "split")["split"].to_numpy()
     data = read_matrix(features), read_array(labels), split, read_table(chosen, "run", "n", "method")
-    tables = evaluation.path_tables(trained, *data, at_size=max(sizes), metric=metric)
+    tables = evaluation.path_tables(trained, *data, at_size=max(sizes), metric=metric, selection=selection)
     for name, table in tables._asdict().items():
         write_table(table, output[name])
 
@@ -37,5 +37,6 @@ if __name__ == "__main__":
             sizes=snakemake.params.sizes,
             methods=snakemake.params.methods,
             metric=snakemake.params.metric,
+            selection=snakemake.params.selection,
             output=dict(snakemake.output.items()),
         )

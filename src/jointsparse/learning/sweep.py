@@ -18,10 +18,17 @@ from jointsparse.registry import pick
 
 Progress = Callable[[int, int], None]
 
+# Choice: what differs by less than this is equal, as other processors round in another order.
+TIE = 1e-4  # of scores
+TIE_OF_OBJECTIVES = 1e-6  # of the objective at W = 0
+
 # Of a path of radii:
 NOTHING_LEFT = 1e-3  # of the objective at W = 0: with less, many W in a larger ball are as good
 FALLEN_FOR = 4  # radii without a better score, or without a smaller objective, before a path ends
 MOST_RADII = 40  # in each direction: ten decades
+
+
+SELECTIONS = ("best", "one_standard_error")
 
 
 class Sweep(NamedTuple):
@@ -224,18 +231,39 @@ def _ends(fits: Sequence[Fit], scored: Sequence[float], at_zero: float, tol: flo
 
 
 def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
-    """Index of the pair with the smallest objective, for each radius in increasing order.
+    """Index of the pair with the smallest objective, for each radius in increasing order; of equal ones the first.
 
-    radius: (n_pairs,). objective: (n_pairs, n_records), NaN where there is none.
+    radius: (n_pairs,). objective: (n_pairs, n_records), at W = 0 first, NaN where there is none.
     """
     smallest = np.nanmin(objective, axis=1)
+    slack = TIE_OF_OBJECTIVES * np.abs(objective[:, 0])
     pairs_of = [np.flatnonzero(radius == value) for value in np.unique(radius)]
-    return np.array([pairs[np.argmin(smallest[pairs])] for pairs in pairs_of])
+    return np.array([pairs[_first_of_best(-smallest[pairs], slack[pairs[0]])] for pairs in pairs_of])
 
 
-def choose_radius(score: NDArray[Any]) -> int:
-    """Index of the largest score on the validation words; among equal ones the first, that is the most regularised."""
-    return int(np.argmax(score))
+def choose_radius(score: NDArray[Any], *, selection: str = "best") -> int:
+    """Index of the radius with the best mean score; of those that are as good the smallest, that is most regularised.
+
+    Parameters
+    ----------
+    score : array, (n_radii,) or (n_radii, n_words)
+        By increasing radius, of all words together or of each validation word; larger is better.
+    selection : "best" or "one_standard_error"
+        Means are as good as the best one if they differ by less than `TIE`, or by less than the best one's standard
+        error over the words.
+    """
+    require(selection in SELECTIONS, f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}")
+    by_word = np.asarray(score, dtype=float).reshape(len(score), -1)
+    mean, n_words = by_word.mean(axis=1), by_word.shape[1]
+    slack = TIE
+    if selection == "one_standard_error" and n_words > 1:
+        slack = max(TIE, float(by_word[np.argmax(mean)].std(ddof=1) / np.sqrt(n_words)))
+    return _first_of_best(mean, slack)
+
+
+def _first_of_best(score: NDArray[Any], slack: float) -> int:
+    """Index of the first score that is at most `slack` below the largest; 0 if a score is not a number."""
+    return int(np.argmax(~(score < score.max() - slack)))
 
 
 def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:

@@ -117,24 +117,42 @@ class Tested(NamedTuple):
     scores: np.ndarray
 
 
-def choose(one: TrainedSweep, on_validation: Part, metric: str) -> tuple[np.ndarray, np.ndarray, int]:
+def choose(
+    one: TrainedSweep, on_validation: Part, metric: str, selection: str = "best"
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Choose eta0 by training objective and the radius by a metric on the validation words.
 
-    Returns the pair of each radius in increasing order (n_radii,), its mean of the metric over the validation words
-    (n_radii,), and the index of the best radius. Test images are out of reach here.
+    Test images are out of reach here.
+
+    Parameters
+    ----------
+    one : TrainedSweep
+        The fits to choose from.
+    on_validation : Part
+        The validation images.
+    metric : str
+        "auc" or "eer".
+    selection : str
+        See `sweep.choose_radius`.
+
+    Returns
+    -------
+    pairs : array, (n_radii,)
+        The pair of each radius, in increasing order.
+    validation : array, (n_radii,)
+        Its mean of the metric over the validation words.
+    best : int
+        Index of the chosen radius.
     """
     best_eta0 = sweep.choose_eta0(one.sweep.radius, one.sweep.objective)
-    validation = _validation(one, on_validation, metric)
-    return best_eta0, validation, sweep.choose_radius(SIGN[metric] * validation)
+    by_word = np.array([_of_words(W, on_validation, one.validation_words, metric) for W in one.sweep.W])
+    best = sweep.choose_radius(SIGN[metric] * by_word, selection=selection)
+    return best_eta0, by_word.mean(axis=1), best
 
 
-def _validation(one: TrainedSweep, on_validation: Part, metric: str) -> np.ndarray:
-    """Mean of the metric over the validation words, for each radius."""
-    return np.array([_of_words(W, on_validation, one.validation_words, metric) for W in one.sweep.W])
-
-
-def _of_words(W: np.ndarray, on_validation: Part, words: np.ndarray, metric: str) -> float:
-    return float(METRICS[metric](on_validation.X @ W[:, words], on_validation.labels[:, words]).mean())
+def _of_words(W: np.ndarray, on_validation: Part, words: np.ndarray, metric: str) -> np.ndarray:
+    """Compute the metric of some words, (n_words,)."""
+    return METRICS[metric](on_validation.X @ W[:, words], on_validation.labels[:, words])
 
 
 def validation_score(
@@ -152,7 +170,7 @@ def validation_score(
     require_metric(metric)
     require_labels(labels)
     on_validation = _part(X, labels, split == "validation")
-    return lambda W: SIGN[metric] * _of_words(W, on_validation, validation_words, metric)
+    return lambda W: SIGN[metric] * float(_of_words(W, on_validation, validation_words, metric).mean())
 
 
 def evaluate(
@@ -164,6 +182,7 @@ def evaluate(
     *,
     converging_method: str,
     metric: str = "auc",
+    selection: str = "best",
     at_size: int | None = None,
 ) -> Evaluation:
     """Choose eta0 by training objective and the radius by a metric on the validation words, then test.
@@ -186,6 +205,8 @@ def evaluate(
         The method whose objective at every iteration is wanted.
     metric : str
         "auc" or "eer".
+    selection : str
+        See `sweep.choose_radius`.
     at_size : int, optional
         The n whose weights are wanted, of the first sweep's run.
 
@@ -212,7 +233,7 @@ def evaluate(
             "with_convergence": one.method == converging_method,
             "with_weights": (one.run, one.n) == (first_run, at_size),
         }
-        evaluated.append(_evaluate_one(one, on_validation, on_test, words, metric, **wanted))
+        evaluated.append(_evaluate_one(one, on_validation, on_test, words, metric, selection, **wanted))
     evaluation = _joined(evaluated)
     run, n = evaluation.scores.run, evaluation.scores.n
     require(
@@ -228,12 +249,13 @@ def _evaluate_one(
     on_test: Part,
     words: Sequence[str],
     metric: str,
+    selection: str,
     *,
     with_convergence: bool,
     with_weights: bool,
 ) -> Evaluation:
     """Choose and test a pair of one sweep. A table that is not wanted has no rows."""
-    best_eta0, validation, best = choose(one, on_validation, metric)
+    best_eta0, validation, best = choose(one, on_validation, metric, selection)
     relative = one.sweep.objective[best_eta0] / one.sweep.objective[best_eta0, :1]
     tested = [
         _test(one, pair, W, np.nanmin(objective), value, on_test)
@@ -288,6 +310,7 @@ def path_tables(
     *,
     at_size: int,
     metric: str = "auc",
+    selection: str = "best",
 ) -> PathTables:
     """Test all radii of paths at one size, and the one that validation chooses at every size.
 
@@ -307,6 +330,8 @@ def path_tables(
         The n whose radii are all wanted.
     metric : str
         "auc" or "eer".
+    selection : str
+        See `sweep.choose_radius`.
 
     Raises
     ------
@@ -321,7 +346,7 @@ def path_tables(
     path, certified = [], []
     for one in paths:
         _check_fits(one, X.shape[1], labels.shape[1], features)
-        _, validation, best = choose(one, on_validation, metric)
+        _, validation, best = choose(one, on_validation, metric, selection)
         for pair in range(len(validation)) if one.n == at_size else [best]:
             at_zero, objective = one.sweep.objective[pair]
             row = _test(one, pair, one.sweep.W[pair], objective / at_zero, validation[pair], on_test).row
