@@ -82,7 +82,7 @@ def test_choice_is_by_objective_and_validation_words_and_the_rest_is_tested():
         "eer": eer[1:3].mean(),
         "eer_all_weighted": np.average(eer, weights=positives),
         "validation": np.mean(by_validation_word),
-        "warning": "radius at the upper edge of its grid; eta0 at the upper edge of its grid",
+        "warning": "radius at the upper edge of its grid",  # a certified fit needs no other eta0
     }
     (row,) = tables.chosen.to_dict("records")
     assert {name: row[name] for name in expected} == pytest.approx(expected)
@@ -199,7 +199,7 @@ WITH_NAN = example()._replace(X=np.where(np.arange(90)[:, np.newaxis] == 89, np.
             example()._replace(X=np.sign(example().X)),
             one_sweep(),
             [""] * 4,
-            "eta0 at the upper edge of its grid",
+            "radius at the upper edge of its grid",
             id="ties among some images are no warning",
         ),
     ],
@@ -209,6 +209,26 @@ def test_scores_that_say_nothing_carry_a_warning(data, one, of_words, of_fit):
     assert tables.by_word["warning"].tolist() == of_words
     assert tables.chosen["warning"].item().endswith(of_fit)
     assert (tables.by_word["auc"][tables.by_word["warning"] == evaluation.TIED] == 0.5).all()
+
+
+TINY_LOSS = np.array([[4.0, 2.0], [4.0, 3.0], [4.0, 1.5], [4.0, 0.003]])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "expected"),
+    [
+        ({"gap": np.array([0.9, 0.9, 0.01, 0.07])}, "radius at the upper; eta0 at the upper; certified gap: 7%"),
+        ({"gap": np.full(4, np.nan)}, "radius at the upper; eta0 at the upper"),
+        ({"objective": TINY_LOSS}, ""),  # larger balls have nothing left to gain
+        (
+            {"W": one_sweep().sweep.W[[1, 1]] * np.float32([[[1]], [[3]]]), "gap": np.zeros(4)},
+            "",
+        ),  # the same classifiers
+    ],
+)
+def test_an_edge_is_none_where_the_problem_ends_and_step_sizes_matter_only_without_a_certificate(arrays, expected):
+    got = evaluate(example(), one_sweep(**arrays)).chosen["warning"].item()
+    assert got.replace(" edge of its grid", "") == expected
 
 
 def test_fits_are_tested_on_what_they_were_learnt_from():

@@ -6,6 +6,9 @@ A cell of a column `warning` holds the flags of its row, parted by "; ", each as
 from collections.abc import Iterable
 from typing import NamedTuple, Self
 
+EDGE = "edge of its grid"  # the end of a kind
+CERTIFIED_ONLY_TO = "optimum certified only to"
+
 
 class Flag(NamedTuple):
     """One flag. kind: in words, without "; ". number: how large or how many, if there is one. unit: "" or "%".
@@ -34,7 +37,7 @@ class Flag(NamedTuple):
 
 def gap_above(tol: float, gap: float) -> Flag | None:
     """Flag of an optimum that is not certified to tol; else None."""
-    return Flag("optimum certified only to", float(f"{gap:.2g}")) if gap > tol else None
+    return Flag(CERTIFIED_ONLY_TO, float(f"{gap:.2g}")) if gap > tol else None
 
 
 def write_cell(flags: Iterable[Flag | None]) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import fingerprint, require
 from jointsparse.learning import scales
-from jointsparse.learning.flag import Flag
+from jointsparse.learning.flag import EDGE, Flag
 from jointsparse.learning.problem import Fit, Problem, solve_at_zero
 from jointsparse.registry import pick
 
@@ -275,7 +275,7 @@ def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:
     values = np.unique(np.asarray(grid))
     if len(values) < 2 or value not in (values[0], values[-1]):
         return None
-    return Flag(f"{name} at the {'lower' if value == values[0] else 'upper'} edge of its grid")
+    return Flag(f"{name} at the {'lower' if value == values[0] else 'upper'} {EDGE}")
 
 
 def learnt_from(X: Any, Y: Any, method: str) -> NDArray[Any]:

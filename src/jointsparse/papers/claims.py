@@ -2,11 +2,13 @@
 
 One rule for all. A claim holds if the whole 95 % interval of its number lies on the claimed side of a threshold. It
 does not hold if the whole interval lies on the other side. Otherwise it is undecided. A number without interval is
-always undecided. A claim about numbers that the tables lack is not tested. EXCEPTIONS lists the exceptions.
+always undecided. So is a number of fits of which more than a fifth are unfinished or at the edge of a grid. A claim
+about numbers that the tables lack is not tested. EXCEPTIONS lists the exceptions.
 
 Sources: see `quattoni.claims` and `duchi.claims`, which hold the claims. `judging` holds the arithmetic.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
@@ -19,6 +21,7 @@ from jointsparse.papers.judging import (
     NOT_TESTED,
     UNDECIDED,
     VERDICTS,
+    Claim,
     Judgement,
     NotTested,
     Tables,
@@ -26,13 +29,15 @@ from jointsparse.papers.judging import (
     either,
     not_tested,
     rows_with,
-    warned,
 )
 from jointsparse.papers.quattoni import claims as quattoni
-from jointsparse.scores.flags import GAP
+from jointsparse.scores.flags import GAP, unfinished
 
 CLAIMS = quattoni.CLAIMS | duchi.CLAIMS
 EXCEPTIONS = quattoni.EXCEPTIONS + duchi.EXCEPTIONS
+
+MOST_UNFINISHED = 0.2  # Choice: of the fits that a verdict rests on.
+TABLES_OF_FITS = ("chosen", "path", "recovery")  # those whose rows are fits
 
 # fmt: off
 COLUMNS = (
@@ -47,9 +52,8 @@ def judge(tables: Tables, ids: Sequence[str]) -> pd.DataFrame:
     tables: by name, such as "chosen", "differences", "recovery" or "cost". ids: names of CLAIMS.
 
     Columns: id, paper, place, claim (in our words), n (size or empty), number, low, high, number_means, verdict, table,
-    rows (see `Judgement`), timed. For a claim that compares chosen fits, number_means counts the fits with a warning:
-    those of all methods at that size in table "chosen". Raises ValueError for an unknown id, with the known ones, and
-    for a table without a column that a claim reads.
+    rows (see `Judgement`), timed. For a claim that compares fits, number_means counts the unfinished ones of these.
+    Raises ValueError for an unknown id, with the known ones, and for a table without a column that a claim reads.
     """
     records = []
     for name in ids:
@@ -58,7 +62,7 @@ def judge(tables: Tables, ids: Sequence[str]) -> pd.DataFrame:
         source = {"id": name, "paper": claim.paper, "place": claim.place, "claim": claim.sentence, "timed": claim.timed}
         try:
             judgements = claim.judge(tables)
-            judgements = [_with_warnings(tables, one) for one in judgements] if claim.of_fits else judgements
+            judgements = [_of_finished_fits(tables, claim, one) for one in judgements] if claim.of_fits else judgements
         except NotTested as reason:
             judgements = [not_tested(reason)]
         first = either(tables, claim.tables[0], claim.instead)
@@ -80,13 +84,22 @@ def overall(verdicts: Iterable[str]) -> str:
     return next((one for one in (DOES_NOT_HOLD, UNDECIDED, HOLDS) if one in found), NOT_TESTED)
 
 
-def _with_warnings(tables: Tables, judgement: Judgement) -> Judgement:
-    """Judgement that tells how many chosen fits of its size, or of all sizes if it has none, carry a warning."""
-    chosen = tables.get("chosen")
-    if judgement.verdict == NOT_TESTED or chosen is None or chosen.empty:
+def _of_finished_fits(tables: Tables, claim: Claim, judgement: Judgement) -> Judgement:
+    """Judgement without a verdict if too many of the fits that it compares are unfinished, and how many are."""
+    name = next((name for name in TABLES_OF_FITS if name in claim.tables and len(tables.get(name, ()))), None)
+    if judgement.verdict == NOT_TESTED or name is None:
         return judgement
-    rows = rows_with(tables, "chosen", "n", "warning")
+    fits = rows_with(tables, name, "n", "warning")
     if judgement.n is not None:
-        rows = rows[rows["n"] == judgement.n]
-    why = f"grid edge, gap above {100 * GAP:g} %, tasks not converged, or words with tied scores"
-    return adding(judgement, warned(rows, why))
+        fits = fits[fits["n"] == judgement.n]
+    named = set(re.findall(r"[\w-]+", judgement.rows))
+    for column in ("method", "radius_rule", "solver"):
+        if column in fits and named & set(fits[column]):
+            fits = fits[fits[column].isin(named)]
+    count = int(fits["warning"].map(unfinished).sum())
+    if not count:
+        return judgement
+    told = f"; {count} of {len(fits)} fits are unfinished (gap above {100 * GAP:g} %, edge of a grid)"
+    if count <= MOST_UNFINISHED * len(fits):
+        return adding(judgement, told)
+    return adding(judgement._replace(verdict=UNDECIDED), told, ", too many for a verdict")

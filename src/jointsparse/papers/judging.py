@@ -89,7 +89,7 @@ def claim(
     timed : bool
         True if the verdict rests on measured seconds.
     of_fits : bool
-        True if the claim compares fits of table "chosen"; their warnings are then counted.
+        True if the claim is about the accuracy or sparsity of fits. There is no verdict if many of them are unfinished.
     instead : str
         A table with the same columns that replaces the first one in studies without it.
     """

@@ -21,6 +21,8 @@ from jointsparse.scores.metrics import METRICS, SIGN, Scores, average, require_l
 TIED = "the same score for all test images"
 UNDEFINED = "scores that are not numbers"
 
+SAME_DIRECTION = 1e-3  # Choice: relative distance of weights of length 1 that make the same classifiers
+
 # Columns of a certified fit that stand beside those of a sweep's.
 COMPARED = ("radius", "gap", "features", "validation", "auc", "auc_weighted", "eer", "eer_weighted")
 
@@ -453,10 +455,24 @@ def _flag_of_gap(gap: float) -> Flag | None:
     return Flag("certified gap", round(100 * gap), "%") if gap > GAP else None
 
 
+def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
+    """Flag of a chosen radius at an edge of its grid, unless this is an end of the problem's own.
+
+    That is where next to nothing of the loss is left, or the radius beside it gives the same W but for its size.
+    """
+    edge = sweep.at_edge("radius", fits.radius[pair], fits.radius)
+    if edge is None or np.nanmin(fits.objective[pair]) <= sweep.NOTHING_LEFT * fits.objective[pair, 0]:
+        return None
+    ends = fits.W[:2] if fits.radius[pair] == fits.radius.min() else fits.W[-2:]
+    one, other = (W / (np.linalg.norm(W, axis=0) + np.finfo(W.dtype).tiny) for W in ends)
+    return None if np.linalg.norm(one - other) <= SAME_DIRECTION * np.linalg.norm(one) else edge
+
+
 def _warning(fits: Sweep, pair: int, of_scores: Sequence[str]) -> str:
     """Cell of a chosen pair: a grid too narrow, a fit not finished, scores that say nothing."""
-    flags = [sweep.at_edge(name, getattr(fits, name)[pair], getattr(fits, name)) for name in ("radius", "eta0")]
-    flags.append(_flag_of_gap(fits.gap[pair]))
+    flags = [_edge_of_radii(fits, pair)]
+    if not fits.gap[pair] <= GAP:  # else no step size would have been much better
+        flags += [sweep.at_edge("eta0", fits.eta0[pair], fits.eta0), _flag_of_gap(fits.gap[pair])]
     if fits.unconverged[pair]:
         flags.append(Flag("tasks not converged", int(fits.unconverged[pair])))
     flags += [Flag(f"words with {kind}", of_scores.count(kind)) for kind in (TIED, UNDEFINED) if kind in of_scores]

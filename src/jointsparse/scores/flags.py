@@ -10,13 +10,30 @@ import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.checks import Misfit, require
 from jointsparse.datasets.splits import SPLITS
-from jointsparse.learning.flag import Flag, read_cell
+from jointsparse.learning.flag import CERTIFIED_ONLY_TO, EDGE, Flag, read_cell
 
 # Choice: the papers certify nothing. A fraction of the optimum, see `problem.Fit`.
 GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
 # What tells the rows of a table apart, as far as it has them.
 KEYS = ("run", "problem", "item", "n", "form", "method", "radius", "radius_rule", "solver", "word", "what")
 IMAGES_AT_ONCE = 4096
+
+
+UNFINISHED = ("certified gap", "tasks not converged")  # kinds of flags of fits that may be far from what was asked for
+
+
+def unfinished(cell: object) -> bool:
+    """True for a fit with this cell of warnings that may be far from its optimum or from the best of its grid.
+
+    >>> unfinished("words with scores that are not numbers: 2"), unfinished("radius at the upper edge of its grid")
+    (False, True)
+    """
+    return any(
+        flag.kind in UNFINISHED
+        or flag.kind.endswith(EDGE)
+        or (flag.kind == CERTIFIED_ONLY_TO and flag.number is not None and flag.number > GAP)
+        for flag in read_cell(cell)
+    )
 
 
 def of_features(X: Any, given: Any, images: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

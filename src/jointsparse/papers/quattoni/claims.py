@@ -106,13 +106,19 @@ def _error_order(tables: Tables, radius_rule: str) -> list[Judgement]:
     return each(judge_one, tables, n=_recovery_sizes(tables, radius_rule), against=(L1, L2))
 
 
-@claim("synthetic-error-order", paper=ICML, place="sec. 5, Fig. 1 top; report: sec. 5.1", tables=("recovery",))
+@claim(
+    "synthetic-error-order",
+    paper=ICML,
+    place="sec. 5, Fig. 1 top; report: sec. 5.1",
+    tables=("recovery",),
+    of_fits=True,
+)
 def synthetic_error_order(tables: Tables) -> list[Judgement]:
     """l1,inf has a lower test error than l1 and than l2 at every training size."""
     return _error_order(tables, "true")
 
 
-@claim("error-order-by-validation", paper=ICML, place="sec. 5, footnote 2", tables=("recovery",))
+@claim("error-order-by-validation", paper=ICML, place="sec. 5, footnote 2", tables=("recovery",), of_fits=True)
 def error_order_by_validation(tables: Tables) -> list[Judgement]:
     """With radii chosen by validation, too, l1,inf has the lowest test error at every training size."""
     return _error_order(tables, "validated")
@@ -131,7 +137,13 @@ def _precision_at(tables: Tables, n: int, against: str) -> Judgement:
     return conclude(estimate, what, describe(**where, method=JOINT, against=against), n=n, least=ABOVE)
 
 
-@claim("selection-precision", paper=ICML, place="sec. 5, Fig. 1 bottom; report: sec. 5.1", tables=("recovery",))
+@claim(
+    "selection-precision",
+    paper=ICML,
+    place="sec. 5, Fig. 1 bottom; report: sec. 5.1",
+    tables=("recovery",),
+    of_fits=True,
+)
 def selection_precision(tables: Tables) -> list[Judgement]:
     """At equal recall l1,inf picks the relevant features with higher precision than l1."""
     return each(_precision_at, tables, n=_recovery_sizes(tables), against=(L1,))
@@ -143,7 +155,9 @@ def _recall_at(tables: Tables, n: int, method: str) -> Judgement:
     return conclude(estimate, f"recall of {method} (fraction)", describe(**where), n=n, least=HIGH_RECALL)
 
 
-@claim("selection-recall", paper=ICML, place="sec. 5, Fig. 1 bottom; report: sec. 5.1", tables=("recovery",))
+@claim(
+    "selection-recall", paper=ICML, place="sec. 5, Fig. 1 bottom; report: sec. 5.1", tables=("recovery",), of_fits=True
+)
 def selection_recall(tables: Tables) -> list[Judgement]:
     """l1,inf and l1 both find nearly all relevant features (recall 0.9 or more) even from few samples."""
     sizes = _recovery_sizes(tables)
@@ -159,7 +173,7 @@ def _validation_at(tables: Tables, n: int, method: str) -> Judgement:
     return conclude(estimate, what, rows, n=n, least=-SIMILAR_ERROR, most=SIMILAR_ERROR)
 
 
-@claim("radius-by-validation", paper=ICML, place="sec. 5, footnote 2", tables=("recovery",))
+@claim("radius-by-validation", paper=ICML, place="sec. 5, footnote 2", tables=("recovery",), of_fits=True)
 def radius_by_validation(tables: Tables) -> list[Judgement]:
     """Radii chosen by validation give nearly the test errors of the true radii."""
     sizes = _recovery_sizes(tables)
@@ -257,7 +271,7 @@ def _chosen_with_few(rows: pd.DataFrame) -> pd.Series:
     return best.set_index("run")["auc"].sort_index()
 
 
-@claim("auc-at-30-percent", paper=ICML, place="sec. 6.2, Fig. 4", tables=("path", "sparsity"))
+@claim("auc-at-30-percent", paper=ICML, place="sec. 6.2, Fig. 4", tables=("path", "sparsity"), of_fits=True)
 def auc_at_30_percent(tables: Tables) -> list[Judgement]:
     """With at most 30% of the features l1,inf has a higher average AUC than l1."""
     name, n, joint, l1 = _path(tables)
@@ -269,7 +283,7 @@ def auc_at_30_percent(tables: Tables) -> list[Judgement]:
     return [conclude(estimate, what, describe(n=n, method=JOINT, against=L1), n=n, table=name, least=ABOVE)]
 
 
-@claim("features-to-match", paper=ICML, place="sec. 6.2, Fig. 4", tables=("path", "sparsity"))
+@claim("features-to-match", paper=ICML, place="sec. 6.2, Fig. 4", tables=("path", "sparsity"), of_fits=True)
 def features_to_match(tables: Tables) -> list[Judgement]:
     """For the AUC that l1,inf has with 30% of the features l1 needs many more of them."""
     name, n, joint, l1 = _path(tables)
