@@ -27,7 +27,7 @@ OVERRIDE = ("datasets", "collage", "studies", "annotation")
 GRID = {"eta0": [1], "radius": [1]}
 PHOTOS = {"loader": "scenes", "studies": {"annotation": {}}}
 SIMILARITIES = {"measure": "cosine", "n_prototypes": 9}
-RANK = "a whole number of at least 1 or full"
+RANK = "a whole number or full"
 KINDS = ("words", *of_config.names_of("experiments"))
 TREE = ("features", "vocabularies", "tree")
 
@@ -94,6 +94,29 @@ def test_every_block_of_the_schema_refuses_unknown_keys():
     assert open_blocks == []
 
 
+def numbers_of(schema):
+    """Every number that a schema speaks of, as its own schema."""
+    inside = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    if isinstance(schema, dict) and schema.get("type") in ("integer", "number"):
+        yield schema
+    for part in inside:
+        yield from numbers_of(part)
+
+
+def test_every_number_of_the_schema_has_a_smallest_and_a_largest_value():
+    numbers = list(numbers_of(KEYS))
+    assert len(numbers) > 25
+    ends = ("inimum", "aximum")
+    assert [one for one in numbers if not all(any(end in key for key in one) for end in ends)] == []
+
+
+def test_every_seed_is_one_that_scikit_learn_takes():
+    seeds = [inside for key, inside in keys_of_all().items() if key.endswith(".seed")]
+    assert len(seeds) == 2
+    assert {inside["$ref"] for inside in seeds} == {"#/$defs/values/seed"}
+    assert KEYS["$defs"]["values"]["seed"]["maximum"] == 2**32 - 1
+
+
 def test_every_kind_of_study_has_a_block_in_the_schema():
     assert set(KEYS["$defs"]["kinds"]) == set(KINDS)
 
@@ -111,11 +134,13 @@ BAD_VALUES = [
         "datasets.collage.studies.annotation.basis",
     ),
     (("datasets", "flickr8k", "options", "rot"), "x", "unknown key 'rot'", "datasets.flickr8k.options"),
-    (("datasets", "my photos"), PHOTOS, "named with letters, digits, - and _", "datasets"),
+    (("datasets", "my photos"), PHOTOS, "named with 1 to 100 letters, digits, - and _", "datasets"),
+    (("datasets", "mine\n"), PHOTOS, "named with 1 to 100 letters, digits, - and _, got 'mine\\n'", "datasets"),
+    (("datasets", 101 * "a"), PHOTOS, "named with 1 to 100 letters, digits, - and _, got", "datasets"),
     (("datasets", 2009), PHOTOS, "a key must be text, got 2009: put it in", "datasets"),
     ((True,), 1, "a key must be text, got True: put it in quotes", "top level"),  # yes: and on: in YAML
     # of a dataset that is not run
-    (("datasets", "scene15", "studies", "annotation", "basis", "rank"), 0, f"rank must be {RANK}, got 0", None),
+    (("datasets", "scene15", "studies", "annotation", "basis", "rank"), 0, "at least 1 or full, got 0", None),
     # names that do not exist
     (("dataset",), "flickr", "got 'flickr'", None),
     (("datasets", "collage", "loader"), "foto", f"loader must be one of {known('datasets')}, got 'foto'", None),
@@ -152,10 +177,14 @@ BAD_VALUES = [
     ((*ANNOTATION, "methods", "hinge-l1", "eta0"), [-1], "eta0 must be greater than 0, got -1", "[0]"),
     ((*ANNOTATION, "methods", "hinge-l1", "eta0"), [0], "eta0 must be greater than 0, got 0", "[0]"),
     ((*ANNOTATION, "methods", "svm-l2", "C"), [0], "C must be greater than 0, got 0", "[0]"),
-    ((*ANNOTATION, "basis", "rank"), 0, f"rank must be {RANK}, got 0", None),
-    ((*OVERRIDE, "basis", "rank"), 0, f"rank must be {RANK}, got 0", None),
+    ((*ANNOTATION, "basis", "rank"), 0, "at least 1 or full, got 0", None),
+    ((*OVERRIDE, "basis", "rank"), 0, "at least 1 or full, got 0", None),
     (("datasets", "scene15", "options", "validation_fraction"), 1, "must be less than 1, got 1", None),
     (("seed",), -1, "seed must be at least 0, got -1", None),
+    (("seed",), 2**32, "seed must be at most 4294967295, got 4294967296", None),
+    ((*ANNOTATION, "runs"), 2**32, "runs must be at most 1000, got 4294967296", None),
+    ((*OVERRIDE, "basis", "rank"), 2**40, "rank must be at most 2147483647 or full, got 1099511627776", None),
+    ((*ANNOTATION, "methods", "hinge-l1", "radius"), [1e300], "radius must be at most 1000000000000000.0, got", "[0]"),
     ((*ANNOTATION, "methods", "hinge-l1", "radius"), [float("nan")], "radius must be finite, got nan", "[0]"),
     ((*ANNOTATION, "methods", "hinge-l1", "eta0"), [float("inf")], "eta0 must be finite, got inf", "[0]"),
     ((*OVERRIDE, "methods", "hinge-l1", "radius"), [float("inf")], "radius must be finite, got inf", "[0]"),
@@ -166,7 +195,8 @@ BAD_VALUES = [
         "n_validation_words must be less than n_words = 10, got 10",
         "datasets.collage.studies.annotation.words.n_validation_words",
     ),
-    (("features", "options", "step"), 2**63, "step must be below 9223372036854775808, got some 1e", None),
+    (("features", "options", "step"), 2**63, "step must be at most 100000, got 9223372036854775808", None),
+    (("datasets", "collage", "options", "fractions", "train"), 2**63, "train must be at most 1, got 922", None),
     (("features", "options", "step"), -(10**400), "step must be at least 1, got …", None),
     # values of another type
     ((*ANNOTATION, "basis", "rank"), "ten", f"rank must be {RANK}, got 'ten'", None),
@@ -211,6 +241,12 @@ BAD_VALUES = [
         "studies.annotation.methods.hinge-l1",
     ),
     (("datasets", "flickr8k", "options", "root"), "", "root must be not empty, got ''", None),
+    (
+        ("datasets", "flickr8k", "options", "root"),
+        "data/{x}",
+        "root must be without braces, which Snakemake takes for wildcards, got 'data/{x}': rename or link it",
+        None,
+    ),
     # text that would end a script of the report
     (
         ("datasets", "collage", "note"),
@@ -270,7 +306,12 @@ BAD_VALUES = [
         None,
     ),
     ((*OVERRIDE, "kind"), None, "kind must be text, got nothing", None),
-    (("datasets", "claims"), PHOTOS, "'claims' is a folder of the results: choose another name", "claims"),
+    # folders of the results
+    (("datasets", "claims"), PHOTOS, "'claims' is a folder of the results already, in upper or lower case", None),
+    (("datasets", "Claims"), PHOTOS, "'Claims' is a folder of the results already, in upper or lower case", None),
+    (("datasets", "Flickr8k"), PHOTOS, "'Flickr8k' is a folder of the results already, in upper or", None),
+    (("studies", "Text"), SHIPPED["studies"]["text"], "'Text' is a folder of the results already, in upper or", None),
+    (("features", "vocabularies", "Tree"), SHIPPED["features"]["vocabularies"]["tree"], "'Tree' is a folder of", None),
     # options of another loader
     (
         ("datasets", "flickr8k", "options", "n_images"),

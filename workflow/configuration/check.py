@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import yaml
 
-from configuration.file import LARGEST_NUMBER, ConfigError, one_of, place, require, require_known
+from configuration.file import ConfigError, one_of, place, require, require_known
 from configuration.studies import (
     WORDS,
     chosen_datasets,
@@ -46,8 +46,8 @@ EXPECTED = {  # by keyword of the schema, whose value takes the place of {}
     "minItems": "a list of at least {}",
     "minProperties": "a block of at least {} entry",
     "uniqueItems": "a list without repetitions",
-    "anyOf": "a whole number of at least 1 or full",
-    "pattern": "named with letters, digits, - and _",
+    "const": "{}",
+    "pattern": "named with 1 to 100 letters, digits, - and _",
 }
 MARKUP = re.compile("</|<!")  # Snakemake's report copies settings into its page unescaped
 
@@ -73,9 +73,9 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
     _check_schema(config, schema, "")
     for name in chosen_datasets(config):
         dataset_entry(config, name)
-    for names, taken in ((config["datasets"], DATASET_NAMES), (config["studies"], STUDY_NAMES)):
-        for name in names:
-            require(name not in taken, f"{name!r} is a folder of the results: choose another name", name)
+    _check_folders(config["datasets"], DATASET_NAMES, "datasets")
+    _check_folders(config["studies"], STUDY_NAMES, "studies")
+    _check_folders(config["features"]["vocabularies"], set(), "features.vocabularies")
     require_known("extractor", names_of("features"), config["features"]["extractor"], "features.extractor")
     for name, block in config["studies"].items():
         _check_study(config, block, schema, f"studies.{name}")
@@ -87,6 +87,15 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
             block = study_block(config, name, study)
             _check_study(config, block, schema, where)
             _check_kind(block, entry["loader"], where)
+
+
+def _check_folders(names: Iterable[str], taken: set[str], where: str) -> None:
+    """Raise ConfigError if two names are one folder of the results on a disk that takes upper and lower case as one."""
+    folders = set(taken)
+    for name in names:
+        said = f"{name!r} is a folder of the results already, in upper or lower case: choose another name"
+        require(name.casefold() not in folders, said, f"{where}.{name}")
+        folders.add(name.casefold())
 
 
 def _check_schema(block: dict[str, Any], schema: dict[str, Any], where: str) -> None:
@@ -102,9 +111,6 @@ def _check_schema(block: dict[str, Any], schema: dict[str, Any], where: str) -> 
         key = path.rpartition(".")[2].partition("[")[0]
         if isinstance(value, float):
             require(math.isfinite(value), f"{key} must be finite, got {value}", path)
-        if isinstance(value, int) and abs(value) >= LARGEST_NUMBER:
-            size = f"some 1e{int(math.log10(abs(value)))}"
-            raise ConfigError(f"{key} must be below {LARGEST_NUMBER}, got {size} {place(path)}")
         if isinstance(value, str):
             require(not MARKUP.search(value), f"{key} must not hold </ or <!, which ends a report's script", path)
 
@@ -125,11 +131,16 @@ def _check_loader(loader: str, options: dict[str, Any], where: str) -> None:
     require_known("loader", names_of("datasets"), loader, f"{where}.loader")
     plug_in = pick("datasets", loader)
     takes = ", ".join(sorted(plug_in.TAKES)) or "none"
-    for option in options:
+    for option, value in options.items():
         require(
             option in plug_in.TAKES,
             f"the loader {loader} has no option {option!r}; its options are {takes}",
             f"{where}.options",
+        )
+        require(
+            not (isinstance(value, str) and set("{}") & set(value)),
+            f"{option} must be without braces, which Snakemake takes for wildcards, got {value!r}: rename or link it",
+            f"{where}.options.{option}",
         )
     for option in plug_in.NEEDS:
         require(
@@ -258,6 +269,8 @@ def _sentence(error: jsonschema.ValidationError, inside: str) -> str:
 def _expected(error: jsonschema.ValidationError) -> str:
     """The demand of a schema, in words."""
     asked = error.validator_value
+    if error.validator == "anyOf":
+        return " or ".join(map(_expected, error.context))
     if error.validator == "type":
         types = [asked] if isinstance(asked, str) else asked
         return " or ".join(TYPES[one] for one in types if one in TYPES)
