@@ -204,6 +204,21 @@ def test_announced_numbers_that_are_not_there_take_no_memory(tmp_path):
         read(tmp_path, content)
 
 
+@pytest.mark.parametrize("part", ["train_images", "train_labels"])
+def test_a_small_file_of_many_numbers_is_read_only_if_asked_for(tmp_path, part):
+    n = 70_000
+    noise = np.random.default_rng(0).integers(0, 256, n).tolist()
+    numbers = {"train_images": noise, "train_labels": noise} | {part: n * [0]}
+    content = {
+        "train_images": packed(0x08, (n, 1), numbers["train_images"]),
+        "train_labels": packed(0x08, (n,), numbers["train_labels"]),
+        "test_images": packed(0x08, (1, 1), [0]),
+    }
+    with pytest.raises(ValueError, match=rf"{part}.gz must unpack to at most 200 times its \d+ bytes, got more"):
+        read(tmp_path, content, ".gz")
+    assert read(tmp_path, content, ".gz", compression_ratio=2000).X.shape == (n + 1, 1)
+
+
 # Mutations
 
 HEADS = [bytes([number]) for number in (0, 1, 2, 3, 4, 8, 9, 11, 12, 13, 14, 255)]

@@ -321,6 +321,13 @@ def test_options_that_make_no_sense_are_refused(three, options, expected):
         libsvm.read(three, **({"train": "train"} | options))
 
 
+def test_a_small_file_of_many_samples_is_read_only_if_asked_for(tmp_path):
+    bomb = bz2.compress(b"1 1:1\n" * 12_000)
+    with pytest.raises(ValueError, match=r"data.bz2 must unpack to at most 200 times its \d+ bytes, got more"):
+        read(tmp_path, bomb, "data.bz2")
+    assert read(tmp_path, bomb, "data.bz2", compression_ratio=1e4).X.shape == (12_000, 1)
+
+
 def test_tasks_are_chosen_from_labels_and_samples_without_label_are_negatives(tmp_path):
     samples = read(tmp_path, GOOD)
     words, labels = tasks.choose_words(samples.images, samples.captions, n_words=2, split_captions=False)

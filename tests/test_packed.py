@@ -14,10 +14,10 @@ PACK = {"": bytes, ".gz": lambda content: gzip.compress(content, mtime=0), ".bz2
 PACKED = pytest.mark.parametrize("suffix", [".gz", ".bz2"])
 
 
-def read(folder, suffix, content):
+def read(folder, suffix, content, compression_ratio=1e6):
     """The unpacked bytes of a file that holds `content` as it is."""
     (folder / f"data{suffix}").write_bytes(content)
-    with opened(folder / f"data{suffix}", lambda: " after a while") as file:
+    with opened(folder / f"data{suffix}", lambda: " after a while", compression_ratio) as file:
         return file.read()
 
 
@@ -31,7 +31,7 @@ def refused(folder, suffix):
 @pytest.mark.parametrize("content", [CONTENT, CONTENT * 5000, b""])
 def test_content_is_unpacked_as_the_name_says(tmp_path, suffix, content):
     assert read(tmp_path, suffix, PACK[suffix](content)) == content
-    with opened(tmp_path / f"data{suffix}") as file:
+    with opened(tmp_path / f"data{suffix}", compression_ratio=1e6) as file:
         assert list(iter(lambda: file.readline(10), b"")) == [
             line[start : start + 10] for line in content.splitlines(True) for start in range(0, len(line), 10)
         ]
@@ -79,3 +79,21 @@ def test_damaged_file_is_refused_or_unpacks_to_the_same(tmp_path, suffix):
             assert str(tmp_path / "data") in str(error)
             n_refused += 1
     assert n_refused > 200
+
+
+@PACKED
+def test_a_file_of_repetitions_is_refused_before_it_is_unpacked_unless_it_is_small(tmp_path, suffix):
+    long, small = (PACK[suffix](bytes(length)) for length in (10**7, 2**16))
+    message = (
+        f"data{suffix} must unpack to at most 200 times its {len(long):,} bytes, got more: raise compression_ratio or"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read(tmp_path, suffix, long, 200)
+    assert read(tmp_path, suffix, long, 1e6) == bytes(10**7)
+    assert read(tmp_path, suffix, small, 200) == bytes(2**16)
+
+
+@pytest.mark.parametrize("ratio", [0, -1, np.nan, np.inf, "2", None])
+def test_a_ratio_that_is_no_positive_number_is_refused(tmp_path, ratio):
+    with pytest.raises(ValueError, match="compression_ratio must be"):
+        read(tmp_path, ".gz", PACK[".gz"](CONTENT), ratio)

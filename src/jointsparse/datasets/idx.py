@@ -14,13 +14,13 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.checks import require
-from jointsparse.datasets.packed import opened
+from jointsparse.datasets.packed import COMPRESSION_RATIO, opened
 from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import set_validation_aside
 
 OFFERS = "samples"
 FILES = ("train_images", "train_labels", "test_images", "test_labels")  # the options that name files
-TAKES = ("root", *FILES, "validation_fraction", "seed")
+TAKES = ("root", *FILES, "compression_ratio", "validation_fraction", "seed")
 NEEDS = ("root", *FILES)
 
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -57,6 +57,7 @@ def read(
     train_labels: str,
     test_images: str,
     test_labels: str,
+    compression_ratio: float = COMPRESSION_RATIO,
     validation_fraction: float = 0.0,
     seed: int = 0,
 ) -> Samples:
@@ -78,6 +79,8 @@ def read(
         File of the test images.
     test_labels : str
         File of their labels.
+    compression_ratio : float above 0
+        Times its size that a packed file may unpack to. 64 KiB are never too much.
     validation_fraction : float, from 0 to below 1
         Part of the training images that becomes validation.
     seed : int
@@ -90,12 +93,17 @@ def read(
     Raises
     ------
     ValueError
-        If a file is missing, damaged, or not as the head of this module says. If its dimensions and its length, its
-        images and its labels, or the images of training and test do not match. If a number is not finite in float32.
+        If a file is missing, damaged, too long, or not as the head of this module says. If its dimensions and its
+        length, its images and its labels, or the images of training and test do not match. If a number is not finite in
+        float32.
     """
     folder = Path(root)
-    train = _read_pair(find(folder, "train_images", train_images), find(folder, "train_labels", train_labels))
-    test = _read_pair(find(folder, "test_images", test_images), find(folder, "test_labels", test_labels))
+    train = _read_pair(
+        find(folder, "train_images", train_images), find(folder, "train_labels", train_labels), compression_ratio
+    )
+    test = _read_pair(
+        find(folder, "test_images", test_images), find(folder, "test_labels", test_labels), compression_ratio
+    )
     require(
         test.shape == train.shape,
         f"{folder / test_images} must hold images of {_by(train.shape)} pixels, as {folder / train_images} does, "
@@ -109,9 +117,9 @@ def read(
     return gather(splits, [[label] for label in train.labels + test.labels], {}, X)
 
 
-def _read_pair(images: Path, labels: Path) -> _Pair:
-    names = _read_labels(labels)
-    with opened(images) as file:
+def _read_pair(images: Path, labels: Path, compression_ratio: float) -> _Pair:
+    names = _read_labels(labels, compression_ratio)
+    with opened(images, compression_ratio=compression_ratio) as file:
         head = _read_head(file, images)
         require(head.shape, f"{images} must have at least two dimensions, those of images, got {head.n}")
         require(
@@ -126,8 +134,8 @@ def _read_pair(images: Path, labels: Path) -> _Pair:
     return _Pair(head.shape, sparse.csr_matrix(sparse.vstack(parts, format="csr")), names)
 
 
-def _read_labels(path: Path) -> list[str]:
-    with opened(path) as file:
+def _read_labels(path: Path, compression_ratio: float) -> list[str]:
+    with opened(path, compression_ratio=compression_ratio) as file:
         head = _read_head(file, path)
         require(not head.shape, f"{path} must have one dimension, that of labels, got {_by((head.n, *head.shape))}")
         return [str(int(label)) for block in _blocks(file, head, path) for label in _whole_numbers(block, path)]

@@ -16,13 +16,16 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.checks import require, require_count
-from jointsparse.datasets.packed import opened
+from jointsparse.datasets.packed import COMPRESSION_RATIO, opened
 from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
 
 OFFERS = "samples"
 FILES = ("train", "validation", "test", "topics")  # the options that name files
-TAKES = ("root", *FILES, "index_base", "n_features", "fractions", "validation_fraction", "seed")
+TAKES = (
+    *("root", *FILES, "compression_ratio", "index_base", "n_features"),
+    *("fractions", "validation_fraction", "seed"),
+)
 NEEDS = ("root", "train")
 
 # Possessive throughout (++, *+, ?+): matching stops at a line's first mistake, in linear time.
@@ -49,6 +52,7 @@ def read(
     validation: str | None = None,
     test: str | None = None,
     topics: str | None = None,
+    compression_ratio: float = COMPRESSION_RATIO,
     index_base: int = 1,
     n_features: int | None = None,
     fractions: Mapping[str, float] = FRACTIONS,
@@ -75,6 +79,8 @@ def read(
     topics : str or None
         File of label names, UTF-8: number and name in the first two columns, split at white space. Without it a
         label's name is its number ("+1" and "1.0" are "1").
+    compression_ratio : float above 0
+        Times its size that a packed file may unpack to. 64 KiB are never too much.
     index_base : int, 1 or 0
         Number of the first feature. 1 is usual.
     n_features : int or None
@@ -94,7 +100,7 @@ def read(
     ------
     ValueError
         With file and line, if a label is not a whole number, indices do not increase, or a value is not finite in
-        float32. If there is a query id (qid), or if a packed file is damaged or cut off.
+        float32. If there is a query id (qid), or if a packed file is damaged, cut off or too long.
     """
     _require_options(validation, test, index_base, n_features)
     folder = Path(root)
@@ -106,7 +112,7 @@ def read(
     labels: list[list[str]] = []
     rows: list[Row] = []
     for split, path in files.items():
-        for number, row in _rows(path, index_base, n_features or MOST_FEATURES):
+        for number, row in _rows(path, compression_ratio, index_base, n_features or MOST_FEATURES):
             sample = f"{split}:{number}"
             if row is None:
                 left_out[sample] = "an empty line"
@@ -162,10 +168,12 @@ def _matrix(rows: list[Row], n_features: int | None) -> sparse.csr_matrix:
     return X
 
 
-def _rows(path: Path, index_base: int, most_features: int) -> Iterator[tuple[int, Row | None]]:
+def _rows(
+    path: Path, compression_ratio: float, index_base: int, most_features: int
+) -> Iterator[tuple[int, Row | None]]:
     """Line numbers (from 1) and samples of a file, None for an empty line."""
     number = 0
-    with opened(path, lambda: f" after line {number}") as file:
+    with opened(path, lambda: f" after line {number}", compression_ratio) as file:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE_BYTES + 1), b""), start=1):
             where = f"{path} line {number}"
             if len(line) > LONGEST_LINE_BYTES:
