@@ -89,7 +89,11 @@ def test_same_bytes_twice_are_used_once(album, name, caption, expected):
         (b"image,caption\n000.jpg,A dog, and a cat.\n", r"line 2: expected 2 fields"),
         (b"image,caption\n000.jpg\n", r"line 2: expected 2 fields"),
         (b'image,caption\n000.jpg,"A dog.\n', r"line 2: "),
-        (b"image,caption\n000.jpg,A caf\xe9.\n", r"must be UTF-8 text, got byte 0xe9"),
+        (b"image,caption\n000.jpg,A caf\xe9.\n", r"must be UTF-8 text, got byte 0xe9 in line 2\Z"),
+        (
+            b"image,caption\n" + b"000.jpg,\xc3\xa9\n" * 20_000 + b"000.jpg,A caf\xe9.\n",
+            r"must be UTF-8 text, got byte 0xe9 in line 20002\Z",
+        ),
         (b"image,caption\n000.jpg,A\x00dog.\n", r"line 2: expected 2 fields of text"),
     ],
 )

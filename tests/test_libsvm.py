@@ -248,7 +248,7 @@ def test_topics_name_the_labels(tmp_path):
         (b"x corn\n", "topics.txt line 1: expected a label's number"),
         (b"3 corn\n3 wheat\n", "topics.txt line 2: expected each label and each name once"),
         (b"3 corn\n17 corn\n", "topics.txt line 2: expected each label and each name once"),
-        (b"3 \xff\n", "topics.txt must be UTF-8 text, got byte 0xff"),
+        (b"3 corn\n4 \xff\n", "topics.txt must be UTF-8 text, got byte 0xff in line 2"),
     ],
 )
 def test_wrong_topics_are_refused(tmp_path, content, expected):

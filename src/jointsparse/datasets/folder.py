@@ -236,7 +236,10 @@ def read_csv(path: Path, *columns: str) -> pd.DataFrame:
                 for some in iter(lambda: list(islice(records, ROWS_AT_ONCE)), [])
             ]
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be UTF-8 text, got byte {error.object[error.start]:#04x} in it") from None
+        with path.open("rb") as lines:
+            line = next(n for n, line in enumerate(lines, start=1) if line.decode(errors="ignore").encode() != line)
+        byte = f"{error.object[error.start]:#04x}"
+        raise ValueError(f"{path} must be UTF-8 text, got byte {byte} in line {line}") from None
     except csv.Error as error:
         raise ValueError(f"{path} line {rows.line_num}: {error}") from None
     return pd.concat([pd.DataFrame(columns=list(columns), dtype=str), *tables], ignore_index=True)

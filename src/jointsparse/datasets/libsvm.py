@@ -230,7 +230,10 @@ def _label_names(path: Path) -> dict[int, str]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be UTF-8 text, got byte {error.object[error.start]:#04x} in it") from None
+        number = error.object.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{path} must be UTF-8 text, got byte {error.object[error.start]:#04x} in line {number}"
+        ) from None
     names: dict[int, str] = {}
     for number, line in enumerate(lines, start=1):
         fields = line.split()
