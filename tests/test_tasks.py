@@ -241,6 +241,30 @@ def test_a_tenth_is_left_out_and_another_one_the_next_time():
     assert chosen.sum() == 40
 
 
+@pytest.mark.parametrize(
+    ("caption", "expected"),
+    [
+        (
+            "A 2-year-old in the 1950s with 3 mp3 players",
+            ["a", "year-old", "in", "the", "1950s", "with", "mp3", "players"],
+        ),
+        ("3d,b2b;f-16 | 4x4, 2009, 007", ["3d", "b2b", "f-16", "4x4"]),
+        ("3d, café №5", ["3d", "café"]),
+        ("See https://a.org/cat?x=1, WWW.dogs.com/b and ftp://c.", ["see", "and"]),
+        ("http://éa.org/é awww.dog", ["awww", "dog"]),
+        ("1" * 100_000 + "a", ["1" * 100_000 + "a"]),
+    ],
+)
+def test_digits_may_stand_in_words_and_addresses_are_no_words(caption, expected):
+    assert tasks.words_of(caption) == expected
+
+
+def test_short_tags_are_words_where_they_are_asked_for():
+    words, labels = tasks.choose_words(IMAGES, captions_of("3d, cat", "3d", "cat"), n_words=2, min_length=2)
+    assert words["word"].tolist() == ["3d", "cat"]
+    assert labels[:3].tolist() == [[True, True], [True, False], [False, True]]
+
+
 def test_accents_and_vowel_signs_belong_to_their_letters_however_they_are_written():
     composed = "Un café naïf, señor"
     decomposed = unicodedata.normalize("NFD", composed)
