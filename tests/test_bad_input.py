@@ -111,3 +111,12 @@ def test_a_file_that_snakemake_would_misread_ends_before_it_is_read(mine):
     done = mine.snakemake("reproduce-all", overlays=("mine.yaml",))
     assert done.returncode != 0
     assert re.search(r"^the key 'seed' stands twice in one block \(config.yaml, line \d+\)$", done.stderr, re.MULTILINE)
+
+
+def test_an_interrupt_while_the_rules_are_read_is_one_line(tmp_path):
+    project = Project(tmp_path / "project")
+    with project.edited("workflow/configuration/check.py", "import math\n", "raise KeyboardInterrupt\n"):
+        done = project.snakemake("reproduce-all", "--dry-run")
+    assert done.returncode != 0
+    assert done.stderr.splitlines()[-1] == "error: interrupted"
+    assert "Traceback" not in done.stderr

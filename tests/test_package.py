@@ -1,5 +1,6 @@
 """An installation keeps its promises: light imports, a core without extra, clear words if the extra is missing."""
 
+import re
 import subprocess
 import sys
 from importlib.metadata import requires, version
@@ -69,3 +70,24 @@ def test_what_needs_the_extra_says_so_in_one_sentence(module):
 def test_the_command_line_tells_its_version_without_the_extra():
     done = without_extra("from jointsparse.app.command_line import main; main(['--version'])")
     assert done.stdout == f"jointsparse {version('jointsparse')}\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [("KeyboardInterrupt", r"error: interrupted\n"), ("OSError", r"Traceback [\s\S]*in main\nOSError\n")],
+)
+def test_an_interrupt_while_the_command_line_is_imported_is_one_line(error, said):
+    code = f"""
+import importlib.abc, runpy, sys
+class Interrupting(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "jointsparse.app.command_line":
+            main()
+def main():
+    raise {error}
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("jointsparse", run_name="__main__")
+"""
+    done = run(code)
+    assert done.returncode != 0
+    assert re.fullmatch(said, done.stderr)

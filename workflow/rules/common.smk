@@ -14,6 +14,9 @@ if (BASE / "src").is_dir():
     paths = [str(BASE / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ.update(PYTHONPATH=os.pathsep.join(paths))
 sys.path.insert(0, str(BASE / "workflow"))
+from jointsparse.app.interrupt import say_interrupts_in_one_line
+
+say_interrupts_in_one_line()  # the imports below take a while
 import jointsparse
 from jointsparse import records
 from configuration import studies as of_config
