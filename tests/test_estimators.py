@@ -34,6 +34,7 @@ ALL = [JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor]
 SINGLE = [JointSparseClassifier, JointSparseRegressor]
 CLASSIFIERS = [JointSparseClassifier, JointSparseClassifierCV]
 SEARCH = [JointSparseClassifierCV]
+ONLINE_CLASSIFIER = OnlineJointSparseClassifier
 
 
 def problem(n=40, d=6, m=3, seed=0):
@@ -363,6 +364,11 @@ def fit_label(labels, value):
     return lambda new, X, Y: new(labels=labels).fit(X, spoilt((Y + 1) / 2 if min(CODES[labels]) == 0 else Y, value, 10))
 
 
+def hidden(array):
+    """An array with a masked entry."""
+    return np.ma.array(array, mask=np.arange(array.size).reshape(array.shape) == 3)
+
+
 NOT_FINITE = "NaN|infinity"
 PAIRS = "^tasks must be a list of pairs"
 LARGE = "^weights times labels of task 0 must be finite and at most .* in float64"
@@ -433,6 +439,32 @@ WRONG_CALLS = [
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(X[:, :5]), "X has 5 features"),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(X[0]), "1D"),
     (ALL, lambda new, X, Y: new().predict(X), "not fitted"),
+    (
+        [JointSparseRegressor],
+        lambda new, X, Y: new().fit(X.astype(np.float32), 1e150 * Y[:, 0]),
+        "^weights times labels of task 0 must be finite and at most .* in float32, got .*: scale them$",
+    ),
+    *(
+        (estimators, call, f"^{name} must hold a number everywhere, got a masked array: fill it$")
+        for name, estimators, call in (
+            ("X", [*ALL, ONLINE_CLASSIFIER], lambda new, X, Y: new().fit(hidden(X), Y[:, 0])),
+            ("X", [*ALL, ONLINE_CLASSIFIER], lambda new, X, Y: new().fit(X, Y[:, 0]).predict(hidden(X))),
+            (
+                "X",
+                [*CLASSIFIERS, ONLINE_CLASSIFIER],
+                lambda new, X, Y: new().fit(X, Y[:, 0]).decision_function(hidden(X)),
+            ),
+            ("X", SINGLE, lambda new, X, Y: new().fit_tasks([(X, Y[:, 0]), (hidden(X), Y[:, 1])])),
+            ("X", SEARCH, lambda new, X, Y: new().fit(X, Y[:, 0], X_val=hidden(X), y_val=Y[:, 0])),
+            ("X", [ONLINE_CLASSIFIER], lambda new, X, Y: new().partial_fit(hidden(X), Y[:, 0], [-1, 1])),
+            ("y", [*ALL, ONLINE_CLASSIFIER], lambda new, X, Y: new().fit(X, hidden(Y[:, 0]))),
+            ("y", [*CLASSIFIERS, ONLINE_CLASSIFIER], lambda new, X, Y: new().fit(X, Y[:, 0]).score(X, hidden(Y[:, 0]))),
+            ("y", SINGLE, lambda new, X, Y: new().fit_tasks([(X, Y[:, 0]), (X, hidden(Y[:, 1]))])),
+            ("y", SEARCH, lambda new, X, Y: new().fit(X, Y[:, 0], X_val=X, y_val=hidden(Y[:, 0]))),
+            ("y", [ONLINE_CLASSIFIER], lambda new, X, Y: new().partial_fit(X, hidden(Y[:, 0]), [-1, 1])),
+            ("sample_weight", [*ALL, ONLINE_CLASSIFIER], lambda new, X, Y: new().fit(X, Y[:, 0], hidden(np.ones(40)))),
+        )
+    ),
 ]
 
 
@@ -461,6 +493,9 @@ WRONG_OPTIONS = [
     (CLASSIFIERS, {"class_weight": {2: 1.0}}, r"^class_weight must name classes of y, \[-1, 1\], got \[2\]"),
     (CLASSIFIERS, {"class_weight": {1: -1.0}}, "^class_weight must hold numbers of at least 0"),
     (SINGLE, {"radius": -1.0}, r"^radius must be at least 0, got -1\.0"),
+    (SINGLE, {"radius": "1"}, "^radius must be a number, got '1'"),
+    (SINGLE, {"radius": b"1"}, "^radius must be a number, got b'1'"),
+    (SEARCH, {"radii": ["1"]}, "^each of radii must be a number, got .*'1'"),
     (SINGLE, {"radius": np.nan}, "^radius must be at least 0, got nan"),
     (SINGLE, {"radius": np.inf}, "^radius must be finite, got inf"),
     (SINGLE, {"radius": None, "penalty": -2}, r"^penalty must be at least 0, got -2\.0"),

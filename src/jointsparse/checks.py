@@ -77,13 +77,18 @@ def real_array(W: ArrayLike, name: str) -> Floats:
         raise ValueError(f"{name} must be an array of real numbers, got {type(W).__name__}") from None
     if array.dtype.kind not in "fiubO":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    require(not np.ma.is_masked(W), f"{name} must hold a number everywhere, got a masked array: fill it")
+    require_unmasked(W, name)
     dtype = np.float32 if array.dtype.kind == "f" and array.dtype.itemsize == 4 else np.float64
     try:
         # Writable too: Numba would compile every kernel once more for read-only arrays.
         return np.require(array, dtype, ["C", "W"]).reshape(array.shape)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}") from None
+
+
+def require_unmasked(array: Any, name: str) -> None:
+    """Raise ValueError for a masked array that hides entries: NumPy reads what is behind the mask."""
+    require(not np.ma.is_masked(array), f"{name} must hold a number everywhere, got a masked array: fill it")
 
 
 def require_finite(W: Floats, name: str = "W") -> None:

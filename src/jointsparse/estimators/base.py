@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from jointsparse.checks import as_finite, as_radius, require, require_count
+from jointsparse.checks import as_finite, as_radius, require, require_count, require_unmasked
 from jointsparse.learning.problem import Fit, Problem
 from jointsparse.registry import pick
 
@@ -59,6 +59,19 @@ def given_one(radius: Any, penalty: Any, names: str = "radius and penalty") -> t
     return (radius, False) if penalty is None else (penalty, True)
 
 
+def validated(estimator: BaseEstimator, *X_and_y: Any, **options: Any) -> Any:
+    """Check X, or X and y, as scikit-learn does, and refuse masked arrays, whose mask it loses."""
+    for name, array in zip("Xy", X_and_y, strict=False):
+        require_unmasked(array, name)
+    return validate_data(estimator, *X_and_y, accept_sparse="csr", dtype=FLOATING, **options)
+
+
+def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
+    """The weights of the samples, (n_samples,) float64, at least 0."""
+    require_unmasked(sample_weight, "sample_weight")
+    return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+
+
 class Linear(BaseEstimator):
     """A linear model of features that are dense or sparse."""
 
@@ -68,7 +81,7 @@ class Linear(BaseEstimator):
     def _margins(self, X: Any) -> np.ndarray:
         """X W + b, (n_samples, n_tasks)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATING)
+        X = validated(self, X, reset=False)
         return np.asarray(X @ np.atleast_2d(self.coef_).T) + self.intercept_
 
     def __sklearn_tags__(self) -> Any:
@@ -161,11 +174,9 @@ class Trained(Linear):
         require(len(given) == len(tasks), f"sample_weight must hold one array per task, {len(tasks)}, got {len(given)}")
         features, targets, weights = [], [], []
         for k, ((X_k, y_k), weight) in enumerate(zip(tasks, given, strict=True)):
-            X_k, y_k = validate_data(
-                self, X_k, y_k, reset=k == 0, accept_sparse="csr", dtype=FLOATING, order="C", y_numeric=y_numeric
-            )
+            X_k, y_k = validated(self, X_k, y_k, reset=k == 0, order="C", y_numeric=y_numeric)
             features.append(X_k)
             targets.append(y_k)
-            weights.append(_check_sample_weight(weight, X_k, dtype=np.float64, ensure_non_negative=True))
+            weights.append(weights_of(weight, X_k))
         dtype = np.result_type(*(X_k.dtype for X_k in features))
         return [X_k.astype(dtype, copy=False) for X_k in features], targets, weights

@@ -7,10 +7,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
-from jointsparse.checks import require
-from jointsparse.estimators.base import FLOATING, Linear, parameters
+from jointsparse.checks import require, require_unmasked
+from jointsparse.estimators.base import Linear, parameters, validated, weights_of
 
 # Numbers that a matrix y may hold under each value of `labels`.
 CODES = {"classes": (0, 1), "01": (0, 1), "signed": (-1, 1), "masked": (-1, 0, 1)}
@@ -50,10 +50,8 @@ class Labelled(ClassifierMixin, Linear):
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """X, y and the weights of the samples, checked; a column of classes becomes a vector."""
-        X, y = validate_data(
-            self, X, to_dense(y), accept_sparse="csr", dtype=FLOATING, multi_output=True, y_numeric=False, **options
-        )
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        X, y = validated(self, X, to_dense(y), multi_output=True, y_numeric=False, **options)
+        weight = weights_of(sample_weight, X)
         if self.labels == "classes" and y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         return X, y, weight
@@ -156,12 +154,13 @@ class Labelled(ClassifierMixin, Linear):
         each label counts by itself, over the samples of its task. X: (n_samples, n_features). y: as in fit.
         sample_weight: (n_samples,).
         """
+        require_unmasked(y, "y")
         if self.labels == "classes":
             return float(super().score(X, y, sample_weight))
         F = self._margins(X)
         Y = as_signs(y, self.labels).reshape(len(F), -1)
         require(Y.shape == F.shape, f"y must have one column per task, {F.shape[1]}, got {Y.shape[1]}")
-        weights = _check_sample_weight(sample_weight, F, dtype=np.float64)[:, np.newaxis] * (Y != 0)
+        weights = weights_of(sample_weight, F)[:, np.newaxis] * (Y != 0)
         require(weights.any(), "y must hold at least one label of a sample of positive weight, got none")
         return float(np.average((F > 0) == (Y > 0), weights=weights))
 

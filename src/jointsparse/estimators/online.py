@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
+from sklearn.utils.validation import _is_fitted, check_is_fitted
 
 from jointsparse.checks import as_finite, as_positive, require, require_count
-from jointsparse.estimators.base import FLOATING, all_or_nothing, parameters, positional
+from jointsparse.estimators.base import all_or_nothing, parameters, positional, validated
 from jointsparse.estimators.labels import Labelled
 from jointsparse.learning.lazy import LARGEST_STEP_SUM, ONE_BALL_PER_TASK, Eager, Iterate, Lazy, Matrix, csr
 from jointsparse.learning.problem import magnitude
@@ -273,7 +273,7 @@ class OnlineJointSparseClassifier(Labelled):
 
     def _margins(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATING)
+        X = validated(self, X, reset=False)
         if isinstance(self._iterate, Lazy) and sparse.issparse(X) and not self.average:
             return self._iterate.margins(csr(X))
         return np.asarray(X @ self._W())

@@ -6,9 +6,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from jointsparse.estimators.base import FLOATING, Trained, all_or_nothing, parameters, positional
+from jointsparse.estimators.base import Trained, all_or_nothing, parameters, positional, validated, weights_of
 
 
 @parameters
@@ -79,10 +78,8 @@ class JointSparseRegressor(MultiOutputMixin, RegressorMixin, Trained):
         ValueError
             If input or parameters make no sense. The estimator keeps its previous state.
         """
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=FLOATING, order="C", multi_output=True, y_numeric=True
-        )
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        X, y = validated(self, X, y, order="C", multi_output=True, y_numeric=True)
+        weight = weights_of(sample_weight, X)
         Y = y.reshape(len(y), -1)
         self._fit([X] * Y.shape[1], list(Y.T), [weight] * Y.shape[1])
         if y.ndim == 1:

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
 from jointsparse.checks import as_finite, require
-from jointsparse.estimators.base import FLOATING, Trained, all_or_nothing, given_one, parameters, positional
+from jointsparse.estimators.base import Trained, all_or_nothing, given_one, parameters, positional, validated
 from jointsparse.estimators.labels import Labelled, to_dense
 from jointsparse.learning.problem import Fit, Problem
 from jointsparse.learning.sweep import choose_eta0
@@ -235,9 +235,7 @@ class JointSparseClassifierCV(Labelled, Trained):
 
     def _read_validation(self, X_val: Any, y_val: Any, n_tasks: int) -> tuple[Any, np.ndarray, np.ndarray]:
         """Features of held-out samples, and their labels and weights (n_samples, n_tasks)."""
-        X_val, y_val = validate_data(
-            self, X_val, to_dense(y_val), reset=False, accept_sparse="csr", dtype=FLOATING, multi_output=True
-        )
+        X_val, y_val = validated(self, X_val, to_dense(y_val), reset=False, multi_output=True)
         if self._flat:
             y_val = column_or_1d(y_val)
         elif y_val.shape[1:] != (n_tasks,):
