@@ -235,11 +235,11 @@ def nonempty(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def whole(low: int) -> Callable[[Any], bool]:
-    return lambda value: type(value) is int and low <= value < 2**63
+def whole(low: int, high: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and low <= value <= high
 
 
-def real(low: float, high: float = 2.0**63, also: tuple[int, ...] = ()) -> Callable[[Any], bool]:
+def real(low: float, high: float, also: tuple[float, ...] = ()) -> Callable[[Any], bool]:
     """Numbers between low and high, both not included, and some more."""
     return lambda value: type(value) in (int, float) and (low < value < high or value in also)
 
@@ -268,7 +268,12 @@ def named(shape: Any) -> Callable[[Any], bool]:
 
 
 PARTS = ("train", "validation", "test", "unlabelled")
-GRID, RADII, NUMBERS = rows_of(real(0)), rows_of(real(0, also=(0,))), rows_of(whole(1), 2)
+# The largest values of kinds of numbers.
+RUNS, STEPS, SAMPLES, SHARDS = 1000, 10**6, 10**8, 10**4
+FEATURES, TASKS, PIXELS = 2**31 - 1, 10**5, 10**5
+SEED, REAL = 2**32 - 1, 1e15
+GRID, RADII = rows_of(real(0, REAL, also=(REAL,))), rows_of(real(0, REAL, also=(0, REAL)))
+NUMBERS = rows_of(whole(1, SAMPLES), 2)
 FITTED = rows_of(of("train", "validation", "unlabelled"))
 LISTS = {"figures": rows_of(of(*FIGURES), 0), "claims": rows_of(of(*CLAIMS), 0)}
 OPTIONS = {
@@ -280,66 +285,66 @@ OPTIONS = {
         and math.isclose(sum(fractions.values()), 1)
     ),
     "validation_fraction?": real(0, 1),
-    "seed?": whole(0),
+    "seed?": whole(0, SEED),
 }
 VOCABULARY = {
-    "branching": whole(2),
-    "depth": whole(1),
-    "sample_size": whole(1),
+    "branching": whole(2, 1000),
+    "depth": whole(1, 20),
+    "sample_size": whole(1, SAMPLES),
     "fitted_on": FITTED,
     "weighting": of("count", "sqrt", "tf-idf"),
     "normalise": of(True, False),
 }
 BASIS = {
-    "rank": lambda rank: rank == "full" or whole(1)(rank),
+    "rank": lambda rank: rank == "full" or whole(1, FEATURES)(rank),
     "centred": of(True, False),
     "whitened": of(True, False),
     "fitted_on": FITTED,
 }
 METHODS = {
-    "svm-l2?": {"C": GRID, "max_iter?": whole(1)},
+    "svm-l2?": {"C": GRID, "max_iter?": whole(1, STEPS)},
     **{f"{loss}-{norm}?": {"eta0": GRID, "radius": RADII} for loss in LOSSES for norm in NORMS},
 }
 STUDIES = {
     "words": {
         "kind": of("words"),
-        "runs": whole(1),
-        "set_aside": {f"{part}?": whole(0) for part in PARTS[:3]},
+        "runs": whole(1, RUNS),
+        "set_aside": {f"{part}?": whole(0, SAMPLES) for part in PARTS[:3]},
         "words": {
-            "n_words": whole(2),
-            "n_validation_words": whole(1),
-            "min_length?": whole(1),
+            "n_words": whole(2, TASKS),
+            "n_validation_words": whole(1, TASKS),
+            "min_length?": whole(1, 100),
             "stop_words?": rows_of(any_text, 0, unique=False),
             "split_captions?": of(True, False),
             "join_inflections?": of(True, False),
         },
-        "sizes": rows_of(whole(1)),
-        "negatives_per_positive": whole(1),
-        "training": {"solver": of("subgradient"), "n_iter": whole(1), "normalisation": of("sum", "mean")},
+        "sizes": rows_of(whole(1, SAMPLES)),
+        "negatives_per_positive": whole(1, SAMPLES),
+        "training": {"solver": of("subgradient"), "n_iter": whole(1, STEPS), "normalisation": of("sum", "mean")},
         "methods": lambda methods: fits(methods, METHODS, "methods") and len(methods) > 0,
         "metric": of("auc", "eer"),
-        "tests": {"n_pairings": whole(1), "n_resamples": whole(20)},
+        "tests": {"n_pairings": whole(1, STEPS), "n_resamples": whole(20, 10**5)},
         "vocabulary": of("tree"),
         "basis?": lambda basis: basis is None or fits(basis, BASIS, "basis"),
-        "at_size?": whole(1),
+        "at_size?": whole(1, SAMPLES),
     },
     "recovery": {
         "kind": of("recovery"),
-        "runs": whole(1),
-        "tasks": {f"{number}?": whole(1) for number in ("n_features", "n_tasks", "n_validation", "n_test")}
-        | {"relevant?": real(0, 1, also=(1,))},
-        "sizes": rows_of(whole(1)),
+        "runs": whole(1, RUNS),
+        "tasks": {f"{number}?": whole(1, SAMPLES) for number in ("n_validation", "n_test")}
+        | {"n_features?": whole(1, FEATURES), "n_tasks?": whole(1, TASKS), "relevant?": real(0, 1, also=(1,))},
+        "sizes": rows_of(whole(1, SAMPLES)),
         "eta0": GRID,
         "radius": RADII,
-        "n_iter": whole(1),
-        "tol": real(0),
+        "n_iter": whole(1, STEPS),
+        "tol": real(0, 1, also=(1,)),
     },
     "cost": {
         "kind": of("cost"),
         "projection_sizes": NUMBERS,
         "projection_rows": NUMBERS,
         "training_sizes": NUMBERS,
-        "repeats": whole(1),
+        "repeats": whole(1, RUNS),
     },
 }
 LOADERS = {  # the options of each
@@ -427,7 +432,7 @@ def _entry(block: Any) -> bool:
     shape = {
         "loader": any_text,
         "note?": any_text,
-        "shards?": whole(1),
+        "shards?": whole(1, SHARDS),
         "studies": lambda studies: isinstance(studies, dict) and all(isinstance(one, dict) for one in studies.values()),
         "options" if loader != "synthetic" else "options?": LOADERS.get(loader),
     }
@@ -437,14 +442,14 @@ def _entry(block: Any) -> bool:
 def second_settings(config: Any) -> None:
     """Raises Bad unless a config is one that SETTINGS could have been on purpose."""
     features = {
-        "longest_side": whole(1),
+        "longest_side": whole(1, PIXELS),
         "extractor": of("dense_sift"),
-        "options": {"patch_sizes?": rows_of(whole(4)), "step?": whole(1), "rootsift?": of(True, False)},
+        "options": {"patch_sizes?": rows_of(whole(4, PIXELS)), "step?": whole(1, PIXELS), "rootsift?": of(True, False)},
         "vocabularies": named(VOCABULARY),
     }
     shape = {
         "dataset": lambda chosen: nonempty(chosen) or rows_of(nonempty)(chosen),
-        "seed": whole(0),
+        "seed": whole(0, SEED),
         "datasets": named(_entry),
         "features": features,
         "studies": named(_study),
