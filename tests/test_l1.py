@@ -218,6 +218,19 @@ def test_entries_that_become_zero_are_positive_zeros(method):
     assert not np.signbit(l1.project([-1.0, 5.0], 1.0, method=method)[0])
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("z", [1e-320, 1e-270, 1e-20, 1e250])
+def test_a_small_radius_beside_entries_near_the_largest_float_is_kept(method, z):
+    v = np.array([1e300, -1e299, 0.0, -1e300])
+    expected = [z / 2, 0.0, 0.0, z / 2]
+    np.testing.assert_allclose(l1.project(v, z, method=method), [z / 2, 0.0, 0.0, -z / 2], rtol=1e-15)
+    np.testing.assert_allclose(l1.project_simplex(np.abs(v), z, method=method), expected, rtol=1e-15)
+    np.testing.assert_allclose(l1.project_nonnegative(np.abs(v), z, method=method), expected, rtol=1e-15)
+    got = l1.project(np.column_stack([v, [1.0, 0.0, -0.0, -z]]), [z, np.inf], method=method)
+    assert got[:, 1].tobytes() == np.array([1.0, 0.0, -0.0, -z]).tobytes()
+    np.testing.assert_allclose(l1.project_simplex([-1e300, 1.0, 2.0], z, method=method)[-1], z if z < 1 else z / 2)
+
+
 def test_a_radius_too_small_to_show_beside_the_entries_is_kept(rng):
     v = np.r_[np.full(3, 1e8), rng.normal(size=2000)]
     for radius in (1e-300, 1e-12, 1e-7):

@@ -209,6 +209,14 @@ def test_sums_that_overflow_are_no_obstacle(norm):
     np.testing.assert_allclose(norm.prox(W, 1e308) / 1e308, norm.prox(W / 1e308, 1.0))
 
 
+@pytest.mark.parametrize("name", ["l1", "l12", "l2"])
+@pytest.mark.parametrize("radius", [1e-20, 1e-120, 1e-270])
+def test_a_small_radius_beside_entries_near_the_largest_float_is_kept(name, radius):
+    norm = NORMS[name]
+    B = norm.project([[1e300, 1e200], [0.0, 0.0]], radius)
+    np.testing.assert_allclose(norm.norm(B), radius, rtol=1e-14)
+
+
 def test_one_row_beyond_all_others(norm):
     """Rows of scale 1e-150 beside 1e150 do not disturb the projection, and it does not enlarge them."""
     W = np.full((3, 2), 1e-150)

@@ -945,19 +945,27 @@ def _project_by_method(W: Floats, radii: NDArray[np.float64], kind: int, method:
     return True
 
 
-def _scaled_down(W: Floats, radii: NDArray[np.float64], kind: int, method: Method) -> Floats:
+@np.errstate(over="ignore")  # an entry that overflows here is far below the others
+def _project_large(W: Floats, radii: NDArray[np.float64], kind: int, method: Method) -> Floats:
     """Projection of columns whose sums might overflow, by way of smaller numbers in float64."""
-    tops = np.abs(W).max(axis=0).astype(np.float64)
-    large = (tops > LARGEST_SUM / len(W)) | ((radii > LARGEST_SUM / 2) & (kind == SIMPLEX))
-    scale = np.where(large, 2.0**-256, 1.0)
-    V, z = W.astype(np.float64) * scale, radii * scale
+    V = W.astype(np.float64)
+    size = V if kind == SIMPLEX else np.abs(V) if kind == BALL else np.maximum(V, 0.0)
+    inside = (kind != SIMPLEX) & ((radii == np.inf) | (sums_of(size) <= radii))
+    z = np.where(inside, 1.0, radii)
+    # Outside, the projection is one onto the simplex, which may be moved. Entries below the largest one minus z are 0.
+    scale = np.where(z > 2.0**512, 2.0**-256, 1.0)
+    moved = np.maximum(size - size.max(axis=0), -z) * scale
     B = np.empty_like(V)
     if method == "newton":
-        project_columns(V, z, kind, B)
+        project_columns(moved, z * scale, SIMPLEX, B)
     else:
-        _project_by_method(V, z, kind, method, B)
-    inside = (sums_of(V) <= z) & (kind == BALL)
-    return np.where(inside, W, (B / scale).astype(W.dtype))
+        _project_by_method(moved, z * scale, SIMPLEX, method, B)
+    B /= scale
+    if kind != SIMPLEX:
+        B = np.where(inside, size, np.minimum(B, size))
+    if kind == BALL:
+        B = np.where(inside | (B > 0), np.copysign(B, V), B)
+    return B.astype(W.dtype)
 
 
 def is_apart(out: Any, W: Floats) -> bool:
@@ -1005,7 +1013,7 @@ def _project_onto(kind: int, W: ArrayLike, radius: ArrayLike, method: Method, ou
         done = project_columns(columns, radii, kind, result)
     if not done:
         require_finite(V, name)
-        result[...] = _scaled_down(columns, radii, kind, method)
+        result[...] = _project_large(columns, radii, kind, method)
     return deliver(B, out)
 
 

@@ -188,11 +188,9 @@ def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, posit
     columns, result = (W, B) if W.ndim == 2 else (W[:, np.newaxis], B[:, np.newaxis])
     if W.size and not project_columns(columns, radii, result):
         V, power = scaled(columns, axis=0)
-        with np.errstate(over="ignore"):  # a radius that overflows here is larger than the length
-            z = radii * power[0]
-        projected = np.empty_like(V)
-        project_columns(V, z, projected)
-        result[...] = np.where(column_lengths(V) <= z, columns, projected / power)
+        lengths = column_lengths(V)
+        with np.errstate(all="ignore"):  # a radius that overflows here is larger than the length, which may be 0
+            result[...] = np.where(lengths <= radii * power[0], columns, V * (1.0 / lengths) * radii)
     return deliver(B, out)
 
 
