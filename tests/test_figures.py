@@ -602,6 +602,11 @@ def test_significance_leaves_a_comparison_that_is_missing_open():
     assert "–" not in row[7:]
 
 
+def test_significance_without_test_words_is_one_sentence():
+    with pytest.raises(ValueError, match=r"^the table significance must have rows of the test words, got none$"):
+        catalogue.draw("significance", made("significance").query("words == 'all words'"))
+
+
 def test_significance_shows_the_first_of_several_runs_and_says_what_the_test_is():
     table = made("significance", run=(1, 2))
     figure = catalogue.draw("significance", table)

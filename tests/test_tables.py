@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+import zipfile
 from contextlib import suppress
 
 import numpy as np
@@ -245,6 +246,17 @@ def test_an_unknown_version_of_zip_is_damage(tmp_path):
     tables.write_arrays(path, a=np.arange(5.0))
     path.write_bytes(path.read_bytes().replace(b"PK\x01\x02\x2d\x03\x2d", b"PK\x01\x02\x2d\x03\xff"))
     refused(tables.read_arrays, path, "version")
+
+
+@pytest.mark.parametrize("hidden", ["a.npy", "b.npy", "c.npy"])
+def test_an_array_that_the_directory_of_a_file_hides_is_damage(tmp_path, hidden):
+    path = tmp_path / "arrays.npz"
+    tables.write_arrays(path, a=np.arange(5.0), b=np.zeros(2), c=np.ones((2, 2)))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.filelist.remove(archive.NameToInfo.pop(hidden))
+        archive.comment = b"written again"
+    assert hidden not in zipfile.ZipFile(path).namelist()
+    assert "its directory is not what was written" in refused(tables.read_arrays, path, hidden)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -39,6 +39,7 @@ NEW_CELL = re.compile(r"\r|[;\t] *[=+\-@＝＋－＠]")  # begins another cell i
 # Choice: a CSV file ends with an empty line, which readers of CSV skip. A file that was cut off does not.
 END_OF_TABLE = b"\n\n"
 CHECKSUM_BYTES = 4  # behind an array
+HEADER_BYTES = 50  # before an array in an .npz file, without its name, as NumPy writes it: with 64-bit sizes
 BYTES_AT_ONCE = 2**20  # that are read for a checksum
 
 T = TypeVar("T", bound=Any)  # a NamedTuple of arrays
@@ -191,8 +192,10 @@ def read_arrays(path: str | Path, *names: str) -> dict[str, np.ndarray]:
     with reading(path):
         with zipfile.ZipFile(path) as archive:
             changed = archive.testzip()  # before a damaged number of rows asks for all memory
-        if changed is not None:
-            raise Damaged(path, f"{changed} is not what was written")
+            listed = sum(HEADER_BYTES + len(one.filename.encode()) + one.compress_size for one in archive.infolist())
+            hidden = archive.start_dir - listed  # bytes before the directory of a file that are of no array in it
+        if changed is not None or hidden:
+            raise Damaged(path, f"{changed or 'its directory'} is not what was written")
         with np.load(path, allow_pickle=False) as file:
             _require(path, "arrays", names, file.files)
             return {name: file[name] for name in names or file.files}

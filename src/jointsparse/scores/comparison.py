@@ -178,6 +178,7 @@ def _by_fit(scores: Scores) -> tuple[dict[tuple[int, str, int], int], list[str]]
         require_words(words, scores.labels.shape[1])
     keys = list(zip(scores.run.tolist(), scores.method.tolist(), scores.n.tolist(), strict=True))
     methods = _first_seen(scores.method)
+    require(len(methods) > 1, f"there must be scores of two methods at least, got {methods}", Misfit)
     for run, method, n in product(_first_seen(scores.run), methods, _first_seen(scores.n)):
         require((run, method, n) in keys, f"there must be scores of {method}, run {run}, n {n}", Misfit)
     return {key: fit for fit, key in enumerate(keys)}, methods

@@ -10,6 +10,7 @@ from matplotlib import colormaps, rcParams
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from jointsparse.checks import Misfit, require
 from jointsparse.figures import scores
 from jointsparse.figures.scores import Range, Star
 from jointsparse.figures.style import (
@@ -98,6 +99,7 @@ def significance(table: pd.DataFrame) -> Figure:
     Shows the test words of the first run. The verdict of the claim `auc-significant` takes all runs.
     """
     rows = table[(table["words"] == "test words") & (table["run"] == table["run"].min())]
+    require(len(rows), "the table significance must have rows of the test words, got none", Misfit)
     reported = TABLE_1.set_index("n")
     method, others = table["method"].iloc[0], table["against"].unique()
     norms = {other: other.split("-")[-1] for other in others}
