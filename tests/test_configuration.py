@@ -228,10 +228,17 @@ BAD_VALUES = [
         "studies.stories.figures[2]",
     ),
     ((*ANNOTATION, "training", "tol"), 0.1, "tol is not for the solver subgradient", None),
+    (("studies", "text", "methods", "hinge-l1", "radius"), "all", "radius must be auto, got 'all'", None),
+    (
+        ("studies", "annotation", "methods", "hinge-l1", "radius"),
+        "auto",
+        "radius: auto needs a solver that stops at a gap, and tol",
+        None,
+    ),
     (
         ("studies", "text", "training", "eta0_unit"),
         "relative",
-        "eta0_unit is not for the solver pdhg, which takes no eta0",
+        "eta0_unit is not for the solver working_set, which takes no eta0",
         None,
     ),
     (

@@ -21,7 +21,7 @@ from jointsparse import manifest
 
 METHODS = 4  # of the annotation study
 SIZES = 2  # of every study in the overlay
-SWEEPS_OF_L1INF = 5  # annotation, stories (two runs), scenes, text
+PATHS_OF_L1INF = 5  # annotation, stories (two runs), scenes, text
 STUDIES = [(dataset, study) for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]]
 FIGURES = [f"{d}/{study}/figures/{name}" for d, study in STUDIES for name in CONFIG["studies"][study]["figures"]]
 CLAIMS, MADE_WITH = ({f"claims/{'+'.join(DATASETS)}/{name}.csv"} for name in ("claims", "made_with"))
@@ -130,7 +130,7 @@ PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  stories"
 SPACE = ("import numpy", "import  numpy")
 # Jobs that follow others and take moments. A test of an edit counts them only if it names them.
 CHEAP = {"draw_figures", "gather_warnings", "judge_claims", "write_configs", "write_manifest"}
-RERUNS_OF_L1INF = {"compile_kernels": 1, "train_sweep": SWEEPS_OF_L1INF, "train_path": 1, "repeat": 2, "measure": 1}
+RERUNS_OF_L1INF = {"compile_kernels": 1, "train_sweep": 1, "train_path": PATHS_OF_L1INF, "repeat": 2, "measure": 1}
 EDITS = {  # file, old text, new text, and the number of jobs of each rule that the edit reruns
     "radii": ("overlay.yaml", RADII, "hinge-l1: {eta0: [1], radius: [5]}", {"train_sweep": 1}),
     "method": (
@@ -149,7 +149,7 @@ EDITS = {  # file, old text, new text, and the number of jobs of each rule that 
 TOGETHER = (("radii",), ("pairings", "figures"), ("method", "claims"), ("norm",), ("estimators",))
 FOLLOWING = {  # what follows jobs whose results change
     "train_sweep": ("evaluate", "evaluate_path", "compare_methods", "resample_differences"),
-    "train_path": ("evaluate_path",),
+    "train_path": ("evaluate", "evaluate_path"),
     "repeat": ("gather_runs",),
 }
 

@@ -12,6 +12,7 @@ import yaml
 
 from configuration.file import ConfigError, one_of, place, require, require_known
 from configuration.studies import (
+    AUTO,
     WORDS,
     chosen_datasets,
     dataset_entry,
@@ -231,6 +232,12 @@ def _check_methods(block: dict[str, Any], where: str) -> None:
         require_known("norm", names_of("norms"), norm, at)
         for key in solver.TAKES:
             require(key in grid, f"the key {key!r} is missing, which the solver {name} needs", at)
+        if grid["radius"] == AUTO:
+            require(
+                "tol" in block["training"],
+                f"radius: {AUTO} needs a solver that stops at a gap, and tol",
+                f"{at}.radius",
+            )
     path = block.get("path") or {"methods": []}
     for i, method in enumerate(path["methods"]):
         require_known("methods", trained, method, f"{where}.path.methods[{i}]")

@@ -182,12 +182,22 @@ def runs(w):
 
 
 def sweeps_of_study(w):
-    """All sweeps of a study."""
-    return expand(
-        "results/{{dataset}}/{{study}}/sweeps/run{run}/{method}.npz",
-        run=runs(w),
-        method=study(w)["methods"],
-    )
+    """All sweeps of a study, and its paths in the place of those whose radii the data choose."""
+    folders = {
+        method: "paths" if grid.get("radius") == of_config.AUTO else "sweeps"
+        for method, grid in study(w)["methods"].items()
+    }
+    return [
+        f"results/{{dataset}}/{{study}}/{folder}/run{run}/{method}.npz"
+        for run in runs(w)
+        for method, folder in folders.items()
+    ]
+
+
+def path_of_study(w):
+    """When a path of radii ends: its iterations and gap."""
+    block = study(w).get("path") or study(w)["training"]
+    return {key: block[key] for key in ("n_iter", "tol")}
 
 
 def samples(w):

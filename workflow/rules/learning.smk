@@ -79,9 +79,9 @@ rule train_path:
         "results/{dataset}/{study}/timings/train_path/run{run}/{loss}-{norm}.tsv"
     params:
         *code("train_path", solvers="working_set", losses=lambda w: w.loss, norms=lambda w: w.norm),
-        where=lambda w: f"studies.{w.study}.path",
+        where=lambda w: f"studies.{w.study}.path, studies.{w.study}.training",
         sizes=lambda w: study(w)["sizes"],
-        stop=lambda w: without(study(w)["path"], "methods"),
+        stop=path_of_study,
         normalisation=lambda w: study(w)["training"]["normalisation"],
         metric=lambda w: study(w)["metric"],
     script:

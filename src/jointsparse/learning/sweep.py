@@ -201,7 +201,7 @@ def path(
 
     first = fit = learn(0, None)
     for step in range(-1, -MOST_RADII, -1):
-        if not score or unit == 0 or max(scored, key=scored.__getitem__) > min(scored):
+        if not score or unit == 0 or choose_radius(np.array([scored[radius] for radius in sorted(scored)])) > 0:
             break
         fit = learn(step, fit)
     fit = first
