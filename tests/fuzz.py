@@ -235,6 +235,10 @@ def nonempty(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
+def path(value: Any) -> bool:
+    return nonempty(value) and not set("{}") & set(value)
+
+
 def whole(low: int, high: int) -> Callable[[Any], bool]:
     return lambda value: type(value) is int and low <= value <= high
 
@@ -262,7 +266,8 @@ def named(shape: Any) -> Callable[[Any], bool]:
     return lambda value: (
         isinstance(value, dict)
         and len(value) > 0
-        and all(any_text(key) and re.fullmatch("[A-Za-z0-9_-]+", key) for key in value)
+        and all(any_text(key) and re.fullmatch("[A-Za-z0-9_-]{1,100}", key) for key in value)
+        and len({key.lower() for key in value}) == len(value)
         and all(fits(inside, shape, key) for key, inside in value.items())
     )
 
@@ -277,8 +282,8 @@ NUMBERS = rows_of(whole(1, SAMPLES), 2)
 FITTED = rows_of(of("train", "validation", "unlabelled"))
 LISTS = {"figures": rows_of(of(*FIGURES), 0), "claims": rows_of(of(*CLAIMS), 0)}
 OPTIONS = {
-    "root": nonempty,
-    "captions?": nonempty,
+    "root": path,
+    "captions?": path,
     "split_names?": {f"{part}?": any_text for part in PARTS},
     "fractions?": lambda fractions: (
         fits(fractions, {f"{part}?": real(0, 1, also=(0, 1)) for part in PARTS}, "fractions")
