@@ -132,6 +132,19 @@ def test_a_record_holds_what_a_file_was_made_with():
     assert record["without"] == []
 
 
+@pytest.mark.parametrize(
+    ("folders", "owners"), [(["numpy.libs", "other.libs"], ["numpy's BLAS"]), (["other.libs"], ["BLAS"])]
+)
+def test_the_blas_of_other_packages_counts_only_where_numpy_has_none_of_its_own(folders, owners, monkeypatch):
+    one = {"user_api": "blas", "internal_api": "openblas", "version": "0.3", "architecture": "Haswell"}
+    loaded = [one | {"filepath": f"/site-packages/{folder}/libopenblas.so"} for folder in folders]
+    monkeypatch.setattr("threadpoolctl.threadpool_info", lambda: [*loaded, {"user_api": "openmp"}])
+    found = records.environment()
+    assert {name: value for name, value in found.items() if "BLAS" in name} == dict.fromkeys(
+        owners, "openblas 0.3 Haswell"
+    )
+
+
 def test_a_folder_has_a_record_beside_it():
     Path("results/figures").mkdir(parents=True)
     Path("results/figures/a.png").write_bytes(b"a")

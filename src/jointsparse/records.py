@@ -285,10 +285,12 @@ def _blas() -> dict[str, str]:
     found = defaultdict(set)
     for one in threadpool_info():
         if one["user_api"] == "blas":
-            # Wheels of NumPy and SciPy keep theirs in these folders. Other packages may have loaded one of their own.
+            # Wheels of NumPy and SciPy keep theirs in these folders.
             owner = {"numpy.libs": "numpy's BLAS", "scipy.libs": "scipy's BLAS"}.get(Path(one["filepath"]).parent.name)
             name = f"{one['internal_api']} {one.get('version')} {one.get('architecture', '')}".strip()
             found[owner or "BLAS"].add(name)
+    if len(found) > 1:
+        found.pop("BLAS", None)  # of another package
     return {owner: ", ".join(sorted(names)) for owner, names in found.items()}
 
 
