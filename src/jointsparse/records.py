@@ -265,8 +265,9 @@ def environment(*, whole: bool = False) -> dict[str, str]:
         import scipy.linalg  # noqa: F401, so that its BLAS is loaded
     found = {"python": platform.python_version(), "jointsparse": __version__}
     found |= {"system": platform.system(), "machine": platform.machine()}
-    if os.environ.get(COMMIT):
-        found["commit"] = os.environ[COMMIT]
+    code = os.environ.get(COMMIT) or (commit() if whole else "")
+    if code:
+        found["commit"] = code
     for module, package in PACKAGES.items():
         with suppress(metadata.PackageNotFoundError):
             if whole or module in sys.modules:

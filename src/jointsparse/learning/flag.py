@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 EDGE = "edge of its grid"  # the end of a kind
-CERTIFIED_ONLY_TO = "optimum certified only to"
 
 
 class Flag(NamedTuple):
@@ -37,7 +36,7 @@ class Flag(NamedTuple):
 
 def gap_above(tol: float, gap: float) -> Flag | None:
     """Flag of an optimum that is not certified to tol; else None."""
-    return Flag(CERTIFIED_ONLY_TO, float(f"{gap:.2g}")) if gap > tol else None
+    return Flag("optimum certified only to", float(f"{gap:.2g}")) if gap > tol else None
 
 
 def write_cell(flags: Iterable[Flag | None]) -> str:

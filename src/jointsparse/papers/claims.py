@@ -96,7 +96,7 @@ def _of_finished_fits(tables: Tables, claim: Claim, judgement: Judgement) -> Jud
     for column in ("method", "radius_rule", "solver"):
         if column in fits and named & set(fits[column]):
             fits = fits[fits[column].isin(named)]
-    count = int(fits["warning"].map(unfinished).sum())
+    count = int(unfinished(fits).sum())
     if not count:
         return judgement
     told = f"; {count} of {len(fits)} fits are unfinished (gap above {100 * GAP:g} %, edge of a grid)"

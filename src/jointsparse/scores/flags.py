@@ -10,7 +10,7 @@ import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.checks import Misfit, require
 from jointsparse.datasets.splits import SPLITS
-from jointsparse.learning.flag import CERTIFIED_ONLY_TO, EDGE, Flag, read_cell
+from jointsparse.learning.flag import EDGE, Flag, read_cell
 
 # Choice: the papers certify nothing. A fraction of the optimum, see `problem.Fit`.
 GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
@@ -22,18 +22,24 @@ IMAGES_AT_ONCE = 4096
 UNFINISHED = ("certified gap", "tasks not converged")  # kinds of flags of fits that may be far from what was asked for
 
 
-def unfinished(cell: object) -> bool:
-    """True for a fit with this cell of warnings that may be far from its optimum or from the best of its grid.
+def unfinished(fits: pd.DataFrame) -> pd.Series:
+    """True for each fit, a row, that may be far from its optimum or from the best of its grid.
 
-    >>> unfinished("words with scores that are not numbers: 2"), unfinished("radius at the upper edge of its grid")
-    (False, True)
+    fits: column warning, and gap if there is one. A certified fit needs no other eta0.
+
+    >>> edges = ["eta0 at the upper edge of its grid", "radius at the upper edge of its grid", "tasks not converged: 2"]
+    >>> unfinished(pd.DataFrame({"warning": [*edges, "", edges[0]], "gap": [0.9, 0.01, np.nan, 0.2, 0.01]})).tolist()
+    [True, True, True, True, False]
     """
-    return any(
-        flag.kind in UNFINISHED
-        or flag.kind.endswith(EDGE)
-        or (flag.kind == CERTIFIED_ONLY_TO and flag.number is not None and flag.number > GAP)
-        for flag in read_cell(cell)
-    )
+    gap = fits["gap"] if "gap" in fits else pd.Series(np.nan, fits.index)
+    flagged = [
+        any(
+            flag.kind in UNFINISHED or (flag.kind.endswith(EDGE) and not (certified and flag.kind.startswith("eta0")))
+            for flag in read_cell(cell)
+        )
+        for cell, certified in zip(fits["warning"], gap <= GAP, strict=True)
+    ]
+    return pd.Series(flagged, fits.index, dtype=bool) | (gap > GAP)
 
 
 def of_features(X: Any, given: Any, images: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
