@@ -198,18 +198,17 @@ def write_records(
     digests, made_with = {name: list(found) for name, found in inputs.raw.items()}, dict(inputs.made_with)
     _add(digests, {name: [digest] for name, digest in raw.items() if digest})
     _add(made_with, {name: [value] for name, value in environment().items()})
+    made = {
+        "job": job,
+        "code": hashlib.sha256("\n".join(code).encode()).hexdigest(),
+        "values": values,
+        "inputs": inputs.files,
+        "raw": digests,
+        "made_with": made_with,
+        "without": sorted(set(inputs.without)),
+    }
     for name in map(str, files):
-        record = {
-            "sha256": entry(name)["sha256"],
-            "file": _look(name),
-            "job": job,
-            "code": hashlib.sha256("\n".join(code).encode()).hexdigest(),
-            "values": values,
-            "inputs": inputs.files,
-            "raw": digests,
-            "made_with": made_with,
-            "without": sorted(set(inputs.without)),
-        }
+        record = made | {"sha256": entry(name)["sha256"], "file": _look(name)}
         with written(_record_file(name)) as path:
             path.write_text(json.dumps(record, indent=1, sort_keys=True, default=str) + "\n", encoding="utf-8")
 
@@ -274,9 +273,7 @@ def environment(*, whole: bool = False) -> dict[str, str]:
                 found[package] = metadata.version(package)
     if "llvmlite.binding" in sys.modules:
         found["processor"] = sys.modules["llvmlite.binding"].get_host_cpu_name()
-    if "threadpoolctl" in sys.modules or "numpy" in sys.modules:
-        found |= _blas()
-    return found
+    return found | _blas()
 
 
 def _blas() -> dict[str, str]:

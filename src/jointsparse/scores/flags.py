@@ -16,10 +16,8 @@ from jointsparse.learning.flag import EDGE, Flag, read_cell
 GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
 # What tells the rows of a table apart, as far as it has them.
 KEYS = ("run", "problem", "item", "n", "form", "method", "radius", "radius_rule", "solver", "word", "what")
-IMAGES_AT_ONCE = 4096
-
-
 UNFINISHED = ("certified gap", "tasks not converged")  # kinds of flags of fits that may be far from what was asked for
+IMAGES_AT_ONCE = 4096
 
 
 def unfinished(fits: pd.DataFrame) -> pd.Series:
