@@ -158,7 +158,7 @@ def fit_basis(folder: Path) -> None:
 
     output = SimpleNamespace(basis=folder / "basis.npz", features=folder / "features.npz")
     files = {"images": folder / "images.parquet", "features": folder / "histograms.npz"}
-    options = {"rank": RANK, "centred": True, "whitened": False}
+    options = {"rank": RANK, "centred": True}
     main(**files, fitted_on=["train"], options=options, seed=1, output=output)
 
 

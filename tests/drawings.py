@@ -23,6 +23,7 @@ KEYS = {  # columns with few values, of which a made-up table holds each combina
     "method": METHODS,
     "against": METHODS[1:],
     "radius": (0.1, 1.0, 10.0, 100.0),
+    "power": (1.0,),
     "word": WORDS,
     "iteration": range(21),
     "gap": (0.01,),
@@ -59,14 +60,9 @@ def by_word(**some):
 
 def sparsity(**some):
     """Some radii, in decreasing order; l2 uses all features."""
-    table = derived("run n method radius auc features gap", **{"radius": (10.0, 1.0, 0.1)} | some)
-    return table.assign(features=table["features"].where(~table["method"].isin(DENSE), 1.0))
-
-
-def path(**some):
-    """A hundred radii from 1 % to 100 % of the features, on the smallest training sets."""
-    table = sparsity(**{"n": (40,), "radius": np.arange(1, 101.0)} | some)
-    return table.assign(features=np.where(table["method"].isin(DENSE), 1.0, table["radius"] / 100))
+    table = derived("run n method power radius auc features gap", **{"radius": (10.0, 1.0, 0.1)} | some)
+    features = table["features"].where(~table["method"].isin(DENSE), 1.0)
+    return table.assign(features=features, chosen=table["radius"] == table["radius"].iloc[1 % len(table)])
 
 
 def differences(runs=1, **some):
@@ -92,7 +88,7 @@ def recovery(**some):
     )
     table = derived("run n method gap", **{"method": METHODS[:3]} | some).merge(kinds, how="cross")
     measured = derived("method test_error precision recall", method=range(len(table))).drop(columns="method")
-    return table.join(measured).assign(radius=1.0)
+    return table.join(measured).assign(radius=1.0, weights="normal", support="random")
 
 
 def cost():
@@ -197,7 +193,6 @@ TABLES = {
     "chosen": partial(derived, "run n n_samples method auc eer gap"),
     "by_word": by_word,
     "sparsity": sparsity,
-    "path": path,
     "significance": partial(
         derived, "run words n n_samples method against p p_median p_reverse p_holm", method=METHODS[:1]
     ),

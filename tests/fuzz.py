@@ -279,6 +279,7 @@ FEATURES, TASKS, PIXELS = 2**31 - 1, 10**5, 10**5
 SEED, REAL = 2**32 - 1, 1e15
 GRID, RADII = rows_of(real(0, REAL, also=(REAL,))), rows_of(real(0, REAL, also=(0, REAL)))
 NUMBERS = rows_of(whole(1, SAMPLES), 2)
+POWER = real(0, 10, also=(0, 10))
 FITTED = rows_of(of("train", "validation", "unlabelled"))
 LISTS = {"figures": rows_of(of(*FIGURES), 0), "claims": rows_of(of(*CLAIMS), 0)}
 OPTIONS = {
@@ -303,7 +304,7 @@ VOCABULARY = {
 BASIS = {
     "rank": lambda rank: rank == "full" or whole(1, FEATURES)(rank),
     "centred": of(True, False),
-    "whitened": of(True, False),
+    "power": lambda power: POWER(power) or rows_of(POWER)(power),
     "fitted_on": FITTED,
 }
 METHODS = {
@@ -394,7 +395,7 @@ studies:
     words: {n_words: 6, n_validation_words: 2, min_length: 3, stop_words: [one], split_captions: true}
     sizes: [3, 6]
     negatives_per_positive: 2
-    basis: {rank: 10, centred: true, whitened: false, fitted_on: [train]}
+    basis: {rank: 10, centred: true, power: 1, fitted_on: [train]}
     training: {solver: subgradient, n_iter: 20, normalisation: sum}
     methods:
       hinge-l1inf: {eta0: [0.1, 1], radius: [1, 10]}

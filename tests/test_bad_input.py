@@ -95,7 +95,7 @@ def test_rank_above_the_data_ends_the_run_with_one_line(odd):
 def test_mistake_in_the_config_ends_before_any_job(mine):
     change(mine, basis={"rnak": 3})
     line = refused(mine)
-    assert line.startswith("unknown key 'rnak'; the keys here are centred, fitted_on, rank, whitened")
+    assert line.startswith("unknown key 'rnak'; the keys here are centred, fitted_on, power, rank")
     assert not (mine.root / "results").exists()
 
 

@@ -20,16 +20,17 @@ def fit(X, **options):
 
 
 @pytest.mark.parametrize("centred", [True, False])
-@pytest.mark.parametrize("whitened", [True, False])
+@pytest.mark.parametrize("power", [0, 0.5, 1, 2])
 @pytest.mark.parametrize("rank", [3, 60])
-def test_features_are_uncorrelated(X, centred, whitened, rank):
-    Z = basis.project(X, fit(X, rank=rank, centred=centred, whitened=whitened)).astype(float)
+def test_features_are_uncorrelated_and_a_power_of_the_singular_values_in_length(X, centred, power, rank):
+    fitted = fit(X, rank=rank, centred=centred)
+    Z = basis.project(X, fitted) * basis.factors(fitted.singular_values, [power])[power]
     assert Z.shape == (120, rank)
     covariance = Z.T @ Z / len(Z)
     off_diagonal = covariance - np.diag(np.diag(covariance))
     assert np.abs(off_diagonal).max() < (2e-3 if rank == 3 else 1e-5) * covariance.max()
-    if whitened:
-        np.testing.assert_allclose(np.diag(covariance), 1 / rank, rtol=1e-3)
+    expected = fitted.singular_values.astype(float) ** (2 * power)
+    np.testing.assert_allclose(np.diag(covariance), expected / expected.sum(), rtol=1e-3)
     assert np.mean(np.sum(Z**2, axis=1)) == pytest.approx(1, rel=1e-3)
     if centred:
         np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-5)

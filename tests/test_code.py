@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from configuration import studies as of_config
 from configuration.code import code_of
 
 from jointsparse.registry import room
@@ -81,7 +82,7 @@ def test_a_changed_byte_of_a_file_changes_its_line_alone(tmp_path):
 # The files of each rule. Besides them, each job depends on its script and on BASIS.
 
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
-KINDS = {study: block["kind"] for study, block in CONFIG["studies"].items()}
+KINDS = {study: of_config.full_block(CONFIG, study)["kind"] for study in CONFIG["studies"]}
 BASIS = {"checks", "tables"}
 COLLAGE = "datasets/collage datasets/collage/cutouts datasets/collage/painting datasets/collage/scenes "
 COLLAGE += "datasets/collage/sentences datasets/checker datasets/folder datasets/pictures datasets/splits registry"
@@ -122,12 +123,12 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "draw_tasks": "learning/flag learning/tasks",
     "compile_kernels": "learning/loss learning/losses/hinge learning/problem learning/solvers/working_set "
     "learning/solvers/subgradient learning/warmup norms/{norm} registry",
-    "train_sweep": f"{TRAINING} learning/solvers/{{solver}} learning/loss learning/losses/{{loss}} norms/{{norm}}",
-    "train_path": f"{SCORES} scores/evaluation scores/metrics {TRAINING} learning/solvers/working_set learning/loss "
-    "learning/losses/{loss} norms/{norm}",
-    "train_svm": f"{TRAINING} learning/svm",
+    "train_sweep": f"features/basis {TRAINING} learning/solvers/{{solver}} learning/loss learning/losses/{{loss}} "
+    "norms/{norm}",
+    "train_path": f"features/basis {SCORES} scores/evaluation scores/metrics {TRAINING} learning/solvers/working_set "
+    "learning/loss learning/losses/{loss} norms/{norm}",
+    "train_svm": f"features/basis {TRAINING} learning/svm",
     "evaluate": f"{SCORES} scores/evaluation scores/metrics {TRAINING}",
-    "evaluate_path": f"{SCORES} scores/evaluation scores/metrics {TRAINING}",
     "compare_methods": "scores/comparison scores/metrics",
     "resample_differences": "scores/comparison scores/metrics",
     "gather_runs": "",
@@ -180,7 +181,7 @@ def label(rule, wildcards):
 
 def expected_files(rule, wildcards):
     """The files that a job depends on, besides its script and BASIS."""
-    study = CONFIG["studies"].get(wildcards.get("study"), {})
+    study = of_config.full_block(CONFIG, wildcards["study"]) if "study" in wildcards else {}
     dataset = CONFIG["datasets"].get(wildcards.get("dataset"), {})
     named = EXPERIMENTS[study["kind"]] if rule in RUNNING else RULES[rule]
     picked = {"loader": dataset.get("loader"), "solver": study.get("training", {}).get("solver")}

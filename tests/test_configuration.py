@@ -23,6 +23,8 @@ SHIPPED = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
 SCHEMA = ROOT / "workflow" / "config.schema.yaml"
 KEYS = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
 ANNOTATION = ("studies", "annotation")
+SWEEP = ("studies", "annotation-sweep")
+PLAIN = [name for name, block in SHIPPED["studies"].items() if "like" not in block]
 OVERRIDE = ("datasets", "collage", "studies", "annotation")
 GRID = {"eta0": [1], "radius": [1]}
 PHOTOS = {"loader": "scenes", "studies": {"annotation": {}}}
@@ -130,7 +132,7 @@ BAD_VALUES = [
     (
         (*OVERRIDE, "basis", "rnak"),
         9,
-        "unknown key 'rnak'; the keys here are centred, fitted_on, rank, whitened",
+        "unknown key 'rnak'; the keys here are centred, fitted_on, power, rank",
         "datasets.collage.studies.annotation.basis",
     ),
     (("datasets", "flickr8k", "options", "rot"), "x", "unknown key 'rot'", "datasets.flickr8k.options"),
@@ -156,12 +158,15 @@ BAD_VALUES = [
     ((*ANNOTATION, "kind"), "world", f"kind must be one of {', '.join(KINDS)}, got 'world'", None),
     ((*ANNOTATION, "vocabulary"), "bush", "vocabulary must be one of tree, words3000, got 'bush'", None),
     (("studies", "stories", "at_size"), 31, "at_size must be one of 15, 30, 60, 120, 240, got 31", None),
+    (("studies", "annotation-sweep", "like"), "text-2", f"like must be one of {', '.join(PLAIN)}, got 'text-2'", None),
     (
-        (*ANNOTATION, "path", "methods"),
-        ["svm-l2"],
-        "methods must be one of hinge-l1inf, hinge-l1, hinge-l2, got",
-        "[0]",
+        ("studies", "text", "like"),
+        "text",
+        f"like must be one of {', '.join(name for name in PLAIN if name != 'text')}, got 'text'",
+        None,
     ),
+    ((*ANNOTATION, "basis", "power"), -1, "power must be at least 0, got -1", None),
+    ((*ANNOTATION, "basis", "power"), [1, -1], "power must be at least 0, got -1", "[1]"),
     (
         ("datasets", "collage", "studies", "anotation"),
         {},
@@ -227,10 +232,10 @@ BAD_VALUES = [
         "eer_differences needs the table 'differences' (it takes two methods), which this study lacks",
         "studies.stories.figures[2]",
     ),
-    ((*ANNOTATION, "training", "tol"), 0.1, "tol is not for the solver subgradient", None),
+    ((*SWEEP, "training", "tol"), 0.1, "tol is not for the solver subgradient", None),
     (("studies", "text", "methods", "hinge-l1", "radius"), "all", "radius must be auto, got 'all'", None),
     (
-        ("studies", "annotation", "methods", "hinge-l1", "radius"),
+        (*SWEEP, "methods", "hinge-l1", "radius"),
         "auto",
         "radius: auto needs a solver that stops at a gap, and tol",
         None,
@@ -242,10 +247,10 @@ BAD_VALUES = [
         None,
     ),
     (
-        (*ANNOTATION, "methods"),
+        (*SWEEP, "methods"),
         {"hinge-l1": {"radius": [1]}},
         "the key 'eta0' is missing, which the solver subgradient needs",
-        "studies.annotation.methods.hinge-l1",
+        "studies.annotation-sweep.methods.hinge-l1inf",
     ),
     (("datasets", "flickr8k", "options", "root"), "", "root must be not empty, got ''", None),
     (
@@ -288,12 +293,6 @@ BAD_VALUES = [
     ),
     (("datasets", "collage", "studies", "text"), {}, "the key 'vocabulary' is missing, which pictures need", None),
     (
-        ("studies", "text", "figures"),
-        ["path"],
-        "path needs the table 'path' (the key 'path' makes it), which this study lacks",
-        "[0]",
-    ),
-    (
         (*ANNOTATION, "figures"),
         ["cost"],
         "cost needs the table 'cost' (kind: cost makes it), which this study lacks",
@@ -312,7 +311,7 @@ BAD_VALUES = [
         f"kind must be one of {', '.join(KINDS)}, got 'word'",
         None,
     ),
-    ((*OVERRIDE, "kind"), None, "kind must be text, got nothing", None),
+    ((*OVERRIDE, "kind"), None, "the key 'kind' is missing", ".".join(OVERRIDE)),
     # folders of the results
     (("datasets", "claims"), PHOTOS, "'claims' is a folder of the results already, in upper or lower case", None),
     (("datasets", "Claims"), PHOTOS, "'Claims' is a folder of the results already, in upper or lower case", None),
@@ -387,9 +386,9 @@ def test_a_long_value_is_cut_short(config):
 
 
 def test_one_method_is_enough_without_sign_tests(config):
-    few = {"methods": {"logistic-l12": GRID}, "figures": ["auc"], "claims": [], "path": None}
-    config["studies"]["annotation"] |= few
-    datasets = {"collage": config["datasets"]["collage"] | {"studies": {"annotation": {}}}}
+    few = {"methods": {"logistic-l12": GRID}, "figures": ["auc"], "claims": []}
+    config["studies"]["scenes"] |= few
+    datasets = {"collage": config["datasets"]["collage"] | {"studies": {"scenes": {}}}}
     check(config | {"dataset": "collage", "datasets": datasets}, SCHEMA)
 
 
@@ -462,6 +461,7 @@ def test_plain_yaml_and_json_are_read(tmp_path, content):
         ({"a": {"b": 1, "c": [1, 2]}, "d": 4}, {"a": {"c": [9]}, "e": 5}, {"a": {"b": 1, "c": [9]}, "d": 4, "e": 5}),
         ({"a": {"b": 1}}, {"a": {"b": 2}}, {"a": {"b": 2}}),
         ({"a": {"b": 1}}, {}, {"a": {"b": 1}}),
+        ({"a": {"b": 1, "c": 2}, "d": None}, {"a": {"b": None}, "e": None}, {"a": {"c": 2}, "d": None}),
         ({"a": 1, "b": {"c": 2}}, {"a": {"c": 3}, "b": 4}, {"a": {"c": 3}, "b": 4}),
     ],
 )
@@ -482,6 +482,17 @@ def test_a_study_holds_what_its_dataset_replaces(config):
     assert got["sizes"] == [10, 20, 40, 80]
     assert got["methods"].keys() == config["studies"]["annotation"]["methods"].keys()
     assert got["methods"]["svm-l2"]["max_iter"] == config["studies"]["annotation"]["methods"]["svm-l2"]["max_iter"]
+
+
+def test_a_study_like_another_has_its_values_also_those_that_a_dataset_replaces_there(config):
+    parent, own = (of_config.study_block(config, "collage", name) for name in ("annotation", "annotation-sweep"))
+    assert "like" not in own and "tol" not in own["training"] and "svm-l2" not in own["methods"]
+    assert own["training"] == {"solver": "subgradient", "n_iter": 200, "normalisation": "sum"}
+    assert (own["sizes"], own["basis"], own["runs"]) == (parent["sizes"], parent["basis"], 1)
+    replaced = {"annotation": {"runs": 7, "sizes": [2]}, "annotation-sweep": {"sizes": [3]}}
+    config["datasets"]["collage"]["studies"] = replaced
+    got = of_config.study_block(config, "collage", "annotation-sweep")
+    assert (got["runs"], got["sizes"]) == (1, [3])
 
 
 def test_a_study_is_itself_where_its_dataset_replaces_nothing(config):
@@ -519,7 +530,7 @@ def test_tables_that_may_carry_warnings_are_tables_of_the_study(config):
             assert ("warnings" in tables) == bool(warned)
     annotation = of_config.study_block(config, "collage", "annotation")
     assert of_config.warned_tables(annotation) == [
-        *("odd_features", "words", "chosen", "by_word", "tasks_run1", "tasks_run2", "path", "certified")
+        *("odd_features", "words", "chosen", "by_word", "tasks_run1", "tasks_run2")
     ]
 
 

@@ -37,6 +37,7 @@ def one_sweep(method="hinge-l1inf", n=5, run=1, seed=0, **arrays):
     fits = sweep.Sweep(
         radius=np.array([1.0, 1.0, 10.0, 10.0]),
         eta0=np.array([0.1, 1.0, 0.1, 1.0]),
+        power=np.ones(4),
         objective=np.array([[4.0, 2.0], [4.0, 3.0], [4.0, 1.5], [4.0, 1.0]]),
         gap=np.array([0.9, 0.9, 0.01, 0.02]),
         unconverged=np.zeros(4, dtype=int),
@@ -54,12 +55,6 @@ def learnt_from(X, sweeps):
 
 def evaluate(data, *sweeps, **options):
     return evaluation.evaluate(learnt_from(data.X, sweeps), *data, **{"converging_method": ""} | options)
-
-
-def path_tables(data, *paths, **options):
-    learnt = learnt_from(data.X, paths)
-    chosen = pd.DataFrame([one.key | dict.fromkeys(evaluation.COMPARED, 0.25) for one in learnt])
-    return evaluation.path_tables(learnt, *data[:3], **{"chosen": chosen, "at_size": 5} | options)
 
 
 def test_choice_is_by_objective_and_validation_words_and_the_rest_is_tested():
@@ -124,9 +119,10 @@ def test_radius_has_the_largest_auc_or_the_smallest_eer(metric, expected):
     X = np.zeros((20, 3))
     X[:10, 1] = np.repeat([1, -1], [8, 2])
     X[:, 2] = np.repeat([4, 2, 3, 1], [7, 3, 3, 7])
-    one = one_sweep(radius=np.array([1.0, 2.0, 3.0]), objective=np.ones((3, 2)), W=np.eye(3)[:, :, None])
+    arrays = {"radius": np.array([1.0, 2.0, 3.0]), "power": np.ones(3), "objective": np.ones((3, 2))}
+    one = one_sweep(W=np.eye(3)[:, :, None], **arrays)
     one = one._replace(validation_words=np.array([True]))
-    pairs, validation, chosen = evaluation.choose(one, evaluation.Part(X, labels), metric)
+    pairs, validation, chosen, _ = evaluation.choose(one, evaluation.Part(X, labels), metric)
     np.testing.assert_array_equal(pairs, [0, 1, 2])
     np.testing.assert_allclose(validation, {"auc": [0.5, 0.8, 0.91], "eer": [0.5, 0.2, 0.3]}[metric])
     assert chosen == expected
@@ -166,7 +162,6 @@ def test_weights_are_the_non_zero_ones_of_the_first_run_at_one_size():
     [
         (evaluate, [], {"metric": "f1"}, "metric must be one of auc, eer, got 'f1'"),
         (evaluate, [one_sweep()], {"at_size": 7}, "at_size must be one of the sizes of run 1, got 7"),
-        (path_tables, [], {"metric": "f1"}, "metric must be one of auc, eer, got 'f1'"),
     ],
 )
 def test_what_evaluate_does_not_know_is_one_clear_error(function, sweeps, options, said):
@@ -259,7 +254,7 @@ MISFITS = {  # data and sweep, one of them of another dataset or configuration
     "fits of another grid": (DATA, one_sweep(W=ONE.sweep.W[:1])),
     "tasks of other words": (DATA, ONE._replace(validation_words=ONE.validation_words[:3])),
 }
-for array in ("radius", "eta0", "gap", "unconverged", "objective", "W"):
+for array in ("radius", "eta0", "power", "gap", "unconverged", "objective", "W"):
     numbers = getattr(ONE.sweep, array)
     MISFITS[f"fits with text in {array}"] = DATA, one_sweep(**{array: numbers.astype(str)})
     MISFITS[f"fits with too few {array}"] = DATA, one_sweep(**{array: numbers[:-1]})
@@ -273,46 +268,12 @@ def test_what_does_not_belong_together_is_not_evaluated(name):
         evaluate(data, one)
 
 
-@pytest.mark.parametrize("data, one", MISFITS.values(), ids=MISFITS)
-def test_what_does_not_belong_together_makes_no_path(data, one):
-    with pytest.raises(checks.Misfit):
-        path_tables(data, one)
-
-
-def test_certified_fits_stand_beside_those_of_the_same_run_size_and_method():
-    other = pd.DataFrame([one_sweep(n=10).key | dict.fromkeys(evaluation.COMPARED, 0.0)])
-    with pytest.raises(checks.Misfit, match=r"^chosen must have a row of run, n and method \(1, 5, 'hinge-l1inf'\)"):
-        path_tables(example(), path_of(one_sweep()), chosen=other)
-
-
-@pytest.mark.parametrize("metric", ["auc", "eer"])
-def test_path_has_the_rows_of_sparsity(metric):
-    one = one_sweep()
-    path = path_of(one)
-    one.sweep.objective[0] = one.sweep.objective[1] - 1
-    expected = evaluate(example(), one, metric=metric)
-    got = path_tables(example(), path, path_of(one_sweep(n=10)), metric=metric)
-    differing = {"eta0": np.nan, "objective": [0.5, 0.25], "warning": ["certified gap: 90%", ""]}
-    pd.testing.assert_frame_equal(got.path, expected.sparsity.assign(**differing))
-    # The fit that validation chooses, at each size, beside that of the sweep.
-    chosen, columns = expected.chosen.iloc[[0, 0]].assign(n=[5, 10]).reset_index(drop=True), list(evaluation.COMPARED)
-    assert got.certified["n"].tolist() == [5, 10]
-    pd.testing.assert_frame_equal(got.certified[columns], chosen[columns])
-    assert (got.certified[[f"sweep_{name}" for name in columns]] == 0.25).all(axis=None)
-
-
-def path_of(one):
-    """The best eta0 of each radius, without its eta0, as in a path."""
-    arrays = {name: getattr(one.sweep, name)[[0, 3]] for name in ("radius", "gap", "objective", "unconverged")}
-    return one_sweep(n=one.n, **arrays, eta0=np.full(2, np.nan))
-
-
-def test_path_reads_what_sweep_gives():
+def test_path_is_a_sweep_of_which_every_radius_is_tested():
     data = example()
     Y = np.where(data.split == "train", 1, 0)[:, None] * np.where(data.labels, 1, -1)
     path = sweep.path(data.X, Y, loss="hinge", norm="l1", n_iter=50, normalisation="sum", tol=0.1)
     one = evaluation.TrainedSweep(1, 30, "hinge-l1", 120, path, np.array([True, False, False, True]))
-    table = path_tables(data, one, at_size=30).path
+    table = evaluate(data, one).sparsity
     assert table["radius"].tolist() == path.radius.tolist()
     test = data.split == "test"
     for row, W in zip(table.to_dict("records"), path.W, strict=True):
@@ -321,3 +282,20 @@ def test_path_reads_what_sweep_gives():
         assert row["features"] == pytest.approx(np.mean((W != 0).any(axis=1)))
         hinge = np.maximum(0, 1 - Y * (data.X @ W))[Y != 0].sum()
         assert row["objective"] == pytest.approx(hinge / np.count_nonzero(Y), rel=1e-4)
+
+
+def test_power_is_chosen_by_validation_after_a_radius_for_each():
+    # Two powers of two radii: the first power has the good W at its larger radius, the second at its smaller one.
+    good, bad = one_sweep().sweep.W[[1, 0]]
+    arrays = {"radius": np.array([1.0, 10.0, 1.0, 10.0]), "power": np.array([0.5, 0.5, 0.0, 0.0])}
+    for W, radius, power, chosen in (
+        ([bad, good, bad, -good], 10.0, 0.5, [False, True, True, False]),
+        ([bad, -good, good, bad], 1.0, 0.0, [True, False, True, False]),
+        ([bad, good, good, bad], 10.0, 0.5, [False, True, True, False]),  # as good: the power that comes first
+    ):
+        tables = evaluate(example(), one_sweep(W=np.array(W), **arrays))
+        assert tables.chosen[["radius", "power"]].to_numpy().tolist() == [[radius, power]]
+        assert tables.sparsity["power"].tolist() == [0.5, 0.5, 0.0, 0.0]
+        assert tables.sparsity["chosen"].tolist() == chosen
+        edge = "upper" if radius == 10 else "lower"
+        assert tables.chosen["warning"].item().startswith(f"radius at the {edge} edge of its grid")

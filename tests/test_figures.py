@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 from docutils.core import publish_doctree
 from drawings import (
+    DENSE,
     METHODS,
+    TABLES,
     WORDS,
     assert_lines,
     labels,
@@ -30,6 +32,9 @@ from jointsparse.papers.quattoni import numbers
 from jointsparse.registry import room
 from jointsparse.scores.flags import GAP
 
+# A hundred radii from 1 % to 100 % of the features, on the smallest training sets.
+OF_A_PATH = made("sparsity", n=(40,), radius=np.arange(1, 101.0))
+OF_A_PATH = OF_A_PATH.assign(features=np.where(OF_A_PATH["method"].isin(DENSE), 1.0, OF_A_PATH["radius"] / 100))
 RINGED = "certified gap above 5%, up to 30%"
 GREY = (0.299, 0.587, 0.114)
 
@@ -232,7 +237,7 @@ def test_unknown_methods_take_turns():
     assert found["m0"] == found[f"m{len(style.OTHERS)}"]
 
 
-@pytest.mark.parametrize("figure", ["auc", "eer_by_word", "sparsity", "path", "selection", "test_error"])
+@pytest.mark.parametrize("figure", ["auc", "eer_by_word", "sparsity", "selection", "test_error"])
 def test_a_method_looks_the_same_in_every_figure(figure):
     (axes,) = catalogue.draw(figure, made(figure, method=METHODS[:2])).axes
     look = catalogue.draw("eer", made("eer")).axes[0].lines[1]
@@ -289,7 +294,6 @@ ERRORS = [
         ("eer", RUNS, "n", "eer", BY_METHOD, {"scale": (1, 100)}),
         ("sparsity", {}, "features", "auc", SPARSE, {"by": "radius", "scale": (100, 1)}),
         ("sparsity", RUNS, "features", "auc", SPARSE, {"by": "radius", "scale": (100, 1)}),
-        ("path", {}, "radius", "auc", SPARSE, {}),  # its radii are per cent of the features
         ("test_error", {}, "n", "test_error", ERRORS, {"scale": (1, 100)}),
     ],
 )
@@ -343,7 +347,7 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
             [("features used by any word (%), mean of 3 runs", "average test AUC")],
         ),
         (notes, "sparsity", made("sparsity"), [["0.1", "1", "10"] * 2]),
-        (notes, "path", made("path"), [["1", "16", "31", "46", "61", "76", "91"] * 2]),
+        (notes, "sparsity", OF_A_PATH, [[f"{radius}" for radius in range(1, 101, 10)] * 2]),
         (ticks, "test_error", made("test_error"), [["40", "80", "160"]]),
         (
             legend,
@@ -554,9 +558,8 @@ def test_sparsity_writes_the_radius_beside_its_point():
     np.testing.assert_array_equal([text.xy for text in axes.texts], points)
 
 
-@pytest.mark.parametrize("figure", ["sparsity", "path"])
-def test_against_features_shows_the_papers_points_in_the_colours_of_ours(figure):
-    (axes,) = catalogue.draw(figure, made(figure)).axes
+def test_sparsity_shows_the_papers_points_in_the_colours_of_ours():
+    (axes,) = catalogue.draw("sparsity", made("sparsity")).axes
     by_label = {line.get_label(): line for line in axes.lines}
     for method, used, reached in numbers.FIGURE_4:
         line = by_label[f"paper: {method} {reached:.0%} AUC with {used:.0%} of features"]
@@ -564,9 +567,44 @@ def test_against_features_shows_the_papers_points_in_the_colours_of_ours(figure)
         assert line.get_color() == by_label[method].get_color()
 
 
-def test_path_marks_the_points_that_it_names():
-    (axes,) = catalogue.draw("path", made("path")).axes
-    assert [line.get_markevery() for line in axes.lines[:2]] == [[0, 15, 30, 45, 60, 75, 90]] * 2
+def test_sparsity_marks_the_points_that_it_names():
+    (axes,) = catalogue.draw("sparsity", OF_A_PATH).axes
+    assert [line.get_markevery() for line in axes.lines[:2]] == [list(range(0, 100, 10))] * 2
+
+
+# AUC against the power of the singular values
+
+
+def test_auc_by_power_shows_the_means_of_the_radii_that_validation_chose_for_each_power():
+    table = made("sparsity", power=(0.0, 0.5, 1.0), run=(1, 2))
+    axes = catalogue.draw("auc_by_power", table).axes
+    assert [one.get_title() for one in axes] == ["n = 40", "n = 80", "n = 160"]
+    for one, (_, of_size) in zip(axes, table[table["chosen"]].groupby("n"), strict=True):
+        for line in ours(one):
+            rows = of_size[of_size["method"] == line.get_label()]
+            means = rows.groupby("power")["auc"].mean()
+            np.testing.assert_allclose(line.get_xydata(), [[power, auc] for power, auc in means.items()])
+        assert len(ours(one)) == len(METHODS)
+
+
+# Synthetic tasks of several kinds
+
+
+def test_error_by_arm_has_a_panel_of_validated_errors_for_each_kind_of_weights_and_support():
+    arms = [(weights, support) for weights in ("normal", "sign") for support in ("random", "all")]
+    tables = [
+        TABLES["recovery"]().assign(weights=weights, support=support, test_error=i / 10)
+        for i, (weights, support) in enumerate(arms)
+    ]
+    figure = catalogue.draw("error_by_arm", pd.concat(tables, ignore_index=True))
+    expected = ["normal weights, random support", "sign weights, random support"]
+    expected += ["normal weights, all support", "sign weights, all support"]
+    assert [axes.get_title() for axes in figure.axes] == expected
+    for axes in figure.axes:
+        weights, support = axes.get_title().split()[0], axes.get_title().split()[2]
+        table = tables[arms.index((weights, support))]
+        rows = table[(table["radius_rule"] == "validated") & (table["method"] == "hinge-l1inf")]
+        np.testing.assert_allclose(ours(axes)[0].get_ydata(), 100 * rows["test_error"])
 
 
 # Significance and differences

@@ -138,8 +138,8 @@ TWO_SIZES = cost("projection size", SIZES[:2], SIZES[:2])
         ("auc-order", differences((40, 30_000, L1, 0.1, 0.01)), "not tested"),
         ("auc-significant", {"significance": significance((0.9, 0.9), n_samples=20_000)}, "not tested"),
         ("auc-significant", {"significance": significance((0.01, 0.1)).query("against == @L1")}, "holds, not tested"),
-        ("auc-at-30-percent", {"path": FEW_LACKING}, "not tested"),
-        ("features-to-match", {"path": FEW_LACKING}, "not tested"),
+        ("auc-at-30-percent", {"sparsity": FEW_LACKING}, "not tested"),
+        ("features-to-match", {"sparsity": FEW_LACKING}, "not tested"),
         ("convergence-200", {"convergence": convergence({1.0: (0.8, 0.01)})}, "holds, not tested"),
         ("convergence-200", {"convergence": convergence({1.0: (0.8, 0.01)}, eta0=np.nan)}, "not tested"),
         ("convergence-200", {"convergence": convergence({1.0: (0.8, 0.01)}, last=201)}, "not tested"),
@@ -310,8 +310,8 @@ VERDICTS = {  # fact: claim, tables, columns of the verdicts
     **{
         f"auc at 30 percent: {auc}, noise {noise}": (
             "auc-at-30-percent",
-            {"path": path([(0.1, 0.55), (0.3, auc), (0.5, 0.9)], [(0.2, 0.61), (0.25, 0.5), (0.9, 0.8)], noise)},
-            {"verdict": [verdict], "number": [auc - 0.61], "table": ["path"]},
+            {"sparsity": path([(0.1, 0.55), (0.3, auc), (0.5, 0.9)], [(0.2, 0.61), (0.25, 0.5), (0.9, 0.8)], noise)},
+            {"verdict": [verdict], "number": [auc - 0.61], "table": ["sparsity"]},
         )
         for auc, noise, verdict in (
             (0.66, 0.001, "holds"),
@@ -326,7 +326,7 @@ VERDICTS = {  # fact: claim, tables, columns of the verdicts
     ),
     "the interval of a fraction ends at 1": (
         "features-to-match",
-        {"path": path([(0.3, 0.66)], [(0.7, 0.66), (1.0, 0.7)], 0.01)},
+        {"sparsity": path([(0.3, 0.66)], [(0.7, 0.66), (1.0, 0.7)], 0.01)},
         {"number": [0.85], "low": [0.85 - HALF], "high": [1]},
     ),
     "eer order reads differences where they are": (
@@ -638,7 +638,7 @@ def test_validation_words_choose_among_fits_with_few_features():
     l1 = [(0.1, 0.5, 0.9), (0.2, 0.65, 0.1), (0.7, 0.6, 0.2)]
     shuffled = path([fit for fit in l1inf if fit[0] != 0.25], l1).sample(frac=1, random_state=0)
     for table in (path(l1inf, l1), shuffled):
-        judged = claims.judge({"path": table}, ["auc-at-30-percent", "features-to-match"])
+        judged = claims.judge({"sparsity": table}, ["auc-at-30-percent", "features-to-match"])
         # Of two that are as good, the first: 0.6, not 0.9; l1's 0.5, not 0.65.
         np.testing.assert_allclose(judged["number"], [0.1, 0.2])
 
@@ -655,22 +655,22 @@ def test_validation_words_choose_among_fits_with_few_features():
 )
 def test_features_to_match(l1, noise, number, verdict):
     table = path([(0.3, 0.66), (0.6, 0.9)], l1, noise)
-    judged = expect("features-to-match", {"path": table}, verdict=[verdict], number=[number])
+    judged = expect("features-to-match", {"sparsity": table}, verdict=[verdict], number=[number])
     assert judged["high"][0] <= 1
 
 
 def test_features_to_match_says_where_l1_never_gets_there():
     table = path([(0.3, 0.66)], [(0.8, 0.6), (0.9, 0.66)], 0.01)  # in two runs, the joint method's is above 0.66
     told = "in 2 of 4 runs hinge-l1 never reaches it: the most features that it used count"
-    expect("features-to-match", {"path": table}, told=told, number=[0.9])
-    reached = claims.judge({"path": path([(0.3, 0.6)], [(0.8, 0.66)])}, ["features-to-match"])
+    expect("features-to-match", {"sparsity": table}, told=told, number=[0.9])
+    reached = claims.judge({"sparsity": path([(0.3, 0.6)], [(0.8, 0.66)])}, ["features-to-match"])
     assert "never" not in reached["number_means"][0]
 
 
 def test_features_to_match_of_a_run_without_either_is_left_out():
     table = path([(0.3, 0.66)], [(0.7, 0.66)]).query("run != 1 or method != @L1")
     table.loc[(table["run"] == 2) & (table["method"] == JOINT), "features"] = 0.4
-    expect("features-to-match", {"path": table}, told="over 2 runs", verdict="holds")
+    expect("features-to-match", {"sparsity": table}, told="over 2 runs", verdict="holds")
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,14 @@ def test_a_repetition_learns_tasks_of_the_largest_size_drawn_from_its_seed():
     options = {"sizes": [5, 15], "eta0": ETA0, "radius": RADII, "n_iter": 20, "optimum_n_iter": 50}
     drawn = synthetic.draw(**of_tasks, n_train=15, rng=np.random.default_rng([9, 2]))
     got = recovery.run(None, tasks=of_tasks, rng=np.random.default_rng([9, 2]), **options)
-    assert got.equals(recovery.learn(drawn, **options))
+    learnt = recovery.learn(drawn, **options)
+    assert got.drop(columns=["weights", "support"]).equals(learnt)
+    arms = {"weights": ["normal", "sign"], "support": ["random", "all"]}
+    several = recovery.run(None, tasks=of_tasks, rng=np.random.default_rng([9, 2]), **arms, **options)
+    assert several[: len(got)].equals(got)
+    each = several[["weights", "support"]].drop_duplicates().to_numpy().tolist()
+    assert each == [["normal", "random"], ["normal", "all"], ["sign", "random"], ["sign", "all"]]
+    assert several["test_error"].groupby(several.index // len(got)).mean().nunique() == 4
     assert not got.equals(recovery.run(None, tasks=of_tasks, rng=np.random.default_rng([9, 3]), **options))
 
 

@@ -147,6 +147,23 @@ def test_labels_without_samples_have_a_path_of_one_radius():
     assert found.radius.tolist() == [0.0] and not found.W.any()
 
 
+def test_powers_are_sweeps_of_scaled_features_with_weights_of_the_features_as_they_are():
+    X, Y = draw_labels()
+    factors = {0.5: np.linspace(1, 2, X.shape[1]), 0: np.linspace(3, 1, X.shape[1])}
+    got = sweep.in_powers(X, factors, lambda X: run(X, Y))
+    alone = [run((X * factor).astype(X.dtype), Y) for factor in factors.values()]
+    assert got.power.tolist() == np.repeat([0.5, 0.0], len(alone[0].radius)).tolist()
+    assert got.learnt_from.tolist() == run(X, Y).learnt_from.tolist()
+    for name in ("radius", "eta0", "objective", "gap"):
+        np.testing.assert_array_equal(getattr(got, name), np.concatenate([getattr(one, name) for one in alone]))
+    pairs = sweep.best_pairs(got)
+    for W, factor, one in zip(np.split(got.W, 2), factors.values(), alone, strict=True):
+        np.testing.assert_allclose(X @ W, (X * factor) @ one.W, atol=1e-5)
+    assert len(pairs) == len(got.W)
+    same = sweep.in_powers(X, {}, lambda X: run(X, Y))
+    np.testing.assert_equal(same, run(X, Y))
+
+
 # Scales
 
 

@@ -43,6 +43,18 @@ def test_weights_are_standard_normal():
     np.testing.assert_allclose([weights.mean(), weights.std()], [0, 1], atol=0.05)
 
 
+@pytest.mark.parametrize("support", ["random", "all"])
+def test_weights_may_be_equal_or_uniform_and_support_common(support):
+    for weights in ("uniform", "sign"):
+        data = draw(n_features=400, n_tasks=100, weights=weights, support=support)
+        used = data.W != 0
+        assert (used[data.relevant].all() == (support == "all")) and not used[~data.relevant].any()
+        sizes = np.abs(data.W[used])
+        expected = [1, 1, 0] if weights == "sign" else [1, 0.5, 12**-0.5]
+        np.testing.assert_allclose([sizes.max(), sizes.mean(), sizes.std()], expected, atol=0.02)
+        np.testing.assert_allclose(np.sign(data.W[used]).mean(), 0, atol=0.05)
+
+
 def test_samples_have_length_1_and_no_direction():
     X = draw(n_train=2000, n_tasks=2).X_train
     np.testing.assert_allclose(np.linalg.norm(X, axis=2), 1, rtol=1e-6)
@@ -77,6 +89,8 @@ def test_test_and_validation_samples_do_not_depend_on_n_train():
 @pytest.mark.parametrize(
     ("option", "said"),
     [
+        ({"weights": "equal"}, "weights must be one of normal, uniform, sign, got 'equal'"),
+        ({"support": "some"}, "support must be one of random, all, got 'some'"),
         ({"relevant": 0.001}, "at least one of 50 features relevant, got 0.001"),
         ({"relevant": 1.5}, "a fraction, at most 1"),
         ({"relevant": float("nan")}, "got nan"),

@@ -21,7 +21,7 @@ from jointsparse import manifest
 
 METHODS = 4  # of the annotation study
 SIZES = 2  # of every study in the overlay
-PATHS_OF_L1INF = 5  # annotation, stories (two runs), scenes, text
+PATHS_OF_L1INF = 6  # annotation, annotation-whitened, stories (two runs), scenes, text
 STUDIES = [(dataset, study) for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]]
 FIGURES = [f"{d}/{study}/figures/{name}" for d, study in STUDIES for name in CONFIG["studies"][study]["figures"]]
 CLAIMS, MADE_WITH = ({f"claims/{'+'.join(DATASETS)}/{name}.csv"} for name in ("claims", "made_with"))
@@ -126,7 +126,7 @@ def test_images_set_aside_are_unlabelled_and_never_in_a_task(project):
 
 RADII = "hinge-l1: {eta0: [0.1, 1], radius: [1, 10]}"
 L2 = "      hinge-l2: {eta0: [0.1, 1], radius: [1, 10]}"
-PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  stories"
+PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  annotation-sweep"
 SPACE = ("import numpy", "import  numpy")
 # Jobs that follow others and take moments. A test of an edit counts them only if it names them.
 CHEAP = {"draw_figures", "gather_warnings", "judge_claims", "write_configs", "write_manifest"}
@@ -139,7 +139,7 @@ EDITS = {  # file, old text, new text, and the number of jobs of each rule that 
         f"{L2}\n      logistic-l12: {{eta0: [0.1], radius: [1]}}",
         {"train_sweep": 1, "compile_kernels": 1},
     ),
-    "pairings": ("overlay.yaml", PAIRINGS, PAIRINGS.replace("7", "8"), {"compare_methods": 1}),
+    "pairings": ("overlay.yaml", PAIRINGS, PAIRINGS.replace("7", "8"), {"compare_methods": 3}),
     "norm": ("src/jointsparse/norms/l1inf.py", *SPACE, RERUNS_OF_L1INF),
     "figures": ("src/jointsparse/papers/quattoni/figures.py", *SPACE, {"draw_figures": len(STUDIES)}),
     "claims": ("src/jointsparse/papers/judging.py", *SPACE, {"judge_claims": 1}),
@@ -148,8 +148,8 @@ EDITS = {  # file, old text, new text, and the number of jobs of each rule that 
 # Edits of the same row have no job in common, so one dry run shows what each of them reruns.
 TOGETHER = (("radii",), ("pairings", "figures"), ("method", "claims"), ("norm",), ("estimators",))
 FOLLOWING = {  # what follows jobs whose results change
-    "train_sweep": ("evaluate", "evaluate_path", "compare_methods", "resample_differences"),
-    "train_path": ("evaluate", "evaluate_path"),
+    "train_sweep": ("evaluate", "compare_methods", "resample_differences"),
+    "train_path": ("evaluate",),
     "repeat": ("gather_runs",),
 }
 
@@ -252,7 +252,7 @@ def test_tables_of_another_numpy_are_a_mixture_that_is_said(project, tmp_path):
     ("deleted", "rebuilt"),
     [
         # Everything made of descriptors and of a sweep is there.
-        (("annotation/figures", "descriptors", "annotation/sweeps/run1/hinge-l1inf.npz"), {"draw_figures": 1}),
+        (("annotation/figures", "descriptors", "annotation/paths/run1/hinge-l1inf.npz"), {"draw_figures": 1}),
         (
             ("annotation/tables/significance.csv",),
             {"compare_methods": 1, "draw_figures": 1, "judge_claims": 1, "write_manifest": 1},

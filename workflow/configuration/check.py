@@ -16,6 +16,7 @@ from configuration.studies import (
     WORDS,
     chosen_datasets,
     dataset_entry,
+    full_block,
     kinds_for,
     makers_of,
     names_of,
@@ -78,8 +79,8 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
     _check_folders(config["studies"], STUDY_NAMES, "studies")
     _check_folders(config["features"]["vocabularies"], set(), "features.vocabularies")
     require_known("extractor", names_of("features"), config["features"]["extractor"], "features.extractor")
-    for name, block in config["studies"].items():
-        _check_study(config, block, schema, f"studies.{name}")
+    for name in config["studies"]:
+        _check_study(config, full_block(config, name), schema, f"studies.{name}")
     for name, entry in config["datasets"].items():
         _check_loader(entry["loader"], entry.get("options", {}), f"datasets.{name}")
         for study in entry["studies"]:
@@ -181,8 +182,6 @@ def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str
 
 def _what_makes(table: str) -> str:
     """The kind or key that makes a table, in brackets; nothing for a table that every study has."""
-    if table == "path":
-        return " (the key 'path' makes it)"
     if table in ("differences", "significance"):
         return " (it takes two methods)"
     kinds = makers_of(table)
@@ -238,9 +237,6 @@ def _check_methods(block: dict[str, Any], where: str) -> None:
                 f"radius: {AUTO} needs a solver that stops at a gap, and tol",
                 f"{at}.radius",
             )
-    path = block.get("path") or {"methods": []}
-    for i, method in enumerate(path["methods"]):
-        require_known("methods", trained, method, f"{where}.path.methods[{i}]")
 
 
 def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:

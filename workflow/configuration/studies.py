@@ -1,16 +1,18 @@
 """Datasets and studies of the configuration: their blocks, their tables, and the files that they are read from."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from configuration.file import require, require_known
 from jointsparse.registry import pick, room
 
 AUTO = "auto"  # in the place of radii: a path that the data choose
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
 # Tables of such a study whose rows may carry a warning, besides those of its tasks.
-WARNED = ("odd_features", "words", "chosen", "by_word", "path", "certified")
+WARNED = ("odd_features", "words", "chosen", "by_word")
 
 
 def experiment(block: dict[str, Any]) -> ModuleType | None:
@@ -53,7 +55,6 @@ def tables_of(block: dict[str, Any]) -> list[str]:
         *("chosen", "by_word", "convergence", "sparsity", "weights"),
         *(f"tasks_run{run}" for run in range(1, block["runs"] + 1)),
         *(("significance", "differences") if len(block["methods"]) > 1 else ()),
-        *(("path", "certified") if block.get("path") else ()),
     ]
 
 
@@ -64,12 +65,12 @@ def folder_of(table: str, block: dict[str, Any]) -> str:
 
 
 def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
-    """A block with some values replaced. Blocks inside are merged, all other values are taken whole."""
+    """A block with some values replaced. Blocks inside are merged, null takes a key away, other values are whole."""
     result = dict(block)
     for key, value in replacing.items():
         both = isinstance(value, dict) and isinstance(result.get(key), dict)
         result[key] = merged(result[key], value) if both else value
-    return result
+    return {key: value for key, value in result.items() if value is not None or key not in replacing}
 
 
 def dataset_entry(config: dict[str, Any], name: str) -> dict[str, Any]:
@@ -89,9 +90,20 @@ def offers(loader: str) -> str:
 
 
 def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, Any]:
-    """A study's block, with the values that a dataset's entry replaces."""
+    """A study's block, with the values that a dataset's entry replaces, here and in the study that it is like."""
+    return full_block(config, study, dataset_entry(config, dataset)["studies"])
+
+
+def full_block(config: dict[str, Any], study: str, replacing: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
+    """A study's block with that of the study that it is like. replacing: values by study, which it or both may have."""
     require_known("study", config["studies"], study, "studies")
-    return merged(config["studies"][study], dataset_entry(config, dataset)["studies"].get(study, {}))
+    block = config["studies"][study]
+    if "like" in block:
+        others = [name for name, other in config["studies"].items() if "like" not in other]
+        require_known("like", others, block["like"], f"studies.{study}.like")
+        parent = merged(config["studies"][block["like"]], replacing.get(block["like"], {}))
+        block = merged(parent, {key: value for key, value in block.items() if key != "like"})
+    return merged(block, replacing.get(study, {}))
 
 
 def settings_of(config: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
@@ -102,7 +114,7 @@ def settings_of(config: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
         "seed": config["seed"],
         "features": config["features"],
         "datasets": {name: config["datasets"][name] for name in datasets},
-        "studies": {name: block for name, block in config["studies"].items() if name in studies},
+        "studies": {name: full_block(config, name) for name in config["studies"] if name in studies},
     }
 
 

@@ -17,7 +17,7 @@ rule fit_basis:
         *code("fit_basis"),
         where=lambda w: f"studies.{w.study}.basis",
         fitted_on=lambda w: study(w)["basis"]["fitted_on"],
-        options=lambda w: {key: study(w)["basis"][key] for key in ("rank", "centred", "whitened")},
+        options=lambda w: {key: study(w)["basis"][key] for key in ("rank", "centred")},
         seed=config["seed"],
     script:
         "../scripts/fit_basis.py"

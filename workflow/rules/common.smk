@@ -78,7 +78,7 @@ REPEATED = [kind for kind in room("experiments") if kind not in MEASURED]
 
 def of_kind(*kinds):
     """A wildcard that is a study of one of these kinds."""
-    return any_of([name for name, block in config["studies"].items() if block["kind"] in kinds])
+    return any_of([name for name in config["studies"] if of_config.full_block(config, name)["kind"] in kinds])
 
 
 wildcard_constraints:
@@ -194,10 +194,16 @@ def sweeps_of_study(w):
     ]
 
 
-def path_of_study(w):
-    """When a path of radii ends: its iterations and gap."""
-    block = study(w).get("path") or study(w)["training"]
-    return {key: block[key] for key in ("n_iter", "tol")}
+def basis_of_study(w):
+    """The basis of a study whose features are learnt from in other powers of the singular values than 1."""
+    powers = powers_of_study(w)
+    return [] if powers in ([], [1]) else "results/{dataset}/{study}/basis/basis.npz"
+
+
+def powers_of_study(w):
+    """The powers of the singular values that scale the features of a study's basis; none without a basis."""
+    powers = (study(w).get("basis") or {"power": []})["power"]
+    return powers if isinstance(powers, list) else [powers]
 
 
 def samples(w):

@@ -38,42 +38,6 @@ rule evaluate:
         "../scripts/evaluate.py"
 
 
-rule evaluate_path:
-    """Test every radius of the paths for the largest training sets, and the one that validation chooses for each."""
-    input:
-        images=images_of_study,
-        features=features_of_study,
-        labels="results/{dataset}/{study}/labels.npy",
-        tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
-        paths=lambda w: expand(
-            "results/{{dataset}}/{{study}}/paths/run{run}/{method}.npz",
-            run=runs(w),
-            method=study(w)["path"]["methods"],
-        ),
-        chosen="results/{dataset}/{study}/tables/chosen.csv",
-    output:
-        path="results/{dataset}/{study}/tables/path.csv",
-        certified=report(
-            "results/{dataset}/{study}/tables/certified.csv",
-            caption="../report/certified.rst",
-            category="Results",
-        ),
-    log:
-        "results/{dataset}/{study}/logs/evaluate_path.log",
-    benchmark:
-        "results/{dataset}/{study}/timings/evaluate_path.tsv"
-    params:
-        *code("evaluate_path"),
-        where=lambda w: f"studies.{w.study}.path",
-        runs=lambda w: list(runs(w)),
-        sizes=lambda w: study(w)["sizes"],
-        methods=lambda w: study(w)["path"]["methods"],
-        metric=lambda w: study(w)["metric"],
-        selection=lambda w: study(w).get("selection", "best"),
-    script:
-        "../scripts/evaluate_path.py"
-
-
 rule compare_methods:
     """Test the first method against each other one by sign tests."""
     input:

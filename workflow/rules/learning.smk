@@ -21,6 +21,7 @@ rule train_sweep:
     """Train every pair of first step size and radius on training sets of every size, for one loss and norm."""
     input:
         features=features_of_study,
+        basis=basis_of_study,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
         sweep="results/{dataset}/{study}/sweeps/run{run}/{loss}-{norm}.npz",
@@ -37,6 +38,7 @@ rule train_sweep:
         ),
         where=lambda w: f"studies.{w.study}.methods.{w.loss}-{w.norm}",
         sizes=lambda w: study(w)["sizes"],
+        powers=powers_of_study,
         grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"],
         training=lambda w: study(w)["training"],
     script:
@@ -47,6 +49,7 @@ rule train_svm:
     """Train independent linear classifiers with scikit-learn's LinearSVC, over a grid of C, for every size."""
     input:
         features=features_of_study,
+        basis=basis_of_study,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
         sweep="results/{dataset}/{study}/sweeps/run{run}/svm-l2.npz",
@@ -58,6 +61,7 @@ rule train_svm:
         *code("train_svm"),
         where=lambda w: f"studies.{w.study}.methods.svm-l2",
         sizes=lambda w: study(w)["sizes"],
+        powers=powers_of_study,
         grid=lambda w: study(w)["methods"]["svm-l2"],
         seed=config["seed"],
     script:
@@ -69,6 +73,7 @@ rule train_path:
     input:
         images=images_of_study,
         features=features_of_study,
+        basis=basis_of_study,
         labels="results/{dataset}/{study}/labels.npy",
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
@@ -79,9 +84,10 @@ rule train_path:
         "results/{dataset}/{study}/timings/train_path/run{run}/{loss}-{norm}.tsv"
     params:
         *code("train_path", solvers="working_set", losses=lambda w: w.loss, norms=lambda w: w.norm),
-        where=lambda w: f"studies.{w.study}.path, studies.{w.study}.training",
+        where=lambda w: f"studies.{w.study}.training",
         sizes=lambda w: study(w)["sizes"],
-        stop=path_of_study,
+        powers=powers_of_study,
+        stop=lambda w: {key: study(w)["training"][key] for key in ("n_iter", "tol")},
         normalisation=lambda w: study(w)["training"]["normalisation"],
         metric=lambda w: study(w)["metric"],
     script:

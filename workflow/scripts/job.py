@@ -105,10 +105,12 @@ def _explained(error: Exception, snakemake: Any) -> str:
 
 
 def _place(snakemake: Any) -> str:
-    """The place of a job's values: a block of the configuration, or the dataset's entry that replaces some of it."""
+    """The places of a job's values: a block, that of the study it is like, and a dataset's entry that replaces some."""
     where, study = str(snakemake.params.where), getattr(snakemake.wildcards, "study", None)
-    if study and where.startswith("studies."):
-        dataset = snakemake.wildcards.dataset
-        if snakemake.config["datasets"][dataset]["studies"].get(study):
-            return f"{where}, or datasets.{dataset}.studies.{study}"
-    return where
+    if not (study and where.startswith("studies.")):
+        return where
+    dataset, like = snakemake.wildcards.dataset, snakemake.config["studies"][study].get("like")
+    names = [study, like] if like else [study]
+    replaced = snakemake.config["datasets"][dataset]["studies"]
+    places = [where.replace(f"studies.{study}", f"studies.{name}") for name in names]
+    return ", or ".join(places + [f"datasets.{dataset}.studies.{name}" for name in names if replaced.get(name)])

@@ -1,22 +1,31 @@
 """Train a path of radii on training sets of every size, for one loss and norm, as far as validation scores say."""
 
+from functools import partial
+
 from job import job, part_of
 
+from jointsparse.features.basis import factors
 from jointsparse.learning import sweep
 from jointsparse.learning.tasks import Tasks
 from jointsparse.scores.evaluation import validation_score
-from jointsparse.tables import read_array, read_matrix, read_record, read_table, write_records
+from jointsparse.tables import read_array, read_arrays, read_matrix, read_record, read_table, write_records
 
 
-def main(images, features, labels, tasks, sizes, loss, norm, stop, normalisation, metric, output, progress):
+def main(
+    images, features, basis, labels, tasks, sizes, powers, loss, norm, stop, normalisation, metric, output, progress
+):
     X, tasks = read_matrix(features), read_record(Tasks, tasks)
-    split = read_table(images, "split")["split"].to_numpy()
-    score = validation_score(X, read_array(labels), split, tasks.validation_words, metric=metric)
-    plug_ins = {"loss": loss, "norm": norm, "normalisation": normalisation}
+    scales = factors(*read_arrays(basis, "singular_values").values(), powers) if basis else {}
+    split, labels = read_table(images, "split")["split"].to_numpy(), read_array(labels)
+
+    def path(X, **options):
+        score = validation_score(X, labels, split, tasks.validation_words, metric=metric)
+        return sweep.path(X, loss=loss, norm=norm, normalisation=normalisation, score=score, **stop, **options)
+
     paths = {}
     for done, n in enumerate(sizes):
         share = part_of(progress, done, len(sizes))
-        paths[n] = sweep.path(X, tasks.training_sets(n), **plug_ins, **stop, score=score, progress=share)
+        paths[n] = sweep.in_powers(X, scales, partial(path, Y=tasks.training_sets(n), progress=share))
     write_records(output, paths)
 
 
@@ -25,9 +34,11 @@ if __name__ == "__main__":
         main(
             images=snakemake.input.images,
             features=snakemake.input.features,
+            basis=snakemake.input.basis,
             labels=snakemake.input.labels,
             tasks=snakemake.input.tasks,
             sizes=snakemake.params.sizes,
+            powers=snakemake.params.powers,
             loss=snakemake.wildcards.loss,
             norm=snakemake.wildcards.norm,
             stop=snakemake.params.stop,

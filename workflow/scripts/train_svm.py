@@ -1,18 +1,23 @@
 """Train independent linear classifiers with scikit-learn's LinearSVC, over a grid of C."""
 
+from functools import partial
+
 from job import job, part_of
 
-from jointsparse.learning import svm
+from jointsparse.features.basis import factors
+from jointsparse.learning import svm, sweep
 from jointsparse.learning.tasks import Tasks
-from jointsparse.tables import read_matrix, read_record, write_records
+from jointsparse.tables import read_arrays, read_matrix, read_record, write_records
 
 
-def main(features, tasks, sizes, grid, seed, output, progress):
+def main(features, basis, tasks, sizes, powers, grid, seed, output, progress):
     X, tasks = read_matrix(features), read_record(Tasks, tasks)
+    scales = factors(*read_arrays(basis, "singular_values").values(), powers) if basis else {}
     sweeps = {}
     for done, n in enumerate(sizes):
         share = part_of(progress, done, len(sizes))
-        sweeps[n] = svm.run(X, tasks.training_sets(n), **grid, seed=seed, progress=share)
+        train = partial(svm.run, Y=tasks.training_sets(n), **grid, seed=seed, progress=share)
+        sweeps[n] = sweep.in_powers(X, scales, train)
     write_records(output, sweeps)
 
 
@@ -20,8 +25,10 @@ if __name__ == "__main__":
     with job(snakemake) as progress:
         main(
             features=snakemake.input.features,
+            basis=snakemake.input.basis,
             tasks=snakemake.input.tasks,
             sizes=snakemake.params.sizes,
+            powers=snakemake.params.powers,
             grid=snakemake.params.grid,
             seed=snakemake.params.seed,
             output=snakemake.output.sweep,

@@ -1,18 +1,22 @@
 """Train every pair of first step size and radius, for one loss and norm."""
 
+from functools import partial
+
 from job import job, part_of
 
+from jointsparse.features.basis import factors
 from jointsparse.learning import sweep
 from jointsparse.learning.tasks import Tasks
-from jointsparse.tables import read_matrix, read_record, write_records
+from jointsparse.tables import read_arrays, read_matrix, read_record, write_records
 
 
-def main(features, tasks, sizes, loss, norm, grid, training, output, progress):
+def main(features, basis, tasks, sizes, powers, loss, norm, grid, training, output, progress):
     X, tasks = read_matrix(features), read_record(Tasks, tasks)
+    scales = factors(*read_arrays(basis, "singular_values").values(), powers) if basis else {}
     sweeps = {}
     for done, n in enumerate(sizes):
-        share = part_of(progress, done, len(sizes))
-        sweeps[n] = sweep.run(X, tasks.training_sets(n), loss=loss, norm=norm, **grid, **training, progress=share)
+        options = {"loss": loss, "norm": norm, "progress": part_of(progress, done, len(sizes))} | grid | training
+        sweeps[n] = sweep.in_powers(X, scales, partial(sweep.run, Y=tasks.training_sets(n), **options))
     write_records(output, sweeps)
 
 
@@ -20,8 +24,10 @@ if __name__ == "__main__":
     with job(snakemake) as progress:
         main(
             features=snakemake.input.features,
+            basis=snakemake.input.basis,
             tasks=snakemake.input.tasks,
             sizes=snakemake.params.sizes,
+            powers=snakemake.params.powers,
             loss=snakemake.wildcards.loss,
             norm=snakemake.wildcards.norm,
             grid=snakemake.params.grid,

@@ -3,11 +3,19 @@
 This is no dataset of photographs, so it offers `draw` instead of `read`. Source: Quattoni et al. 2009, sec. 5.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from jointsparse.checks import require
+
+WEIGHTS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "uniform": lambda rng, n: rng.uniform(-1, 1, n),
+    "sign": lambda rng, n: rng.choice([-1.0, 1.0], n),
+}
+SUPPORTS = ("random", "all")
 
 OFFERS = "drawn"
 TAKES = ()
@@ -40,13 +48,15 @@ def draw(
     n_train: int = 640,
     n_validation: int = 200,
     n_test: int = 1000,
+    weights: str = "normal",
+    support: str = "random",
     rng: np.random.Generator,
 ) -> Synthetic:
     """Draw weights and samples.
 
     A part of the features forms V. Each task uses a random subset of V, of a size uniform between half of V and all.
     Its weights are normal(0, 1) there and 0 elsewhere. Samples are normal(0, 1), then scaled to length 1. Labels are
-    sign(w_k . x).
+    sign(w_k . x). The paper draws normal weights on random subsets.
 
     For a training set of n samples take the first n of each task, so that sets of different sizes are nested. One state
     of rng gives the same W, validation and test samples whatever n_train is.
@@ -65,6 +75,10 @@ def draw(
         Validation samples per task.
     n_test : int, at least 0
         Test samples per task.
+    weights : str
+        Distribution of the weights: "normal", "uniform" on [-1, 1], or "sign", which is -1 or +1.
+    support : str
+        "random" subsets of V, or "all" of V for every task.
     rng : Generator
         Source of all draws.
 
@@ -75,7 +89,7 @@ def draw(
     Raises
     ------
     ValueError
-        If a size is too small.
+        If a size is too small, or for an unknown name.
     """
     for name, value, least in [
         ("n_features", n_features, 1),
@@ -91,12 +105,15 @@ def draw(
         f"relevant must be a fraction, at most 1, that makes at least one of {n_features} features relevant, "
         f"got {relevant}",
     )
+    for name, known, got in (("weights", tuple(WEIGHTS), weights), ("support", SUPPORTS, support)):
+        require(got in known, f"{name} must be one of {', '.join(known)}, got {got!r}")
     V = rng.choice(n_features, n_relevant, replace=False)
     W = np.zeros((n_features, n_tasks))
     for w in W.T:
         # Choice: half of an odd number is rounded up, so no task is without features.
-        used = rng.choice(V, rng.integers((n_relevant + 1) // 2, n_relevant + 1), replace=False)
-        w[used] = rng.normal(size=len(used))
+        least = (n_relevant + 1) // 2 if support == "random" else n_relevant
+        used = rng.choice(V, rng.integers(least, n_relevant + 1), replace=False)
+        w[used] = WEIGHTS[weights](rng, len(used))
     # Choice: 1,000 test and 200 validation samples for each task; the paper names no numbers.
     X_test, y_test = _samples(W, n_test, rng)
     X_validation, y_validation = _samples(W, n_validation, rng)

@@ -4,7 +4,7 @@ Source: Quattoni et al. 2009, sec. 6 ("we performed SVD to obtain a new basis of
 uncorrelated"); 2008 report, sec. 5.2 (from unlabelled images).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -20,8 +20,8 @@ N_PASSES = 7  # over the data
 class Basis(NamedTuple):
     """A new basis, x -> scale * (x - mean) @ components.
 
-    mean: (n_features,), zero if the basis is not centred. components: (n_features, rank), divided by their standard
-    deviations if whitened. scale: one number. singular_values: (rank,), of the fitted (centred) matrix.
+    mean: (n_features,), zero if the basis is not centred. components: (n_features, rank), of unit length. scale: one
+    number. singular_values: (rank,), of the fitted (centred) matrix.
     """
 
     mean: np.ndarray
@@ -35,7 +35,6 @@ def fit(
     *,
     rank: int | Literal["full"],
     centred: bool = True,
-    whitened: bool = False,
     rng: np.random.Generator,
 ) -> Basis:
     """Fit a basis: the first right singular vectors of X, by default of X less its column means.
@@ -51,9 +50,6 @@ def fit(
         Number of singular vectors. "full": as many as X has, its numerical rank.
     centred : bool
         Whether to take off the column means.
-    whitened : bool
-        Whether to divide each new feature by its standard deviation over X, or its root mean square if not centred.
-        The paper's "uncorrelated" can mean either.
     rng : Generator
         Source of the randomised decomposition.
 
@@ -82,18 +78,28 @@ def fit(
     )
     wanted = min(wanted, numerical_rank)
     singular_values, right = singular_values[:wanted], right[:wanted]
-    components = right.T.astype(np.float64)
-    variances = singular_values.astype(np.float64) ** 2 / n_samples
-    if whitened:
-        components /= np.sqrt(variances)
     # Choice: mean squared length 1.
-    mean_squared_length = wanted if whitened else variances.sum()
+    mean_squared_length = (singular_values.astype(np.float64) ** 2).sum() / n_samples
     return Basis(
         mean=mean,
-        components=np.ascontiguousarray(components, dtype=np.float32),
+        components=np.ascontiguousarray(right.T, dtype=np.float32),
         scale=float(1 / np.sqrt(mean_squared_length)),
         singular_values=singular_values,
     )
+
+
+def factors(singular_values: np.ndarray, powers: Iterable[float]) -> dict[float, np.ndarray]:
+    """Factors of the features, (rank,), that replace the singular values in them by their powers, for each power.
+
+    singular_values: (rank,), of a `Basis`. Power 1 keeps the features. Power 0 makes their variances equal: it whitens.
+    The paper's "uncorrelated" can mean either. The rows that the basis was fitted on keep a mean squared length of 1.
+
+    >>> factors(np.array([3.0, 1.0]), [0])
+    {0: array([0.74535599, 2.23606798])}
+    """
+    values = np.asarray(singular_values, dtype=np.float64) / singular_values[0]
+    lengths = {power: np.sqrt((values**2).sum() / (values ** (2 * power)).sum()) for power in powers}
+    return {power: lengths[power] * values ** (power - 1) for power in lengths}
 
 
 def _decompose(

@@ -31,6 +31,7 @@ from jointsparse.figures.style import (
 )
 from jointsparse.scores.flags import GAP
 
+APART = 10  # per cent of the features between markers of a path of radii
 MOST_ROWS = 400  # of a picture of weights, so that each row has a line of pixels
 
 
@@ -130,18 +131,8 @@ def _mean_of(table: pd.DataFrame) -> str:
 def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source: str = "") -> Figure:
     """Average test AUC against the share of features that any word uses, on the largest training sets, at each radius.
 
-    source: see `auc`.
+    Markers with their radius are `APART` per cent of the features apart. source: see `auc`.
     """
-    return _against_features(table, "AUC and joint sparsity, radius beside each point" + source, 0, stated)
-
-
-def path(table: pd.DataFrame, *, stated: Sequence[Star] = (), source: str = "") -> Figure:
-    """Average test AUC against the share of features that any word uses, along a path of radii. source: see `auc`."""
-    return _against_features(table, "AUC along the path of radii, some named" + source, 15, stated)
-
-
-def _against_features(table: pd.DataFrame, title: str, distance: float, stated: Sequence[Star]) -> Figure:
-    """Draw AUC against features. distance: per cent of features between points with a marker and their radius."""
     figure, (axes,) = canvas()
     columns = ["features", "auc", "gap"]
     largest = table[table["n"] == table["n"].max()]
@@ -157,19 +148,42 @@ def _against_features(table: pd.DataFrame, title: str, distance: float, stated: 
         if not (points["features"] < 99).any():
             continue  # not a sparse method, even if some feature of text has no weight by chance
         sparse.append(method)
-        marked = apart(points["features"].to_numpy(), distance)
+        marked = apart(points["features"].to_numpy(), APART)
         axes.plot(points["features"], points["auc"], label=method, markevery=marked, **look[method])
         for radius, point in points.iloc[marked].iterrows():
-            at, offset = (point["features"], point["auc"]), (-4, 5) if len(sparse) == 1 else (4, -10)
-            text = {"fontsize": 7, "color": look[method]["color"], "ha": "right" if offset[0] < 0 else "left"}
-            label = f"{radius:.3g}" if radius < 1000 else f"{radius:,.0f}"
-            axes.annotate(label, at, offset, textcoords="offset points", **text)
+            at, label = (point["features"], point["auc"]), f"{radius:.3g}" if radius < 1000 else f"{radius:,.0f}"
+            text = {"fontsize": 7, "color": look[method]["color"], "ha": "center"}
+            axes.annotate(label, at, (0, 6 if len(sparse) == 1 else -11), textcoords="offset points", **text)
     _mark_unfinished(axes, means[means.index.get_level_values("method").isin(sparse)], "features", "auc")
     for star in stated:
         line = {"color": look[star.method]["color"], "markersize": 12, "markerfacecolor": "none"}
         axes.plot(100 * star.features, star.auc, "*", label=star.label, **line)
     label = "features used by any word (%)" + _mean_of(largest)
+    title = "AUC and joint sparsity, radius beside each marker" + source
     axes.set(xlim=(-4, 106), xlabel=label, ylabel="average test AUC", title=title)
+    legend(figure)
+    return figure
+
+
+def auc_by_power(table: pd.DataFrame) -> Figure:
+    """Average test AUC against the power of the singular values in the features, a panel for each size.
+
+    The radius is the one that validation chooses for the power.
+    """
+    chosen = table[table["chosen"].astype(bool)]
+    sizes = sorted(chosen["n"].unique())
+    figure, panels = canvas(1 + 2.6 * max(len(sizes), 2), 3.4, max(len(sizes), 1), sharey=True)
+    if not sizes:
+        nothing(panels[0], "no chosen radius")
+    for axes, n in zip(panels, sizes, strict=False):
+        of_size = chosen[chosen["n"] == n]
+        for method, look in in_order(table).items():
+            rows = of_size[of_size["method"] == method]
+            curve(axes, rows, "power", "auc", by="power", band=False, label=method, **look)
+        axes.set(title=f"n = {n}", xticks=sorted(chosen["power"].unique()))
+        axes.set_xlabel("power of the singular values")
+    panels[0].set_ylabel("average test AUC" + _mean_of(chosen))
+    figure.suptitle("Features whitened (0) to unscaled (1)", fontsize=rcParams["axes.titlesize"])
     legend(figure)
     return figure
 

@@ -77,6 +77,7 @@ def run(
     return Sweep(
         radius=np.asarray(C, dtype=float),
         eta0=none,
+        power=np.ones(len(C)),
         objective=hinge,
         gap=none,
         unconverged=unconverged,

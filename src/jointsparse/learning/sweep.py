@@ -3,7 +3,7 @@
 Source: Quattoni et al. 2009, sec. 6.2: eta0 by the training objective, the radius by validation AUC over 10 words.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -40,6 +40,8 @@ class Sweep(NamedTuple):
         The papers' C; for LinearSVC its own C.
     eta0 : array, (n_pairs,)
         First step sizes, NaN without step sizes.
+    power : array, (n_pairs,)
+        Scaling of the features that was learnt from, see `in_powers`; 1 for features as they are.
     objective : array, (n_pairs, n_records)
         At W = 0 first, then at later iterations; NaN after the last one of a pair.
     gap : array, (n_pairs,)
@@ -47,13 +49,14 @@ class Sweep(NamedTuple):
     unconverged : int array, (n_pairs,)
         Tasks that LinearSVC did not solve.
     W : array, (n_radii, n_features, n_tasks)
-        By increasing radius, the fit of the eta0 that `choose_eta0` chooses.
+        The fits of the eta0 that `choose_eta0` chooses: for each power in turn by increasing radius.
     learnt_from : text array, (3,)
         Fingerprints of features and labels, and the method.
     """
 
     radius: NDArray[Any]
     eta0: NDArray[Any]
+    power: NDArray[Any]
     objective: NDArray[Any]
     gap: NDArray[Any]
     unconverged: NDArray[Any]
@@ -135,6 +138,7 @@ def run(
     return Sweep(
         radius=pairs[:, 0],
         eta0=pairs[:, 1],
+        power=np.ones(len(pairs)),
         objective=fitted.objective,
         gap=fitted.gap,
         unconverged=np.zeros(len(pairs), dtype=int),
@@ -214,6 +218,7 @@ def path(
     return Sweep(
         radius=np.array(sorted(fits)),
         eta0=np.full(len(fits), np.nan),
+        power=np.ones(len(fits)),
         objective=np.array([[at_zero, fit.value[0]] for fit in ordered]),
         gap=np.concatenate([fit.gap for fit in ordered]),
         unconverged=np.zeros(len(fits), dtype=int),
@@ -230,6 +235,29 @@ def _ends(fits: Sequence[Fit], scored: Sequence[float], at_zero: float, tol: flo
     return interpolated or level or len(scored) - 1 - int(np.argmax(scored)) >= FALLEN_FOR
 
 
+def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[Any], Sweep]) -> Sweep:
+    """Train on the features in several scales, and return all fits as weights of the features as they are.
+
+    Parameters
+    ----------
+    X : array, (n_samples, n_features)
+        Features.
+    factors : mapping
+        For each power a number per feature, see `features.basis.factors`; empty for X as it is.
+    train : function
+        From features to a Sweep.
+    """
+    if not factors:
+        return train(X)
+    parts = []
+    for power, factor in factors.items():
+        part = train((X * factor).astype(X.dtype, copy=False))
+        W = (part.W * factor[:, np.newaxis]).astype(part.W.dtype, copy=False)
+        parts.append(part._replace(power=np.full(len(part.radius), power, dtype=float), W=W))
+    source = np.array([fingerprint(X), *parts[0].learnt_from[1:]])
+    return Sweep._make(map(np.concatenate, zip(*parts, strict=True)))._replace(learnt_from=source)
+
+
 def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
     """Index of the pair with the smallest objective, for each radius in increasing order; of equal ones the first.
 
@@ -239,6 +267,31 @@ def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
     slack = TIE_OF_OBJECTIVES * np.abs(objective[:, 0])
     pairs_of = [np.flatnonzero(radius == value) for value in np.unique(radius)]
     return np.array([pairs[_first_of_best(-smallest[pairs], slack[pairs[0]])] for pairs in pairs_of])
+
+
+def best_pairs(fits: Sweep) -> NDArray[Any]:
+    """Indices of the pairs whose W a sweep holds: for each power in turn the best eta0 of each radius."""
+    powers = dict.fromkeys(fits.power.tolist())
+    of_powers = [np.flatnonzero(fits.power == power) for power in powers]
+    return np.concatenate([pairs[choose_eta0(fits.radius[pairs], fits.objective[pairs])] for pairs in of_powers])
+
+
+def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "best") -> tuple[int, NDArray[Any]]:
+    """Choose a radius for each power, and of these the fit with the best mean score. Return its index, and all indices.
+
+    Parameters
+    ----------
+    score : array, (n_fits,) or (n_fits, n_words)
+        See `choose_radius`.
+    power : array, (n_fits,)
+        Of each fit. Of powers that are as good the first is chosen.
+    selection : str
+        See `choose_radius`.
+    """
+    of_powers = [np.flatnonzero(power == one) for one in dict.fromkeys(power.tolist())]
+    chosen = np.array([fits[choose_radius(score[fits], selection=selection)] for fits in of_powers])
+    means = np.asarray(score, dtype=float).reshape(len(score), -1).mean(axis=1)
+    return int(chosen[_first_of_best(means[chosen], TIE)]), chosen
 
 
 def choose_radius(score: NDArray[Any], *, selection: str = "best") -> int:

@@ -37,7 +37,7 @@ CLAIMS = quattoni.CLAIMS | duchi.CLAIMS
 EXCEPTIONS = quattoni.EXCEPTIONS + duchi.EXCEPTIONS
 
 MOST_UNFINISHED = 0.2  # Choice: of the fits that a verdict rests on.
-TABLES_OF_FITS = ("chosen", "path", "recovery")  # those whose rows are fits
+TABLES_OF_FITS = ("chosen", "sparsity", "recovery")  # those whose rows are fits
 
 # fmt: off
 COLUMNS = (

@@ -1,4 +1,4 @@
-"""Choose the best pair (eta0, radius) of each sweep, test it, and make the tables of that; likewise for paths of radii.
+"""Choose the best pair (eta0, radius) of each sweep, test it, and make the tables of that.
 
 Source: Quattoni et al. 2009, sec. 6.2; EER: 2008 report, sec. 5.2.
 """
@@ -22,9 +22,6 @@ TIED = "the same score for all test images"
 UNDEFINED = "scores that are not numbers"
 
 SAME_DIRECTION = 1e-3  # Choice: relative distance of weights of length 1 that make the same classifiers
-
-# Columns of a certified fit that stand beside those of a sweep's.
-COMPARED = ("radius", "gap", "features", "validation", "auc", "auc_weighted", "eer", "eer_weighted")
 
 Matrix = Any  # dense or CSR
 
@@ -79,7 +76,8 @@ class Evaluation(NamedTuple):
     Attributes
     ----------
     chosen : table
-        One row per run, n and method: the chosen pair. objective: relative to W = 0. gap: how far it may be from the
+        One row per run, n and method: the chosen pair. power: see `Sweep`. objective: relative to W = 0.
+        gap: how far it may be from the
         optimum, as a fraction of it. features: the fraction in use. validation: the metric on the validation words.
         auc, eer: averages over test images and the words not used for validation. With _all: over all words. With
         _weighted: see `metrics.average`. warning: flags of a grid too narrow, a gap above 5 %, tasks not converged, or
@@ -87,7 +85,8 @@ class Evaluation(NamedTuple):
     by_word : table
         One row per run, n, method and word, with a warning of scores that say nothing.
     sparsity : table
-        One row per run, n, method and radius at its best eta0.
+        One row per run, n, method, power and radius at its best eta0. chosen: True for the radius that validation
+        chooses for its power. warning: a gap above 5 %.
     convergence : table
         The objective of one method at every iteration, per run, n and radius at its best eta0.
     weights : table
@@ -121,8 +120,8 @@ class Tested(NamedTuple):
 
 def choose(
     one: TrainedSweep, on_validation: Part, metric: str, selection: str = "best"
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Choose eta0 by training objective and the radius by a metric on the validation words.
+) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
+    """Choose eta0 by training objective, then the radius and the power of the features by a metric on validation words.
 
     Test images are out of reach here.
 
@@ -140,16 +139,18 @@ def choose(
     Returns
     -------
     pairs : array, (n_radii,)
-        The pair of each radius, in increasing order.
+        The pair of each radius, in the order of `Sweep.W`.
     validation : array, (n_radii,)
         Its mean of the metric over the validation words.
     best : int
         Index of the chosen radius.
+    of_powers : array, (n_powers,)
+        Indices of the radii chosen for each power.
     """
-    best_eta0 = sweep.choose_eta0(one.sweep.radius, one.sweep.objective)
+    best_eta0 = sweep.best_pairs(one.sweep)
     by_word = np.array([_of_words(W, on_validation, one.validation_words, metric) for W in one.sweep.W])
-    best = sweep.choose_radius(SIGN[metric] * by_word, selection=selection)
-    return best_eta0, by_word.mean(axis=1), best
+    chosen = sweep.choose_fit(SIGN[metric] * by_word, one.sweep.power[best_eta0], selection=selection)
+    return best_eta0, by_word.mean(axis=1), *chosen
 
 
 def _of_words(W: np.ndarray, on_validation: Part, words: np.ndarray, metric: str) -> np.ndarray:
@@ -164,7 +165,7 @@ def validation_score(
 
     Parameters
     ----------
-    X, labels, split, metric : as in `path_tables`
+    X, labels, split, metric : as in `evaluate`
         See there.
     validation_words : bool array, (n_words,)
         The words that choose.
@@ -257,7 +258,7 @@ def _evaluate_one(
     with_weights: bool,
 ) -> Evaluation:
     """Choose and test a pair of one sweep. A table that is not wanted has no rows."""
-    best_eta0, validation, best = choose(one, on_validation, metric, selection)
+    best_eta0, validation, best, of_powers = choose(one, on_validation, metric, selection)
     relative = one.sweep.objective[best_eta0] / one.sweep.objective[best_eta0, :1]
     tested = [
         _test(one, pair, W, np.nanmin(objective), value, on_test)
@@ -271,7 +272,10 @@ def _evaluate_one(
     return Evaluation(
         chosen=pd.DataFrame([chosen.row | {"warning": _warning(one.sweep, best_eta0[best], of_scores)}]),
         by_word=_by_word(one, words, on_test.labels.sum(axis=0), chosen.by_word, of_scores),
-        sparsity=pd.DataFrame([fit.row for fit in tested]),
+        sparsity=pd.DataFrame([fit.row for fit in tested]).assign(
+            chosen=np.isin(np.arange(len(tested)), of_powers),
+            warning=[write_cell([_flag_of_gap(gap)]) for gap in one.sweep.gap[best_eta0]],
+        ),
         convergence=pd.concat(curves) if curves else pd.DataFrame(),
         weights=_weights(one.run, one.n, one.method, W if with_weights else np.zeros((0, 0))),
         scores=Scores._make([*(np.array([field]) for field in of_fit), on_test.labels]),
@@ -287,83 +291,6 @@ def _joined(evaluated: Sequence[Evaluation]) -> Evaluation:
     return Evaluation._make([*joined, Scores._make([*map(np.concatenate, of_fits), labels[0]])])
 
 
-class PathTables(NamedTuple):
-    """The tables of paths of radii.
-
-    Attributes
-    ----------
-    path : table
-        Rows of `Evaluation.sparsity` for every radius at one size, with a warning of gaps above 5 %. Nothing is chosen.
-    certified : table
-        One row per run, n and method: the fit of the radius that validation chooses, and with sweep_ the fit that
-        `Evaluation.chosen` has in its place.
-    """
-
-    path: pd.DataFrame
-    certified: pd.DataFrame
-
-
-def path_tables(
-    paths: Iterable[TrainedSweep],
-    X: Matrix,
-    labels: np.ndarray,
-    split: np.ndarray,
-    chosen: pd.DataFrame,
-    *,
-    at_size: int,
-    metric: str = "auc",
-    selection: str = "best",
-) -> PathTables:
-    """Test all radii of paths at one size, and the one that validation chooses at every size.
-
-    Parameters
-    ----------
-    paths : iterable of TrainedSweep
-        Of sweeps made by `sweep.path`.
-    X : matrix, (n_images, n_features)
-        As in `evaluate`.
-    labels : bool array, (n_images, n_words)
-        As in `evaluate`.
-    split : text array, (n_images,)
-        As in `evaluate`.
-    chosen : table
-        `Evaluation.chosen` of the same runs, sizes and methods.
-    at_size : int
-        The n whose radii are all wanted.
-    metric : str
-        "auc" or "eer".
-    selection : str
-        See `sweep.choose_radius`.
-
-    Raises
-    ------
-    Misfit
-        If arrays do not belong together.
-    """
-    require_metric(metric)
-    require_labels(labels)
-    on_validation, on_test = (_part(X, labels, split == name) for name in ("validation", "test"))
-    features = fingerprint(X)
-    by_sweep = {(row["run"], row["n"], row["method"]): row for row in chosen.to_dict("records")}
-    path, certified = [], []
-    for one in paths:
-        _check_fits(one, X.shape[1], labels.shape[1], features)
-        _, validation, best = choose(one, on_validation, metric, selection)
-        for pair in range(len(validation)) if one.n == at_size else [best]:
-            at_zero, objective = one.sweep.objective[pair]
-            row = _test(one, pair, one.sweep.W[pair], objective / at_zero, validation[pair], on_test).row
-            row |= {"warning": write_cell([_flag_of_gap(one.sweep.gap[pair])])}
-            if one.n == at_size:
-                path.append(row)
-            if pair == best:
-                which = (one.run, one.n, one.method)
-                require(which in by_sweep, f"chosen must have a row of run, n and method {which}", Misfit)
-                beside = by_sweep[which]
-                fits = {name: row[name] for name in COMPARED} | {f"sweep_{name}": beside[name] for name in COMPARED}
-                certified.append(one.key | fits | {"warning": row["warning"]})
-    return PathTables(pd.DataFrame(path), pd.DataFrame(certified))
-
-
 def _part(X: Matrix, labels: np.ndarray, chosen: np.ndarray) -> Part:
     return Part(select(X, chosen), select(labels, chosen, "labels"))
 
@@ -372,7 +299,7 @@ def _check_fits(one: TrainedSweep, n_features: int, n_words: int, features: str)
     """Raise Misfit where fits have not the shapes of what they are tested on, or were learnt from other features."""
     which = f"the fits of {one.method}, run {one.run}, n {one.n},"
     n_pairs = one.sweep.radius.shape[:1]
-    for name in ("radius", "eta0", "gap", "unconverged", "objective", "W"):
+    for name in ("radius", "eta0", "power", "gap", "unconverged", "objective", "W"):
         array = getattr(one.sweep, name)
         require(
             array.dtype.kind in "fi" and (name == "W" or array.shape[:1] == n_pairs),
@@ -384,7 +311,7 @@ def _check_fits(one: TrainedSweep, n_features: int, n_words: int, features: str)
             f"{which} must have one {name} for each pair, got shape {array.shape}",
             Misfit,
         )
-    expected = (len(np.unique(one.sweep.radius)), n_features, n_words)
+    expected = (len(sweep.best_pairs(one.sweep)), n_features, n_words)
     require(
         one.sweep.W.shape == expected,
         f"{which} must have shape {expected} (radii, features, words), got {one.sweep.W.shape}",
@@ -399,6 +326,7 @@ def _test(one: TrainedSweep, pair: int, W: np.ndarray, objective: float, validat
     row = one.key | {
         "radius": one.sweep.radius[pair],
         "eta0": one.sweep.eta0[pair],
+        "power": one.sweep.power[pair],
         "objective": objective,
         "gap": one.sweep.gap[pair],
         "features": float(W.any(axis=1).mean()),
@@ -460,10 +388,12 @@ def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
 
     That is where next to nothing of the loss is left, or the radius beside it gives the same W but for its size.
     """
-    edge = sweep.at_edge("radius", fits.radius[pair], fits.radius)
+    with_power = fits.power == fits.power[pair]
+    edge = sweep.at_edge("radius", fits.radius[pair], fits.radius[with_power])
     if edge is None or np.nanmin(fits.objective[pair]) <= sweep.NOTHING_LEFT * fits.objective[pair, 0]:
         return None
-    ends = fits.W[:2] if fits.radius[pair] == fits.radius.min() else fits.W[-2:]
+    W = fits.W[fits.power[sweep.best_pairs(fits)] == fits.power[pair]]
+    ends = W[:2] if fits.radius[pair] == fits.radius[with_power].min() else W[-2:]
     one, other = (W / (np.linalg.norm(W, axis=0) + np.finfo(W.dtype).tiny) for W in ends)
     return None if np.linalg.norm(one - other) <= SAME_DIRECTION * np.linalg.norm(one) else edge
 

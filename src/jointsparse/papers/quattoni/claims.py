@@ -255,13 +255,12 @@ FEW_FEATURES = 0.3  # of all features; Quattoni et al. 2009, sec. 6.2 on Fig. 4
 MANY_MORE_FEATURES = 2 * FEW_FEATURES  # Choice: "many more" features are at least twice as many.
 
 
-def _path(tables: Tables) -> tuple[str, int, pd.DataFrame, pd.DataFrame]:
-    """Table of AUC against sparsity, its largest size, and the rows of the joint method and of l1."""
-    name = "path" if len(tables.get("path", ())) else "sparsity"
-    n = sizes_of(rows_with(tables, name, "n"))[-1]
+def _sparsity(tables: Tables) -> tuple[int, pd.DataFrame, pd.DataFrame]:
+    """Largest size of the table of AUC against sparsity, and the rows of the joint method and of l1."""
+    n = sizes_of(rows_with(tables, "sparsity", "n"))[-1]
     needed = ("run", "features", "validation", "auc")
-    joint, l1 = (rows_with(tables, name, *needed, n=n, method=method) for method in (JOINT, L1))
-    return name, n, joint, l1
+    joint, l1 = (rows_with(tables, "sparsity", *needed, n=n, method=method) for method in (JOINT, L1))
+    return n, joint, l1
 
 
 def _chosen_with_few(rows: pd.DataFrame) -> pd.Series:
@@ -271,22 +270,22 @@ def _chosen_with_few(rows: pd.DataFrame) -> pd.Series:
     return best.set_index("run")["auc"].sort_index()
 
 
-@claim("auc-at-30-percent", paper=ICML, place="sec. 6.2, Fig. 4", tables=("path", "sparsity"), of_fits=True)
+@claim("auc-at-30-percent", paper=ICML, place="sec. 6.2, Fig. 4", tables=("sparsity",), of_fits=True)
 def auc_at_30_percent(tables: Tables) -> list[Judgement]:
     """With at most 30% of the features l1,inf has a higher average AUC than l1."""
-    name, n, joint, l1 = _path(tables)
+    n, joint, l1 = _sparsity(tables)
     what = (
         f"AUC of {JOINT} minus that of {L1} (fraction), both chosen by validation words among fits with "
         f"at most {FEW_FEATURES:.0%} of the features"
     )
     estimate = mean_over(_chosen_with_few(joint) - _chosen_with_few(l1))
-    return [conclude(estimate, what, describe(n=n, method=JOINT, against=L1), n=n, table=name, least=ABOVE)]
+    return [conclude(estimate, what, describe(n=n, method=JOINT, against=L1), n=n, least=ABOVE)]
 
 
-@claim("features-to-match", paper=ICML, place="sec. 6.2, Fig. 4", tables=("path", "sparsity"), of_fits=True)
+@claim("features-to-match", paper=ICML, place="sec. 6.2, Fig. 4", tables=("sparsity",), of_fits=True)
 def features_to_match(tables: Tables) -> list[Judgement]:
     """For the AUC that l1,inf has with 30% of the features l1 needs many more of them."""
-    name, n, joint, l1 = _path(tables)
+    n, joint, l1 = _sparsity(tables)
     target = _chosen_with_few(joint).dropna()
     most = l1[l1["run"].isin(target.index)].groupby("run")["features"].max()
     matching = l1[l1["auc"] >= l1["run"].map(target)].groupby("run")["features"].min().reindex(most.index)
@@ -301,7 +300,7 @@ def features_to_match(tables: Tables) -> list[Judgement]:
     if never:
         what += f"; in {never} of {len(most)} runs {L1} never reaches it: the most features that it used count"
     rows = describe(n=n, method=L1, against=JOINT)
-    judgement = conclude(estimate, what, rows, n=n, table=name, least=MANY_MORE_FEATURES)
+    judgement = conclude(estimate, what, rows, n=n, least=MANY_MORE_FEATURES)
     return [withhold(judgement, DOES_NOT_HOLD) if never else judgement]
 
 

@@ -23,6 +23,7 @@ from jointsparse.figures.style import (
     legend,
     looks,
     median_of,
+    nothing,
     percent,
     size_axis,
 )
@@ -76,11 +77,6 @@ def eer_by_word(table: pd.DataFrame) -> Figure:
 def sparsity(table: pd.DataFrame) -> Figure:
     """Average test AUC against the share of features that any word uses (Quattoni et al. 2009, Fig. 4)."""
     return scores.auc_by_features(table, stated=_of_figure_4(), source=" (paper: Fig. 4, Reuters)")
-
-
-def path(table: pd.DataFrame) -> Figure:
-    """Average test AUC against the share of features, along a path of radii (Quattoni et al. 2009, Fig. 4)."""
-    return scores.path(table, stated=_of_figure_4(), source=" (paper: Fig. 4, Reuters)")
 
 
 def _of_figure_4() -> list[Star]:
@@ -171,6 +167,31 @@ def test_error(table: pd.DataFrame) -> Figure:
         if setting in set(zip(table["solver"], table["radius_rule"], strict=True))
     ]
     legend(figure, *lines, *band_note(table, "band (solid)"))
+    return figure
+
+
+def error_by_arm(table: pd.DataFrame) -> Figure:
+    """Mean test error of synthetic tasks (Quattoni et al. 2009, sec. 5) by kind of weights and support, at validated
+    radii.
+
+    The paper has normal weights on random supports.
+    """
+    rows = table[(table["radius_rule"] == "validated") & (table["solver"] == "subgradient")]
+    arms = list(rows.groupby(["support", "weights"], sort=False))
+    weights, supports = (max(rows[column].nunique(), 1) for column in ("weights", "support"))
+    figure, panels = canvas(1 + 2.4 * max(weights, 2), 2.6 * supports, weights, supports)
+    if not arms:
+        nothing(panels[0], "no validated radius")
+    for axes, ((support, kind), arm) in zip(panels, sorted(arms, key=lambda one: one[0][0] != "random"), strict=False):
+        for method, look in in_order(table).items():
+            curve(axes, arm[arm["method"] == method], "n", "test_error", scale=100, label=method, **look)
+        size_axis(axes, arm["n"], "training samples of each task", most=4)
+        axes.set(ylim=(0, None), title=f"{kind} weights, {support} support")
+    for axes in panels[::weights]:
+        axes.set_ylabel("test error (%)")
+    title = "Validated radii (paper: Fig. 1 top, normal weights on random supports)"
+    figure.suptitle(title, fontsize=rcParams["axes.titlesize"])
+    legend(figure, *band_note(rows))
     return figure
 
 

@@ -33,6 +33,8 @@ def run(
     *,
     tasks: Mapping[str, Any],
     sizes: Sequence[int],
+    weights: Sequence[str] = ("normal",),
+    support: Sequence[str] = ("random",),
     rng: np.random.Generator,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -44,22 +46,29 @@ def run(
     data : None
     tasks : mapping
         Options of `synthetic.draw`.
+    weights, support : sequences of str
+        Of `synthetic.draw`; tasks are drawn for each pair. The paper has the first of each.
     sizes : sequence of int, at least 1
         Training samples per task.
     rng : numpy.random.Generator
         Draws the tasks.
     progress : callable, optional
-        Called with (norms and sizes done, of all).
+        Called with (norms and sizes done, of all with these weights and supports).
     **options : Any
         Options of `learn`.
 
     Returns
     -------
     DataFrame
-        The table of `learn`.
+        The tables of `learn`, with the columns weights and support before its own.
     """
-    drawn = synthetic.draw(**tasks, n_train=max(sizes), rng=rng)
-    return learn(drawn, sizes=sizes, progress=progress, **options)
+    tables = []
+    for kind, used in product(weights, support):
+        drawn = synthetic.draw(**tasks, weights=kind, support=used, n_train=max(sizes), rng=rng)
+        learnt = learn(drawn, sizes=sizes, progress=progress, **options)
+        arm = pd.DataFrame({"weights": kind, "support": used}, index=learnt.index)
+        tables.append(pd.concat([arm, learnt], axis=1))
+    return pd.concat(tables, ignore_index=True)
 
 
 def learn(
