@@ -30,6 +30,43 @@ def expect(name, found, *, told="", **columns):
     return judged
 
 
+def test_a_reversal_must_stay_significant_after_holms_correction_over_the_rows_of_its_claim():
+    """Of fourteen rows at the same limit, one in four claims would have one above its interval by chance."""
+
+    def tables(z):
+        """Fourteen differences of one run, of which thirteen are 0 and one is z standard errors below."""
+        rows = pd.DataFrame({"n": range(14), "difference": 0.0, "metric": "auc", "words": "test words"})
+        rows.loc[3, "difference"] = -z
+        ends = {"low": rows["difference"] - 1.96, "high": rows["difference"] + 1.96}
+        rows = rows.assign(**ends, low_words=None, high_words=None, runs=1, average="by positives")
+        return {"differences": rows.assign(method="hinge-l1inf", against="hinge-l1")}
+
+    for z, verdict in ((2.0, "undecided"), (2.8, "undecided"), (3.0, "does not hold"), (4.0, "does not hold")):
+        judged = claims.judge(tables(z), ["scene-order"])  # 14 p-values of a normal: 0.05 / 14 is that of 2.91
+        assert judged["verdict"].tolist() == ["undecided"] * 3 + [verdict] + ["undecided"] * 10
+        told = "alone it would not hold, but not so after Holm's correction over 14 rows"
+        assert judged["number_means"].str.contains(told).sum() == (verdict == "undecided")
+    few = claims.judge({"differences": tables(2.0)["differences"].iloc[3:4]}, ["scene-order"])
+    assert few["verdict"].tolist() == ["does not hold"]
+
+
+def test_accuracy_on_drawn_or_composed_data_is_a_demonstration():
+    fits = pd.DataFrame(
+        {"run": 1, "n": 30, "method": ["hinge-l1inf", "hinge-l1"], "features": [0.1, 0.2], "warning": ""}
+    )
+    seconds = pd.DataFrame({"part": "training samples", "x": [1.0, 2, 4, 8], "seconds": [1.0, 2, 4, 8]})
+    names = ["joint-sparsity", "cost-linear-in-samples", "auc-order"]
+    found = {"chosen": fits, "cost": seconds}
+    assert claims.judge(found, names)["verdict"].tolist() == ["holds", "holds", "not tested"]
+    shown = claims.judge(found, names, demonstration=True)
+    assert shown["verdict"].tolist() == ["demonstration", "holds", "not tested"]
+    assert shown["number"][0] == pytest.approx(-0.1)
+    assert (
+        claims.overall(shown["verdict"]) == "holds"
+        and claims.overall(["demonstration", "not tested"]) == "demonstration"
+    )
+
+
 def judged_from_disk(folder, found, names):
     """Assert that tables give the same verdicts when they are read from CSV files."""
     expected = claims.judge(found, names)

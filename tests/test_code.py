@@ -88,7 +88,8 @@ COLLAGE = "datasets/collage datasets/collage/cutouts datasets/collage/painting d
 COLLAGE += "datasets/collage/sentences datasets/checker datasets/folder datasets/pictures datasets/splits registry"
 SCORES = "datasets/splits learning/flag scores/flags"
 TRAINING = "learning/flag learning/problem learning/scales learning/sweep learning/tasks registry"
-CLAIMS = f"{SCORES} papers/claims papers/judging papers/duchi/claims papers/quattoni/claims papers/quattoni/numbers"
+CLAIMS = f"{SCORES} scores/many papers/claims papers/judging papers/duchi/claims papers/quattoni/claims "
+CLAIMS += "papers/quattoni/numbers"
 RUNNING = ("repeat", "measure")  # the rules of experiments
 RUN = "datasets/samples registry"  # of their scripts
 DUCHI = f"{RUN} learning/entropic learning/flag learning/lazy learning/loss learning/losses/logistic "
@@ -129,8 +130,8 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "learning/loss learning/losses/{loss} norms/{norm}",
     "train_svm": f"features/basis {TRAINING} learning/svm",
     "evaluate": f"{SCORES} scores/evaluation scores/metrics {TRAINING}",
-    "compare_methods": "scores/comparison scores/metrics",
-    "resample_differences": "scores/comparison scores/metrics",
+    "compare_methods": "scores/comparison scores/many scores/metrics",
+    "resample_differences": "scores/comparison scores/many scores/metrics",
     "gather_runs": "",
     "draw_figures": f"{SCORES} registry figures/jointsparse.mplstyle figures/scores figures/style "
     "papers/catalogue papers/duchi/figures papers/quattoni/figures papers/quattoni/numbers",

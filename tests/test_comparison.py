@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.stats import binomtest
 
 from jointsparse import checks
-from jointsparse.scores import comparison, metrics
+from jointsparse.scores import comparison, many, metrics
 
 
 def test_sign_test_is_binomtest_on_its_counts():
@@ -47,8 +47,8 @@ def test_sign_test_by_hand(f, g, labels, counts, p):
 
 def test_holm_by_hand_and_never_below_the_p_value():
     p = np.array([0.01, 0.04, 0.03, 0.9])
-    np.testing.assert_allclose(comparison.holm(p), [0.04, 0.09, 0.09, 0.9])
-    assert (comparison.holm(np.full(3, 0.5)) <= 1).all()
+    np.testing.assert_allclose(many.holm(p), [0.04, 0.09, 0.09, 0.9])
+    assert (many.holm(np.full(3, 0.5)) <= 1).all()
 
 
 def study(n_images=30, n_runs=3, seed=4):
@@ -72,41 +72,49 @@ def test_significance_table_holds_both_directions():
     assert (table["p_holm"] >= table["p"]).all()
 
 
-@pytest.mark.parametrize("n_runs", [1, 2])
+@pytest.mark.parametrize("n_runs", [1, 2, 5])
 def test_differences_are_those_of_repeated_images_and_of_runs(n_runs):
     scores = study(n_runs=n_runs)
     table = comparison.differences(scores, n_resamples=12, seed=7)
-    assert len(table) == 2 * 2 * 2 * 2
-    images = comparison._resample(30, 12, np.random.default_rng(7))
+    assert len(table) == 2 * 2 * 2 * 2 * 2
+    rng = np.random.default_rng(7)
+    images, words_drawn = comparison._resample(30, 12, rng), comparison._resample(5, 12, rng)
     drawn = [np.repeat(np.arange(30), counts) for counts in images]
     by_word = [np.array([oracles.slow_metrics(f[some], scores.labels[some]) for some in drawn]) for f in scores.score]
     places = list(zip(scores.run, scores.method, scores.n, strict=True))
     for row in table.to_dict("records"):
-        expected = np.empty((len(images), n_runs))
+        expected, of_words = np.empty((2, len(images), n_runs))
         for b in range(len(images)):
             for r in range(n_runs):
                 words = np.arange(5) != r + 1 if row["words"] == "test words" else np.ones(5, dtype=bool)
                 fits = (places.index((r + 1, row[name], row["n"])) for name in ("method", "against"))
-                f, g = (by_word[fit][b][:, words] for fit in fits)
-                expected[b, r] = np.nanmean((f - g)[["auc", "eer"].index(row["metric"])])
+                f, g = (by_word[fit][b][["auc", "eer"].index(row["metric"])] for fit in fits)
+                weights = scores.labels[drawn[b]].sum(axis=0) if row["average"] == "by positives" else np.ones(5)
+                for into, times in ((expected, np.ones(5)), (of_words, words_drawn[b])):
+                    weigh = weights * times * words * ~np.isnan(f)
+                    into[b, r] = (np.nan_to_num(f - g) * weigh).sum() / weigh.sum() if weigh.any() else np.nan
         mean = expected[0].mean()
         assert row["difference"] == pytest.approx(mean, rel=1e-9, abs=1e-12)
-        runs = (stats.t.interval(0.95, n_runs - 1, mean, stats.sem(expected[0]))[1] - mean) if n_runs > 1 else 0
-        low, high = np.quantile(expected[1:].mean(axis=1), [0.025, 0.975])
-        assert row["low"] == pytest.approx(mean - np.hypot(mean - low, runs), rel=1e-9)
-        assert row["high"] == pytest.approx(mean + np.hypot(high - mean, runs), rel=1e-9)
         assert row["runs"] == n_runs and row["n_samples"] == 12 * row["n"]
+        if 1 < n_runs < 5:
+            assert np.isnan([row[end] for end in ("low", "high", "low_words", "high_words")]).all()
+            continue
+        runs = (stats.t.interval(0.95, n_runs - 1, mean, stats.sem(expected[0]))[1] - mean) if n_runs > 1 else 0
+        for resampled, ends in ((expected, ("low", "high")), (of_words, ("low_words", "high_words"))):
+            low, high = np.nanquantile(resampled[1:].mean(axis=1), [0.025, 0.975])
+            assert row[ends[0]] == pytest.approx(mean - np.hypot(mean - low, runs), rel=1e-9)
+            assert row[ends[1]] == pytest.approx(mean + np.hypot(high - mean, runs), rel=1e-9)
 
 
 def test_the_better_method_has_the_larger_auc_and_the_smaller_eer():
-    table = comparison.differences(study(n_images=400), n_resamples=12, seed=7)
+    table = comparison.differences(study(n_images=400, n_runs=1), n_resamples=12, seed=7)
     auc, eer = table[table["metric"] == "auc"], table[table["metric"] == "eer"]
     assert (auc["low"] > 0).all() and (eer["high"] < 0).all()
     assert ((table["low"] < table["difference"]) & (table["difference"] < table["high"])).all()
 
 
 def test_a_method_does_not_differ_from_itself_and_a_seed_gives_one_table():
-    scores = study()
+    scores = study(n_runs=1)
     scores.method[scores.method == "hinge-l1"] = "same"
     scores.score[scores.method == "same"] = scores.score[scores.method == "hinge-l1inf"]
     first, second = (comparison.differences(scores, n_resamples=12, seed=7) for _ in range(2))

@@ -87,12 +87,12 @@ def test_slope_of_groups_is_that_of_a_regression_with_their_intercepts():
 
 
 def test_geometric_mean_is_that_of_logarithms():
-    ratios = pd.Series([2.0, 3.0, 8.0, np.nan])
+    ratios = pd.Series([2.0, 3.0, 8.0, 4.0, 4.0, np.nan])
     expected = np.exp(mean_over(np.log(ratios))[:3])
     got = geometric_mean_over(ratios, "size")
     assert got[:3] == pytest.approx(tuple(expected))
-    assert got.number == pytest.approx(48 ** (1 / 3))
-    assert got.origin == "geometric mean and 95 % t interval over 3 sizes"
+    assert got.number == pytest.approx(768 ** (1 / 5))
+    assert got.origin == "geometric mean and 95 % t interval over 5 sizes"
     for wrong in (0.0, -1.0, np.inf):
         with pytest.raises(NotTested, match="needs positive, finite numbers"):
             geometric_mean_over(pd.Series([wrong, 1.0]))

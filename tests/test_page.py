@@ -36,7 +36,10 @@ def tables_of(lines):
 
 def test_page_has_counts_on_top_and_a_table_per_claim():
     lines = lines_of(row(), row(paper="Another", id="b", verdict="undecided"), row(id="c", verdict="not tested"))
-    assert lines[2] == "holds: 1; does not hold: 0; undecided: 1; not tested: 1 (each claim once per study)"
+    assert (
+        lines[2]
+        == "holds: 1; does not hold: 0; undecided: 1; not tested: 1; demonstration: 0 (each claim once per study)"
+    )
     assert [line for line in lines if line.startswith("## ")] == [
         "## A paper",
         "## Another",
@@ -57,12 +60,25 @@ def test_page_has_counts_on_top_and_a_table_per_claim():
     assert list(map(len, others)) == [1, 1]
 
 
+def test_demonstrations_stand_at_the_end_under_headings_of_their_own():
+    rows = [row(id="a", verdict="demonstration"), row(id="b"), row(id="a", study="other", verdict="holds")]
+    headings = [line for line in lines_of(*rows) if line.startswith(("## ", "**"))]
+    paper = row()["paper"]
+    titles = [line.removeprefix("## ") for line in headings if line.startswith("## ")]
+    assert titles[:2] == [paper, f"Demonstrations of {paper}"]
+    named = ["".join(part for part in "ab" if f"`{part}`" in line) for line in headings if line.startswith("**")]
+    assert named == ["b", "a", "a"]
+
+
 def test_page_judges_and_counts_a_claim_once_per_study():
     of_one = ["holds", "holds", "undecided", "not tested"]
     of_two = ["does not hold", "does not hold", "undecided", "holds"]
     told = [row(dataset=d, verdict=v) for d, all_of in (("one", of_one), ("two", of_two)) for v in all_of]
     lines = lines_of(*told, row(dataset="one", study="scenes"), row(dataset="one", id="b", verdict="not tested"))
-    assert lines[2] == "holds: 1; does not hold: 1; undecided: 1; not tested: 1 (each claim once per study)"
+    assert (
+        lines[2]
+        == "holds: 1; does not hold: 1; undecided: 1; not tested: 1; demonstration: 0 (each claim once per study)"
+    )
     assert [line for line in lines if line.startswith("- ") and "**" in line] == [
         "- one, stories: **undecided** (2 hold, 1 undecided, 1 not tested)",
         "- two, stories: **does not hold** (1 holds, 2 do not hold, 1 undecided)",

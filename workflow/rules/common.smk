@@ -255,6 +255,7 @@ def judged_studies(datasets):
                 "seed": config["seed"],
                 "config": f"results/{name}/{one}/config.yaml",
                 "note": of_config.dataset_entry(config, name).get("note", ""),
+                "demonstration": of_config.dataset_entry(config, name).get("demonstration", False),
             }
         )
     return [one for one in judged if one["ids"]]

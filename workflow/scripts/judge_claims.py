@@ -18,8 +18,8 @@ def main(studies, output):
             path.write_text(page.page(judged[rows]))
 
 
-def _of_study(ids, tables, **origin):
-    judged = claims.judge({Path(file).stem: read_table(file) for file in tables}, ids)
+def _of_study(ids, tables, demonstration, **origin):
+    judged = claims.judge({Path(file).stem: read_table(file) for file in tables}, ids, demonstration=demonstration)
     return judged.assign(source=judged["table"].map({Path(file).stem: file for file in tables}), **origin)
 
 

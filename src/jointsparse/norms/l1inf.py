@@ -710,7 +710,9 @@ def _theta_and_mu_by(method: str, W: Floats, radius: float) -> tuple[float, Vect
     if method == "newton" or compensated_sum(maxima) <= radius or radius == 0.0:
         mu = np.zeros(len(W))
         return float(theta_and_mu(W, radius, sums, maxima, np.zeros(2), mu)), mu
-    theta, mu = sort_and_merge(W, radius)
+    # Paper: the algorithm only needs to consider non-zero rows.
+    rows, mu = np.flatnonzero(maxima), np.zeros(len(W))
+    theta, mu[rows] = sort_and_merge(W[rows], radius)
     shrink_into_ball(mu, radius, None)
     return max(theta, SMALLEST), mu
 

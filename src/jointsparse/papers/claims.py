@@ -1,21 +1,24 @@
 """The papers' claims, and the verdicts of our tables on them.
 
 One rule for all. A claim holds if the whole 95 % interval of its number lies on the claimed side of a threshold. It
-does not hold if the whole interval lies on the other side. Otherwise it is undecided. A number without interval is
-always undecided. So is a number of fits of which more than a fifth are unfinished or at the edge of a grid. A claim
-about numbers that the tables lack is not tested. EXCEPTIONS lists the exceptions.
+does not hold if the whole interval lies on the other side, also after Holm's correction over the rows of the claim.
+Otherwise it is undecided. A number without interval is always undecided. So is a number of fits of which more than a
+fifth are unfinished or at the edge of a grid. A claim about numbers that the tables lack is not tested. Accuracy and
+sparsity on drawn or composed data are a demonstration and have no verdict. EXCEPTIONS lists the exceptions.
 
 Sources: see `quattoni.claims` and `duchi.claims`, which hold the claims. `judging` holds the arithmetic.
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 
 from jointsparse.checks import require
 from jointsparse.papers.duchi import claims as duchi
 from jointsparse.papers.judging import (
+    DEMONSTRATION,
     DOES_NOT_HOLD,
     HOLDS,
     NOT_TESTED,
@@ -28,6 +31,7 @@ from jointsparse.papers.judging import (
     adding,
     either,
     not_tested,
+    only_after_holm,
     rows_with,
 )
 from jointsparse.papers.quattoni import claims as quattoni
@@ -46,32 +50,35 @@ COLUMNS = (
 # fmt: on
 
 
-def judge(tables: Tables, ids: Sequence[str]) -> pd.DataFrame:
+def judge(tables: Tables, ids: Sequence[str], *, demonstration: bool = False) -> pd.DataFrame:
     """Judge some claims: one row per claim, or per size or comparison if the claim is about several.
 
-    tables: by name, such as "chosen", "differences", "recovery" or "cost". ids: names of CLAIMS.
+    tables: by name, such as "chosen", "differences", "recovery" or "cost". ids: names of CLAIMS. demonstration: True
+    for drawn or composed data, on which accuracy and sparsity have no verdict.
 
     Columns: id, paper, place, claim (in our words), n (size or empty), number, low, high, number_means, verdict, table,
     rows (see `Judgement`), timed. For a claim that compares fits, number_means counts the unfinished ones of these.
     Raises ValueError for an unknown id, with the known ones, and for a table without a column that a claim reads.
     """
-    records = []
+    records: list[dict[str, Any]] = []
     for name in ids:
         require(name in CLAIMS, f"claims knows {', '.join(CLAIMS)}; got {name!r}")
         claim = CLAIMS[name]
         source = {"id": name, "paper": claim.paper, "place": claim.place, "claim": claim.sentence, "timed": claim.timed}
         try:
-            judgements = claim.judge(tables)
-            judgements = [_of_finished_fits(tables, claim, one) for one in judgements] if claim.of_fits else judgements
+            judgements = only_after_holm(claim.judge(tables))
+            if claim.of_fits:
+                judgements = [_of_finished_fits(tables, claim, one, demonstration) for one in judgements]
         except NotTested as reason:
             judgements = [not_tested(reason)]
         first = either(tables, claim.tables[0], claim.instead)
-        records += [source | one._asdict() | {"table": one.table or first} for one in judgements]
+        of_claim = [one._asdict() | {"table": one.table or first} for one in judgements]
+        records += [source | {key: value for key, value in one.items() if key in COLUMNS} for one in of_claim]
     return pd.DataFrame(records, columns=list(COLUMNS)).astype({"n": "Int64"})
 
 
 def overall(verdicts: Iterable[str]) -> str:
-    """Verdict on a claim of several rows: the first of "does not hold", "undecided" and "holds" that a row has.
+    """Verdict on a claim of several rows: the first of "does not hold", "undecided", "holds", "demonstration" it has.
 
     Without such a row it is "not tested". Raises ValueError for an unknown verdict.
 
@@ -81,11 +88,13 @@ def overall(verdicts: Iterable[str]) -> str:
     found = set(verdicts)
     unknown = sorted(map(str, found - set(VERDICTS)))
     require(not unknown, f"verdicts must be of {', '.join(VERDICTS)}, got {', '.join(unknown)}")
-    return next((one for one in (DOES_NOT_HOLD, UNDECIDED, HOLDS) if one in found), NOT_TESTED)
+    return next((one for one in (DOES_NOT_HOLD, UNDECIDED, HOLDS, DEMONSTRATION) if one in found), NOT_TESTED)
 
 
-def _of_finished_fits(tables: Tables, claim: Claim, judgement: Judgement) -> Judgement:
+def _of_finished_fits(tables: Tables, claim: Claim, judgement: Judgement, demonstration: bool) -> Judgement:
     """Judgement without a verdict if too many of the fits that it compares are unfinished, and how many are."""
+    if demonstration and judgement.verdict != NOT_TESTED:
+        return judgement._replace(verdict=DEMONSTRATION)
     name = next((name for name in TABLES_OF_FITS if name in claim.tables and len(tables.get(name, ()))), None)
     if judgement.verdict == NOT_TESTED or name is None:
         return judgement

@@ -12,11 +12,13 @@ import pandas as pd
 from scipy import special  # not stats, which takes half a second to import
 
 from jointsparse.checks import require
+from jointsparse.scores.many import FEWEST_RUNS, holm
 
 Tables = Mapping[str, pd.DataFrame]
 
 HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED = "holds", "does not hold", "undecided", "not tested"
-VERDICTS = (HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED)
+DEMONSTRATION = "demonstration"  # of numbers on drawn or composed data, which are no evidence
+VERDICTS = (HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, DEMONSTRATION)
 
 # "Above" and "below" 0, strictly: the closed limits next to it.
 ABOVE, BELOW = float(np.nextafter(0.0, 1.0)), float(np.nextafter(0.0, -1.0))
@@ -32,6 +34,7 @@ class Judgement(NamedTuple):
 
     number_means: the quantity with its unit, and the source of its interval; the reason, if not tested. rows: the rows
     of a table that gave the number. n: their size, if there is one. table: its name, if not the claim's first table.
+    reversal: two-sided p-value of a number on the wrong side of its limit, 1 on the right side. NaN: no interval.
     """
 
     number: float
@@ -42,6 +45,7 @@ class Judgement(NamedTuple):
     rows: str
     n: int | None = None
     table: str = ""
+    reversal: float = np.nan
 
 
 Judge = Callable[[Tables], list[Judgement]]
@@ -112,12 +116,13 @@ class NotTested(Exception):
 
 
 class Estimate(NamedTuple):
-    """A number, its interval (NaN: none), and the source of that interval."""
+    """A number, its interval (NaN: none), the source of that interval, and the degrees of freedom of its t quantile."""
 
     number: float
     low: float
     high: float
     origin: str
+    freedom: float = np.inf
 
 
 def decide(low: float, high: float, least: float, most: float) -> str:
@@ -176,12 +181,35 @@ def conclude(
     NotTested
         If the number is NaN.
     """
-    number, low, high, origin = estimate
+    number, low, high, origin, freedom = estimate
     if np.isnan(number):
         raise NotTested(f"{what} is not a number")
     exact = count and np.isnan(low)
     verdict = decide(number, number, least, most) if exact else decide(low, high, least, most)
-    return Judgement(number, low, high, verdict, f"{what}; {origin}", rows, n, table)
+    reversal = _reversal(number, low, high, least, most, freedom)
+    return Judgement(number, low, high, verdict, f"{what}; {origin}", rows, n, table, reversal)
+
+
+def _reversal(number: float, low: float, high: float, least: float, most: float, freedom: float) -> float:
+    """Two-sided p-value of a number outside [least, most], by the t distribution that its interval comes from."""
+    half, distance = (high - number, least - number) if number < least else (number - low, number - most)
+    if np.isnan(half) or distance <= 0:
+        return float(half * 0 + 1)
+    quantile = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+    return 2 * float(special.stdtr(freedom, -quantile * distance / half)) if half > 0 else 0.0
+
+
+def only_after_holm(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Judgements of a claim, in which "does not hold" remains where Holm's correction over all of them leaves it."""
+    tested = [one for one in judgements if not np.isnan(one.reversal)]
+    corrected = dict(zip(map(id, tested), holm(np.array([one.reversal for one in tested])), strict=True))
+    told = f"; alone it would not hold, but not so after Holm's correction over {len(tested)} rows"
+    return [
+        adding(one._replace(verdict=UNDECIDED), told)
+        if one.verdict == DOES_NOT_HOLD and corrected.get(id(one), 0.0) > 1 - CONFIDENCE
+        else one
+        for one in judgements
+    ]
 
 
 def not_tested(reason: NotTested, n: int | None = None, rows: str = "") -> Judgement:
@@ -281,15 +309,17 @@ def known(rows: pd.DataFrame, column: str, names: str | tuple[str, ...]) -> str:
 
 
 def mean_over(values: pd.Series, of: str = "run") -> Estimate:
-    """Mean and t interval of values, one per run or per `of`. NaN are left out."""
+    """Mean and t interval of values, one per run or per `of`. NaN are left out. Few values have no interval."""
     there = values.dropna().to_numpy(dtype=float)
     if not len(there):
         raise NotTested(f"no {of} has all numbers that are needed")
     mean = float(there.mean())
-    if len(there) == 1:
-        return Estimate(mean, np.nan, np.nan, f"one {of}, no interval")
+    if len(there) < FEWEST_RUNS:
+        counted = f"one {of}" if len(there) == 1 else f"mean over {len(there)} {of}s"
+        return Estimate(mean, np.nan, np.nan, f"{counted}, no interval, which takes {FEWEST_RUNS}")
     half = float(special.stdtrit(len(there) - 1, (1 + CONFIDENCE) / 2) * there.std(ddof=1) / np.sqrt(len(there)))
-    return Estimate(mean, mean - half, mean + half, f"mean and 95 % t interval over {len(there)} {of}s")
+    origin = f"mean and 95 % t interval over {len(there)} {of}s"
+    return Estimate(mean, mean - half, mean + half, origin, len(there) - 1)
 
 
 def geometric_mean_over(ratios: pd.Series, of: str = "run") -> Estimate:
@@ -298,7 +328,7 @@ def geometric_mean_over(ratios: pd.Series, of: str = "run") -> Estimate:
         raise NotTested("a geometric mean needs positive, finite numbers")
     mean = mean_over(np.log(ratios), of)
     number, low, high = np.exp(mean[:3])
-    return Estimate(number, low, high, mean.origin.replace("mean", "geometric mean"))
+    return Estimate(number, low, high, mean.origin.replace("mean", "geometric mean"), mean.freedom)
 
 
 def by_run(rows: pd.DataFrame, value: str) -> pd.Series:
@@ -379,7 +409,9 @@ def log_log(x: np.ndarray, y: np.ndarray, group: np.ndarray | None = None) -> Li
 
 def slope_of(x: np.ndarray, y: np.ndarray, group: np.ndarray | None = None) -> Estimate:
     """Slope of `log_log` and its t interval."""
-    return Estimate(*log_log(x, y, group)[:3], f"log-log slope over {len(x)} sizes, 95 % t interval")
+    groups = 1 if group is None else len(np.unique(group))
+    origin = f"log-log slope over {len(x)} sizes, 95 % t interval"
+    return Estimate(*log_log(x, y, group)[:3], origin, max(len(x) - groups - 1, 1))
 
 
 def without_small(rows: pd.DataFrame, selector: str, least: float) -> tuple[str, pd.DataFrame]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.papers.claims import COLUMNS, EXCEPTIONS, overall
-from jointsparse.papers.judging import DOES_NOT_HOLD, HOLDS, VERDICTS
+from jointsparse.papers.judging import DEMONSTRATION, DOES_NOT_HOLD, HOLDS, VERDICTS
 
 ORIGINS = ("dataset", "study", "source", "seed", "config")  # columns besides those of `claims.judge`
 
@@ -37,11 +37,18 @@ def page(table: pd.DataFrame) -> str:
     names = {"groups": _groups, "tally": _tally, "number": _number, "cell": _cell, "overall": overall}
     return _template().render(
         names,
-        table=table.assign(note=notes),
+        table=_ordered(table.assign(note=notes)),
         noted=notes.any(),
         counts="; ".join(f"{verdict}: {by_study.get(verdict, 0)}" for verdict in VERDICTS),
         exceptions=EXCEPTIONS,
     )
+
+
+def _ordered(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the demonstrations last. shown: what stands before the paper's name."""
+    demonstration = table["verdict"] == DEMONSTRATION
+    shown = table.assign(shown=np.where(demonstration, "Demonstrations of", ""))
+    return pd.concat([shown[~demonstration], shown[demonstration]])
 
 
 def _template() -> jinja2.Template:

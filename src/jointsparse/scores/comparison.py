@@ -12,9 +12,11 @@ from scipy import special  # not stats, which takes half a second to import
 
 from jointsparse.checks import Misfit, require
 from jointsparse.compiled import njit
+from jointsparse.scores.many import FEWEST_RUNS, holm
 from jointsparse.scores.metrics import METRICS, Scores, require_labels, require_words, resampled
 
 WORDS = ("test words", "all words")  # without and with the words that chose the radius
+AVERAGES = ("by positives", "plain")  # over words; the first is the paper's, sec. 6.1
 
 
 class SignTest(NamedTuple):
@@ -77,17 +79,6 @@ def sign_test(
     return SignTest(wins, losses, p, p_reverse)
 
 
-def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's step-down correction of p-values for the number of tests.
-
-    >>> holm(np.array([0.01, 0.04, 0.03]))
-    array([0.03, 0.06, 0.06])
-    """
-    order = np.argsort(p, kind="stable")
-    stepped = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
-    return stepped[np.argsort(order)]
-
-
 def significance(scores: Scores, *, n_pairings: int, seed: int) -> pd.DataFrame:
     """Sign tests of the first method (of a study's `methods:`) against each other one, for every run and size.
 
@@ -128,17 +119,25 @@ def differences(scores: Scores, *, n_resamples: int, seed: int) -> pd.DataFrame:
 
     scores: of a study. n_resamples: at least 1. seed: of the resamples.
 
-    difference: method minus against, of the plain mean over words (words: "test words" or "all words"), averaged over
-    runs; runs: how many. low, high: the root of two summed squares. One is the shift of the difference when test images
-    are drawn anew n_resamples times (percentiles). They are drawn with replacement, alike for all methods, words and
-    runs. The other is the t interval of the mean over runs.
+    difference: method minus against, of the mean over words (words: "test words" or "all words"), averaged over runs;
+    runs: how many. average: "by positives", in which each positive weighs the same (see `metrics.average`), or "plain".
+    low, high: the root of two summed squares. One is the shift of the difference when test images are drawn anew
+    n_resamples times (percentiles). They are drawn with replacement, alike for all methods, words and runs. The other
+    is the t interval of the mean over runs. low_words, high_words: words are drawn anew, too.
 
-    A word that a draw leaves without positives or negatives is left out of its mean. Intervals say nothing of other
-    words, and with a single run nothing of other training sets. Raises Misfit where scores do not belong together.
+    A word that a draw leaves without positives or negatives is left out of its mean. With a single run intervals say
+    nothing of other training sets. Of 2 to `FEWEST_RUNS` - 1 runs there is none. Raises Misfit where scores do not
+    belong together.
     """
     fits, (first, *others) = _by_fit(scores)
     runs = _first_seen(scores.run)
-    images = _resample(len(scores.labels), n_resamples, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    images = _resample(len(scores.labels), n_resamples, rng)
+    n_words = scores.labels.shape[1]
+    # By average and kind of resample: weights of the words, (n_resamples, n_words).
+    ones, drawn = np.ones((len(images), n_words)), _resample(n_words, n_resamples, rng)
+    positives = images @ scores.labels
+    weights = np.stack([positives, positives * drawn, ones, ones * drawn])
     rows = []
     for n in _first_seen(scores.n):
         means = {}
@@ -146,16 +145,18 @@ def differences(scores: Scores, *, n_resamples: int, seed: int) -> pd.DataFrame:
             of_runs = [fits[run, method, n] for run in runs]
             by_word = (resampled(scores.score[fit], scores.labels, images) for fit in of_runs)
             means[method] = np.stack(
-                [_means_over_words(one, scores, fit) for one, fit in zip(by_word, of_runs, strict=True)]
+                [_means_over_words(one, scores, fit, weights) for one, fit in zip(by_word, of_runs, strict=True)]
             )
         n_samples = scores.n_samples[fits[runs[0], first, n]]
         for other in others:
             by_run = means[first] - means[other]
-            for (i, metric), (j, words) in product(enumerate(METRICS), enumerate(WORDS)):
-                difference, low, high = _interval(by_run[:, i, j])
+            for (i, metric), (j, words), (a, average) in product(*map(enumerate, (METRICS, WORDS, AVERAGES))):
+                difference, low, high = _interval(by_run[:, i, j, 2 * a])
+                _, low_words, high_words = _interval(by_run[:, i, j, 2 * a + 1])
                 rows.append(
-                    {"metric": metric, "n": n, "n_samples": n_samples, "words": words, "method": first}
-                    | {"against": other, "difference": difference, "low": low, "high": high, "runs": len(by_run)}
+                    {"metric": metric, "n": n, "n_samples": n_samples, "words": words, "average": average}
+                    | {"method": first, "against": other, "difference": difference, "low": low, "high": high}
+                    | {"low_words": low_words, "high_words": high_words, "runs": len(by_run)}
                 )
     return pd.DataFrame(rows).sort_values("metric", kind="stable", ignore_index=True)
 
@@ -195,7 +196,7 @@ def _interval(by_run: np.ndarray) -> tuple[float, float, float]:
     n_runs = len(by_run)
     mean, resampled = by_run[:, 0].mean(), by_run[:, 1:].mean(axis=0)
     resampled = resampled[~np.isnan(resampled)]
-    if not len(resampled):
+    if not len(resampled) or 1 < n_runs < FEWEST_RUNS:
         return float(mean), np.nan, np.nan
     below, above = mean - np.quantile(resampled, 0.025), np.quantile(resampled, 0.975) - mean
     # Choice: runs are few, and resampling them as well would make them look closer to each other than they are.
@@ -209,11 +210,18 @@ def _resample(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate([np.ones((1, n)), drawn]).astype(np.int32)
 
 
-def _means_over_words(by_word: np.ndarray, scores: Scores, fit: int) -> np.ndarray:
-    """Means over test words and over all words, NaNs left out: (2, n_resamples, n_words) to (2, 2, n_resamples)."""
+def _means_over_words(by_word: np.ndarray, scores: Scores, fit: int, weights: np.ndarray) -> np.ndarray:
+    """Weighted means over test words and over all words, NaNs left out.
+
+    by_word: (n_metrics, n_resamples, n_words). weights: (n_weights, n_resamples, n_words). Returns (n_metrics, 2,
+    n_weights, n_resamples).
+    """
+    defined = ~np.isnan(by_word)
+    values = np.where(defined, by_word, 0.0)
     means = []
     for words in (_words(scores, fit, label) for label in WORDS):
-        defined = ~np.isnan(by_word[..., words])
+        of_words = weights[..., words]
         with np.errstate(invalid="ignore"):
-            means.append(np.where(defined, by_word[..., words], 0.0).sum(axis=-1) / defined.sum(axis=-1))
+            sums = (np.einsum("srw,mrw->msr", of_words, one[..., words]) for one in (values, defined.astype(float)))
+            means.append(next(sums) / next(sums))
     return np.stack(means, axis=1)
