@@ -214,7 +214,7 @@ TINY_LOSS = np.array([[4.0, 2.0], [4.0, 3.0], [4.0, 1.5], [4.0, 0.003]])
     [
         ({"gap": np.array([0.9, 0.9, 0.01, 0.07])}, "radius at the upper; eta0 at the upper; certified gap: 7%"),
         ({"gap": np.full(4, np.nan)}, "radius at the upper; eta0 at the upper"),
-        ({"objective": TINY_LOSS}, ""),  # larger balls have nothing left to gain
+        ({"objective": TINY_LOSS}, "not unique from radius: 10"),  # larger balls have nothing left to gain
         (
             {"W": one_sweep().sweep.W[[1, 1]] * np.float32([[[1]], [[3]]]), "gap": np.zeros(4)},
             "",

@@ -30,8 +30,9 @@ def mean_squared_distance(P):
     return np.mean([((P[i] - P[j]) ** 2).sum() for i in range(len(P)) for j in range(i)])
 
 
-def fit(X, measure, **options):
-    return similarities.fit(X, **{"measure": measure, "n_prototypes": 15} | options, rng=np.random.default_rng(1))
+def fit(X, measure, training=None, **options):
+    options = {"measure": measure, "n_prototypes": 15} | options
+    return similarities.fit(X, X if training is None else training, **options, rng=np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("measure", similarities.MEASURES)
@@ -112,10 +113,10 @@ def test_more_prototypes_than_candidates_is_one_clear_error(n):
 
 @pytest.mark.parametrize("measure", similarities.MEASURES)
 @pytest.mark.parametrize("centred", [True, False])
-def test_candidates_have_a_mean_squared_length_of_1(measure, centred):
-    X = histograms(60)
-    Z = similarities.project(X, fit(X, measure, centred=centred)).astype(float)
-    assert Z.shape == (60, 15)
+def test_training_images_have_a_mean_squared_length_of_1(measure, centred):
+    training = histograms(50, seed=8)
+    Z = similarities.project(training, fit(histograms(60), measure, training, centred=centred)).astype(float)
+    assert Z.shape == (50, 15)
     assert np.mean(np.sum(Z**2, axis=1)) == pytest.approx(1, rel=1e-5)
     if centred:
         np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-6)

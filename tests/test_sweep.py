@@ -1,5 +1,6 @@
 """The grid of a sweep and the choice of a pair."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -139,6 +140,16 @@ def test_a_path_ends_four_radii_above_the_best_score_and_one_below():
     down = path(X, Y, score=lambda W: -abs(np.log(max(l1inf.norm(W), 1e-9) / (sizes[0] / 10))))
     assert len(down.radius) == 6 and down.radius[-1] == sizes[0]
     np.testing.assert_allclose(down.radius[:2], sizes[0] * 10 ** np.array([-1.25, -1]), rtol=5e-3)
+
+
+@pytest.mark.parametrize("train", [path, partial(run, solver="pdhg", radius=[3.0], n_iter=5000)])
+def test_an_intercept_is_learnt_where_it_is_asked_for(train):
+    X, Y = draw_labels(n=80, d=12)
+    X = X + np.float32(1)  # so that an intercept helps
+    with_one, without = (train(X, Y, intercept=intercept, tol=1e-4) for intercept in (True, False))
+    common = max(set(with_one.radius) & set(without.radius))
+    at_radius = [one.objective[one.radius == common] for one in (with_one, without)]
+    assert np.nanmin(at_radius[0]) < 0.99 * np.nanmin(at_radius[1])
 
 
 def test_labels_without_samples_have_a_path_of_one_radius():

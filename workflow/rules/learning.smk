@@ -87,8 +87,7 @@ rule train_path:
         where=lambda w: f"studies.{w.study}.training",
         sizes=lambda w: study(w)["sizes"],
         powers=powers_of_study,
-        stop=lambda w: {key: study(w)["training"][key] for key in ("n_iter", "tol")},
-        normalisation=lambda w: study(w)["training"]["normalisation"],
+        training=lambda w: without(study(w)["training"], "solver"),
         metric=lambda w: study(w)["metric"],
     script:
         "../scripts/train_path.py"

@@ -10,8 +10,9 @@ from jointsparse.tables import read_matrix, read_table, write_matrix
 
 def main(images, features, options, seed, output):
     X = read_matrix(features)
-    unlabelled = (read_table(images, "split")["split"] == "unlabelled").to_numpy()
-    fitted = similarities.fit(select(X, unlabelled), **options, rng=np.random.default_rng(seed))
+    split = read_table(images, "split")["split"].to_numpy()
+    unlabelled, training = (select(X, split == name) for name in ("unlabelled", "train"))
+    fitted = similarities.fit(unlabelled, training, **options, rng=np.random.default_rng(seed))
     write_matrix(output.prototypes, fitted.prototypes)
     write_matrix(output.features, similarities.project(X, fitted))
 

@@ -11,16 +11,14 @@ from jointsparse.scores.evaluation import validation_score
 from jointsparse.tables import read_array, read_arrays, read_matrix, read_record, read_table, write_records
 
 
-def main(
-    images, features, basis, labels, tasks, sizes, powers, loss, norm, stop, normalisation, metric, output, progress
-):
+def main(images, features, basis, labels, tasks, sizes, powers, loss, norm, training, metric, output, progress):
     X, tasks = read_matrix(features), read_record(Tasks, tasks)
     scales = factors(*read_arrays(basis, "singular_values").values(), powers) if basis else {}
     split, labels = read_table(images, "split")["split"].to_numpy(), read_array(labels)
 
     def path(X, **options):
         score = validation_score(X, labels, split, tasks.validation_words, metric=metric)
-        return sweep.path(X, loss=loss, norm=norm, normalisation=normalisation, score=score, **stop, **options)
+        return sweep.path(X, loss=loss, norm=norm, score=score, **training, **options)
 
     paths = {}
     for done, n in enumerate(sizes):
@@ -41,8 +39,7 @@ if __name__ == "__main__":
             powers=snakemake.params.powers,
             loss=snakemake.wildcards.loss,
             norm=snakemake.wildcards.norm,
-            stop=snakemake.params.stop,
-            normalisation=snakemake.params.normalisation,
+            training=snakemake.params.training,
             metric=snakemake.params.metric,
             output=snakemake.output.path,
             progress=progress,

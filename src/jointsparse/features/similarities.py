@@ -169,6 +169,7 @@ def choose_prototypes(candidates: np.ndarray, n: int, rng: np.random.Generator) 
 
 def fit(
     X: sparse.csr_matrix | np.ndarray,
+    training: sparse.csr_matrix | np.ndarray,
     *,
     measure: str,
     n_prototypes: int,
@@ -176,15 +177,17 @@ def fit(
     centred: bool = True,
     rng: np.random.Generator,
 ) -> Similarities:
-    """Draw the prototypes from the unlabelled images, and set mean and scale on these.
+    """Draw the prototypes from the unlabelled images, and set mean and scale on the training images.
 
-    The new features are scaled by one number, so that the rows of X have a mean squared length of 1. Step sizes and
+    The new features are scaled by one number, so that training images have a mean squared length of 1. Step sizes and
     radii then mean the same whatever the measure and the number of prototypes, as after `basis.fit`.
 
     Parameters
     ----------
     X : csr_matrix or array, shape (n_candidates, n_features)
-        Histograms of the unlabelled images. No other image enters mean or scale.
+        Histograms of the unlabelled images.
+    training : csr_matrix or array, shape (n_training, n_features)
+        Histograms of the training images. No other image enters mean or scale.
     measure : "intersection", "cosine" or "rbf"
         See `to_prototypes`.
     gamma : float above 0, or None
@@ -192,7 +195,7 @@ def fit(
     n_prototypes : int, from 1 to n_candidates
         Number of prototypes to draw.
     centred : bool
-        Whether to take off the mean similarities of X.
+        Whether to take off the mean similarities of the training images.
     rng : Generator
         Source of the draw.
 
@@ -208,11 +211,11 @@ def fit(
     # Choice: mean squared length 1.
     # Choice: centred by default. Similarities are positive. Uncentred features share one large component, nearly equal
     # for all images, which would use up the length 1 and make nearly all subgradients equal.
-    # Choice: a prototype's similarity to itself counts like any other for mean and scale.
+    # Choice: mean and scale of the training images. A prototype's similarity to itself would enter those of X.
     X = _histograms(X, "X")
     prototypes = X[choose_prototypes(np.arange(X.shape[0]), n_prototypes, rng)]
     gamma = _width(prototypes.astype(np.float64), measure, gamma)
-    similarities = to_prototypes(X, prototypes, measure=measure, gamma=gamma)
+    similarities = to_prototypes(training, prototypes, measure=measure, gamma=gamma)
     length = _length(similarities)
     mean = np.zeros(n_prototypes, np.float32)
     if centred:
@@ -220,7 +223,8 @@ def fit(
         similarities -= mean
     centred_length = _length(similarities)
     require(
-        centred_length > 1e-6 * length, f"expected images whose similarities ({measure}) differ, got {X.shape[0]} alike"
+        centred_length > 1e-6 * length,
+        f"expected images whose similarities ({measure}) differ, got {similarities.shape[0]} alike",
     )
     return Similarities(prototypes, measure, gamma, mean, float(1 / centred_length))
 

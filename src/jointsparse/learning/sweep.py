@@ -77,6 +77,7 @@ def run(
     solver: str = "subgradient",
     tol: float | None = None,
     eta0_unit: str = "absolute",
+    intercept: bool = False,
     progress: Progress | None = None,
 ) -> Sweep:
     """Train every (eta0, radius) pair of a grid.
@@ -108,6 +109,8 @@ def run(
     eta0_unit : "absolute" or "relative"
         Unit of eta0. "relative" numbers carry over between datasets: they stand for eta0 * radius / length of the
         gradient at W = 0.
+    intercept : bool
+        Whether each task learns an intercept, which is not kept: it changes no ranking by a task's scores.
     progress : function (done, total), optional
         Called after iterations.
 
@@ -126,7 +129,7 @@ def run(
     require(np.isin(Y, (-1, 0, 1)).all(), "Y must hold -1, 0 and +1 only")
     pairs = np.array(list(product(radius, steps)), dtype=float)
     require(eta0_unit in ("absolute", "relative"), f"eta0_unit must be absolute or relative, got {eta0_unit!r}")
-    problem = Problem.from_matrix(X, Y, normalisation=normalisation)
+    problem = Problem.from_matrix(X, Y, normalisation=normalisation, intercept=intercept)
     if steps is eta0:
         options["eta0"] = pairs[:, 1]
         if eta0_unit == "relative":
@@ -156,6 +159,7 @@ def path(
     n_iter: int,
     normalisation: str,
     tol: float = 1e-3,
+    intercept: bool = False,
     solver: str = "working_set",
     score: Callable[[NDArray[Any]], float] | None = None,
     progress: Progress | None = None,
@@ -169,7 +173,7 @@ def path(
 
     Parameters
     ----------
-    X, Y, loss, norm, n_iter, normalisation : as in `run`
+    X, Y, loss, norm, n_iter, normalisation, intercept : as in `run`
         See there.
     tol : float
         Relative duality gap to stop at.
@@ -187,7 +191,7 @@ def path(
     """
     solver_module = pick("solvers", solver)
     require(solver_module.STOPS_AT_TOL, f"solver must be one that stops at tol, such as working_set, got {solver!r}")
-    problem = Problem.from_matrix(X, Y, normalisation=normalisation)
+    problem = Problem.from_matrix(X, Y, normalisation=normalisation, intercept=intercept)
     plug_ins = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
     at_zero = solve_at_zero(problem, plug_ins["loss"]).objective
     unit = scales.scales(problem, **plug_ins).radius

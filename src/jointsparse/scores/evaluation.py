@@ -398,9 +398,17 @@ def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
     return None if np.linalg.norm(one - other) <= SAME_DIRECTION * np.linalg.norm(one) else edge
 
 
+def _not_unique(fits: Sweep, pair: int) -> Flag | None:
+    """Flag of a radius with which next to nothing of the loss is left, so that many W are as good."""
+    nothing_left = np.nanmin(fits.objective, axis=1) <= sweep.NOTHING_LEFT * fits.objective[:, 0]
+    if not nothing_left[pair]:
+        return None
+    return Flag("not unique from radius", float(fits.radius[nothing_left & (fits.power == fits.power[pair])].min()))
+
+
 def _warning(fits: Sweep, pair: int, of_scores: Sequence[str]) -> str:
     """Cell of a chosen pair: a grid too narrow, a fit not finished, scores that say nothing."""
-    flags = [_edge_of_radii(fits, pair)]
+    flags = [_edge_of_radii(fits, pair), _not_unique(fits, pair)]
     if not fits.gap[pair] <= GAP:  # else no step size would have been much better
         flags += [sweep.at_edge("eta0", fits.eta0[pair], fits.eta0), _flag_of_gap(fits.gap[pair])]
     if fits.unconverged[pair]:
