@@ -487,7 +487,7 @@ def test_a_study_holds_what_its_dataset_replaces(config):
 def test_a_study_like_another_has_its_values_also_those_that_a_dataset_replaces_there(config):
     parent, own = (of_config.study_block(config, "collage", name) for name in ("annotation", "annotation-sweep"))
     assert "like" not in own and "tol" not in own["training"] and "svm-l2" not in own["methods"]
-    assert own["training"] == {"solver": "subgradient", "n_iter": 200, "normalisation": "sum"}
+    assert own["training"] == {"solver": "subgradient", "n_iter": 200, "normalisation": "sum", "intercept": False}
     assert (own["sizes"], own["basis"], own["runs"]) == (parent["sizes"], parent["basis"], 1)
     replaced = {"annotation": {"runs": 7, "sizes": [2]}, "annotation-sweep": {"sizes": [3]}}
     config["datasets"]["collage"]["studies"] = replaced
