@@ -41,8 +41,8 @@ def test_a_reversal_must_stay_significant_after_holms_correction_over_the_rows_o
         rows = rows.assign(**ends, low_words=None, high_words=None, runs=1, average="by positives")
         return {"differences": rows.assign(method="hinge-l1inf", against="hinge-l1")}
 
-    for z, verdict in ((2.0, "undecided"), (2.8, "undecided"), (3.0, "does not hold"), (4.0, "does not hold")):
-        judged = claims.judge(tables(z), ["scene-order"])  # 14 p-values of a normal: 0.05 / 14 is that of 2.91
+    for z, verdict in ((2.0, "undecided"), (2.6, "undecided"), (2.75, "does not hold"), (4.0, "does not hold")):
+        judged = claims.judge(tables(z), ["scene-order"])  # one-sided 0.05 / 14 is 2.69
         assert judged["verdict"].tolist() == ["undecided"] * 3 + [verdict] + ["undecided"] * 10
         told = "alone it would not hold, but not so after Holm's correction over 14 rows"
         assert judged["number_means"].str.contains(told).sum() == (verdict == "undecided")

@@ -15,6 +15,7 @@ def row(**values):
     """A row of `claims.judge`."""
     claim = {"id": "a-claim", "paper": "A paper", "place": "sec. 1", "claim": "It is so."}
     number = {"n": 40, "number": 0.125, "low": 0.1, "high": 0.15, "number_means": "a number (fraction)"}
+    number |= {"least": 0.05, "most": np.inf}
     judged = {"verdict": "holds", "table": "chosen", "rows": "n=40", "timed": False}
     study = {"dataset": "photos", "study": "stories", "source": "chosen.csv", "seed": 1, "config": "config.yaml"}
     return claim | number | judged | study | values
@@ -46,18 +47,46 @@ def test_page_has_counts_on_top_and_a_table_per_claim():
         "## Where the numbers stand",
     ]
     at = lines.index("## A paper")
-    assert lines[at : at + 7] == [
+    assert lines[at : at + 9] == [
         "## A paper",
         "",
         "**It is so.** sec. 1 (`a-claim`)",
         "",
         "- photos, stories: **holds** (1 holds)",
         "",
-        "| study | n | number | what the number is | verdict | table: rows |",
+        "Number: a number (fraction).",
+        "",
+        "| study | n | of | number | interval | verdict | notes |",
     ]
     first, *others = tables_of(lines)
-    assert first == [["photos, stories", "40", "0.125 (0.1 to 0.15)", "a number (fraction)", "holds", "chosen: n=40"]]
+    bar = "&#124;·········-----o-----"
+    assert first == [["photos, stories", "40", "", "0.125 (0.1 to 0.15)", bar, "holds", ""]]
     assert list(map(len, others)) == [1, 1]
+
+
+def test_what_rows_share_stands_once_and_the_rest_beside_each():
+    of = "AUC of hinge-l1inf minus that of {0} (fraction); mean over runs"
+    rows = [
+        row(n=n, number_means=of.format(other) + told, rows=f"metric=auc, n={n}, method=hinge-l1inf, against={other}")
+        for n, other, told in ((40, "hinge-l1", "; plain: 0.1"), (80, "svm-l2", ""))
+    ]
+    reason = row(n=160, verdict="not tested", number=np.nan, number_means="there is no row", rows="", low=np.nan)
+    lines = lines_of(*rows, reason)
+    shared = "AUC of hinge-l1inf minus that of the other (fraction); mean over runs"
+    assert f"Number: {shared} (metric=auc, method=hinge-l1inf)." in lines
+    (table,) = tables_of(lines)
+    assert [[line[i] for i in (1, 2, 6)] for line in table] == [
+        ["40", "against hinge-l1", "plain: 0.1"],
+        ["80", "against svm-l2", ""],
+        ["160", "", "there is no row"],
+    ]
+
+
+def test_bars_of_a_claim_share_a_scale_with_their_limits():
+    rows = [row(number=0.0, low=-1.0, high=1.0, least=-np.inf, most=0.5), row(number=2.0, low=1.0, high=3.0, most=0.5)]
+    rows += [row(number=0.5, low=np.nan, high=np.nan, most=0.5)]
+    (table,) = tables_of(lines_of(*(one | {"least": -np.inf} for one in rows)))
+    assert [line[4].replace("&#124;", "|") for line in table] == ["-----o--|--··········", "········|·-----o-----", ""]
 
 
 def test_demonstrations_stand_at_the_end_under_headings_of_their_own():
@@ -110,7 +139,7 @@ def test_page_marks_datasets_with_a_note():
 
 def test_page_without_notes_does_not_speak_of_them():
     without = lines_of(row())
-    assert "note" not in "\n".join(without)
+    assert "has a note" not in "\n".join(without)
     assert lines_of(row(note=None)) == lines_of(row(note=" ")) == without
 
 
@@ -137,15 +166,15 @@ def test_page_puts_a_claim_together_and_says_where_its_numbers_stand():
 def test_page_leaves_out_what_is_missing_and_marks_timed_verdicts():
     missing = row(n=None, number=np.nan, low=np.nan, high=np.nan, rows=None, verdict="not tested", source=None)
     (table,) = tables_of(lines_of(row(timed=True, low=np.nan, high=np.nan), missing, row(n=80.0)))
-    assert table[0][2:5] == ["0.125", "a number (fraction)", "holds (timed)"]
-    assert table[1][1:] == ["", "", "a number (fraction)", "not tested", "chosen"]
+    assert table[0][3:6] == ["0.125", "", "holds (timed)"]
+    assert table[1][1:6] == ["", "", "", "", "not tested"]
     assert table[2][1] == "80"
 
 
 def test_page_escapes_text():
     nasty = "a|b\nc <script>x</script> & `d` \\| [e](f) *g* _h_"
     lines = lines_of(row(claim=nasty, dataset=nasty, paper=nasty, rows=nasty, source=nasty))
-    assert {len(cells(line)) for line in lines if line.startswith("| ")} == {6, 5}
+    assert {len(cells(line)) for line in lines if line.startswith("| ")} == {7, 5}
     text = "\n".join(lines)
     assert not re.search(r"<script>|a\|b|\nc ", text)
     # A pipe escaped by a backslash would end the cell where the text has a backslash before it.

@@ -45,7 +45,8 @@ TABLES_OF_FITS = ("chosen", "sparsity", "recovery")  # those whose rows are fits
 
 # fmt: off
 COLUMNS = (
-    "id", "paper", "place", "claim", "n", "number", "low", "high", "number_means", "verdict", "table", "rows", "timed",
+    "id", "paper", "place", "claim", "n", "number", "low", "high", "least", "most", "number_means", "verdict", "table",
+    "rows", "timed",
 )
 # fmt: on
 
@@ -56,8 +57,8 @@ def judge(tables: Tables, ids: Sequence[str], *, demonstration: bool = False) ->
     tables: by name, such as "chosen", "differences", "recovery" or "cost". ids: names of CLAIMS. demonstration: True
     for drawn or composed data, on which accuracy and sparsity have no verdict.
 
-    Columns: id, paper, place, claim (in our words), n (size or empty), number, low, high, number_means, verdict, table,
-    rows (see `Judgement`), timed. For a claim that compares fits, number_means counts the unfinished ones of these.
+    Columns: id, paper, place, claim (in our words), n (size or empty), number, low, high, least, most, number_means,
+    verdict, table, rows (see `Judgement`), timed. number_means counts the unfinished fits of a claim that compares fits.
     Raises ValueError for an unknown id, with the known ones, and for a table without a column that a claim reads.
     """
     records: list[dict[str, Any]] = []

@@ -34,7 +34,8 @@ class Judgement(NamedTuple):
 
     number_means: the quantity with its unit, and the source of its interval; the reason, if not tested. rows: the rows
     of a table that gave the number. n: their size, if there is one. table: its name, if not the claim's first table.
-    reversal: two-sided p-value of a number on the wrong side of its limit, 1 on the right side. NaN: no interval.
+    reversal: one-sided p-value of a number on the wrong side of its limit, 1 on the right side. NaN: no interval.
+    least, most: the claimed limits of the number.
     """
 
     number: float
@@ -46,6 +47,8 @@ class Judgement(NamedTuple):
     n: int | None = None
     table: str = ""
     reversal: float = np.nan
+    least: float = -np.inf
+    most: float = np.inf
 
 
 Judge = Callable[[Tables], list[Judgement]]
@@ -187,16 +190,16 @@ def conclude(
     exact = count and np.isnan(low)
     verdict = decide(number, number, least, most) if exact else decide(low, high, least, most)
     reversal = _reversal(number, low, high, least, most, freedom)
-    return Judgement(number, low, high, verdict, f"{what}; {origin}", rows, n, table, reversal)
+    return Judgement(number, low, high, verdict, f"{what}; {origin}", rows, n, table, reversal, least, most)
 
 
 def _reversal(number: float, low: float, high: float, least: float, most: float, freedom: float) -> float:
-    """Two-sided p-value of a number outside [least, most], by the t distribution that its interval comes from."""
+    """One-sided p-value of a number outside [least, most], by the t distribution that its interval comes from."""
     half, distance = (high - number, least - number) if number < least else (number - low, number - most)
     if np.isnan(half) or distance <= 0:
         return float(half * 0 + 1)
     quantile = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
-    return 2 * float(special.stdtr(freedom, -quantile * distance / half)) if half > 0 else 0.0
+    return float(special.stdtr(freedom, -quantile * distance / half)) if half > 0 else 0.0
 
 
 def only_after_holm(judgements: Sequence[Judgement]) -> list[Judgement]:

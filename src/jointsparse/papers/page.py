@@ -1,8 +1,9 @@
 """The papers' claims and our verdicts on them, as a page of Markdown."""
 
+import re
 from collections.abc import Iterator
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import markupsafe
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.papers.claims import COLUMNS, EXCEPTIONS, overall
-from jointsparse.papers.judging import DEMONSTRATION, DOES_NOT_HOLD, HOLDS, VERDICTS
+from jointsparse.papers.judging import DEMONSTRATION, DOES_NOT_HOLD, HOLDS, NOT_TESTED, VERDICTS
 
 ORIGINS = ("dataset", "study", "source", "seed", "config")  # columns besides those of `claims.judge`
 
@@ -34,7 +35,7 @@ def page(table: pd.DataFrame) -> str:
         raise ValueError(f"table must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
     notes = table.get("note", pd.Series("", table.index)).fillna("").astype(str).str.strip()
     by_study = table.groupby(["id", "dataset", "study"])["verdict"].agg(overall).value_counts()
-    names = {"groups": _groups, "tally": _tally, "number": _number, "cell": _cell, "overall": overall}
+    names = {"groups": _groups, "tally": _tally, "number": _number, "shortened": _shortened, "overall": overall}
     return _template().render(
         names,
         table=_ordered(table.assign(note=notes)),
@@ -81,6 +82,74 @@ def _number(row: dict[Any, Any]) -> str:
     number, low, high = (float(row[column]) for column in ("number", "low", "high"))
     shown = "" if np.isnan(number) else f"{number:.3g}"
     return shown if np.isnan(low) else f"{shown} ({low:.3g} to {high:.3g})"
+
+
+class _Short(NamedTuple):
+    """The rows of a claim with what they share: what the number is, the values of the tables' rows, and the rest."""
+
+    what: str
+    rows: str
+    records: list[dict[Any, Any]]
+
+
+def _shortened(of_claim: pd.DataFrame) -> _Short:
+    """The rows of a claim, in which text that all of them share stands once.
+
+    Columns more: own_rows and notes, with the text of each row's own, and bar, see `_bar`.
+    """
+    records = of_claim.to_dict("records")
+    tested = [record["verdict"] != NOT_TESTED for record in records]
+    means, selected = [], []
+    for record in records:
+        parts = [part for part in _text(record["rows"]).split(", ") if part and not part.startswith("n=")]
+        others = {part.removeprefix("against=") for part in parts if part.startswith("against=")}
+        text = _text(record["number_means"])
+        for other in others:
+            text = re.sub(rf"(?<![\w-]){re.escape(other)}(?![\w-])", "the other", text)
+        means.append(text.split("; "))
+        selected.append(parts)
+    what, rows = (
+        [part for part in (of[tested.index(True)] if any(tested) else []) if _in_all(part, of, tested)]
+        for of in (means, selected)
+    )
+    ends = [record[end] for record in records for end in ("low", "high") if np.isfinite(record[end])]
+    for record, parts, told in zip(records, selected, means, strict=True):
+        record["own_rows"] = ", ".join(part.replace("against=", "against ") for part in parts if part not in rows)
+        record["notes"] = "; ".join(part for part in told if part not in what)
+        record["bar"] = _bar(record, min(ends, default=0.0), max(ends, default=0.0))
+    return _Short("; ".join(what), ", ".join(rows), records)
+
+
+def _text(value: Any) -> str:
+    return "" if pd.isna(value) else str(value)
+
+
+def _in_all(part: str, of: list[list[str]], tested: list[bool]) -> bool:
+    return all(part in parts for parts, counts in zip(of, tested, strict=True) if counts)
+
+
+BAR = 21  # characters
+
+
+def _bar(record: dict[Any, Any], lowest: float, highest: float) -> str:
+    """An interval as text, on the scale of all intervals of the claim and its limits: ``··|··---o---·``.
+
+    o is the number, - its interval, | a limit of the claim.
+    """
+    limits = [limit for limit in (record["least"], record["most"]) if np.isfinite(limit)]
+    lowest, highest = min([lowest, *limits]), max([highest, *limits])
+    if not np.isfinite([record["low"], record["number"], record["high"]]).all() or highest <= lowest:
+        return ""
+
+    def place(value: float) -> int:
+        return round((BAR - 1) * (value - lowest) / (highest - lowest))
+
+    signs = ["·"] * BAR
+    signs[place(record["low"]) : place(record["high"]) + 1] = "-" * (place(record["high"]) + 1 - place(record["low"]))
+    for limit in limits:
+        signs[place(limit)] = "|"
+    signs[place(record["number"])] = "o"
+    return "".join(signs)
 
 
 def _cell(value: Any) -> markupsafe.Markup:
