@@ -58,7 +58,7 @@ def judge(tables: Tables, ids: Sequence[str], *, demonstration: bool = False) ->
     for drawn or composed data, on which accuracy and sparsity have no verdict.
 
     Columns: id, paper, place, claim (in our words), n (size or empty), number, low, high, least, most, number_means,
-    verdict, table, rows (see `Judgement`), timed. number_means counts the unfinished fits of a claim that compares fits.
+    verdict, table, rows (see `Judgement`), timed. number_means counts unfinished fits if the claim is about fits.
     Raises ValueError for an unknown id, with the known ones, and for a table without a column that a claim reads.
     """
     records: list[dict[str, Any]] = []
