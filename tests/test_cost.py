@@ -27,9 +27,10 @@ def test_a_row_for_each_measurement(few_rows):
     matrices = ["projection size", 400, 10], ["projection size", 1200, 30]
     expected = [[*matrix, method] for method in ("sort", "newton") for matrix in matrices]
     expected += [["projection rows", 5, 50, method] for method in ("sort", "newton", "scan")]
-    assert got == expected + [["training samples", n, 200, "subgradient"] for n in (2, 4)]
+    expected += [["training samples", n, 200, "subgradient"] for n in (2, 4)]
+    assert got == expected + [[*matrix, "l1"] for matrix in matrices]
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all() and (table["m"] == 40).all()
-    assert done == [(i, 18) for i in range(1, 19)]
+    assert done == [(i, 22) for i in range(1, 23)]
 
 
 def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
@@ -47,6 +48,16 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
     sizes = [(*shape, 0.1, method) for method in ("sort", "newton") for shape in ((10, 10), (30, 30))]
     rows = [(50, 5, 0.1, method) for method in ("sort", *["newton"] * 5)]
     assert seen == compiling + sizes + rows
+
+
+def test_the_l1_projection_has_the_entries_of_the_matrix_and_its_share_of_the_norm(monkeypatch):
+    A, seen = np.random.default_rng(0).normal(size=(7, 3)), []
+    monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(cost.l1, "project", lambda v, radius, *, out: seen.append((v, radius)))
+    cost._projection_of_vector(A)
+    ((v, radius),) = seen
+    np.testing.assert_array_equal(v, A.ravel())
+    assert radius == pytest.approx(0.1 * np.abs(A).sum())
 
 
 @pytest.mark.parametrize(

@@ -407,6 +407,25 @@ VERDICTS = {  # fact: claim, tables, columns of the verdicts
         {"cost": PROJECTIONS[0].drop(columns="method")},
         {"verdict": "holds"},
     ),
+    "as cheap as l1 has a row per method": (
+        "projection-as-cheap-as-l1",
+        {"cost": pd.concat([*PROJECTIONS[:2], cost("projection size", SIZES, 1e-9 * SIZES, method="l1")])},
+        {
+            "verdict": "holds, does not hold",
+            "rows": [f"part=projection size, method={method}, against=l1" for method in ("newton", "sort")],
+            "told": "over those of an l1 projection (for 4e+06 entries 149)",
+        },
+    ),
+    "as cheap as l1 is not tested without l1": (
+        "projection-as-cheap-as-l1",
+        {"cost": PROJECTIONS[0]},
+        {"verdict": "not tested", "told": "no row with part=projection size, method=l1"},
+    ),
+    "n log n is not about the l1 projection": (
+        "projection-n-log-n",
+        {"cost": pd.concat([PROJECTIONS[0], PROJECTIONS[1].assign(method="l1")])},
+        {"verdict": "holds"},
+    ),
     **{
         f"non-zero rows: {fact}": (
             "projection-non-zero-rows",

@@ -355,7 +355,7 @@ def convergence_200(tables: Tables) -> list[Judgement]:
     return [at_any, _largest_gap(of_chosen, "at the chosen radius", f"{rows}, radius as in table chosen")]
 
 
-BESIDE = ("scan",)  # what is measured to compare projections with
+BESIDE = ("scan", "l1")  # what is measured to compare projections with
 
 
 def _measured(tables: Tables, part: str) -> list[tuple[str, pd.DataFrame]]:
@@ -535,6 +535,26 @@ def projection_non_zero_rows(tables: Tables) -> list[Judgement]:
     """Beyond one scan of the matrix, the cost of a projection depends on the non-zero rows alone."""
     scans = rows_with(tables, "cost", "seconds", part="projection rows", method="scan")["seconds"]
     return [_beyond_scan(rows, selector, scans) for selector, rows in _measured(tables, "projection rows")]
+
+
+@claim(
+    "projection-as-cheap-as-l1",
+    paper=ICML,
+    place="sec. 7; poster: contributions",
+    tables=("cost",),
+    timed=True,
+)
+def projection_as_cheap_as_l1(tables: Tables) -> list[Judgement]:
+    """The cost of an l1,inf projection grows no faster with the number of parameters than that of an l1 projection."""
+    l1 = rows_with(tables, "cost", "x", "seconds", part="projection size", method="l1").set_index("x")["seconds"]
+    judgements = []
+    for selector, rows in _measured(tables, "projection size"):
+        ratio = (rows.set_index("x")["seconds"] / l1).dropna().sort_index()
+        slope = slope_of(ratio.index.to_numpy(dtype=float), ratio.to_numpy())
+        largest = f" (for {ratio.index[-1]:g} entries {ratio.iloc[-1]:.3g})"
+        what = f"exponent of the number of entries in the measured seconds over those of an l1 projection{largest}"
+        judgements.append(conclude(slope, what, f"{selector}, against=l1", most=NEARLY_FLAT_SLOPE))
+    return judgements
 
 
 # The poster: scenes

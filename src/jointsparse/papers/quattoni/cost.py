@@ -16,7 +16,7 @@ from jointsparse.datasets import synthetic
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import subgradient
-from jointsparse.norms import l1inf
+from jointsparse.norms import l1, l1inf
 from jointsparse.papers.timing import Task, measure, require_sizes, seconds_of
 
 SERVES = "drawn"
@@ -63,7 +63,8 @@ def run(
     -------
     DataFrame
         A row per measurement, with columns part, x, seconds, repeats, d, m (the number of tasks), method:
-        - "projection size": `l1inf.project` by the paper's "sort" and by "newton", radius 0.1 of the norm. x = d m.
+        - "projection size": `l1inf.project` by the paper's "sort" and by "newton", radius 0.1 of the norm. x = d m. And
+          "l1": `l1.project` of the same entries as one vector, radius 0.1 of its norm.
         - "projection rows": likewise, with x = non-zero rows, and "scan": one scan of the stored entries, for row
           maxima and a copy. Whoever takes and returns a dense matrix cannot do less.
         - "training samples": an iteration of the solver "subgradient" with l1inf. x = samples per task.
@@ -96,6 +97,9 @@ def run(
     for n in training_sizes:
         tasks.append(_task("training samples", n, N_FEATURES, "subgradient", partial(_iteration, drawn, n)))
     _iteration(drawn, min(training_sizes))  # compiles
+    for d in projection_sizes:
+        tasks.append(_task("projection size", d * N_TASKS, d, "l1", partial(_projection_of_vector, A[:d])))
+    _projection_of_vector(A[:10])  # compiles
     table = measure(tasks, repeats, progress)
     return table[["part", "x", "seconds", "repeats", "d", "m", "method"]]
 
@@ -108,6 +112,13 @@ def _projection(A: np.ndarray, method: Method) -> float:
     """CPU seconds of a projection of A."""
     radius, B = RADIUS_SHARE * l1inf.norm(A), np.empty_like(A)
     return seconds_of(lambda: l1inf.project(A, radius, out=B, method=method))
+
+
+def _projection_of_vector(A: np.ndarray) -> float:
+    """CPU seconds of a projection of the entries of A onto an l1 ball."""
+    v, b = A.reshape(A.size), np.empty(A.size)
+    radius = RADIUS_SHARE * l1.norm(v)
+    return seconds_of(lambda: l1.project(v, radius, out=b))
 
 
 def _scan(A: np.ndarray) -> float:
