@@ -416,6 +416,25 @@ VERDICTS = {  # fact: claim, tables, columns of the verdicts
             "told": "over those of an l1 projection (for 4e+06 entries 149)",
         },
     ),
+    **{
+        f"memory that grows as x^{power}": (
+            "projection-memory-linear",
+            {"cost": pd.concat([of_sort.assign(bytes=8 * SIZES**power), of_sort.assign(bytes=np.nan)])},
+            {
+                "verdict": verdict,
+                "number": [power - 1],
+                "rows": ["part=projection size, method=sort"],
+                "told": f"in the bytes per entry beside matrix and result ({8 * 4e6 ** (power - 1):.3g} for 4e+06)",
+            },
+        )
+        for of_sort in [PROJECTIONS[1]]
+        for power, verdict in ((1.0, "holds"), (1.5, "does not hold"))
+    },
+    "memory that is not traced is not tested": (
+        "projection-memory-linear",
+        {"cost": PROJECTIONS[1].assign(bytes=np.nan)},
+        {"verdict": "not tested", "told": "table cost holds no bytes"},
+    ),
     "as cheap as l1 is not tested without l1": (
         "projection-as-cheap-as-l1",
         {"cost": PROJECTIONS[0]},

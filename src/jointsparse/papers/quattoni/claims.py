@@ -557,6 +557,18 @@ def projection_as_cheap_as_l1(tables: Tables) -> list[Judgement]:
     return judgements
 
 
+@claim("projection-memory-linear", paper=ICML, place="sec. 1, 4.2 and 7", tables=("cost",), timed=True)
+def projection_memory_linear(tables: Tables) -> list[Judgement]:
+    """Projecting a matrix of x entries takes O(x) memory."""
+    rows = rows_with(tables, "cost", "x", "bytes", part="projection size", method="sort").dropna(subset="bytes")
+    if rows.empty:
+        raise NotTested("table cost holds no bytes")
+    slope = slope_of(rows["x"].to_numpy(dtype=float), (rows["bytes"] / rows["x"]).to_numpy())
+    largest = f" ({rows['bytes'].iloc[-1] / rows['x'].iloc[-1]:.3g} for {rows['x'].iloc[-1]:g})"
+    what = f"exponent of x, the number of entries, in the bytes per entry beside matrix and result{largest}"
+    return [conclude(slope, what, describe(part="projection size", method="sort"), most=NEARLY_FLAT_SLOPE)]
+
+
 # The poster: scenes
 
 
