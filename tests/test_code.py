@@ -98,7 +98,7 @@ EXPONENTIATED = f"{DUCHI} learning/tasks papers/duchi/exponentiated"
 QUATTONI = f"{RUN} datasets/synthetic learning/loss learning/losses/hinge learning/problem "
 QUATTONI += "learning/solvers/subgradient norms/l1inf"
 EXPERIMENTS = {
-    "cost": f"{QUATTONI} papers/quattoni/cost papers/timing",
+    "cost": f"{QUATTONI} norms/l1 papers/quattoni/cost papers/timing",
     "digits": f"{EXPONENTIATED} features/similarities papers/duchi/digits",
     "exponentiated": EXPONENTIATED,
     "online": f"{EXPONENTIATED} norms/l1_sparse papers/duchi/online",

@@ -22,13 +22,14 @@ def few_rows(monkeypatch):
 def test_a_row_for_each_measurement(few_rows):
     done = []
     table = table_of(progress=lambda i, of: done.append((i, of)))
-    assert list(table) == ["part", "x", "seconds", "repeats", "d", "m", "method"]
+    assert list(table) == ["part", "x", "seconds", "repeats", "d", "m", "method", "bytes"]
     got = table[["part", "x", "d", "method"]].to_numpy().tolist()
-    matrices = ["projection size", 400, 10], ["projection size", 1200, 30], ["projection rows", 5, 50]
-    expected = [[*matrix, method] for method in ("sort", "newton") for matrix in matrices]
+    matrices = ["projection size", 400, 10], ["projection size", 1200, 30]
+    expected = [[*matrix, method] for matrix in matrices for method in ("sort", "newton", "l1")]
+    expected += [["projection rows", 5, 50, method] for method in ("sort", "newton", "scan")]
     assert got == expected + [["training samples", n, 200, "subgradient"] for n in (2, 4)]
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all() and (table["m"] == 40).all()
-    assert done == [(i, 16) for i in range(1, 17)]
+    assert done == [(i, 22) for i in range(1, 23)]
 
 
 def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
@@ -42,10 +43,41 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
     monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)  # a single call each
     monkeypatch.setattr(cost.l1inf, "project", project)
     table_of(repeats=1)
-    compiling = [(10, 10, 0.1, method) for method in ("sort", "newton")]
-    assert seen == compiling + [
-        (*shape, 0.1, method) for method in ("sort", "newton") for shape in ((10, 10), (30, 30), (50, 5))
-    ]
+    compiling = [(10, 10, 0.1, "sort"), (10, 10, 0.1, "newton")]
+    traced = [(10, 10, 0.1, "sort"), (30, 30, 0.1, "sort")]
+    sizes = [(*shape, 0.1, method) for shape in ((10, 10), (30, 30)) for method in ("sort", "newton")]
+    rows = [(50, 5, 0.1, method) for method in ("sort", *["newton"] * 5)]
+    assert seen == [*compiling, *traced, *sizes, *rows]
+
+
+def test_memory_is_traced_for_the_papers_method_and_matrices_that_are_not_too_large(few_rows, monkeypatch):
+    monkeypatch.setattr(cost, "TRACED_ROWS", 20)
+    table = table_of(repeats=1)
+    traced = table[table["bytes"].notna()]
+    assert traced[["part", "method", "d"]].to_numpy().tolist() == [["projection size", "sort", 10]]
+
+
+def test_peak_bytes_are_those_that_are_held_at_once(monkeypatch):
+    A = np.ones((100, 4))
+
+    def project(A, radius, *, out, method):
+        assert method == "sort" and out.shape == A.shape
+        held = np.zeros(50_000), np.zeros(10_000)  # 8 bytes each
+        del held
+        np.zeros(30_000)
+
+    monkeypatch.setattr(cost.l1inf, "project", project)
+    assert cost._peak_bytes(A) == pytest.approx(480_000, rel=0.01)
+
+
+def test_the_l1_projection_has_the_entries_of_the_matrix_and_its_share_of_the_norm(monkeypatch):
+    A, seen = np.random.default_rng(0).normal(size=(7, 3)), []
+    monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(cost.l1, "project", lambda v, radius, *, out: seen.append((v, radius)))
+    cost._projection_of_vector(A)
+    ((v, radius),) = seen
+    np.testing.assert_array_equal(v, A.ravel())
+    assert radius == pytest.approx(0.1 * np.abs(A).sum())
 
 
 @pytest.mark.parametrize(

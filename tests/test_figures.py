@@ -726,6 +726,10 @@ def test_cost_of_rows_grows_with_their_entries():
     seconds = figure.axes[0].lines[-1].get_ydata()
     np.testing.assert_allclose(seconds, [4e3 * np.log(4e3) / (4e5 * np.log(4e5)), 1], rtol=1e-14)
     assert titles(figure) == ["Measured seconds, each a median of 5 to 7", "projection rows, d = 100,000, m = 40"]
+    methods = pd.concat([table.assign(method="sort"), table.assign(method="scan", seconds=0.5)]).assign(repeats=5)
+    (axes,) = catalogue.draw("cost", methods).axes
+    assert [line.get_label() for line in ours(axes)] == ["sort", "scan"]
+    np.testing.assert_allclose(axes.lines[-1].get_ydata(), seconds)  # of the papers, through the end of sort's
 
 
 # The contact sheet

@@ -7,6 +7,9 @@ from scipy import stats
 from test_claims import expect, judged_from_disk
 
 from jointsparse.papers import claims
+from jointsparse.papers.judging import describe
+from jointsparse.papers.quattoni import claims as quattoni
+from jointsparse.papers.quattoni import recovery as quattoni_recovery
 
 RUNS = np.arange(1, 6)
 WIGGLE = np.array([-1.0, 1.0, -2.0, 2.0, 0.0])  # of the runs about their mean, 0
@@ -123,6 +126,10 @@ def cost(part, x, seconds, **more):
     return pd.DataFrame({"part": part, "x": x, "seconds": seconds, "repeats": 7} | more)
 
 
+def of_rows(seconds, method):
+    return cost("projection rows", SIZES, seconds, method=method)
+
+
 # Tables that lack something
 
 ERRORS = recovery(test_error=(0.1, 0.2, 0.4))
@@ -209,6 +216,11 @@ RULES = {
 EER_BY_RUN = {"chosen": pd.concat([chosen(30, 0.02, eer=(0.2, 0.25, 0.22)), chosen(60, 0.0, eer=(0.3, 0.25, 0.3))])}
 HALF = stats.t.ppf(0.975, 4) * stats.sem([0.7, 1, 0.7, 1, 0.7])
 FEW = np.array([10, 20, 40, 160, 320, 640])
+SPARSER = {10: (0.3, 0.5, 1.0), 20: (0.51, 0.5, 1.0), 40: (0.7, 0.5, 1.0)}
+TRUE = {"solver": "subgradient", "radius_rule": "true"}
+ARMS = ((0.3, "normal", "random"), (0.6, "sign", "random"), (0.9, "normal", "all"))
+SCANS = 5 + 0.1 * np.array([1, -1, 2, -2, 1, -1])  # seconds, 5 on average
+BEYOND = "seconds beyond a scan of the dense matrix (5 s) with 10000 non-zero rows over those with 4e+06;"
 OF_SAMPLES = cost("training samples", FEW, np.where(FEW < 160, 1.0, FEW**1.5))
 PROJECTIONS = [
     cost("projection size", SIZES, 1e-8 * SIZES * np.log(SIZES) * NOISE, method="newton"),
@@ -412,23 +424,94 @@ VERDICTS = {  # fact: claim, tables, columns of the verdicts
         {"cost": PROJECTIONS[0].drop(columns="method")},
         {"verdict": "holds"},
     ),
+    "as cheap as l1 has a row per method": (
+        "projection-as-cheap-as-l1",
+        {"cost": pd.concat([*PROJECTIONS[:2], cost("projection size", SIZES, 1e-9 * SIZES, method="l1")])},
+        {
+            "verdict": "holds, does not hold",
+            "rows": [f"part=projection size, method={method}, against=l1" for method in ("newton", "sort")],
+            "told": "over those of an l1 projection (for 4e+06 entries 149)",
+        },
+    ),
+    "solutions are sparser at one size, and not at another": (
+        "selection-sparser",
+        {"recovery": pd.concat([recovery(n, 0.01, features=of) for n, of in SPARSER.items()])},
+        {
+            "n": list(SPARSER),
+            "verdict": "holds, undecided, does not hold",
+            "number": [-0.2, 0.01, 0.2],
+            "rows": [describe(**TRUE, n=n, method=JOINT, against=L1) for n in SPARSER],
+        },
+    ),
+    "solutions are those of the paper's tasks": (
+        "selection-sparser",
+        {
+            "recovery": pd.concat(
+                [
+                    recovery(features=(joint, 0.5, 1)).assign(weights=weights, support=support)
+                    for joint, weights, support in ARMS
+                ]
+            )
+        },
+        {"verdict": "holds", "number": [-0.2]},
+    ),
+    **{
+        f"memory that grows as x^{power}": (
+            "projection-memory-linear",
+            {"cost": pd.concat([of_sort.assign(bytes=8 * SIZES**power), of_sort.assign(bytes=np.nan)])},
+            {
+                "verdict": verdict,
+                "number": [power - 1],
+                "rows": ["part=projection size, method=sort"],
+                "told": f"in the bytes per entry beside matrix and result ({8 * 4e6 ** (power - 1):.3g} for 4e+06)",
+            },
+        )
+        for of_sort in [PROJECTIONS[1]]
+        for power, verdict in ((1.0, "holds"), (1.5, "does not hold"))
+    },
+    "memory that is not traced is not tested": (
+        "projection-memory-linear",
+        {"cost": PROJECTIONS[1].assign(bytes=np.nan)},
+        {"verdict": "not tested", "told": "table cost holds no bytes"},
+    ),
+    "as cheap as l1 is not tested without l1": (
+        "projection-as-cheap-as-l1",
+        {"cost": PROJECTIONS[0]},
+        {"verdict": "not tested", "told": "no row with part=projection size, method=l1"},
+    ),
+    "n log n is not about the l1 projection": (
+        "projection-n-log-n",
+        {"cost": pd.concat([PROJECTIONS[0], PROJECTIONS[1].assign(method="l1")])},
+        {"verdict": "holds"},
+    ),
     **{
         f"non-zero rows: {fact}": (
             "projection-non-zero-rows",
-            {"cost": cost("projection rows", SIZES, seconds)},
+            {"cost": pd.concat([of_rows(seconds, "newton"), of_rows(SCANS, "scan")])},
             {
                 "verdict": [verdict],
-                "number": [seconds[0] / seconds[-1]],
-                "told": "seconds with 10000 non-zero rows over seconds with 4e+06;",
+                "number": [number],
+                "told": told,
             },
         )
-        for fact, seconds, verdict in (
-            ("linear", 1e-6 * SIZES * NOISE, "holds"),
-            ("steeper", 1e-9 * SIZES**1.5 * NOISE, "holds"),
-            ("constant", 0.1 * NOISE, "does not hold"),
-            ("scattered", SIZES**0.4 * SCATTER, "undecided"),
+        for fact, seconds, number, verdict, told in (
+            ("linear beyond a scan", 5 + SIZES / 4e5, 0.0025, "holds", BEYOND),
+            ("steeper", 5 + (SIZES / 4e5) ** 1.5, 0.0025**1.5, "holds", BEYOND),
+            ("as long for any number", np.full(6, 10.0), 1.0, "does not hold", BEYOND),
+            ("little more", 5 + SIZES / 4e6, 0.0025, "undecided", BEYOND),
+            ("no more than a scan", np.full(6, 5.0), np.nan, "not tested", "takes hardly longer than a scan of 5 s"),
         )
     },
+    "non-zero rows of a single scan have no interval": (
+        "projection-non-zero-rows",
+        {"cost": pd.concat([of_rows(5 + SIZES / 4e5, "sort"), of_rows(SCANS, "scan")[:1].assign(seconds=5.0)])},
+        {"verdict": "undecided", "number": [0.0025], "low": [np.nan], "rows": ["part=projection rows, method=sort"]},
+    ),
+    "non-zero rows without scans are not tested": (
+        "projection-non-zero-rows",
+        {"cost": of_rows(SIZES, "newton")},
+        {"verdict": "not tested", "told": "no row with part=projection rows, method=scan"},
+    ),
 }
 
 
@@ -554,6 +637,49 @@ def test_iterations_independent_of_samples(iterations, verdict):
     table.loc[table["method"] != JOINT, "iterations"] = 1
     told = "at n=80 most runs" if verdict == "not tested" else ""
     expect("iterations-independent-of-samples", {"recovery": table}, verdict=[verdict], told=told)
+
+
+def rates(n, exponent, noise=0.0):
+    """Iterations to within 10, 3 and 1 % of the optimum, which grow as 1/eps to a power, with other factors by run."""
+    table = recovery(n, gap=(0, 0, 0))
+    power = exponent + noise * np.tile(np.resize(WIGGLE, len(RUNS)), 3)
+    for column, eps in (("iterations_10", 0.1), ("iterations_3", 0.03), ("iterations", 0.01)):
+        table[column] = table["run"] * (0.1 / eps) ** power
+        table.loc[table["method"] != JOINT, column] = 1.0
+    return table
+
+
+def test_convergence_rate_is_judged_at_each_size_over_the_runs():
+    sizes = (10, 20, 40)
+    table = pd.concat([rates(10, 1.0, 0.1), rates(20, 2.1, 0.1), rates(40, 3.0, 0.1)])
+    table.loc[(table["n"] == 10) & (table["method"] != JOINT), "iterations"] = np.nan  # of other methods
+    number = [exponent + 0.1 * np.resize(WIGGLE, len(RUNS)).mean() for exponent in (1, 2.1, 3)]
+    expect(
+        "convergence-rate",
+        {"recovery": table},
+        verdict="holds, undecided, does not hold",
+        n=list(sizes),
+        number=number,
+        rows=[f"solver=subgradient, radius_rule=true, method=hinge-l1inf, n={n}" for n in sizes],
+        told="exponent of 1/eps in the iterations",
+    )
+
+
+def test_convergence_rate_is_not_tested_where_a_run_never_comes_near():
+    table = rates(20, 1.0)
+    table.loc[(table["run"] == 1) & (table["method"] == JOINT), "iterations"] = np.nan
+    told = f"in 1 of {len(RUNS)} runs no iterate comes within 1 % of the optimum"
+    expect("convergence-rate", {"recovery": pd.concat([table, rates(40, 1.0)])}, verdict="not tested, holds", told=told)
+
+
+def test_convergence_rate_of_a_first_iterate_that_is_near_is_flat():
+    table = rates(20, 1.0)
+    table[["iterations_10", "iterations_3", "iterations"]] = 0
+    expect("convergence-rate", {"recovery": table}, number=[0], verdict="holds")
+
+
+def test_accuracies_are_those_of_the_experiment():
+    assert quattoni.ACCURACIES == quattoni_recovery.NEAR_OPTIMUM
 
 
 def test_runs_that_never_come_near_count_as_the_slowest():

@@ -4,9 +4,11 @@ Source: Quattoni et al. 2009, sec. 4.2. They claim O(dm log dm) for a projection
 """
 
 import time
+import tracemalloc
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
+from itertools import product
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,17 +17,18 @@ from jointsparse.datasets import synthetic
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import subgradient
-from jointsparse.norms import l1inf
+from jointsparse.norms import l1, l1inf
 from jointsparse.papers.timing import Task, measure, require_sizes, seconds_of
 
 SERVES = "drawn"
 TABLES = {"cost": "timings"}
 WARNS = ()
 
+Seconds = Callable[[np.ndarray], float]  # of what is done with a matrix
+
 N_TASKS = 40
-Method = Literal["sort", "newton"]  # the paper's and ours
-METHODS: tuple[Method, ...] = ("sort", "newton")
 RADIUS_SHARE = 0.1  # radius / norm
+TRACED_ROWS = 10_000  # of the largest matrix of whose projection the memory is traced
 MATRIX_ROWS = 100_000  # of a matrix in which few are not zero
 N_FEATURES = 200  # of samples, as in sec. 5
 N_ITER, ETA0 = 20, 100.0  # of a measured fit
@@ -61,10 +64,15 @@ def run(
     Returns
     -------
     DataFrame
-        A row per measurement, with columns part, x, seconds, repeats, d, m (the number of tasks), method:
-        - "projection size": `l1inf.project` by the paper's "sort" and by "newton", radius 0.1 of the norm. x = d m.
-        - "projection rows": likewise, with x = non-zero rows.
+        A row per measurement, with columns part, x, seconds, repeats, d, m (the number of tasks), method, bytes:
+        - "projection size": `l1inf.project` by the paper's "sort" and by "newton", radius 0.1 of the norm. x = d m. And
+          "l1": `l1.project` of the same entries as one vector, radius 0.1 of its norm.
+        - "projection rows": likewise, with x = non-zero rows, and "scan": one scan of the stored entries, for row
+          maxima and a copy. Whoever takes and returns a dense matrix cannot do less.
         - "training samples": an iteration of the solver "subgradient" with l1inf. x = samples per task.
+
+        bytes: the most that a projection by "sort" holds at once beside matrix and result, NaN above 10,000 rows. The
+        memory of NumPy is traced. That of compiled code is not, so "newton" has NaN.
 
     Raises
     ------
@@ -84,36 +92,85 @@ def run(
     drawn = synthetic.draw(
         n_features=N_FEATURES, n_tasks=N_TASKS, n_train=max(training_sizes), n_validation=0, n_test=0, rng=rng
     )
+    for of in OF_SIZE.values():
+        of(A[:10])  # compiles
     tasks = []
-    for method in METHODS:
-        for d in projection_sizes:
-            tasks.append(_task("projection size", d * N_TASKS, d, method, partial(_projection, A[:d], method)))
-        for k in projection_rows:
-            of_few = partial(_projection_of_few, A, order[:k], method)
-            tasks.append(_task("projection rows", k, MATRIX_ROWS, method, of_few))
-        _projection(A[:10], method)  # compiles
+    for d, (method, of) in product(projection_sizes, OF_SIZE.items()):
+        task = _task("projection size", d * N_TASKS, d, method, partial(of, A[:d]))
+        task.columns["bytes"] = _peak_bytes(A[:d]) if method == "sort" and d <= TRACED_ROWS else np.nan
+        tasks.append(task)
+    for k, (method, of_few) in product(projection_rows, OF_FEW.items()):
+        tasks.append(_task("projection rows", k, MATRIX_ROWS, method, partial(_of_few, A, order[:k], of_few)))
     for n in training_sizes:
         tasks.append(_task("training samples", n, N_FEATURES, "subgradient", partial(_iteration, drawn, n)))
     _iteration(drawn, min(training_sizes))  # compiles
     table = measure(tasks, repeats, progress)
-    return table[["part", "x", "seconds", "repeats", "d", "m", "method"]]
+    return table[["part", "x", "seconds", "repeats", "d", "m", "method", "bytes"]]
 
 
 def _task(part: str, x: int, d: int, method: str, seconds: Callable[[], float]) -> Task:
     return Task({"part": part, "x": x, "d": d, "m": N_TASKS, "method": method}, seconds)
 
 
-def _projection(A: np.ndarray, method: Method) -> float:
+def _projection(A: np.ndarray, method: Literal["sort", "newton"]) -> float:
     """CPU seconds of a projection of A."""
     radius, B = RADIUS_SHARE * l1inf.norm(A), np.empty_like(A)
     return seconds_of(lambda: l1inf.project(A, radius, out=B, method=method))
 
 
-def _projection_of_few(A: np.ndarray, rows: np.ndarray, method: Method) -> float:
-    """CPU seconds of a projection of a matrix that has these rows of A, and zeros in the others."""
+def _peak_bytes(A: np.ndarray) -> int:
+    """Largest number of bytes that a projection of A by the paper's method holds at once, beside A and the result."""
+    radius, B = RADIUS_SHARE * l1inf.norm(A), np.empty_like(A)
+    tracemalloc.start()
+    try:
+        l1inf.project(A, radius, out=B, method="sort")
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def _projection_of_vector(A: np.ndarray) -> float:
+    """CPU seconds of a projection of the entries of A onto an l1 ball."""
+    v, b = A.reshape(A.size), np.empty(A.size)
+    radius = RADIUS_SHARE * l1.norm(v)
+    return seconds_of(lambda: l1.project(v, radius, out=b))
+
+
+def _scan(A: np.ndarray) -> float:
+    """CPU seconds of a scan of A."""
+    B = np.empty_like(A)
+
+    def scan() -> None:
+        l1inf.norm(A)
+        np.copyto(B, A)
+
+    return seconds_of(scan)
+
+
+SORT, NEWTON = partial(_projection, method="sort"), partial(_projection, method="newton")  # the paper's and ours
+OF_SIZE: dict[str, Seconds] = {"sort": SORT, "newton": NEWTON, "l1": _projection_of_vector}
+
+
+class OfFew(NamedTuple):
+    """Measurement of a matrix with few non-zero rows, and the number of times it is taken for a median."""
+
+    seconds: Seconds
+    calls: int
+
+
+# The small difference of the last two counts.
+OF_FEW = {
+    "sort": OfFew(SORT, 1),
+    "newton": OfFew(NEWTON, 5),
+    "scan": OfFew(_scan, 5),
+}
+
+
+def _of_few(A: np.ndarray, rows: np.ndarray, of: OfFew) -> float:
+    """CPU seconds with a matrix that has these rows of A, and zeros in the others."""
     few = np.zeros((MATRIX_ROWS, A.shape[1]))
     few[rows] = A[rows]
-    return _projection(few, method)
+    return float(np.median([of.seconds(few) for _ in range(of.calls)]))
 
 
 def _iteration(data: synthetic.Synthetic, n: int) -> float:
