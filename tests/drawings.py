@@ -19,6 +19,7 @@ KEYS = {  # columns with few values, of which a made-up table holds each combina
     "run": (1,),
     "metric": ("auc", "eer"),
     "words": ("all words", "test words"),
+    "average": ("by positives", "plain"),
     "n": (40, 80, 160),
     "method": METHODS,
     "against": METHODS[1:],
@@ -60,13 +61,14 @@ def by_word(**some):
 
 def sparsity(**some):
     """Some radii, in decreasing order; l2 uses all features."""
-    table = derived("run n method power radius auc features gap", **{"radius": (10.0, 1.0, 0.1)} | some)
+    table = derived("run n method power radius auc_weighted features gap", **{"radius": (10.0, 1.0, 0.1)} | some)
     features = table["features"].where(~table["method"].isin(DENSE), 1.0)
     return table.assign(features=features, chosen=table["radius"] == table["radius"].iloc[1 % len(table)])
 
 
 def differences(runs=1, **some):
-    table = derived("metric n n_samples words method against difference", **{"method": METHODS[:1]} | some)
+    names = "metric n n_samples words average method against difference"
+    table = derived(names, **{"method": METHODS[:1]} | some)
     difference = (table["difference"] - 0.5) / 10
     return table.assign(difference=difference, low=difference - 0.01, high=difference + 0.02, runs=runs)
 
@@ -190,11 +192,11 @@ def updates():
 
 TABLES = {
     "convergence": convergence,
-    "chosen": partial(derived, "run n n_samples method auc eer gap"),
+    "chosen": partial(derived, "run n n_samples method auc_weighted eer gap"),
     "by_word": by_word,
     "sparsity": sparsity,
     "significance": partial(
-        derived, "run words n n_samples method against p p_median p_reverse p_holm", method=METHODS[:1]
+        derived, "run words n n_samples method against p p_median p_reverse_median", method=METHODS[:1]
     ),
     "differences": differences,
     "weights": weights,

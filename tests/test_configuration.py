@@ -229,8 +229,8 @@ BAD_VALUES = [
     (
         ("studies", "stories", "methods"),
         {"hinge-l1": GRID},
-        "eer_differences needs the table 'differences' (it takes two methods), which this study lacks",
-        "studies.stories.figures[2]",
+        "eer-order needs the table 'differences' (it takes two methods), which this study lacks",
+        "studies.stories.claims[0]",
     ),
     ((*SWEEP, "training", "tol"), 0.1, "tol is not for the solver subgradient", None),
     (("studies", "text", "methods", "hinge-l1", "radius"), "all", "radius must be auto, got 'all'", None),

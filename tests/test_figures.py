@@ -288,12 +288,12 @@ ERRORS = [
     [
         ("convergence", {}, "iteration", "objective", LARGEST, {}),
         ("convergence", {"run": (2, 1, 3)}, "iteration", "objective", LARGEST, {}),  # the first of several runs
-        ("auc", {}, "n_samples", "auc", BY_METHOD, {}),
-        ("auc", RUNS, "n_samples", "auc", BY_METHOD, {}),
+        ("auc", {}, "n_samples", "auc_weighted", BY_METHOD, {}),
+        ("auc", RUNS, "n_samples", "auc_weighted", BY_METHOD, {}),
         ("eer", {}, "n", "eer", BY_METHOD, {"scale": (1, 100)}),
         ("eer", RUNS, "n", "eer", BY_METHOD, {"scale": (1, 100)}),
-        ("sparsity", {}, "features", "auc", SPARSE, {"by": "radius", "scale": (100, 1)}),
-        ("sparsity", RUNS, "features", "auc", SPARSE, {"by": "radius", "scale": (100, 1)}),
+        ("sparsity", {}, "features", "auc_weighted", SPARSE, {"by": "radius", "scale": (100, 1)}),
+        ("sparsity", RUNS, "features", "auc_weighted", SPARSE, {"by": "radius", "scale": (100, 1)}),
         ("test_error", {}, "n", "test_error", ERRORS, {"scale": (1, 100)}),
     ],
 )
@@ -334,12 +334,12 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
         (labels, "auc", made("auc"), [("number of training samples, all words together", "average test AUC")]),
         (scales, "auc", made("auc"), [("log", "linear")]),
         (legend, "auc", made("auc"), [*METHODS, "paper's Fig. 3 (Reuters): 0.64 to 0.73"]),
-        (legend, "auc_by_size", made("auc", **RUNS), [*METHODS, "band: ±1 standard deviation, 3 runs"]),
+        (legend, "auc_by_size", made("auc", **RUNS), METHODS),
         (ticks, "eer", made("eer"), [["40", "80", "160"]]),
         (labels, "eer", made("eer"), [("n, positive training samples of each word", "average test EER (%)")]),
         (scales, "eer", made("eer"), [("log", "linear")]),
         (legend, "eer", made("eer"), METHODS),
-        (legend, "eer", made("eer", **RUNS), [*METHODS, "band: ±1 standard deviation, 3 runs"]),
+        (legend, "eer", made("eer", **RUNS), METHODS),
         (
             labels,
             "sparsity",
@@ -416,7 +416,6 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
             [("x", "seconds")],
         ),
         # Empty axes say why.
-        (notes, "differences", made("differences").query("metric == 'eer'"), [["no AUC of test words"]]),
         (notes, "eer_by_word", made("eer_by_word").assign(validation_word=True), [["no word with an EER"]]),
         (notes, "weights", made("weights", method=METHODS[2:]), [["no method that leaves features out"]]),
         (notes, "projection", made("projection").query("part == 'dimension'"), [[], ["not measured"]]),
@@ -435,7 +434,7 @@ def test_a_single_run_has_no_band(figure):
 
 @pytest.mark.parametrize(
     "figure, y, scale, rows",
-    [("auc", "auc", 1, "n > 0"), ("eer", "eer", 100, "n > 0"), ("test_error", "test_error", 100, MAIN)],
+    [("test_error", "test_error", 100, MAIN)],
 )
 def test_several_runs_have_a_band_of_one_standard_deviation(figure, y, scale, rows):
     table = made(figure, **RUNS)
@@ -449,7 +448,11 @@ def test_several_runs_have_a_band_of_one_standard_deviation(figure, y, scale, ro
 
 @pytest.mark.parametrize(
     "figure, x, y, scale",
-    [("auc", "n_samples", "auc", 1), ("eer", "n", "eer", [1, 100]), ("sparsity", "features", "auc", [100, 1])],
+    [
+        ("auc", "n_samples", "auc_weighted", 1),
+        ("eer", "n", "eer", [1, 100]),
+        ("sparsity", "features", "auc_weighted", [100, 1]),
+    ],
 )
 def test_fits_that_may_be_far_from_the_optimum_are_ringed(figure, x, y, scale):
     table = made(figure).assign(gap=GAP)
@@ -582,7 +585,7 @@ def test_auc_by_power_shows_the_means_of_the_radii_that_validation_chose_for_eac
     for one, (_, of_size) in zip(axes, table[table["chosen"]].groupby("n"), strict=True):
         for line in ours(one):
             rows = of_size[of_size["method"] == line.get_label()]
-            means = rows.groupby("power")["auc"].mean()
+            means = rows.groupby("power")["auc_weighted"].mean()
             np.testing.assert_allclose(line.get_xydata(), [[power, auc] for power, auc in means.items()])
         assert len(ours(one)) == len(METHODS)
 
@@ -612,32 +615,32 @@ def test_error_by_arm_has_a_panel_of_validated_errors_for_each_kind_of_weights_a
 
 def test_significance_writes_the_p_values_of_the_test_words():
     table = made("significance")
-    p_values = ["p", "p_median", "p_reverse", "p_holm"]
+    p_values = ["p_median", "p_reverse_median"]
     table[p_values] = 10.0 ** (9 * table[p_values] - 9)
     (header, *rows) = cells(catalogue.draw("significance", table))
-    assert header == ["n", "samples"] + [
-        heading
-        for other in METHODS[1:]
-        for heading in (f"{other}\np", "median p", "reverse p", "Holm p", f"paper,\n{other.split('-')[-1]}")
-    ]
+    heads = ("median p", "reverse p", "paper")
+    assert header == ["n", "samples", *(f"{other}\n{head}" for other in METHODS[1:] for head in heads)]
     assert [row[:2] for row in rows] == [["40", "4,800"], ["80", "9,600"], ["160", "19,200"]]
-    got = np.array(rows)[:, 2:].reshape(3, 3, 5)[:, :, :4].astype(float)  # by size and method, without the paper's
-    expected = table[table["words"] == "test words"][p_values].to_numpy().reshape(3, 3, 4)
+    got = np.array(rows)[:, 2:].reshape(3, 3, 3)[:, :, :2].astype(float)  # by size and method, without the paper's
+    expected = table[table["words"] == "test words"][p_values].to_numpy().reshape(3, 3, 2)
     assert (np.abs(got / expected - 1) <= np.where(expected < 1e-4, 0.5, 0.05)).all()
 
 
 def test_significance_writes_the_papers_values_beside_ours():
-    (_, *rows) = cells(catalogue.draw("significance", made("significance", n=(40, 320, 20))))
-    got = {row[0]: [row[6], row[11], row[16]] for row in rows}  # hinge-l1, hinge-l2, svm-l2
+    table = made("significance", n=(40, 320, 20))
+    (_, *rows) = cells(catalogue.draw("significance", table))
+    got = {row[0]: [row[4], row[7], row[10]] for row in rows}  # hinge-l1, hinge-l2, svm-l2
     assert got == {"20": ["–", "–", "–"], "40": ["1e-05", "0.0042", "0.0042"], "320": ["0.36", "0.35", "0.35"]}
+    without = cells(catalogue.draw("significance", table, beside_paper=False))
+    assert without[0] == ["n", "samples", *(f"{other}\n{p} p" for other in METHODS[1:] for p in ("median", "reverse"))]
 
 
 def test_significance_leaves_a_comparison_that_is_missing_open():
     (_, _, row, _) = cells(
         catalogue.draw("significance", made("significance").query("n != 80 or against != 'hinge-l1'"))
     )
-    assert row[2:7] == ["–"] * 4 + ["0.009"]  # ours; the paper has its value all the same
-    assert "–" not in row[7:]
+    assert row[2:5] == ["–"] * 2 + ["0.009"]  # ours; the paper has its value all the same
+    assert "–" not in row[5:]
 
 
 def test_significance_without_test_words_is_one_sentence():
@@ -645,38 +648,56 @@ def test_significance_without_test_words_is_one_sentence():
         catalogue.draw("significance", made("significance").query("words == 'all words'"))
 
 
-def test_significance_shows_the_first_of_several_runs_and_says_what_the_test_is():
-    table = made("significance", run=(1, 2))
-    figure = catalogue.draw("significance", table)
-    assert cells(figure) == cells(catalogue.draw("significance", table.query("run == 1")))
-    assert re.search("is hinge-l1inf better.*first of 2 runs", titles(figure)[0])
-    assert "not exact" in notes(figure)[0][0]
+def test_significance_shows_the_median_and_the_range_over_runs_and_says_what_the_test_is():
+    table = made("significance", run=(1, 2, 3), n=(40,)).query("words == 'test words' and against == 'svm-l2'")
+    table = table.assign(p_median=[0.02, 0.5, 0.03], p_reverse_median=[0.9, 0.4, 0.8])
+    figure = catalogue.draw("significance", table, beside_paper=False)
+    assert cells(figure)[1] == ["40", "4,800", "0.03", "0.02 to 0.5", "0.8"]
+    assert titles(figure) == ["Sign tests: is hinge-l1inf better? One-sided p-values, 3 runs"]
+    assert "the test is not exact" in figure.axes[0].texts[-1].get_text()
 
 
-def test_differences_draws_the_auc_of_test_words_with_its_intervals():
-    table = made("differences", runs=3)
-    figure = catalogue.draw("differences", table)
-    (axes,) = figure.axes
-    shown = table[(table["metric"] == "auc") & (table["words"] == "test words")]
-    segments = [found for found in axes.collections if isinstance(found, LineCollection)]
-    for other, line, intervals in zip(METHODS[1:], ours(axes), segments, strict=True):
+@pytest.mark.parametrize("name", [name for name, kind in catalogue.FIGURES.items() if kind.beside_paper])
+def test_no_number_of_the_paper_stands_beside_those_of_other_data(name):
+    for beside_paper in (True, False):
+        figure = catalogue.draw(name, made(name), beside_paper=beside_paper)
+        texts = [*titles(figure), *(text.get_text() for drawn in figure.legends for text in drawn.get_texts())]
+        texts += [text for row in cells(figure) for text in map(str, row)] if name == "significance" else []
+        assert any("paper" in text for text in texts) == beside_paper
+
+
+@pytest.mark.parametrize(
+    ("figure", "metric", "average", "x", "scale"),
+    [("auc", "auc", "by positives", "n_samples", 1), ("eer", "eer", "plain", "n", 100)],
+)
+def test_beside_the_curves_stands_the_lead_of_the_first_method_with_its_intervals(figure, metric, average, x, scale):
+    table = TABLES["differences"](runs=3)
+    drawn = catalogue.draw(figure, made(figure, **RUNS), beside=table)
+    curves, lead = drawn.axes
+    assert len(ours(curves)) == len(METHODS) and not bands(curves)
+    shown = table[(table["metric"] == metric) & (table["words"] == "test words") & (table["average"] == average)]
+    segments = [found for found in lead.collections if isinstance(found, LineCollection)]
+    points = [line for line in lead.lines if str(line.get_label()).startswith("_against")]
+    for other, line, intervals in zip(METHODS[1:], points, segments, strict=True):
         rows = shown[shown["against"] == other]
-        assert line.get_label() == f"against {other}"
-        np.testing.assert_array_equal(line.get_xdata(), rows["difference"])
-        np.testing.assert_array_equal(np.rint(line.get_ydata()), [0, 1, 2])  # each size keeps to its place
+        assert line.get_label() == f"_against {other}"
+        np.testing.assert_allclose(line.get_ydata(), scale * rows["difference"])
+        np.testing.assert_allclose(line.get_xdata() / rows[x], 1, atol=0.07)  # near its size
         ends = np.array(intervals.get_segments())
-        np.testing.assert_array_equal(ends[:, :, 0], rows[["low", "high"]])
-        np.testing.assert_array_equal(ends[:, :, 1], np.repeat(line.get_ydata()[:, np.newaxis], 2, axis=1))
-    sizes = ["n = 40\n4,800 samples", "n = 80\n9,600 samples", "n = 160\n19,200 samples"]
-    assert [text.get_text() for text in axes.get_yticklabels()] == sizes
-    assert axes.lines[0].get_xdata() == [0, 0]
-    assert "95% interval (test images, runs)" in legend(figure)
-    assert "mean of 3 runs" in axes.get_title()
+        np.testing.assert_allclose(ends[:, :, 1], scale * rows[["low", "high"]])
+        np.testing.assert_allclose(ends[:, :, 0], np.repeat(line.get_xdata()[:, np.newaxis], 2, axis=1))
+    assert {line.get_color() for line in points} == {line.get_color() for line in ours(curves)[1:]}
+    assert list(lead.lines[0].get_ydata()) == [0, 0]
+    unit = " (%)" if scale == 100 else ""
+    assert lead.get_ylabel() == f"{metric.upper()} of hinge-l1inf minus the other's{unit}"
 
 
-def test_differences_of_a_size_without_one_method_leaves_that_out():
-    (axes,) = catalogue.draw("differences", made("differences").query("n != 80 or against != 'hinge-l2'")).axes
-    assert [list(np.rint(line.get_ydata())) for line in ours(axes)] == [[0, 1, 2], [0, 2], [0, 1, 2]]
+def test_a_lead_of_no_test_words_says_so_and_a_size_without_a_method_leaves_that_out():
+    table = TABLES["differences"]()
+    lead = catalogue.draw("auc", made("auc"), beside=table.query("metric == 'eer'")).axes[1]
+    assert [text.get_text() for text in lead.texts] == ["no differences of test words"]
+    lead = catalogue.draw("auc", made("auc"), beside=table.query("n != 80 or against != 'hinge-l2'")).axes[1]
+    assert [len(line.get_xdata()) for line in lead.lines[1:]] == [3, 2, 3]
 
 
 # Weights

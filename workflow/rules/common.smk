@@ -229,7 +229,8 @@ def table(name, block):
 
 def tables_of_figures(w):
     """The tables that a study's figures show."""
-    needed = {FIGURES[figure].table for figure in study(w)["figures"]}
+    needed = {name for figure in study(w)["figures"] for name in (FIGURES[figure].table, FIGURES[figure].beside)}
+    needed &= set(of_config.tables_of(study(w)))
     return [f"results/{{dataset}}/{{study}}/{table(name, study(w))}" for name in sorted(needed)]
 
 

@@ -8,10 +8,11 @@ from jointsparse.papers import catalogue
 from jointsparse.tables import read_table, written
 
 
-def main(figures, tables, folder):
+def main(figures, tables, beside_paper, folder):
     tables = {Path(file).stem: read_table(file) for file in tables}
     for figure in figures:
-        drawn = catalogue.draw(figure, tables[catalogue.FIGURES[figure].table])
+        kind = catalogue.FIGURES[figure]
+        drawn = catalogue.draw(figure, tables[kind.table], beside=tables.get(kind.beside), beside_paper=beside_paper)
         for suffix in ("png", "pdf"):
             with written(Path(folder) / f"{figure}.{suffix}") as path:
                 drawn.savefig(path, metadata={"CreationDate": None} if suffix == "pdf" else None)
@@ -22,5 +23,6 @@ if __name__ == "__main__":
         main(
             figures=list(snakemake.params.captions),
             tables=snakemake.input.tables,
+            beside_paper=snakemake.params.beside_paper,
             folder=snakemake.output.figures,
         )

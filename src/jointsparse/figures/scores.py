@@ -14,11 +14,9 @@ from matplotlib import colormaps, rcParams
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from jointsparse.figures.style import (
     apart,
-    band_note,
     canvas,
     curve,
     in_order,
@@ -52,41 +50,98 @@ class Star(NamedTuple):
     label: str
 
 
-def auc(table: pd.DataFrame, *, stated: Range | None = None, source: str = "") -> Figure:
+def auc(
+    table: pd.DataFrame, *, beside: pd.DataFrame | None = None, stated: Range | None = None, source: str = ""
+) -> Figure:
     """Average test AUC, over the words not used for validation, against the number of training samples.
 
-    source: the figure that this one reproduces, for the title.
+    In the average each positive weighs the same. beside: table of differences, whose intervals are drawn in a second
+    panel. source: the figure that this one reproduces, for the title.
     """
-    figure, (axes,) = canvas()
-    _over_sizes(axes, table, "n_samples", "auc")
+    figure, axes = _curves_and_lead(table, beside, "n_samples", "auc_weighted", "auc", "by positives")
     if stated:
         label = f"{stated.label}: {stated.low:g} to {stated.high:g}"
         axes.axhspan(stated.low, stated.high, color="0.93", label=label, zorder=0)
-    size_axis(axes, table.groupby("n")["n_samples"].mean(), "number of training samples, all words together")
-    axes.set(ylabel="average test AUC", title="AUC of the words not used for validation" + source)
-    legend(figure, *band_note(table))
+    _title(figure, "AUC of the words not used for validation" + source)
     return figure
 
 
-def eer(table: pd.DataFrame, *, source: str = "") -> Figure:
+def eer(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, source: str = "") -> Figure:
     """Average test equal error rate, over the words not used for validation, against the number of positive samples.
 
-    source: see `auc`.
+    beside, source: see `auc`.
     """
-    figure, (axes,) = canvas()
-    _over_sizes(axes, table.assign(eer=100 * table["eer"]), "n", "eer")
-    size_axis(axes, table["n"], "n, positive training samples of each word")
-    axes.set(ylabel="average test EER (%)", title="Equal error rate of the words not used for validation" + source)
-    legend(figure, *band_note(table))
+    figure, _ = _curves_and_lead(table, beside, "n", "eer", "eer", "plain")
+    _title(figure, "Equal error rate of the words not used for validation" + source)
     return figure
 
 
-def _over_sizes(axes: Axes, table: pd.DataFrame, x: str, y: str) -> None:
-    """Draw a curve of every method, and rings at points where the fit of any run may be unfinished."""
+def _title(figure: Figure, title: str) -> None:
+    """Add a title over all panels, and the legend."""
+    if len(figure.axes) > 1:
+        figure.suptitle(title, fontsize=rcParams["axes.titlesize"])
+    else:
+        figure.axes[0].set_title(title)
+    legend(figure)
+
+
+X_LABELS = {
+    "n_samples": "number of training samples, all words together",
+    "n": "n, positive training samples of each word",
+}
+
+
+def _curves_and_lead(
+    table: pd.DataFrame, beside: pd.DataFrame | None, x: str, y: str, metric: str, average: str
+) -> tuple[Figure, Axes]:
+    """Draw a curve of every method, and beside it the lead of the first method. Return the axes of the curves.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The chosen fits.
+    beside : DataFrame, optional
+        The differences.
+    x : str
+        Column of the x axis.
+    y : str
+        Column of the curves.
+    metric : str
+        Of the differences.
+    average : str
+        Of the differences.
+    """
+    which = "metric == @metric and words == 'test words' and average == @average"
+    lead = None if beside is None else beside.query(which)
+    figure, panels = canvas(6.4 if lead is None else 10.4, panels=1 if lead is None else 2)
+    scale, unit = (100, " (%)") if metric == "eer" else (1, "")
     for method, look in in_order(table).items():
-        curve(axes, table[table["method"] == method], x, y, label=method, **look)
+        curve(panels[0], table[table["method"] == method], x, y, scale=scale, band=False, label=method, **look)
     points = table.groupby(["method", "n"], as_index=False).agg(x=(x, "mean"), y=(y, "mean"), gap=("gap", "max"))
-    _mark_unfinished(axes, points, "x", "y")
+    _mark_unfinished(panels[0], points.assign(y=scale * points["y"]), "x", "y")
+    panels[0].set_ylabel(f"average test {metric.upper()}{unit}{_mean_of(table)}")
+    sizes = table.groupby("n")[x].mean() if x != "n" else table["n"]
+    for axes in panels:
+        size_axis(axes, sizes, X_LABELS[x], most=8 if lead is None else 6)
+    if lead is not None:
+        _lead(panels[1], lead, x, scale)
+        panels[1].set_ylabel(f"{metric.upper()} of {table['method'].iloc[0]} minus the other's{unit}")
+    return figure, panels[0]
+
+
+def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
+    """Draw differences with their 95 % intervals, those against several methods side by side."""
+    others = list(rows["against"].unique())
+    look = looks([*rows["method"], *others])
+    axes.axhline(0, color="0.35", linewidth=1)
+    for i, other in enumerate(others):
+        one = rows[rows["against"] == other]
+        at = one[x] * 1.06 ** (i - (len(others) - 1) / 2)
+        axes.vlines(at, scale * one["low"], scale * one["high"], color=look[other]["color"])
+        axes.plot(at, scale * one["difference"], label=f"_against {other}", **look[other] | {"linestyle": "none"})
+    if rows.empty:
+        nothing(axes, "no differences of test words")
+    axes.set_title("95% intervals (test images, runs)", fontsize=9)
 
 
 def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:
@@ -134,7 +189,7 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
     Markers with their radius are `APART` per cent of the features apart. source: see `auc`.
     """
     figure, (axes,) = canvas()
-    columns = ["features", "auc", "gap"]
+    columns = ["features", "auc_weighted", "gap"]
     largest = table[table["n"] == table["n"].max()]
     fits = largest.groupby(["method", "radius"])[columns]
     # Paths of runs may end at other radii. A mean of fewer runs would be a step in the line.
@@ -149,12 +204,13 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
             continue  # not a sparse method, even if some feature of text has no weight by chance
         sparse.append(method)
         marked = apart(points["features"].to_numpy(), APART)
-        axes.plot(points["features"], points["auc"], label=method, markevery=marked, **look[method])
+        axes.plot(points["features"], points["auc_weighted"], label=method, markevery=marked, **look[method])
         for radius, point in points.iloc[marked].iterrows():
-            at, label = (point["features"], point["auc"]), f"{radius:.3g}" if radius < 1000 else f"{radius:,.0f}"
+            at = point["features"], point["auc_weighted"]
+            label = f"{radius:.3g}" if radius < 1000 else f"{radius:,.0f}"
             text = {"fontsize": 7, "color": look[method]["color"], "ha": "center"}
             axes.annotate(label, at, (0, 6 if len(sparse) == 1 else -11), textcoords="offset points", **text)
-    _mark_unfinished(axes, means[means.index.get_level_values("method").isin(sparse)], "features", "auc")
+    _mark_unfinished(axes, means[means.index.get_level_values("method").isin(sparse)], "features", "auc_weighted")
     for star in stated:
         line = {"color": look[star.method]["color"], "markersize": 12, "markerfacecolor": "none"}
         axes.plot(100 * star.features, star.auc, "*", label=star.label, **line)
@@ -179,51 +235,12 @@ def auc_by_power(table: pd.DataFrame) -> Figure:
         of_size = chosen[chosen["n"] == n]
         for method, look in in_order(table).items():
             rows = of_size[of_size["method"] == method]
-            curve(axes, rows, "power", "auc", by="power", band=False, label=method, **look)
+            curve(axes, rows, "power", "auc_weighted", by="power", band=False, label=method, **look)
         axes.set(title=f"n = {n}", xticks=sorted(chosen["power"].unique()))
         axes.set_xlabel("power of the singular values")
     panels[0].set_ylabel("average test AUC" + _mean_of(chosen))
     figure.suptitle("Features whitened (0) to unscaled (1)", fontsize=rcParams["axes.titlesize"])
     legend(figure)
-    return figure
-
-
-def differences(table: pd.DataFrame) -> Figure:
-    """Lead of the first method over each other one in average test AUC, with 95 % intervals."""
-    return _differences(table, "auc", "right")
-
-
-def eer_differences(table: pd.DataFrame) -> Figure:
-    """Lead of the first method over each other one in average test equal error rate, with 95 % intervals."""
-    return _differences(table, "eer", "left")
-
-
-def _differences(table: pd.DataFrame, metric: str, better: str) -> Figure:
-    """Differences of the words not used for validation, for each n. better: the side of 0 of a better first method."""
-    rows = table[(table["metric"] == metric) & (table["words"] == "test words")]
-    method, others = table["method"].iloc[0], list(table["against"].unique())
-    look = looks([method, *others])
-    sizes = rows.groupby("n")["n_samples"].first()
-    figure, (axes,) = canvas(height=1.3 + len(sizes) * (0.2 + 0.2 * len(others)))
-    axes.axvline(0, color="0.35", linewidth=1)
-    for i, other in enumerate(others):
-        one = rows[rows["against"] == other]
-        y = sizes.index.get_indexer(one["n"]) + 0.8 * ((i + 0.5) / len(others) - 0.5)
-        axes.hlines(y, one["low"], one["high"], color=look[other]["color"])
-        axes.plot(one["difference"], y, label=f"against {other}", **look[other] | {"linestyle": "none"})
-    if rows.empty:
-        nothing(axes, f"no {metric.upper()} of test words")
-    axes.set_yticks(range(len(sizes)), [f"n = {n}\n{samples:,} samples" for n, samples in sizes.items()])
-    axes.grid(visible=False, axis="y")
-    for between in range(len(sizes) - 1):
-        axes.axhline(between + 0.5, color=rcParams["grid.color"], linewidth=0.8)
-    runs = rows["runs"].max() if len(rows) else 1
-    axes.set(
-        ylim=(max(len(sizes), 1) - 0.5, -0.5),
-        xlabel=f"average test {metric.upper()} of {method} minus the other's\n({better} of 0: {method} is better)",
-        title=f"{metric.upper()} of {method} against the others" + (f", mean of {runs} runs" if runs > 1 else ""),
-    )
-    legend(figure, Line2D([], [], color="0.35", label="95% interval (test images, runs)"))
     return figure
 
 

@@ -70,10 +70,16 @@ def in_order(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 class Drawing(NamedTuple):
-    """A kind of figure: the name of its table, and the function that draws it."""
+    """A kind of figure: the name of its table, and the function that draws it.
+
+    beside: name of a second table, which the figure shows where a study has it; "" for none. beside_paper: True if the
+    function has a keyword of that name, which says whether the paper's numbers are drawn.
+    """
 
     table: str
-    function: Callable[[pd.DataFrame], Figure]
+    function: Callable[..., Figure]
+    beside: str = ""
+    beside_paper: bool = False
 
     @property
     def caption(self) -> str:

@@ -1,7 +1,7 @@
 """Figures of Quattoni et al. (2009, and the report of 2008) beside the numbers that the papers print."""
 
 from collections.abc import Callable
-from itertools import chain, cycle
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ from jointsparse.papers.quattoni.numbers import FIGURE_3_AUC_RANGE, FIGURE_4, RE
 # Image annotation, stories, scenes
 
 
-def convergence(table: pd.DataFrame) -> Figure:
+def convergence(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     """Objective at every iteration, for each radius at its best eta0 (Quattoni et al. 2009, Fig. 2).
 
     The training sets are the largest. The objective is divided by its value at W = 0, as the axis of the paper's figure
@@ -51,32 +51,39 @@ def convergence(table: pd.DataFrame) -> Figure:
         ylim=(0, 1.05 if np.isnan(top) else max(1.05, min(2.0, top))),
         xlabel="iteration",
         ylabel="objective / objective at W = 0",
-        title=f"Convergence of {largest['method'].iloc[0]}, {largest['n_samples'].iloc[0]:,} samples\n"
-        "(paper: Fig. 2, radius 0.1, 1, 10, 100, 63,408 samples)",
+        title=f"Convergence of {largest['method'].iloc[0]}, {largest['n_samples'].iloc[0]:,} samples"
+        + _if(beside_paper, "\n(paper: Fig. 2, radius 0.1, 1, 10, 100, 63,408 samples)"),
     )
     legend(figure)
     return figure
 
 
-def auc(table: pd.DataFrame) -> Figure:
+def _if(beside_paper: bool, text: str) -> str:
+    """The text that names the paper's figure; empty if it is not asked for."""
+    return text if beside_paper else ""
+
+
+def auc(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, beside_paper: bool = True) -> Figure:
     """Average test AUC against the number of training samples (Quattoni et al. 2009, Fig. 3)."""
-    return scores.auc(table, stated=Range("paper's Fig. 3 (Reuters)", *FIGURE_3_AUC_RANGE), source=" (paper: Fig. 3)")
+    stated = Range("paper's Fig. 3 (Reuters)", *FIGURE_3_AUC_RANGE) if beside_paper else None
+    return scores.auc(table, beside=beside, stated=stated, source=_if(beside_paper, " (paper: Fig. 3)"))
 
 
-def eer(table: pd.DataFrame) -> Figure:
+def eer(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, beside_paper: bool = True) -> Figure:
     """Average test equal error rate against the number of positive samples (Quattoni et al. 2008, Fig. 3 left)."""
-    return scores.eer(table, source="\n(paper: report, Fig. 3 left, l1inf < l1 < l2)")
+    return scores.eer(table, beside=beside, source=_if(beside_paper, "\n(paper: report, Fig. 3 left, l1inf < l1 < l2)"))
 
 
-def eer_by_word(table: pd.DataFrame) -> Figure:
+def eer_by_word(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     """Test equal error rate of each word at one size (Quattoni et al. 2008, Fig. 3 right)."""
-    source = f"\n(paper: report, Fig. 3 right, n = {REPORT_SIZE})"
+    source = _if(beside_paper, f"\n(paper: report, Fig. 3 right, n = {REPORT_SIZE})")
     return scores.eer_by_word(table, n=report_size(table["n"].unique()), source=source)
 
 
-def sparsity(table: pd.DataFrame) -> Figure:
+def sparsity(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     """Average test AUC against the share of features that any word uses (Quattoni et al. 2009, Fig. 4)."""
-    return scores.auc_by_features(table, stated=_of_figure_4(), source=" (paper: Fig. 4, Reuters)")
+    stated = _of_figure_4() if beside_paper else ()
+    return scores.auc_by_features(table, stated=stated, source=_if(beside_paper, " (paper: Fig. 4, Reuters)"))
 
 
 def _of_figure_4() -> list[Star]:
@@ -84,32 +91,35 @@ def _of_figure_4() -> list[Star]:
     return [Star(method, used, reached, text.format(method, reached, used)) for method, used, reached in FIGURE_4]
 
 
-def weights(table: pd.DataFrame) -> Figure:
+def weights(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     """Absolute weights of each word (column) and feature (row), by method (Quattoni et al. 2008, Fig. 4)."""
-    return scores.weights(table, source=" (paper: report, Fig. 4)")
+    return scores.weights(table, source=_if(beside_paper, " (paper: report, Fig. 4)"))
 
 
-def significance(table: pd.DataFrame) -> Figure:
+def significance(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     """One-sided p-values of sign tests of the first method against each other one (Quattoni et al. 2009, Table 1).
 
-    Shows the test words of the first run. The verdict of the claim `auc-significant` takes all runs.
+    Shows the test words: the median over runs of each run's median over pairings, in both directions, and the range
+    over runs.
     """
-    rows = table[(table["words"] == "test words") & (table["run"] == table["run"].min())]
+    rows = table[table["words"] == "test words"]
     require(len(rows), "the table significance must have rows of the test words, got none", Misfit)
     reported = TABLE_1.set_index("n")
-    method, others = table["method"].iloc[0], table["against"].unique()
+    method, others, runs = table["method"].iloc[0], table["against"].unique(), table["run"].nunique()
     norms = {other: other.split("-")[-1] for other in others}
-    of_others = [[f"{other}\np", "median p", "reverse p", "Holm p", f"paper,\n{norms[other]}"] for other in others]
-    header = ["n", "samples", *chain(*of_others)]
+    heads = ["median p", *(["over runs"] if runs > 1 else []), "reverse p", *(["paper"] if beside_paper else [])]
+    header = ["n", "samples", *(f"{other}\n{head}" for other in others for head in heads)]
     cells = []
     for n, group in rows.groupby("n"):
         line = [f"{n}", f"{group['n_samples'].iloc[0]:,}"]
         for other, norm in norms.items():
             found = group[group["against"] == other]
-            line += [_p(found[p].iloc[0]) if len(found) else "–" for p in ("p", "p_median", "p_reverse", "p_holm")]
-            line.append(_p(reported[norm].get(n) if norm in reported else None))
+            p, reverse = found["p_median"], found["p_reverse_median"]
+            shown = [_p(p.median()), *([f"{_p(p.min())} to {_p(p.max())}"] if runs > 1 else []), _p(reverse.median())]
+            line += shown if len(found) else ["–"] * len(shown)
+            line += [_p(reported[norm].get(n) if norm in reported else None)] if beside_paper else []
         cells.append(line)
-    figure, (axes,) = canvas(2.2 + 3.1 * len(others), 1.3 + 0.24 * len(cells))
+    figure, (axes,) = canvas(1.6 + 1.05 * len(heads) * len(others), 1.3 + 0.24 * len(cells))
     axes.axis("off")
     drawn = axes.table(cells, colLabels=header, loc="upper center", cellLoc="right", edges="horizontal")
     drawn.auto_set_font_size(False)
@@ -117,9 +127,8 @@ def significance(table: pd.DataFrame) -> Figure:
     drawn.scale(1, 1.35)
     for column in range(len(header)):
         drawn[0, column].set_height(1.9 * drawn[0, column].get_height())
-    runs = table["run"].nunique()
-    which = f", first of {runs} runs" if runs > 1 else ""
-    axes.set_title(f"Sign tests: is {method} better? One-sided p-values{which} (paper: Table 1, Reuters photographs)")
+    title = f"Sign tests: is {method} better? One-sided p-values, {runs} run{'s' if runs > 1 else ''}"
+    axes.set_title(title + _if(beside_paper, " (paper: Table 1, Reuters photographs)"))
     axes.text(
         0.5,
         0.0,
