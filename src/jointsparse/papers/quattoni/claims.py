@@ -149,15 +149,20 @@ def error_order_by_validation(tables: Tables) -> list[Judgement]:
     return _error_order(tables, "validated")
 
 
+def _require_imperfect(tables: Tables, where: dict[str, Any], against: str) -> None:
+    """Raise NotTested if both methods use relevant features only, so that neither could use fewer without a loss."""
+    rows = rows_with(tables, "recovery", "precision", **where, method=(JOINT, against))
+    if (rows["precision"] == 1).all():
+        raise NotTested(f"both are perfect: {JOINT} and {against} have a precision of 1 in every run")
+
+
 def _precision_at(tables: Tables, n: int, against: str) -> Judgement:
     where = _recovery(n)
     recall = paired_difference(tables, "recovery", "recall", where, "method", JOINT, against)
     if abs(recall.number) > EQUAL_RECALL:
         which = "below" if recall.number < 0 else "above"
         raise NotTested(f"recall of {JOINT} is {abs(recall.number):.3f} {which} that of {against}, more than 0.01")
-    rows = rows_with(tables, "recovery", "precision", **where)
-    if (rows.loc[rows["method"].isin((JOINT, against)), "precision"] == 1).all():
-        raise NotTested(f"both are perfect: {JOINT} and {against} have a precision of 1 in every run")
+    _require_imperfect(tables, where, against)
     estimate = paired_difference(tables, "recovery", "precision", where, "method", JOINT, against)
     what = f"precision of {JOINT} minus that of {against} (fraction) at recalls that differ by {recall.number:+.3f}"
     judgement = conclude(estimate, what, describe(**where, method=JOINT, against=against), n=n, least=ABOVE)
@@ -196,6 +201,7 @@ def selection_recall(tables: Tables) -> list[Judgement]:
 
 def _sparser_at(tables: Tables, n: int) -> Judgement:
     where = _recovery(n)
+    _require_imperfect(tables, where, L1)
     estimate = paired_difference(tables, "recovery", "features", where, "method", JOINT, L1)
     what = f"features used by {JOINT} minus those used by {L1} (fraction of all features)"
     return conclude(estimate, what, describe(**where, method=JOINT, against=L1), n=n, most=BELOW)
