@@ -55,8 +55,18 @@ def auc(
 ) -> Figure:
     """Average test AUC, over the words not used for validation, against the number of training samples.
 
-    In the average each positive weighs the same. beside: table of differences, whose intervals are drawn in a second
-    panel. source: the figure that this one reproduces, for the title.
+    In the average each positive weighs the same.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The chosen fits.
+    beside : DataFrame, optional
+        Differences, whose intervals are drawn in a second panel.
+    stated : Range, optional
+        An interval that is stated elsewhere.
+    source : str
+        The figure that this one reproduces, for the title.
     """
     figure, axes = _curves_and_lead(table, beside, "n_samples", "auc_weighted", "auc", "by positives")
     if stated:

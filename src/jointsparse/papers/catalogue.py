@@ -43,10 +43,23 @@ FIGURES = {
 
 
 def draw(name: str, table: pd.DataFrame, *, beside: pd.DataFrame | None = None, beside_paper: bool = True) -> Figure:
-    """Draw a figure of FIGURES. Raises ValueError for another name, and for a table without rows or a needed column.
+    """Draw a figure of FIGURES.
 
-    beside: the second table of a figure that has one. beside_paper: False for other data than the paper's experiments
-    are repeated on: no number of theirs is drawn.
+    Parameters
+    ----------
+    name : str
+        Its name.
+    table : DataFrame
+        Its table, with rows.
+    beside : DataFrame, optional
+        The second table of a figure that has one.
+    beside_paper : bool
+        False for other data than the papers' experiments are repeated on: no number of theirs is drawn.
+
+    Raises
+    ------
+    ValueError
+        For another name, and for a table without rows or a needed column.
     """
     require(name in FIGURES, f"figures knows {', '.join(FIGURES)}; got {name!r}")
     require(len(table), f"figure {name}: expected a table {FIGURES[name].table} with rows, got none")
