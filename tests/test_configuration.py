@@ -24,12 +24,17 @@ SCHEMA = ROOT / "workflow" / "config.schema.yaml"
 KEYS = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
 ANNOTATION = ("studies", "annotation")
 SWEEP = ("studies", "annotation-sweep")
-PLAIN = [name for name, block in SHIPPED["studies"].items() if "like" not in block]
 OVERRIDE = ("datasets", "collage", "studies", "annotation")
 GRID = {"eta0": [1], "radius": [1]}
 PHOTOS = {"loader": "scenes", "studies": {"annotation": {}}}
 SIMILARITIES = {"measure": "cosine", "n_prototypes": 9}
 RANK = "a whole number or full"
+
+
+def others_than(*names):
+    return ", ".join(name for name in SHIPPED["studies"] if name not in names)
+
+
 KINDS = ("words", *of_config.names_of("experiments"))
 TREE = ("features", "vocabularies", "tree")
 
@@ -158,13 +163,21 @@ BAD_VALUES = [
     ((*ANNOTATION, "kind"), "world", f"kind must be one of {', '.join(KINDS)}, got 'world'", None),
     ((*ANNOTATION, "vocabulary"), "bush", "vocabulary must be one of tree, words3000, got 'bush'", None),
     (("studies", "stories", "at_size"), 31, "at_size must be one of 15, 30, 60, 120, 240, got 31", None),
-    (("studies", "annotation-sweep", "like"), "text-2", f"like must be one of {', '.join(PLAIN)}, got 'text-2'", None),
+    ((*SWEEP, "like"), "text-2", f"like must be one of {others_than('annotation-sweep')}, got 'text-2'", None),
+    (("studies", "text", "like"), "text", f"like must be one of {others_than('text')}, got 'text'", None),
     (
-        ("studies", "text", "like"),
-        "text",
-        f"like must be one of {', '.join(name for name in PLAIN if name != 'text')}, got 'text'",
+        (*ANNOTATION, "like"),
+        "annotation-whitened",
+        f"like must be one of {others_than('annotation', 'annotation-whitened')}, got 'annotation'",
+        "studies.annotation-whitened.like",
+    ),
+    (
+        ("datasets", "flickr8k-daisy", "features", "extractor"),
+        "orb",
+        "extractor must be one of daisy, dense_sift",
         None,
     ),
+    (("datasets", "flickr8k-daisy", "features", "step"), 3, "unknown key 'step'", "datasets.flickr8k-daisy.features"),
     ((*ANNOTATION, "basis", "power"), -1, "power must be at least 0, got -1", None),
     ((*ANNOTATION, "basis", "power"), [1, -1], "power must be at least 0, got -1", "[1]"),
     (

@@ -16,6 +16,7 @@ from configuration.studies import (
     WORDS,
     chosen_datasets,
     dataset_entry,
+    features_block,
     full_block,
     kinds_for,
     makers_of,
@@ -83,11 +84,15 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
         _check_study(config, full_block(config, name), schema, f"studies.{name}")
     for name, entry in config["datasets"].items():
         _check_loader(entry["loader"], entry.get("options", {}), f"datasets.{name}")
+        if "features" in entry:
+            where, features = f"datasets.{name}.features", features_block(config, name)
+            _check_schema(features, schema["properties"]["features"] | {"$defs": schema["$defs"]}, where)
+            require_known("extractor", names_of("features"), features["extractor"], f"{where}.extractor")
         for study in entry["studies"]:
             where = f"datasets.{name}.studies.{study}"
             require_known("a study", config["studies"], study, f"datasets.{name}.studies")
             block = study_block(config, name, study)
-            _check_study(config, block, schema, where)
+            _check_study(config | {"features": features_block(config, name)}, block, schema, where)
             _check_kind(block, entry["loader"], where)
 
 

@@ -79,6 +79,11 @@ def dataset_entry(config: dict[str, Any], name: str) -> dict[str, Any]:
     return {"options": {}, "shards": 1} | config["datasets"][name]
 
 
+def features_block(config: dict[str, Any], dataset: str) -> dict[str, Any]:
+    """The block `features`, with the values that a dataset replaces."""
+    return merged(config["features"], dataset_entry(config, dataset).get("features", {}))
+
+
 def chosen_datasets(config: dict[str, Any]) -> list[str]:
     """The datasets to run."""
     return [config["dataset"]] if isinstance(config["dataset"], str) else config["dataset"]
@@ -97,13 +102,16 @@ def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, A
 def full_block(config: dict[str, Any], study: str, replacing: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
     """A study's block with that of the study that it is like. replacing: values by study, which it or both may have."""
     require_known("study", config["studies"], study, "studies")
-    block = config["studies"][study]
-    if "like" in block:
-        others = [name for name, other in config["studies"].items() if "like" not in other]
-        require_known("like", others, block["like"], f"studies.{study}.like")
-        parent = merged(config["studies"][block["like"]], replacing.get(block["like"], {}))
-        block = merged(parent, {key: value for key, value in block.items() if key != "like"})
-    return merged(block, replacing.get(study, {}))
+    names = [study]
+    while "like" in config["studies"][names[0]]:
+        like, where = config["studies"][names[0]]["like"], f"studies.{names[0]}.like"
+        require_known("like", [name for name in config["studies"] if name not in names], like, where)
+        names.insert(0, like)
+    block: dict[str, Any] = {}
+    for name in names:
+        own = {key: value for key, value in config["studies"][name].items() if key != "like"}
+        block = merged(merged(block, own), replacing.get(name, {}))
+    return block
 
 
 def settings_of(config: dict[str, Any], datasets: list[str]) -> dict[str, Any]:

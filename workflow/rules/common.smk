@@ -84,7 +84,9 @@ def of_kind(*kinds):
 wildcard_constraints:
     datasets=rf"({any_of(config['datasets'])})(\+({any_of(config['datasets'])}))*",
     dataset=any_of(config["datasets"]),
-    vocabulary=any_of(config["features"]["vocabularies"]),
+    vocabulary=any_of(
+        {v for name in config["datasets"] for v in of_config.features_block(config, name)["vocabularies"]}
+    ),
     study=any_of(config["studies"]),
     run=r"\d+",
     shard=r"\d+",
@@ -99,6 +101,11 @@ def dataset(w):
     return of_config.dataset_entry(config, w.dataset)
 
 
+def features(w):
+    """The block `features`, as the dataset that a job is about has it."""
+    return of_config.features_block(config, w.dataset)
+
+
 def study(w):
     """The block of the study that a job is about, with the values that the dataset's entry replaces."""
     return of_config.study_block(config, w.dataset, w.study)
@@ -106,7 +113,7 @@ def study(w):
 
 def vocabulary(w):
     """The block of the vocabulary that a job is about."""
-    return config["features"]["vocabularies"][w.vocabulary]
+    return features(w)["vocabularies"][w.vocabulary]
 
 
 def code(script, *files, **plug_ins):
@@ -267,8 +274,8 @@ def settings_of_studies():
     return {
         f"results/{name}/{one}": {
             "seed": config["seed"],
-            "datasets": {name: without(of_config.dataset_entry(config, name), "studies", "note")},
-            "features": config["features"],
+            "datasets": {name: without(of_config.dataset_entry(config, name), "studies", "note", "features")},
+            "features": of_config.features_block(config, name),
             "studies": {one: block},
         }
         for name, one, block in studies(of_config.chosen_datasets(config))

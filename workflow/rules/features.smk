@@ -13,14 +13,14 @@ rule describe:
     benchmark:
         "results/{dataset}/timings/describe/{shard}-of-{shards}.tsv"
     params:
-        *code("describe", datasets=lambda w: dataset(w)["loader"], features=config["features"]["extractor"]),
+        *code("describe", datasets=lambda w: dataset(w)["loader"], features=lambda w: features(w)["extractor"]),
         where=lambda w: f"features.options, datasets.{w.dataset}.shards",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         raw=raw,
-        longest_side=config["features"]["longest_side"],
-        extractor=config["features"]["extractor"],
-        extractor_options=config["features"]["options"],
+        longest_side=lambda w: features(w)["longest_side"],
+        extractor=lambda w: features(w)["extractor"],
+        extractor_options=lambda w: features(w)["options"],
     script:
         "../scripts/describe.py"
 

@@ -18,14 +18,14 @@ rule read_images:
     wildcard_constraints:
         dataset=any_of(PICTURES),
     params:
-        *code("read_images", datasets=lambda w: dataset(w)["loader"], features=config["features"]["extractor"]),
+        *code("read_images", datasets=lambda w: dataset(w)["loader"], features=lambda w: features(w)["extractor"]),
         where=lambda w: f"datasets.{w.dataset}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         raw=raw,
-        longest_side=config["features"]["longest_side"],
-        extractor=config["features"]["extractor"],
-        extractor_options=config["features"]["options"],
+        longest_side=lambda w: features(w)["longest_side"],
+        extractor=lambda w: features(w)["extractor"],
+        extractor_options=lambda w: features(w)["options"],
     script:
         "../scripts/read_images.py"
 
@@ -47,7 +47,7 @@ rule draw_contact_sheet:
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         raw=raw,
-        longest_side=config["features"]["longest_side"],
+        longest_side=lambda w: features(w)["longest_side"],
         seed=config["seed"],
     script:
         "../scripts/draw_contact_sheet.py"

@@ -11,4 +11,4 @@ histograms, stands beside the room.
 
 from importlib import import_module
 
-FEATURES = {name: import_module(f"{__name__}.{name}") for name in ("dense_sift",)}
+FEATURES = {name: import_module(f"{__name__}.{name}") for name in ("daisy", "dense_sift")}

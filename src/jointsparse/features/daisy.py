@@ -1,0 +1,56 @@
+"""DAISY descriptors on a regular grid, at several patch sizes, by scikit-image.
+
+Tola, E., Lepetit, V. and Fua, P. (2010), DAISY: an efficient dense descriptor applied to wide-baseline stereo, PAMI
+32(5).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+PATCH_SIZES_PIXELS = (16, 24, 32)
+STEP_PIXELS = 8
+STEPS_PER_UNIT = 512  # the uint8 value v stands for v / 512
+RINGS, HISTOGRAMS, ORIENTATIONS = 2, 6, 8
+LENGTH = (RINGS * HISTOGRAMS + 1) * ORIENTATIONS
+
+
+def describe(
+    picture: np.ndarray,
+    *,
+    patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS,
+    step: int = STEP_PIXELS,
+    rootsift: bool = True,
+) -> np.ndarray:
+    """Compute the DAISY descriptors of all patches of a grid: orientation histograms on two rings about its centre.
+
+    Parameters
+    ----------
+    picture : array, shape (height, width), in [0, 1]
+        Grey levels.
+    patch_sizes : sequence of int, pixels, at least 4
+        Diameters of the outer rings, rounded down to odd ones.
+    step : int, pixels
+        Distance of neighbouring patches.
+    rootsift : bool
+        Whether to end with the square root of the l1-normalised values, as in `dense_sift.describe`.
+
+    Returns
+    -------
+    descriptors : array, shape (n_descriptors, 104), uint8
+        Size by size, each row by row from the top left. They have unit l2 norm, which is about 512 here.
+    """
+    from skimage.feature import daisy
+
+    grey = np.asarray(picture, dtype=np.float64)
+    options = {"rings": RINGS, "histograms": HISTOGRAMS, "orientations": ORIENTATIONS}
+    norm = "l1" if rootsift else "l2"
+    parts = [daisy(grey, step, (size - 1) // 2, **options, normalization=norm) for size in patch_sizes]
+    descriptors = np.concatenate([part.reshape(-1, LENGTH) for part in parts])
+    descriptors = np.sqrt(descriptors) if rootsift else descriptors
+    return np.rint(np.minimum(STEPS_PER_UNIT * descriptors, 255)).astype(np.uint8)
+
+
+def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, **others: object) -> int:
+    """Smallest side in pixels of a picture that holds one patch of every size. Takes the options of `describe`."""
+    return int(max(patch_sizes))

@@ -1,0 +1,30 @@
+"""DAISY descriptors: shapes, units and invariances; scikit-image computes them."""
+
+import numpy as np
+import pytest
+
+from jointsparse.features import daisy
+from jointsparse.registry import pick
+
+PICTURE = np.random.default_rng(0).random((48, 64)).astype(np.float32)
+
+
+@pytest.mark.parametrize("rootsift", [True, False])
+def test_every_patch_of_every_size_has_a_descriptor_of_unit_length(rootsift):
+    got = daisy.describe(PICTURE, patch_sizes=(16, 32), step=8, rootsift=rootsift)
+    assert got.dtype == np.uint8 and got.shape[1] == daisy.LENGTH == 104
+    counts = [len(range(0, 48 - 2 * r, 8)) * len(range(0, 64 - 2 * r, 8)) for r in (7, 15)]
+    assert len(got) == sum(counts)
+    np.testing.assert_allclose(np.linalg.norm(got.astype(float), axis=1), 512, rtol=0.02)
+
+
+def test_descriptors_do_not_depend_on_contrast_and_brightness():
+    got, expected = (daisy.describe(picture).astype(float) for picture in (0.2 + 0.5 * PICTURE, PICTURE))
+    np.testing.assert_allclose(got, expected, atol=1.01)
+
+
+def test_it_is_an_extractor_and_a_picture_of_the_smallest_side_has_descriptors():
+    assert pick("features", "daisy") is daisy
+    side = daisy.smallest_side(patch_sizes=(16, 24))
+    found = daisy.describe(PICTURE[:side, :side], patch_sizes=(16, 24), step=100)
+    assert side == 24 and len(found) == 2
