@@ -38,7 +38,7 @@ def test_a_reversal_must_stay_significant_after_holms_correction_over_the_rows_o
         rows = pd.DataFrame({"n": range(14), "difference": 0.0, "metric": "auc", "words": "test words"})
         rows.loc[3, "difference"] = -z
         ends = {"low": rows["difference"] - 1.96, "high": rows["difference"] + 1.96}
-        rows = rows.assign(**ends, low_words=None, high_words=None, runs=1, average="by positives")
+        rows = rows.assign(**ends, low_words=None, high_words=None, over_runs=0.0, runs=1, average="by positives")
         return {"differences": rows.assign(method="hinge-l1inf", against="hinge-l1")}
 
     for z, verdict in ((2.0, "undecided"), (2.6, "undecided"), (2.75, "does not hold"), (4.0, "does not hold")):

@@ -100,6 +100,7 @@ def test_differences_are_those_of_repeated_images_and_of_runs(n_runs):
             assert np.isnan([row[end] for end in ("low", "high", "low_words", "high_words")]).all()
             continue
         runs = (stats.t.interval(0.95, n_runs - 1, mean, stats.sem(expected[0]))[1] - mean) if n_runs > 1 else 0
+        assert row["over_runs"] == pytest.approx(runs, rel=1e-9)
         for resampled, ends in ((expected, ("low", "high")), (of_words, ("low_words", "high_words"))):
             low, high = np.nanquantile(resampled[1:].mean(axis=1), [0.025, 0.975])
             assert row[ends[0]] == pytest.approx(mean - np.hypot(mean - low, runs), rel=1e-9)

@@ -50,7 +50,7 @@ def differences(*rows, metric="auc"):
     made = [
         {"metric": metric, "n": n, "n_samples": n_samples, "words": words, "average": average, "method": JOINT}
         | {"against": against, "difference": value + shift, "low": value + shift - half, "high": value + shift + half}
-        | {"low_words": value - 2 * half, "high_words": value + 2 * half, "runs": 5}
+        | {"low_words": value - 2 * half, "high_words": value + 2 * half, "over_runs": 0.6 * half, "runs": 5}
         for n, n_samples, against, value, half in rows
         for words, average, shift in (("test words", own, 0.0), ("test words", other, 0.25), ("all words", own, -9.0))
     ]
@@ -719,6 +719,23 @@ def test_auc_order_below_20000_samples():
         == "metric=auc, words=test words, average=by positives, n=40, method=hinge-l1inf, against=svm-l2"
     )
     assert judged["number_means"][3] == "there is no row with against=svm-l2 or hinge-l2"
+
+
+@pytest.mark.parametrize(
+    "value, told",
+    [
+        (0.009, "; about 11 runs would decide it"),  # 0.01^2 = 0.008^2 + 0.006^2, of which runs shrink the second
+        (0.0081, "; about 112 runs would decide it"),
+        (0.008001, "; more than 1,000 runs would decide it"),
+        (0.0079, "; no number of runs would decide it"),
+        (-0.009, "; about 11 runs would decide it"),
+        (0.02, ""),
+    ],
+)
+def test_an_undecided_row_says_how_many_runs_would_decide_it(value, told):
+    judged = claims.judge(differences((40, 100, L1, value, 0.01)), ["scene-order"])
+    assert ("would decide it" in judged["number_means"][0]) == bool(told) and told in judged["number_means"][0]
+    assert (judged["verdict"][0] == "undecided") == bool(told)
 
 
 @pytest.mark.parametrize("n_unfinished, verdict", [(0, "holds"), (2, "holds"), (3, "undecided")])

@@ -119,13 +119,17 @@ class NotTested(Exception):
 
 
 class Estimate(NamedTuple):
-    """A number, its interval (NaN: none), the source of that interval, and the degrees of freedom of its t quantile."""
+    """A number, its interval (NaN: none), the source of that interval, and the degrees of freedom of its t quantile.
+
+    over_runs: the part of the interval's half width that more runs make smaller; NaN if none does.
+    """
 
     number: float
     low: float
     high: float
     origin: str
     freedom: float = np.inf
+    over_runs: float = np.nan
 
 
 def decide(low: float, high: float, least: float, most: float) -> str:
@@ -184,13 +188,34 @@ def conclude(
     NotTested
         If the number is NaN.
     """
-    number, low, high, origin, freedom = estimate
+    number, low, high, origin, freedom, over_runs = estimate
     if np.isnan(number):
         raise NotTested(f"{what} is not a number")
     exact = count and np.isnan(low)
     verdict = decide(number, number, least, most) if exact else decide(low, high, least, most)
     reversal = _reversal(number, low, high, least, most, freedom)
-    return Judgement(number, low, high, verdict, f"{what}; {origin}", rows, n, table, reversal, least, most)
+    judgement = Judgement(number, low, high, verdict, f"{what}; {origin}", rows, n, table, reversal, least, most)
+    if verdict != UNDECIDED or np.isnan(over_runs):
+        return judgement
+    return adding(judgement, _runs_to_decide(judgement, over_runs, round(freedom) + 1))
+
+
+MOST_RUNS = 1000  # Choice: more are no advice
+
+
+def _runs_to_decide(judgement: Judgement, over_runs: float, runs: int) -> str:
+    """About how many runs would decide an undecided judgement, if its number stays; none would if images alone cover.
+
+    over_runs: half width of the t interval over `runs` runs.
+    """
+    number, low, high, least, most = judgement.number, judgement.low, judgement.high, judgement.least, judgement.most
+    ends = [(number - low, number - least), (high - number, most - number)]
+    half, distance = min(((half, abs(away)) for half, away in ends), key=lambda end: end[1])
+    room = distance**2 - (half**2 - over_runs**2)
+    needed = runs * over_runs**2 / room if room > 0 else np.inf
+    if needed > MOST_RUNS:
+        return "; no number of runs would decide it" if room <= 0 else f"; more than {MOST_RUNS:,} runs would decide it"
+    return f"; about {int(np.ceil(needed))} runs would decide it"
 
 
 def _reversal(number: float, low: float, high: float, least: float, most: float, freedom: float) -> float:
@@ -324,7 +349,7 @@ def mean_over(values: pd.Series, of: str = "run") -> Estimate:
         return Estimate(mean, np.nan, np.nan, f"{counted}, no interval, which takes {FEWEST_RUNS}")
     half = float(special.stdtrit(len(there) - 1, (1 + CONFIDENCE) / 2) * there.std(ddof=1) / np.sqrt(len(there)))
     origin = f"mean and 95 % t interval over {len(there)} {of}s"
-    return Estimate(mean, mean - half, mean + half, origin, len(there) - 1)
+    return Estimate(mean, mean - half, mean + half, origin, len(there) - 1, half)
 
 
 def geometric_mean_over(ratios: pd.Series, of: str = "run") -> Estimate:

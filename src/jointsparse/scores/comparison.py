@@ -123,7 +123,7 @@ def differences(scores: Scores, *, n_resamples: int, seed: int) -> pd.DataFrame:
     runs: how many. average: "by positives", in which each positive weighs the same (see `metrics.average`), or "plain".
     low, high: the root of two summed squares. One is the shift of the difference when test images are drawn anew
     n_resamples times (percentiles). They are drawn with replacement, alike for all methods, words and runs. The other
-    is the t interval of the mean over runs. low_words, high_words: words are drawn anew, too.
+    is the t interval of the mean over runs, over_runs its half width. low_words, high_words: words are drawn anew, too.
 
     A word that a draw leaves without positives or negatives is left out of its mean. With a single run intervals say
     nothing of other training sets. Of 2 to `FEWEST_RUNS` - 1 runs there is none. Raises Misfit where scores do not
@@ -151,12 +151,12 @@ def differences(scores: Scores, *, n_resamples: int, seed: int) -> pd.DataFrame:
         for other in others:
             by_run = means[first] - means[other]
             for (i, metric), (j, words), (a, average) in product(*map(enumerate, (METRICS, WORDS, AVERAGES))):
-                difference, low, high = _interval(by_run[:, i, j, 2 * a])
-                _, low_words, high_words = _interval(by_run[:, i, j, 2 * a + 1])
+                difference, low, high, over_runs = _interval(by_run[:, i, j, 2 * a])
+                _, low_words, high_words, _ = _interval(by_run[:, i, j, 2 * a + 1])
                 rows.append(
                     {"metric": metric, "n": n, "n_samples": n_samples, "words": words, "average": average}
                     | {"method": first, "against": other, "difference": difference, "low": low, "high": high}
-                    | {"low_words": low_words, "high_words": high_words, "runs": len(by_run)}
+                    | {"low_words": low_words, "high_words": high_words, "over_runs": over_runs, "runs": len(by_run)}
                 )
     return pd.DataFrame(rows).sort_values("metric", kind="stable", ignore_index=True)
 
@@ -191,17 +191,20 @@ def _words(scores: Scores, fit: int, label: str) -> np.ndarray:
     return ~in_validation if label == WORDS[0] else np.ones_like(in_validation)
 
 
-def _interval(by_run: np.ndarray) -> tuple[float, float, float]:
-    """The mean over runs and its interval. by_run: (n_runs, 1 + n_resamples), the first column of all images."""
+def _interval(by_run: np.ndarray) -> tuple[float, float, float, float]:
+    """The mean over runs, its interval, and the part of its half width that comes from runs.
+
+    by_run: (n_runs, 1 + n_resamples), the first column of all images.
+    """
     n_runs = len(by_run)
     mean, resampled = by_run[:, 0].mean(), by_run[:, 1:].mean(axis=0)
     resampled = resampled[~np.isnan(resampled)]
     if not len(resampled) or 1 < n_runs < FEWEST_RUNS:
-        return float(mean), np.nan, np.nan
+        return float(mean), np.nan, np.nan, np.nan
     below, above = mean - np.quantile(resampled, 0.025), np.quantile(resampled, 0.975) - mean
     # Choice: runs are few, and resampling them as well would make them look closer to each other than they are.
     of_runs = special.stdtrit(n_runs - 1, 0.975) * by_run[:, 0].std(ddof=1) / np.sqrt(n_runs) if n_runs > 1 else 0.0
-    return float(mean), float(mean - np.hypot(below, of_runs)), float(mean + np.hypot(above, of_runs))
+    return float(mean), float(mean - np.hypot(below, of_runs)), float(mean + np.hypot(above, of_runs)), float(of_runs)
 
 
 def _resample(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:

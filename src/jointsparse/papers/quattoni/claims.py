@@ -75,7 +75,7 @@ AVERAGE = {"auc": "by positives", "eer": "plain"}
 def _bootstrapped(tables: Tables, metric: str, n: int, against: str | tuple[str, ...]) -> tuple[Estimate, str, str]:
     """Joint method's metric minus another's from the table of differences, the other's name, and what else to tell."""
     where = {"metric": metric, "words": "test words", "method": JOINT, "n": n}
-    columns = ["difference", "low", "high", "low_words", "high_words", "runs"]
+    columns = ["difference", "low", "high", "low_words", "high_words", "over_runs", "runs"]
     rows = rows_with(tables, "differences", "against", "average", *columns, **where)
     other = known(rows, "against", against)
     rows = rows[rows["against"] == other]
@@ -86,7 +86,7 @@ def _bootstrapped(tables: Tables, metric: str, n: int, against: str | tuple[str,
             raise ValueError(f"expected one row of differences with {describe(**where)}, got {len(found)}")
     if AVERAGE[metric] not in of_average:
         raise NotTested(f"table differences has no row with {describe(**where, average=AVERAGE[metric])}")
-    difference, low, high, low_words, high_words, runs = of_average[AVERAGE[metric]][0]
+    difference, low, high, low_words, high_words, over_runs, runs = of_average[AVERAGE[metric]][0]
     origin = "95 % interval, paired bootstrap over test images"
     if np.isnan(low):
         origin = f"mean over {runs:g} runs, no interval, which takes {FEWEST_RUNS}"
@@ -98,8 +98,8 @@ def _bootstrapped(tables: Tables, metric: str, n: int, against: str | tuple[str,
         for average, found in of_average.items()
         if average != AVERAGE[metric]
     )
-    freedom = runs - 1 if runs > 1 else np.inf
-    return Estimate(float(difference), float(low), float(high), origin, float(freedom)), other, beside
+    t = (float(runs - 1), float(over_runs)) if runs > 1 else (np.inf, np.nan)
+    return Estimate(float(difference), float(low), float(high), origin, *t), other, beside
 
 
 # ICML, sec. 5: synthetic tasks
