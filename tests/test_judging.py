@@ -16,11 +16,13 @@ from jointsparse.papers.judging import (
     geometric_mean_over,
     log_log,
     mean_over,
+    only_after_holm,
     rows_with,
     slope_of,
     warned,
     withhold,
     without_small,
+    worst_of,
 )
 
 
@@ -102,6 +104,15 @@ def test_geometric_mean_is_that_of_logarithms():
 def test_a_verdict_that_a_bound_may_not_give_is_withheld(given, expected):
     judgement = Judgement(1.0, 0.9, 1.1, given, "a number", "n=40")
     assert withhold(judgement, "holds") == judgement._replace(verdict=expected)
+
+
+def test_the_worst_of_several_sizes_counts_as_several_tests():
+    sizes = [Judgement(i / 10, -1.0, 1.0, "does not hold", "a number", "", n=i, reversal=0.02) for i in range(1, 5)]
+    sizes.append(sizes[0]._replace(verdict="not tested", reversal=np.nan))
+    worst = worst_of(sizes, abs)
+    assert (worst.n, worst.reversal) == (4, pytest.approx(0.08))
+    assert worst.rows.endswith("the worst of n=1, 2, 3, 4")
+    assert only_after_holm([worst])[0].verdict == "undecided"
 
 
 def test_rows_of_several_values_are_selected_and_described():

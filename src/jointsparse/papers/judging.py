@@ -250,7 +250,9 @@ def worst_of(judgements: Sequence[Judgement], badness: Callable[[float], float])
     severity = (HOLDS, UNDECIDED, DOES_NOT_HOLD)
     worst = max(tested, key=lambda one: (severity.index(one.verdict), badness(one.number)))
     sizes = ", ".join(str(one.n) for one in tested)
-    return worst._replace(rows=f"{worst.rows}, the worst of n={sizes}")
+    # Bonferroni's correction, as it is the worst of several.
+    reversal = float(np.minimum(1.0, len(tested) * worst.reversal))
+    return worst._replace(rows=f"{worst.rows}, the worst of n={sizes}", reversal=reversal)
 
 
 # Rows and estimates
