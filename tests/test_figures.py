@@ -478,6 +478,17 @@ def test_auc_shows_the_papers_range():
     assert (band.get_y(), band.get_y() + band.get_height()) == pytest.approx(numbers.FIGURE_3_AUC_RANGE)
 
 
+def test_selection_has_a_figure_for_each_rule_of_the_radius():
+    table = made("selection")
+    for name, rule in (("selection", "true"), ("selection_by_validation", "validated")):
+        rows = table[(table["solver"] == "subgradient") & (table["radius_rule"] == rule)]
+        lines = {line.get_label(): line.get_ydata() for line in ours(catalogue.draw(name, table).axes[0])}
+        for method in METHODS[:2]:
+            for measure in ("precision", "recall"):
+                expected = 100 * rows[rows["method"] == method].sort_values("n")[measure]
+                np.testing.assert_allclose(lines[f"{measure}, {method}"], expected)
+
+
 def test_test_error_tells_settings_by_dashes_and_methods_by_colour():
     (axes,) = catalogue.draw("test_error", made("test_error")).axes
     assert [line.get_linestyle() for line in axes.lines] == ["-", ":", "--"] * 3

@@ -30,6 +30,7 @@ FIGURES = {
     "test_error": Drawing("recovery", quattoni.test_error),
     "error_by_arm": Drawing("recovery", quattoni.error_by_arm),
     "selection": Drawing("recovery", quattoni.selection),
+    "selection_by_validation": Drawing("recovery", quattoni.selection_by_validation),
     "cost": Drawing("cost", quattoni.cost),
     "projection": Drawing("projection", duchi.projection),
     "race": Drawing("race_seconds", duchi.race),

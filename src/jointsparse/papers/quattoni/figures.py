@@ -209,7 +209,17 @@ def selection(table: pd.DataFrame) -> Figure:
 
     l2 uses all features and is left out.
     """
-    rows = table[(table["solver"] == "subgradient") & (table["radius_rule"] == "true")]
+    return _selection(table, "true", "(paper: Fig. 1 bottom, l1inf more precise)")
+
+
+def selection_by_validation(table: pd.DataFrame) -> Figure:
+    """Precision and recall as in `selection`, at validated radii (Quattoni et al. 2009, sec. 5, footnote 2)."""
+    return _selection(table, "validated", "at validated radii (paper: sec. 5, footnote 2)")
+
+
+def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
+    """Precision and recall at radii of this rule. which: the end of the title."""
+    rows = table[(table["solver"] == "subgradient") & (table["radius_rule"] == radius_rule)]
     figure, (axes,) = canvas()
     for method, look in in_order(table).items():
         if method.split("-")[-1] == "l2":
@@ -218,8 +228,7 @@ def selection(table: pd.DataFrame) -> Figure:
         for name, line in (("precision", {"linestyle": "-"}), ("recall", {"linestyle": ":", "fillstyle": "none"})):
             curve(axes, one, "n", name, scale=100, **look | line, label=f"{name}, {method}")
     size_axis(axes, table["n"], "training samples of each task")
-    title = "Feature selection (paper: Fig. 1 bottom, l1inf more precise)"
-    axes.set(ylim=(0, 104), ylabel="precision, recall (%)", title=title)
+    axes.set(ylim=(0, 104), ylabel="precision, recall (%)", title=f"Feature selection {which}")
     legend(figure, *band_note(rows))
     return figure
 
