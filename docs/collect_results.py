@@ -18,7 +18,6 @@ import yaml
 
 from jointsparse.papers import catalogue, claims, page
 from jointsparse.papers.claims import CLAIMS, overall
-from jointsparse.tables import read_table
 
 DOCS = Path(__file__).parent
 REAL = ("flickr8k", "scene15", "reuters21578", "mnist", "synthetic-full")
@@ -88,7 +87,7 @@ def studies(tables: Path, datasets: tuple[str, ...]) -> Iterator[Study]:
     """The studies whose tables are there, in the order of the datasets."""
     for dataset in datasets:
         for config in sorted((tables / dataset).glob("*/config.yaml")):
-            found = {file.stem: read_table(file) for file in sorted(config.parent.glob("t[ai]*/*.csv"))}
+            found = {file.stem: pd.read_csv(file) for file in sorted(config.parent.glob("t[ai]*/*.csv"))}
             yield Study(dataset, config.parent.name, config.parent, yaml.safe_load(config.read_text()), found)
 
 
@@ -206,7 +205,7 @@ def numbers(tables: Path) -> str:
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    return {file.stem: read_table(file) for file in sorted(folder.glob("t[ai]*/*.csv"))}
+    return {file.stem: pd.read_csv(file) for file in sorted(folder.glob("t[ai]*/*.csv"))}
 
 
 def _leads(tables: dict[str, pd.DataFrame], against: str) -> str:

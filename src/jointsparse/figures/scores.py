@@ -121,8 +121,9 @@ def _curves_and_lead(
     average : str
         Of the differences.
     """
-    which = "metric == @metric and words == 'test words' and average == @average"
-    lead = None if beside is None else beside.query(which)
+    lead = beside
+    if lead is not None:
+        lead = lead[(lead["metric"] == metric) & (lead["words"] == "test words") & (lead["average"] == average)]
     figure, panels = canvas(6.4 if lead is None else 10.4, panels=1 if lead is None else 2)
     scale, unit = (100, " (%)") if metric == "eer" else (1, "")
     for method, look in in_order(table).items():
