@@ -147,15 +147,16 @@ def race(problem=("squared",), n=(800,), run=(1,)):
     )
 
 
-def exponentiated(form=FORMS[:1], run=(1,)):
+def exponentiated(form=FORMS[:1], run=(1,), radius=(320.0,)):
     """Projection's suboptimality falls faster than entropic's."""
-    table = crossed(run=run, form=form, method=("projection", "entropic"), step=range(0, 201, 10))
+    table = crossed(run=run, form=form, radius=radius, method=("projection", "entropic"), step=range(0, 201, 10))
     t, cost_of_form = table["step"], 1 + table["form"].map(FORMS.index)
     power = table["method"].map({"projection": -0.7, "entropic": -0.5})
     return table.assign(
         gradients=50 * t * cost_of_form,
         seconds=1e-3 * t * cost_of_form,
         suboptimality=(1 + 0.2 * table["run"]) * (1 + t) ** power,
+        best_suboptimality=(0.9 + 0.2 * table["run"]) * (1 + t) ** power,
         test_error=0.04 + 0.3 / (1 + t),
         non_zero=table["method"].map({"projection": 0.03, "entropic": 1.0}),
         warning="",

@@ -109,7 +109,7 @@ def test_every_claim_is_well_formed(name, claim, module):
     assert told <= numbers_of(module) | numbers_of(numbers)
     read = [claim.tables[0], claim.instead or claim.tables[0]]
     assert {claim.timed} == {FOLDERS.get(table) == "timings" for table in read}
-    assert set(claims.TABLES_OF_FITS) & set(claim.tables) or not claim.of_fits
+    assert {*claims.TABLES_OF_FITS, *claims.TABLES_OF_STEPS} & set(claim.tables) or not claim.of_fits
 
 
 @pytest.mark.parametrize("name", claims.CLAIMS)

@@ -208,6 +208,19 @@ def test_batch_steps_are_those_of_the_paper():
     np.testing.assert_allclose(got, multiplied.toarray(), rtol=1e-10)
 
 
+FACTORS = {"constant": lambda t: 1 / np.sqrt(10), "1/sqrt(t)": lambda t: 1 / np.sqrt(t), "1/t": lambda t: 1 / t}
+
+
+@pytest.mark.parametrize("schedule", FACTORS)
+def test_projected_steps_shrink_as_their_schedule(schedule):
+    X, y = drawn("squared")
+    w = np.zeros(20)
+    for t in range(1, 11):
+        w = l1.project(w - 0.5 * FACTORS[schedule](t) * X.T @ (X @ w - y) / 30, 1.5)
+    got = batch(Objective(X, y, loss="squared"), 1.5, eta0=0.5, n_iter=10, schedule=schedule).w
+    np.testing.assert_allclose(got, w, rtol=1e-10, atol=1e-14)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", ["projection", "entropic"])
 def test_a_batch_of_all_samples_is_the_batch_step(kind, method):
@@ -317,7 +330,7 @@ def test_unfit_objectives_are_refused(options, expected):
         (batch, 1.0, {"eta0": 0.0}, "eta0 must be above 0 and finite, got 0.0"),
         (batch, 1.0, {"n_iter": 0}, "n_iter must be a whole number of at least 1, got 0"),
         (batch, 1.0, {"method": "x"}, "method must be projection or entropic, got 'x'"),
-        (batch, 1.0, {"schedule": "1/t"}, "schedule must be 1/sqrt.t. for projections"),
+        (batch, 1.0, {"schedule": "1/t^2"}, "schedule must be one of"),
         (batch, 1.0, {"schedule": "x", "method": "entropic"}, "schedule must be one of"),
         (few, 1.0, {"batch_size": 3}, "batch_size must be a whole number from 1 to 2, got 3"),
         (few, 1.0, {"batch_size": 1, "every": 0}, "every must be a whole number of at least 1, got 0"),

@@ -15,7 +15,7 @@ OPTIONS = {
     "n_support": 12,
     "n_train": 40,
     "width": 2.0,
-    "radius": 20.0,
+    "radius": [20.0],
     "n_iter": {"batch 25%": 8, "batch 100%": 6, "stochastic 1": 30},
     "eta0": [1.0, 30.0],
     "entropic_eta0": [0.1, 3.0],
@@ -198,6 +198,14 @@ def test_table_has_a_run_for_each_form_and_method(table):
     assert (runs["objective"].last() < runs["objective"].first()).all()
 
 
+def test_radii_share_a_table_and_do_not_change_each_other(samples, table):
+    both = table_of(*samples, radius=[5.0, 20.0])
+    assert both["radius"].unique().tolist() == [5.0, 20.0]
+    assert both[both["radius"] == 20].reset_index(drop=True).equals(table)
+    last = both[both["form"] == "batch 100%"].groupby(["method", "radius"])["objective"].last()
+    assert last["projection", 5.0] > last["projection", 20.0]
+
+
 def test_same_seed_same_table_and_names_of_classes_do_not_matter(samples, table):
     X, labels = samples
     assert table_of(X, np.array(list("abcdefghij"))[labels.astype(int)]).equals(table)
@@ -208,7 +216,7 @@ def test_same_seed_same_table_and_names_of_classes_do_not_matter(samples, table)
     [
         ({"n_support": 0}, "n_support must be a whole number of at least 1, got 0"),
         ({"n_train": 2.5}, "n_train must be a whole number of at least 1, got 2.5"),
-        ({"radius": 0.0}, "radius must be above 0 and finite, got 0.0"),
+        ({"radius": [0.0]}, "radius must be above 0 and finite, got 0.0"),
         ({"width": -1.0}, "width must be above 0 and finite, got -1.0"),
         ({"n_iter": {"stochastic 100": 5}}, "stochastic 100 needs at least 100 training samples, got 40"),
     ],

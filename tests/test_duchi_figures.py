@@ -40,12 +40,13 @@ def test_methods_of_a_figure_differ_in_grey_and_marker(name):
 @pytest.mark.parametrize("name", OF_STEPS)
 def test_an_optimum_that_is_reached_ends_the_line(name):
     table = made(name)
-    table.loc[table["step"] > 50, "suboptimality"] = 0.0
-    table.loc[table["method"] == table["method"].iloc[-1], "suboptimality"] = -1e-17
+    drawn = "best_suboptimality" if name.endswith("_gradients") else "suboptimality"
+    table.loc[table["step"] > 50, drawn] = 0.0
+    table.loc[table["method"] == table["method"].iloc[-1], drawn] = -1e-17
     figure = catalogue.draw(name, table)
     figure.draw_without_rendering()
-    drawn = np.concatenate([line.get_ydata() for axes in figure.axes for line in axes.lines])
-    assert min(drawn) == table["suboptimality"][table["suboptimality"] > 0].min()
+    lines = np.concatenate([line.get_ydata() for axes in figure.axes for line in axes.lines])
+    assert min(lines) == table[drawn][table[drawn] > 0].min()
 
 
 @pytest.mark.parametrize("name", [*OF_STEPS, "online"])
@@ -121,9 +122,9 @@ BY_PROBLEM = {  # problem, n and column of each panel, from left to right and fr
             {"by": "step"},
         ),
         *(
-            (kind + suffix, {"form": FORMS}, panel, x, "suboptimality", rows, {"by": "step"})
+            (kind + suffix, {"form": FORMS}, panel, x, y, rows, {"by": "step"})
             for kind in ("exponentiated", "digits")
-            for suffix, x in (("", "seconds"), ("_gradients", "gradients"))
+            for suffix, x, y in (("", "seconds", "suboptimality"), ("_gradients", "gradients", "best_suboptimality"))
             for panel, rows in enumerate(BY_FORM)
         ),
         ("online", {"run": (1, 2, 3)}, 0, "examples", "loss", BY_RADIUS, {}),
@@ -210,7 +211,7 @@ ENDS = "projection: 3% non-zero, test error 4.1%\nentropic: 100% non-zero, test 
                 name,
                 made(name, form=FORMS[:n]),
                 ["Projection and exponentiated gradient\n(paper: Fig. 6, text; Fig. 7, digits)"]
-                + [f"{form}\n{ENDS}" for form in FORMS[:n]],
+                + [f"{form}, radius 320\n{ENDS}" for form in FORMS[:n]],
             )
             for name in ("exponentiated", "exponentiated_gradients", "digits", "digits_gradients")
             for n in (3, 4)
@@ -285,6 +286,12 @@ def test_race_marks_what_the_paper_reaches_quickly():
         assert [line for line in axes.lines if set(line.get_ydata()) == {0.01}]
 
 
+def test_exponentiated_has_a_panel_for_each_form_and_radius():
+    table = made("exponentiated", form=FORMS[:2], radius=(100.0, 1600.0))
+    titles_of_panels = [title.split("\n")[0] for title in titles(catalogue.draw("exponentiated", table))[1:]]
+    assert titles_of_panels == [f"{form}, radius {z}" for form in FORMS[:2] for z in ("100", "1,600")]
+
+
 def test_exponentiated_writes_what_the_methods_end_with():
     table = made("exponentiated", run=(1, 2)).sample(frac=1, random_state=0)
     of_projection, last = table["method"] == "projection", table["step"] == 200
@@ -292,7 +299,7 @@ def test_exponentiated_writes_what_the_methods_end_with():
     table.loc[last, "test_error"] = np.where(of_projection, 0.021, 0.25)[last]
     (axes,) = catalogue.draw("exponentiated", table.sort_values(["method", "step"])).axes
     assert sorted(axes.get_title().split("\n")) == [
-        "batch 25%",
+        "batch 25%, radius 320",
         "entropic: 100% non-zero, test error 25%",
         "projection: 5% non-zero, test error 2.1%",
     ]

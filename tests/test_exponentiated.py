@@ -5,12 +5,13 @@ import pytest
 from sparse_text import labelled_samples
 
 from jointsparse.learning import tasks
+from jointsparse.learning.entropic import SCHEDULES
 from jointsparse.papers.duchi import descent, exponentiated
 from jointsparse.papers.duchi.exponentiated import FORMS
 
 N_ITER = {"batch 25%": 12, "batch 100%": 6, "stochastic 1": 40, "stochastic 100": 5}
 OPTIONS = {
-    "radius": 4.0,
+    "radius": [4.0],
     "n_iter": N_ITER,
     "eta0": [0.5, 4.0],
     "entropic_eta0": [0.1, 2.0],
@@ -42,7 +43,7 @@ def test_table_has_a_run_for_each_form_and_method(table):
     runs = table.groupby(["form", "method"], sort=False)
     assert list(runs.groups) == [(form, method) for form in FORMS for method in ("projection", "entropic")]
     sizes = {"batch 25%": 27, "batch 100%": N_TRAIN, "stochastic 1": 1, "stochastic 100": 100}
-    for (form, method), run in runs:
+    for (form, _), run in runs:
         every = 1 if form == "batch 100%" else max(1, N_ITER[form] // 3)
         assert run["step"].tolist() == sorted({*range(0, N_ITER[form] + 1, every), N_ITER[form]})
         assert (run["gradients"] == sizes[form] * run["step"]).all()
@@ -50,21 +51,22 @@ def test_table_has_a_run_for_each_form_and_method(table):
         first = run[["flops", "objective", "test_error", "non_zero"]].iloc[0]
         np.testing.assert_allclose(first, [0, np.log(2), 0.5, 0])
         assert len(run[["schedule", "eta0", "warning"]].drop_duplicates()) == 1
-        assert method == "entropic" or (run["schedule"] == "1/sqrt(t)").all()
+        assert (run["best_suboptimality"] <= run["suboptimality"] + 1e-15).all()
+        assert run["best_suboptimality"].is_monotonic_decreasing
     assert (table["radius"] == 4).all()
 
 
 @pytest.mark.parametrize(
-    ("method", "schedules", "grid"),
+    ("method", "grid"),
     [
-        ("projection", ["1/sqrt(t)"], OPTIONS["eta0"]),
-        ("entropic", ["constant", "1/sqrt(t)", "1/t"], OPTIONS["entropic_eta0"]),
+        ("projection", OPTIONS["eta0"]),
+        ("entropic", OPTIONS["entropic_eta0"]),
     ],
 )
-def test_a_batch_run_is_the_best_of_those_tried(table, objective, method, schedules, grid):
+def test_a_batch_run_is_the_best_of_those_tried(table, objective, method, grid):
     tried = {
         (schedule, eta0): descent.batch(objective, 4.0, eta0=eta0, n_iter=6, method=method, schedule=schedule)
-        for schedule in schedules
+        for schedule in SCHEDULES
         for eta0 in grid
     }
     best = min(tried, key=lambda pair: tried[pair].objective[-1])
@@ -72,6 +74,9 @@ def test_a_batch_run_is_the_best_of_those_tried(table, objective, method, schedu
     last, w = run.iloc[-1], tried[best].w
     assert (last["schedule"], last["eta0"], last["non_zero"]) == (*best, np.count_nonzero(w) / 25)
     np.testing.assert_array_equal(run["objective"], tried[best].objective)
+    lowest = [min(one.objective[: t + 1].min() for one in tried.values()) for t in range(7)]
+    optimum = run["objective"] - np.log(2) * run["suboptimality"]
+    np.testing.assert_allclose(run["best_suboptimality"], (lowest - optimum) / np.log(2), rtol=0, atol=1e-12)
     assert last["test_error"] == pytest.approx(np.mean(np.sign(X[120:] @ w) != Y[120:]))
 
 
@@ -90,11 +95,19 @@ def test_all_that_is_tried_sees_the_same_samples():
     assert alone["objective"].equals(among["objective"])
 
 
+def test_another_radius_changes_nothing_of_the_first(table):
+    options = {"n_iter": {"batch 25%": 12, "stochastic 1": 40}}
+    alone, both = table_of(**options), table_of(**options, radius=[4.0, 8.0])
+    first = both[both["radius"] == 4].drop(columns="seconds").reset_index(drop=True)
+    assert first.equals(alone.drop(columns="seconds"))
+    assert len(both) == 2 * len(alone) and both["objective"].iloc[-1] != alone["objective"].iloc[-1]
+
+
 def test_same_seed_same_table_and_progress_counts_the_runs(table):
     calls = []
     again = table_of(progress=lambda done, of: calls.append((done, of)))
     assert again.drop(columns="seconds").equals(table.drop(columns="seconds"))
-    assert calls == [(i + 1, 48) for i in range(48)]  # of 4 forms: 2 + 3 * 2 step sizes, 2 repeats of each best
+    assert calls == [(i + 1, 64) for i in range(64)]  # of 4 forms: 2 * 3 * 2 step sizes, 2 repeats of each best
     assert not table_of(seed=1)["objective"].equals(table["objective"])
 
 
@@ -128,7 +141,7 @@ def train(value, **options):
         n_samples=8, radius=1.0, at_zero=2.0, bound=0.05, test_error=lambda w: 0.0, descend=descend
     )
     options = {"n_iter": {"batch 25%": 8}, "n_records": 2, "rng": np.random.default_rng(0)} | options
-    return exponentiated.train_forms(problem, **options), attempts
+    return exponentiated.train_forms([problem], **options), attempts
 
 
 def test_lowest_last_objective_wins_and_its_seconds_are_medians_of_interleaved_repeats():
@@ -136,15 +149,16 @@ def test_lowest_last_objective_wins_and_its_seconds_are_medians_of_interleaved_r
     table, attempts = train(lambda schedule, eta0: 0.2 + (eta0 - 2) ** 2 / 10 + (schedule == "constant"), **grids)
     best = table.drop_duplicates("method")
     assert best[["method", "schedule", "eta0"]].to_numpy().tolist() == [
-        ["projection", "1/sqrt(t)", 2.0],
+        ["projection", "1/t", 2.0],
         ["entropic", "1/t", 2.0],
     ]
     assert attempts[-6:] == 3 * [("projection", 4), ("entropic", 4)]
-    assert {every for _, every in attempts[:-6]} == {8}
+    assert {every for _, every in attempts} == {4}
     expected = {
-        "seconds": [0, 12, 0, 13],  # the 10th, 12th and 14th of all; the 11th, 13th and 15th
+        "seconds": [0, 15, 0, 16],  # the 13th, 15th and 17th of all; the 14th, 16th and 18th
         "gradients": [0, 16, 0, 16],
         "suboptimality": pytest.approx([0.45, 0.05, 0.45, 0.05]),
+        "best_suboptimality": pytest.approx([0.45, 0.05, 0.45, 0.05]),
         "warning": [""] * 4,
     }
     assert table[list(expected)].to_dict("list") == expected
@@ -173,8 +187,9 @@ def test_a_quarter_of_the_samples_is_rounded_and_never_none(n_samples, size):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"radius": 0.0}, "radius must be above 0 and finite, got 0.0"),
-        ({"radius": np.inf}, "radius must be above 0 and finite, got inf"),
+        ({"radius": [0.0]}, "radius must be above 0 and finite, got 0.0"),
+        ({"radius": [4.0, np.inf]}, "radius must be above 0 and finite, got inf"),
+        ({"radius": []}, "radius must be a list of at least one number, got none"),
         ({"n_iter": {"batch 50%": 3}}, "n_iter must name forms among batch 25%, .*, got 'batch 50%'"),
         ({"n_iter": {"batch 25%": 0}}, "n_iter of batch 25% must be a whole number of at least 1, got 0"),
         ({"n_iter": {}}, "the number of forms in n_iter must be a whole number of at least 1, got 0"),

@@ -9,7 +9,7 @@ from sparse_text import labelled_samples
 
 from jointsparse.learning.entropic import SCHEDULES, Entropic, step_sizes
 from jointsparse.norms import l1
-from jointsparse.papers.duchi import online
+from jointsparse.papers.duchi import descent, online
 from jointsparse.papers.duchi.descent import Projected
 
 COLUMNS = ["method", "radius", "schedule", "eta0", "examples", "loss", "error", "non_zero", "seconds", "warning"]
@@ -31,7 +31,10 @@ def table():
 def test_as_a_pass_with_whole_vectors(table):
     for (method, radius), rows in table.groupby(["method", "radius"]):
         schedule, eta0 = rows["schedule"].iloc[0], rows["eta0"].iloc[0]
-        point, sizes = Projected(np.zeros(80), radius, l1.project), eta0 / np.sqrt(np.arange(1, 61))
+        point, sizes = (
+            Projected(np.zeros(80), radius, l1.project),
+            descent.sizes_of("projection", schedule, eta0, n=80, n_iter=60),
+        )
         if method == "entropic":
             point, sizes = Entropic(80, radius), step_sizes(schedule, eta0=eta0, n=80, n_iter=60)
         margins, used = [], []

@@ -79,14 +79,18 @@ def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: str =
     >>> step_sizes("1/t", eta0=1.0, n=50, n_iter=3).round(3)
     array([2.146, 1.073, 0.715])
     """
-    _require_known(schedule, SCHEDULES, "schedule")
     require_count(n, "n")
-    require_count(n_iter, "n_iter")
     as_positive(eta0, "eta0")
+    return eta0 * math.sqrt(math.log(n_weights(n, of_set))) * shrinking(schedule, n_iter)
+
+
+def shrinking(schedule: str, n_iter: int) -> Matrix:
+    """Factors (n_iter,) of a schedule for T = n_iter steps: 1 / sqrt(T) if constant, else 1 / sqrt(t) or 1 / t."""
+    _require_known(schedule, SCHEDULES, "schedule")
+    require_count(n_iter, "n_iter")
     t = np.arange(1, n_iter + 1, dtype=float)
-    shape = {"constant": np.full(n_iter, n_iter**-0.5), "1/sqrt(t)": t**-0.5, "1/t": 1 / t}[schedule]
     # Choice: 1/sqrt(t) and 1/t begin with the size of a single step, since sqrt(log N / T) is for a T known beforehand.
-    return eta0 * math.sqrt(math.log(n_weights(n, of_set))) * shape
+    return {"constant": np.full(n_iter, n_iter**-0.5), "1/sqrt(t)": t**-0.5, "1/t": 1 / t}[schedule]
 
 
 class Entropic:

@@ -42,6 +42,8 @@ EXCEPTIONS = quattoni.EXCEPTIONS + duchi.EXCEPTIONS
 
 MOST_UNFINISHED = 0.2  # Choice: of the fits that a verdict rests on.
 TABLES_OF_FITS = ("chosen", "sparsity", "recovery")  # those whose rows are fits
+TABLES_OF_STEPS = ("exponentiated", "exponentiated_seconds", "digits", "digits_seconds", "online")  # records of fits
+FIT = ["run", "form", "radius", "method"]  # tell the fits of a table of steps apart
 
 # fmt: off
 COLUMNS = (
@@ -96,12 +98,18 @@ def _of_finished_fits(tables: Tables, claim: Claim, judgement: Judgement, demons
     """Judgement without a verdict if too many of the fits that it compares are unfinished, and how many are."""
     if demonstration and judgement.verdict != NOT_TESTED:
         return judgement._replace(verdict=DEMONSTRATION)
-    name = next((name for name in TABLES_OF_FITS if name in claim.tables and len(tables.get(name, ()))), None)
+    read = (*claim.tables, either(tables, claim.tables[0], claim.instead))
+    known = (*TABLES_OF_FITS, *TABLES_OF_STEPS)
+    name = next((name for name in known if name in read and len(tables.get(name, ()))), None)
     if judgement.verdict == NOT_TESTED or name is None:
         return judgement
-    fits = rows_with(tables, name, "n", "warning")
+    fits = rows_with(tables, name, "warning")
+    if name in TABLES_OF_STEPS:
+        fits = fits.drop_duplicates([column for column in FIT if column in fits])
     if judgement.n is not None:
         fits = fits[fits["n"] == judgement.n]
+    for column, values in re.findall(r"(form|radius)=([^,]+)", judgement.rows):
+        fits = fits[fits[column].astype(str).isin(values.split(" or "))] if column in fits else fits
     named = set(re.findall(r"[\w-]+", judgement.rows))
     for column in ("method", "radius_rule", "solver"):
         if column in fits and named & set(fits[column]):

@@ -41,7 +41,7 @@ from jointsparse.checks import (
     require_count,
     require_finite,
 )
-from jointsparse.learning.entropic import Entropic, SparseEntropic, step_sizes
+from jointsparse.learning.entropic import Entropic, SparseEntropic, shrinking, step_sizes
 from jointsparse.learning.lazy import LARGEST_STEP_SUM, Lazy, Matrix, Rows, csr
 from jointsparse.learning.losses import logistic, squared
 from jointsparse.learning.problem import magnitude
@@ -426,13 +426,13 @@ class _Lazy:
 
 
 def sizes_of(method: str, schedule: str, eta0: float, *, n: int, n_iter: int, of_set: str = "ball") -> Vector:
-    """Step sizes of projections, eta0 / sqrt(t), or of the exponentiated gradient.
+    """Step sizes of projections, eta0 times the factors of the schedule, or of the exponentiated gradient.
 
     Parameters
     ----------
     method : "projection" or "entropic"
     schedule : str
-        "1/sqrt(t)" for projections, see `entropic.step_sizes` for the exponentiated gradient.
+        See `entropic.step_sizes`.
     eta0 : float, above 0
     n : int
         Coordinates.
@@ -450,11 +450,9 @@ def sizes_of(method: str, schedule: str, eta0: float, *, n: int, n_iter: int, of
         Input out of range.
     """
     require(method in ("projection", "entropic"), f"method must be projection or entropic, got {method!r}")
-    sizes = step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)
     if method == "entropic":
-        return sizes
-    require(schedule == "1/sqrt(t)", f"schedule must be 1/sqrt(t) for projections, got {schedule!r}")
-    return eta0 / np.sqrt(np.arange(1, n_iter + 1))  # Paper: sec. 7
+        return step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)
+    return as_positive(eta0, "eta0") * shrinking(schedule, n_iter)
 
 
 def batch(

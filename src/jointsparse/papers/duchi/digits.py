@@ -15,6 +15,7 @@ text, Fig. 6.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ from jointsparse.papers.duchi.descent import (
     sizes_of,
     take_steps,
 )
-from jointsparse.papers.duchi.exponentiated import Problem, halved, train_forms
+from jointsparse.papers.duchi.exponentiated import Problem, halved, require_all_positive, train_forms
 
 SERVES = "samples"
 TABLES = {"digits": "tables", "digits_seconds": "timings"}
@@ -204,7 +205,7 @@ def run(
     n_support: int,
     n_train: int,
     width: float,
-    radius: float,
+    radius: Sequence[float],
     optimum_n_iter: int = 500,
     rng: np.random.Generator,
     **options: Any,
@@ -221,7 +222,7 @@ def run(
         Training samples. All there are, if there are fewer.
     width : float, above 0
         In units of a squared feature. The paper has 25.
-    radius : float, above 0
+    radius : sequence of float, above 0
         The paper's z, of each class.
     optimum_n_iter : int, at least 1
         Iterations of `near_optimum`.
@@ -240,7 +241,8 @@ def run(
     ValueError
         Input out of range, or a test class that training does not have.
     """
-    radius, width = as_positive(radius, "radius"), as_positive(width, "width")
+    require_all_positive(radius, "radius")
+    width = as_positive(width, "width")
     for number, name in ((n_support, "n_support"), (n_train, "n_train"), (optimum_n_iter, "optimum_n_iter")):
         require_count(number, name)
     X, labels, X_test, labels_test = halved(data, tasks.classes(data.images, data.captions))
@@ -259,12 +261,15 @@ def run(
     )
     objective = Objective(K, y[train], y[support], len(classes))
     test = Objective(K_test, np.searchsorted(classes, labels_test), y[support], len(classes))
-    problem = Problem(
-        n_samples=len(train),
-        radius=radius,
-        at_zero=math.log(len(classes)),
-        bound=near_optimum(objective, radius, n_iter=optimum_n_iter)[1],
-        test_error=test.error,
-        descend=lambda form, **options: descend(objective, radius, **options),
-    )
-    return train_forms(problem, rng=rng, **options)
+    problems = [
+        Problem(
+            n_samples=len(train),
+            radius=z,
+            at_zero=math.log(len(classes)),
+            bound=near_optimum(objective, z, n_iter=optimum_n_iter)[1],
+            test_error=test.error,
+            descend=lambda form, z=z, **options: descend(objective, z, **options),
+        )
+        for z in radius
+    ]
+    return train_forms(problems, rng=rng, **options)

@@ -5,7 +5,8 @@
 Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7 and Fig. 6. `digits` does the same for Fig. 7.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count, product
 from typing import Any, NamedTuple
 
@@ -26,16 +27,14 @@ SERVES = "samples"
 TABLES = {"exponentiated": "tables", "exponentiated_seconds": "timings"}
 WARNS = ("exponentiated",)
 
-PROJECTION_SCHEDULES = ("1/sqrt(t)",)  # Paper: sec. 7, "here and throughout"
-
 # The forms of an experiment: which samples make the gradient of a step.
 BATCH_SHARES = {"batch 25%": 0.25, "batch 100%": 1.0}
 BATCH_COUNTS = {"stochastic 1": 1, "stochastic 100": 100}
 FORMS = (*BATCH_SHARES, *BATCH_COUNTS)
 
 COLUMNS = (
-    *("form", "method", "schedule", "eta0", "step", "gradients", "objective", "suboptimality", "test_error"),
-    *("non_zero", "flops", "seconds", "radius", "warning"),
+    *("form", "method", "schedule", "eta0", "step", "gradients", "objective", "suboptimality", "best_suboptimality"),
+    *("test_error", "non_zero", "flops", "seconds", "radius", "warning"),
 )
 
 
@@ -67,7 +66,7 @@ class Attempt(NamedTuple):
 def run(
     data: Samples,
     *,
-    radius: float,
+    radius: Sequence[float],
     label: str | None = None,
     optimum_n_iter: int = 2000,
     rng: np.random.Generator,
@@ -78,7 +77,7 @@ def run(
     Parameters
     ----------
     data : Samples
-    radius : float, above 0
+    radius : sequence of float, above 0
         The paper's z.
     label : str, optional
         The most frequent label by default.
@@ -99,29 +98,38 @@ def run(
     ValueError
         Input out of range.
     """
-    radius = as_positive(radius, "radius")
+    require_all_positive(radius, "radius")
     label, signs = tasks.one_label(data.images, data.captions, label)
     X, y, X_test, y_test = halved(data, signs)
     kept = tasks.thinned(np.ones(len(y), bool), rng)
     objective = descent.Objective(X[kept], y[kept], loss="logistic")
     test = descent.Objective(X_test, y_test, loss="logistic")
-    optimum = descent.line_search(objective, radius, n_iter=optimum_n_iter)
 
-    def descend(form: str, batch_size: int, rng: np.random.Generator, every: int, **options: Any) -> Trace:
+    def descend(z: float, form: str, batch_size: int, rng: np.random.Generator, every: int, **options: Any) -> Trace:
         if form == "batch 100%":
-            return descent.batch(objective, radius, **options)
+            return descent.batch(objective, z, **options)
         options |= {"batch_size": batch_size, "rng": rng, "every": every, "lazy": form in BATCH_COUNTS}
-        return descent.stochastic(objective, radius, **options)
+        return descent.stochastic(objective, z, **options)
 
-    problem = Problem(
-        n_samples=objective.n_samples,
-        radius=radius,
-        at_zero=float(optimum.objective[0]),
-        bound=float(optimum.bound[-1]),
-        test_error=lambda w: error(test.X @ w, test.y),
-        descend=descend,
-    )
-    return train_forms(problem, rng=rng, **options).assign(label=label)
+    def problem(z: float) -> Problem:
+        optimum = descent.line_search(objective, z, n_iter=optimum_n_iter)
+        return Problem(
+            n_samples=objective.n_samples,
+            radius=z,
+            at_zero=float(optimum.objective[0]),
+            bound=float(optimum.bound[-1]),
+            test_error=lambda w: error(test.X @ w, test.y),
+            descend=partial(descend, z),
+        )
+
+    return train_forms(list(map(problem, radius)), rng=rng, **options).assign(label=label)
+
+
+def require_all_positive(values: Sequence[float], name: str) -> None:
+    """Raise ValueError unless values hold at least one number, each above 0 and finite."""
+    require(len(values), f"{name} must be a list of at least one number, got none")
+    for value in values:
+        as_positive(value, name)
 
 
 def halved(data: Samples, y: NDArray[Any]) -> tuple[Any, NDArray[Any], Any, NDArray[Any]]:
@@ -131,7 +139,7 @@ def halved(data: Samples, y: NDArray[Any]) -> tuple[Any, NDArray[Any], Any, NDAr
 
 
 def train_forms(
-    problem: Problem,
+    problems: Sequence[Problem],
     *,
     n_iter: Mapping[str, int],
     eta0: Sequence[float],
@@ -151,15 +159,17 @@ def train_forms(
 
     Parameters
     ----------
-    problem : Problem
+    problems : sequence of Problem
+        One for each radius, with the same samples.
     n_iter : mapping from form to int
         Steps of each form to try.
     eta0 : sequence of float, above 0
-        First step sizes of projections, which shrink as 1/sqrt(t).
+        First step sizes of projections.
     entropic_eta0 : sequence of float, above 0
-        First step sizes of the exponentiated gradient, tried with each of the schedules.
+        First step sizes of the exponentiated gradient.
     schedules : sequence of str
-        See `entropic.step_sizes`.
+        Of the step sizes, see `entropic.step_sizes`. Both methods try each.
+        The paper's projections have 1/sqrt(t) only.
     n_records : int, at least 1
         Records of a run, approximately.
     repeats : int, at least 1
@@ -172,13 +182,14 @@ def train_forms(
     Returns
     -------
     DataFrame
-        A row for each record of the run with the lowest last objective, of each form and method. Columns:
+        A row for each record of the run with the lowest last objective, of each radius, form and method. Columns:
         - form, method.
         - schedule, eta0: the best ones.
         - step.
         - gradients: of samples, evaluated so far.
         - objective.
-        - suboptimality: (objective - bound) / at_zero with the best bound of any record.
+        - suboptimality: (objective - bound) / at_zero with the best bound of any record of the radius.
+        - best_suboptimality: of the lowest objective that any schedule and eta0 has reached by then.
         - test_error.
         - non_zero: the fraction of weights that are not 0.
         - flops.
@@ -191,39 +202,46 @@ def train_forms(
     ValueError
         Input out of range.
     """
-    _require_forms(n_iter, problem.n_samples)
+    _require_forms(n_iter, problems[0].n_samples)
     require_count(n_records, "n_records")
     require_count(repeats, "repeats")
     grids: dict[Method, tuple[Sequence[str], Sequence[float]]] = {
-        "projection": (PROJECTION_SCHEDULES, eta0),
+        "projection": (schedules, eta0),
         "entropic": (schedules, entropic_eta0),
     }
     for grid in grids.values():
         require(all(map(len, grid)), f"schedules and eta0 must not be empty, got {list(grid[0])}, {list(grid[1])}")
     seeds = {form: int(rng.integers(2**63)) for form in FORMS}
-    n_runs = len(n_iter) * sum(len(names) * len(etas) + repeats for names, etas in grids.values())
+    n_runs = len(problems) * len(n_iter) * sum(len(names) * len(etas) + repeats for names, etas in grids.values())
     done = count(1)
 
-    def train(attempt: Attempt, every: int) -> pd.DataFrame:
-        table = _records(problem, attempt, n_iter[attempt.form], every, np.random.default_rng(seeds[attempt.form]))
+    def train(problem: Problem, attempt: Attempt) -> pd.DataFrame:
+        steps, rng = n_iter[attempt.form], np.random.default_rng(seeds[attempt.form])
+        table = _records(problem, attempt, steps, max(1, steps // n_records), rng)
         if progress:
             progress(next(done), n_runs)
         return table
 
-    parts = []
-    for form, steps in n_iter.items():
-        best = []
+    def train_form(problem: Problem, form: str) -> Iterator[pd.DataFrame]:
+        best, lowest = [], []
         for method, grid in grids.items():
             tried = [Attempt(form, method, *pair) for pair in product(*grid)]
-            last = [train(attempt, steps)["objective"].iloc[-1] for attempt in tried]
-            best.append(tried[int(np.argmin(last))])
-        repeated = [[train(attempt, max(1, steps // n_records)) for attempt in best] for _ in range(repeats)]
-        for attempt, tables in zip(best, zip(*repeated, strict=True), strict=True):
+            objectives = np.array([train(problem, attempt)["objective"] for attempt in tried])
+            best.append(tried[int(objectives[:, -1].argmin())])
+            lowest.append(np.minimum.accumulate(objectives.min(axis=0)))
+        repeated = [[train(problem, attempt) for attempt in best] for _ in range(repeats)]
+        for attempt, tables, objective in zip(best, zip(*repeated, strict=True), lowest, strict=True):
             edge = at_edge("eta0", attempt.eta0, grids[attempt.method][1])
-            parts.append(_merged(attempt, tables, edge))
-    table = pd.concat(parts, ignore_index=True)
-    table["suboptimality"] = (table["objective"] - max(problem.bound, table["bound"].max())) / problem.at_zero
-    return table.assign(radius=problem.radius)[list(COLUMNS)]
+            yield _merged(attempt, tables, edge).assign(lowest=objective)
+
+    tables = []
+    for problem in problems:
+        table = pd.concat([part for form in n_iter for part in train_form(problem, form)])
+        bound = max(problem.bound, table["bound"].max())
+        for column, objective in (("suboptimality", "objective"), ("best_suboptimality", "lowest")):
+            table[column] = (table[objective] - bound) / problem.at_zero
+        tables.append(table.assign(radius=float(problem.radius)))
+    return pd.concat(tables, ignore_index=True)[list(COLUMNS)]
 
 
 def _require_forms(n_iter: Mapping[str, int], n_samples: int) -> None:

@@ -184,24 +184,27 @@ def exponentiated(table: pd.DataFrame) -> Figure:
 
 
 def exponentiated_gradients(table: pd.DataFrame) -> Figure:
-    """Suboptimality of projected and exponentiated gradient against gradients (Duchi et al. 2008, Fig. 6 and 7)."""
-    return _exponentiated(table, "gradients", "gradients of single samples")
+    """Suboptimality of projected and exponentiated gradient against gradients (Duchi et al. 2008, Fig. 6 and 7).
+
+    After each number of gradients a line has the lowest objective that any of the step sizes has reached by then.
+    """
+    best = table.assign(suboptimality=table["best_suboptimality"])
+    return _exponentiated(best, "gradients", "gradients of single samples, best eta0 for each")
 
 
 def _exponentiated(table: pd.DataFrame, x: str, label: str) -> Figure:
-    """Draw a panel for each form of the steps. Its title tells the state at the last step, the mean over runs."""
-    forms = table["form"].unique()
-    columns = min(2, len(forms))
-    n_rows = ceil(len(forms) / columns)
+    """Draw a panel for each form of the steps and radius. Its title tells the mean state over runs at the last step."""
+    parts = list(table.groupby(["form", "radius"], sort=False))
+    columns = min(2, len(parts))
+    n_rows = ceil(len(parts) / columns)
     figure, panels = canvas(max(5.0, 3.8 * columns), 0.4 + 2.8 * n_rows, columns, n_rows)
-    for axes in panels[len(forms) :]:
+    for axes in panels[len(parts) :]:
         axes.remove()
     look = in_order(table)
-    for axes, form in zip(panels, forms, strict=False):
-        rows = table[table["form"] == form]
+    for axes, ((form, radius), rows) in zip(panels, parts, strict=False):
         _traces(axes, rows, x, look, _labels(table))
         ends = [f"{method}: {_end(rows[rows['method'] == method])}" for method in look if method in set(rows["method"])]
-        axes.set_title("\n".join([form, *ends]), fontsize=8)
+        axes.set_title("\n".join([f"{form}, radius {radius:,.10g}", *ends]), fontsize=8)
         axes.set_xlabel(label)
         if x == "gradients":
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))

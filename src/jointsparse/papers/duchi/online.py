@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
 
-from jointsparse.checks import as_positive, require, require_count
+from jointsparse.checks import require, require_count
 from jointsparse.datasets.samples import Samples
 from jointsparse.learning import tasks
 from jointsparse.learning.entropic import SCHEDULES, SparseEntropic
@@ -28,7 +28,7 @@ from jointsparse.learning.lazy import Rows, csr
 from jointsparse.learning.sweep import at_edge
 from jointsparse.norms.l1_sparse import SparseL1Ball
 from jointsparse.papers.duchi.descent import Objective, Vector, sizes_of
-from jointsparse.papers.duchi.exponentiated import PROJECTION_SCHEDULES, halved
+from jointsparse.papers.duchi.exponentiated import halved, require_all_positive
 
 SERVES = "samples"
 TABLES = {"online": "tables", "online_seconds": "timings"}
@@ -98,11 +98,12 @@ def run(
     radius : sequence of float, above 0
         The paper's z.
     eta0 : sequence of float, above 0
-        First step sizes of projections, which shrink as 1/sqrt(t).
+        First step sizes of projections.
     entropic_eta0 : sequence of float, above 0
-        First step sizes of the exponentiated gradient, tried with each of the schedules.
+        First step sizes of the exponentiated gradient.
     schedules : sequence of str
-        See `entropic.step_sizes`.
+        Of the step sizes, see `entropic.step_sizes`. Both methods try each.
+        The paper's projections have 1/sqrt(t) only.
     n_examples : int, at least 1, optional
         Length of a pass, if there are more examples.
     n_records : int, at least 1
@@ -142,7 +143,7 @@ def run(
     T = min(len(examples.y), n_examples or len(examples.y))
     at = np.unique(np.arange(1, n_records + 1) * T // n_records)
     grids: dict[str, tuple[Sequence[str], Sequence[float]]] = {
-        "tree": (PROJECTION_SCHEDULES, eta0),
+        "tree": (schedules, eta0),
         "entropic": (schedules, entropic_eta0),
     }
     n_passes = len(radius) * sum(len(names) * len(etas) for names, etas in grids.values())
@@ -165,13 +166,6 @@ def run(
         parts.append(best.assign(method=method, radius=float(z)))
     columns = ["method", "radius", "schedule", "eta0", "examples", "loss", "error", "non_zero", "seconds", "warning"]
     return pd.concat(parts, ignore_index=True)[columns].assign(label=label)
-
-
-def require_all_positive(values: Sequence[float], name: str) -> None:
-    """Raise ValueError unless values hold at least one number, each above 0 and finite."""
-    require(len(values), f"{name} must be a list of at least one number, got none")
-    for value in values:
-        as_positive(value, name)
 
 
 def compile_steps() -> None:

@@ -17,8 +17,8 @@ from jointsparse.learning.entropic import SparseEntropic
 from jointsparse.learning.lazy import LARGEST_STEP_SUM
 from jointsparse.norms import l1
 from jointsparse.papers.duchi.descent import Vector, sizes_of
-from jointsparse.papers.duchi.exponentiated import PROJECTION_SCHEDULES
-from jointsparse.papers.duchi.online import Examples, Indices, Tree, compile_steps, require_all_positive, shuffled
+from jointsparse.papers.duchi.exponentiated import require_all_positive
+from jointsparse.papers.duchi.online import Examples, Indices, Tree, compile_steps, shuffled
 from jointsparse.papers.duchi.projection import WholeVector
 from jointsparse.papers.timing import Task, measure
 
@@ -152,7 +152,7 @@ def run(
     n, n_examples = examples.n_features, len(examples.y)
     require_count(n_updates, "n_updates", n_examples - 1)
     first = n_examples - n_updates
-    sizes = sizes_of("projection", PROJECTION_SCHEDULES[0], eta0, n=n, n_iter=n_examples)
+    sizes = sizes_of("projection", "1/sqrt(t)", eta0, n=n, n_iter=n_examples)
     w0 = _unconstrained(examples, sizes[:first])
     norm = float(np.abs(w0).sum())
     require(
