@@ -319,7 +319,7 @@ VERDICTS = {  # fact: claim, tables, columns of the verdicts
     "the interval of a difference of several runs": (
         "scene-order",
         FOUND,
-        {"told": "paired bootstrap over test images joined with the t interval over 5 runs"},
+        {"told": "paired bootstrap over test images joined with the t interval over runs; 5 runs"},
     ),
     "the interval of a difference of one run": (
         "scene-order",
@@ -807,7 +807,7 @@ def test_auc_significant_takes_all_runs_and_small_sizes_together():
         n=[40, 40, 80, 80],
         verdict="holds, undecided, undecided, undecided",
         number=[0.016, 1.0, 1.0, 1.0],
-        told="over 3 runs, Holm-corrected over 4 comparisons",
+        told="; 3 runs; ",
     )
 
 

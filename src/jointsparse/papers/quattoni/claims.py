@@ -91,7 +91,7 @@ def _bootstrapped(tables: Tables, metric: str, n: int, against: str | tuple[str,
     if np.isnan(low):
         origin = f"mean over {runs:g} runs, no interval, which takes {FEWEST_RUNS}"
     else:
-        origin += f" joined with the t interval over {runs:g} runs" if runs > 1 else ", one run"
+        origin += f" joined with the t interval over runs; {runs:g} runs" if runs > 1 else ", one run"
     beside = "" if np.isnan(low_words) else f"; with words as a sample, too: {low_words:.3g} to {high_words:.3g}"
     beside += "".join(
         f"; mean over words {average}: {found[0][0]:.3g}"
@@ -294,8 +294,8 @@ def auc_significant(tables: Tables) -> list[Judgement]:
     for (n, other, _, _, runs), of_joint, of_other in zip(tested, p, reverse, strict=True):
         verdict = HOLDS if of_joint < SIGNIFICANT else DOES_NOT_HOLD if of_other < SIGNIFICANT else UNDECIDED
         means = (
-            f"p-value of one-sided sign tests, from medians over pairings and over {runs} runs, Holm-corrected over "
-            f"{len(tested)} comparisons; reverse: {of_other:.2g}; tests pool words and are not exact"
+            "p-value of one-sided sign tests, from medians over pairings and over runs, Holm-corrected over "
+            f"{len(tested)} comparisons; tests pool words and are not exact; {runs} runs; reverse: {of_other:.2g}"
         )
         where = describe(words="test words", n=n, method=JOINT, against=other)
         judgements.append(Judgement(float(of_joint), np.nan, np.nan, verdict, means, where, n))
