@@ -386,6 +386,17 @@ def test_each_radius_is_judged_and_the_best_one_of_each_method():
     assert told.tolist() == [False, False, True]
 
 
+@pytest.mark.parametrize("share, verdict", [(0.3, "holds"), (1.0, "does not hold"), (0.9999, "undecided")])
+@pytest.mark.parametrize("table", ["exponentiated", "digits"])
+def test_projection_is_sparser(table, share, verdict):
+    made = exponentiated(0.0).assign(non_zero=0.5)
+    ours, last = made["method"] == "projection", made["step"] == 10
+    made.loc[ours & last, "non_zero"] = 0.5 * share + 0.001 * (made["run"] - 3) * (share != 1)
+    rows = ["form=batch 25%, radius=10.0, method=projection, against=entropic"]
+    expect("projection-sparser", {table: made}, verdict=[verdict], number=[share], rows=rows, table=[table])
+    expect("projection-sparser", {table: made.query("run == 3")}, verdict="holds" if share < 1 else "does not hold")
+
+
 @pytest.mark.parametrize("pace, verdict", [(5.0, "holds"), (0.2, "does not hold")])
 def test_entropic_is_sooner_in_stochastic_steps(pace, verdict):
     """Objectives are equal at equal steps. pace: seconds of projection's over those of entropic."""
@@ -695,10 +706,10 @@ def test_verdicts_survive_csv(tmp_path):
         "projection": pd.concat([dimension(SIZES, SIZES * NOISE), touched(lambda k, n: k * np.log(n))]),
         "updates": pd.concat([updates(), updates(share=0.3, spread=None)]),
         "race_seconds": race(),
-        "exponentiated": exponentiated(-0.01),
+        "exponentiated": exponentiated(-0.01).assign(non_zero=0.5),
         "online": online(-0.01),
         "operations": counted(dimension(SIZES, SIZES * NOISE, "pivot")),
     }
     names = [name for name, claim in claims.CLAIMS.items() if claim.tables[0] in found]
-    assert len(names) == 11
+    assert len(names) == 12
     judged_from_disk(tmp_path, found, names)

@@ -46,7 +46,7 @@ EXCEPTIONS = (
     "first-digits, its variants, stochastic-over-interior-point and slows-down: a method may never reach the accuracy. "
     "Then its total cost counts, a lower bound. If the true number would speak against the verdict, the claim is "
     "undecided.",
-    "online-sparser is a count and needs no interval with a single run.",
+    "online-sparser and projection-sparser are counts and need no interval with a single run.",
     "projection-over-entropic, projection-sooner, entropic-sooner-stochastic, online-loss and online-sparser: "
     "intervals over runs are about other draws and orders of the same samples, not about other samples.",
 )
@@ -476,6 +476,25 @@ def entropic_sooner(tables: Tables) -> list[Judgement]:
     return _lower(tables, "exponentiated_seconds", SINGLE_OR_FEW, spent="seconds", who="entropic")
 
 
+def _share_at(tables: Tables, form: str, radius: float, *, name: str) -> Judgement:
+    columns = ("run", "schedule", "eta0", "gradients", "non_zero", "warning")
+    rows = rows_with(tables, name, *columns, form=form, radius=radius, method=PAIR)
+    share = _side_by_side(rows, PAIR, "gradients", "non_zero")
+    what = "non-zero weights of projection over those of entropic after equally many gradients of single samples"
+    where = describe(form=form, radius=radius, method="projection", against="entropic")
+    judgement = conclude(mean_over(share["projection"] / share["entropic"]), what, where, most=LESS, count=True)
+    return adding(judgement, _warned(rows))
+
+
+@claim("projection-sparser", place="sec. 1", tables=("exponentiated",), of_fits=True, instead="digits")
+def projection_sparser(tables: Tables) -> list[Judgement]:
+    """Projected gradient has fewer non-zero weights than exponentiated gradient."""
+    name = either(tables, "exponentiated", "digits")
+    rows = rows_with(tables, name, "form", "radius")
+    forms, radii = rows["form"].unique(), sorted(rows["radius"].unique())
+    return each(partial(_share_at, name=name), tables, form=forms, radius=radii)
+
+
 VERY_SPARSE = 0.012  # of all features in an example; sec. 7, the unigrams of its stochastic runs
 
 
@@ -520,9 +539,9 @@ def _loss_at(tables: Tables, radius: float) -> Judgement:
     return adding(conclude(mean_over(loss["tree"] - loss["entropic"]), what, where, most=BELOW), told)
 
 
-@claim("online-loss", place="abstract; sec. 7", tables=("online",), of_fits=True)
+@claim("online-loss", place="abstract; sec. 1 and 7", tables=("online",), of_fits=True)
 def online_loss(tables: Tables) -> list[Judgement]:
-    """Online, projected gradient has a lower cumulative loss than exponentiated gradient."""
+    """Online, projected gradient has a lower cumulative loss, and so a lower regret, than exponentiated gradient."""
     return each(_loss_at, tables, radius=rows_with(tables, "online", "radius")["radius"].unique())
 
 
