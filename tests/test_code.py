@@ -102,6 +102,7 @@ EXPERIMENTS = {
     "digits": f"{EXPONENTIATED} features/similarities papers/duchi/digits",
     "exponentiated": EXPONENTIATED,
     "online": f"{EXPONENTIATED} norms/l1_sparse papers/duchi/online",
+    "operations": f"{RUN} norms/l1 norms/l1_sparse papers/duchi/operations papers/duchi/projection papers/timing",
     "projection": f"{RUN} norms/l1 norms/l1_sparse papers/duchi/projection papers/timing",
     "race": f"{DUCHI} papers/duchi/race",
     "recovery": f"{QUATTONI} learning/flag learning/scales learning/solvers/working_set learning/sweep norms/l1 "

@@ -25,6 +25,7 @@ EXPERIMENTS = {
     "digits": "jointsparse.papers.duchi.digits",
     "exponentiated": "jointsparse.papers.duchi.exponentiated",
     "online": "jointsparse.papers.duchi.online",
+    "operations": "jointsparse.papers.duchi.operations",
     "projection": "jointsparse.papers.duchi.projection",
     "race": "jointsparse.papers.duchi.race",
     "recovery": "jointsparse.papers.quattoni.recovery",
