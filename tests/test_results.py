@@ -19,7 +19,7 @@ def test_pages_and_numbers_follow_from_the_committed_tables(tmp_path):
         page.unlink()
     readme = tmp_path / "README.md"
     before, _, rest = readme.read_text().partition(collect.MARKS[0])
-    readme.write_text(before + collect.MARKS[0] + "numbers\n" + "".join(rest.partition(collect.MARKS[1])[1:]))
+    readme.write_text(before + collect.MARKS[0] + " numbers\n" + "".join(rest.partition(collect.MARKS[1])[1:]))
     collect.write(tmp_path / "docs", readme, figures=False)
     for page in [*pages, readme]:
         assert page.read_text() == (ROOT / page.relative_to(tmp_path)).read_text(), page.name
