@@ -134,7 +134,7 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "compare_methods": "scores/comparison scores/many scores/metrics",
     "resample_differences": "scores/comparison scores/many scores/metrics",
     "gather_runs": "",
-    "draw_figures": f"{SCORES} registry figures/jointsparse.mplstyle figures/scores figures/style "
+    "draw_figures": f"{SCORES} scores/many registry figures/jointsparse.mplstyle figures/scores figures/style "
     "papers/catalogue papers/duchi/figures papers/quattoni/figures papers/quattoni/numbers",
     "inspect_features": SCORES,
     "gather_warnings": SCORES,

@@ -707,6 +707,8 @@ def test_a_lead_of_no_test_words_says_so_and_a_size_without_a_method_leaves_that
     table = TABLES["differences"]()
     lead = catalogue.draw("auc", made("auc"), beside=table.query("metric == 'eer'")).axes[1]
     assert [text.get_text() for text in lead.texts] == ["no differences of test words"]
+    assert lead.get_title() == "no intervals, which take 5 runs"
+    assert catalogue.draw("auc", made("auc"), beside=table).axes[1].get_title() == "95% intervals (test images, runs)"
     lead = catalogue.draw("auc", made("auc"), beside=table.query("n != 80 or against != 'hinge-l2'")).axes[1]
     assert [len(line.get_xdata()) for line in lead.lines[1:]] == [3, 2, 3]
 

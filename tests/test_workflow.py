@@ -141,7 +141,11 @@ EDITS = {  # file, old text, new text, and the number of jobs of each rule that 
     ),
     "pairings": ("overlay.yaml", PAIRINGS, PAIRINGS.replace("7", "8"), {"compare_methods": 3}),
     "norm": ("src/jointsparse/norms/l1inf.py", *SPACE, RERUNS_OF_L1INF),
-    "figures": ("src/jointsparse/papers/quattoni/figures.py", *SPACE, {"draw_figures": len(STUDIES)}),
+    "figures": (
+        "src/jointsparse/papers/quattoni/figures.py",
+        *SPACE,
+        {"draw_figures": len({figure.split("/figures/")[0] for figure in FIGURES})},
+    ),
     "claims": ("src/jointsparse/papers/judging.py", *SPACE, {"judge_claims": 1}),
     "estimators": ("src/jointsparse/estimators/classifier.py", *SPACE, {}),
 }

@@ -28,6 +28,7 @@ from jointsparse.figures.style import (
     size_axis,
 )
 from jointsparse.scores.flags import GAP
+from jointsparse.scores.many import FEWEST_RUNS
 
 APART = 10  # per cent of the features between markers of a path of radii
 MOST_ROWS = 400  # of a picture of weights, so that each row has a line of pixels
@@ -152,7 +153,9 @@ def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
         axes.plot(at, scale * one["difference"], label=f"_against {other}", **look[other] | {"linestyle": "none"})
     if rows.empty:
         nothing(axes, "no differences of test words")
-    axes.set_title("95% intervals (test images, runs)", fontsize=9)
+    known = rows["low"].notna().any()
+    title = "95% intervals (test images, runs)" if known else f"no intervals, which take {FEWEST_RUNS} runs"
+    axes.set_title(title, fontsize=9)
 
 
 def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:
