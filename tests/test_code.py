@@ -112,7 +112,7 @@ EXPERIMENTS = {
 }
 RULES = {  # but for repeat and measure; what a job's wildcards decide is in braces
     "read_images": f"{COLLAGE} features/dense_sift",
-    "draw_contact_sheet": f"{COLLAGE} {SCORES} figures/scores figures/style",
+    "draw_contact_sheet": f"{COLLAGE} {SCORES} scores/many figures/scores figures/style",
     "read_samples": "datasets/samples datasets/splits registry datasets/{loader}",
     "set_aside": "learning/flag learning/tasks",
     "describe": f"{COLLAGE} features/dense_sift features/shards",
