@@ -350,6 +350,7 @@ STUDIES = {
         "projection_sizes": NUMBERS,
         "projection_rows": NUMBERS,
         "training_sizes": NUMBERS,
+        "program_tasks": NUMBERS,
         "repeats": whole(1, RUNS),
     },
 }
@@ -421,6 +422,7 @@ studies:
     projection_sizes: [30, 100]
     projection_rows: [10, 30]
     training_sizes: [4, 8]
+    program_tasks: [1, 2]
     repeats: 2
     figures: []
     claims: []

@@ -125,7 +125,8 @@ def test_every_claim_reads_the_tables_that_it_names(name):
     "found, expected",
     [
         (["holds", "undecided", "does not hold", "not tested"], "does not hold"),
-        (["holds", "undecided", "not tested"], "undecided"),
+        (["holds", "undecided", "level", "not tested"], "undecided"),
+        (["holds", "level", "demonstration"], "level"),
         (["not tested", "holds", "holds"], "holds"),
         (["not tested", "not tested"], "not tested"),
         ([], "not tested"),
@@ -137,5 +138,5 @@ def test_the_overall_verdict(found, expected):
 
 
 def test_an_unknown_verdict_is_refused():
-    with pytest.raises(ValueError, match=r"verdicts must be of holds, does not hold, .*, got maybe"):
+    with pytest.raises(ValueError, match=r"verdicts must be of holds, level, does not hold, .*, got maybe"):
         claims.overall(["holds", "maybe"])

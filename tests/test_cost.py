@@ -7,7 +7,13 @@ from jointsparse.norms import l1inf
 from jointsparse.papers import timing
 from jointsparse.papers.quattoni import cost
 
-SMALL = {"projection_sizes": [10, 30], "projection_rows": [5], "training_sizes": [2, 4], "repeats": 2}
+SMALL = {
+    "projection_sizes": [10, 30],
+    "projection_rows": [5],
+    "training_sizes": [2, 4],
+    "repeats": 2,
+    "program_tasks": [2, 3],
+}
 
 
 def table_of(**options):
@@ -22,14 +28,16 @@ def few_rows(monkeypatch):
 def test_a_row_for_each_measurement(few_rows):
     done = []
     table = table_of(progress=lambda i, of: done.append((i, of)))
-    assert list(table) == ["part", "x", "seconds", "repeats", "d", "m", "method", "bytes"]
+    assert list(table) == ["part", "x", "seconds", "repeats", "d", "m", "method", "bytes", "objective"]
     got = table[["part", "x", "d", "method"]].to_numpy().tolist()
     matrices = ["projection size", 400, 10], ["projection size", 1200, 30]
     expected = [[*matrix, method] for matrix in matrices for method in ("sort", "newton", "l1")]
     expected += [["projection rows", 5, 50, method] for method in ("sort", "newton", "scan")]
-    assert got == expected + [["training samples", n, 200, "subgradient"] for n in (2, 4)]
-    assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all() and (table["m"] == 40).all()
-    assert done == [(i, 22) for i in range(1, 23)]
+    expected += [["training samples", n, 200, "subgradient"] for n in (2, 4)]
+    assert got == expected + [["tasks", m, 50, method] for m in (2, 3) for method in ("linear program", "subgradient")]
+    assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all()
+    assert table["m"].tolist() == [40] * 11 + [2, 2, 3, 3]
+    assert done == [(i, 30) for i in range(1, 31)]
 
 
 def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
@@ -92,3 +100,15 @@ def test_the_l1_projection_has_the_entries_of_the_matrix_and_its_share_of_the_no
 def test_sizes_out_of_range_are_refused(option, said):
     with pytest.raises(ValueError, match=said):
         table_of(**option)
+
+
+def test_the_linear_program_has_the_optimum_that_subgradients_come_near():
+    """Its optimum is a lower bound, and both train the same tasks."""
+    drawn = cost.synthetic.draw(
+        n_features=20, n_tasks=4, n_train=15, n_validation=0, n_test=0, rng=np.random.default_rng(0)
+    )
+    for m in (1, 3):
+        program, fit = cost._by_program(drawn, m), cost._by_subgradient(drawn, m)
+        assert program.objective <= fit.objective * (1 + 1e-9)
+        assert fit.objective == pytest.approx(program.objective, rel=0.01)
+        assert min(program.seconds, fit.seconds) >= 0

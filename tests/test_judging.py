@@ -8,8 +8,10 @@ from scipy import stats
 from jointsparse.papers.judging import (
     ABOVE,
     BELOW,
+    Estimate,
     Judgement,
     NotTested,
+    conclude,
     decide,
     describe,
     each,
@@ -98,6 +100,40 @@ def test_geometric_mean_is_that_of_logarithms():
     for wrong in (0.0, -1.0, np.inf):
         with pytest.raises(NotTested, match="needs positive, finite numbers"):
             geometric_mean_over(pd.Series([wrong, 1.0]))
+
+
+@pytest.mark.parametrize(
+    "number, half, verdict",
+    [
+        (0.0, 0.005, "level"),
+        (0.004, 0.005, "level"),
+        (0.004, 0.007, "undecided"),
+        (0.004, 0.001, "holds"),
+        (-0.004, 0.005, "level"),
+        (-0.004, 0.007, "undecided"),
+        (-0.004, 0.001, "does not hold"),
+    ],
+)
+def test_methods_are_level_if_the_whole_interval_is_near_0(number, half, verdict):
+    estimate = Estimate(number, number - half, number + half, "an interval", 4, half)
+    judged = conclude(estimate, "a difference", "", least=ABOVE, level=0.01)
+    assert judged.verdict == verdict
+    assert ("would decide it" in judged.number_means) == (verdict == "undecided")
+    without = conclude(estimate, "a difference", "", least=ABOVE).verdict
+    assert without == ("undecided" if verdict == "level" else verdict)
+
+
+@pytest.mark.parametrize("level, verdict", [(0.01, "level"), (0.005, "undecided")])
+def test_what_holms_correction_leaves_open_may_be_level(level, verdict):
+    """Five rows, the worst with a p-value of 0.02, of which 0.1 is left."""
+    rows = [
+        conclude(Estimate(d, d - 0.004, d + 0.004, "", 9), "", "", least=ABOVE, level=level)
+        for d in [-0.0045] + [1] * 4
+    ]
+    assert rows[0].verdict == "does not hold"
+    corrected = only_after_holm(rows)
+    assert [one.verdict for one in corrected] == [verdict] + ["holds"] * 4
+    assert "after Holm's correction over 5 rows" in corrected[0].number_means
 
 
 @pytest.mark.parametrize("given, expected", [("holds", "undecided"), ("does not hold", "does not hold")])

@@ -37,10 +37,8 @@ def tables_of(lines):
 
 def test_page_has_counts_on_top_and_a_table_per_claim():
     lines = lines_of(row(), row(paper="Another", id="b", verdict="undecided"), row(id="c", verdict="not tested"))
-    assert (
-        lines[2]
-        == "holds: 1; does not hold: 0; undecided: 1; not tested: 1; demonstration: 0 (each claim once per study)"
-    )
+    counts = "holds: 1; level: 0; does not hold: 0; undecided: 1; not tested: 1; demonstration: 0"
+    assert lines[2] == f"{counts} (each claim once per study)"
     assert [line for line in lines if line.startswith("## ")] == [
         "## A paper",
         "## Another",
@@ -104,10 +102,8 @@ def test_page_judges_and_counts_a_claim_once_per_study():
     of_two = ["does not hold", "does not hold", "undecided", "holds"]
     told = [row(dataset=d, verdict=v) for d, all_of in (("one", of_one), ("two", of_two)) for v in all_of]
     lines = lines_of(*told, row(dataset="one", study="scenes"), row(dataset="one", id="b", verdict="not tested"))
-    assert (
-        lines[2]
-        == "holds: 1; does not hold: 1; undecided: 1; not tested: 1; demonstration: 0 (each claim once per study)"
-    )
+    counts = "holds: 1; level: 0; does not hold: 1; undecided: 1; not tested: 1; demonstration: 0"
+    assert lines[2] == f"{counts} (each claim once per study)"
     assert [line for line in lines if line.startswith("- ") and "**" in line] == [
         "- one, stories: **undecided** (2 hold, 1 undecided, 1 not tested)",
         "- two, stories: **does not hold** (1 holds, 2 do not hold, 1 undecided)",
@@ -186,7 +182,7 @@ def test_page_escapes_text():
 
 def test_page_of_no_rows_counts_none():
     text = page.page(claims.judge({}, []).assign(**dict.fromkeys(page.ORIGINS)))
-    assert "holds: 0; does not hold: 0; undecided: 0; not tested: 0" in text
+    assert "holds: 0; level: 0; does not hold: 0; undecided: 0; not tested: 0" in text
     assert "|" not in text
 
 

@@ -20,11 +20,11 @@ def test_a_row_for_each_measurement():
     assert list(table) == ["part", "x", "n", "k", "method", "repeats", "seconds", "low", "high"]
     got = table.drop(columns=["seconds", "low", "high", "repeats"]).to_numpy().tolist()
     assert got == [
-        *(["dimension", n, n, n, method] for n in (10, 30) for method in ("sort", "pivot", "newton")),
+        *(["dimension", n, n, n, method] for n in (10, 30) for method in ("sort", "pivot", "newton", "l2")),
         *(["touched", k, 20, k, method] for k in (2, 5) for method in ("tree", "full")),
     ]
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all()
-    assert done == [(i, 20) for i in range(1, 21)]
+    assert done == [(i, 24) for i in range(1, 25)]
 
 
 def test_vectors_are_projected_from_outside(monkeypatch):

@@ -2,7 +2,8 @@
 
 One rule for all. A claim holds if the whole 95 % interval of its number lies on the claimed side of a threshold. It
 does not hold if the whole interval lies on the other side, also after Holm's correction over the rows of the claim.
-Otherwise it is undecided. A number without interval is always undecided. So is a number of fits of which more than a
+Otherwise two methods are level if the whole interval is nearer to 0 than a margin that stands with the claim, and the
+claim is undecided if not. A number without interval is always undecided. So is a number of fits of which more than a
 fifth are unfinished or at the edge of a grid. A claim about numbers that the tables lack is not tested. Accuracy and
 sparsity on drawn or composed data are a demonstration and have no verdict. EXCEPTIONS lists the exceptions.
 
@@ -21,6 +22,7 @@ from jointsparse.papers.judging import (
     DEMONSTRATION,
     DOES_NOT_HOLD,
     HOLDS,
+    LEVEL,
     NOT_TESTED,
     UNDECIDED,
     VERDICTS,
@@ -42,7 +44,7 @@ EXCEPTIONS = quattoni.EXCEPTIONS + duchi.EXCEPTIONS
 
 MOST_UNFINISHED = 0.2  # Choice: of the fits that a verdict rests on.
 TABLES_OF_FITS = ("chosen", "sparsity", "recovery")  # those whose rows are fits
-TABLES_OF_STEPS = ("exponentiated", "exponentiated_seconds", "digits", "digits_seconds", "online")  # records of fits
+TABLES_OF_STEPS = ("exponentiated", "exponentiated_seconds", "digits", "online")  # records of fits
 FIT = ["run", "form", "radius", "method"]  # tell the fits of a table of steps apart
 
 # fmt: off
@@ -81,9 +83,10 @@ def judge(tables: Tables, ids: Sequence[str], *, demonstration: bool = False) ->
 
 
 def overall(verdicts: Iterable[str]) -> str:
-    """Verdict on a claim of several rows: the first of "does not hold", "undecided", "holds", "demonstration" it has.
+    """Verdict on a claim of several rows.
 
-    Without such a row it is "not tested". Raises ValueError for an unknown verdict.
+    It is the first of "does not hold", "undecided", "level", "holds", "demonstration" that a row has, or "not tested".
+    Raises ValueError for an unknown verdict.
 
     >>> overall(["holds", "not tested", "undecided"])
     'undecided'
@@ -91,7 +94,7 @@ def overall(verdicts: Iterable[str]) -> str:
     found = set(verdicts)
     unknown = sorted(map(str, found - set(VERDICTS)))
     require(not unknown, f"verdicts must be of {', '.join(VERDICTS)}, got {', '.join(unknown)}")
-    return next((one for one in (DOES_NOT_HOLD, UNDECIDED, HOLDS, DEMONSTRATION) if one in found), NOT_TESTED)
+    return next((one for one in (DOES_NOT_HOLD, UNDECIDED, LEVEL, HOLDS, DEMONSTRATION) if one in found), NOT_TESTED)
 
 
 def _of_finished_fits(tables: Tables, claim: Claim, judgement: Judgement, demonstration: bool) -> Judgement:

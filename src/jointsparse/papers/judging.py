@@ -17,8 +17,9 @@ from jointsparse.scores.many import FEWEST_RUNS, holm
 Tables = Mapping[str, pd.DataFrame]
 
 HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED = "holds", "does not hold", "undecided", "not tested"
+LEVEL = "level"  # of two methods that differ by less than matters
 DEMONSTRATION = "demonstration"  # of numbers on drawn or composed data, which are no evidence
-VERDICTS = (HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, DEMONSTRATION)
+VERDICTS = (HOLDS, LEVEL, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, DEMONSTRATION)
 
 # "Above" and "below" 0, strictly: the closed limits next to it.
 ABOVE, BELOW = float(np.nextafter(0.0, 1.0)), float(np.nextafter(0.0, -1.0))
@@ -35,7 +36,7 @@ class Judgement(NamedTuple):
     number_means: the quantity with its unit, and the source of its interval; the reason, if not tested. rows: the rows
     of a table that gave the number. n: their size, if there is one. table: its name, if not the claim's first table.
     reversal: one-sided p-value of a number on the wrong side of its limit, 1 on the right side. NaN: no interval.
-    least, most: the claimed limits of the number.
+    least, most: the claimed limits of the number. level: a difference of at most this does not matter.
     """
 
     number: float
@@ -49,6 +50,7 @@ class Judgement(NamedTuple):
     reversal: float = np.nan
     least: float = -np.inf
     most: float = np.inf
+    level: float = 0.0
 
 
 Judge = Callable[[Tables], list[Judgement]]
@@ -160,6 +162,7 @@ def conclude(
     table: str = "",
     least: float = -np.inf,
     most: float = np.inf,
+    level: float = 0.0,
     count: bool = False,
 ) -> Judgement:
     """Judge a number that is claimed to lie in [least, most].
@@ -180,6 +183,9 @@ def conclude(
         Lower limit of the claim, included.
     most : float
         Upper limit, included.
+    level : float
+        Difference between two methods that does not matter. An undecided one is level if its whole interval is as near
+        to 0 as this.
     count : bool
         True for a count, which needs no interval.
 
@@ -194,10 +200,18 @@ def conclude(
     exact = count and np.isnan(low)
     verdict = decide(number, number, least, most) if exact else decide(low, high, least, most)
     reversal = _reversal(number, low, high, least, most, freedom)
-    judgement = Judgement(number, low, high, verdict, f"{what}; {origin}", rows, n, table, reversal, least, most)
-    if verdict != UNDECIDED or np.isnan(over_runs):
+    judgement = Judgement(number, low, high, verdict, f"{what}; {origin}", rows, n, table, reversal, least, most, level)
+    if verdict == UNDECIDED:
+        judgement = _level_or_undecided(judgement)
+    if judgement.verdict != UNDECIDED or np.isnan(over_runs):
         return judgement
     return adding(judgement, _runs_to_decide(judgement, over_runs, round(freedom) + 1))
+
+
+def _level_or_undecided(judgement: Judgement) -> Judgement:
+    """Judgement of a number that lies on neither side of its limits for certain."""
+    near = -judgement.level <= judgement.low and judgement.high <= judgement.level
+    return judgement._replace(verdict=LEVEL if near else UNDECIDED)
 
 
 MOST_RUNS = 1000  # Choice: more are no advice
@@ -233,7 +247,7 @@ def only_after_holm(judgements: Sequence[Judgement]) -> list[Judgement]:
     corrected = dict(zip(map(id, tested), holm(np.array([one.reversal for one in tested])), strict=True))
     told = f"; alone it would not hold, but not so after Holm's correction over {len(tested)} rows"
     return [
-        adding(one._replace(verdict=UNDECIDED), told)
+        adding(_level_or_undecided(one), told)
         if one.verdict == DOES_NOT_HOLD and corrected.get(id(one), 0.0) > 1 - CONFIDENCE
         else one
         for one in judgements
@@ -272,7 +286,7 @@ def worst_of(judgements: Sequence[Judgement], badness: Callable[[float], float])
     tested = [one for one in judgements if one.verdict != NOT_TESTED]
     if not tested:
         return judgements[0]
-    severity = (HOLDS, UNDECIDED, DOES_NOT_HOLD)
+    severity = (HOLDS, LEVEL, UNDECIDED, DOES_NOT_HOLD)
     worst = max(tested, key=lambda one: (severity.index(one.verdict), badness(one.number)))
     sizes = ", ".join(str(one.n) for one in tested)
     # Bonferroni's correction, as it is the worst of several.
@@ -442,6 +456,15 @@ def slope_of(x: np.ndarray, y: np.ndarray, group: np.ndarray | None = None) -> E
     groups = 1 if group is None else len(np.unique(group))
     origin = f"log-log slope over {len(x)} sizes, 95 % t interval"
     return Estimate(*log_log(x, y, group)[:3], origin, max(len(x) - groups - 1, 1))
+
+
+def ratio_slope(rows: pd.DataFrame, others: pd.DataFrame) -> tuple[Estimate, str]:
+    """Slope of `log_log` of the ratio of seconds of two methods over x, and the ratio at the largest x in words."""
+    ratio = (rows.set_index("x")["seconds"] / others.set_index("x")["seconds"]).dropna().sort_index()
+    if ratio.empty:
+        raise NotTested("the two were not measured at the same sizes")
+    largest = f" (at {ratio.index[-1]:,.0f} the ratio is {ratio.iloc[-1]:.3g})"
+    return slope_of(ratio.index.to_numpy(dtype=float), ratio.to_numpy()), largest
 
 
 def without_small(rows: pd.DataFrame, selector: str, least: float) -> tuple[str, pd.DataFrame]:

@@ -30,6 +30,7 @@ from jointsparse.papers.judging import (
     either,
     geometric_mean_over,
     mean_over,
+    ratio_slope,
     rows_with,
     sizes_of,
     slope_of,
@@ -95,6 +96,22 @@ def projection_linear_seconds(tables: Tables) -> list[Judgement]:
     """Projecting a vector onto the l1 ball takes time linear in its dimension."""
     rows_with(tables, "projection", "method", part="dimension")  # not tested without
     return each(partial(_projection_at, name="projection", spent="seconds"), tables, method=PROJECTIONS)
+
+
+def _beside_l2_at(tables: Tables, method: str) -> Judgement:
+    where = {"part": "dimension", "method": method}
+    l2 = rows_with(tables, "projection", "x", "seconds", part="dimension", method="l2")
+    _, large = without_small(rows_with(tables, "projection", "x", "seconds", **where), "", LARGE_ENTRIES)
+    slope, largest = ratio_slope(large, l2)
+    what = f"exponent of the dimension x in the seconds over those of an l2 projection{largest}"
+    return conclude(slope, what, describe(**where, against="l2"), most=NEARLY_FLAT_SLOPE)
+
+
+@claim("l1-projection-as-cheap-as-l2", place="sec. 1", tables=("projection",), timed=True)
+def projection_beside_l2(tables: Tables) -> list[Judgement]:
+    """The time of an l1 projection grows no faster with the dimension than that of an l2 projection."""
+    rows_with(tables, "projection", "method", part="dimension", method="l2")  # not tested without
+    return each(_beside_l2_at, tables, method=PROJECTIONS)
 
 
 def _update_at(tables: Tables, exponent_of: str, *, name: str, spent: str) -> Judgement:
@@ -194,7 +211,12 @@ def _fuller_in_projections(tables: Tables) -> list[Judgement]:
     return each(_fuller_at_size, tables, n=sizes_of(rows), x=[nearest])
 
 
-@claim("tree-beats-full", place="abstract; sec. 6, Fig. 3", tables=("updates", "projection"), timed=True)
+@claim(
+    "tree-beats-full",
+    place='sec. 6: a linear projection is "prohibitively expensive"',
+    tables=("updates", "projection"),
+    timed=True,
+)
 def tree_beats_full(tables: Tables) -> list[Judgement]:
     """With 1,000,000 non-zero weights, of which about 100 change, the tree is faster than projecting all of them."""
     judgements, reasons = [], []
@@ -211,7 +233,8 @@ def tree_beats_full(tables: Tables) -> list[Judgement]:
 # Sec. 7, Fig. 4 and 5: suboptimality from step to step
 
 PROJECTED = ("batch", "stochastic", "line-search")
-ACCURACY = 1e-2  # of the suboptimality; sec. 7
+# Choice: the accuracy 1e-2 of sec. 7 counts as a fraction of the objective at w = 0, as our objectives are others.
+ACCURACY = 1e-2
 COMPETITIVE = 2  # Choice: at most this many times the cost of another method. The paper gives no number.
 FURTHER_DIGITS = (3, 4)  # Choice: the digits that the paper means after 1e-2.
 FRACTION = "fraction of the objective at w = 0"
@@ -363,11 +386,13 @@ def stochastic_gains(tables: Tables) -> list[Judgement]:
     return each(_gain_at, tables, problem=rows_with(tables, "race", "problem", "n")["problem"].unique())
 
 
-def _slower_at(tables: Tables, problem: str, n: int, digit: int) -> Judgement:
-    where = {"problem": problem, "n": n, "method": "batch"}
+def _slower_at(tables: Tables, problem: str, n: int, method: str, digit: int) -> Judgement:
+    where = {"problem": problem, "n": n, "method": method}
     rows = rows_with(tables, "race", "run", "step", "suboptimality", "warning", **where)
     before, after = (_until(rows, "step", 10.0**-digits) for digits in (digit - 1, digit))
     before, after = before[~before["bound"]], after[~before["bound"]]
+    if before.empty:
+        raise NotTested(f"{method} does not get to a suboptimality of {10.0 ** (1 - digit):g}")
     # Choice: "slows" means against the mean of the digits before; linear convergence takes equally many for each.
     ratio = np.maximum(after["spent"] - before["spent"], 1) / (before["spent"] / (digit - 1))
     what = f"steps for digit {digit} of the suboptimality ({FRACTION}) over the mean of those for the digits before"
@@ -381,9 +406,10 @@ def _slower_at(tables: Tables, problem: str, n: int, digit: int) -> Judgement:
 
 @claim("slows-down", place="sec. 7, Fig. 4 and 5", tables=("race",))
 def slows_down(tables: Tables) -> list[Judgement]:
-    """Beyond a suboptimality of 0.01 projected gradient slows down."""
-    rows = rows_with(tables, "race", "problem", "n")
-    return each(_slower_at, tables, problem=rows["problem"].unique(), n=sizes_of(rows), digit=FURTHER_DIGITS)
+    """Beyond a suboptimality of 0.01 projected gradient methods slow down."""
+    rows = rows_with(tables, "race", "problem", "n", method=PROJECTED)
+    found = {column: rows[column].unique() for column in ("problem", "n", "method")}
+    return each(_slower_at, tables, **found, digit=FURTHER_DIGITS)
 
 
 # Sec. 7, Fig. 6 and 7: against exponentiated gradient
@@ -455,11 +481,10 @@ def projection_over_entropic(tables: Tables) -> list[Judgement]:
     tables=("exponentiated_seconds",),
     timed=True,
     of_fits=True,
-    instead="digits_seconds",
 )
 def projection_sooner(tables: Tables) -> list[Judgement]:
     """In batches, projected gradient has a lower objective than exponentiated gradient after the same time."""
-    return _lower(tables, "exponentiated_seconds", BATCH, spent="seconds", who="projection", instead="digits_seconds")
+    return _lower(tables, "exponentiated_seconds", BATCH, spent="seconds", who="projection")
 
 
 @claim(

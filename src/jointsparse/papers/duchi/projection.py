@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from jointsparse.norms import l1
+from jointsparse.norms import l1, l2
 from jointsparse.norms.l1_sparse import SparseL1Ball
 from jointsparse.papers.timing import Task, measure, require_sizes, seconds_of
 
@@ -77,8 +77,8 @@ def run(
     DataFrame
         A row per measurement, with columns part, x, n, k, method, repeats, seconds, and low and high, their 95 %
         interval (NaN for fewer than six repeats):
-        - "dimension": `l1.project` of a vector of n entries by "sort", "pivot" (both the paper's) and "newton". The
-          radius is 0.1 of the norm, and x = k = n.
+        - "dimension": `l1.project` of a vector of n entries by "sort", "pivot" (both the paper's) and "newton", and
+          `l2.project`, called "l2". The radius is 0.1 of the norm, and x = k = n.
         - "touched": k random coordinates, each once, change by normal values, and the point returns to the ball. The
           method is "tree", `SparseL1Ball.add`, or "full", an addition and a projection of the whole vector. x = k. Each
           measurement is the mean of 10 updates. The point is normal and on the ball's boundary. After any number of
@@ -98,6 +98,7 @@ def run(
     for n in sizes:
         columns = {"part": "dimension", "x": n, "n": n, "k": n}
         tasks += [Task(columns | {"method": method}, partial(_projection, v[:n], method)) for method in METHODS]
+        tasks.append(Task(columns | {"method": "l2"}, partial(_projection_to_l2, v[:n])))
     for n in non_zeros:
         radius = l1.norm(v[:n])
         # Generators of one seed, so that both methods see the same updates.
@@ -113,6 +114,7 @@ def _compile() -> None:
     few = np.arange(1.0, 4.0)
     for method in METHODS:
         _projection(few, method)
+    _projection_to_l2(few)
     for kind in KINDS.values():
         _updates(kind(3, 1.0, few), 3, 2, np.random.default_rng(0))
 
@@ -121,6 +123,12 @@ def _projection(v: Vector, method: l1.Method) -> float:
     """CPU seconds of a projection of v."""
     radius, w = RADIUS_SHARE * l1.norm(v), np.empty_like(v)
     return seconds_of(lambda: l1.project(v, radius, out=w, method=method))
+
+
+def _projection_to_l2(v: Vector) -> float:
+    """CPU seconds of a projection of v onto an l2 ball."""
+    radius, w = RADIUS_SHARE * l2.norm(v), np.empty_like(v)
+    return seconds_of(lambda: l2.project(v, radius, out=w))
 
 
 def _updates(point: SparseL1Ball | WholeVector, n: int, k: int, rng: np.random.Generator) -> float:

@@ -17,6 +17,7 @@ from jointsparse.papers.judging import (
     DOES_NOT_HOLD,
     FAR_BELOW,
     HOLDS,
+    LEVEL,
     NEARLY_FLAT_SLOPE,
     UNDECIDED,
     Claim,
@@ -34,6 +35,7 @@ from jointsparse.papers.judging import (
     mean_over,
     not_tested,
     paired_difference,
+    ratio_slope,
     rows_with,
     sizes_of,
     slope_of,
@@ -49,12 +51,15 @@ claim = partial(judging.claim, CLAIMS)
 
 REPORT, ICML, POSTER = "Quattoni et al. 2008 (report)", "Quattoni et al. 2009 (ICML)", "Quattoni et al. 2009 (poster)"
 
+SIMILAR = 0.01  # Choice: "similar" AUCs, EERs and test errors differ by at most this.
+
 EXCEPTIONS = (
+    f"AUCs, EERs or test errors of two methods are level where the interval of their difference is within {SIMILAR:g}.",
     "convergence-200: the ends of its interval bound the distance from the optimum. They are no confidence interval.",
     "feature-sharing is a count in one run and needs no interval.",
     "auc-significant rests on sign tests. Its number is the p-value of all runs and pairings together, Holm-corrected "
     "over the comparisons below 20,000 samples. It holds if that is significant. It does not hold if the p-value of "
-    "the reverse direction is. Otherwise it is undecided.",
+    "the reverse direction is. Otherwise it is level if the AUCs are, and undecided if not.",
     "selection-precision is undecided where recalls may differ by more than 0.01, and not tested where they do.",
     "convergence-rate: in some runs an accuracy may never be reached, and the number is then a lower bound. A bound "
     "below the limit leaves the claim undecided.",
@@ -108,23 +113,24 @@ def _bootstrapped(tables: Tables, metric: str, n: int, against: str | tuple[str,
 
 EQUAL_RECALL = 0.01  # Choice: "equal" recalls differ by at most this.
 HIGH_RECALL = 0.9  # Choice: "high".
-PAPERS_TASKS = {"weights": "normal", "support": "random"}
+PAPERS_TASKS: dict[str, Any] = {"weights": "normal", "support": "random"}  # see `recovery`
 SIMILAR_ERROR = 0.02  # Choice: "very similar" test errors differ by at most this.
 
 
 def _recovery(n: int, radius_rule: str = "true") -> dict[str, Any]:
-    return {"solver": "subgradient", "radius_rule": radius_rule, "n": n}
+    return {"solver": "subgradient", "radius_rule": radius_rule, "n": n} | PAPERS_TASKS
 
 
 def _recovery_sizes(tables: Tables, radius_rule: str = "true") -> list[int]:
-    return sizes_of(rows_with(tables, "recovery", "n", solver="subgradient", radius_rule=radius_rule))
+    return sizes_of(rows_with(tables, "recovery", "n", solver="subgradient", radius_rule=radius_rule, **PAPERS_TASKS))
 
 
 def _error_at(tables: Tables, n: int, against: str, radius_rule: str) -> Judgement:
     where = _recovery(n, radius_rule)
     estimate = paired_difference(tables, "recovery", "test_error", where, "method", JOINT, against)
     what = f"test error of {JOINT} minus that of {against} (fraction)"
-    return conclude(estimate, what, describe(**where, method=JOINT, against=against), n=n, most=BELOW)
+    rows = describe(**where, method=JOINT, against=against)
+    return conclude(estimate, what, rows, n=n, most=BELOW, level=SIMILAR)
 
 
 def _error_order(tables: Tables, radius_rule: str) -> list[Judgement]:
@@ -158,8 +164,8 @@ def _require_imperfect(tables: Tables, where: dict[str, Any], against: str) -> N
         raise NotTested(f"both are perfect: {JOINT} and {against} have a precision of 1 in every run")
 
 
-def _precision_at(tables: Tables, n: int, against: str) -> Judgement:
-    where = _recovery(n)
+def _precision_at(tables: Tables, n: int, against: str, radius_rule: str = "true") -> Judgement:
+    where = _recovery(n, radius_rule)
     recall = paired_difference(tables, "recovery", "recall", where, "method", JOINT, against)
     if abs(recall.number) > EQUAL_RECALL:
         which = "below" if recall.number < 0 else "above"
@@ -201,8 +207,8 @@ def selection_recall(tables: Tables) -> list[Judgement]:
     return [worst_of(of_method, lambda recall: -recall) for of_method in by_method]
 
 
-def _sparser_at(tables: Tables, n: int) -> Judgement:
-    where = _recovery(n)
+def _sparser_at(tables: Tables, n: int, radius_rule: str = "true") -> Judgement:
+    where = _recovery(n, radius_rule)
     _require_imperfect(tables, where, L1)
     estimate = paired_difference(tables, "recovery", "features", where, "method", JOINT, L1)
     what = f"features used by {JOINT} minus those used by {L1} (fraction of all features)"
@@ -212,13 +218,19 @@ def _sparser_at(tables: Tables, n: int) -> Judgement:
 @claim("selection-sparser", paper=ICML, place="sec. 5; report: sec. 5.1", tables=("recovery",), of_fits=True)
 def selection_sparser(tables: Tables) -> list[Judgement]:
     """l1,inf returns sparser solutions than l1."""
-    arm = {column: value for column, value in PAPERS_TASKS.items() if column in rows_with(tables, "recovery")}
-    of_paper = {"recovery": rows_with(tables, "recovery", **arm)}
-    return each(_sparser_at, of_paper, n=_recovery_sizes(of_paper))
+    return each(_sparser_at, tables, n=_recovery_sizes(tables))
+
+
+@claim("selection-by-validation", paper=ICML, place="sec. 5, footnote 2", tables=("recovery",), of_fits=True)
+def selection_by_validation(tables: Tables) -> list[Judgement]:
+    """With radii chosen by validation, too, l1,inf is sparser than l1, and more precise at equal recall."""
+    sizes = _recovery_sizes(tables, "validated")
+    precision = each(partial(_precision_at, radius_rule="validated"), tables, n=sizes, against=(L1,))
+    return precision + each(partial(_sparser_at, radius_rule="validated"), tables, n=sizes)
 
 
 def _validation_at(tables: Tables, n: int, method: str) -> Judgement:
-    where: dict[str, Any] = {"solver": "subgradient", "n": n, "method": method}
+    where: dict[str, Any] = {"solver": "subgradient", "n": n, "method": method} | PAPERS_TASKS
     estimate = paired_difference(tables, "recovery", "test_error", where, "radius_rule", "validated", "true")
     what = f"test error of {method} with the radius chosen by validation minus that with the true one (fraction)"
     rows = describe(**where, radius_rule="validated", against="true")
@@ -235,7 +247,6 @@ def radius_by_validation(tables: Tables) -> list[Judgement]:
 # ICML, sec. 6.2: image annotation
 
 SMALL_SAMPLES = 20_000  # Quattoni et al. 2009, sec. 6.2
-SIMILAR_AUC = 0.01  # Choice: "similar" AUCs differ by at most this.
 SIGNIFICANT = 0.05  # Choice: the level of a significant test, after Holm's correction.
 
 
@@ -245,7 +256,7 @@ def _auc_at(
     estimate, other, beside = _bootstrapped(tables, "auc", n, against)
     what = f"AUC of {JOINT} minus that of {other} (fraction, words not used for validation)"
     rows = describe(metric="auc", words="test words", average=AVERAGE["auc"], n=n, method=JOINT, against=other)
-    return adding(conclude(estimate, what, rows, n=n, least=least, most=most), beside)
+    return adding(conclude(estimate, what, rows, n=n, least=least, most=most, level=SIMILAR), beside)
 
 
 def _sizes_by_samples(tables: Tables, name: str, *, small: bool, **where: Any) -> list[int]:
@@ -282,7 +293,25 @@ def _compared(tables: Tables, n: int, against: str | tuple[str, ...]) -> tuple[s
     return other, _over_runs(rows["p_median"]), _over_runs(rows["p_reverse_median"]), len(rows)
 
 
-@claim("auc-significant", paper=ICML, place="sec. 6.2, Table 1", tables=("significance", "chosen"), of_fits=True)
+def _of_tests(tables: Tables, n: int, other: str, of_joint: float, of_other: float) -> str:
+    """Verdict by the p-values of both directions, after Holm's correction."""
+    if of_joint < SIGNIFICANT:
+        return HOLDS
+    if of_other < SIGNIFICANT:
+        return DOES_NOT_HOLD
+    try:
+        return LEVEL if _auc_at(tables, n, other, -SIMILAR, SIMILAR).verdict == HOLDS else UNDECIDED
+    except NotTested:
+        return UNDECIDED
+
+
+@claim(
+    "auc-significant",
+    paper=ICML,
+    place="sec. 6.2, Table 1",
+    tables=("significance", "differences", "chosen"),
+    of_fits=True,
+)
 def auc_significant(tables: Tables) -> list[Judgement]:
     """Below 20,000 samples l1,inf is significantly better than l1 and than l2 by sign tests."""
     judgements, tested = [], []
@@ -294,11 +323,13 @@ def auc_significant(tables: Tables) -> list[Judgement]:
                 judgements.append(not_tested(reason, n, describe(n=n, against=against)))
     p, reverse = (holm(np.array([one[i] for one in tested])) for i in (2, 3))
     for (n, other, _, _, runs), of_joint, of_other in zip(tested, p, reverse, strict=True):
-        verdict = HOLDS if of_joint < SIGNIFICANT else DOES_NOT_HOLD if of_other < SIGNIFICANT else UNDECIDED
+        verdict = _of_tests(tables, n, other, float(of_joint), float(of_other))
         means = (
             "p-value of one-sided sign tests, from medians over pairings and over runs, Holm-corrected over "
             f"{len(tested)} comparisons; tests pool words and are not exact; {runs} runs; reverse: {of_other:.2g}"
         )
+        if verdict == UNDECIDED:
+            means += "; no number of runs would decide it, as medians over runs do not shrink"
         where = describe(words="test words", n=n, method=JOINT, against=other)
         judgements.append(Judgement(float(of_joint), np.nan, np.nan, verdict, means, where, n))
     return judgements
@@ -314,7 +345,7 @@ def auc_significant(tables: Tables) -> list[Judgement]:
 def auc_level_when_large(tables: Tables) -> list[Judgement]:
     """From 20,000 samples on, the methods' average AUCs are about the same."""
     sizes = _sizes_by_samples(tables, "differences", small=False, metric="auc")
-    return each(partial(_auc_at, least=-SIMILAR_AUC, most=SIMILAR_AUC), tables, n=sizes, against=(L1, L2_OF_ICML))
+    return each(partial(_auc_at, least=-SIMILAR, most=SIMILAR), tables, n=sizes, against=(L1, L2_OF_ICML))
 
 
 FEW_FEATURES = 0.3  # of all features; Quattoni et al. 2009, sec. 6.2 on Fig. 4
@@ -340,7 +371,8 @@ def _auc_of_few_at(tables: Tables, n: int) -> Judgement:
         f"at most {FEW_FEATURES:.0%} of the features"
     )
     joint, l1 = (_chosen_with_few(rows)["auc_weighted"].sort_index() for rows in _of_sparsity(tables, n))
-    return conclude(mean_over(joint - l1), what, describe(n=n, method=JOINT, against=L1), n=n, least=ABOVE)
+    rows = describe(n=n, method=JOINT, against=L1)
+    return conclude(mean_over(joint - l1), what, rows, n=n, least=ABOVE, level=SIMILAR)
 
 
 @claim("auc-at-30-percent", paper=ICML, place="sec. 6.2, Fig. 4", tables=("sparsity",), of_fits=True)
@@ -427,14 +459,15 @@ def convergence_200(tables: Tables) -> list[Judgement]:
 
 
 BESIDE = ("scan", "l1")  # what is measured to compare projections with
+OURS = ("newton",)  # not the paper's projection
 
 
-def _measured(tables: Tables, part: str) -> list[tuple[str, pd.DataFrame]]:
+def _measured(tables: Tables, part: str, left_out: tuple[str, ...] = ()) -> list[tuple[str, pd.DataFrame]]:
     """Selector in words and rows of a part by increasing x, once per method if there are several."""
     rows = rows_with(tables, "cost", "x", "seconds", part=part).sort_values("x", kind="stable")
     if "method" not in rows or rows["method"].isna().all():
         return [(describe(part=part), rows)]
-    methods = rows[~rows["method"].isin(BESIDE)].groupby("method", sort=False)
+    methods = rows[~rows["method"].isin((*BESIDE, *left_out))].groupby("method", sort=False)
     return [(describe(part=part, method=method), one) for method, one in methods]
 
 
@@ -442,7 +475,7 @@ def _measured(tables: Tables, part: str) -> list[tuple[str, pd.DataFrame]]:
 def projection_n_log_n(tables: Tables) -> list[Judgement]:
     """Projecting a matrix of x entries takes O(x log x) time."""
     judgements = []
-    for selector, rows in _measured(tables, "projection size"):
+    for selector, rows in _measured(tables, "projection size", OURS):
         x = rows["x"].to_numpy(dtype=float)
         if x[0] <= 1:
             raise NotTested(f"x log x needs x above 1, got {x[0]:g}")
@@ -458,7 +491,8 @@ def projection_n_log_n(tables: Tables) -> list[Judgement]:
 def _eer_from_runs(tables: Tables, n: int, method: str, other: str) -> Judgement:
     estimate = paired_difference(tables, "chosen", "eer", {"n": n}, "method", method, other)
     what = f"average EER of {method} minus that of {other} (fraction, words not used for validation)"
-    return conclude(estimate, what, describe(n=n, method=method, against=other), n=n, table="chosen", most=BELOW)
+    rows = describe(n=n, method=method, against=other)
+    return conclude(estimate, what, rows, n=n, table="chosen", most=BELOW, level=SIMILAR)
 
 
 def _eer_at(tables: Tables, n: int, against: str | tuple[str, ...]) -> Judgement:
@@ -469,7 +503,7 @@ def _eer_at(tables: Tables, n: int, against: str | tuple[str, ...]) -> Judgement
         return _eer_from_runs(tables, n, JOINT, other)
     what = f"average EER of {JOINT} minus that of {other} (fraction, words not used for validation)"
     rows = describe(metric="eer", words="test words", average=AVERAGE["eer"], n=n, method=JOINT, against=other)
-    return adding(conclude(estimate, what, rows, n=n, table="differences", most=BELOW), beside)
+    return adding(conclude(estimate, what, rows, n=n, table="differences", most=BELOW, level=SIMILAR), beside)
 
 
 @claim("eer-order", paper=REPORT, place="sec. 5.2, Fig. 3 left", tables=("differences", "chosen"), of_fits=True)
@@ -560,7 +594,7 @@ FLAT_SLOPE = 0.2  # Choice: iterations that grow slower than n^0.2 do not depend
 @claim("iterations-independent-of-samples", paper=REPORT, place="sec. 2", tables=("recovery",))
 def iterations_independent_of_samples(tables: Tables) -> list[Judgement]:
     """The number of iterations to a given accuracy does not grow with the number of samples."""
-    where = {"solver": "subgradient", "radius_rule": "true", "method": JOINT}
+    where = {"solver": "subgradient", "radius_rule": "true", "method": JOINT} | PAPERS_TASKS
     rows = rows_with(tables, "recovery", "n", "iterations", **where)
     # A run that does not reach the accuracy took more iterations than any run that does.
     median = rows["iterations"].astype(float).fillna(np.inf).groupby(rows["n"]).median()
@@ -581,7 +615,7 @@ ACCURACIES = {"iterations_10": 0.1, "iterations_3": 0.03, "iterations": 0.01}  #
 
 
 def _rate_at(tables: Tables, n: int) -> Judgement:
-    where = {"solver": "subgradient", "radius_rule": "true", "method": JOINT, "n": n}
+    where = _recovery(n) | {"method": JOINT}
     rows = rows_with(tables, "recovery", "run", *ACCURACIES, **where)
     iterations = pd.DataFrame({accuracy: by_run(rows, column) for column, accuracy in ACCURACIES.items()}).astype(float)
     if iterations[max(ACCURACIES.values())].isna().any():
@@ -653,15 +687,34 @@ def projection_non_zero_rows(tables: Tables) -> list[Judgement]:
 )
 def projection_as_cheap_as_l1(tables: Tables) -> list[Judgement]:
     """The cost of an l1,inf projection grows no faster with the number of parameters than that of an l1 projection."""
-    l1 = rows_with(tables, "cost", "x", "seconds", part="projection size", method="l1").set_index("x")["seconds"]
+    l1 = rows_with(tables, "cost", "x", "seconds", part="projection size", method="l1")
     judgements = []
-    for selector, rows in _measured(tables, "projection size"):
-        ratio = (rows.set_index("x")["seconds"] / l1).dropna().sort_index()
-        slope = slope_of(ratio.index.to_numpy(dtype=float), ratio.to_numpy())
-        largest = f" (for {ratio.index[-1]:g} entries {ratio.iloc[-1]:.3g})"
+    for selector, rows in _measured(tables, "projection size", OURS):
+        slope, largest = ratio_slope(rows, l1)
         what = f"exponent of the number of entries in the measured seconds over those of an l1 projection{largest}"
         judgements.append(conclude(slope, what, f"{selector}, against=l1", most=NEARLY_FLAT_SLOPE))
     return judgements
+
+
+@claim(
+    "linear-program-outgrown",
+    paper=REPORT,
+    place="sec. 2; ICML: sec. 2",
+    tables=("cost",),
+    timed=True,
+)
+def linear_program_outgrown(tables: Tables) -> list[Judgement]:
+    """A general solver of linear programs does not scale: its time grows faster than that of projected subgradients."""
+    needed = ("x", "seconds", "objective")
+    program, fits = (
+        rows_with(tables, "cost", *needed, part="tasks", method=method) for method in ("linear program", "subgradient")
+    )
+    slope, largest = ratio_slope(program, fits)
+    above = (fits.set_index("x")["objective"] / program.set_index("x")["objective"] - 1).max()
+    what = f"exponent of the number of tasks in the seconds of the program's solver over those of the other{largest}"
+    what += f", whose objectives are at most {max(above, 0):.1%} above the program's"
+    where = describe(part="tasks", method="linear program", against="subgradient")
+    return [conclude(slope, what, where, least=ABOVE)]
 
 
 @claim("projection-memory-linear", paper=ICML, place="sec. 1, 4.2 and 7", tables=("cost",), timed=True)

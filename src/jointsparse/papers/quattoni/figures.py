@@ -254,6 +254,7 @@ PARTS = {
         "non-zero rows of the matrix", "seconds per projection", lambda rows: _by_entries(rows["x"] * rows["m"])
     ),
     "training samples": Part("training samples of each task", "seconds per iteration", lambda rows: rows["x"]),
+    "tasks": Part("tasks", "seconds of training", lambda rows: rows["x"]),
 }
 
 
