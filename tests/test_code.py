@@ -102,13 +102,14 @@ EXPERIMENTS = {
     "digits": f"{EXPONENTIATED} features/similarities papers/duchi/digits",
     "exponentiated": EXPONENTIATED,
     "online": f"{EXPONENTIATED} norms/l1_sparse papers/duchi/online",
-    "operations": f"{RUN} norms/l1 norms/l1_sparse papers/duchi/operations papers/duchi/projection papers/timing",
-    "projection": f"{RUN} norms/l1 norms/l1_sparse papers/duchi/projection papers/timing",
+    "operations": f"{RUN} norms/l1 norms/l1_sparse norms/l2 papers/duchi/operations papers/duchi/projection "
+    "papers/timing",
+    "projection": f"{RUN} norms/l1 norms/l1_sparse norms/l2 papers/duchi/projection papers/timing",
     "race": f"{DUCHI} papers/duchi/race",
     "recovery": f"{QUATTONI} learning/flag learning/scales learning/solvers/working_set learning/sweep norms/l1 "
     "norms/l2 papers/quattoni/recovery",
-    "updates": f"{EXPONENTIATED} norms/l1_sparse papers/duchi/online papers/duchi/projection papers/duchi/updates "
-    "papers/timing",
+    "updates": f"{EXPONENTIATED} norms/l1_sparse norms/l2 papers/duchi/online papers/duchi/projection "
+    "papers/duchi/updates papers/timing",
 }
 RULES = {  # but for repeat and measure; what a job's wildcards decide is in braces
     "read_images": f"{COLLAGE} features/dense_sift",

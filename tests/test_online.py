@@ -261,7 +261,7 @@ def test_pickled_and_copied_models_learn_on_as_the_model_does(rng, make):
 REFUSED = {
     "NaN": (lambda X, Y: (np.where(np.arange(5) == 2, np.nan, X), Y), {}, "NaN"),
     "infinity": (lambda X, Y: (X + np.inf, Y), {}, "infinity"),
-    "NaN in y": (lambda X, Y: (X, Y * np.nan), {}, "NaN"),
+    "NaN in y": (lambda X, Y: (X, Y * np.nan), {}, "y must hold at least one label or target, got missing"),
     "labels": (lambda X, Y: (X, 3 * Y), {}, "labels='signed' expects"),
     "columns of y": (lambda X, Y: (X, Y[:, :2]), {}, "one column per task, 3, got 2"),
     "vector": (lambda X, Y: (X, Y[:, 0]), {}, "y must be a matrix"),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         JointSparseClassifier,
         JointSparseClassifierCV,
         JointSparseRegressor,
+        JointSparseRegressorCV,
         OnlineJointSparseClassifier,
     )
 
@@ -23,6 +24,7 @@ __all__ = [
     "JointSparseClassifier",
     "JointSparseClassifierCV",
     "JointSparseRegressor",
+    "JointSparseRegressorCV",
     "OnlineJointSparseClassifier",
 ]
 

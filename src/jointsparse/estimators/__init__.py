@@ -2,12 +2,15 @@
 
 from jointsparse.estimators.classifier import JointSparseClassifier
 from jointsparse.estimators.online import OnlineJointSparseClassifier
+from jointsparse.estimators.path import Path
 from jointsparse.estimators.regressor import JointSparseRegressor
-from jointsparse.estimators.search import JointSparseClassifierCV
+from jointsparse.estimators.search import JointSparseClassifierCV, JointSparseRegressorCV
 
 __all__ = [
     "JointSparseClassifier",
     "JointSparseClassifierCV",
     "JointSparseRegressor",
+    "JointSparseRegressorCV",
     "OnlineJointSparseClassifier",
+    "Path",
 ]

@@ -5,24 +5,31 @@ Source: Quattoni et al. (2009), eq. 1 and 2.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from jointsparse.checks import as_finite, as_radius, require, require_count, require_unmasked
+from jointsparse.checks import as_finite, as_positive, as_radius, require, require_count, require_unmasked
+from jointsparse.estimators.watch import CALLBACK, INTERRUPT, Interrupted, Watch
 from jointsparse.learning.problem import Fit, Problem
+from jointsparse.learning.scales import Scales, scales
+from jointsparse.learning.sweep import choose_eta0
 from jointsparse.registry import pick
 
 # Default iterations. Solvers that stop at tol rarely need so many. Other solvers do them all: Quattoni et al. use 200.
 N_ITER_TO_TOL, N_ITER = 10_000, 200
+# Choice: automatic radii in natural units, where they are not one; see benchmarks/defaults.py.
+UNITS = {"squared": 2.0}
 FLOATING = [np.float64, np.float32]
 
 # An estimator's parameters are the fields of a dataclass. Equality and text stay those of scikit-learn.
@@ -35,13 +42,15 @@ def positional(default: Any) -> Any:
 
 
 def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
-    """If fitting fails, restore the estimator's previous state."""
+    """If fitting fails, restore the estimator's previous state. An interrupted fit keeps what it has."""
 
     @wraps(learn)
     def guarded(self: Any, *arguments: Any, **options: Any) -> Any:
         before = self.__dict__.copy()
         try:
             return learn(self, *arguments, **options)
+        except Interrupted:
+            raise
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -51,7 +60,9 @@ def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def given_one(radius: Any, penalty: Any, names: str = "radius and penalty") -> tuple[Any, bool]:
-    """Return the one of radius and penalty that is given, and True if it is the penalty."""
+    """Return the one of radius and penalty that is given, and True if it is the penalty; "auto" gives way to one."""
+    if isinstance(radius, str) and radius == "auto" and penalty is not None:
+        radius = None
     require(
         (radius is None) != (penalty is None),
         f"exactly one of {names} must be given and the other one None, got {radius!r} and {penalty!r}",
@@ -67,9 +78,72 @@ def validated(estimator: BaseEstimator, *X_and_y: Any, **options: Any) -> Any:
 
 
 def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
-    """The weights of the samples, (n_samples,) float64, at least 0."""
+    """The weights of the samples, (n_samples,) or (n_samples, n_tasks) float64, at least 0."""
     require_unmasked(sample_weight, "sample_weight")
-    return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+    if np.asarray(sample_weight).ndim < 2:
+        return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    require(len(weights) == X.shape[0], f"sample_weight must have {X.shape[0]} rows, got shape {weights.shape}")
+    require(
+        bool(np.isfinite(weights).all()) and weights.min(initial=0) >= 0,
+        "sample_weight must hold finite numbers of at least 0",
+    )
+    return weights
+
+
+def spread(weight: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Weights of the samples as weights in each task, which some have already. shape: (n_samples, n_tasks)."""
+    require(
+        weight.ndim == 1 or weight.shape == shape,
+        f"sample_weight must have a number per sample, or one per sample and task, {shape}, got shape {weight.shape}",
+    )
+    return np.broadcast_to(weight if weight.ndim == 2 else weight[:, np.newaxis], shape)
+
+
+def _is_missing(value: Any) -> bool:
+    """True for None, NaN and pandas.NA."""
+    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+
+
+def known(y: Any, filling: Any) -> tuple[Any, np.ndarray | None]:
+    """Fill in missing labels or targets, and mark them; None and y itself if there are none.
+
+    Parameters
+    ----------
+    y : array, DataFrame or Series (n_samples,) or (n_samples, n_tasks)
+        Labels or targets. NaN, None and pandas.NA are missing.
+    filling : object
+        Takes their place in a matrix. In a vector the first one that is not missing does.
+
+    Returns
+    -------
+    y : array or as it came
+        Without missing entries.
+    missing : bool array of the shape of y, or None
+        Marks them.
+    """
+    if y is None or sparse.issparse(y) or np.ma.isMaskedArray(y):
+        return y, None
+    array = np.asarray(y)
+    if array.dtype.kind == "f":
+        missing = np.isnan(array)
+    elif array.dtype.kind == "O":
+        missing = np.frompyfunc(_is_missing, 1, 1)(array).astype(bool)
+    else:
+        return y, None
+    if not missing.any():
+        if array.dtype.kind == "O" and hasattr(y, "isna"):  # pandas' own numbers
+            y = np.array(array.tolist())
+        return y, None
+    require(not missing.all(), "y must hold at least one label or target, got missing ones only")
+    filled = array.copy()
+    filled[missing] = filling if array.ndim == 2 else array[~missing][0]
+    return np.array(filled.tolist()) if array.dtype.kind == "O" else filled, missing
+
+
+def names_of(y: Any) -> np.ndarray | None:
+    """Names of the columns of a DataFrame, or None."""
+    return np.asarray(y.columns) if hasattr(y, "columns") else None
 
 
 class Linear(BaseEstimator):
@@ -77,6 +151,24 @@ class Linear(BaseEstimator):
 
     coef_: np.ndarray
     intercept_: np.ndarray
+    _names: np.ndarray | None = None  # of the tasks, if they came in a DataFrame or a mapping
+
+    def coef_frame(self) -> Any:
+        """Return W as a pandas DataFrame: a row per feature, a column per task, with the names that `fit` has seen."""
+        import pandas as pd  # which is no dependency
+
+        check_is_fitted(self)
+        W = np.atleast_2d(self.coef_).T
+        columns = range(W.shape[1]) if self._names is None else self._names
+        return pd.DataFrame(W, index=getattr(self, "feature_names_in_", None), columns=list(columns))
+
+    def _in_frame(self, predicted: np.ndarray, X: Any) -> Any:
+        """Predictions (n_samples, n_tasks) as a DataFrame, if the tasks have names."""
+        if self._names is None or predicted.ndim != 2:
+            return predicted
+        import pandas as pd
+
+        return pd.DataFrame(predicted, index=getattr(X, "index", None), columns=list(self._names))
 
     def _margins(self, X: Any) -> np.ndarray:
         """X W + b, (n_samples, n_tasks)."""
@@ -90,21 +182,67 @@ class Linear(BaseEstimator):
         return tags
 
 
+class Posed(NamedTuple):
+    """A problem, and numbers that its targets are less than those given, (n_tasks,)."""
+
+    problem: Problem
+    centres: np.ndarray
+
+
 @parameters
-class Trained(Linear):
-    """A linear model that a solver trains on all samples together."""
+class Trained(SelectorMixin, Linear):
+    """A linear model that a solver trains on all samples together. As a transformer it keeps the features it uses."""
 
     norm: str = positional("l1inf")
     solver: str = "working_set"
     n_iter: int | None = None
     tol: float = 1e-3
     normalisation: str = "sum"
-    fit_intercept: bool = False
+    fit_intercept: bool = True
+    feature_weights: ArrayLike | None = None
+    groups: ArrayLike | None = None
+    positive: bool = False
+    warm_start: bool = False
+    max_time: float | None = None
+    callback: Callable[[int, float, float], object] | None = None
+    verbose: bool = False
+
+    def _options_of_norm(self, n_features: int) -> dict[str, Any]:
+        """feature_weights, groups and positive, checked, as the solvers take them."""
+        norm = pick("norms", self.norm)
+        options: dict[str, Any] = {"positive": bool(self.positive)}
+        groups, n_rows = None, n_features
+        if self.groups is not None:
+            require(norm.GROUPED, f"groups must be None with norm={self.norm!r}, which takes none")
+            names, groups = np.unique(np.asarray(self.groups), return_inverse=True)
+            require(groups.shape == (n_features,), f"groups must name a group for each of {n_features} features")
+            n_rows = len(names)
+        if self.feature_weights is not None:
+            require(norm.WEIGHTED, f"feature_weights must be None with norm={self.norm!r}, which takes none")
+            weights = np.asarray(self.feature_weights, dtype=float)
+            require(
+                weights.shape == (n_rows,) and bool((weights > 0).all()) and bool(np.isfinite(weights).all()),
+                f"feature_weights must hold a number above 0 for each of {n_rows} "
+                f"{'features' if groups is None else 'groups, in the order of their sorted names'}",
+            )
+            options["weights"] = weights
+        return options if groups is None else options | {"groups": groups}
 
     def _train(
-        self, problem: Problem, loss: str, radii: Sequence[float], penalised: bool, eta0: Sequence[float]
+        self,
+        problem: Problem,
+        loss: str,
+        radii: Sequence[float],
+        penalised: bool,
+        eta0: Sequence[float],
+        *,
+        tol: float | None = None,
+        **options: Any,
     ) -> tuple[np.ndarray, Fit]:
-        """Fit all pairs (radius, eta0), and return both; without step sizes each radius is one pair with eta0 NaN."""
+        """Fit all pairs (radius, eta0), and return both; without step sizes each radius is one pair with eta0 NaN.
+
+        options: of the solver, such as start and watch.
+        """
         solver = pick("solvers", self.solver)
         if self.n_iter is not None:
             require_count(self.n_iter, "n_iter")
@@ -112,10 +250,11 @@ class Trained(Linear):
         steps = eta0 if takes_eta0 else [np.nan]
         require(len(steps), "eta0 must hold at least one number, got none")
         pairs = np.array(list(product(radii, steps)), dtype=float)
-        options: dict[str, Any] = {"eta0": pairs[:, 1]} if takes_eta0 else {}
-        tol = as_radius(self.tol, "tol")
+        if takes_eta0:
+            options["eta0"] = pairs[:, 1]
+        own_tol = as_radius(self.tol, "tol")
         if solver.STOPS_AT_TOL:
-            options["tol"] = tol
+            options["tol"] = own_tol if tol is None else tol
         return pairs, solver.fit(
             problem,
             loss=pick("losses", loss),
@@ -123,49 +262,95 @@ class Trained(Linear):
             radius=pairs[:, 0],
             penalised=penalised,
             n_iter=int(self.n_iter or (N_ITER_TO_TOL if solver.STOPS_AT_TOL else N_ITER)),
+            **self._options_of_norm(problem.n_features),
             **options,
         )
 
-    def _train_one(self, problem: Problem, loss: str, radius: Any, penalty: Any, eta0: float) -> None:
-        """Train with one radius or penalty and keep the result."""
+    def _train_one(self, posed: Posed, loss: str, radius: Any, penalty: Any, eta0: Any) -> None:
+        """Train with one radius or penalty, and the best of the step sizes, and keep the result."""
+        problem = posed.problem
         value, penalised = given_one(radius, penalty)
+        if value is radius and isinstance(value, str) and value == "auto":
+            value = UNITS.get(loss, 1.0) * self._scales(problem, loss).radius
         value = as_finite(value, "penalty" if penalised else "radius")
-        _, fitted = self._train(problem, loss, [value], penalised, [eta0])
-        self._keep(fitted, 0)
+        options: dict[str, Any] = {"start": start} if (start := self._start(problem)) else {}
+        max_time = None if self.max_time is None else as_positive(self.max_time, "max_time")
+        with Watch(self.callback, max_time, bool(self.verbose)) as watch:
+            steps = list(np.atleast_1d(eta0))
+            pairs, fitted = self._train(problem, loss, [value], penalised, steps, watch=watch, **options)
+        best = int(choose_eta0(pairs[:, 0], fitted.objective)[0])
+        self.eta0_ = float(pairs[best, 1])
+        self.radius_ = None if penalised else value
+        self.penalty_ = value if penalised else None
+        self._keep(fitted, best, posed.centres, watch.ended_by)
+        self._last_fit = fitted.of(best) if self.warm_start else None
+        if watch.ended_by == INTERRUPT:
+            raise Interrupted
 
-    def _keep(self, fitted: Fit, pair: int) -> None:
+    def _scales(self, problem: Problem, loss: str) -> Scales:
+        """The natural scales of radii and penalties, see `learning.scales`."""
+        options = self._options_of_norm(problem.n_features)
+        return scales(problem, loss=pick("losses", loss), norm=pick("norms", self.norm), **options)
+
+    def _start(self, problem: Problem) -> Fit | None:
+        """The last fit, if the next one shall start from it and its weights have the right shape."""
+        last = getattr(self, "_last_fit", None) if self.warm_start else None
+        fits = last is not None and last.W.shape[1:] == (problem.n_features, problem.n_tasks)
+        return last if fits and pick("solvers", self.solver).STOPS_AT_TOL else None
+
+    def _keep(self, fitted: Fit, pair: int, centres: np.ndarray, ended_by: str) -> None:
         """Set the attributes that describe one pair of a fit, and warn if a solver that stops at tol did not."""
         self.coef_ = np.ascontiguousarray(fitted.W[pair].T)
-        self.intercept_ = fitted.b[pair].copy()
-        self.selected_features_ = np.flatnonzero(self.coef_.any(axis=0))
+        self.intercept_ = (fitted.b[pair] + centres).astype(fitted.b.dtype)
+        self.selected_features_ = self.get_support(indices=True)
+        if hasattr(self, "feature_names_in_"):
+            self.selected_features_ = self.feature_names_in_[self.selected_features_]
         self.n_iter_ = int(fitted.n_iter)
         self.objective_ = fitted.objective[pair, : self.n_iter_ + 1].copy()
         self.duality_gap_ = float(fitted.gap[pair])
-        if self._unproven(fitted)[pair]:
+        if self._unproven(fitted)[pair] and ended_by not in (CALLBACK, INTERRUPT):
+            strength = f"penalty={self.penalty_:.4g}" if self.radius_ is None else f"radius={self.radius_:.4g}"
+            limit = f"max_time={self.max_time:g}" if ended_by else "n_iter"
             warnings.warn(
-                f"after {self.n_iter_} iterations the objective is certified to be within {self.duality_gap_:.2g} of "
-                f"the optimum (relative), not within tol={self.tol:g}: raise n_iter or tol, or scale the features",
+                f"with {strength}, after {self.n_iter_} iterations, the objective is certified to be within "
+                f"{self.duality_gap_:.2g} of the optimum (relative), not within tol={self.tol:g}: raise {limit} or "
+                "tol, or scale the features",
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+    def _get_support_mask(self) -> np.ndarray:
+        check_is_fitted(self)
+        return np.asarray(np.atleast_2d(self.coef_).any(axis=0))
 
     def _unproven(self, fitted: Fit) -> np.ndarray:
         """Mark the pairs, (n_pairs,), that are not certified to be within tol although the solver stops there."""
         return ~(fitted.gap <= self.tol) & pick("solvers", self.solver).STOPS_AT_TOL
 
-    def _problem(self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> Problem:
+    def _pose(self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> Posed:
         """Tasks without their samples of weight 0. X, Y, weights: per task (n_k, n_features), (n_k,), (n_k,)."""
-        return Problem(X, Y, weights, normalisation=self.normalisation, intercept=bool(self.fit_intercept))
+        centres = self._centres_of(Y, weights)
+        Y = [y - centre for y, centre in zip(Y, centres, strict=True)]
+        problem = Problem(X, Y, weights, normalisation=self.normalisation, intercept=bool(self.fit_intercept))
+        return Posed(problem, centres)
 
-    def _shared(self, X: Any, Y: np.ndarray, weights: np.ndarray) -> Problem:
+    def _centres_of(self, Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> np.ndarray:
+        """Numbers, (n_tasks,), that are taken off the targets before training."""
+        return np.zeros(len(Y))
+
+    def _pose_shared(self, X: Any, Y: np.ndarray, weights: np.ndarray) -> Posed:
         """Tasks that share their samples. X: (n_samples, n_features). Y, weights: (n_samples, n_tasks)."""
-        return self._problem([X] * Y.shape[1], list(Y.T), list(weights.T))
+        return self._pose([X] * Y.shape[1], list(Y.T), list(weights.T))
 
     def _read_tasks(
-        self, tasks: Sequence[tuple[Any, ArrayLike]], sample_weight: Sequence[ArrayLike] | None, y_numeric: bool
+        self,
+        tasks: Sequence[tuple[Any, ArrayLike]] | Mapping[Any, tuple[Any, ArrayLike]],
+        sample_weight: Sequence[ArrayLike] | None,
+        y_numeric: bool,
     ) -> tuple[list[Any], list[np.ndarray], list[np.ndarray]]:
         """Check tasks with samples of their own; return features of one dtype, targets and weights per task."""
-        tasks = list(tasks)
+        self._names = np.array(list(tasks), dtype=object) if isinstance(tasks, Mapping) else None
+        tasks = list(tasks.values()) if isinstance(tasks, Mapping) else list(tasks)
         require(
             tasks and all(isinstance(task, (tuple, list)) and len(task) == 2 for task in tasks),
             "tasks must be a list of pairs (X_k, y_k), at least one",
@@ -174,9 +359,10 @@ class Trained(Linear):
         require(len(given) == len(tasks), f"sample_weight must hold one array per task, {len(tasks)}, got {len(given)}")
         features, targets, weights = [], [], []
         for k, ((X_k, y_k), weight) in enumerate(zip(tasks, given, strict=True)):
+            y_k, missing = known(y_k, None)
             X_k, y_k = validated(self, X_k, y_k, reset=k == 0, order="C", y_numeric=y_numeric)
             features.append(X_k)
             targets.append(y_k)
-            weights.append(weights_of(weight, X_k))
+            weights.append(weights_of(weight, X_k) * (1.0 if missing is None else ~missing))
         dtype = np.result_type(*(X_k.dtype for X_k in features))
         return [X_k.astype(dtype, copy=False) for X_k in features], targets, weights

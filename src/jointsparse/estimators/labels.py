@@ -1,16 +1,19 @@
 """Labels of classifiers: their codings, their weights, and predictions in the same coding."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import ArrayLike
+from scipy import sparse, special
 from sklearn.base import ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from jointsparse.checks import require, require_unmasked
-from jointsparse.estimators.base import Linear, parameters, validated, weights_of
+from jointsparse.estimators.base import Linear, known, names_of, parameters, spread, validated, weights_of
 
 # Numbers that a matrix y may hold under each value of `labels`.
 CODES = {"classes": (0, 1), "01": (0, 1), "signed": (-1, 1), "masked": (-1, 0, 1)}
@@ -37,11 +40,19 @@ def to_dense(y: Any) -> Any:
     return y.toarray() if sparse.issparse(y) else y
 
 
+def _has_probabilities(classifier: Any) -> bool:
+    if classifier.loss == "logistic" or hasattr(classifier, "calibration_"):
+        return True
+    raise AttributeError(
+        f"probabilities need loss='logistic', or calibrate(X, y) on held-out samples, got loss={classifier.loss!r}"
+    )
+
+
 @parameters
 class Labelled(ClassifierMixin, Linear):
     """A classifier for labels in every coding: class weights, decisions and predictions."""
 
-    loss: str = "hinge"
+    loss: str = "logistic"
     labels: str = "classes"
     class_weight: str | Mapping[Any, float] | None = None
 
@@ -49,37 +60,50 @@ class Labelled(ClassifierMixin, Linear):
         require(self.labels in CODES, f"labels must be one of {', '.join(map(repr, CODES))}, got {self.labels!r}")
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, np.ndarray]:
-        """X, y and the weights of the samples, checked; a column of classes becomes a vector."""
+        """X, y and the weights of the samples, checked; a column of classes becomes a vector.
+
+        The weights are (n_samples,) or (n_samples, n_tasks), 0 where a label is missing.
+        """
+        y, missing = known(y, CODES[self.labels][0])
         X, y = validated(self, X, to_dense(y), multi_output=True, y_numeric=False, **options)
         weight = weights_of(sample_weight, X)
         if self.labels == "classes" and y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
+            missing = None if missing is None else missing[:, 0]
+        if missing is not None:
+            weight = weight * ~missing if missing.ndim == 1 else spread(weight, missing.shape) * ~missing
         return X, y, weight
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, np.ndarray, np.ndarray]:
         """X and y, checked; Y (n_samples, n_tasks) of -1 and +1, and weights of that shape, 0 outside a task."""
         self._check_labels()
+        names = names_of(y)
         X, y, weight = self._validated(X, y, sample_weight, order="C")
         self._flat = y.ndim == 1
         if self._has_names():
             check_classification_targets(y)
-            self.classes_ = np.unique(y[weight > 0])
+            self.classes_ = np.unique(y[weight.reshape(len(weight), -1).any(axis=1)])
             require(
                 len(self.classes_) >= 2,
                 f"y must hold at least two classes, got 1 class of positive weight: {self.classes_[0]}",
             )
-        else:
-            self.classes_ = self._codes_told_apart()
+        self._name_tasks(y, names)
         Y = self._signs(y)
         return X, y, Y, self._weigh(y, Y, weight)
+
+    def _name_tasks(self, y: np.ndarray, names: np.ndarray | None) -> None:
+        """Set classes_ and the codes that predictions have, unless y is a vector of classes."""
+        self._names = None if self._flat else names
+        self._codes = np.array([CODES[self.labels][0], 1])
+        if not self._has_names():
+            given = np.arange(np.shape(y)[-1]) if names is None else names
+            self.classes_ = self._codes if self._flat else given
+        if hasattr(self, "calibration_"):
+            del self.calibration_
 
     def _has_names(self) -> bool:
         """True for a vector of classes, which may have any names."""
         return self.labels == "classes" and self._flat
-
-    def _codes_told_apart(self) -> np.ndarray:
-        """The codes of a negative and of a positive label."""
-        return np.array([CODES[self.labels][0], 1])
 
     def _signs(self, y: np.ndarray) -> np.ndarray:
         """y, in the coding and shape that fit has seen, as signs (n_samples, n_tasks)."""
@@ -91,12 +115,12 @@ class Labelled(ClassifierMixin, Linear):
 
     def _weigh(self, y: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Weights (n_samples, n_tasks) of the losses: sample weight times class weight, 0 outside a task."""
-        weights = weight[:, np.newaxis] * (Y != 0)
+        weights = spread(weight, Y.shape) * (Y != 0)
         if self.class_weight is None:
             return weights
         if isinstance(self.class_weight, str):
             return weights * self._balance(Y, weights)
-        classes = self.classes_.tolist()
+        classes = (self.classes_ if self._has_names() else self._codes).tolist()
         unknown = set(self.class_weight) - set(classes)
         require(not unknown, f"class_weight must name classes of y, {classes}, got {sorted(unknown, key=str)}")
         of_class = np.array([self.class_weight.get(value, 1.0) for value in classes], dtype=float)
@@ -117,7 +141,7 @@ class Labelled(ClassifierMixin, Linear):
         share = sides.sum(axis=0) / (np.maximum((sides > 0).sum(axis=0), 1) * np.where(sides > 0, sides, 1))
         return np.where(Y > 0, share[1], share[0])
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any) -> Any:
         """Compute x·w_k + b_k, which is positive where task k is predicted to hold.
 
         X: (n_samples, n_features), dense or sparse. Returns (n_samples, n_tasks), or (n_samples,) for two classes and
@@ -129,9 +153,9 @@ class Labelled(ClassifierMixin, Linear):
         array([-2.])
         """
         F = self._margins(X)
-        return F[:, 0] if self._flat and F.shape[1] == 1 else F
+        return F[:, 0] if self._flat and F.shape[1] == 1 else self._in_frame(F, X)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> Any:
         """Predict the class of each sample, or its label in each task, in the coding that fit has seen.
 
         X: (n_samples, n_features), dense or sparse. Returns (n_samples,) or (n_samples, n_tasks). Of several classes
@@ -142,10 +166,79 @@ class Labelled(ClassifierMixin, Linear):
         >>> model.predict([[2.0], [-3.0]]).tolist()
         ['no', 'yes']
         """
-        F = self.decision_function(X)
-        if self._flat and len(self.classes_) > 2:
+        F = self._margins(X)
+        if self._flat and F.shape[1] > 1:
             return np.asarray(self.classes_[F.argmax(axis=1)])
-        return np.asarray(self.classes_[(F > 0).astype(int)])
+        told_apart = self.classes_ if self._flat else self._codes
+        predicted = np.asarray(told_apart[(F > 0).astype(int)])
+        return predicted[:, 0] if self._flat else self._in_frame(predicted, X)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Any:
+        """Predict the probability of each class, or of a positive label in each task.
+
+        It is the logistic function of the decisions with loss="logistic", or of the decisions after `calibrate`. Class
+        weights move the decisions and so the probabilities. X: (n_samples, n_features), dense or sparse. Returns
+        (n_samples, n_classes) for y a vector, and (n_samples, n_tasks) for a matrix.
+
+        >>> from jointsparse import JointSparseClassifier
+        >>> model = JointSparseClassifier(radius=1.0).fit([[1.0], [-1.0]], ["no", "yes"])
+        >>> model.predict_proba([[2.0]]).round(2)
+        array([[0.88, 0.12]])
+        """
+        F = self._margins(X)
+        if hasattr(self, "calibration_"):
+            F = F * self.calibration_[:, 0] + self.calibration_[:, 1]
+        P = np.asarray(special.expit(F))
+        if not self._flat:
+            return self._in_frame(P, X)
+        if F.shape[1] == 1:
+            return np.hstack([1 - P, P])
+        return P / np.maximum(P.sum(axis=1, keepdims=True), np.finfo(P.dtype).tiny)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of `predict_proba`. X: (n_samples, n_features), dense or sparse."""
+        return np.log(self.predict_proba(X))
+
+    def calibrate(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit probabilities to the decisions on held-out samples, for each task by itself, and return the classifier.
+
+        The probability is logistic(a f + b) of the decision f. This is Platt's method, and takes a matrix of labels,
+        which scikit-learn's CalibratedClassifierCV does not. Use it for the hinge and squared loss, or after class
+        weights. a is `calibration_[k, 0]`, b `calibration_[k, 1]`.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix (n_samples, n_features)
+            Features of samples that were not trained on.
+        y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
+            Their labels, coded as in fit.
+        sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
+            Weights of the samples.
+
+        Raises
+        ------
+        ValueError
+            If a task has no positive, or no negative sample.
+        """
+        F = self._margins(X)
+        _, y, weight = self._validated(X, y, sample_weight, reset=False)
+        Y = self._signs(y)
+        require(Y.shape == F.shape, f"y must have one column per task, {F.shape[1]}, got {Y.shape[1]}")
+        weights = spread(weight, Y.shape) * (Y != 0)
+        calibration = []
+        for k in range(F.shape[1]):
+            positive, negative = (float(weights[sign * Y[:, k] > 0, k].sum()) for sign in (1, -1))
+            require(positive > 0 and negative > 0, f"task {k} must have a positive and a negative to be calibrated")
+            # Paper: Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), as weights of both labels.
+            target = np.where(Y[:, k] > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
+            both = np.concatenate([weights[:, k] * target, weights[:, k] * (1 - target)])
+            f, sides = np.tile(F[:, [k]], (2, 1)).astype(float), np.repeat([1, 0], len(F))
+            fitted = LogisticRegression(C=np.inf).fit(f, sides, sample_weight=both)
+            calibration.append([fitted.coef_[0, 0], fitted.intercept_[0]])
+        self.calibration_ = np.array(calibration)
+        return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the fraction of correct predictions.
@@ -155,12 +248,17 @@ class Labelled(ClassifierMixin, Linear):
         sample_weight: (n_samples,).
         """
         require_unmasked(y, "y")
-        if self.labels == "classes":
-            return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
+        y, missing = known(y, CODES[self.labels][0])
+        if self.labels == "classes" and (missing is None or self._flat):
+            weight = weights_of(sample_weight, y) * ~missing if missing is not None else sample_weight
+            return float(super().score(X, y, weight))
         F = self._margins(X)
         Y = as_signs(y, self.labels).reshape(len(F), -1)
         require(Y.shape == F.shape, f"y must have one column per task, {F.shape[1]}, got {Y.shape[1]}")
-        weights = weights_of(sample_weight, F)[:, np.newaxis] * (Y != 0)
+        weights = spread(weights_of(sample_weight, F), F.shape) * (Y != 0)
+        if missing is not None:
+            weights = weights * ~missing.reshape(F.shape)
         require(weights.any(), "y must hold at least one label of a sample of positive weight, got none")
         return float(np.average((F > 0) == (Y > 0), weights=weights))
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
 from jointsparse.checks import as_finite, as_positive, require, require_count
-from jointsparse.estimators.base import all_or_nothing, parameters, positional, validated
+from jointsparse.estimators.base import all_or_nothing, names_of, parameters, positional, validated
 from jointsparse.estimators.labels import Labelled
 from jointsparse.learning.lazy import LARGEST_STEP_SUM, ONE_BALL_PER_TASK, Eager, Iterate, Lazy, Matrix, csr
 from jointsparse.learning.problem import magnitude
@@ -92,6 +92,7 @@ class OnlineJointSparseClassifier(Labelled):
 
     norm: str = positional("l1inf")
     radius: float = positional(1.0)
+    loss: str = "hinge"
     eta0: float = 1.0
     average: bool = False
     max_iter: int = 5
@@ -168,7 +169,7 @@ class OnlineJointSparseClassifier(Labelled):
             not isinstance(self.class_weight, str),
             "class_weight must be a dict or None for partial_fit: give the weights themselves",
         )
-        first = not _is_fitted(self)
+        first, names = not _is_fitted(self), names_of(y)
         X, y, weight = self._validated(X, y, sample_weight, reset=first)
         if first:
             self._flat, self._coding = y.ndim == 1, self.labels
@@ -179,7 +180,7 @@ class OnlineJointSparseClassifier(Labelled):
             self._flat == (y.ndim == 1),
             f"y must be a {'vector' if self._flat else 'matrix'} as at first, got shape {y.shape}",
         )
-        self._learn_classes(y, classes, first)
+        self._learn_classes(y, classes, names, first)
         Y = self._signs(y)
         weights = self._weigh(y, Y, weight)
         if first:
@@ -198,18 +199,20 @@ class OnlineJointSparseClassifier(Labelled):
         self._steps(X, Y, weights, max(len(Y), 1))
         return self
 
-    def _learn_classes(self, y: np.ndarray, classes: ArrayLike | None, first: bool) -> None:
+    def _learn_classes(self, y: np.ndarray, classes: ArrayLike | None, names: np.ndarray | None, first: bool) -> None:
         """Set classes_ at the first step; check y and `classes` against it at every step."""
         if first:
             require(
                 not (self._has_names() and classes is None), "classes must be passed on the first call to partial_fit"
             )
-            self.classes_ = np.unique(np.asarray(classes)) if self._has_names() else self._codes_told_apart()
-            require(
-                len(self.classes_) >= 2, f"classes must hold at least two classes, got 1 class: {self.classes_[0]!r}"
-            )
-        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-            raise ValueError(f"classes must be {self.classes_.tolist()}, got {np.asarray(classes).tolist()}")
+            if self._has_names():
+                self.classes_ = np.unique(np.asarray(classes))
+            self._name_tasks(y, names)
+            found = self.classes_ if self._has_names() else self._codes
+            require(len(found) >= 2, f"classes must hold at least two classes, got 1 class: {found[0]!r}")
+        known_classes = self.classes_ if self._has_names() else self._codes
+        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known_classes):
+            raise ValueError(f"classes must be {known_classes.tolist()}, got {np.asarray(classes).tolist()}")
         unknown = y[~np.isin(y, self.classes_)] if self._has_names() else y[:0]
         if len(unknown):
             raise ValueError(f"y must hold the classes {self.classes_.tolist()}, got {unknown[0]!r}")

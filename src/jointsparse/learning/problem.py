@@ -4,7 +4,7 @@ minimise over W  sum_k sum_i c_ik loss(f_ik, y_ik),  f_k = X_k w_k + b_k,
 subject to ||W|| <= radius, or with penalty * ||W|| added. Source: Quattoni et al. (2009), eq. 1 and 2.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from itertools import pairwise
 from types import ModuleType
@@ -15,6 +15,8 @@ from scipy import sparse
 
 from jointsparse.checks import Misfit, require
 from jointsparse.compiled import njit
+
+Watch = Callable[[int, float, float], bool]  # see `learning.solvers`
 
 # OpenBLAS copies the operands of larger products first. With few columns, this doubles the time.
 SMALL_PRODUCT_MULTIPLICATIONS = 10**6

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jointsparse.checks import one_thread
-from jointsparse.learning.problem import Problem, balanced, best_intercepts, intercepts_of_samples
+from jointsparse.learning.problem import Problem, Regulariser, balanced, best_intercepts, intercepts_of_samples
 
 PER_DECADE = 4  # radii of a path between a number and ten times that number
 
@@ -34,7 +34,15 @@ class Scales(NamedTuple):
 
 
 @one_thread()
-def scales(problem: Problem, *, loss: ModuleType, norm: ModuleType) -> Scales:
+def scales(
+    problem: Problem,
+    *,
+    loss: ModuleType,
+    norm: ModuleType,
+    weights: np.ndarray | None = None,
+    positive: bool = False,
+    groups: np.ndarray | None = None,
+) -> Scales:
     """Compute the scales of a problem from its gradient at W = 0 and the best intercepts.
 
     For a norm per task with the same number for all tasks, both are those of the task that needs the largest.
@@ -47,6 +55,12 @@ def scales(problem: Problem, *, loss: ModuleType, norm: ModuleType) -> Scales:
         Plug-in of losses.
     norm : module
         Plug-in of norms.
+    weights : array (n_features,) or (n_groups,), or None
+        See `Regulariser`.
+    positive : bool
+        See there.
+    groups : int array (n_features,) or None
+        See there.
 
     Returns
     -------
@@ -62,7 +76,8 @@ def scales(problem: Problem, *, loss: ModuleType, norm: ModuleType) -> Scales:
     for part in whole.parts:
         value[part.tasks] += loss.dual_value(dual[part.rows], part.y, part.c)
     G = np.ascontiguousarray(whole.transposed(dual)[:, :, 0].T)
-    size = np.asarray(norm.dual_norm(G))
+    regulariser = Regulariser.checked(norm, 0.0, False, weights, positive, groups)
+    size = np.asarray(norm.dual_norm(regulariser.gradient(G), **regulariser.options))
     losses = value if size.ndim else value.sum()
     radius = np.max(np.divide(losses, size, out=np.zeros_like(size), where=size > 0), initial=0.0)
     return Scales(float(radius), float(np.max(size, initial=0.0)), float(np.linalg.norm(G)))

@@ -119,7 +119,7 @@ def run(
     Sweep
     """
     solver_module = pick("solvers", solver)
-    plug_ins = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
+    plug_ins: dict[str, Any] = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
     options: dict[str, Any] = {"n_iter": n_iter, "progress": progress}
     steps: Sequence[float] = eta0 if "eta0" in solver_module.TAKES else [np.nan]
     require(
@@ -192,7 +192,7 @@ def path(
     solver_module = pick("solvers", solver)
     require(solver_module.STOPS_AT_TOL, f"solver must be one that stops at tol, such as working_set, got {solver!r}")
     problem = Problem.from_matrix(X, Y, normalisation=normalisation, intercept=intercept)
-    plug_ins = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
+    plug_ins: dict[str, Any] = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
     at_zero = solve_at_zero(problem, plug_ins["loss"]).objective
     unit = scales.scales(problem, **plug_ins).radius
     fits: dict[float, Fit] = {}

@@ -4,7 +4,11 @@ Every solver takes many pairs, (eta0, radius) or just radii. `subgradient` and `
 data are read once per iteration; `working_set` trains one after the other, each on few rows.
 
 - ``TAKES`` lists the step sizes that ``fit`` takes per pair.
-- ``STOPS_AT_TOL`` says whether ``fit`` takes a duality gap ``tol`` to stop at.
+- ``STOPS_AT_TOL`` says whether ``fit`` takes a duality gap ``tol`` to stop at, and a fit to ``start`` from.
+
+A solver tells the function ``watch`` (iterations done, objective, gap) now and then: of several pairs the sum of the
+objectives and the largest gap. The gap is NaN where none is known for the whole problem. The solver ends where the
+function returns True, and certifies what it has.
 """
 
 from importlib import import_module

@@ -21,6 +21,7 @@ from jointsparse.learning.problem import (
     Fit,
     Problem,
     Regulariser,
+    Watch,
     balanced,
     bound_from,
     by_task,
@@ -179,7 +180,7 @@ def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: F
     regulariser : Regulariser
         Constraint or penalty of each pair.
     start : Fit or None
-        Fit of the same problem.
+        Fit of the same problem, or of one with other samples, of which W and b are taken.
     b_zero : array (n_tasks,)
         The best intercepts for W = 0.
 
@@ -199,7 +200,7 @@ def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: F
         by_task(by_pair, W)
     used = np.flatnonzero(W.any(axis=(0, 2)))
     F = np.vstack([part.margins(W, b, used) for part in problem.parts])
-    if start is None:
+    if start is None or start.dual.size not in (F.size, F.size // n_pairs):
         A = -loss.subgradient(F, problem.y, problem.c)
     else:
         A = np.array(np.broadcast_to(problem.arranged(start.dual), F.shape), dtype=problem.dtype)
@@ -451,6 +452,7 @@ def fit(
     groups: np.ndarray | None = None,
     start: Fit | None = None,
     progress: Callable[[int, int], None] | None = None,
+    watch: Watch | None = None,
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs together.
 
@@ -484,6 +486,8 @@ def fit(
         Fit of the same problem to begin from instead of 0.
     progress : function or None
         Called with (iterations done, of all).
+    watch : function or None
+        See the room's docstring.
 
     Returns
     -------
@@ -506,11 +510,13 @@ def fit(
         look = t % ITERATIONS_PER_LOOK == 0 or t == n_iter
         if t > 0:
             run.iterate(t, loss, best if look else None)
+        stop = False
         if look:
             run.drop(best.proven(run.index))
+            stop = bool(watch and watch(t, float(best.smallest.sum()), float(best.gap().max())))
         if progress:
             progress(t, n_iter)
-        if not len(run.index):
+        if stop or not len(run.index):
             break
     best.certify(run.index)
     return Fit(best.W, best.b, best.objective[:, : t + 1], best.smallest, best.bound, best.gap(), t, best.dual)

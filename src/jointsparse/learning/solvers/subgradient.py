@@ -14,6 +14,7 @@ from jointsparse.learning.problem import (
     Fit,
     Problem,
     Regulariser,
+    Watch,
     add_transposed_product,
     by_task,
     lower_bound,
@@ -70,6 +71,7 @@ def fit(
     positive: bool = False,
     groups: np.ndarray | None = None,
     progress: Callable[[int, int], None] | None = None,
+    watch: Watch | None = None,
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs together.
 
@@ -101,6 +103,8 @@ def fit(
         The group of each feature, from 0 to n_groups - 1. The norm counts a group as one row. None: no groups.
     progress : function or None
         Called with (iterations done, of all).
+    watch : function or None
+        See the room's docstring.
 
     Returns
     -------
@@ -129,7 +133,7 @@ def fit(
         best.look(t, W, b)
         if progress:
             progress(t, n_iter)
-        if t == n_iter:
+        if t == n_iter or (watch and watch(t, float(best.smallest.sum()), np.nan)):
             break
         step = (eta0 / np.sqrt(t + 1)).astype(problem.dtype)  # Paper: eta = eta0 / sqrt(t), t = 1, 2, …
         # Choice: later dual variables weigh more. With step sizes as weights the gaps were three to six times as wide.
@@ -152,7 +156,7 @@ def fit(
     bound = lower_bound(problem, loss, regulariser, total)
     value = objective_of(problem, loss, regulariser, best.W, best.b)
     gap = relative_gap(value, bound, solve_at_zero(problem, loss).objective)
-    return Fit(best.W, best.b, best.objective, value, bound, gap, n_iter, total)
+    return Fit(best.W, best.b, best.objective[:, : t + 1], value, bound, gap, t, total)
 
 
 class _Visit:

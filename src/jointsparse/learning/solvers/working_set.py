@@ -24,6 +24,7 @@ from jointsparse.learning.problem import (
     Fit,
     Problem,
     Regulariser,
+    Watch,
     balanced,
     bound_from,
     lower_bound,
@@ -80,6 +81,7 @@ def fit(
     groups: np.ndarray | None = None,
     start: Fit | None = None,
     progress: Callable[[int, int], None] | None = None,
+    watch: Watch | None = None,
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one pair after the other.
 
@@ -111,6 +113,8 @@ def fit(
         Fit of the same problem to begin from instead of 0.
     progress : function or None
         Called with (iterations done, of all).
+    watch : function or None
+        See the room's docstring.
 
     Returns
     -------
@@ -135,6 +139,7 @@ def fit(
             groups=groups,
             start=start,
             progress=progress,
+            watch=watch,
         )
     require(tol >= 0, f"tol must be at least 0, got {tol}")
     regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
@@ -143,7 +148,7 @@ def fit(
     scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK else None
     problem = problem.compact()
     at_zero = solve_at_zero(problem, loss)
-    setting = Setting(problem, problem.together(), loss, at_zero, per_task, scale, tol, n_iter, progress)
+    setting = Setting(problem, problem.together(), loss, at_zero, per_task, scale, tol, n_iter, progress, watch)
     n_pairs = len(regulariser.radius)
     fits = []
     for pair in range(n_pairs):
@@ -192,7 +197,7 @@ class Setting(NamedTuple):
         True if each task has a working set of its own.
     scale : array (n_features,) or None
         See `scale_of`.
-    tol, n_iter, progress
+    tol, n_iter, progress, watch
         As in `fit`.
     """
 
@@ -205,6 +210,7 @@ class Setting(NamedTuple):
     tol: float
     n_iter: int
     progress: Callable[[int, int], None] | None
+    watch: Watch | None
 
 
 class _Search:
@@ -218,7 +224,7 @@ class _Search:
     def __init__(self, setting: Setting, regulariser: Regulariser, start: Fit | None, place: tuple[int, int]) -> None:
         whole, loss = setting.whole, setting.loss
         self.setting, self.regulariser, self.place = setting, regulariser, place
-        self.t, self.rounds = 0, list[Round]()
+        self.t, self.rounds, self.stopped = 0, list[Round](), False
         self.objective = np.full((1, setting.n_iter + 1), np.nan)
         at = pdhg.begin(whole, loss, regulariser, start, setting.at_zero.b)
         self.W, self.b = np.ascontiguousarray(at.W.transpose(2, 1, 0)), np.ascontiguousarray(at.b.T)
@@ -288,9 +294,10 @@ class _Search:
                 self.certify()
                 gap = self.gap()
                 if gap <= self.setting.tol:
+                    self.watched(self.value, gap)
                     break
                 wanted /= 2  # single precision promised too much
-            if self.t >= self.setting.n_iter:
+            if self.t >= self.setting.n_iter or self.watched(self.value, gap):
                 self.certify()
                 break
             self.choose_rows()
@@ -342,6 +349,12 @@ class _Search:
         if self.setting.progress:
             self.setting.progress(done * self.setting.n_iter + self.t, of_all * self.setting.n_iter)
 
+    def watched(self, value: float, gap: float) -> bool:
+        """True if the search shall end. value, gap: objective, and certified gap of the whole problem, or NaN."""
+        if self.setting.watch and not self.stopped:
+            self.stopped = self.setting.watch(self.t, value, gap)
+        return self.stopped
+
     def solve(self, tol: float) -> None:
         """Iterate on the working set to this gap, then see all rows."""
         setting, run, done = self.setting, self.now, False
@@ -353,6 +366,7 @@ class _Search:
             self.work += self.share * (1.5 if look and setting.whole.intercept else 1)
             if look:
                 done = bool(self.best.gap()[0] <= tol) or self.t == setting.n_iter
+                done |= self.watched(float(self.best.smallest[0]), np.nan)
             self.tell()
         rows, W = self.rows(), np.zeros_like(self.W)
         if rows.ndim == 1:

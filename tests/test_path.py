@@ -1,0 +1,74 @@
+"""Paths of radii and penalties: their points are fits, and they span what matters."""
+
+import numpy as np
+import pytest
+from test_estimators import problem, regression
+
+from jointsparse import JointSparseClassifier, JointSparseRegressor
+from jointsparse.norms import l1inf
+
+X, Y = problem(n=60, d=8)
+Y01 = (Y + 1) // 2
+
+
+@pytest.mark.parametrize("options", [{}, {"radius": None, "penalty": 1.0}, {"loss": "hinge", "norm": "l1"}])
+def test_points_are_fits_from_scratch_within_the_gap(options):
+    model = JointSparseClassifier(tol=1e-6, **options)
+    path = model.path(X, Y01, n_points=5)
+    assert (np.diff(path.strength) > 0).all() and path.penalised == ("penalty" in options)
+    assert path.coef.shape == (len(path.strength), 3, 8) and path.intercept.shape == path.coef.shape[:2]
+    name = "penalty" if path.penalised else "radius"
+    for i, strength in enumerate(path.strength):
+        fit = JointSparseClassifier(**{"tol": 1e-6} | options | {name: strength}).fit(X, Y01)
+        assert np.nanmin(fit.objective_) == pytest.approx(path.objective[i], rel=1e-5)
+        assert path.gap[i] <= 1e-6
+    assert not hasattr(model, "coef_")
+
+
+def test_radii_span_two_decades_about_the_natural_unit():
+    unit = JointSparseClassifier().fit(X, Y01).radius_
+    path = JointSparseClassifier().path(X, Y01, n_points=9)
+    np.testing.assert_allclose(path.strength[:5], unit * np.geomspace(0.1, 1.0, 5))
+    used = path.coef.any(axis=1)
+    np.testing.assert_array_equal(path.n_features, used.sum(axis=1))
+    assert path.n_features[0] < path.n_features[-1]
+    assert all(l1inf.norm(W.T) <= radius * (1 + 1e-9) for W, radius in zip(path.coef, path.strength, strict=True))
+
+
+def test_the_largest_penalty_leaves_no_weights():
+    path = JointSparseClassifier(penalty=1.0).path(X, Y01, n_points=4)
+    assert path.n_features[-1] == 0 < path.n_features[0]
+    np.testing.assert_allclose(path.strength[0], 1e-3 * path.strength[-1])
+
+
+def test_a_path_ends_where_nothing_is_left_to_gain():
+    separable = np.where(X[:, 0] > 0, 1, 0)
+    path = JointSparseClassifier(loss="hinge").path(np.sign(X), separable, n_points=30)
+    assert len(path.strength) < 30 and path.objective[-1] < 1e-3 * len(X)
+
+
+def test_strengths_may_be_given_and_targets_keep_their_means():
+    features, targets = regression()
+    path = JointSparseRegressor(tol=1e-8).path(features, targets, strengths=[3.0, 1.0, 3.0])
+    assert path.strength.tolist() == [1.0, 3.0]
+    fit = JointSparseRegressor(radius=3.0, tol=1e-8).fit(features, targets)
+    np.testing.assert_allclose(path.intercept[1], fit.intercept_, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "said"),
+    [
+        ({"solver": "subgradient"}, {}, "^a path needs a solver that stops at tol, got 'subgradient'"),
+        ({}, {"n_points": 0}, "^n_points must be a whole number of at least 1, got 0"),
+        ({}, {"strengths": []}, "^strengths must hold at least one number, got none"),
+        ({}, {"strengths": [-1.0]}, r"^each of strengths must be at least 0, got -1\.0"),
+    ],
+)
+def test_wrong_paths_are_refused(options, given, said):
+    with pytest.raises(ValueError, match=said):
+        JointSparseClassifier(**options).path(X, Y01, **given)
+
+
+def test_features_without_a_signal_have_one_point():
+    path = JointSparseClassifier().path(np.zeros((4, 2)), [0, 1, 0, 1], n_points=5)
+    assert path.strength.tolist() == [0.0] and not path.coef.any()

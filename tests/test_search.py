@@ -1,0 +1,150 @@
+"""The choice of a radius or penalty: automatic radii, folds, scorers and rules of choice."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.metrics import average_precision_score, mean_absolute_error
+from sklearn.model_selection import KFold
+from test_estimators import masked, problem, regression
+
+from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV
+from jointsparse.estimators.search import choose, strata
+
+RNG = np.random.default_rng(0)
+
+
+def tasks(n, d, m, *, share=0.1, noise=1.0, density=1.0, seed=0):
+    """Labels 0 and 1 of tasks that share five features; a label holds for about this share of the samples."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
+    W = np.zeros((d, m))
+    W[:5] = rng.normal(size=(5, m))
+    F = X @ W + noise * rng.normal(size=(n, m))
+    return X, (np.quantile(F, 1 - share, axis=0) < F).astype(int)
+
+
+DENSE_FEW = tasks(200, 20, 3)
+DENSE_MANY = tasks(200, 60, 25, share=0.2)
+SPARSE = tasks(300, 200, 5, density=0.1, share=0.3)
+KINDS = {
+    "dense, few tasks": (*DENSE_FEW, {}),
+    "dense, many tasks": (*DENSE_MANY, {"loss": "hinge"}),
+    "sparse": (sparse.csr_matrix(SPARSE[0]), SPARSE[1], {}),
+    "masked": (DENSE_FEW[0], masked(2 * DENSE_FEW[1] - 1), {"labels": "masked"}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_automatic_radii_choose_no_end_of_the_grid(kind):
+    X, Y, options = KINDS[kind]
+    model = JointSparseClassifierCV(cv=3, **options).fit(X, Y)
+    place = int(np.flatnonzero(model.grid_ == model.radius_)[0])
+    assert 0 < place < len(model.grid_) - 1
+    assert model.best_score_ > 0.6 and (np.diff(model.grid_) > 0).all()
+    np.testing.assert_allclose(np.diff(np.log10(model.grid_)), 0.25, atol=0.01)
+
+
+def test_automatic_radii_go_on_until_the_problem_ends():
+    """The best radius is a small one here, and with separable labels a large one changes nothing."""
+    X = RNG.normal(size=(60, 40))
+    noisy = (X[:, 0] + 4 * RNG.normal(size=60) > 0).astype(int)
+    down = JointSparseClassifierCV(cv=3).fit(X, noisy)
+    assert down.grid_[0] < down.radius_
+    clear = JointSparseRegressorCV(cv=3).fit(X[:, :5], X[:, :2] @ [[1.0], [2.0]])
+    assert clear.radius_ > 2.0 and clear.best_score_ > 0.99
+
+
+def test_a_number_of_radii_or_penalties_spans_their_range():
+    X, Y = DENSE_FEW
+    model = JointSparseClassifierCV(radii=3, cv=2).fit(X, Y)
+    unit = JointSparseClassifier().fit(X, Y).radius_
+    np.testing.assert_allclose(model.grid_, unit * np.array([0.1, 1.0, 10.0]))
+    model = JointSparseClassifierCV(penalties=4, cv=2).fit(X, Y)
+    np.testing.assert_allclose(model.grid_ / model.grid_[-1], [1e-3, 1e-2, 0.1, 1.0])
+    assert model.penalty_ in model.grid_[:-1] and model.radius_ is None
+    assert model.scores_[-1].max() == 0.5  # no weights
+
+
+@pytest.mark.parametrize("estimator", [JointSparseClassifierCV, JointSparseRegressorCV])
+def test_folds_at_the_same_time_change_nothing(estimator):
+    X, Y = DENSE_FEW
+    one, two = (estimator(cv=3, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one.scores_, two.scores_)
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+def test_scorers_are_called_for_each_task_and_averaged():
+    X, Y = DENSE_FEW
+    folds = KFold(3, shuffle=True, random_state=1)
+    model = JointSparseClassifierCV(radii=[1.0, 3.0], cv=folds, scoring="average_precision").fit(X, Y)
+    for fold, (train, test) in enumerate(folds.split(X)):
+        F = JointSparseClassifier(radius=3.0, tol=1e-2).fit(X[train], Y[train]).decision_function(X[test])
+        assert model.scores_[1, fold] == pytest.approx(average_precision_score(Y[test], F, average="macro"), abs=0.03)
+    proper = JointSparseClassifierCV(radii=[3.0], cv=3, scoring="neg_log_loss").fit(X, Y)
+    assert -0.7 < proper.best_score_ < 0
+    with pytest.raises(AttributeError, match="loss='logistic'"):
+        JointSparseClassifierCV(radii=[3.0], cv=3, scoring="neg_log_loss", loss="hinge").fit(X, Y)
+
+
+def test_a_scorer_of_classes_sees_all_of_them():
+    X = problem(n=90)[0]
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+    model = JointSparseClassifierCV(radii=[0.0, 10.0], cv=3, scoring="accuracy").fit(X, y)
+    assert model.scores_[0].mean() < 0.6 < model.scores_[1].mean()
+    certain = JointSparseClassifierCV(radii=[10.0], cv=3, scoring="roc_auc_ovr").fit(X, y)
+    assert certain.best_score_ > 0.8
+
+
+def test_targets_are_scored_one_by_one_without_the_missing_ones():
+    X, Y = regression()
+    Y[:5, 1] = np.nan
+    folds = KFold(2, shuffle=True, random_state=0)
+    model = JointSparseRegressorCV(radii=[3.0], cv=folds, scoring="neg_mean_absolute_error").fit(X, Y)
+    train, test = next(folds.split(X))
+    predicted = JointSparseRegressor(radius=3.0, tol=1e-2).fit(X[train], Y[train]).predict(X[test])
+    errors = [
+        mean_absolute_error(y[~np.isnan(y)], f[~np.isnan(y)]) for y, f in zip(Y[test].T, predicted.T, strict=True)
+    ]
+    assert model.scores_[0, 0] == pytest.approx(-np.mean(errors), rel=1e-6)
+    by_hand = JointSparseRegressorCV(radii=[0.1, 3.0]).fit(X[:30], Y[:30], X_val=X[30:], y_val=Y[30:])
+    assert by_hand.radius_ == 3.0 and by_hand.scores_.shape == (2, 1)
+
+
+def test_the_rule_of_choice():
+    scores = np.array([[0.70, 0.60], [0.79, 0.73], [0.80, 0.74], [0.78, 0.72]])
+    assert choose(scores, False, "best") == 2
+    assert choose(scores, False, "one_standard_error") == 1
+    assert choose(scores, True, "one_standard_error") == 3
+    assert choose(scores[:, :1], False, "one_standard_error") == 2
+    tied = np.array([[0.0], [1.0], [1.0 + 1e-9], [0.5]])
+    assert (choose(tied, False, "best"), choose(tied, True, "best")) == (1, 2)
+    small = 1e-9 * np.array([[1.0], [2.0], [3.0]])  # scores of another unit
+    assert choose(small, False, "best") == 2
+    with pytest.raises(ValueError, match=r"^selection must be one of best, one_standard_error, got 'median'"):
+        choose(scores, False, "median")
+
+
+def test_folds_of_a_label_matrix_have_their_share_of_the_rarest_labels():
+    """Samples come sorted by class, which unshuffled folds would tear apart."""
+    Y = np.repeat(np.eye(4, dtype=int), [40, 25, 10, 2], axis=0)
+    assert np.unique(strata(2 * Y - 1, 5), return_counts=True)[1].tolist() == [42, 25, 10]
+    both = np.maximum(Y, [0, 0, 1, 0])  # everyone has label 2, so that others are rarer
+    assert set(strata(2 * both - 1, 2)) == {0, 1, 2, 3}
+    X = Y @ RNG.normal(size=(4, 6)) + RNG.normal(size=(77, 6))
+    with pytest.warns(UserWarning, match=r"^1 of 4 tasks .* in some of the 5 folds and do not count there: rare$"):
+        model = JointSparseClassifierCV(radii=[1.0]).fit(X, pd.DataFrame(Y, columns=["a", "b", "c", "rare"]))
+    assert not np.isnan(model.scores_).any()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"radii": "all"}, "^radii must be 'auto', a number of radii or radii, got 'all'"),
+        ({"radii": 0}, "^n_points must be a whole number of at least 1, got 0"),
+        ({"scoring": "auc"}, "scoring"),
+    ],
+)
+def test_wrong_choices_are_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        JointSparseClassifierCV(**options).fit(*DENSE_FEW)

@@ -1,0 +1,114 @@
+"""Fits that are watched: certificates are told, and a fit ends early with a valid result."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from test_estimators import problem
+
+from jointsparse import JointSparseClassifier, JointSparseRegressor
+from jointsparse.estimators.watch import INTERRUPT, Watch
+from jointsparse.learning.losses import hinge
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.solvers import SOLVERS
+from jointsparse.norms import l1inf
+
+X, Y = problem(n=80, d=12)
+OPTIONS = {"labels": "signed", "loss": "hinge", "radius": 3.0, "tol": 1e-10}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_solver_ends_where_it_is_told_and_certifies_what_it_has(solver):
+    problem_, told = Problem.from_matrix(X, Y.astype(float)), []
+
+    def watch(iteration, objective, gap):
+        told.append((iteration, objective, gap))
+        return len(told) == 4
+
+    options = {"eta0": np.ones(1)} if "eta0" in SOLVERS[solver].TAKES else {"tol": 1e-10}
+    fit = SOLVERS[solver].fit(
+        problem_, loss=hinge, norm=l1inf, radius=np.array([2.0]), n_iter=1000, watch=watch, **options
+    )
+    assert len(told) == 4 and fit.n_iter == told[-1][0] < 1000
+    assert fit.objective.shape == (1, fit.n_iter + 1)
+    F = X @ fit.W[0] + fit.b[0]
+    assert fit.value[0] == pytest.approx(hinge.value(F, Y, np.abs(Y)).sum())
+    assert 0 < fit.bound[0] <= fit.value[0] and 0 <= fit.gap[0] < np.inf
+
+
+@pytest.mark.parametrize("solver", ["working_set", "pdhg"])
+def test_a_callback_sees_objectives_fall_to_the_gap_and_no_warning_follows_its_end(solver):
+    told = []
+    model = JointSparseClassifier(solver=solver, callback=lambda *what: told.append(what), **OPTIONS | {"tol": 1e-3})
+    model.fit(X, Y)
+    iterations, objectives, gaps = np.array(told).T
+    assert (np.diff(iterations) >= 0).all() and np.nanmin(objectives) == pytest.approx(objectives[-1], rel=1e-2)
+    assert gaps[-1] <= 1e-3 * (1 + 1e-6)
+    early = JointSparseClassifier(solver=solver, callback=lambda *what: True, **OPTIONS).fit(X, Y)
+    assert early.n_iter_ < model.n_iter_ and early.duality_gap_ > 1e-10
+
+
+def test_verbose_prints_a_line_per_certificate(capsys):
+    model = JointSparseClassifier(verbose=True, **OPTIONS | {"tol": 1e-3}).fit(X, Y)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("iteration     0: objective 220, gap ")
+    assert lines[-1].startswith(f"iteration {model.n_iter_:5d}: objective ")
+
+
+def test_a_fit_ends_after_its_time_and_says_so():
+    with pytest.warns(ConvergenceWarning, match=r"not within tol=1e-10: raise max_time=1e-09 or tol"):
+        model = JointSparseClassifier(max_time=1e-9, **OPTIONS).fit(X, Y)
+    assert model.n_iter_ <= 10 and np.isfinite(model.coef_).all()
+    with pytest.raises(ValueError, match=r"^max_time must be above 0 and finite, got 0"):
+        model.set_params(max_time=0).fit(X, Y)
+
+
+def test_an_interrupt_keeps_what_is_there_and_is_raised_afterwards():
+    def interrupt(iteration, objective, gap):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    model = JointSparseClassifier(callback=interrupt, **OPTIONS)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert model.predict(X).shape == Y.shape and model.duality_gap_ > 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_interrupt_ends_at_once():
+    with pytest.raises(KeyboardInterrupt), Watch(None, None, False) as watch:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert watch.ended_by == INTERRUPT
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_another_thread_leaves_interrupts_alone():
+    done = []
+    fit = threading.Thread(target=lambda: done.append(JointSparseClassifier().fit(X, (Y + 1) // 2)))
+    fit.start()
+    fit.join()
+    assert len(done) == 1
+
+
+@pytest.mark.parametrize("estimator", [JointSparseClassifier, JointSparseRegressor])
+@pytest.mark.parametrize("solver", ["working_set", "pdhg"])
+def test_a_warm_start_begins_at_the_last_fit(estimator, solver):
+    model = estimator(radius=2.0, solver=solver, tol=1e-6, warm_start=True).fit(X, Y[:, 0])
+    cold, coef = model.n_iter_, model.coef_
+    assert model.fit(X, Y[:, 0]).n_iter_ <= cold / 4
+    np.testing.assert_allclose(model.coef_, coef, atol=1e-3)
+    model.fit(X[:50], Y[:50, 0])  # other samples: the weights alone are taken
+    expected = estimator(radius=2.0, solver=solver, tol=1e-6).fit(X[:50], Y[:50, 0])
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=0.02)
+    model.fit(X[:, :5], Y[:, 0])  # other features: nothing is
+    assert model.coef_.shape[-1] == 5
+    fresh = estimator(radius=2.0, solver=solver, tol=1e-6).fit(X, Y[:, 0])
+    assert fresh.fit(X, Y[:, 0]).n_iter_ == cold  # none without warm_start
+
+
+def test_subgradients_begin_anew():
+    model = JointSparseClassifier(solver="subgradient", eta0=0.1, warm_start=True, n_iter=5)
+    first = model.fit(X, (Y + 1) // 2).objective_
+    np.testing.assert_array_equal(model.fit(X, (Y + 1) // 2).objective_, first)
