@@ -1,0 +1,185 @@
+"""Estimators against scikit-learn, skglm and celer: seconds to the same objective, and seconds of a choice by folds.
+
+    python benchmarks/peers.py [--quick] [--out FOLDER]
+
+Prints two tables and writes peers-fits.csv and peers-search.csv. All run on one thread, and times are CPU time. Every
+learner is run with falling tolerances until its objective is within GAP of the best that any learner reaches; the first
+run that is counts. Learners that are not installed are left out: `pip install skglm celer`.
+
+The search chooses among six strengths by five folds and macro AUC. It has our joint norm, and l1 logistic regression for
+each task by itself.
+"""
+
+# ruff: noqa: E402
+
+from jointsparse.app.blas import use_best_kernel
+
+use_best_kernel()  # before NumPy is imported
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from measure import machine, show
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression, MultiTaskLasso
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import KFold
+
+from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor
+from jointsparse.checks import one_thread
+
+GAP = 1e-4  # relative to the best objective
+TOLERANCES = 10.0 ** -np.arange(1, 10)
+STRENGTHS = 6
+Learner = Callable[[float], tuple[np.ndarray, np.ndarray]]  # from a tolerance to W (n_features, n_tasks) and b
+
+
+def drawn(n: int, d: int, m: int, density: float = 1.0) -> tuple[Any, np.ndarray]:
+    """Features, and targets of m tasks that share 20 of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
+    W = np.zeros((d, m))
+    W[:20] = rng.normal(size=(20, m))
+    F = X @ W
+    return (sparse.csr_matrix(X) if density < 1 else X), F + F.std() * rng.normal(size=F.shape)
+
+
+def timed(learner: Learner, tolerance: float) -> tuple[float, np.ndarray, np.ndarray]:
+    start = time.process_time()
+    W, b = learner(tolerance)
+    return time.process_time() - start, W, b
+
+
+def race(
+    learners: dict[str, Learner], objective: Callable[[np.ndarray, np.ndarray], float]
+) -> Iterator[dict[str, Any]]:
+    """Seconds of each learner until its objective is within GAP of the best."""
+    runs = {}
+    for name, learner in learners.items():
+        try:
+            learner(0.1)  # compiles
+        except (AttributeError, TypeError) as error:
+            print(f"{name} does not work with this scikit-learn and is left out: {error}")
+            continue
+        runs[name] = [(seconds, objective(W, b)) for seconds, W, b in (timed(learner, tol) for tol in TOLERANCES)]
+    best = min(value for of_one in runs.values() for _, value in of_one)
+    for name, of_one in runs.items():
+        seconds, value = next(((s, v) for s, v in of_one if v <= best * (1 + GAP)), (np.nan, min(v for _, v in of_one)))
+        yield {"learner": name, "seconds": seconds, "objective / best - 1": value / best - 1}
+
+
+def squared(n: int, d: int, m: int) -> Iterator[dict[str, Any]]:
+    """The squared loss with an l1,2 penalty: scikit-learn's MultiTaskLasso."""
+    X, Y = drawn(n, d, m)
+    X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    alpha = 0.1 * float(np.linalg.norm(X.T @ Y, axis=1).max()) / n
+    options = {"norm": "l12", "penalty": alpha, "normalisation": "mean", "fit_intercept": False}
+
+    def objective(W: np.ndarray, b: np.ndarray) -> float:
+        return float(np.square(Y - X @ W).sum() / (2 * n) + alpha * np.linalg.norm(W, axis=1).sum())
+
+    def of(model: Any) -> tuple[np.ndarray, np.ndarray]:
+        return model.fit(X, Y).coef_.T, np.zeros(m)
+
+    learners: dict[str, Learner] = {
+        "jointsparse": lambda tol: of(JointSparseRegressor(tol=tol, **options)),
+        "scikit-learn": lambda tol: of(MultiTaskLasso(alpha, tol=tol, fit_intercept=False, max_iter=10_000)),
+    }
+    if find_spec("celer"):
+        from celer import MultiTaskLasso as Celer
+
+        learners["celer"] = lambda tol: of(Celer(alpha, tol=tol, fit_intercept=False))
+    if find_spec("skglm"):
+        from skglm import MultiTaskLasso as Skglm
+
+        learners["skglm"] = lambda tol: of(Skglm(alpha, tol=tol, fit_intercept=False))
+    for row in race(learners, objective):
+        yield {"problem": "squared, l1,2", "n": n, "d": d, "m": m} | row
+
+
+def logistic(n: int, d: int, m: int, density: float = 1.0) -> Iterator[dict[str, Any]]:
+    """The logistic loss with an l1 penalty for each task by itself."""
+    X, F = drawn(n, d, m, density)
+    Y = np.where(np.quantile(F, 0.8, axis=0) < F, 1.0, -1.0)
+    penalty = 0.1 * float(np.abs(X.T @ Y).max()) / 2
+
+    def objective(W: np.ndarray, b: np.ndarray) -> float:
+        return float(np.logaddexp(0, -Y * (X @ W + b)).sum() + penalty * np.abs(W).sum())
+
+    def ours(tol: float) -> tuple[np.ndarray, np.ndarray]:
+        model = JointSparseClassifier("l1", penalty=penalty, tol=tol, labels="signed", fit_intercept=False).fit(X, Y)
+        return model.coef_.T, model.intercept_
+
+    def each(make: Callable[[], Any]) -> tuple[np.ndarray, np.ndarray]:
+        return np.stack([make().fit(X, y).coef_.ravel() for y in Y.T], axis=1), np.zeros(m)
+
+    def liblinear(tol: float) -> Any:
+        return LogisticRegression(C=1 / penalty, l1_ratio=1, solver="liblinear", tol=tol, fit_intercept=False)
+
+    learners: dict[str, Learner] = {"jointsparse": ours, "scikit-learn": lambda tol: each(lambda: liblinear(tol))}
+    if find_spec("celer"):
+        from celer import LogisticRegression as Celer
+
+        learners["celer"] = lambda tol: each(lambda: Celer(1 / penalty, tol=tol, fit_intercept=False))
+    if find_spec("skglm"):
+        from skglm import SparseLogisticRegression as Skglm
+
+        learners["skglm"] = lambda tol: each(lambda: Skglm(penalty / n, tol=tol, fit_intercept=False))
+    for row in race(learners, objective):
+        yield {"problem": "logistic, l1", "n": n, "d": d, "m": m} | row
+
+
+def search(n: int, d: int, m: int, density: float) -> Iterator[dict[str, Any]]:
+    """The choice among six strengths by five folds, and the fit with it."""
+    X, F = drawn(n, d, m, density)
+    Y = (np.quantile(F, 0.9, axis=0) < F).astype(int)
+    folds = KFold(5, shuffle=True, random_state=0)
+    start = time.process_time()
+    ours = JointSparseClassifierCV(radii=STRENGTHS, cv=folds).fit(X, Y)
+    yield {"learner": "JointSparseClassifierCV", "seconds": time.process_time() - start, "macro AUC": ours.best_score_}
+    start = time.process_time()
+    scores = []
+    for C in np.geomspace(1e-3, 1e2, STRENGTHS):
+        of_folds = []
+        for train, test in folds.split(X):
+            model = LogisticRegression(C=C, l1_ratio=1, solver="liblinear", tol=1e-3)
+            F_test = np.stack([model.fit(X[train], y[train]).decision_function(X[test]) for y in Y.T], axis=1)
+            of_folds.append(roc_auc_score(Y[test], F_test, average="macro"))
+        scores.append(np.mean(of_folds))
+    best = LogisticRegression(C=np.geomspace(1e-3, 1e2, STRENGTHS)[np.argmax(scores)], l1_ratio=1, solver="liblinear")
+    for y in Y.T:
+        best.fit(X, y)
+    seconds = time.process_time() - start
+    yield {"learner": "l1 logistic regression", "seconds": seconds, "macro AUC": float(np.max(scores))}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=str(__doc__).split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true", help="small problems only")
+    parser.add_argument("--out", type=Path, default=Path("."), help="folder of the tables")
+    arguments = parser.parse_args()
+    print(machine())
+    warnings.simplefilter("ignore")
+    with one_thread():
+        sizes = [(500, 300, 10)] if arguments.quick else [(500, 1000, 20), (1000, 500, 40)]
+        fits = [row for size in sizes for row in squared(*size)]
+        tasks = [(300, 200, 5, 1.0)] if arguments.quick else [(1100, 1000, 53, 1.0), (4500, 500, 374, 0.02)]
+        fits += [row for size in tasks for row in logistic(*size)]
+        table = pd.DataFrame(fits)
+        show("Seconds to the same objective", table)
+        table.to_csv(arguments.out / "peers-fits.csv", index=False)
+        chosen = [{"n": n, "d": d, "m": m} | row for n, d, m, part in tasks for row in search(n, d, m, part)]
+    table = pd.DataFrame(chosen)
+    show("Seconds of a choice among six strengths by five folds", table)
+    table.to_csv(arguments.out / "peers-search.csv", index=False)
+
+
+if __name__ == "__main__":
+    main()
