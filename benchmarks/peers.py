@@ -6,7 +6,7 @@ Prints two tables and writes peers-fits.csv and peers-search.csv. All run on one
 learner is run with falling tolerances until its objective is within GAP of the best that any learner reaches; the first
 run that is counts. Learners that are not installed are left out: `pip install skglm celer`.
 
-The search chooses among six strengths by five folds and macro AUC. It has our joint norm, and l1 logistic regression for
+The search chooses among six strengths by five folds and macro AUC. Our joint norm is beside l1 logistic regression for
 each task by itself.
 """
 

@@ -44,7 +44,7 @@ def test_a_reversal_must_stay_significant_after_holms_correction_over_the_rows_o
     for z, verdict in ((2.0, "undecided"), (2.6, "undecided"), (2.75, "does not hold"), (4.0, "does not hold")):
         judged = claims.judge(tables(z), ["scene-order"])  # one-sided 0.05 / 14 is 2.69
         assert judged["verdict"].tolist() == ["undecided"] * 3 + [verdict] + ["undecided"] * 10
-        told = "alone it would not hold, but not so after Holm's correction over 14 rows"
+        told = "it would not hold alone, but after Holm's correction over 14 rows"
         assert judged["number_means"].str.contains(told).sum() == (verdict == "undecided")
     few = claims.judge({"differences": tables(2.0)["differences"].iloc[3:4]}, ["scene-order"])
     assert few["verdict"].tolist() == ["does not hold"]

@@ -139,7 +139,9 @@ def test_what_holms_correction_leaves_open_may_be_level(level, verdict):
 @pytest.mark.parametrize("given, expected", [("holds", "undecided"), ("does not hold", "does not hold")])
 def test_a_verdict_that_a_bound_may_not_give_is_withheld(given, expected):
     judgement = Judgement(1.0, 0.9, 1.1, given, "a number", "n=40")
-    assert withhold(judgement, "holds") == judgement._replace(verdict=expected)
+    got = withhold(judgement, "holds")
+    assert got.verdict == expected and ("as it is a bound" in got.number_means) == (expected == "undecided")
+    assert withhold(judgement, "does not hold", "because").number_means.endswith("; because") == (given == expected)
 
 
 def test_the_worst_of_several_sizes_counts_as_several_tests():

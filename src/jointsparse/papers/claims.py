@@ -123,4 +123,6 @@ def _of_finished_fits(tables: Tables, claim: Claim, judgement: Judgement, demons
     told = f"; {count} of {len(fits)} fits are unfinished (gap above {100 * GAP:g} %, edge of a grid)"
     if count <= MOST_UNFINISHED * len(fits):
         return adding(judgement, told)
-    return adding(judgement._replace(verdict=UNDECIDED), told, ", too many for a verdict")
+    return adding(
+        judgement._replace(verdict=UNDECIDED), told, ", too many for a verdict, which finished ones would decide"
+    )

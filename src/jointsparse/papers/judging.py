@@ -123,7 +123,8 @@ class NotTested(Exception):
 class Estimate(NamedTuple):
     """A number, its interval (NaN: none), the source of that interval, and the degrees of freedom of its t quantile.
 
-    over_runs: the part of the interval's half width that more runs make smaller; NaN if none does.
+    over_runs: the part of the interval's half width that more runs make smaller; NaN if none does. wants: what would
+    make the interval smaller then.
     """
 
     number: float
@@ -132,6 +133,7 @@ class Estimate(NamedTuple):
     origin: str
     freedom: float = np.inf
     over_runs: float = np.nan
+    wants: str = "more runs"
 
 
 def decide(low: float, high: float, least: float, most: float) -> str:
@@ -194,7 +196,7 @@ def conclude(
     NotTested
         If the number is NaN.
     """
-    number, low, high, origin, freedom, over_runs = estimate
+    number, low, high, origin, freedom, over_runs, wants = estimate
     if np.isnan(number):
         raise NotTested(f"{what} is not a number")
     exact = count and np.isnan(low)
@@ -203,8 +205,10 @@ def conclude(
     judgement = Judgement(number, low, high, verdict, f"{what}; {origin}", rows, n, table, reversal, least, most, level)
     if verdict == UNDECIDED:
         judgement = _level_or_undecided(judgement)
-    if judgement.verdict != UNDECIDED or np.isnan(over_runs):
+    if judgement.verdict != UNDECIDED:
         return judgement
+    if np.isnan(over_runs):
+        return adding(judgement, f"; {wants} would decide it")
     return adding(judgement, _runs_to_decide(judgement, over_runs, round(freedom) + 1))
 
 
@@ -245,7 +249,7 @@ def only_after_holm(judgements: Sequence[Judgement]) -> list[Judgement]:
     """Judgements of a claim, in which "does not hold" remains where Holm's correction over all of them leaves it."""
     tested = [one for one in judgements if not np.isnan(one.reversal)]
     corrected = dict(zip(map(id, tested), holm(np.array([one.reversal for one in tested])), strict=True))
-    told = f"; alone it would not hold, but not so after Holm's correction over {len(tested)} rows"
+    told = f"; it would not hold alone, but after Holm's correction over {len(tested)} rows more runs would decide it"
     return [
         adding(_level_or_undecided(one), told)
         if one.verdict == DOES_NOT_HOLD and corrected.get(id(one), 0.0) > 1 - CONFIDENCE
@@ -259,9 +263,13 @@ def not_tested(reason: NotTested, n: int | None = None, rows: str = "") -> Judge
     return Judgement(np.nan, np.nan, np.nan, NOT_TESTED, str(reason), rows, n)
 
 
-def withhold(judgement: Judgement, verdict: str) -> Judgement:
-    """Turn this verdict into "undecided": the number is a bound, and the true one may contradict the verdict."""
-    return judgement._replace(verdict=UNDECIDED) if judgement.verdict == verdict else judgement
+def withhold(
+    judgement: Judgement, verdict: str, why: str = "no number of runs would decide it, as it is a bound"
+) -> Judgement:
+    """Turn this verdict into "undecided": the number is a bound, say, and the true one may contradict the verdict."""
+    if judgement.verdict != verdict:
+        return judgement
+    return adding(judgement._replace(verdict=UNDECIDED), f"; {why}")
 
 
 def adding(judgement: Judgement, *told: str) -> Judgement:
@@ -372,7 +380,14 @@ def geometric_mean_over(ratios: pd.Series, of: str = "run") -> Estimate:
         raise NotTested("a geometric mean needs positive, finite numbers")
     mean = mean_over(np.log(ratios), of)
     number, low, high = np.exp(mean[:3])
-    return Estimate(number, low, high, mean.origin.replace("mean", "geometric mean"), mean.freedom)
+    return mean._replace(
+        number=number,
+        low=low,
+        high=high,
+        origin=mean.origin.replace("mean", "geometric mean"),
+        over_runs=np.nan,
+        wants=f"more {of}s",
+    )
 
 
 def by_run(rows: pd.DataFrame, value: str) -> pd.Series:
@@ -455,7 +470,7 @@ def slope_of(x: np.ndarray, y: np.ndarray, group: np.ndarray | None = None) -> E
     """Slope of `log_log` and its t interval."""
     groups = 1 if group is None else len(np.unique(group))
     origin = f"log-log slope over {len(x)} sizes, 95 % t interval"
-    return Estimate(*log_log(x, y, group)[:3], origin, max(len(x) - groups - 1, 1))
+    return Estimate(*log_log(x, y, group)[:3], origin, max(len(x) - groups - 1, 1), wants="more sizes")
 
 
 def ratio_slope(rows: pd.DataFrame, others: pd.DataFrame) -> tuple[Estimate, str]:

@@ -152,9 +152,11 @@ def _ratio_of_medians(one: dict[Any, Any], other: dict[Any, Any]) -> Estimate:
     """Ratio of the seconds of two rows. The interval rests on the intervals of the medians, if the rows have any."""
     ratio, origin = one["seconds"] / other["seconds"], f"medians of {min(one['repeats'], other['repeats'])} repeats"
     if "low" not in one:
-        return Estimate(ratio, np.nan, np.nan, f"{origin}, no interval; timed")
+        return Estimate(ratio, np.nan, np.nan, f"{origin}, no interval; timed", wants="more repeats")
     low, high = one["low"] / other["high"], one["high"] / other["low"]
-    return Estimate(ratio, low, high, f"{origin}, the ends of their 95 % intervals divided; timed")
+    return Estimate(
+        ratio, low, high, f"{origin}, the ends of their 95 % intervals divided; timed", wants="more repeats"
+    )
 
 
 def _by_method(tables: Tables, name: str, *needed: str, **where: Any) -> dict[str, dict[Any, Any]]:

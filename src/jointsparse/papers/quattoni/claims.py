@@ -176,7 +176,8 @@ def _precision_at(tables: Tables, n: int, against: str, radius_rule: str = "true
     judgement = conclude(estimate, what, describe(**where, method=JOINT, against=against), n=n, least=ABOVE)
     if recall.low >= -EQUAL_RECALL and recall.high <= EQUAL_RECALL:
         return judgement
-    return withhold(withhold(judgement, HOLDS), DOES_NOT_HOLD)
+    why = "more runs would decide it, and whether the recalls are equal"
+    return withhold(withhold(judgement, HOLDS, why), DOES_NOT_HOLD, why)
 
 
 @claim(
@@ -433,7 +434,9 @@ def _fits_of_largest(tables: Tables) -> pd.DataFrame:
 def _largest_gap(fits: pd.DataFrame, radii: str, rows: str) -> Judgement:
     gap = float(fits["gap"].max(skipna=False))
     # Choice: bounds of the distance from the optimum take the place of a confidence interval.
-    estimate = Estimate(gap, float(fits["least"].max()), gap, "bounds by duality and by smaller radii")
+    estimate = Estimate(
+        gap, float(fits["least"].max()), gap, "bounds by duality and by smaller radii", wants="a smaller gap"
+    )
     what = f"largest relative distance from the optimum of {JOINT}, {radii}: at most this (fraction)"
     return conclude(estimate, what, rows, n=int(fits["n"].iloc[0]), most=CONVERGED)
 
@@ -546,7 +549,9 @@ def eer_most_topics(tables: Tables) -> list[Judgement]:
     # Choice: topics count as drawn at random and independent of each other.
     low, high = binomtest(int(best.sum()), len(best)).proportion_ci(CONFIDENCE, method="wilson")
     what = f"fraction of {len(best)} topics on which {JOINT} has the lowest EER (mean over runs)"
-    estimate = Estimate(float(best.mean()), float(low), float(high), "95 % Wilson interval over topics")
+    estimate = Estimate(
+        float(best.mean()), float(low), float(high), "95 % Wilson interval over topics", wants="more topics"
+    )
     selector = describe(n=n, validation_word=False, method=JOINT, against=" and ".join(methods[1:]))
     return [conclude(estimate, what, selector, n=n, least=MOST_TOPICS)]
 
@@ -666,7 +671,7 @@ def _beyond_scan(rows: pd.DataFrame, selector: str, scans: pd.Series) -> Judgeme
         raise NotTested(f"with {x[-1]:g} non-zero rows a projection takes hardly longer than a scan of {scan:.2g} s")
     ends = [(few + sign * half) / (most + towards * half) for sign in (-1, 1) for towards in (-1, 1)]
     origin = f"95 % interval by the scatter of {len(scans)} scans; timed"
-    estimate = Estimate(few / most, min(ends), max(ends), origin)
+    estimate = Estimate(few / most, min(ends), max(ends), origin, wants="more scans")
     what = f"seconds beyond a scan of the dense matrix ({scan:.2g} s) with {x[0]:g} non-zero rows over those with "
     return conclude(estimate, f"{what}{x[-1]:g}", selector, most=FAR_BELOW)
 
