@@ -862,3 +862,29 @@ def test_l12_keeps_zero_rows_however_near_the_radius_is_to_the_norm(rng, dtype):
 def test_l12_of_a_zero_row_among_rows_that_sum_to_the_radius():
     W = [[0.41643062916792795], [0.8523841701715669], [0.0], [0.47138529765377946]]
     np.testing.assert_allclose(l12.project(W, 1.7402000969932743), W, rtol=1e-15)
+
+
+# Sweeps over rows
+
+
+@pytest.mark.parametrize("norm", [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.DESCENDS])
+def test_a_sweep_solves_each_row_by_the_proximal_operator(norm):
+    """A row alone minimises 1/2 g ||w||^2 - <u, w> + p norm(w), whose solution is prox(u, p) / g."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(9, 6))
+    G, Q, W, penalties = A.T @ A, rng.normal(size=(6, 3)), rng.normal(size=(6, 3)), rng.random(6)
+    G[2], G[:, 2] = 0.0, 0.0  # a feature that is 0 stays as it is
+    penalties[4] = 100.0
+    expected = W.copy()
+    for i in (0, 1, 3, 4, 5):
+        u = Q[i] - G[i] @ expected + G[i, i] * expected[i]
+        expected[i] = norm.prox(u[np.newaxis], penalties[i])[0] / G[i, i]
+    H = Q - G @ W
+    norm.descend(G, H, W, penalties, 1)
+    np.testing.assert_allclose(W, expected, atol=1e-12)
+    np.testing.assert_allclose(H, Q - G @ W, atol=1e-12)
+    assert not W[4].any()
+    before = 0.5 * np.sum(W * (G @ W)) - np.sum(W * Q) + np.sum(penalties * [norm.norm(w[np.newaxis]) for w in W])
+    norm.descend(G, H, W, penalties, 20)
+    after = 0.5 * np.sum(W * (G @ W)) - np.sum(W * Q) + np.sum(penalties * [norm.norm(w[np.newaxis]) for w in W])
+    assert after <= before

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import requires, version
+from pathlib import Path
 
 import pytest
 
@@ -91,3 +92,10 @@ runpy.run_module("jointsparse", run_name="__main__")
     done = run(code)
     assert done.returncode != 0
     assert re.fullmatch(said, done.stderr)
+
+
+@pytest.mark.parametrize("how", [["-m", "mypy", "--strict"], []], ids=["types", "runs"])
+def test_a_users_script(how):
+    script = str(Path(__file__).with_name("user.py"))
+    done = subprocess.run([sys.executable, *how, script], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -5,10 +5,10 @@ import pytest
 from conftest import draw_tasks
 from scipy import sparse
 
-from jointsparse.learning.losses import LOSSES, hinge
+from jointsparse.learning.losses import LOSSES, hinge, squared
 from jointsparse.learning.problem import Problem, Regulariser, lower_bound
 from jointsparse.learning.solvers import pdhg, working_set
-from jointsparse.norms import NORMS, l1inf
+from jointsparse.norms import NORMS, l1inf, l12
 
 NORM = pytest.mark.parametrize("norm", [norm for norm in NORMS.values() if norm.SPARSE], ids=lambda norm: norm.__name__)
 FORM = pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
@@ -87,3 +87,49 @@ def test_a_norm_without_zeros_has_no_working_set():
     got, whole = (solver.fit(draw_tasks(), **options) for solver in (working_set, pdhg))
     np.testing.assert_array_equal(got.W, whole.W)
     assert got.rounds == ()
+
+
+# Descent over rows, for squared losses with a penalty
+
+
+@pytest.mark.parametrize("norm", [name for name, norm in NORMS.items() if norm.DESCENDS])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 30)], ids=["", "weighted"])
+@pytest.mark.parametrize("sparse_features", [False, True])
+def test_descent_over_rows_has_the_solution_of_pdhg(norm, intercept, weights, sparse_features):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 30)) * (rng.random((40, 30)) < 0.5)
+    Y = X[:, :3] @ rng.normal(size=(3, 4)) + rng.normal(size=(40, 4)) + 2.0
+    c = np.tile(rng.random((40, 1)) + 0.5, (1, 4))
+    features = sparse.csr_matrix(X) if sparse_features else X
+    problem = Problem.from_matrix(features, Y, c, intercept=intercept)
+    options = {"loss": squared, "norm": NORMS[norm], "radius": np.array([5.0]), "penalised": True, "weights": weights}
+    got, expected = (solver.fit(problem, tol=1e-9, n_iter=5000, **options) for solver in (working_set, pdhg))
+    assert got.gap[0] <= 1e-9 and got.n_iter < expected.n_iter
+    np.testing.assert_allclose(got.value, expected.value, rtol=1e-8)
+    np.testing.assert_allclose(got.W, expected.W, atol=1e-3)
+    np.testing.assert_allclose(got.b, expected.b, atol=1e-3)
+    again = working_set.fit(problem, tol=1e-9, start=got, **options)
+    assert again.n_iter == 0
+
+
+def test_weights_that_differ_between_tasks_are_left_to_pdhg(monkeypatch):
+    rng = np.random.default_rng(4)
+    X, Y, c = rng.normal(size=(20, 6)), rng.normal(size=(20, 3)), rng.random((20, 3))
+    monkeypatch.setattr(working_set._Descent, "sweep", None)
+    for weights, penalised in ((c, True), (np.ones((20, 3)), False)):
+        problem = Problem.from_matrix(X, Y, weights)
+        fit = working_set.fit(
+            problem, loss=squared, norm=l12, radius=np.array([0.5]), penalised=penalised, tol=1e-4, n_iter=500
+        )
+        assert fit.gap[0] <= 1e-4
+
+
+def test_many_rows_are_left_to_pdhg(monkeypatch):
+    rng = np.random.default_rng(5)
+    problem = Problem.from_matrix(rng.normal(size=(30, 50)), rng.normal(size=(30, 2)))
+    options = {"loss": squared, "norm": l12, "radius": np.array([0.3]), "penalised": True, "tol": 1e-6, "n_iter": 5000}
+    expected = working_set.fit(problem, **options)
+    monkeypatch.setattr(working_set, "MOST_ROWS_OF_DESCENT", 20)
+    got = working_set.fit(problem, **options)
+    np.testing.assert_allclose(got.value, expected.value, rtol=1e-5)

@@ -106,7 +106,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def known(y: Any, filling: Any) -> tuple[Any, np.ndarray | None]:
-    """Fill in missing labels or targets, and mark them; None and y itself if there are none.
+    """Fill in missing labels or targets, and mark them.
 
     Parameters
     ----------

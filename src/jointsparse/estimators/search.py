@@ -228,8 +228,10 @@ class Search(Trained):
         rounds, scores = list(top), _table(top)
         while unit > 0 and len(steps) < MOST_RADII:
             counted = scores[:, ~np.isnan(scores).any(axis=0)]
-            best = choose(counted, False, self.selection) if counted.size else len(steps) // 2
-            if best == 0:
+            if not counted.size:
+                break
+            best = choose(counted, False, "best")
+            if choose(counted, False, self.selection) == 0:
                 more = [steps[0] - 2, steps[0] - 1]
                 added = score(more, cold)  # cheap, as small balls are near W = 0
                 steps, scores = more + steps, np.vstack([_table(added), scores])

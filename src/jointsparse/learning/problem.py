@@ -748,13 +748,19 @@ def intercepts_of_samples(problem: Problem, b: np.ndarray) -> np.ndarray:
 
 
 def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
-    """Find the intercepts (n_tasks,) of smallest losses for W = 0, by bisection; 0 if the problem has none.
+    """Find the intercepts (n_tasks,) of smallest losses for W = 0, means or by bisection; 0 if the problem has none.
 
     Where a kink of the loss is the best, the result is next to it on the side of 0.
     """
     b = np.zeros(problem.n_tasks)
     if not problem.intercept:
         return b
+    if loss.QUADRATIC:
+        sums, total = np.zeros_like(b), np.zeros_like(b)
+        for part in problem.parts:
+            sums[part.tasks] += (part.c * part.y).sum(axis=0)
+            total[part.tasks] += part.c.sum(axis=0)
+        return np.divide(sums, total, out=b, where=total > 0)
     # Beyond 40 the logistic loss is 0 to double precision.
     size = 40.0 * max(1.0, magnitude(problem.y))
     low, high = b - size, b + size

@@ -9,7 +9,7 @@
 With ``positive=True`` the result is the best one with B >= 0. A norm depends on |W| only and grows with it, so this is
 the result for max(W, 0). A solver of such a problem uses ``dual_norm(max(V, 0))`` in bounds.
 
-Five constants say what a norm can do:
+Six constants say what a norm can do:
 
 - ``PER_TASK``: True if each column has a norm and a ball of its own. Then ``norm`` and ``dual_norm`` return an array
   (n_tasks,), radius and step may be such an array, and a vector W is one task, with a float for a norm.
@@ -19,6 +19,8 @@ Five constants say what a norm can do:
   then norm(s_i W_i) and its dual dual_norm(W_i / s_i), with rows W_i.
 - ``GROUPED``: True if all functions take ``groups=``, the group number of each feature, from 0 to n_groups - 1. A group
   then counts as one row with all its entries. Weights and ``dual_rows`` are one number per group, (n_groups,).
+- ``DESCENDS``: True if there is ``descend(G, H, W, penalties, n_sweeps)``. It is compiled, and sweeps over the rows of
+  W to minimise 1/2 <W, G W> - <W, Q> + sum_i penalties_i norm(W_i), with H = Q - G W. It changes H and W in place.
 - ``WARM``: True if ``project`` takes a warm start, ``warm=Warm()``. Then the module also defines the class ``Warm``.
 
 All keep float64 and float32 and convert other real numbers to float64. They never write into W unless ``out`` is W.

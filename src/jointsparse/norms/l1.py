@@ -34,6 +34,7 @@ PER_TASK = True  # one number for each task
 SPARSE = True  # weights become 0 one by one, see `dual_rows`
 WEIGHTED = True  # takes `weights`, one per feature
 GROUPED = False  # takes no `groups` of features
+DESCENDS = False  # has no `descend`
 
 Method = Literal["newton", "pivot", "sort"]
 METHODS = ("newton", "pivot", "sort")

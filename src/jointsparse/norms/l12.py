@@ -28,6 +28,7 @@ PER_TASK = False  # one number for all tasks together
 SPARSE = True  # rows become 0, see `dual_rows`
 WEIGHTED = True  # takes `weights`, one per feature or group
 GROUPED = True  # takes `groups` of features
+DESCENDS = True  # has `descend`
 
 # A sum of squares between these has lost nothing to underflow or overflow.
 SMALLEST_SQUARES, LARGEST_SQUARES = 2.0**-600, 2.0**600
@@ -305,3 +306,36 @@ def prox(
     with np.errstate(over="ignore"):  # a step that overflows here is larger than the length
         shorter = np.maximum(lengths - step * s * power, 0.0)
     return (directions(W, lengths, power) * shorter / power).astype(W.dtype)
+
+
+@njit
+def take_row(G, H, W, i, w):  # type: ignore[no-untyped-def]
+    """W_i = w, and H accordingly. w is then the step."""
+    moved = False
+    for k in range(w.size):
+        step = w[k] - W[i, k]
+        W[i, k], w[k] = w[k], step
+        moved |= step != 0.0
+    if moved:
+        for j in range(H.shape[0]):
+            g = G[j, i]
+            for k in range(w.size):
+                H[j, k] -= g * w[k]
+
+
+@njit
+def descend(G, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-def]
+    """Sweeps of descent over the rows of W, see `jointsparse.norms`: each row is shortened by the penalty."""
+    w = np.empty(W.shape[1])
+    for _ in range(n_sweeps):
+        for i in range(W.shape[0]):
+            g = G[i, i]
+            if g <= 0.0:
+                continue
+            for k in range(w.size):
+                w[k] = H[i, k] + g * W[i, k]
+            length = math.sqrt(sum_of_squares(w))
+            share = max(1.0 - penalties[i] / length, 0.0) / g if length > 0.0 else 0.0
+            for k in range(w.size):
+                w[k] *= share
+            take_row(G, H, W, i, w)

@@ -38,6 +38,7 @@ PER_TASK = False  # one number for all tasks together
 SPARSE = True  # rows become 0, see `dual_rows`
 WEIGHTED = True  # takes `weights`, one per feature or group
 GROUPED = True  # takes `groups` of features
+DESCENDS = True  # has `descend`
 
 # Allow reordering so that sums vectorise. NaN and infinity still propagate.
 REORDER = {"reassoc", "nsz", "contract"}
@@ -977,3 +978,48 @@ def prox(
     if step > 0.0:
         clip_rows(W, mu.astype(W.dtype), B)
     return B if axis == 1 else B.T
+
+
+@njit
+def take_row(G, H, W, i, w):  # type: ignore[no-untyped-def]
+    """W_i = w, and H accordingly. w is then the step."""
+    moved = False
+    for k in range(w.size):
+        step = w[k] - W[i, k]
+        W[i, k], w[k] = w[k], step
+        moved |= step != 0.0
+    if moved:
+        for j in range(H.shape[0]):
+            g = G[j, i]
+            for k in range(w.size):
+                H[j, k] -= g * w[k]
+
+
+@njit
+def level_that_loses(w, lost):  # type: ignore[no-untyped-def]
+    """Level at which clipping |w| takes off a sum `lost`; 0 if there is less."""
+    ordered = -np.sort(-np.abs(w))
+    total = 0.0
+    for n in range(1, w.size + 1):
+        total += ordered[n - 1]
+        level = (total - lost) / n
+        if n == w.size or level >= ordered[n]:
+            return max(level, 0.0)
+    return 0.0
+
+
+@njit
+def descend(G, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-def]
+    """Sweeps of descent over the rows of W, see `jointsparse.norms`: each row is clipped by the penalty."""
+    w = np.empty(W.shape[1])
+    for _ in range(n_sweeps):
+        for i in range(W.shape[0]):
+            g = G[i, i]
+            if g <= 0.0:
+                continue
+            for k in range(w.size):
+                w[k] = H[i, k] + g * W[i, k]
+            level = level_that_loses(w, penalties[i])
+            for k in range(w.size):
+                w[k] = min(max(w[k], -level), level) / g
+            take_row(G, H, W, i, w)

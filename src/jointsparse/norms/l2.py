@@ -17,6 +17,7 @@ PER_TASK = True  # one number for each task
 SPARSE = False  # its balls have no corners
 WEIGHTED = False  # with weights its ball would be an ellipsoid
 GROUPED = False  # takes no `groups` of features
+DESCENDS = False  # has no `descend`
 
 Vector = NDArray[np.float64]
 

@@ -6,6 +6,8 @@
 - ``dual_step(A, F, Y, c, sigma)``: the proximal step of the dual variables, of A's shape and dtype;
 - ``dual_steps(A, F, Y, c, sigma, B)``: its compiled loop, which checks nothing and writes to B.
 
+``QUADRATIC`` is True for the squared loss, whose gradients a Gram matrix tells.
+
 `learning.loss` makes the others of four compiled loops. F and A are (n_samples, n_tasks). Y and c have the same shape,
 or (n_samples, 1) where all tasks share them. A sample of weight 0 is not part of the task.
 """

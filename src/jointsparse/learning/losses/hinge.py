@@ -24,6 +24,8 @@ import numpy as np
 from jointsparse.compiled import njit
 from jointsparse.learning.loss import functions_of
 
+QUADRATIC = False
+
 
 @njit
 def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]

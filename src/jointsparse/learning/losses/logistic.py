@@ -27,6 +27,8 @@ import numpy as np
 from jointsparse.compiled import njit
 from jointsparse.learning.loss import functions_of
 
+QUADRATIC = False
+
 TILE = 256  # samples whose dual steps are computed side by side
 LOG_2 = log(2.0)
 PER_LOG_2 = 1 / LOG_2

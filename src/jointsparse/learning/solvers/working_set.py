@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from jointsparse.checks import one_thread, require
 from jointsparse.learning.problem import (
@@ -44,6 +45,8 @@ ROUND_SHARE = 0.3  # of the gap: a round ends where the gap on its rows is small
 LAST_SHARE = 0.95  # of tol: likewise
 SCALE_SAMPLES = 2000  # that the sizes of features are taken from
 DENSE_SHARE = 0.5  # of the entries: if more are 0, features are not scaled
+MOST_ROWS_OF_DESCENT = 2000  # as their Gram matrix is kept
+SWEEPS_PER_LOOK = 5
 LEAST_SPREAD = 0.1  # standard deviation of the logarithms of features' sizes: if it is less, they are not scaled
 
 
@@ -147,8 +150,10 @@ def fit(
     per_task = norm.PER_TASK and weights is None
     scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK else None
     problem = problem.compact()
-    at_zero = solve_at_zero(problem, loss)
-    setting = Setting(problem, problem.together(), loss, at_zero, per_task, scale, tol, n_iter, progress, watch)
+    whole = problem.together()
+    at_zero = solve_at_zero(whole, loss)
+    descends = loss.QUADRATIC and norm.DESCENDS and penalised and not positive and _all_alike(whole)
+    setting = Setting(problem, whole, loss, at_zero, per_task, descends, scale, tol, n_iter, progress, watch)
     n_pairs = len(regulariser.radius)
     fits = []
     for pair in range(n_pairs):
@@ -182,6 +187,11 @@ def scale_of(problem: Problem) -> np.ndarray | None:
     return scale
 
 
+def _all_alike(whole: Problem) -> bool:
+    """True if all tasks have the same samples with the same weights."""
+    return whole.y.shape[1] == whole.n_tasks and bool((whole.c == whole.c[:, :1]).all())
+
+
 class Setting(NamedTuple):
     """Data and options that all pairs have in common.
 
@@ -195,6 +205,8 @@ class Setting(NamedTuple):
         Best intercepts and objective for W = 0.
     per_task : bool
         True if each task has a working set of its own.
+    descends : bool
+        True if `_Descent` solves the problem on few rows.
     scale : array (n_features,) or None
         See `scale_of`.
     tol, n_iter, progress, watch
@@ -206,11 +218,51 @@ class Setting(NamedTuple):
     loss: ModuleType
     at_zero: AtZero
     per_task: bool
+    descends: bool
     scale: np.ndarray | None
     tol: float
     n_iter: int
     progress: Callable[[int, int], None] | None
     watch: Watch | None
+
+
+class _Descent:
+    """Block coordinate descent on some rows of W, for the squared loss with a penalty and tasks that share samples.
+
+    With C the weights, X and Y centred if there are intercepts, and these rows: G = X^T C X, Q = X^T C Y and
+    H = Q - G W. A sweep, the objective and a bound need no product with X.
+    """
+
+    def __init__(self, whole: Problem, regulariser: Regulariser, rows: np.ndarray, W: np.ndarray) -> None:
+        (X,) = whole.restricted(rows).X[:1]
+        X = X.toarray() if sparse.issparse(X) else X
+        self.X, c = X.astype(np.float64), whole.c[:, :1]
+        self.x_mean, self.y_mean = (
+            (c * array).sum(axis=0) / c.sum() if whole.intercept else np.zeros(array.shape[1])
+            for array in (self.X, whole.y)
+        )
+        X, Y = self.X - self.x_mean, whole.y - self.y_mean
+        self.W, self.regulariser = W.astype(np.float64), regulariser
+        self.squares = float((c * Y * Y).sum())
+        self.G, self.Q = (c * X).T @ X, (c * X).T @ Y
+        self.H = self.Q - self.G @ self.W
+        of_rows = np.ones(len(rows)) if regulariser.weights is None else regulariser.weights
+        self.penalties = regulariser.radius[0] * of_rows
+
+    def sweep(self, n_sweeps: int) -> tuple[float, float]:
+        """Sweep over the rows; return the objective, and a lower bound of all objectives on these rows."""
+        self.regulariser.norm.descend(self.G, self.H, self.W, self.penalties, n_sweeps)
+        of_fit = float((self.W * self.Q).sum())
+        losses = self.squares - of_fit - float((self.W * self.H).sum())  # twice
+        value = 0.5 * losses + self.regulariser.cost(self.W, 0)
+        size = float(self.regulariser.norm.dual_norm(self.H, **self.regulariser.options))
+        radius = float(self.regulariser.radius[0])
+        share = radius / max(size, radius) if radius > 0 else 0.0
+        return value, share * (self.squares - of_fit) - 0.5 * share**2 * losses
+
+    def intercepts(self) -> np.ndarray:
+        """The best intercepts, (n_tasks,)."""
+        return np.asarray(self.y_mean - self.x_mean @ self.W)
 
 
 class _Search:
@@ -232,7 +284,7 @@ class _Search:
         self.omega = None if start is None else start.omega
         self.bound, self.best_dual = -np.inf, at.A
         self.inside = np.zeros(self.W[0].shape if setting.per_task else whole.n_features, dtype=bool)
-        self.now: pdhg.Run | None = None
+        self.now: pdhg.Run | _Descent | None = None
         self.first_rows = max(FIRST_ROWS, whole.n_features // 16)
         self.work = 0.5 + self.share_of_margins()
         self.see(at.A)
@@ -301,7 +353,9 @@ class _Search:
                 self.certify()
                 break
             self.choose_rows()
-            self.solve(max(ROUND_SHARE * gap, LAST_SHARE * wanted))
+            (self.descend if isinstance(self.now, _Descent) else self.solve)(
+                max(ROUND_SHARE * gap, LAST_SHARE * wanted)
+            )
             self.rounds.append(Round(int(self.inside.sum(axis=0).max()), self.t, self.work, self.gap()))
         if self.rounds:  # the certificate belongs to the last one
             self.rounds[-1] = self.rounds[-1]._replace(work=self.work, gap=self.gap())
@@ -321,6 +375,13 @@ class _Search:
     def begin(self) -> None:
         """Begin to iterate on the working set, from the best W and the last dual variables."""
         rows, setting = self.rows(), self.setting
+        if setting.descends and len(rows) <= MOST_ROWS_OF_DESCENT:
+            weights = None if self.regulariser.weights is None else self.regulariser.weights[rows]
+            of_rows = self.regulariser._replace(weights=weights)
+            self.now = _Descent(setting.whole, of_rows, rows, self.W[0][rows])
+            self.share = len(rows) / max(setting.whole.n_features, 1)
+            self.work += self.share
+            return
         base, dtype = setting.problem if setting.per_task else setting.whole, setting.problem.dtype
         scale = None if setting.scale is None else setting.scale[rows]
         small = base.restricted(rows, scale)
@@ -358,7 +419,7 @@ class _Search:
     def solve(self, tol: float) -> None:
         """Iterate on the working set to this gap, then see all rows."""
         setting, run, done = self.setting, self.now, False
-        while run and not done:
+        while isinstance(run, pdhg.Run) and not done:
             self.t += 1
             look = self.t % pdhg.ITERATIONS_PER_LOOK == 0 or self.t == setting.n_iter
             run.iterate(self.t, setting.loss, self.best if look else None)
@@ -376,6 +437,27 @@ class _Search:
             W[0][rows[inside, task], task] = self.best.W[0][inside, task]
         self.W, self.b, self.value = W, self.best.b, float(self.best.smallest[0])
         self.see(setting.whole.arranged(self.best.dual).copy())
+
+    def descend(self, tol: float) -> None:
+        """Sweep over the working set to this gap, then see all rows."""
+        setting, now, done = self.setting, self.now, False
+        rows = self.rows()
+        while isinstance(now, _Descent) and not done:
+            n_sweeps = min(SWEEPS_PER_LOOK, setting.n_iter - self.t)
+            value, bound = now.sweep(n_sweeps)
+            self.t += n_sweeps
+            self.work += self.share * n_sweeps * len(rows) / max(len(setting.whole.y), 1)
+            self.objective[0, self.t] = value
+            gap = relative_gap(np.array([value]), np.array([bound]), setting.at_zero.objective)[0]
+            done = bool(gap <= tol) or self.t == setting.n_iter or self.watched(value, np.nan)
+            self.tell()
+        if isinstance(now, _Descent):
+            self.W = np.zeros_like(self.W)
+            self.W[0][rows] = now.W
+            self.b = now.intercepts()[np.newaxis].astype(self.b.dtype)
+            F, whole = now.X @ now.W + now.intercepts(), setting.whole
+            self.value = float(setting.loss.value(F, whole.y, whole.c).sum()) + self.regulariser.cost(self.W[0], 0)
+            self.see((whole.c * (whole.y - F)).astype(self.W.dtype))
 
     def rows(self) -> np.ndarray:
         """Rows of the working set: (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer."""
