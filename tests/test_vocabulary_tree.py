@@ -254,6 +254,7 @@ def test_quantise_refuses(full, descriptors, _, message):
         ({"weighting": "log"}, "one of count, sqrt, tf-idf, got 'log'"),
         ({"weighting": "tf-idf"}, "needs fit_rows"),
         ({"weighting": "tf-idf", "fit_rows": np.zeros(4, bool)}, "fit_rows must choose at least one image"),
+        ({"weighting": "tf-idf", "idf": np.ones(3)}, r"idf must have shape \(39,\), got \(3,\)"),
         ({"fit_rows": np.ones(3, bool)}, "counts must have a row for each of 3 images, got 4"),
     ],
 )

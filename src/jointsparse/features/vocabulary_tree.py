@@ -320,6 +320,7 @@ def weigh(
     weighting: str = "sqrt",
     normalise: bool = True,
     fit_rows: np.ndarray | None = None,
+    idf: np.ndarray | None = None,
 ) -> sparse.csr_matrix:
     """Make features from counts h: weight each word, then divide each level's part v of each row by |v|_2.
 
@@ -335,6 +336,8 @@ def weigh(
         Whether to give each level's part of a row unit l2 norm. A part of zeros stays.
     fit_rows : array or None
         Rows that decide N_w, as a boolean mask or as indices. Only "tf-idf" needs it.
+    idf : array, shape (n_words,), or None
+        ln(N / N_w) of other images, from `inverse_frequencies`. "tf-idf" then needs no `fit_rows`.
 
     Returns
     -------
@@ -343,7 +346,7 @@ def weigh(
     Raises
     ------
     ValueError
-        If the weighting is unknown, "tf-idf" has no `fit_rows`, or the columns are not the tree's words.
+        If the weighting is unknown, "tf-idf" has neither `fit_rows` nor `idf`, or the columns are not the tree's words.
 
     Notes
     -----
@@ -357,7 +360,7 @@ def weigh(
     array([[0.6, 0.8, 0. ],
            [0. , 0. , 0. ]], dtype=float32)
     """
-    require(weighting in WEIGHTINGS, f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
+    require_weighting(weighting)
     _require_words(counts, tree)
     if fit_rows is not None and np.asarray(fit_rows).dtype == bool and len(fit_rows) != counts.shape[0]:
         raise Misfit(f"counts must have a row for each of {len(fit_rows)} images, got {counts.shape[0]}")
@@ -365,14 +368,21 @@ def weigh(
     if weighting == "sqrt":
         np.sqrt(weighted.data, out=weighted.data)
     elif weighting == "tf-idf":
-        weighted.data *= _idf(weighted, fit_rows)[weighted.indices]
+        idf = inverse_frequencies(weighted, fit_rows) if idf is None else idf
+        require(idf.shape == (tree.n_words,), f"idf must have shape ({tree.n_words},), got {idf.shape}", Misfit)
+        weighted.data *= idf[weighted.indices]
     if normalise:
         _normalise_levels(weighted.data, weighted.indices, weighted.indptr, tree.level[1:], tree.depth)
     return weighted
 
 
-def _idf(counts: sparse.csr_matrix, fit_rows: np.ndarray | None) -> np.ndarray:
-    """ln(N / N_w) over the given rows, (n_words,) float32."""
+def require_weighting(weighting: object) -> None:
+    """Raise ValueError unless `weighting` is one of `WEIGHTINGS`."""
+    require(weighting in WEIGHTINGS, f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
+
+
+def inverse_frequencies(counts: sparse.csr_matrix, fit_rows: np.ndarray | None) -> np.ndarray:
+    """ln(N / N_w), (n_words,) float32: N_w of the N images in `fit_rows`, a mask or indices, hold word w."""
     if fit_rows is None:
         raise ValueError('weighting "tf-idf" needs fit_rows, the images that set the document frequencies, got None')
     fitted = counts[np.asarray(fit_rows)]
