@@ -125,7 +125,7 @@ def encode(folder: Path) -> None:
     from jointsparse.features import vocabulary_tree
     from jointsparse.tables import read_arrays, write_matrix
 
-    tree = vocabulary_tree.VocabularyTree(**read_arrays(folder / "tree.npz"))
+    tree = vocabulary_tree.Tree(**read_arrays(folder / "tree.npz"))
     given = np.load(folder / "descriptors0.npy", mmap_mode="r"), np.load(folder / "counts0.npy")
     write_matrix(folder / "encoded.npz", vocabulary_tree.encode(tree, *given))
 

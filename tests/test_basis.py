@@ -74,14 +74,15 @@ def test_rank_above_the_rank_of_the_data_is_one_clear_error(X):
         fit(repeated, rank=20)
 
 
+@pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_matrix.toarray])
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("rank", [3, 30])
-def test_a_matrix_too_large_to_be_made_dense_has_the_same_basis(X, monkeypatch, centred, rank):
+def test_a_matrix_too_large_to_be_made_dense_has_the_same_basis(X, monkeypatch, centred, rank, container):
     X = X @ sparse.diags_array(0.9 ** np.arange(80), format="csr")  # so that directions are told apart
     expected = fit(X, rank=rank, centred=centred)
     monkeypatch.setattr(basis, "DENSE_BYTES", 0)
     monkeypatch.setattr(basis, "ROWS_AT_ONCE", 50)
-    got = fit(X, rank=rank, centred=centred)
+    got = fit(container(X), rank=rank, centred=centred)
     np.testing.assert_allclose(got.singular_values, expected.singular_values, rtol=1e-3)
     np.testing.assert_allclose(got.mean, expected.mean, rtol=1e-5)
     assert got.scale == pytest.approx(expected.scale, rel=1e-4)

@@ -43,6 +43,12 @@ def test_importing_the_package_imports_nothing_heavy():
     assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
 
 
+def test_jobs_that_make_features_do_not_wait_for_scikit_learn():
+    names = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense_sift", "shards", "vocabulary_tree"))
+    done = run(f"import sys, {names}; print('sklearn' in sys.modules)")
+    assert (done.stdout, done.returncode) == ("False\n", 0), done.stderr
+
+
 def test_estimators_are_found_when_they_are_asked_for():
     assert jointsparse.JointSparseClassifier().get_params()["norm"] == "l1inf"
     assert set(jointsparse.__all__) <= set(dir(jointsparse))
@@ -54,6 +60,7 @@ def test_norms_learning_and_estimators_need_no_extra():
     code = (
         "import jointsparse.norms, jointsparse.learning.solvers, jointsparse.learning.sweep, jointsparse.learning.svm\n"
         "from jointsparse import JointSparseClassifier\n"
+        "from jointsparse.features import SVDBasis, VocabularyTree\n"
         "import sys; print('pandas' in sys.modules)"
     )
     done = without_extra(code)

@@ -29,7 +29,7 @@ def table() -> list[list[str]]:
     return [[rule, function, re.search("`(.+?)`", file)[1]] for rule, function, file in rows]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/package.md", "docs/estimators.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/package.md", "docs/estimators.md", "docs/library.md"])
 def test_python_examples(page):
     result = doctest.testfile(str(ROOT / page), module_relative=False)
     assert result.attempted > 1

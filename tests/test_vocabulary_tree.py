@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from jointsparse.features import vocabulary_tree
-from jointsparse.features.vocabulary_tree import VocabularyTree, encode, grow, quantise, weigh
+from jointsparse.features.vocabulary_tree import Tree, encode, grow, quantise, weigh
 
 
 def points(n, length=12, seed=0):
@@ -79,7 +79,7 @@ def test_centres_of_the_first_level_are_the_means_of_their_descriptors(full):
 def test_equal_children_go_to_the_first():
     level = np.array([0, 1, 1, 1], np.int32)
     centres = np.array([[0, 0], [9, 9], [5, 5], [5, 5]], np.float32)
-    tree = VocabularyTree(centres, np.array([1, 0, 0, 0], np.int32), np.array([3, 0, 0, 0], np.int32), level)
+    tree = Tree(centres, np.array([1, 0, 0, 0], np.int32), np.array([3, 0, 0, 0], np.int32), level)
     assert quantise(tree, np.array([[5, 5], [7, 7], [0, 0]], np.uint8)).tolist() == [[2], [1], [2]]
 
 
@@ -254,6 +254,7 @@ def test_quantise_refuses(full, descriptors, _, message):
         ({"weighting": "log"}, "one of count, sqrt, tf-idf, got 'log'"),
         ({"weighting": "tf-idf"}, "needs fit_rows"),
         ({"weighting": "tf-idf", "fit_rows": np.zeros(4, bool)}, "fit_rows must choose at least one image"),
+        ({"weighting": "tf-idf", "idf": np.ones(3)}, r"idf must have shape \(39,\), got \(3,\)"),
         ({"fit_rows": np.ones(3, bool)}, "counts must have a row for each of 3 images, got 4"),
     ],
 )

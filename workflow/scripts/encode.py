@@ -8,7 +8,7 @@ from jointsparse.tables import read_array, read_arrays, reading, write_matrix
 
 def main(descriptors, counts, tree, output):
     with reading(tree):
-        tree = vocabulary_tree.from_arrays(read_arrays(tree, *vocabulary_tree.VocabularyTree._fields))
+        tree = vocabulary_tree.from_arrays(read_arrays(tree, *vocabulary_tree.Tree._fields))
     histograms = vocabulary_tree.encode(tree, read_array(descriptors, mapped=True), read_array(counts))
     write_matrix(output, histograms)
 

@@ -8,7 +8,7 @@ from jointsparse.tables import read_arrays, read_matrix, read_table, reading, wr
 
 def main(images, histograms, tree, options, output):
     with reading(tree):
-        tree = vocabulary_tree.from_arrays(read_arrays(tree, *vocabulary_tree.VocabularyTree._fields))
+        tree = vocabulary_tree.from_arrays(read_arrays(tree, *vocabulary_tree.Tree._fields))
     weighted = vocabulary_tree.weigh(
         vocabulary_tree.stack([read_matrix(path) for path in histograms], tree),
         tree,

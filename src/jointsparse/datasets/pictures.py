@@ -26,6 +26,7 @@ MOST_MEMORY = 3 * 2**30  # bytes of a process that checks; a picture of MOST_PIX
 BYTES_PER_PIXEL = 20  # at most, while a picture is decoded
 # Errors that a file itself explains. Python has EINVAL where a damaged file sends a decoder before its beginning.
 OF_FILES = {None, errno.EACCES, errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EPERM}
+GREY_OF_COLOUR = (0.299, 0.587, 0.114)  # as Pillow makes it, ITU-R 601-2
 NO_PICTURE = "does not open as a picture: "
 
 
@@ -65,7 +66,27 @@ def open_grey(path: Path, longest_side: int) -> np.ndarray:
         file.load()
         _require_known_scale(file)
         upright = ImageOps.exif_transpose(file)
-    grey = _as_grey(upright)
+    return _shrunk(_as_grey(upright), longest_side)
+
+
+def grey_of(picture: np.ndarray, longest_side: int) -> np.ndarray:
+    """A picture in memory as `open_grey` returns it from a file of the same pixels.
+
+    picture: (height, width) or (height, width, 3), uint8, or floating-point in [0, 1]. Raises ValueError on others.
+    """
+    floating = picture.dtype.kind == "f"
+    if not (floating or picture.dtype == np.uint8) or picture.ndim < 2 or picture.shape[2:] not in ((), (3,)):
+        raise ValueError(
+            "a picture must be (height, width) or (height, width, 3), uint8 or floating-point, got shape "
+            f"{picture.shape} of {picture.dtype}"
+        )
+    if floating:
+        _require_levels(picture)
+        picture = (picture @ GREY_OF_COLOUR if picture.ndim == 3 else picture).astype(np.float32)
+    return _shrunk(_as_grey(Image.fromarray(picture)), longest_side)
+
+
+def _shrunk(grey: Image.Image, longest_side: int) -> np.ndarray:
     size = fitted_size(*grey.size, longest_side)
     if size != grey.size:
         grey = grey.resize(size, Image.Resampling.BOX if grey.size[0] > 4 * size[0] else Image.Resampling.LANCZOS)
@@ -134,15 +155,18 @@ def _as_grey(picture: Image.Image) -> Image.Image:
             greys = np.where(greys == picture.info["transparency"], np.float32(65535), greys)
         return Image.fromarray(greys / np.float32(65535))
     if picture.mode == "F":
-        greys = np.asarray(picture)
-        low, high = greys.min(), greys.max()
-        if not (low >= 0 and high <= 1):  # NaN is refused too
-            raise ValueError(f"floating-point grey levels must lie in [0, 1], got {low} to {high}")
+        _require_levels(np.asarray(picture))
         return picture
     if picture.has_transparency_data:
         picture = picture.convert("RGBA")
         picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
     return Image.fromarray(np.asarray(picture.convert("L"), dtype=np.float32) / np.float32(255))
+
+
+def _require_levels(levels: np.ndarray) -> None:
+    low, high = levels.min(), levels.max()
+    if not (low >= 0 and high <= 1):  # NaN is refused too
+        raise ValueError(f"floating-point grey levels must lie in [0, 1], got {low} to {high}")
 
 
 def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[str, str]:

@@ -6,9 +6,22 @@
 - ``LENGTH``: the number of numbers in a descriptor.
 
 ``options`` are the entries of the feature's block in config.yaml. The vocabulary tree, which turns descriptors into
-histograms, stands beside the room.
+histograms, stands beside the room. So do `DenseSift`, `VocabularyTree` and `SVDBasis`, transformers of scikit-learn.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jointsparse.features.transformers import DenseSift, SVDBasis, VocabularyTree
+
+__all__ = ["FEATURES", "DenseSift", "SVDBasis", "VocabularyTree"]
 
 FEATURES = {name: import_module(f"{__name__}.{name}") for name in ("daisy", "dense_sift")}
+
+
+def __getattr__(name: str) -> object:
+    """A transformer, imported when it is first asked for: scikit-learn takes a second."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.transformers"), name)

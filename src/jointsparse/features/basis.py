@@ -5,7 +5,7 @@ uncorrelated"); 2008 report, sec. 5.2 (from unlabelled images).
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -31,7 +31,7 @@ class Basis(NamedTuple):
 
 
 def fit(
-    X: sparse.csr_matrix,
+    X: sparse.csr_matrix | np.ndarray,
     *,
     rank: int | Literal["full"],
     centred: bool = True,
@@ -44,7 +44,7 @@ def fit(
 
     Parameters
     ----------
-    X : csr_matrix, shape (n_samples, n_features)
+    X : csr_matrix or array, shape (n_samples, n_features)
         Features of the images that decide the basis.
     rank : int or "full"
         Number of singular vectors. "full": as many as X has, its numerical rank.
@@ -60,7 +60,7 @@ def fit(
     Raises
     ------
     ValueError
-        If rank is below 1 or above the numerical rank of X.
+        If rank is below 1 or above the numerical rank of X, or if that is 0.
     """
     n_samples, n_features = X.shape
     most = min(n_samples - centred, n_features)
@@ -73,7 +73,7 @@ def fit(
     mean, singular_values, right = _decompose(X, wanted, centred, rng)
     numerical_rank = int((singular_values > 1e-5 * singular_values[0]).sum())
     require(
-        rank == "full" or numerical_rank >= wanted,
+        numerical_rank >= (1 if rank == "full" else wanted),
         f"rank must be at most {numerical_rank}, the rank of the data, got {rank}",
     )
     wanted = min(wanted, numerical_rank)
@@ -103,7 +103,7 @@ def factors(singular_values: np.ndarray, powers: Iterable[float]) -> dict[float,
 
 
 def _decompose(
-    X: sparse.csr_matrix, rank: int, centred: bool, rng: np.random.Generator
+    X: sparse.csr_matrix | np.ndarray, rank: int, centred: bool, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The column means (zeros if not centred), and at least `rank` singular values and right singular vectors."""
     n_samples, n_features = X.shape
@@ -113,7 +113,7 @@ def _decompose(
         if centred:
             mean = np.asarray(X.mean(axis=0, dtype=np.float64), np.float32).ravel()
         return mean, *_svd_in_blocks(X, mean, rank, rng)
-    dense = X.toarray().astype(np.float32, copy=False)
+    dense = _dense(X)
     if centred:
         mean = dense.mean(axis=0, dtype=np.float64).astype(np.float32)
     dense -= mean
@@ -124,8 +124,13 @@ def _decompose(
     return mean, *linalg.svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)[1:]
 
 
+def _dense(X: Any) -> np.ndarray:
+    """A dense float32 copy of X, CSR or dense."""
+    return X.toarray().astype(np.float32, copy=False) if sparse.issparse(X) else np.array(X, np.float32, order="C")
+
+
 def _svd_in_blocks(
-    X: sparse.csr_matrix, mean: np.ndarray, rank: int, rng: np.random.Generator
+    X: sparse.csr_matrix | np.ndarray, mean: np.ndarray, rank: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The first singular values (rank,) and right singular vectors (rank, n_features) of X - mean, randomised.
 
@@ -136,7 +141,7 @@ def _svd_in_blocks(
     def blocks() -> Iterator[tuple[slice, np.ndarray]]:
         for start in range(0, X.shape[0], ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
-            dense = X[rows].toarray().astype(np.float32, copy=False)
+            dense = _dense(X[rows])
             dense -= mean
             yield rows, dense
 
@@ -154,8 +159,8 @@ def _svd_in_blocks(
     return singular_values[:rank], vectors[:rank]
 
 
-def project(X: sparse.csr_matrix, basis: Basis) -> np.ndarray:
-    """The rows of X (n_samples, n_features) in the new basis: (n_samples, rank), float32."""
+def project(X: sparse.csr_matrix | np.ndarray, basis: Basis) -> np.ndarray:
+    """The rows of X (n_samples, n_features) in the new basis: (n_samples, rank), float32, or float64 if X is."""
     projected = np.asarray(X @ basis.components)
     projected -= basis.mean @ basis.components
     projected *= np.float32(basis.scale)

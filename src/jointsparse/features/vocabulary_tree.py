@@ -23,7 +23,7 @@ Progress = Callable[[int, int], None]
 Splits = dict[tuple[int, ...], np.ndarray]  # path of child numbers from the root -> centres of that node's children
 
 
-class VocabularyTree(NamedTuple):
+class Tree(NamedTuple):
     """A tree of words as plain arrays, one entry per node, level by level (breadth-first). Node 0 is the root.
 
     centres: (n_nodes, length) float32. The root's is not used.
@@ -56,7 +56,7 @@ def grow(
     min_points: int = 50,
     seed: int,
     progress: Progress | None = None,
-) -> VocabularyTree:
+) -> Tree:
     """Split the descriptors by k-means into `branching` parts, each part again, and so on for `depth` levels.
 
     In every node: minimise over centres c_1, ..., c_b  sum_x min_k |x - c_k|^2, the sum over the node's descriptors x.
@@ -78,7 +78,7 @@ def grow(
 
     Returns
     -------
-    tree : VocabularyTree
+    tree : Tree
         About branching + branching^2 + ... + branching^depth words.
 
     Raises
@@ -151,7 +151,7 @@ def _split(points: np.ndarray, path: tuple[int, ...], branching: int, seed: int)
     return k_means.cluster_centers_[kept].astype(np.float32), labels
 
 
-def _number(splits: Splits) -> VocabularyTree:
+def _number(splits: Splits) -> Tree:
     """The tree as arrays: nodes level by level, and in each level by path."""
     first_child, n_children, level = [0], [0], [0]
     number: dict[tuple[int, ...], int] = {(): 0}
@@ -165,7 +165,7 @@ def _number(splits: Splits) -> VocabularyTree:
             n_children.append(0)
             level.append(len(path) + 1)
     root = np.zeros((1, splits[()].shape[1]), np.float32)
-    return VocabularyTree(
+    return Tree(
         np.concatenate([root, *(splits[path] for path in in_order)]),
         np.array(first_child, np.int32),
         np.array(n_children, np.int32),
@@ -212,7 +212,7 @@ def _descend(
             path[above] = node
 
 
-def quantise(tree: VocabularyTree, descriptors: np.ndarray) -> np.ndarray:
+def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:
     """Return the greedy path of every descriptor x down the tree: node <- argmin over its children k of |x - c_k|^2.
 
     descriptors: (n, length) uint8. They may be memory-mapped, as they are read in blocks.
@@ -228,7 +228,7 @@ def quantise(tree: VocabularyTree, descriptors: np.ndarray) -> np.ndarray:
     --------
     >>> level = np.array([0, 1, 1], np.int32)
     >>> centres = np.array([[0, 0], [10, 10], [200, 200]], np.float32)
-    >>> tree = VocabularyTree(centres, np.array([1, 0, 0], np.int32), np.array([2, 0, 0], np.int32), level)
+    >>> tree = Tree(centres, np.array([1, 0, 0], np.int32), np.array([2, 0, 0], np.int32), level)
     >>> quantise(tree, np.array([[180, 250], [0, 9]], dtype=np.uint8)).tolist()
     [[2], [1]]
     """
@@ -245,7 +245,7 @@ def quantise(tree: VocabularyTree, descriptors: np.ndarray) -> np.ndarray:
     return paths
 
 
-def encode(tree: VocabularyTree, descriptors: np.ndarray, counts_per_image: np.ndarray) -> sparse.csr_matrix:
+def encode(tree: Tree, descriptors: np.ndarray, counts_per_image: np.ndarray) -> sparse.csr_matrix:
     """Count words at all levels, a multi-resolution histogram: H[image, w] descriptors pass through word w.
 
     descriptors: (n, length) uint8, image after image. They may be memory-mapped: about 65,000 of them are held at a
@@ -263,7 +263,7 @@ def encode(tree: VocabularyTree, descriptors: np.ndarray, counts_per_image: np.n
     --------
     >>> level = np.array([0, 1, 1], np.int32)
     >>> centres = np.array([[0, 0], [10, 10], [200, 200]], np.float32)
-    >>> tree = VocabularyTree(centres, np.array([1, 0, 0], np.int32), np.array([2, 0, 0], np.int32), level)
+    >>> tree = Tree(centres, np.array([1, 0, 0], np.int32), np.array([2, 0, 0], np.int32), level)
     >>> encode(tree, np.array([[180, 250], [0, 9], [1, 1]], dtype=np.uint8), np.array([1, 0, 2])).toarray().tolist()
     [[0, 1], [0, 0], [2, 0]]
     """
@@ -315,11 +315,12 @@ def _normalise_levels(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray,
 
 def weigh(
     counts: sparse.csr_matrix,
-    tree: VocabularyTree,
+    tree: Tree,
     *,
     weighting: str = "sqrt",
     normalise: bool = True,
     fit_rows: np.ndarray | None = None,
+    idf: np.ndarray | None = None,
 ) -> sparse.csr_matrix:
     """Make features from counts h: weight each word, then divide each level's part v of each row by |v|_2.
 
@@ -327,7 +328,7 @@ def weigh(
     ----------
     counts : csr_matrix, shape (n_images, n_words)
         Counts from `encode`.
-    tree : VocabularyTree
+    tree : Tree
         The tree that counted.
     weighting : "count", "sqrt" or "tf-idf"
         h, sqrt(h) or h ln(N / N_w), where N_w of the N images in `fit_rows` hold word w.
@@ -335,6 +336,8 @@ def weigh(
         Whether to give each level's part of a row unit l2 norm. A part of zeros stays.
     fit_rows : array or None
         Rows that decide N_w, as a boolean mask or as indices. Only "tf-idf" needs it.
+    idf : array, shape (n_words,), or None
+        ln(N / N_w) of other images, from `inverse_frequencies`. "tf-idf" then needs no `fit_rows`.
 
     Returns
     -------
@@ -343,7 +346,7 @@ def weigh(
     Raises
     ------
     ValueError
-        If the weighting is unknown, "tf-idf" has no `fit_rows`, or the columns are not the tree's words.
+        If the weighting is unknown, "tf-idf" has neither `fit_rows` nor `idf`, or the columns are not the tree's words.
 
     Notes
     -----
@@ -352,12 +355,12 @@ def weigh(
     Examples
     --------
     >>> nodes = np.zeros(4, np.int32)
-    >>> tree = VocabularyTree(np.zeros((4, 2), np.float32), nodes, nodes, np.array([0, 1, 1, 1], np.int32))
+    >>> tree = Tree(np.zeros((4, 2), np.float32), nodes, nodes, np.array([0, 1, 1, 1], np.int32))
     >>> weigh(sparse.csr_matrix([[9, 16, 0], [0, 0, 0]]), tree).toarray()
     array([[0.6, 0.8, 0. ],
            [0. , 0. , 0. ]], dtype=float32)
     """
-    require(weighting in WEIGHTINGS, f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
+    require_weighting(weighting)
     _require_words(counts, tree)
     if fit_rows is not None and np.asarray(fit_rows).dtype == bool and len(fit_rows) != counts.shape[0]:
         raise Misfit(f"counts must have a row for each of {len(fit_rows)} images, got {counts.shape[0]}")
@@ -365,14 +368,21 @@ def weigh(
     if weighting == "sqrt":
         np.sqrt(weighted.data, out=weighted.data)
     elif weighting == "tf-idf":
-        weighted.data *= _idf(weighted, fit_rows)[weighted.indices]
+        idf = inverse_frequencies(weighted, fit_rows) if idf is None else idf
+        require(idf.shape == (tree.n_words,), f"idf must have shape ({tree.n_words},), got {idf.shape}", Misfit)
+        weighted.data *= idf[weighted.indices]
     if normalise:
         _normalise_levels(weighted.data, weighted.indices, weighted.indptr, tree.level[1:], tree.depth)
     return weighted
 
 
-def _idf(counts: sparse.csr_matrix, fit_rows: np.ndarray | None) -> np.ndarray:
-    """ln(N / N_w) over the given rows, (n_words,) float32."""
+def require_weighting(weighting: object) -> None:
+    """Raise ValueError unless `weighting` is one of `WEIGHTINGS`."""
+    require(weighting in WEIGHTINGS, f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
+
+
+def inverse_frequencies(counts: sparse.csr_matrix, fit_rows: np.ndarray | None) -> np.ndarray:
+    """ln(N / N_w), (n_words,) float32: N_w of the N images in `fit_rows`, a mask or indices, hold word w."""
     if fit_rows is None:
         raise ValueError('weighting "tf-idf" needs fit_rows, the images that set the document frequencies, got None')
     fitted = counts[np.asarray(fit_rows)]
@@ -382,14 +392,14 @@ def _idf(counts: sparse.csr_matrix, fit_rows: np.ndarray | None) -> np.ndarray:
     return np.log(fitted.shape[0] / np.where(holding > 0, holding, fitted.shape[0])).astype(np.float32)
 
 
-def stack(parts: Sequence[sparse.csr_matrix], tree: VocabularyTree) -> sparse.csr_matrix:
+def stack(parts: Sequence[sparse.csr_matrix], tree: Tree) -> sparse.csr_matrix:
     """Histograms of several shards, from `encode`, one below the other. Raises Misfit if one is another tree's."""
     for part in parts:
         _require_words(part, tree)
     return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
 
 
-def _require_words(counts: sparse.csr_matrix, tree: VocabularyTree) -> None:
+def _require_words(counts: sparse.csr_matrix, tree: Tree) -> None:
     require(
         counts.shape[1] == tree.n_words,
         f"counts must have one column for each of the tree's {tree.n_words} words, got {counts.shape[1]}",
@@ -397,9 +407,9 @@ def _require_words(counts: sparse.csr_matrix, tree: VocabularyTree) -> None:
     )
 
 
-def from_arrays(arrays: Mapping[str, np.ndarray]) -> VocabularyTree:
+def from_arrays(arrays: Mapping[str, np.ndarray]) -> Tree:
     """The tree of stored arrays. Raises ValueError if they are no tree, as compiled functions do not check."""
-    tree = VocabularyTree(**{name: arrays[name] for name in VocabularyTree._fields})
+    tree = Tree(**{name: arrays[name] for name in Tree._fields})
     n_nodes = len(tree.level)
     ranks, kinds = (tuple(getattr(array, name) for array in tree) for name in ("ndim", "dtype"))
     if ranks != (2, 1, 1, 1) or kinds != ("f4", "i4", "i4", "i4") or {len(array) for array in tree} != {n_nodes}:

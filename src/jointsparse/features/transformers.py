@@ -1,0 +1,378 @@
+"""The way from pictures to features as transformers of scikit-learn.
+
+They call the functions that the pipeline calls, and return the same bits for the same seed. They have a file of their
+own, as scikit-learn takes a second to import, and as an edit of the extractor's file makes all descriptors anew.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from jointsparse.checks import as_finite, require, require_count
+from jointsparse.features import basis, dense_sift, shards, vocabulary_tree
+
+LARGEST = 1e30  # entry of X for a basis; float32 holds sums of many
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be a whole number of at least 0, a Generator or None, got {random_state!r}"
+        ) from None
+
+
+def _each(X: Any, use: Callable[[Any], Any]) -> list[Any]:
+    """Use each item of X. A ValueError says which item it is about."""
+    if isinstance(X, str | os.PathLike) or not len(X):
+        raise ValueError(f"X must be a list of at least one picture, or of the descriptors of each, got {X!r}")
+    results = []
+    for i, item in enumerate(X):
+        try:
+            results.append(use(item))
+        except ValueError as error:
+            raise ValueError(f"X[{i}]: {error}") from error
+    return results
+
+
+class _OfLists(TransformerMixin, BaseEstimator):
+    """A transformer whose input is a list with an item for each picture."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+class DenseSift(_OfLists):
+    """Describe pictures by dense SIFT: histograms of gradient orientations on a grid of square patches.
+
+    Parameters
+    ----------
+    patch_sizes : sequence of int, pixels, at least 4, default=(16, 24, 32)
+        Sides of the patches. No side of a picture may be shorter, after shrinking.
+    step : int, pixels, at least 1, default=8
+        Distance of neighbouring patches.
+    rootsift : bool, default=True
+        Whether to take the square roots of the l1-normalised values, instead of l2-normalised values.
+    longest_side : int, pixels, at least 1, default=320
+        Larger pictures are shrunk to it.
+
+    See Also
+    --------
+    VocabularyTree : Makes histograms of these descriptors.
+    jointsparse.features.dense_sift.describe : The formula.
+
+    Notes
+    -----
+    Nothing is learnt, so `fit` may be left out. Pictures are opened and shrunk as in the pipeline, which needs
+    `pip install 'jointsparse[pipeline]'`. Descriptors of a picture of 320 x 240 pixels take 0.4 MB.
+
+    References
+    ----------
+    Lowe (2004), Section 6. Arandjelovic and Zisserman (2012), Section 3.
+
+    Examples
+    --------
+    >>> ramp = np.tile(np.linspace(0, 1, 64), (48, 1))
+    >>> [descriptors] = DenseSift(patch_sizes=(16,)).transform([ramp])
+    >>> descriptors.shape, descriptors.dtype
+    ((35, 128), dtype('uint8'))
+    """
+
+    def __init__(
+        self,
+        patch_sizes: Sequence[int] = dense_sift.PATCH_SIZES_PIXELS,
+        step: int = dense_sift.STEP_PIXELS,
+        *,
+        rootsift: bool = True,
+        longest_side: int = 320,
+    ) -> None:
+        self.patch_sizes = patch_sizes
+        self.step = step
+        self.rootsift = rootsift
+        self.longest_side = longest_side
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Return the transformer itself. X and y are not looked at."""
+        return self
+
+    def transform(self, X: Sequence[Any]) -> list[np.ndarray]:
+        """Describe each picture.
+
+        Parameters
+        ----------
+        X : list of pictures
+            Each a path, or an array (height, width) or (height, width, 3), uint8 or floating-point in [0, 1].
+
+        Returns
+        -------
+        descriptors : list of arrays (n_descriptors, 128), uint8
+            For each picture, size by size, each row by row from the top left.
+
+        Raises
+        ------
+        ValueError
+            If a picture or a parameter makes no sense.
+        """
+        require_count(self.longest_side, "longest_side")
+        return _each(X, self._describe)
+
+    def _describe(self, picture: Any) -> np.ndarray:
+        from jointsparse.datasets.pictures import grey_of, open_grey
+
+        if isinstance(picture, str | os.PathLike):
+            grey = open_grey(Path(picture), self.longest_side)
+        else:
+            grey = grey_of(np.asarray(picture), self.longest_side)
+        return dense_sift.describe(grey, patch_sizes=self.patch_sizes, step=self.step, rootsift=self.rootsift)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
+    """Turn the descriptors of each picture into a histogram of visual words, the nodes of a vocabulary tree.
+
+    `fit` splits a sample of all descriptors by k-means into `branching` parts, each part again, and so on for `depth`
+    levels. A descriptor counts for one word of each level, on its way to the nearest of the children.
+
+    Parameters
+    ----------
+    branching : int, at least 2, default=10
+        Children of a node.
+    depth : int, at least 1, default=4
+        Levels: 10 + 100 + 1000 + 10000 words at most.
+    sample_size : int, at least 1, default=200000
+        Descriptors that the tree is grown from, drawn from those of all pictures. All are taken if there are fewer.
+    weighting : {"count", "sqrt", "tf-idf"}, default="sqrt"
+        Of a word's count h: h, sqrt(h), or h ln(N / N_w), where N_w of the N fitted pictures hold the word.
+    normalise : bool, default=True
+        Whether to give each level of a histogram unit length.
+    random_state : int, Generator or None, default=None
+        Draws the sample and begins k-means.
+
+    Attributes
+    ----------
+    tree_ : jointsparse.features.vocabulary_tree.Tree
+        The tree. Word w is its node w + 1.
+    idf_ : ndarray (n_words,) or None
+        ln(N / N_w), if the weighting is "tf-idf".
+
+    See Also
+    --------
+    DenseSift : Makes descriptors.
+
+    References
+    ----------
+    Nister and Stewenius (2006), Sections 3 and 4. Quattoni et al. (2009), Section 6.
+
+    Examples
+    --------
+    >>> descriptors = list(np.random.default_rng(0).integers(0, 256, (4, 50, 128), dtype=np.uint8))
+    >>> VocabularyTree(branching=3, depth=1, random_state=0).fit_transform(descriptors).shape
+    (4, 3)
+    """
+
+    def __init__(
+        self,
+        branching: int = 10,
+        depth: int = 4,
+        *,
+        sample_size: int = 200_000,
+        weighting: str = "sqrt",
+        normalise: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.branching = branching
+        self.depth = depth
+        self.sample_size = sample_size
+        self.weighting = weighting
+        self.normalise = normalise
+        self.random_state = random_state
+
+    def fit(self, X: Sequence[np.ndarray], y: Any = None) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : list of arrays (n_descriptors, length), uint8
+            Descriptors of each picture.
+        y : None
+            Not looked at.
+
+        Returns
+        -------
+        self : VocabularyTree
+
+        Raises
+        ------
+        ValueError
+            If descriptors or parameters make no sense, or if there are too few descriptors to split.
+        """
+        require_count(self.sample_size, "sample_size")
+        vocabulary_tree.require_weighting(self.weighting)
+        counts = _each(X, lambda descriptors: np.array([len(descriptors)]))
+        require(np.sum(counts), "X must hold descriptors, got none")
+        rng = _generator(self.random_state)
+        sample = shards.sample(X, counts, np.ones(len(X), bool), self.sample_size, rng=rng)
+        given = isinstance(self.random_state, int | np.integer)
+        seed = int(self.random_state if given else rng.integers(2**31))
+        self.tree_ = vocabulary_tree.grow(sample, branching=self.branching, depth=self.depth, seed=seed)
+        self.idf_ = None
+        if self.weighting == "tf-idf":
+            self.idf_ = vocabulary_tree.inverse_frequencies(self._count(X), np.ones(len(X), bool))
+        return self
+
+    def transform(self, X: Sequence[np.ndarray]) -> sparse.csr_matrix:
+        """Count and weight the words of each picture.
+
+        Parameters
+        ----------
+        X : list of arrays (n_descriptors, length), uint8
+            Descriptors of each picture.
+
+        Returns
+        -------
+        histograms : csr_matrix (n_pictures, n_words), float32
+            The words level by level.
+
+        Raises
+        ------
+        ValueError
+            If descriptors are not of the tree's length.
+        """
+        check_is_fitted(self)
+        counts = self._count(X)
+        return vocabulary_tree.weigh(
+            counts, self.tree_, weighting=self.weighting, normalise=self.normalise, idf=self.idf_
+        )
+
+    def _count(self, X: Sequence[np.ndarray]) -> sparse.csr_matrix:
+        """The counts, (n_pictures, n_words). Pictures come one by one: all descriptors together are never copied."""
+
+        def count(descriptors: np.ndarray) -> sparse.csr_matrix:
+            return vocabulary_tree.encode(self.tree_, descriptors, np.array([len(descriptors)]))
+
+        return vocabulary_tree.stack(_each(X, count), self.tree_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.tree_.n_words
+
+
+class SVDBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Express samples in a basis in which features are uncorrelated, the first right singular vectors of X.
+
+    With X - mean = U diag(s) V^T, the new features of the fitted samples are U diag(s^power), times a number that makes
+    their mean squared length 1. Radii then mean the same whatever the rank.
+
+    Parameters
+    ----------
+    rank : int, at least 1, or "full", default=1000
+        Number of new features. It must not be above the rank of the data, which "full" stands for.
+    centred : bool, default=True
+        Whether to take off the column means.
+    power : float, at least 0, default=1
+        Power of the singular values in the new features: 1 keeps variances, 0 makes them equal, which whitens.
+    random_state : int, Generator or None, default=None
+        Begins the randomised decomposition, which is taken for a rank below half the shorter side of X.
+
+    Attributes
+    ----------
+    basis_ : jointsparse.features.basis.Basis
+        Mean, components (n_features, rank), scale and singular values.
+    factors_ : ndarray (rank,)
+        Factors that replace the singular values by their power.
+    n_features_in_, feature_names_in_ : int, ndarray
+        As in scikit-learn.
+
+    Notes
+    -----
+    The basis is float32. `transform` returns float64 for float64 X, and float32 for float32. To decompose CSR X, `fit`
+    makes it dense, a few rows at a time if it is large.
+
+    References
+    ----------
+    Quattoni et al. (2009), Section 6. Halko, Martinsson and Tropp (2011).
+
+    Examples
+    --------
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> abs(SVDBasis(rank=2, power=0).fit_transform(X)).round(3)
+    array([[1., 0.],
+           [1., 0.],
+           [0., 1.],
+           [0., 1.]])
+    """
+
+    def __init__(
+        self,
+        rank: int | Literal["full"] = 1000,
+        *,
+        centred: bool = True,
+        power: float = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.rank = rank
+        self.centred = centred
+        self.power = power
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Decompose X.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix (n_samples, n_features)
+            Samples that decide the basis, at least two.
+        y : None
+            Not looked at.
+
+        Returns
+        -------
+        self : SVDBasis
+
+        Raises
+        ------
+        ValueError
+            If X or parameters make no sense, or if the rank of the data is too small.
+        """
+        X = self._validated(X, ensure_min_samples=2)
+        largest = max(X.max(), -X.min())
+        require(largest <= LARGEST, f"X must hold numbers from -{LARGEST:g} to {LARGEST:g}, got {largest:g} in size")
+        if self.rank != "full":
+            require_count(self.rank, "rank")
+        power = as_finite(self.power, "power")
+        rng = _generator(self.random_state)
+        self.basis_ = basis.fit(X, rank=self.rank, centred=self.centred, rng=rng)
+        self.factors_ = basis.factors(self.basis_.singular_values, [power])[power]
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the samples in the basis, dense (n_samples, rank). X is as in `fit`, one sample suffices."""
+        check_is_fitted(self)
+        Z = basis.project(self._validated(X, reset=False), self.basis_)
+        return (Z * self.factors_).astype(Z.dtype, copy=False)
+
+    def _validated(self, X: Any, **options: Any) -> Any:
+        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.factors_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,254 @@
+"""The transformers: the pipeline's own bits, scikit-learn's checks, and what they refuse."""
+
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+
+import describe
+import encode
+import fit_basis
+import grow_vocabulary
+import numpy as np
+import pandas as pd
+import pytest
+import weigh_histograms
+import yaml
+from PIL import Image
+from scipy import sparse
+from skimage import data
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from jointsparse import JointSparseClassifier
+from jointsparse.datasets.pictures import grey_of, open_grey
+from jointsparse.features import DenseSift, SVDBasis, VocabularyTree, basis
+from jointsparse.features.dense_sift import describe as dense_sift
+from jointsparse.tables import read_arrays, read_matrix, write_table
+
+CONFIG = yaml.safe_load((Path(__file__).parents[1] / "config.yaml").read_text())
+SEED = 7
+SIFT = {"patch_sizes": [8, 12], "step": 8, "rootsift": False}
+TREE = {"branching": 5, "depth": 2}
+BASIS = {"rank": 3, "centred": True}
+
+
+@pytest.fixture(scope="module")
+def descriptors():
+    """Descriptors of eight pictures, each with another number of them."""
+    rng = np.random.default_rng(0)
+    return [rng.integers(0, 256, (40 + i, 12), dtype=np.uint8) for i in range(8)]
+
+
+def words(**options):
+    return VocabularyTree(**{**TREE, "random_state": SEED, **options})
+
+
+def assert_same(got, expected):
+    """Two results hold the same bits."""
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+    dense = [one.toarray() if sparse.issparse(one) else one for one in (got, expected)]
+    np.testing.assert_array_equal(*dense)
+
+
+# The pipeline
+
+
+@pytest.fixture
+def train(album):
+    """Names of the pictures of an album with images.parquet, and a mark of those for training."""
+    names = sorted(path.name for path in (album / "images").iterdir())
+    split = np.where(np.arange(len(names)) % 3, "train", "test")
+    write_table(pd.DataFrame({"image": names, "split": split}), album / "images.parquet")
+    return names, split == "train"
+
+
+def run_scripts(root, weighting, longest_side):
+    """The features that the scripts of the pipeline make of an album, and their basis."""
+    images, tree, histograms = root / "images.parquet", root / "tree.npz", root / "histograms.npz"
+    parts = [{name: root / f"{name}{shard}.npy" for name in ("descriptors", "counts")} for shard in range(2)]
+    given = {"loader": "photos", "options": {"root": str(root)}, "longest_side": longest_side}
+    given |= {"extractor": "dense_sift", "extractor_options": SIFT, "n_shards": 2, "progress": None}
+    for shard, part in enumerate(parts):
+        describe.main(images=images, shard=shard, output=SimpleNamespace(**part), **given)
+    grow_vocabulary.main(
+        images=images,
+        descriptors=[part["descriptors"] for part in parts],
+        counts=[part["counts"] for part in parts],
+        fitted_on=["train"],
+        sample_size=300,
+        options=TREE,
+        seed=SEED,
+        output=tree,
+        progress=None,
+    )
+    for shard, part in enumerate(parts):
+        encode.main(**part, tree=tree, output=root / f"counted{shard}.npz")
+    counted = [root / f"counted{shard}.npz" for shard in range(2)]
+    options = {"weighting": weighting, "normalise": True}
+    weigh_histograms.main(images=images, histograms=counted, tree=tree, options=options, output=histograms)
+    output = SimpleNamespace(basis=root / "basis.npz", features=root / "features.npz")
+    fit_basis.main(images=images, features=histograms, fitted_on=["train"], options=BASIS, seed=SEED, output=output)
+    return read_matrix(histograms), read_matrix(output.features), read_arrays(output.basis, "singular_values")
+
+
+@pytest.mark.parametrize(("weighting", "longest_side"), [("sqrt", 64), ("tf-idf", 50)])
+def test_the_pipeline_computes_the_same_bits(album, train, weighting, longest_side):
+    histograms, features, values = run_scripts(album, weighting, longest_side)
+    names, fitted = train
+    model = make_pipeline(
+        DenseSift(**SIFT, longest_side=longest_side),
+        words(sample_size=300, weighting=weighting),
+        SVDBasis(**BASIS, random_state=SEED),
+    )
+    paths = [album / "images" / name for name in names]
+    model.fit([path for path, chosen in zip(paths, fitted, strict=True) if chosen])
+    assert_same(model[:2].transform([str(path) for path in paths]), histograms)
+    assert_same(model.transform(paths), features)
+    # As `sweep.in_powers` makes features of another power.
+    factor = basis.factors(values["singular_values"], [0.5])[0.5]
+    halfway = clone(model[-1]).set_params(power=0.5).fit(histograms[fitted])
+    assert_same(halfway.transform(histograms), (features * factor).astype(np.float32))
+
+
+def test_defaults_are_those_of_the_config():
+    def asked(*blocks, without=()):
+        return {key: value for block in blocks for key, value in block.items() if key not in without}
+
+    features, study = CONFIG["features"], CONFIG["studies"]["annotation"]
+    sift = asked(features["options"], {"longest_side": features["longest_side"]})
+    assert DenseSift().get_params() == sift | {"patch_sizes": tuple(sift["patch_sizes"])}
+    seeded = {"random_state": None}
+    tree = asked(features["vocabularies"]["tree"], seeded, without=("fitted_on",))
+    assert VocabularyTree().get_params() == tree
+    assert SVDBasis().get_params() == asked(study["basis"], seeded, without=("fitted_on",))
+
+
+def test_the_papers_image_model_tells_textures_apart():
+    textures = [data.brick(), data.grass(), data.gravel()]
+    pictures = [texture[i : i + 128, :128] for texture in textures for i in range(0, 512, 128)]
+    tasks = np.repeat(np.eye(3, dtype=int), 4, axis=0)
+    model = make_pipeline(
+        DenseSift(),
+        VocabularyTree(random_state=0),
+        SVDBasis(rank=8, random_state=0),
+        JointSparseClassifier(radius=10.0, fit_intercept=True),
+    ).fit(pictures, tasks)
+    new = [texture[i : i + 128, 384:] for texture in textures for i in range(0, 512, 128)]
+    assert np.mean(model.predict(new) == tasks) > 0.95
+
+
+# scikit-learn
+
+
+@parametrize_with_checks(
+    [SVDBasis(rank=1), SVDBasis(rank="full"), SVDBasis(rank="full", power=0), SVDBasis(rank=1, centred=False)]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(1).poisson(0.5, (30, 8)).astype(float)
+
+
+def test_transformers_are_cloned_and_pickled(descriptors, X):
+    ramp = [np.tile(np.linspace(0, 1, 40), (32, 1))]
+    for model, given in [(DenseSift((16,)), ramp), (words(), descriptors), (SVDBasis(2, random_state=SEED), X)]:
+        expected = model.fit_transform(given)
+        again = pickle.loads(pickle.dumps(model))
+        assert again.get_params() == clone(model).get_params() == model.get_params()
+        for got in (again.transform(given), clone(model).fit(given).transform(given)):
+            assert_same(*((got[0], expected[0]) if isinstance(got, list) else (got, expected)))
+
+
+def test_columns_have_names(descriptors, X):
+    tree = words().fit(descriptors)
+    names = tree.get_feature_names_out()
+    assert (names[0], len(names)) == ("vocabularytree0", tree.transform(descriptors).shape[1])
+    frame = SVDBasis(2).set_output(transform="pandas").fit_transform(X)
+    assert list(frame.columns) == ["svdbasis0", "svdbasis1"]
+
+
+@pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csc_matrix, np.asfortranarray, np.ndarray.tolist])
+@pytest.mark.parametrize("rank", [2, 6])
+def test_every_container_has_the_same_basis(container, rank, X):
+    got, expected = (SVDBasis(rank, random_state=SEED).fit(one) for one in (container(X), X))
+    for of_got, of_expected in zip(got.basis_, expected.basis_, strict=True):
+        np.testing.assert_array_equal(of_got, of_expected)
+    np.testing.assert_allclose(got.transform(container(X)), expected.transform(X), atol=1e-6)  # other order of sums
+
+
+def test_random_states(descriptors):
+    trees = {
+        name: words(depth=1, sample_size=60, random_state=state).fit(descriptors).tree_.centres.tolist()
+        for name, state in [
+            ("seed", SEED), ("seed again", np.int64(SEED)), ("other", SEED + 1), ("none", None),
+            ("generator", np.random.default_rng(0)), ("generator again", np.random.default_rng(0)),
+        ]
+    }  # fmt: skip
+    assert trees["seed"] == trees["seed again"] and trees["generator"] == trees["generator again"]
+    assert len({str(tree) for tree in trees.values()}) == 4
+
+
+# Pictures
+
+
+@pytest.mark.parametrize("shape", [(40, 60), (40, 60, 3), (150, 600, 3)])
+@pytest.mark.parametrize("longest_side", [320, 50])
+def test_a_picture_in_memory_is_that_of_a_file(tmp_path, shape, longest_side):
+    picture = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    Image.fromarray(picture).save(tmp_path / "picture.png")
+    grey = open_grey(tmp_path / "picture.png", longest_side)
+    assert_same(grey_of(picture, longest_side), grey)
+    np.testing.assert_allclose(grey_of(picture / 255, longest_side), grey, atol=1 / 255)  # not rounded to 255 levels
+    sift = DenseSift([4], longest_side=longest_side)
+    for got in sift.transform([picture, tmp_path / "picture.png"]):
+        assert_same(got, dense_sift(grey, patch_sizes=[4]))
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("picture", "message"),
+    [
+        (np.zeros(40), r"X\[1\]: a picture must be \(height, width\) or .* got shape \(40,\) of float64"),
+        (np.zeros((40, 40, 2)), r"X\[1\]: .* got shape \(40, 40, 2\)"),
+        (np.zeros((40, 40), int), r"X\[1\]: .* uint8 or floating-point, got shape \(40, 40\) of int64"),
+        (np.full((40, 40, 3), 1.5), r"X\[1\]: .* must lie in \[0, 1\], got 1.5 to 1.5"),
+        (np.full((40, 40), np.nan), r"X\[1\]: .* must lie in \[0, 1\], got nan"),
+        (np.zeros((40, 31)), r"X\[1\]: picture must be at least 32 pixels on its shorter side, got 31 x 40"),
+    ],
+)
+def test_bad_pictures_are_refused(picture, message):
+    with pytest.raises(ValueError, match=message):
+        DenseSift().transform([np.zeros((40, 40)), picture])
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda d, X: DenseSift().transform("a.jpg"), "X must be a list of at least one picture, .* got 'a.jpg'"),
+        (lambda d, X: DenseSift(longest_side=0).transform(["a.jpg"]), "longest_side must be a whole number"),
+        (lambda d, X: DenseSift(step=0).transform([np.zeros((40, 40))]), "step must be a whole number"),
+        (lambda d, X: words().fit([]), r"X must be a list of at least one picture, .* got \[\]"),
+        (lambda d, X: words().fit(d[0]), "descriptors must be 12 rows of one length, got shape"),
+        (lambda d, X: words().fit([one[:0] for one in d]), "X must hold descriptors, got none"),
+        (lambda d, X: words().fit([one.astype(float) for one in d]), "descriptors must be uint8"),
+        (lambda d, X: words(weighting="log").fit(d), "weighting must be one of .* got 'log'"),
+        (lambda d, X: words(sample_size=0).fit(d), "sample_size must be a whole number of at least 1, got 0"),
+        (lambda d, X: words(random_state="a").fit(d), "random_state must be .* got 'a'"),
+        (lambda d, X: words().fit(d).transform([d[0], d[1][:, :5]]), r"X\[1\]: .* the tree's length 12, got 5"),
+        (lambda d, X: SVDBasis().fit(X), "rank must be between 1 and 8 .* got 1000"),
+        (lambda d, X: SVDBasis(2.5).fit(X), "rank must be a whole number of at least 1, got 2.5"),
+        (lambda d, X: SVDBasis(2, power=-1).fit(X), "power must be at least 0, got -1"),
+        (lambda d, X: SVDBasis(2, random_state=-1).fit(X), "random_state must be .* got -1"),
+        (lambda d, X: SVDBasis(2).fit(X * 1e40), r"X must hold numbers from -1e\+30 to 1e\+30, got .*e\+40"),
+        (lambda d, X: SVDBasis("full").fit(np.ones((5, 3))), "rank must be at most 0, the rank of the data, got full"),
+    ],
+)
+def test_bad_input_is_one_clear_error(descriptors, X, use, message):
+    with pytest.raises(ValueError, match=message):
+        use(descriptors, X)
