@@ -17,7 +17,10 @@ if TYPE_CHECKING:
         JointSparseRegressor,
         JointSparseRegressorCV,
         OnlineJointSparseClassifier,
+        PathDisplay,
+        SupportDisplay,
     )
+    from jointsparse.learning.warmup import warmup
 
 __version__ = "0.1.0"
 __all__ = [
@@ -26,14 +29,17 @@ __all__ = [
     "JointSparseRegressor",
     "JointSparseRegressorCV",
     "OnlineJointSparseClassifier",
+    "PathDisplay",
+    "SupportDisplay",
+    "warmup",
 ]
 
 
 def __getattr__(name: str) -> object:
-    """An estimator, imported when it is first asked for: scikit-learn takes two seconds."""
+    """A public name, imported when it is first asked for: scikit-learn takes two seconds."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("jointsparse.estimators"), name)
+    return getattr(import_module("jointsparse.learning.warmup" if name == "warmup" else "jointsparse.estimators"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,6 @@
 """Compile the kernels of a norm, so that the jobs that use them do not all compile the same."""
 
+import numpy as np
 from job import job
 
 from jointsparse.learning.warmup import warmup
@@ -7,7 +8,7 @@ from jointsparse.tables import written
 
 
 def main(norm, output):
-    warmup(norm)
+    warmup(norm, losses=("hinge",), dtypes=(np.float32,), progress=False)
     with written(output) as path:
         path.write_text(f"The kernels of {norm} are compiled.\n")
 

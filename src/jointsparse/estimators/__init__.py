@@ -1,6 +1,7 @@
 """Estimators in the manner of scikit-learn, on top of the norms and solvers."""
 
 from jointsparse.estimators.classifier import JointSparseClassifier
+from jointsparse.estimators.displays import PathDisplay, SupportDisplay
 from jointsparse.estimators.online import OnlineJointSparseClassifier
 from jointsparse.estimators.path import Path
 from jointsparse.estimators.regressor import JointSparseRegressor
@@ -13,4 +14,6 @@ __all__ = [
     "JointSparseRegressorCV",
     "OnlineJointSparseClassifier",
     "Path",
+    "PathDisplay",
+    "SupportDisplay",
 ]

@@ -1,0 +1,169 @@
+"""Pictures of estimators, in scikit-learn's way: what a path of strengths does, and which tasks share features."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from jointsparse.checks import require
+from jointsparse.estimators.path import Path
+
+MOST_NAMES = 40  # on an axis; more would overlap
+
+
+def _axes(n: int, axes: Any, size: tuple[float, float]) -> tuple[Any, list[Any]]:
+    """The figure and n axes below each other, made if they are not given."""
+    if axes is not None:
+        found = list(np.ravel(np.asarray(axes, dtype=object)))
+        require(len(found) == n, f"ax must be {n} axes, got {len(found)}")
+        return found[0].figure, found
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError as error:
+        raise ImportError("displays need matplotlib: pip install matplotlib") from error
+    figure, made = plt.subplots(n, 1, sharex=True, figsize=size, layout="constrained", squeeze=False)
+    return figure, list(made[:, 0])
+
+
+class PathDisplay:
+    """Objective, duality gap and number of features along a path of radii or penalties.
+
+    Parameters
+    ----------
+    path : Path
+        See `JointSparseClassifier.path`.
+
+    Attributes
+    ----------
+    figure_ : Figure
+        The figure, after `plot`.
+    axes_ : list of three Axes
+        Those of the objective, the gap and the features.
+
+    Examples
+    --------
+    >>> from jointsparse import JointSparseClassifier, PathDisplay
+    >>> X, y = [[1.0, 0.1], [-1.0, 0.1], [1.5, -0.1]], [1, 0, 1]
+    >>> display = PathDisplay.from_estimator(JointSparseClassifier(), X, y, n_points=5)  # doctest: +SKIP
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_points: int = 20, ax: Any = None) -> Self:
+        """Fit a path and plot it.
+
+        Parameters
+        ----------
+        estimator : JointSparseClassifier or JointSparseRegressor
+            Its parameters hold for all points.
+        X : array, DataFrame or sparse matrix (n_samples, n_features)
+            Features.
+        y : array or DataFrame (n_samples,) or (n_samples, n_tasks)
+            Labels or targets.
+        n_points : int, at least 1
+            Number of strengths.
+        ax : sequence of three Axes, or None
+            Where to plot; a new figure if not given.
+        """
+        return cls(estimator.path(X, y, n_points=n_points)).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Plot and return the display. ax: three Axes, or None for a new figure."""
+        path = self.path
+        self.figure_, self.axes_ = _axes(3, ax, (6.0, 6.5))
+        shown = path.strength > 0  # on a logarithmic axis
+        panels = (
+            (path.objective, "objective", "linear"),
+            (np.maximum(path.gap, np.finfo(float).eps), "relative duality gap", "log"),
+            (path.n_features, f"features used, of {path.coef.shape[2]}", "linear"),
+        )
+        for axes, (values, label, scale) in zip(self.axes_, panels, strict=True):
+            axes.plot(path.strength[shown], values[shown], color="black", marker="o", markersize=3)
+            axes.set(ylabel=label, xscale="log", yscale=scale)
+            axes.grid(alpha=0.3)
+        self.axes_[2].set(xlabel="penalty" if path.penalised else "radius", ylim=(0, None))
+        return self
+
+
+class SupportDisplay:
+    """Weights of the tasks on the features that are used, sorted so that sharing shows.
+
+    The features that most tasks use come first, and tasks that use many of the same features stand side by side.
+
+    Parameters
+    ----------
+    coef : array (n_tasks, n_features)
+        Weights.
+    tasks : sequence of str
+        Names of the tasks.
+    features : sequence of str
+        Names of the features.
+
+    Attributes
+    ----------
+    shown : array (n_tasks, n_used)
+        The sorted weights.
+    figure_ : Figure
+        The figure, after `plot`.
+    ax_ : Axes
+        Its axes.
+    """
+
+    def __init__(self, coef: np.ndarray, tasks: Any, features: Any) -> None:
+        coef = np.atleast_2d(np.asarray(coef, dtype=float))
+        used = coef != 0
+        columns = np.lexsort((-np.abs(coef).max(axis=0), -used.sum(axis=0)))
+        columns = columns[used.any(axis=0)[columns]]
+        rows = _chain(used[:, columns])
+        self.shown = coef[np.ix_(rows, columns)]
+        self.tasks = [str(tasks[row]) for row in rows]
+        self.features = [str(features[column]) for column in columns]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+        """Plot the weights of a fitted estimator. ax: Axes, or None for a new figure."""
+        coef = np.atleast_2d(estimator.coef_)
+        tasks = getattr(estimator, "classes_", np.empty(0))
+        named = getattr(estimator, "_names", None)
+        if named is not None:
+            tasks = named
+        if len(tasks) != len(coef):  # two classes are one task
+            tasks = np.arange(len(coef))
+        features = getattr(estimator, "feature_names_in_", np.arange(coef.shape[1]))
+        return cls(coef, tasks, features).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Plot and return the display. ax: Axes, or None for a new figure."""
+        n_tasks, n_used = self.shown.shape
+        size = (min(3.0 + 0.16 * n_used, 12.0), min(2.0 + 0.2 * n_tasks, 9.0))
+        self.figure_, (self.ax_,) = _axes(1, ax, size)
+        if not n_used:
+            self.ax_.text(0.5, 0.5, "no feature is used", ha="center", va="center", transform=self.ax_.transAxes)
+            self.ax_.set_axis_off()
+            return self
+        largest = float(np.abs(self.shown).max())
+        shown = np.where(self.shown == 0, np.nan, self.shown)
+        image = self.ax_.imshow(shown, cmap="PuOr", vmin=-largest, vmax=largest, aspect="auto", interpolation="none")
+        self.figure_.colorbar(image, ax=self.ax_, label="weight; grey: 0")
+        self.ax_.set_facecolor("0.75")
+        self.ax_.set(xlabel=f"features used ({n_used})", ylabel=f"tasks ({n_tasks})")
+        for axis, names, options in (
+            (self.ax_.xaxis, self.features, {"rotation": 90}),
+            (self.ax_.yaxis, self.tasks, {}),
+        ):
+            axis.set_ticks(range(len(names)) if len(names) <= MOST_NAMES else [])
+            if len(names) <= MOST_NAMES:
+                axis.set_ticklabels(names, **options)
+        return self
+
+
+def _chain(used: np.ndarray) -> list[int]:
+    """Order of the tasks: the one with most features first, then always the nearest in the features it shares."""
+    left = list(np.argsort(-used.sum(axis=1), kind="stable"))
+    order = left[:1]
+    left = left[1:]
+    while left:
+        shared = [int((used[order[-1]] & used[row]).sum()) for row in left]
+        order.append(left.pop(int(np.argmax(shared))))
+    return [int(row) for row in order]

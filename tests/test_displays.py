@@ -1,0 +1,96 @@
+"""Displays: what they draw, and where."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from test_estimators import problem, regression
+
+from jointsparse import (
+    JointSparseClassifier,
+    JointSparseClassifierCV,
+    JointSparseRegressor,
+    PathDisplay,
+    SupportDisplay,
+)
+
+X, SIGNS = problem(n=60, d=8)
+Y = pd.DataFrame((SIGNS + 1) // 2, columns=["cat", "dog", "sea"])
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("options", [{}, {"penalty": 1.0}])
+def test_a_path_has_three_panels_over_the_strength(options):
+    model = JointSparseClassifier(**options)
+    display = PathDisplay.from_estimator(model, X, Y, n_points=4)
+    path = display.path
+    values = path.objective, path.gap, path.n_features
+    for axes, expected in zip(display.axes_, values, strict=True):
+        (line,) = axes.lines
+        np.testing.assert_allclose(line.get_xdata(), path.strength)
+        np.testing.assert_allclose(
+            line.get_ydata(), np.maximum(expected, np.finfo(float).eps * (axes.get_yscale() == "log"))
+        )
+        assert axes.get_xscale() == "log"
+    assert display.axes_[2].get_xlabel() == ("penalty" if options else "radius")
+    assert display.axes_[2].get_ylabel() == "features used, of 8"
+
+
+def test_a_radius_of_zero_is_not_on_a_logarithmic_axis():
+    path = JointSparseClassifier().path(X, Y, strengths=[0.0, 1.0, 2.0])
+    display = PathDisplay(path).plot()
+    assert display.axes_[0].lines[0].get_xdata().tolist() == [1.0, 2.0]
+
+
+def test_given_axes_are_drawn_in():
+    figure, axes = plt.subplots(1, 3)
+    path = JointSparseRegressor().path(*regression(), n_points=3)
+    assert PathDisplay(path).plot(ax=axes).figure_ is figure
+    with pytest.raises(ValueError, match=r"^ax must be 3 axes, got 1"):
+        PathDisplay(path).plot(ax=axes[0])
+
+
+def test_a_support_is_sorted_so_that_sharing_shows():
+    coef = np.array([[0.0, 1, 0, 0, 2], [0, 0, 3, 0, 0], [0, 1, 0, 0, -4]])
+    display = SupportDisplay(coef, ["a", "b", "c"], list("vwxyz")).plot()
+    assert display.features == ["z", "w", "x"]  # two tasks use z and w, z has larger weights; none uses v and y
+    assert display.tasks == ["a", "c", "b"]
+    np.testing.assert_array_equal(display.shown, [[2, 1, 0], [-4, 1, 0], [0, 0, 3]])
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "c", "b"]
+    assert np.isnan(display.ax_.images[0].get_array().filled(np.nan)).sum() == 4
+
+
+def test_names_come_from_the_estimator():
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(8)])
+    display = SupportDisplay.from_estimator(JointSparseClassifierCV(radii=[1.0]).fit(frame, Y))
+    assert sorted(display.tasks) == ["cat", "dog", "sea"] and set(display.features) <= set(frame)
+    two_classes = SupportDisplay.from_estimator(JointSparseClassifier().fit(X, Y["cat"].map({0: "no", 1: "yes"})))
+    assert two_classes.tasks == ["0"]
+    targets = SupportDisplay.from_estimator(JointSparseRegressor().fit(*regression()))
+    assert sorted(targets.tasks) == ["0", "1", "2"]
+
+
+def test_no_features_and_many_are_drawn_too():
+    none = SupportDisplay(np.zeros((2, 5)), "ab", range(5)).plot()
+    assert none.ax_.texts[0].get_text() == "no feature is used"
+    many = SupportDisplay(np.ones((50, 60)), range(50), range(60)).plot()
+    assert not many.ax_.get_xticklabels() and many.ax_.get_xlabel() == "features used (60)"
+
+
+def test_without_matplotlib_one_sentence_says_what_to_install():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from jointsparse import SupportDisplay\n"
+        "import numpy as np\n"
+        "SupportDisplay(np.ones((2, 2)), 'ab', 'cd').plot()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.stderr.splitlines()[-1] == "ImportError: displays need matplotlib: pip install matplotlib"
