@@ -7,6 +7,7 @@ Verdicts are judged anew from these tables, so each page agrees with the claims 
 """
 
 import argparse
+import gzip
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -32,8 +33,8 @@ ARMS = {  # of the comparison on Flickr8k, by dataset and study
     ("flickr8k-arms", "arm-more-words"): "120 words, down to rarer ones",
     ("flickr8k-arms", "arm-few"): "fewer training images",
 }
-LARGEST_BYTES = 1_000_000  # larger tables stay where they were made; no verdict rests on one
-NOT_COPIED = ("weights", "by_word")  # large, and drawn in figures only
+LARGEST_BYTES = 1_500_000  # larger tables stay where they were made; no verdict rests on one
+PACKED = ("weights",)  # large, and compressed when they are copied
 MARKS = "**What comes out.**", "**Your own photographs**"  # the README's paragraph with numbers, and the next one
 
 OPENING = """# Results
@@ -83,24 +84,30 @@ def copy(results: Path, target: Path) -> None:
         kinds = [catalogue.FIGURES[name] for name in block["figures"]]
         needed |= {table for kind in kinds for table in (kind.table, kind.beside)}
         copied = target / config.parent.relative_to(results)
-        files = [file for file in config.parent.glob("t[ai]*/*.csv") if file.stem in needed - set(NOT_COPIED)]
-        files = [file for file in files if file.stat().st_size < LARGEST_BYTES]
+        files = [file for file in config.parent.glob("t[ai]*/*.csv") if file.stem in needed]
         if not files:
             continue
         shutil.rmtree(copied, ignore_errors=True)
         for file in [config, *files]:
-            for each in (file, file.parent / "records" / f"{file.name}.json"):
-                if each.exists():
-                    (copied / each.relative_to(config.parent)).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy(each, copied / each.relative_to(config.parent))
+            content, name = file.read_bytes(), file.name
+            if file.stem in PACKED:
+                content, name = gzip.compress(content, mtime=0), f"{name}.gz"
+            if len(content) > LARGEST_BYTES:
+                continue
+            folder = copied / file.parent.relative_to(config.parent)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+            if (record := file.parent / "records" / f"{file.name}.json").exists():
+                (folder / "records").mkdir(exist_ok=True)
+                shutil.copy(record, folder / "records")
 
 
 def studies(tables: Path, datasets: tuple[str, ...]) -> Iterator[Study]:
     """The studies whose tables are there, in the order of the datasets."""
     for dataset in datasets:
         for config in sorted((tables / dataset).glob("*/config.yaml")):
-            found = {file.stem: pd.read_csv(file) for file in sorted(config.parent.glob("t[ai]*/*.csv"))}
-            yield Study(dataset, config.parent.name, config.parent, yaml.safe_load(config.read_text()), found)
+            settings = yaml.safe_load(config.read_text())
+            yield Study(dataset, config.parent.name, config.parent, settings, read_tables(config.parent))
 
 
 def judged(study: Study, tables: Path) -> pd.DataFrame:
@@ -116,7 +123,7 @@ def judged(study: Study, tables: Path) -> pd.DataFrame:
     if not parts:
         return pd.DataFrame()
     rows = pd.concat(parts, ignore_index=True)
-    sources = {file.stem: f"tables/{file.relative_to(tables)}" for file in study.folder.glob("t[ai]*/*.csv")}
+    sources = {name: f"tables/{file.relative_to(tables)}" for name, file in files_of(study.folder).items()}
     config = f"tables/{(study.folder / 'config.yaml').relative_to(tables)}"
     origin = {"dataset": study.dataset, "study": study.name, "seed": study.settings["seed"], "config": config}
     return rows.assign(source=rows["table"].map(sources), note="", **origin)
@@ -238,8 +245,13 @@ def numbers(tables: Path) -> str:
     return textwrap.fill(" ".join(sentences), 160, break_on_hyphens=False, break_long_words=False) + "\n"
 
 
+def files_of(folder: Path) -> dict[str, Path]:
+    """The tables of a study by name, plain or packed."""
+    return {file.name.split(".")[0]: file for file in sorted(folder.glob("t[ai]*/*.csv*"))}
+
+
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    return {file.stem: pd.read_csv(file) for file in sorted(folder.glob("t[ai]*/*.csv"))}
+    return {name: pd.read_csv(file) for name, file in files_of(folder).items()}
 
 
 def _leads(tables: dict[str, pd.DataFrame], against: str) -> str:
