@@ -66,6 +66,15 @@ def test_a_fit_ends_after_its_time_and_says_so():
         model.set_params(max_time=0).fit(X, Y)
 
 
+@pytest.fixture
+def listening():
+    """Interrupts reach Python, which processes that run tests may ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("listening")
 def test_an_interrupt_keeps_what_is_there_and_is_raised_afterwards():
     def interrupt(iteration, objective, gap):
         os.kill(os.getpid(), signal.SIGINT)
@@ -77,6 +86,7 @@ def test_an_interrupt_keeps_what_is_there_and_is_raised_afterwards():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("listening")
 def test_a_second_interrupt_ends_at_once():
     with pytest.raises(KeyboardInterrupt), Watch(None, None, False) as watch:
         os.kill(os.getpid(), signal.SIGINT)
