@@ -238,7 +238,7 @@ class _Descent:
         X = X.toarray() if sparse.issparse(X) else X
         self.X, c = X.astype(np.float64), whole.c[:, :1]
         self.x_mean, self.y_mean = (
-            (c * array).sum(axis=0) / c.sum() if whole.intercept else np.zeros(array.shape[1])
+            (c * array).sum(axis=0) / (c.sum() or 1.0) if whole.intercept else np.zeros(array.shape[1])
             for array in (self.X, whole.y)
         )
         X, Y = self.X - self.x_mean, whole.y - self.y_mean
