@@ -148,11 +148,12 @@ def fit(
     regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
     # Tasks with working sets of their own have no product in common.
     per_task = norm.PER_TASK and weights is None
-    scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK else None
+    whole = problem.together()
+    descends = loss.QUADRATIC and norm.DESCENDS and penalised and not positive and _all_alike(whole)
+    scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK and not descends else None
     problem = problem.compact()
     whole = problem.together()
     at_zero = solve_at_zero(whole, loss)
-    descends = loss.QUADRATIC and norm.DESCENDS and penalised and not positive and _all_alike(whole)
     setting = Setting(problem, whole, loss, at_zero, per_task, descends, scale, tol, n_iter, progress, watch)
     n_pairs = len(regulariser.radius)
     fits = []
@@ -285,7 +286,7 @@ class _Search:
         self.bound, self.best_dual = -np.inf, at.A
         self.inside = np.zeros(self.W[0].shape if setting.per_task else whole.n_features, dtype=bool)
         self.now: pdhg.Run | _Descent | None = None
-        self.first_rows = max(FIRST_ROWS, whole.n_features // 16)
+        self.first_rows = max(FIRST_ROWS, whole.n_features // (4 if setting.descends else 16))
         self.work = 0.5 + self.share_of_margins()
         self.see(at.A)
 
