@@ -20,6 +20,7 @@ include: "workflow/rules/experiments.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/trust.smk"
+include: "workflow/rules/explorer.smk"
 
 
 rule:

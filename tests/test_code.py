@@ -90,6 +90,7 @@ SCORES = "datasets/splits learning/flag scores/flags"
 TRAINING = "learning/flag learning/problem learning/scales learning/sweep learning/tasks registry"
 CLAIMS = f"{SCORES} scores/many papers/claims papers/judging papers/duchi/claims papers/quattoni/claims "
 CLAIMS += "papers/quattoni/numbers"
+FRAME = "explorer/frame explorer/frame.html.jinja explorer/explorer.css explorer/explorer.js"
 RUNNING = ("repeat", "measure")  # the rules of experiments
 RUN = "datasets/samples registry"  # of their scripts
 DUCHI = f"{RUN} learning/entropic learning/flag learning/lazy learning/loss learning/losses/logistic "
@@ -131,7 +132,7 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "train_path": f"features/basis {SCORES} scores/evaluation scores/metrics {TRAINING} learning/solvers/working_set "
     "learning/loss learning/losses/{loss} norms/{norm}",
     "train_svm": f"features/basis {TRAINING} learning/svm",
-    "evaluate": f"{SCORES} scores/evaluation scores/metrics {TRAINING}",
+    "evaluate": f"{SCORES} scores/evaluation scores/learnt scores/many scores/metrics {TRAINING}",
     "compare_methods": "scores/comparison scores/many scores/metrics",
     "resample_differences": "scores/comparison scores/many scores/metrics",
     "gather_runs": "",
@@ -142,7 +143,12 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "write_configs": "",
     "judge_claims": f"{CLAIMS} papers/page papers/page.md.jinja",
     "write_manifest": "manifest records",
+    "write_page": f"{CLAIMS} {FRAME} {TRAINING} scores/evaluation scores/metrics papers/page papers/claims.html.jinja "
+    "explorer/findings explorer/fits explorer/page explorer/page.html.jinja explorer/sharing explorer/thumbnails "
+    "explorer/words datasets/{loader}",
+    "write_index": f"{FRAME} explorer/index.html.jinja",
 }
+OF_LOADER = {"collage": COLLAGE, "synthetic": ""}  # files that a loader imports
 
 LIST_JOBS = """
 import json, sys
@@ -189,6 +195,8 @@ def expected_files(rule, wildcards):
     named = EXPERIMENTS[study["kind"]] if rule in RUNNING else RULES[rule]
     picked = {"loader": dataset.get("loader"), "solver": study.get("training", {}).get("solver")}
     files = set(named.format(**wildcards, **picked).split())
+    if rule == "write_page":
+        files |= set(OF_LOADER.get(dataset["loader"], "datasets/samples datasets/splits").split())
     return files | ({"learning/solvers/pdhg"} if "learning/solvers/working_set" in files else set())
 
 
@@ -218,8 +226,8 @@ def test_every_rule_has_a_log_a_benchmark_and_the_place_of_its_values():
             {"compile_kernels l1inf", "train_sweep l1inf", "train_path l1inf", "repeat recovery", "measure cost"},
         ),
         ("figures/style figures/scores papers/catalogue papers/duchi/figures", {"draw_figures", "draw_contact_sheet"}),
-        ("papers/quattoni/numbers", {"draw_figures", "judge_claims"}),
-        ("papers/judging papers/duchi/claims papers/quattoni/claims", {"judge_claims"}),
+        ("papers/quattoni/numbers", {"draw_figures", "judge_claims", "write_page"}),
+        ("papers/judging papers/duchi/claims papers/quattoni/claims", {"judge_claims", "write_page"}),
         ("papers/quattoni/recovery", {"repeat recovery"}),
         ("papers/duchi/race", {"repeat race"}),
         ("papers/duchi/online", {"repeat online", "measure updates"}),

@@ -618,12 +618,12 @@ def test_a_composed_dataset_has_no_raw_files(config):
 def test_raw_files_of_samples_are_those_named(config, tmp_path):
     options = config["datasets"]["reuters21578"]["options"]
     options["root"] = str(tmp_path)
-    for name in (options["train"], options["test"], "other"):
+    for name in (options["train"], options["test"], options["vocabulary"], "other"):
         (tmp_path / name).touch()
     with pytest.raises(ConfigError, match=r"^root must be a folder that holds 'topics.txt', got '"):
         of_config.raw_files(config, "reuters21578")
     (tmp_path / "topics.txt").touch()
-    expected = [str(tmp_path / name) for name in (options["train"], options["test"], "topics.txt")]
+    expected = [str(tmp_path / name) for name in (options["train"], options["test"], "topics.txt", "vocabulary.txt")]
     assert of_config.raw_files(config, "reuters21578") == expected
 
 

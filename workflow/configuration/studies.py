@@ -52,7 +52,7 @@ def tables_of(block: dict[str, Any]) -> list[str]:
         return [*own.TABLES, *(["warnings"] if own.WARNS else [])]
     return [
         *("odd_features", "repeated", "warnings", "words"),
-        *("chosen", "by_word", "convergence", "sparsity", "weights"),
+        *("chosen", "words_learnt", "by_word", "convergence", "sparsity", "weights"),
         *(f"tasks_run{run}" for run in range(1, block["runs"] + 1)),
         *(("significance", "differences") if len(block["methods"]) > 1 else ()),
     ]

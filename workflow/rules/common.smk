@@ -4,6 +4,7 @@ import os
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 from snakemake.exceptions import WorkflowError
 
@@ -30,6 +31,8 @@ from jointsparse.registry import pick, room
 from jointsparse.papers.quattoni.numbers import report_size
 
 LIBRARY = Path(jointsparse.__file__).parent
+# Of each page, besides the files that its script imports.
+FRAME = ["explorer/frame.html.jinja", "explorer/explorer.css", "explorer/explorer.js"]
 use_best_kernel()
 for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
     # One thread per job: the same sums in the same order on any number of cores.
@@ -269,6 +272,47 @@ def judged_studies(datasets):
     return [one for one in judged if one["ids"]]
 
 
+def page_studies(name):
+    """What the page of a dataset shows of each of its studies: files, by what they hold, and its figures."""
+    shown = []
+    for _, one, block in studies([name]):
+        w = SimpleNamespace(dataset=name, study=one)
+        wanted = ("chosen", "by_word", "words_learnt", "differences", "sparsity", "warnings", "words")
+        made = set(of_config.tables_of(block))
+        files = {"tables": [f"results/{name}/{one}/{table(each, block)}" for each in wanted if each in made]}
+        files["figures"] = [f"results/{name}/{one}/figures"] if block["figures"] else []
+        if block["kind"] == of_config.WORDS:
+            files["scores"] = [f"results/{name}/{one}/scores.npz"]
+            files |= {"images": [images_of_study(w)], "features": [features_of_study(w)]}
+            files["sweeps"] = sweeps_of_study(w)[: len(block["methods"])]  # of the first run
+        drawn = {figure: FIGURES[figure] for figure in block["figures"]}
+        shown.append(
+            {
+                "name": one,
+                "files": {key: [file.format(dataset=name, study=one) for file in each] for key, each in files.items()},
+                "figures": {key: (each.caption, [each.table, each.beside]) for key, each in drawn.items()},
+            }
+        )
+    return shown
+
+
+def claims_of_page(w):
+    """The verdicts of this run, or of the page's dataset alone if this run is about others."""
+    datasets = of_config.chosen_datasets(config)
+    datasets = datasets if w.dataset in datasets else [w.dataset]
+    folder = f"results/claims/{'+'.join(datasets)}"
+    judged = any(block["claims"] for _, _, block in studies(datasets))
+    return [f"{folder}/claims.csv", f"{folder}/timings/claims.csv"] if judged else []
+
+
+def files_of_page(w):
+    """All that the page of a dataset is made of, but its claims."""
+    files = [file for one in page_studies(w.dataset) for each in one["files"].values() for file in each]
+    names = [] if w.dataset in DRAWN else ["images.parquet", "captions.parquet", "left_out.csv"]
+    names += ["features.npz"] if w.dataset in SAMPLES else []
+    return [*dict.fromkeys(files), *(f"results/{w.dataset}/{name}" for name in names)]
+
+
 def settings_of_studies():
     """The folder and the settings of each study of this run."""
     return {
@@ -293,10 +337,11 @@ def norms_of_run(datasets):
 
 
 def everything():
-    """The results of the configured datasets, and their manifest."""
+    """The results of the configured datasets, their manifest, and their pages."""
     datasets = of_config.chosen_datasets(config)
     kernels = [f"results/kernels/{norm}.txt" for norm in norms_of_run(datasets)]
-    return [*kernels, *results_of(datasets), f"results/claims/{'+'.join(datasets)}/manifest.json"]
+    pages = ["results/index.html", *(f"results/{name}/index.html" for name in datasets)]
+    return [*kernels, *results_of(datasets), f"results/claims/{'+'.join(datasets)}/manifest.json", *pages]
 
 
 def tables_of_run(datasets):

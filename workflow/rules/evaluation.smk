@@ -1,7 +1,7 @@
 rule evaluate:
     """Choose the best pair (eta0, radius) of every sweep and test it.
 
-    One job writes six files, as all of them come from the scores that it computes of every fit.
+    One job writes seven files, as all of them come from the scores that it computes of every fit.
     """
     input:
         images=images_of_study,
@@ -14,6 +14,11 @@ rule evaluate:
         chosen=report(
             "results/{dataset}/{study}/tables/chosen.csv",
             caption="../report/chosen.rst",
+            category="Results",
+        ),
+        words_learnt=report(
+            "results/{dataset}/{study}/tables/words_learnt.csv",
+            caption="../report/words_learnt.rst",
             category="Results",
         ),
         by_word="results/{dataset}/{study}/tables/by_word.csv",

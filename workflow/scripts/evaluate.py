@@ -7,6 +7,7 @@ from job import job
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import Tasks, names_of
 from jointsparse.scores import evaluation
+from jointsparse.scores.learnt import words_learnt
 from jointsparse.tables import read_array, read_matrix, read_record, read_table, write_record, write_table
 
 
@@ -32,6 +33,7 @@ def main(images, features, words, labels, tasks, sweeps, runs, sizes, methods, m
     )
     for name in ("chosen", "by_word", "sparsity", "convergence", "weights"):
         write_table(getattr(tables, name), output[name])
+    write_table(words_learnt(tables.by_word, len(tables.scores.labels)), output["words_learnt"])
     write_record(output["scores"], tables.scores)
 
 

@@ -1,9 +1,11 @@
-"""The room of datasets. A dataset of captioned photographs is a module with two functions:
+"""The room of datasets. A dataset of captioned photographs is a module with three functions:
 
 - ``read(**options) -> Photographs``: the usable images with their split, the captions, and the rest with reasons;
-- ``picture(image, **options)``: one image as grey levels in [0, 1], shape (height, width), float32.
+- ``picture(image, **options)``: one image as grey levels in [0, 1], shape (height, width), float32;
+- ``thumbnail(image, longest_side, **options)``: one image in colour, shape (height, width, 3), uint8.
 
-A dataset whose features are given has ``read(**options) -> Samples`` alone: similar tables, and a matrix. If options
+A dataset whose features are given has ``read(**options) -> Samples``: similar tables, and a matrix. It may have
+``feature_names(**options)``, or declare ``PIXELS`` if features are the pixels of square pictures. If options
 name files in its folder ``root``, ``FILES`` lists these options. ``synthetic`` draws tasks with known weights instead.
 Each module declares
 

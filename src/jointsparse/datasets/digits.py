@@ -12,6 +12,7 @@ from jointsparse.datasets.samples import Samples, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "samples"
+PIXELS = True  # features are the grey levels of square pictures, row by row
 TAKES = ("fractions", "seed")
 NEEDS = ()
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from jointsparse.checks import require
 from jointsparse.datasets.checker import Checker
-from jointsparse.datasets.pictures import MachineError, of_machine, open_grey
+from jointsparse.datasets.pictures import MachineError, of_machine, open_colour, open_grey
 from jointsparse.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
@@ -124,6 +124,23 @@ def picture(image: str, *, root: str | Path, longest_side: int = 320, **options:
     greys : array, shape (height, width), float32, in [0, 1]
     """
     return open_grey(Path(root) / "images" / image, longest_side)
+
+
+def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -> np.ndarray:
+    """Open one photograph in colour, for people to look at.
+
+    Parameters
+    ----------
+    image, root, **options : as in `picture`
+        See there.
+    longest_side : int, pixels
+        Larger photographs are shrunk to it.
+
+    Returns
+    -------
+    colours : array, shape (height, width, 3), uint8
+    """
+    return open_colour(Path(root) / "images" / image, longest_side)
 
 
 def check_pictures(

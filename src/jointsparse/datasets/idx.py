@@ -19,6 +19,7 @@ from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import set_validation_aside
 
 OFFERS = "samples"
+PIXELS = True  # features are the grey levels of square pictures, row by row
 FILES = ("train_images", "train_labels", "test_images", "test_labels")  # the options that name files
 TAKES = ("root", *FILES, "compression_ratio", "validation_fraction", "seed")
 NEEDS = ("root", *FILES)

@@ -10,7 +10,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -21,7 +21,7 @@ from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
 
 OFFERS = "samples"
-FILES = ("train", "validation", "test", "topics")  # the options that name files
+FILES = ("train", "validation", "test", "topics", "vocabulary")  # the options that name files
 TAKES = (
     *("root", *FILES, "compression_ratio", "index_base", "n_features"),
     *("fractions", "validation_fraction", "seed"),
@@ -52,6 +52,7 @@ def read(
     validation: str | None = None,
     test: str | None = None,
     topics: str | None = None,
+    vocabulary: str | None = None,
     compression_ratio: float = COMPRESSION_RATIO,
     index_base: int = 1,
     n_features: int | None = None,
@@ -79,6 +80,8 @@ def read(
     topics : str or None
         File of label names, UTF-8: number and name in the first two columns, split at white space. Without it a
         label's name is its number ("+1" and "1.0" are "1").
+    vocabulary : str or None
+        File of the features' names: see `feature_names`.
     compression_ratio : float above 0
         Times its size that a packed file may unpack to. 64 KiB are never too much.
     index_base : int, 1 or 0
@@ -136,6 +139,13 @@ def read(
     elif not validation:
         splits = set_validation_aside(splits, validation_fraction, rng)
     return gather(splits, labels, left_out, X)
+
+
+def feature_names(root: str | Path, *, vocabulary: str | None = None, **options: Any) -> list[str]:
+    """Names of the features, such as the words of documents: a line of UTF-8 each. No file, no names."""
+    if not vocabulary:
+        return []
+    return find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace").split("\n")
 
 
 def _require_options(validation: str | None, test: str | None, index_base: int, n_features: int | None) -> None:

@@ -55,18 +55,37 @@ def open_grey(path: Path, longest_side: int) -> np.ndarray:
     Of several frames or pages, the first is read. Raises ValueError on more than `MOST_PIXELS` and on grey levels whose
     scale is not known. Pillow's decoders raise any error on damaged files.
     """
+    return _shrunk(_as_grey(_upright(path, "L", longest_side)), longest_side)
+
+
+def open_colour(path: Path, longest_side: int) -> np.ndarray:
+    """A photograph for people to look at, uint8 (height, width, 3), otherwise as `open_grey` reads it."""
+    picture = _upright(path, "RGB", longest_side)
+    if picture.mode == "F" or picture.mode.startswith("I"):  # more than 8 bits
+        picture = Image.fromarray((255 * np.asarray(_as_grey(picture))).astype(np.uint8))
+    return shrunk_colour(_on_white(picture), longest_side)
+
+
+def shrunk_colour(picture: Image.Image, longest_side: int) -> np.ndarray:
+    """Shrink a picture without transparency to at most `longest_side` pixels, uint8 (height, width, 3)."""
+    colour = picture.convert("RGB")
+    colour.thumbnail((longest_side, longest_side))
+    return np.asarray(colour)
+
+
+def _upright(path: Path, mode: str, longest_side: int) -> Image.Image:
+    """A photograph as its file has it, but turned upright. mode: "L" or "RGB", where the file leaves a choice."""
     # A stream, as Pillow 13 maps a named file of a turned, uncompressed TIFF into memory with width for height.
     with path.open("rb") as stream, Image.open(stream, formats=FORMATS) as file:
         if file.width * file.height > MOST_PIXELS:
             raise ValueError(f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}")
-        file.draft("L", (2 * longest_side, 2 * longest_side))  # JPEG decodes to a smaller grey picture at once
+        file.draft(mode, (2 * longest_side, 2 * longest_side))  # JPEG decodes to a smaller picture at once
         _scale_transparency(file)
         _require_even_runs(file)
         _require_whole_directory(file, stream)
         file.load()
         _require_known_scale(file)
-        upright = ImageOps.exif_transpose(file)
-    return _shrunk(_as_grey(upright), longest_side)
+        return ImageOps.exif_transpose(file)
 
 
 def grey_of(picture: np.ndarray, longest_side: int) -> np.ndarray:
@@ -157,10 +176,14 @@ def _as_grey(picture: Image.Image) -> Image.Image:
     if picture.mode == "F":
         _require_levels(np.asarray(picture))
         return picture
-    if picture.has_transparency_data:
-        picture = picture.convert("RGBA")
-        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
-    return Image.fromarray(np.asarray(picture.convert("L"), dtype=np.float32) / np.float32(255))
+    return Image.fromarray(np.asarray(_on_white(picture).convert("L"), dtype=np.float32) / np.float32(255))
+
+
+def _on_white(picture: Image.Image) -> Image.Image:
+    if not picture.has_transparency_data:
+        return picture
+    picture = picture.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
 
 
 def _require_levels(levels: np.ndarray) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from jointsparse.datasets.folder import Photographs, picture, read_folder
+from jointsparse.datasets.folder import Photographs, picture, read_folder, thumbnail
 
 OFFERS = "pictures"
 TAKES = ("root", "split_names", "fractions", "validation_fraction", "seed")
 NEEDS = ("root",)
 
-__all__ = ["picture", "read"]
+__all__ = ["picture", "read", "thumbnail"]
 
 
 def read(root: str | Path, **options: Any) -> Photographs:

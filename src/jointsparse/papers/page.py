@@ -1,7 +1,7 @@
-"""The papers' claims and our verdicts on them, as a page of Markdown."""
+"""The papers' claims and our verdicts on them, as a page of Markdown and as HTML."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -30,17 +30,39 @@ def page(table: pd.DataFrame) -> str:
     marked. Each claim has one verdict per study (see `claims.overall`), which is the one counted. Text is escaped.
     Raises ValueError if columns are missing.
     """
+    return _rendered("page.md.jinja", table, _cell)
+
+
+def section(table: pd.DataFrame, figures: Mapping[tuple[str, str, str], Sequence[str]]) -> markupsafe.Markup:
+    """Write verdicts as a part of a page of HTML, in which the rows of a claim open on demand.
+
+    table: as in `page`. figures: by dataset, study and table, the pictures that show it. Text is escaped.
+    """
+
+    def of_claim(rows: pd.DataFrame) -> list[str]:
+        named = zip(rows["dataset"], rows["study"], rows["table"], strict=True)
+        return list(dict.fromkeys(file for key in named for file in figures.get(key, ())))
+
+    return markupsafe.Markup(_rendered("claims.html.jinja", table, _text_or_nothing, figures=of_claim))
+
+
+def counts(table: pd.DataFrame) -> str:
+    """Say how many claims have each verdict, each claim once per study. table: as in `page`."""
+    by_study = table.groupby(["id", "dataset", "study"])["verdict"].agg(overall).value_counts()
+    return "; ".join(f"{verdict}: {by_study.get(verdict, 0)}" for verdict in VERDICTS)
+
+
+def _rendered(template: str, table: pd.DataFrame, finalize: Callable[[Any], Any], **more: Any) -> str:
     missing = [column for column in (*COLUMNS, *ORIGINS) if column not in table]
     if missing:
         raise ValueError(f"table must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
     notes = table.get("note", pd.Series("", table.index)).fillna("").astype(str).str.strip()
-    by_study = table.groupby(["id", "dataset", "study"])["verdict"].agg(overall).value_counts()
     names = {"groups": _groups, "tally": _tally, "number": _number, "shortened": _shortened, "overall": overall}
-    return _template().render(
-        names,
+    return _template(template, finalize).render(
+        names | more,
         table=_ordered(table.assign(note=notes)),
         noted=notes.any(),
-        counts="; ".join(f"{verdict}: {by_study.get(verdict, 0)}" for verdict in VERDICTS),
+        counts=counts(table),
         exceptions=EXCEPTIONS,
     )
 
@@ -52,17 +74,17 @@ def _ordered(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([shown[~demonstration], shown[demonstration]])
 
 
-def _template() -> jinja2.Template:
-    """Template of the page, in which every value is escaped."""
+def _template(name: str, finalize: Callable[[Any], Any]) -> jinja2.Template:
+    """A template in which every value is escaped. finalize: makes text of each."""
     environment = jinja2.Environment(
         autoescape=True,
-        finalize=_cell,
+        finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.from_string((files("jointsparse.papers") / "page.md.jinja").read_text())
+    return environment.from_string((files("jointsparse.papers") / name).read_text())
 
 
 def _groups(table: pd.DataFrame, *columns: str) -> Iterator[tuple[dict[Any, Any], pd.DataFrame]]:
@@ -150,6 +172,13 @@ def _bar(record: dict[Any, Any], lowest: float, highest: float) -> str:
         signs[place(limit)] = "|"
     signs[place(record["number"])] = "o"
     return "".join(signs)
+
+
+def _text_or_nothing(value: Any) -> Any:
+    """A value; nothing for a missing one."""
+    if isinstance(value, markupsafe.Markup):
+        return value
+    return "" if pd.isna(value) else int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _cell(value: Any) -> markupsafe.Markup:

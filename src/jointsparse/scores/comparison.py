@@ -12,7 +12,7 @@ from scipy import special  # not stats, which takes half a second to import
 
 from jointsparse.checks import Misfit, require
 from jointsparse.compiled import njit
-from jointsparse.scores.many import FEWEST_RUNS, holm
+from jointsparse.scores.many import FEWEST_RUNS, half_width, holm
 from jointsparse.scores.metrics import METRICS, Scores, require_labels, require_words, resampled
 
 WORDS = ("test words", "all words")  # without and with the words that chose the radius
@@ -203,7 +203,7 @@ def _interval(by_run: np.ndarray) -> tuple[float, float, float, float]:
         return float(mean), np.nan, np.nan, np.nan
     below, above = mean - np.quantile(resampled, 0.025), np.quantile(resampled, 0.975) - mean
     # Choice: runs are few, and resampling them as well would make them look closer to each other than they are.
-    of_runs = special.stdtrit(n_runs - 1, 0.975) * by_run[:, 0].std(ddof=1) / np.sqrt(n_runs) if n_runs > 1 else 0.0
+    of_runs = half_width(by_run[:, 0].std(ddof=1), n_runs) if n_runs > 1 else 0.0
     return float(mean), float(mean - np.hypot(below, of_runs)), float(mean + np.hypot(above, of_runs)), float(of_runs)
 
 

@@ -83,7 +83,7 @@ class Evaluation(NamedTuple):
         _weighted: see `metrics.average`. warning: flags of a grid too narrow, a gap above 5 %, tasks not converged, or
         scores that say nothing.
     by_word : table
-        One row per run, n, method and word, with a warning of scores that say nothing.
+        One row per run, n, method and word. features: how many the word uses. warning: scores that say nothing.
     sparsity : table
         One row per run, n, method, power and radius at its best eta0. chosen: True for the radius that validation
         chooses for its power. warning: a gap above 5 %.
@@ -271,7 +271,7 @@ def _evaluate_one(
     of_fit = (one.run, one.n, one.n_samples, one.method, one.validation_words, chosen.scores)
     return Evaluation(
         chosen=pd.DataFrame([chosen.row | {"warning": _warning(one.sweep, best_eta0[best], of_scores)}]),
-        by_word=_by_word(one, words, on_test.labels.sum(axis=0), chosen.by_word, of_scores),
+        by_word=_by_word(one, words, on_test.labels.sum(axis=0), W, chosen.by_word, of_scores),
         sparsity=pd.DataFrame([fit.row for fit in tested]).assign(
             chosen=np.isin(np.arange(len(tested)), of_powers),
             warning=[write_cell([_flag_of_gap(gap)]) for gap in one.sweep.gap[best_eta0]],
@@ -355,12 +355,14 @@ def _by_word(
     one: TrainedSweep,
     words: Sequence[str],
     positives: np.ndarray,
+    W: np.ndarray,
     by_word: dict[str, np.ndarray],
     of_scores: Sequence[str],
 ) -> pd.DataFrame:
     """Rows of one chosen fit in `Evaluation.by_word`."""
     known = {"word": list(words), "validation_word": one.validation_words, "positives": positives}
-    return pd.DataFrame(one.key | known | by_word | {"warning": list(of_scores)})
+    used = {"features": np.count_nonzero(W, axis=0)}
+    return pd.DataFrame(one.key | known | used | by_word | {"warning": list(of_scores)})
 
 
 def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:

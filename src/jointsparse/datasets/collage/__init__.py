@@ -26,7 +26,7 @@ from jointsparse.datasets.collage.painting import paint
 from jointsparse.datasets.collage.scenes import plan_of
 from jointsparse.datasets.collage.sentences import captions_of
 from jointsparse.datasets.folder import Photographs, Progress, gather
-from jointsparse.datasets.pictures import fitted_size, too_small
+from jointsparse.datasets.pictures import fitted_size, shrunk_colour, too_small
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "pictures"
@@ -129,3 +129,20 @@ def picture(image: str, *, longest_side: int = 320, seed: int = 0, n_images: int
     if size != grey.size:
         grey = grey.resize(size, Image.Resampling.LANCZOS)
     return np.asarray(grey, dtype=np.float32) / np.float32(255)
+
+
+def thumbnail(image: str, *, longest_side: int, seed: int = 0, **options: Any) -> np.ndarray:
+    """One photograph in colour, for people to look at.
+
+    Parameters
+    ----------
+    image, seed, **options : as in `picture`
+        See there.
+    longest_side : int, pixels
+        Larger photographs are shrunk to it.
+
+    Returns
+    -------
+    colours : array, shape (height, width, 3), uint8
+    """
+    return shrunk_colour(Image.fromarray(photograph(image, seed=seed)), longest_side)

@@ -1,0 +1,139 @@
+"""Findings of a run for people who read one screen: a sentence, a table of methods, and warnings in plain words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from jointsparse.learning.flag import EDGE, read_cell
+from jointsparse.scores.evaluation import TIED, UNDEFINED
+from jointsparse.scores.flags import GAP
+from jointsparse.scores.many import FEWEST_RUNS, half_width
+
+NORMS = {"l1inf": "l1,∞", "l12": "l1,2"}  # others are called as they are
+CHANCE = 0.05  # Choice: of p-values after Holm's correction
+# What warnings mean and what to do, the worst first. A text goes with each kind of flag that contains the key.
+PLAIN = {
+    UNDEFINED: "Some words have scores that are not numbers: their rows mean nothing.",
+    TIED: "Some words have the same score for every test image: nothing was learnt of them.",
+    "certified gap": f"Some fits may be more than {100 * GAP:g} % away from their optimum: raise training.n_iter.",
+    "optimum certified only to": "An optimum that others are compared with is not exact: raise n_iter.",
+    "tasks not converged": "LinearSVC stopped early on some words: raise max_iter or lower C.",
+    f"eta0 at the upper {EDGE}": "The largest first step was chosen: add larger values to eta0.",
+    f"eta0 at the lower {EDGE}": "The smallest first step was chosen: add smaller values to eta0.",
+    f"upper {EDGE}": "The largest value of a grid was chosen: a larger one may do better.",
+    f"lower {EDGE}": "The smallest value of a grid was chosen: a smaller one may do better.",
+    "repeated images": "Images with the same features are in several splits: tests look better than they are.",
+    "empty images": "Some images have no feature at all.",
+    "training images with it": "Nearly all training images have one of the words: there is little to learn of it.",
+    "fewer images than asked for": "Some words have fewer training images than asked for: they got all of them.",
+    "not used": "Some of the data were left out, each with its reason below.",
+    "not unique": "Some fits explain their training images whole: many others are as good as they.",
+    "constant features": "Some features are the same in all training images: they do no harm.",
+}
+
+
+def label(method: str) -> str:
+    """Name that people use for a method of a study, or a norm.
+
+    >>> label("hinge-l1inf"), label("logistic-l12"), label("svm-l2")
+    ('l1,∞', 'l1,2 (logistic)', 'linear SVM')
+    """
+    if method == "svm-l2":
+        return "linear SVM"
+    loss, _, norm = method.rpartition("-")
+    name = NORMS.get(norm, norm)
+    return name if loss in ("", "hinge") else f"{name} ({loss})"
+
+
+def percent(fraction: float) -> str:
+    """A fraction in per cent, to two digits.
+
+    >>> percent(0.0345), percent(1.0)
+    ('3.5 %', '100 %')
+    """
+    return f"{100 * fraction:.2g} %" if fraction < 0.0995 else f"{100 * fraction:.0f} %"
+
+
+def methods_table(chosen: pd.DataFrame) -> list[dict[str, Any]]:
+    """A row for each method, with a cell for each size: AUC with its half width over runs, and the share of features.
+
+    chosen: see `scores.evaluation.Evaluation`. In the average of the AUC each positive weighs the same, over words that
+    were not used for validation.
+    """
+    groups = chosen.groupby(["method", "n"], sort=False)
+    table = groups.agg(
+        auc=("auc_weighted", "mean"),
+        spread=("auc_weighted", "std"),
+        runs=("run", "nunique"),
+        features=("features", "mean"),
+    ).reset_index()
+    table["half"] = half_width(table["spread"], table["runs"].where(table["runs"] >= FEWEST_RUNS))
+    highest = table.groupby("n")["auc"].transform("max")
+    rows = []
+    for method, cells in table.assign(best=table["auc"] == highest).groupby("method", sort=False):
+        shown = [cell | {"features": percent(cell["features"])} for cell in cells.to_dict("records")]
+        rows.append({"method": method, "label": label(str(method)), "cells": shown})
+    return rows
+
+
+def sentence(tables: Mapping[str, pd.DataFrame], things: str = "images") -> str:
+    """Say in one sentence what a study of words has found.
+
+    tables: chosen, words_learnt, and differences where there are several methods. things: what has words.
+    """
+    learnt, chosen = tables["words_learnt"], tables["chosen"]
+    first, n = chosen["method"].iloc[0], chosen["n"].max()
+    own = learnt[learnt["method"] == first].sort_values("auc", ascending=False, kind="stable")
+    known = int((own["p_holm"] <= CHANCE).sum())
+    row = chosen[(chosen["method"] == first) & (chosen["n"] == n)]
+    found = (
+        f"With {n} positive {things} a word, {label(first)} recognises {known} of {len(own)} words better than chance, "
+        f"best “{own['word'].iloc[0]}”, with a mean AUC of {row['auc_weighted'].mean():.3f} and "
+        f"{percent(row['features'].mean())} of the features"
+    )
+    leads = [_lead(row, chosen) for row in _leads(tables.get("differences"), n)]
+    return f"{found}; {', '.join(leads)}." if leads else f"{found}."
+
+
+def _leads(differences: pd.DataFrame | None, n: int) -> list[dict[Any, Any]]:
+    if differences is None:
+        return []
+    wanted = "metric == 'auc' and words == 'test words' and average == 'by positives' and n == @n"
+    return list(differences.query(wanted).to_dict("records"))
+
+
+def _lead(row: Mapping[Any, Any], chosen: pd.DataFrame) -> str:
+    """The lead over another method, with its interval and the features that the other uses."""
+    of_other = chosen[(chosen["method"] == row["against"]) & (chosen["n"] == row["n"])]
+    where = "ahead of" if row["difference"] >= 0 else "behind"
+    interval = f" ({row['low']:.3f} to {row['high']:.3f})" if np.isfinite(row["low"]) else ""
+    share = percent(of_other["features"].mean())
+    return f"{row['difference']:+.3f}{interval} {where} {label(row['against'])} with {share}".replace("-", "−")
+
+
+def warnings_of(gathered: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
+    """Warnings of all studies in plain words, the worst first.
+
+    gathered: the table of `scores.flags.gather`, by study. Returns text, details: what the tables say, for each.
+    """
+    found: dict[str, list[str]] = {}
+    for study, table in gathered.items():
+        for row in table.to_dict("records"):
+            kind = read_cell(row["warning"])[0].kind
+            key = next((key for key in PLAIN if key in kind), "")
+            first = f", first {row['first']}" if isinstance(row["first"], str) and row["first"] else ""
+            detail = f"{study}, {row['table']}: {row['warning']} ({row['rows']} of {row['of']} rows{first})"
+            found.setdefault(key, []).append(detail)
+    order = [*PLAIN, ""]
+    return [
+        {"text": PLAIN.get(key, "Other warnings."), "details": found[key]} for key in sorted(found, key=order.index)
+    ]
+
+
+def left_out(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Count the data that are not used: each reason, how often, and the first item."""
+    reasons = table.groupby("reason", sort=False)["item"].agg(count="size", first="first").reset_index()
+    ordered = reasons.sort_values("count", ascending=False, kind="stable")
+    return [{str(key): value for key, value in row.items()} for row in ordered.to_dict("records")]

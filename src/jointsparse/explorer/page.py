@@ -1,0 +1,160 @@
+"""The page of a dataset: what its studies have found, and the numbers that the page's script draws."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import markupsafe
+import numpy as np
+import pandas as pd
+
+from jointsparse.explorer import findings
+from jointsparse.explorer.fits import Fits
+from jointsparse.explorer.frame import render
+from jointsparse.explorer.sharing import sharing_of
+from jointsparse.explorer.words import used_images, words_of
+
+SAMPLES = 24  # images of a dataset whose studies learn no words
+
+
+class Figure(NamedTuple):
+    """A figure of a study: its file as the page finds it, what it shows, and the tables that it shows."""
+
+    file: str
+    caption: str
+    tables: Sequence[str]
+
+
+class Study(NamedTuple):
+    """A study as the page shows it.
+
+    tables: by name; the page reads chosen, by_word, words_learnt, differences and warnings. fits: None for a study that
+    learns no words. test_images: the row of each test image in the table of images.
+    """
+
+    name: str
+    tables: Mapping[str, pd.DataFrame]
+    figures: Sequence[Figure]
+    fits: Fits | None = None
+    test_images: Sequence[int] = ()
+
+
+class Page(NamedTuple):
+    """A page, the rows of the images whose thumbnails it shows, and what the list of pages tells of it."""
+
+    html: str
+    images: list[int]
+    findings: dict[str, Any]
+
+
+def page(
+    dataset: str,
+    studies: Sequence[Study],
+    *,
+    images: pd.DataFrame | None,
+    captions: pd.DataFrame | None,
+    left_out: pd.DataFrame | None,
+    claims: markupsafe.Markup,
+    verdicts: str,
+    note: str = "",
+    names: Sequence[str] = (),
+    thumbnail: Callable[[int], str] | None = None,
+) -> Page:
+    """Make the page of a dataset.
+
+    Parameters
+    ----------
+    dataset : str
+        Its name.
+    studies : list of Study
+        The first that learns words gives the sentence of findings.
+    images, captions, left_out : tables or None
+        Of the dataset, see `datasets`; None for one that each study draws.
+    claims : Markup
+        The claims with their verdicts, see `papers.page.section`.
+    verdicts : str
+        How many claims have each verdict, see `papers.page.counts`.
+    note : str
+        What the reader should know of the dataset.
+    names : list of str
+        Names of the features; empty if they have none.
+    thumbnail : function, optional
+        The file of the thumbnail of an image, by its row. None if images are no pictures.
+
+    Returns
+    -------
+    Page
+    """
+    of_words = [study for study in studies if study.fits is not None]
+    shown, used = [], set()
+    for study in of_words:
+        learnt, rows = _learnt(study, names)
+        shown.append(learnt)
+        used |= rows
+    if thumbnail and images is not None and not of_words:
+        samples = np.linspace(0, len(images) - 1, min(SAMPLES, len(images))).astype(int)
+        used = set(samples.tolist())
+    things = "images" if thumbnail else "samples"
+    found = f"Verdicts on the papers' claims: {verdicts}."
+    if of_words:
+        found = findings.sentence(of_words[0].tables, things)
+    warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
+    of_images = _images(used, images, captions, thumbnail)
+    html = render(
+        "page.html.jinja",
+        dataset=dataset,
+        note=note,
+        sentence=found,
+        studies=studies,
+        methods={study.name: findings.methods_table(study.tables["chosen"]) for study in of_words},
+        splits=images["split"].value_counts().to_dict() if images is not None else {},
+        left_out=findings.left_out(left_out) if left_out is not None else [],
+        warnings=findings.warnings_of(warned),
+        claims=claims,
+        samples=list(of_images.values()) if not of_words else [],
+        things=things,
+        data={"studies": shown, "images": of_images, "things": things},
+    )
+    return Page(html, sorted(used) if thumbnail else [], {"dataset": dataset, "sentence": found, "note": note})
+
+
+def _learnt(study: Study, names: Sequence[str]) -> tuple[dict[str, Any], set[int]]:
+    """Gather what the page's script draws of a study, and the rows of the images that it shows."""
+    fits = study.fits
+    assert fits is not None
+    words = words_of(study.tables["words_learnt"], study.tables["by_word"], fits, names)
+    methods = list(fits.paths)
+    sharing = {method: sharing_of(fits, method, names) for method in methods}
+    used = used_images(words)
+    used |= {
+        i for one in sharing.values() for feature in one["features"] for images in feature["images"] for i in images
+    }
+    rows = {i: int(study.test_images[i]) for i in sorted(used)}
+    learnt = {
+        "name": study.name,
+        "n": fits.n,
+        "run": fits.run,
+        "runs": int(study.tables["chosen"]["run"].nunique()),
+        "methods": [{"name": method, "label": findings.label(method)} for method in methods],
+        "names": fits.words,
+        "words": words,
+        "sharing": sharing,
+        "rows": rows,
+    }
+    return learnt, set(rows.values())
+
+
+def _images(
+    used: set[int],
+    images: pd.DataFrame | None,
+    captions: pd.DataFrame | None,
+    thumbnail: Callable[[int], str] | None,
+) -> dict[int, dict[str, Any]]:
+    """Name, captions and thumbnail of each image that is shown."""
+    if images is None or captions is None:
+        return {}
+    rows = {str(images["image"].iloc[row]): row for row in sorted(used)}
+    own = captions[captions["image"].isin(rows)].groupby("image", sort=False)["caption"].agg(list)
+    return {
+        row: {"name": name, "captions": own.get(name, []), "file": thumbnail(row) if thumbnail else None}
+        for name, row in rows.items()
+    }

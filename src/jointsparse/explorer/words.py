@@ -1,0 +1,103 @@
+"""For each word: how well it is recognised, and the test images that are ranked highest, missed and mistaken."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from jointsparse.explorer.fits import Fits
+from jointsparse.scores.many import FEWEST_RUNS, half_width
+
+HIGHEST, WORST = 8, 6  # images that are shown: ranked highest; misses, and errors
+ROC_POINTS = 32
+TELLING = 8  # features of a document that are named
+
+
+def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Gather what the page shows of each word, words in the order of `learnt`.
+
+    Parameters
+    ----------
+    learnt : table
+        See `scores.learnt.words_learnt`.
+    by_word : table
+        See `scores.evaluation.Evaluation`.
+    fits : Fits
+        The fits whose test images are shown.
+    names : list of str
+        Names of the features; empty if they have none.
+
+    Returns
+    -------
+    list of dict
+        Numbers and text alone, for JSON. Images are rows of the test images.
+    """
+    groups = by_word.groupby(["word", "method", "n"], sort=False)["auc"]
+    count = groups.count()
+    half = half_width(groups.std(), count.where(count >= FEWEST_RUNS))
+    sizes: dict[Any, list[list[Any]]] = {}
+    means = groups.mean()
+    for (word, method, n), mean, width in zip(means.index.tolist(), means, half, strict=True):
+        sizes.setdefault((word, method), []).append([n, _number(mean), _number(width)])
+    place = {word: k for k, word in enumerate(fits.words)}
+    shown = []
+    for word, rows in learnt.groupby("word", sort=False):
+        k = place[str(word)]
+        methods = {}
+        for row in rows.to_dict("records"):
+            methods[row["method"]] = {
+                **{key: _number(row[key]) for key in ("auc", "low", "high", "p_holm", "features")},
+                "sizes": sizes[word, row["method"]],
+                **_ranked(fits.scores[row["method"]][:, k], fits.labels[:, k]),
+                **(_telling(fits, row["method"], k, names) if names else {}),
+            }
+        best = rows.loc[rows["best"], "method"]
+        shown.append(
+            {
+                "word": str(word),
+                "positives": int(rows["positives"].iloc[0]),
+                "chose": bool(fits.validation_words[k]),
+                "best": best.iloc[0],
+                "methods": methods,
+            }
+        )
+    return shown
+
+
+def _number(value: float) -> float | None:
+    """A number in JSON, to four digits; None for a missing one, which JSON does not know."""
+    return float(f"{value:.4g}") if np.isfinite(value) else None
+
+
+def _ranked(scores: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+    """Test images by their scores for one word, and the ROC curve. Each image comes with its rank, from 1."""
+    order = np.argsort(-scores, kind="stable")
+    has = labels[order]
+    right, wrong = np.flatnonzero(has), np.flatnonzero(~has)
+
+    def images(ranks: np.ndarray) -> list[list[int]]:
+        return [[int(order[rank]), int(rank) + 1] for rank in ranks]
+
+    hits = np.concatenate([[0.0], np.cumsum(has) / max(len(right), 1)])
+    alarms = np.concatenate([[0.0], np.cumsum(~has) / max(len(wrong), 1)])
+    points = np.unique(np.linspace(0, len(order), ROC_POINTS).round().astype(int))
+    return {
+        "highest": images(right[:HIGHEST]),
+        "misses": images(right[::-1][:WORST]),
+        "errors": images(wrong[:WORST]),
+        "roc": [alarms[points].round(3).tolist(), hits[points].round(3).tolist()],
+    }
+
+
+def _telling(fits: Fits, method: str, k: int, names: Sequence[str]) -> dict[str, Any]:
+    """The features with the largest weights for a word."""
+    w = fits.W(method)[:, k]
+    largest = np.argsort(-w, kind="stable")[:TELLING]
+    return {"telling": [names[feature] for feature in largest if w[feature] > 0]}
+
+
+def used_images(words: Sequence[Mapping[str, Any]]) -> set[int]:
+    """The rows of all test images that `words_of` names."""
+    kinds = ("highest", "misses", "errors")
+    return {i for word in words for method in word["methods"].values() for kind in kinds for i, _ in method[kind]}

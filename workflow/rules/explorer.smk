@@ -1,0 +1,49 @@
+rule write_page:
+    """Write the page of a dataset: what was learnt of each word, on which pictures, and what words share.
+
+    It opens from disk. Thumbnails of the images that it shows lie beside it.
+    """
+    input:
+        files=files_of_page,
+        claims=claims_of_page,
+    output:
+        page="results/{dataset}/index.html",
+        thumbnails=directory("results/{dataset}/thumbnails"),
+        findings="results/{dataset}/findings.json",
+    log:
+        "results/{dataset}/logs/write_page.log",
+    benchmark:
+        "results/{dataset}/timings/write_page.tsv"
+    params:
+        *code(
+            "write_page",
+            *FRAME,
+            "explorer/page.html.jinja",
+            "papers/claims.html.jinja",
+            datasets=lambda w: dataset(w)["loader"],
+        ),
+        where=lambda w: f"datasets.{w.dataset}",
+        loader=lambda w: dataset(w)["loader"],
+        options=lambda w: dataset(w)["options"],
+        raw=raw,
+        note=lambda w: dataset(w).get("note", ""),
+        studies=lambda w: page_studies(w.dataset),
+    script:
+        "../scripts/write_page.py"
+
+
+rule write_index:
+    """Write the list of all pages."""
+    input:
+        findings=expand("results/{dataset}/findings.json", dataset=of_config.chosen_datasets(config)),
+    output:
+        index="results/index.html",
+    log:
+        "results/logs/write_index.log",
+    benchmark:
+        "results/timings/write_index.tsv"
+    params:
+        *code("write_index", *FRAME, "explorer/index.html.jinja"),
+        where="datasets",
+    script:
+        "../scripts/write_index.py"

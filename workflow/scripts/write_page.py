@@ -1,0 +1,91 @@
+"""Write the page of a dataset, with thumbnails of the images that it shows."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from job import job
+
+from jointsparse.explorer import thumbnails
+from jointsparse.explorer.fits import fits_of
+from jointsparse.explorer.page import Figure, Study, page
+from jointsparse.learning.sweep import Sweep
+from jointsparse.papers.page import counts, section
+from jointsparse.registry import pick
+from jointsparse.scores.metrics import Scores
+from jointsparse.tables import read_matrix, read_record, read_table, written
+
+
+def read_study(name, files, figures):
+    tables = {Path(file).stem: read_table(file) for file in files["tables"]}
+    drawn = [Figure(f"{name}/figures/{figure}.png", *about) for figure, about in figures.items()]
+    if "scores" not in files:
+        return Study(name, tables, drawn)
+    (scores,), (images,), (features,) = (files[key] for key in ("scores", "images", "features"))
+    is_test = (read_table(images, "split")["split"] == "test").to_numpy()
+    scores = read_record(Scores, scores)
+    sweeps = {Path(file).stem: read_record(Sweep, file, scores.n.max()) for file in files["sweeps"]}
+    X = read_matrix(features)[is_test]
+    fits = fits_of(tables["words"]["word"].tolist(), X, scores, tables["chosen"], tables["sparsity"], sweeps)
+    return Study(name, tables, drawn, fits, np.flatnonzero(is_test))
+
+
+def main(files, claims, studies, loader, options, note, wildcards, output, progress):
+    files = {Path(file).stem: file for file in files if Path(file).parent.name == wildcards.dataset}
+    images, captions, left_out = (
+        read_table(files[name]) if name in files else None for name in ("images", "captions", "left_out")
+    )
+    dataset = pick("datasets", loader)
+    judged = [read_table(file) for file in claims]
+    judged = pd.concat([rows[rows["dataset"] == wildcards.dataset] for rows in judged]) if judged else None
+    has_pictures = dataset.OFFERS == "pictures" or hasattr(dataset, "PIXELS")
+    made = page(
+        wildcards.dataset,
+        [read_study(**one) for one in studies],
+        images=images,
+        captions=captions,
+        left_out=left_out,
+        claims="" if judged is None else section(judged, figures_of_tables(wildcards.dataset, studies)),
+        verdicts="none" if judged is None else counts(judged),
+        note=note,
+        names=dataset.feature_names(**options) if hasattr(dataset, "feature_names") else (),
+        thumbnail=thumbnails.file_of if has_pictures else None,
+    )
+    X = read_matrix(files["features"]) if "features" in files and made.images else None
+    Path(output.thumbnails).mkdir(parents=True, exist_ok=True)
+    for done, row in enumerate(made.images, start=1):
+        if X is None:
+            picture = dataset.thumbnail(images["image"][row], **options, longest_side=thumbnails.LONGEST_SIDE)
+        else:
+            picture = thumbnails.of_features(X[row].toarray()[0])
+        with written(Path(output.thumbnails) / thumbnails.name_of(row)) as path:
+            path.write_bytes(thumbnails.encoded(picture))
+        progress(done, len(made.images))
+    for text, file in ((made.html, output.page), (json.dumps(made.findings), output.findings)):
+        with written(file) as path:
+            path.write_text(text, encoding="utf-8")
+
+
+def figures_of_tables(dataset, studies):
+    figures = {}
+    for one in studies:
+        for figure, (_, tables) in one["figures"].items():
+            for table in tables:
+                figures.setdefault((dataset, one["name"], table), []).append(f"{one['name']}/figures/{figure}.png")
+    return figures
+
+
+if __name__ == "__main__":
+    with job(snakemake) as progress:
+        main(
+            files=snakemake.input.files,
+            claims=snakemake.input.claims,
+            studies=snakemake.params.studies,
+            loader=snakemake.params.loader,
+            options=snakemake.params.options,
+            note=snakemake.params.note,
+            output=snakemake.output,
+            wildcards=snakemake.wildcards,
+            progress=progress,
+        )
