@@ -1,0 +1,114 @@
+"""A page of a made-up study, whose texts are hostile: what the tests of the page and of its script open."""
+
+import numpy as np
+import pandas as pd
+
+from jointsparse.explorer import thumbnails
+from jointsparse.explorer.fits import fits_of
+from jointsparse.explorer.page import Figure, Study, page
+from jointsparse.learning.sweep import Sweep
+from jointsparse.papers.page import section
+from jointsparse.scores.learnt import words_learnt
+from jointsparse.scores.metrics import METRICS, Scores
+
+HOSTILE = "<script>document.title = 'caught'</script><img src=x onerror=\"document.title = 'caught'\"> & </script>"
+WORDS = ["grass", HOSTILE, "night"]
+METHODS = ["hinge-l1inf", "svm-l2"]
+RADII = np.array([1.0, 2.0, 4.0])
+SIZES = [10, 20]
+N_IMAGES, N_TEST, N_FEATURES = 40, 30, 6
+
+
+def study(rng, runs=2):
+    """A study of three words, of which two share features, and its images."""
+    X = rng.normal(size=(N_TEST, N_FEATURES))
+    labels = X[:, :3] + 0.3 * rng.normal(size=(N_TEST, 3)) > 0
+    W = np.zeros((3, N_FEATURES, 3))
+    for place, radius in enumerate(RADII):
+        W[place, : place + 1] = radius * rng.normal(size=(place + 1, 3))
+    rows, by_word, places, scores = [], [], [], []
+    for run in range(1, runs + 1):
+        for n in SIZES:
+            for method in METHODS:
+                key = {"run": run, "n": n, "n_samples": 3 * n, "method": method}
+                for place, radius in enumerate(RADII):
+                    auc = METRICS["auc"](X @ W[place], labels)
+                    rows.append(
+                        {**key, "radius": radius, "power": 1.0, "features": (place + 1) / 6, "auc": auc.mean()}
+                        | {"auc_weighted": auc.mean() + 0.01 * run, "validation": auc.mean(), "chosen": place == 1}
+                    )
+                used = {"validation_word": False, "positives": labels.sum(axis=0), "features": 2, "warning": ""}
+                by_word.append(pd.DataFrame({**key, "word": WORDS, **used, "auc": METRICS["auc"](X @ W[1], labels)}))
+                places.append(key)
+                scores.append(X @ W[1])
+    sparsity, by_word, places = pd.DataFrame(rows), pd.concat(by_word), pd.DataFrame(places)
+    columns = (places[name].to_numpy() for name in ("run", "n", "n_samples", "method"))
+    chose = np.tile([True, False, False], (len(places), 1))
+    of_scores = Scores(*columns, chose, np.array(scores), labels)
+    nothing = np.full(3, np.nan)
+    fits = Sweep(RADII, nothing, np.ones(3), np.ones((3, 2)), nothing, np.zeros(3, int), W, np.array(["", "", ""]))
+    chosen = sparsity[sparsity["chosen"]].reset_index(drop=True)
+    warned = pd.DataFrame(
+        {"table": ["chosen"], "warning": ["certified gap: 7%"], "rows": [1], "of": [4], "first": [""]}
+    )
+    lead = {"metric": "auc", "words": "test words", "average": "by positives", "n": 20, "against": "svm-l2"}
+    tables = {
+        "chosen": chosen,
+        "sparsity": sparsity,
+        "by_word": by_word,
+        "words_learnt": words_learnt(by_word, N_TEST),
+        "warnings": warned,
+        "differences": pd.DataFrame([lead | {"difference": -0.0123, "low": -0.02, "high": 0.001}]),
+    }
+    found = fits_of(WORDS, X, of_scores, chosen, sparsity, dict.fromkeys(METHODS, fits))
+    return Study(
+        "annotation", tables, [Figure("annotation/figures/auc.png", HOSTILE, ["chosen"])], found, range(N_TEST)
+    )
+
+
+def claims():
+    """A row of `claims.judge` with texts that are hostile."""
+    row = {
+        "id": "auc-order",
+        "paper": "A paper",
+        "place": "sec. 1",
+        "claim": HOSTILE,
+        "n": 20,
+        "number": 0.1,
+        "low": 0.0,
+    }
+    row |= {
+        "high": 0.2,
+        "least": 0.05,
+        "most": np.nan,
+        "number_means": HOSTILE,
+        "verdict": "undecided",
+        "rows": HOSTILE,
+    }
+    row |= {"table": "chosen", "timed": False, "source": "a", "dataset": "mine", "study": "annotation", "seed": 1}
+    return pd.DataFrame([row | {"config": "b", "note": HOSTILE}])
+
+
+def made(rng, **values):
+    """The page, with hostile captions, names of files, note and reasons."""
+    images = pd.DataFrame({"image": [f"{i} {HOSTILE}.jpg" for i in range(N_IMAGES)], "split": "test"})
+    captions = pd.DataFrame({"image": images["image"], "caption": HOSTILE})
+    left_out = pd.DataFrame({"item": [HOSTILE, "b.jpg"], "reason": [HOSTILE, HOSTILE]})
+    given = {"images": images, "captions": captions, "left_out": left_out, "note": HOSTILE}
+    given |= {"claims": section(claims(), {("mine", "annotation", "chosen"): ["annotation/figures/auc.png"]})}
+    given |= {"verdicts": "undecided: 1", "thumbnail": thumbnails.file_of}
+    return page("mine", [study(rng)], **given | values)
+
+
+def written_page(folder):
+    """Write the page with its thumbnails and its figure, and return its file."""
+    rng = np.random.default_rng(0)
+    shown = made(rng)
+    picture = thumbnails.encoded(rng.integers(255, size=(90, 120, 3)).astype(np.uint8))
+    (folder / "thumbnails").mkdir()
+    (folder / "annotation" / "figures").mkdir(parents=True)
+    for row in shown.images:
+        (folder / thumbnails.file_of(row)).write_bytes(picture)
+    (folder / "annotation" / "figures" / "auc.png").write_bytes(picture)
+    (folder / "index.html").write_text(shown.html, encoding="utf-8")
+    return folder / "index.html"

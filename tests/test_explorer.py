@@ -1,0 +1,232 @@
+import base64
+import html
+import json
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from pages import HOSTILE, METHODS, N_TEST, RADII, WORDS, made, study
+
+from jointsparse.checks import Misfit
+from jointsparse.explorer import findings, thumbnails
+from jointsparse.explorer.fits import fits_of
+from jointsparse.explorer.frame import index
+from jointsparse.explorer.page import page
+from jointsparse.explorer.sharing import sharing_of
+from jointsparse.explorer.words import words_of
+from jointsparse.scores.learnt import words_learnt
+from jointsparse.scores.metrics import Scores
+
+
+@pytest.fixture
+def fits(rng):
+    return study(rng).fits
+
+
+def data_of(text):
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    return json.loads(data)
+
+
+# The page
+
+
+def test_no_text_of_the_data_is_code_in_the_page(rng):
+    text = made(rng).html
+    # The page's own two, of data and code, and none of a caption, a file name, a note or a claim.
+    assert len(re.findall("<script", text)) == 2
+    assert "onerror=" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL).replace("onerror=&#34;", "")
+    assert data_of(text)["studies"][0]["names"] == WORDS
+    assert "<img src=x" not in text
+
+
+def test_the_policy_lets_the_pages_own_script_run_and_nothing_load(rng):
+    text = made(rng).html
+    (policy,) = re.findall(r'Content-Security-Policy" content="(.*?)"', text)
+    assert policy.startswith("default-src 'none'; img-src 'self' file:;")
+    assert not re.findall(r"""(?:src|href)=["'](?:https?:)?//""", text)
+
+
+def test_thumbnails_of_all_images_that_are_shown_are_asked_for(rng):
+    mine = made(rng)
+    data = data_of(mine.html)
+    assert sorted(map(int, data["images"])) == mine.images
+    (of_study,) = data["studies"]
+    shown = {i for word in of_study["words"] for own in word["methods"].values() for i, _ in own["highest"]}
+    assert {of_study["rows"][str(i)] for i in shown} <= set(mine.images)
+    assert mine.findings["sentence"] in html.unescape(mine.html)
+
+
+def test_a_dataset_without_words_shows_samples_and_its_verdicts(rng):
+    images = pd.DataFrame({"image": [f"digit {i}" for i in range(100)], "split": "train"})
+    captions = pd.DataFrame({"image": images["image"], "caption": "7"})
+    without = study(rng)._replace(fits=None)
+    shown = page("digits", [without], images=images, captions=captions, left_out=None, claims="", verdicts="holds: 2")
+    assert shown.images == []  # features are no pictures
+    assert "Verdicts on the papers&#39; claims: holds: 2." in shown.html
+    assert data_of(shown.html)["studies"] == []
+
+
+def test_the_list_of_pages_escapes_what_they_say():
+    text = index([{"dataset": "mine", "sentence": HOSTILE, "note": HOSTILE}])
+    assert 'href="mine/index.html"' in text
+    assert text.count("<script") == 2
+
+
+# Words
+
+
+def test_images_are_ranked_by_their_scores(fits):
+    learnt, by_word = (
+        study(np.random.default_rng(0)).tables["words_learnt"],
+        study(np.random.default_rng(0)).tables["by_word"],
+    )
+    for word in words_of(learnt, by_word, fits, []):
+        k = WORDS.index(word["word"])
+        for method, own in word["methods"].items():
+            order = np.argsort(-fits.scores[method][:, k], kind="stable")
+            ranks = {int(image): rank + 1 for rank, image in enumerate(order)}
+            has = fits.labels[:, k]
+            for kind, right in (("highest", True), ("misses", True), ("errors", False)):
+                assert own[kind] == [[i, ranks[i]] for i, _ in own[kind]]
+                assert all(has[i] == right for i, _ in own[kind])
+            assert own["errors"][0][1] == min(ranks[i] for i in np.flatnonzero(~has))
+            assert own["misses"][0][1] == max(ranks[i] for i in np.flatnonzero(has))
+            alarms, hits = own["roc"]
+            assert (alarms[0], hits[0], alarms[-1], hits[-1]) == (0, 0, 1, 1)
+            assert np.trapezoid(hits, alarms) == pytest.approx(own["auc"], abs=0.05)
+            assert "telling" not in own
+
+
+def test_telling_features_are_those_with_the_largest_weights_above_zero(fits):
+    tables = study(np.random.default_rng(0)).tables
+    names = [f"name {i}" for i in range(6)]
+    words = words_of(tables["words_learnt"], tables["by_word"], fits, names)
+    for word in words:
+        w = fits.W(METHODS[0])[:, WORDS.index(word["word"])]
+        expected = [names[i] for i in np.argsort(-w) if w[i] > 0]
+        assert word["methods"][METHODS[0]]["telling"] == expected
+
+
+def test_a_word_is_tested_against_chance():
+    rows = pd.DataFrame(
+        {"run": [1, 2], "n": 5, "method": "m", "word": "cat", "positives": 8, "auc": [0.6, 0.8], "features": [1, 2]}
+    )
+    (row,) = words_learnt(rows, 20).to_dict("records")
+    # Variance of the Mann-Whitney statistic over its number of pairs: 21 / (12 * 8 * 12).
+    assert row["p"] == pytest.approx(0.5 * (1 - math.erf(0.2 / math.sqrt(2 * 21 / 1152))))
+    assert (row["auc"], row["features"], row["runs"], row["best"]) == (pytest.approx(0.7), 1.5, 2, True)
+    assert np.isnan(row["low"])  # of two runs
+
+
+def test_words_without_positives_are_no_better_than_chance():
+    rows = pd.DataFrame(
+        {"run": 1, "n": 5, "method": ["a", "b"], "word": "cat", "positives": 0, "auc": np.nan, "features": 0}
+    )
+    table = words_learnt(rows, 20)
+    assert table["p"].tolist() == [1.0, 1.0]
+    assert table["best"].tolist() == [True, False]
+
+
+def test_only_the_largest_size_counts():
+    rows = pd.DataFrame(
+        {"run": 1, "n": [5, 9], "method": "a", "word": "cat", "positives": 4, "auc": [0.9, 0.6], "features": 1}
+    )
+    assert words_learnt(rows, 20)[["n", "auc"]].to_numpy().tolist() == [[9, 0.6]]
+    with pytest.raises(ValueError, match="by_word must have rows, got none"):
+        words_learnt(rows[:0], 20)
+
+
+# What words share
+
+
+def test_the_map_holds_every_weight_of_the_features_that_it_shows(fits):
+    shared = sharing_of(fits, METHODS[0], [])
+    features = [int(feature["name"].removeprefix("feature ")) for feature in shared["features"]]
+    assert sorted(features) == [0, 1]  # those in use at the chosen radius
+    for W, fit in zip(fits.paths[METHODS[0]].W, shared["path"], strict=True):
+        own = W[np.ix_(features, shared["words"])]
+        got = np.frombuffer(base64.b64decode(fit["weights"]), np.int8).reshape(own.shape)
+        np.testing.assert_array_equal(got != 0, own != 0)
+        np.testing.assert_allclose(got / 127, own / np.abs(own).max(), atol=0.5 / 127)
+        assert fit["used"] == W.any(axis=1).sum()
+    assert [fit["radius"] for fit in shared["path"]] == RADII.tolist()
+    assert shared["chosen"] == 1
+
+
+def test_a_feature_shows_the_images_with_its_largest_and_smallest_values(fits):
+    for feature in sharing_of(fits, METHODS[0], [])["features"]:
+        values = fits.X[:, int(feature["name"].removeprefix("feature "))]
+        high, low = feature["images"]
+        assert high == np.argsort(-values)[:6].tolist()
+        assert low == np.argsort(values)[:6].tolist()
+
+
+def test_a_fit_without_features_has_an_empty_map(fits):
+    nothing = {name: path._replace(W=0 * path.W) for name, path in fits.paths.items()}
+    assert sharing_of(fits._replace(paths=nothing), METHODS[0], [])["features"] == []
+
+
+def test_fits_of_other_images_are_refused(rng):
+    one = study(rng)
+    with pytest.raises(Misfit, match="features must have a row for each of 30 test images, got 29"):
+        fits_of(WORDS, one.fits.X[:-1], scores_of(one), one.tables["chosen"], one.tables["sparsity"], {})
+
+
+def scores_of(one):
+    labels = one.fits.labels
+    return Scores(
+        np.array([1]),
+        np.array([20]),
+        np.array([60]),
+        np.array(METHODS[:1]),
+        np.zeros((1, 3), bool),
+        np.zeros((1, N_TEST, 3)),
+        labels,
+    )
+
+
+# Findings
+
+
+def test_the_sentence_says_what_the_tables_say(rng):
+    said = findings.sentence(study(rng).tables)
+    assert said.startswith("With 20 positive images a word, l1,∞ recognises ")
+    assert said.endswith("33 % of the features; −0.012 (−0.020 to 0.001) behind linear SVM with 33 %.")
+
+
+def test_warnings_stand_in_plain_words_the_worst_first():
+    warned = [("certified gap: 7%", "n=5"), ("a new kind", ""), ("scores that are not numbers", np.nan)]
+    table = pd.DataFrame(warned, columns=["warning", "first"]).assign(table="chosen", rows=1, of=9)
+    shown = findings.warnings_of({"annotation": table})
+    assert [one["text"] for one in shown] == [
+        "Some words have scores that are not numbers: their rows mean nothing.",
+        "Some fits may be more than 5 % away from their optimum: raise training.n_iter.",
+        "Other warnings.",
+    ]
+    assert shown[1]["details"] == ["annotation, chosen: certified gap: 7% (1 of 9 rows, first n=5)"]
+
+
+def test_methods_have_an_interval_from_five_runs_on(rng):
+    for runs in (2, 5):
+        (first, *_) = findings.methods_table(study(rng, runs).tables["chosen"])
+        assert first["label"] == "l1,∞"
+        halves = [cell["half"] for cell in first["cells"]]
+        assert (
+            np.isnan(halves).all()
+            if runs == 2
+            else np.allclose(halves, 2.776 * np.std([1, 2, 3, 4, 5], ddof=1) / 100 / 5**0.5, rtol=1e-3)
+        )
+
+
+# Thumbnails
+
+
+def test_pixels_become_a_picture():
+    picture = thumbnails.of_features(np.array([0, 0.5, 1, 2]))
+    assert picture.shape == (80, 80, 3)
+    assert [picture[0, 0, 0], picture[0, -1, 0], picture[-1, 0, 0], picture[-1, -1, 0]] == [255, 128, 0, 0]
+    assert thumbnails.of_features(np.zeros(5)) is None
+    assert thumbnails.encoded(picture)[8:12] == b"WEBP"
