@@ -65,8 +65,8 @@ def test_a_word_shows_its_pictures_and_charts(page):
     assert page.locator("#word svg").count() == 2
     pictures = page.locator("#word img")
     assert pictures.count() == 8 + 6 + 6
-    pictures.last.scroll_into_view_if_needed()
-    page.wait_for_function("[...document.querySelectorAll('#word img')].every((image) => image.naturalWidth === 120)")
+    loaded = "images => Promise.all(images.map((image) => { image.loading = 'eager'; return image.decode(); }))"
+    pictures.evaluate_all(loaded)  # raises if one does not
     assert HOSTILE[:80] in page.locator("#word figcaption").first.inner_text()
 
 
