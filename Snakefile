@@ -9,6 +9,9 @@ onstart:
         workflow.scheduler.job_rate_limiter = None
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/images.smk"
 include: "workflow/rules/features.smk"

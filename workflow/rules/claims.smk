@@ -22,18 +22,20 @@ rule judge_claims:
     input:
         tables=lambda w: [file for one in judged_studies(w.datasets.split("+")) for file in one["tables"]],
     output:
-        page=report(
-            "results/claims/{datasets}/claims.md",
+        page="results/claims/{datasets}/claims.md",
+        table=report(
+            "results/claims/{datasets}/claims.csv",
             caption="../report/claims.rst",
             category="Claims",
+            labels={"dataset": "{datasets}", "shows": "verdicts"},
         ),
-        table="results/claims/{datasets}/claims.csv",
-        timed_page=report(
-            "results/claims/{datasets}/timings/claims.md",
+        timed_page="results/claims/{datasets}/timings/claims.md",
+        timed=report(
+            "results/claims/{datasets}/timings/claims.csv",
             caption="../report/claims.rst",
             category="Claims",
+            labels={"dataset": "{datasets}", "shows": "verdicts that rest on seconds"},
         ),
-        timed="results/claims/{datasets}/timings/claims.csv",
     log:
         "results/claims/{datasets}/logs/judge_claims.log",
     benchmark:

@@ -14,12 +14,14 @@ rule evaluate:
         chosen=report(
             "results/{dataset}/{study}/tables/chosen.csv",
             caption="../report/chosen.rst",
-            category="Results",
+            category="Tables",
+            labels={"dataset": "{dataset}", "study": "{study}", "shows": "chosen fits"},
         ),
         words_learnt=report(
             "results/{dataset}/{study}/tables/words_learnt.csv",
             caption="../report/words_learnt.rst",
-            category="Results",
+            category="Tables",
+            labels={"dataset": "{dataset}", "study": "{study}", "shows": "words learnt"},
         ),
         by_word="results/{dataset}/{study}/tables/by_word.csv",
         sparsity="results/{dataset}/{study}/tables/sparsity.csv",
@@ -51,7 +53,8 @@ rule compare_methods:
         significance=report(
             "results/{dataset}/{study}/tables/significance.csv",
             caption="../report/significance.rst",
-            category="Results",
+            category="Tables",
+            labels={"dataset": "{dataset}", "study": "{study}", "shows": "sign tests"},
         ),
     log:
         "results/{dataset}/{study}/logs/compare_methods.log",
@@ -74,7 +77,8 @@ rule resample_differences:
         differences=report(
             "results/{dataset}/{study}/tables/differences.csv",
             caption="../report/differences.rst",
-            category="Results",
+            category="Tables",
+            labels={"dataset": "{dataset}", "study": "{study}", "shows": "leads with intervals"},
         ),
     log:
         "results/{dataset}/{study}/logs/resample_differences.log",

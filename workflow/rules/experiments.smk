@@ -28,7 +28,8 @@ rule gather_runs:
         table=report(
             "results/{dataset}/{study}/{folder}/{table}.csv",
             caption="../report/runs.rst",
-            category="Results",
+            category="Tables",
+            labels={"dataset": "{dataset}", "study": "{study}", "shows": "{table}"},
         ),
     log:
         "results/{dataset}/{study}/logs/gather_runs_{folder}_{table}.log",

@@ -7,7 +7,12 @@ rule write_page:
         files=files_of_page,
         claims=claims_of_page,
     output:
-        page="results/{dataset}/index.html",
+        page=report(
+            "results/{dataset}/index.html",
+            caption="../report/page.rst",
+            category="Page",
+            labels={"dataset": "{dataset}", "shows": "what was learnt, and the claims"},
+        ),
         thumbnails=directory("results/{dataset}/thumbnails"),
         findings="results/{dataset}/findings.json",
     log:

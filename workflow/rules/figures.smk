@@ -10,7 +10,8 @@ rule draw_figures:
             directory("results/{dataset}/{study}/figures"),
             patterns=["{figure}.png"],
             caption="../report/figures.rst",
-            category="Results",
+            category="Figures",
+            labels={"dataset": "{dataset}", "study": "{study}", "shows": "{figure}"},
         ),
     log:
         "results/{dataset}/{study}/logs/draw_figures.log",

@@ -9,7 +9,8 @@ rule read_images:
         left_out=report(
             "results/{dataset}/left_out.csv",
             caption="../report/left_out.rst",
-            category="Images",
+            category="Data",
+            labels={"dataset": "{dataset}", "shows": "what is left out"},
         ),
     log:
         "results/{dataset}/logs/read_images.log",
@@ -36,7 +37,12 @@ rule draw_contact_sheet:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
     output:
-        figure="results/{dataset}/contact_sheet.png",
+        figure=report(
+            "results/{dataset}/contact_sheet.png",
+            caption="../report/contact_sheet.rst",
+            category="Data",
+            labels={"dataset": "{dataset}", "shows": "some images"},
+        ),
     log:
         "results/{dataset}/logs/draw_contact_sheet.log",
     benchmark:

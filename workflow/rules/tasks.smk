@@ -10,7 +10,8 @@ rule choose_words:
         words=report(
             "results/{dataset}/{study}/tables/words.csv",
             caption="../report/words.rst",
-            category="Tasks",
+            category="Data",
+            labels={"dataset": "{dataset}", "study": "{study}", "shows": "words"},
         ),
         labels="results/{dataset}/{study}/labels.npy",
     log:
@@ -40,7 +41,8 @@ rule draw_tasks:
         table=report(
             "results/{dataset}/{study}/tables/tasks_run{run}.csv",
             caption="../report/tasks.rst",
-            category="Tasks",
+            category="Data",
+            labels={"dataset": "{dataset}", "study": "{study}", "shows": "tasks of run {run}"},
         ),
     log:
         "results/{dataset}/{study}/logs/draw_tasks/run{run}.log",

@@ -10,6 +10,7 @@ rule inspect_features:
             "results/{dataset}/{study}/tables/repeated.csv",
             caption="../report/repeated.rst",
             category="Warnings",
+            labels={"dataset": "{dataset}", "study": "{study}", "shows": "repeated images"},
         ),
     log:
         "results/{dataset}/{study}/logs/inspect_features.log",
@@ -34,6 +35,7 @@ rule gather_warnings:
             "results/{dataset}/{study}/tables/warnings.csv",
             caption="../report/warnings.rst",
             category="Warnings",
+            labels={"dataset": "{dataset}", "study": "{study}", "shows": "warnings"},
         ),
     log:
         "results/{dataset}/{study}/logs/gather_warnings.log",
@@ -56,6 +58,7 @@ rule write_manifest:
             "results/claims/{datasets}/made_with.csv",
             caption="../report/made_with.rst",
             category="Warnings",
+            labels={"dataset": "{datasets}", "shows": "versions and machines"},
         ),
     log:
         "results/claims/{datasets}/logs/write_manifest.log",
