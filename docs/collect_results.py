@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import yaml
 
+from jointsparse.explorer import findings
 from jointsparse.papers import catalogue, claims, page
 from jointsparse.papers.claims import CLAIMS, overall
 
@@ -217,34 +218,45 @@ def numbers(tables: Path) -> str:
     """The README's paragraph on Flickr8k and on the synthetic tasks."""
     names = ("annotation", "annotation-whitened", "annotation-whitened-1000")
     annotation, whitened, wide = (read_tables(tables / "flickr8k" / name) for name in names)
-    joint = annotation["chosen"].query("method == 'hinge-l1inf'").groupby("n")
-    auc, samples, features = (joint[column].mean() for column in ("auc_weighted", "n_samples", "features"))
-    powers = whitened["sparsity"][whitened["sparsity"]["chosen"].astype(bool)]
-    at_0 = powers[powers["power"] == 0].pivot_table("auc_weighted", "n", "method")
-    lead_at_0 = at_0.rsub(at_0["hinge-l1inf"], axis=0)
     recovery = read_tables(tables / "synthetic-full" / "recovery")["recovery"]
     errors = recovery.query("solver == 'subgradient' and radius_rule == 'true'").pivot_table(
         "test_error", "n", "method"
     )
     lowest = int((errors["hinge-l1inf"] < errors.drop(columns="hinge-l1inf").min(axis=1)).sum())
-    few, many = auc.index[[0, -1]]
-    sentences = (
-        "On Flickr8k (8,091 photographs, 40 words as tasks, certified fits) the joint norm reaches "
-        f"a mean test AUC of {_3(auc[few])} with {samples[few]:,.0f} samples and {_3(auc[many])} with "
-        f"{samples[many]:,.0f}.",
-        f"It uses {features.min():.0%} to {features.max():.0%} of the features.",
-        f"Its lead over l2 is {_leads(annotation, 'hinge-l2')} at n = {_sizes(auc.index)}.",
-        "With whitened features, in which all singular values count alike, its lead over l2 is "
-        f"{_list(lead_at_0['hinge-l2'])} (n = {_sizes(at_0.index)}, {powers['run'].nunique()} runs).",
-        f"Over l1 it is {_list(lead_at_0['hinge-l1'])}.",
-        f"At rank 1,000 its leads are {_leads(wide, 'hinge-l2')}, and {_leads(wide, 'hinge-l1')}.",
-        "Where each method chooses by validation how much the singular values count, its lead over l2 is "
-        f"{_leads(whitened, 'hinge-l2')}, and over l1 {_leads(whitened, 'hinge-l1')}.",
+    before = (
+        "On Flickr8k (8,091 photographs, 40 words as tasks, certified fits) each cell is a mean test AUC with its 95 % "
+        "interval over runs, and the share of features in use.",
+        "n is the number of positive photographs per word.",
+        "On the right all methods learn from whitened features, in which all singular values count alike.",
+    )
+    after = (
+        "Where each method chooses by validation how much the singular values count, the lead of l1,∞ over l2 is "
+        f"{_leads(whitened, 'hinge-l2')}.",
+        f"Over l1 it is {_leads(whitened, 'hinge-l1')} (n = 40, 80 and 160).",
         "On the papers' synthetic tasks with the true radii it has the lowest test error at "
         f"{lowest} of {len(errors)} sizes.",
         "Every claim with its verdict, intervals and figures: **[results](docs/results.md)**.",
     )
-    return textwrap.fill(" ".join(sentences), 160, break_on_hyphens=False, break_long_words=False) + "\n"
+    return f"{_filled(before)}\n\n{_methods(annotation, wide)}\n\n{_filled(after)}\n"
+
+
+def _filled(sentences: Iterable[str]) -> str:
+    return textwrap.fill(" ".join(sentences), 160, break_on_hyphens=False, break_long_words=False)
+
+
+def _methods(annotation: dict[str, pd.DataFrame], whitened: dict[str, pd.DataFrame]) -> str:
+    """The table that the page of a run begins with, for two studies side by side."""
+    left, right = (findings.methods_table(study["chosen"]) for study in (annotation, whitened))
+    sizes = [f"n = {cell['n']}" for cell in left[0]["cells"]]
+    sizes += [f"whitened, n = {cell['n']}" for cell in right[0]["cells"]]
+    rows = [
+        [
+            one["label"],
+            *(f"{_3(cell['auc'])} ± {_3(cell['half'])}; {cell['features']}" for cell in one["cells"] + other["cells"]),
+        ]
+        for one, other in zip(left, right, strict=True)
+    ]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [["", *sizes], ["---"] * (1 + len(sizes)), *rows])
 
 
 def files_of(folder: Path) -> dict[str, Path]:
@@ -269,10 +281,6 @@ def _3(number: float) -> str:
 
 def _list(values: Iterable[float]) -> str:
     return _joined(map(_3, values))
-
-
-def _sizes(values: Iterable[int]) -> str:
-    return _joined(f"{size:,}" for size in values)
 
 
 def _joined(texts: Iterable[str]) -> str:
