@@ -126,7 +126,7 @@ def test_visits_of_the_tree_are_k_log_n(n_exponent, verdict):
 UPDATES = {"tree": 1e-5, "full": 1e-2, "full of non-zeros": 1e-3, "entropic": 5e-6}
 
 
-def updates(share=1.0, non_zeros=2e6, touched=100, spread=1.1, n=10**7, **seconds):
+def updates(share=1.0, non_zeros=2e6, touched=1000, spread=1.1, n=10**7, **seconds):
     """seconds: of the methods; the interval of each goes from 1 / spread to spread of it, and is missing for None."""
     rows = [
         {"share": share, "non_zeros": non_zeros, "n": n, "touched": touched, "method": name, "seconds": value}
@@ -165,30 +165,36 @@ def test_tree_beats_the_faster_full_projection(tree, spread, verdict):
 @pytest.mark.parametrize(
     "factor, spread, expected",
     [
-        (1e-3, 1.1, ["holds", "holds"]),
-        (5.0, 1.1, ["does not hold", "holds"]),
-        (1.0, 1.1, ["undecided", "holds"]),
-        (1e-3, None, ["undecided", "undecided"]),
+        (1e-3, 1.1, ["holds"] * 4),
+        (5.0, 1.1, ["holds", "does not hold", "holds", "holds"]),
+        (1.0, 1.1, ["holds", "undecided", "holds", "holds"]),
+        (1e-3, None, ["undecided"] * 4),
     ],
 )
 def test_projections_tell_too_whether_the_tree_is_faster(factor, spread, expected):
     full = touched(lambda k, n: 1e-9 * n, method="full")
-    table = pd.concat([full, touched(lambda k, n: 1e-5 * factor * k)])
+    tree = touched(lambda k, n: 1e-6 * factor * k)
+    table = pd.concat([full, tree, touched(lambda k, n: 1e-6 * n, method="verbatim")])  # which is always slower
     if spread:
         table = table.assign(low=table["seconds"] / spread, high=table["seconds"] * spread)
-    rows = [f"part=touched, n={n}, x=100, method=full, against=tree" for n in (1_000_000, 10_000_000)]
-    expect(
+    rows = [
+        f"part=touched, n={n}, x=1000, method={full}, against=tree"
+        for n in (1_000_000, 10_000_000)
+        for full in ("verbatim", "full")
+    ]
+    found = expect(
         "tree-beats-full",
         {"projection": table},
         verdict=expected,
-        number=[1 / factor, 10 / factor],
-        table=["projection"] * 2,
+        table=["projection"] * 4,
         rows=rows,
     )
+    expected = [1000 / factor, 1 / factor, 10_000 / factor, 10 / factor]
+    np.testing.assert_allclose(found["number"], expected)
     both = {"projection": table, "updates": updates()}
-    expect("tree-beats-full", both, table=["updates", "projection", "projection"])
-    expect("tree-beats-full", {"projection": full}, verdict=["not tested"] * 2, table=["projection"] * 2)
-    expect("tree-beats-full", {"projection": table.query("x not in (30, 100, 300)")}, verdict="not tested")
+    expect("tree-beats-full", both, table=["updates", *["projection"] * 4])
+    expect("tree-beats-full", {"projection": full}, verdict=["not tested"] * 4, table=["projection"] * 4)
+    expect("tree-beats-full", {"projection": table.query("x not in (300, 1000)")}, verdict="not tested")
 
 
 @pytest.mark.parametrize(
@@ -450,7 +456,7 @@ def test_no_verdict_on_fits_at_an_edge_of_the_grid(name, table, made, key, warne
     found = judged(name, **{table: pd.concat([made, other])})
     assert found["verdict"].iloc[0] == verdict
     assert f"; {warned} of 10 fits are unfinished" in found["number_means"].iloc[0]
-    assert set(found["verdict"].iloc[1:]) == {"undecided"}
+    assert set(found["verdict"].iloc[1:]) <= {"undecided"}
 
 
 @pytest.mark.parametrize(
@@ -495,11 +501,12 @@ def online(loss, non_zero=0.01, noise=0.001, radius=10.0, runs=RUNS):
 
 
 @pytest.mark.parametrize("loss, verdict", [(-0.01, "holds"), (0.01, "does not hold"), (0.0, "undecided")])
-def test_online_loss(loss, verdict):
-    found = judged("online-loss", online=pd.concat([online(loss), online(-0.5, radius=30.0)]).sample(frac=1))
-    by_rows = found.set_index("rows")[["verdict", "number"]].T.to_dict("list")
-    expected = {10.0: [verdict, pytest.approx(loss)], 30.0: ["holds", pytest.approx(-0.5)]}
-    assert by_rows == {f"radius={x}, method=tree, against=entropic": judged for x, judged in expected.items()}
+def test_online_loss_is_compared_at_the_best_radius_of_each(loss, verdict):
+    """The other radius is worse by 1 for the tree, and as good for entropic."""
+    other = online(1 + loss, radius=30.0)
+    rows = "radius=10.0, method=tree, against=entropic"
+    found = {"online": pd.concat([online(loss), other]).sample(frac=1, random_state=0)}
+    expect("online-loss", found, verdict=[verdict], number=[loss], rows=[rows], told="at 10: ")
 
 
 # Verdicts on tables that only their claim reads
@@ -551,7 +558,7 @@ VERDICTS = {  # fact: claim, tables, columns of the verdicts
         for fact, table in (
             ("few non-zeros", updates(non_zeros=1e5)),
             ("few touched", updates(touched=5)),
-            ("many touched", updates(touched=1000)),
+            ("many touched", updates(touched=10_000)),
             ("no tree", updates().query("method != 'tree'")),
             ("no full projection", updates().query("method in ('tree', 'entropic')")),
         )
@@ -696,7 +703,7 @@ def test_a_table_without_a_column_is_an_error(name, table, made, column):
             "tree-beats-full",
             "projection",
             PARTS,
-            r"each method once with part=touched, n=1000000, x=100\.0, got 4 rows",
+            r"each method once with part=touched, n=1000000, x=1000\.0, got 4 rows",
         ),
         (
             "projection-over-entropic",

@@ -24,7 +24,6 @@ from jointsparse.papers.judging import (
     warned,
     withhold,
     without_small,
-    worst_of,
 )
 
 
@@ -142,15 +141,6 @@ def test_a_verdict_that_a_bound_may_not_give_is_withheld(given, expected):
     got = withhold(judgement, "holds")
     assert got.verdict == expected and ("as it is a bound" in got.number_means) == (expected == "undecided")
     assert withhold(judgement, "does not hold", "because").number_means.endswith("; because") == (given == expected)
-
-
-def test_the_worst_of_several_sizes_counts_as_several_tests():
-    sizes = [Judgement(i / 10, -1.0, 1.0, "does not hold", "a number", "", n=i, reversal=0.02) for i in range(1, 5)]
-    sizes.append(sizes[0]._replace(verdict="not tested", reversal=np.nan))
-    worst = worst_of(sizes, abs)
-    assert (worst.n, worst.reversal) == (4, pytest.approx(0.08))
-    assert worst.rows.endswith("the worst of n=1, 2, 3, 4")
-    assert only_after_holm([worst])[0].verdict == "undecided"
 
 
 def test_rows_of_several_values_are_selected_and_described():

@@ -129,7 +129,15 @@ L2 = "      hinge-l2: {eta0: [0.1, 1], radius: [1, 10]}"
 PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  annotation-sweep"
 SPACE = ("import numpy", "import  numpy")
 # Jobs that follow others and take moments. A test of an edit counts them only if it names them.
-CHEAP = {"draw_figures", "gather_warnings", "judge_claims", "write_configs", "write_manifest"}
+CHEAP = {
+    "draw_figures",
+    "gather_warnings",
+    "judge_claims",
+    "write_configs",
+    "write_index",
+    "write_manifest",
+    "write_page",
+}
 RERUNS_OF_L1INF = {"compile_kernels": 1, "train_sweep": 1, "train_path": PATHS_OF_L1INF, "repeat": 2, "measure": 1}
 EDITS = {  # file, old text, new text, and the number of jobs of each rule that the edit reruns
     "radii": ("overlay.yaml", RADII, "hinge-l1: {eta0: [1], radius: [5]}", {"train_sweep": 1}),

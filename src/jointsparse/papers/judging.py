@@ -289,19 +289,6 @@ def each(judge_one: Callable[..., Judgement], tables: Tables, **choices: Iterabl
     return judgements
 
 
-def worst_of(judgements: Sequence[Judgement], badness: Callable[[float], float]) -> Judgement:
-    """Judgement that contradicts a claim about all sizes most. badness: grows with the contradiction of a number."""
-    tested = [one for one in judgements if one.verdict != NOT_TESTED]
-    if not tested:
-        return judgements[0]
-    severity = (HOLDS, LEVEL, UNDECIDED, DOES_NOT_HOLD)
-    worst = max(tested, key=lambda one: (severity.index(one.verdict), badness(one.number)))
-    sizes = ", ".join(str(one.n) for one in tested)
-    # Bonferroni's correction, as it is the worst of several.
-    reversal = float(np.minimum(1.0, len(tested) * worst.reversal))
-    return worst._replace(rows=f"{worst.rows}, the worst of n={sizes}", reversal=reversal)
-
-
 # Rows and estimates
 
 

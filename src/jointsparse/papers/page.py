@@ -124,7 +124,8 @@ def _shortened(of_claim: pd.DataFrame) -> _Short:
     means, selected = [], []
     for record in records:
         parts = [part for part in _text(record["rows"]).split(", ") if part and not part.startswith("n=")]
-        others = {part.removeprefix("against=") for part in parts if part.startswith("against=")}
+        # Names with a hyphen, as others are words of the text, too.
+        others = {part.removeprefix("against=") for part in parts if re.match(r"against=\w+-", part)}
         text = _text(record["number_means"])
         for other in others:
             text = re.sub(rf"(?<![\w-]){re.escape(other)}(?![\w-])", "the other", text)

@@ -143,9 +143,10 @@ def update_k_log_n_seconds(tables: Tables) -> list[Judgement]:
 
 
 MANY_NON_ZERO = 1_000_000  # Choice: weights; the paper's bigrams have 1,946,684 dimensions.
-TOUCHED = 100  # entries of an update in the claim
-ABOUT_TOUCHED = (30, 300)  # Choice: between these, entries of an update are "about 100".
-FULL = ("full", "full of non-zeros")  # projections of all features, or of the non-zero weights alone
+TOUCHED = 1_000  # entries of an update: "each example has on average one-thousand non-zero features", sec. 1
+ABOUT_TOUCHED = (300, 3_000)  # Choice: between these, entries of an update are "about 1,000".
+VERBATIM = "verbatim"  # projection of all features by the paper's Fig. 2
+FULL = ("full", "full of non-zeros")  # projections by ours of all features, or of the non-zero weights alone
 
 
 def _ratio_of_medians(one: dict[Any, Any], other: dict[Any, Any]) -> Estimate:
@@ -169,58 +170,68 @@ def _by_method(tables: Tables, name: str, *needed: str, **where: Any) -> dict[st
     return {row["method"]: row for row in rows.to_dict("records")}
 
 
-def _fuller(rows: dict[str, dict[Any, Any]], non_zeros: float, touched: float, where: str, table: str) -> Judgement:
-    """Judge the quicker full projection against the tree. rows: by method."""
-    if "tree" not in rows or len(rows) < 2:
-        raise NotTested(f"table {table} has no tree, or no full projection, with {where}")
-    tree = rows.pop("tree")
-    full = min(rows, key=lambda method: rows[method]["seconds"])
+def _fuller(
+    rows: dict[str, dict[Any, Any]], full: tuple[str, ...], non_zeros: float, touched: float, where: str, table: str
+) -> Judgement:
+    """Judge the quickest of some full projections against the tree. rows: by method."""
+    known = [method for method in full if method in rows]
+    if "tree" not in rows or not known:
+        raise NotTested(f"table {table} has no tree, or no {' or '.join(full)} projection, with {where}")
+    tree = rows["tree"]
+    quickest = min(known, key=lambda method: rows[method]["seconds"])
     what = (
-        f"seconds of an update by projection {full} over those by the tree"
+        f"seconds of an update by projection {quickest} over those by the tree"
         f" ({non_zeros:.3g} non-zero weights, {touched:.0f} touched)"
     )
-    where = f"{where}, {describe(method=full, against='tree')}"
-    return conclude(_ratio_of_medians(rows[full], tree), what, where, least=MORE)
+    where = f"{where}, {describe(method=quickest, against='tree')}"
+    return conclude(_ratio_of_medians(rows[quickest], tree), what, where, least=MORE)
 
 
-def _with_about_100(tables: Tables, name: str, weights: str, touched: str, *needed: str, **where: Any) -> pd.DataFrame:
-    """Rows with a million non-zero weights of which about 100 are touched."""
+def _with_many_touched(
+    tables: Tables, name: str, weights: str, touched: str, *needed: str, **where: Any
+) -> pd.DataFrame:
+    """Rows with a million non-zero weights of which about 1,000 are touched."""
     rows = rows_with(tables, name, weights, touched, *needed, **where)
     rows = rows[(rows[weights] >= MANY_NON_ZERO) & rows[touched].between(*ABOUT_TOUCHED)]
     if rows.empty:
-        raise NotTested(f"table {name} has no {MANY_NON_ZERO:,} non-zero weights of which about {TOUCHED} are touched")
+        raise NotTested(
+            f"table {name} has no {MANY_NON_ZERO:,} non-zero weights of which about {TOUCHED:,} are touched"
+        )
     return rows
 
 
 def _fuller_at_share(tables: Tables, share: float) -> Judgement:
     rows = _by_method(tables, "updates", "touched", share=share, method=("tree", *FULL))
-    return _fuller(rows, rows["tree"]["non_zeros"], rows["tree"]["touched"], describe(share=share), "updates")
+    return _fuller(rows, FULL, rows["tree"]["non_zeros"], rows["tree"]["touched"], describe(share=share), "updates")
 
 
 def _fuller_in_updates(tables: Tables) -> list[Judgement]:
-    rows = _with_about_100(tables, "updates", "non_zeros", "touched", "share", method="tree")
+    rows = _with_many_touched(tables, "updates", "non_zeros", "touched", "share", method="tree")
     return each(_fuller_at_share, tables, share=rows["share"])
 
 
-def _fuller_at_size(tables: Tables, n: int, x: int) -> Judgement:
+def _fuller_at_size(tables: Tables, n: int, x: int, full: tuple[str, ...]) -> Judgement:
     where = {"part": "touched", "n": n, "x": x}
-    return _fuller(_by_method(tables, "projection", **where), n, x, describe(**where), "projection")
+    return _fuller(_by_method(tables, "projection", **where), full, n, x, describe(**where), "projection")
 
 
 def _fuller_in_projections(tables: Tables) -> list[Judgement]:
-    rows = _with_about_100(tables, "projection", "n", "x", part="touched")
+    rows = _with_many_touched(tables, "projection", "n", "x", part="touched")
     nearest = rows["x"].iloc[int(np.abs(np.log(rows["x"] / TOUCHED)).argmin())]
-    return each(_fuller_at_size, tables, n=sizes_of(rows), x=[nearest])
+    return each(_fuller_at_size, tables, n=sizes_of(rows), x=[nearest], full=[(VERBATIM,), FULL])
 
 
 @claim(
     "tree-beats-full",
     place='sec. 6: a linear projection is "prohibitively expensive"',
-    tables=("updates", "projection"),
+    tables=("updates",),
     timed=True,
+    instead="projection",
 )
 def tree_beats_full(tables: Tables) -> list[Judgement]:
-    """With 1,000,000 non-zero weights, of which about 100 change, the tree is faster than projecting all of them."""
+    """With 1,000,000 non-zero weights, of which about 1,000 change, the tree is faster than projecting all of them, by
+    the paper's own algorithm or by a faster one.
+    """
     judgements, reasons = [], []
     for name, judge_table in (("updates", _fuller_in_updates), ("projection", _fuller_in_projections)):
         try:
@@ -235,7 +246,8 @@ def tree_beats_full(tables: Tables) -> list[Judgement]:
 # Sec. 7, Fig. 4 and 5: suboptimality from step to step
 
 PROJECTED = ("batch", "stochastic", "line-search")
-# Choice: the accuracy 1e-2 of sec. 7 counts as a fraction of the objective at w = 0, as our objectives are others.
+# Choice: the accuracy 1e-2 of sec. 7 counts as a fraction of the objective at w = 0. There it is absolute, which is
+# a harder mark where that objective is above 1. It depends on the scale of drawn data, which the paper does not give.
 ACCURACY = 1e-2
 COMPETITIVE = 2  # Choice: at most this many times the cost of another method. The paper gives no number.
 FURTHER_DIGITS = (3, 4)  # Choice: the digits that the paper means after 1e-2.
@@ -467,7 +479,7 @@ def _lower(tables: Tables, first: str, kind: str, *, spent: str, who: str, inste
 
 @claim(
     "projection-over-entropic",
-    place="sec. 7, Fig. 6 and 7",
+    place="sec. 7, Fig. 7",
     tables=("exponentiated",),
     of_fits=True,
     instead="digits",
@@ -560,16 +572,28 @@ def _online(tables: Tables, radius: float, value: str) -> tuple[pd.DataFrame, st
     return _side_by_side(rows, methods, "examples", value), where, _warned(rows)
 
 
-def _loss_at(tables: Tables, radius: float) -> Judgement:
-    loss, where, told = _online(tables, radius, "loss")
-    what = "mean log loss over the pass of the tree minus that of entropic, each example judged before its step"
-    return adding(conclude(mean_over(loss["tree"] - loss["entropic"]), what, where, most=BELOW), told)
+def _radii_of_online(tables: Tables) -> list[float]:
+    return sorted(rows_with(tables, "online", "radius")["radius"].unique())
 
 
 @claim("online-loss", place="abstract; sec. 1 and 7", tables=("online",), of_fits=True)
 def online_loss(tables: Tables) -> list[Judgement]:
-    """Online, projected gradient has a lower cumulative loss, and so a lower regret, than exponentiated gradient."""
-    return each(_loss_at, tables, radius=rows_with(tables, "online", "radius")["radius"].unique())
+    """Online, projected gradient has a lower cumulative loss, and so a lower regret, than exponentiated gradient, each
+    at its best radius.
+    """
+    radii = _radii_of_online(tables)
+    losses, _, told = zip(*(_online(tables, radius, "loss") for radius in radii), strict=True)
+    by_radius = pd.concat(losses, keys=radii, names=["radius"])[["tree", "entropic"]].dropna()
+    best = by_radius.groupby("run").min()
+    chosen = sorted({radius for radius, _ in by_radius.groupby("run").idxmin().to_numpy().ravel()})
+    at = [losses[i]["tree"].mean() - losses[i]["entropic"].mean() for i in range(len(radii))]
+    what = (
+        "mean log loss over the pass of the tree minus that of entropic, each example judged before its step, at the "
+        "radius that is best for each; at "
+    )
+    what += ", ".join(f"{z:g}: {value:.3g}" for z, value in zip(radii, at, strict=True))
+    where = describe(radius=tuple(chosen), method="tree", against="entropic")
+    return [adding(conclude(mean_over(best["tree"] - best["entropic"]), what, where, most=BELOW), *dict.fromkeys(told))]
 
 
 def _sparser_at(tables: Tables, radius: float) -> Judgement:
@@ -582,4 +606,4 @@ def _sparser_at(tables: Tables, radius: float) -> Judgement:
 @claim("online-sparser", place="abstract; sec. 7", tables=("online",), of_fits=True)
 def online_sparser(tables: Tables) -> list[Judgement]:
     """Online, projected gradient has far fewer non-zero weights than exponentiated gradient."""
-    return each(_sparser_at, tables, radius=rows_with(tables, "online", "radius")["radius"].unique())
+    return each(_sparser_at, tables, radius=_radii_of_online(tables))
