@@ -45,7 +45,7 @@ class WholeVector:
 
 
 class Verbatim(WholeVector):
-    """The same by the paper's Fig. 2, which sec. 6 would not use verbatim."""
+    """Points projected by the paper's Fig. 2, which sec. 6 would not use verbatim."""
 
     method: l1.Method = "pivot"
 
