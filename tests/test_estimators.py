@@ -405,7 +405,7 @@ WRONG_CALLS = [
     (
         CLASSIFIERS,
         lambda new, X, Y: new(labels="signed").fit(X, Y).score(X, Y[:, :2]),
-        "^y must have one column .* 3, got 2",
+        r"^y must have one row per sample and one column per task, \(40, 3\), got shape \(40, 2\)",
     ),
     (CLASSIFIERS, lambda new, X, Y: new(labels="masked").fit(X, Y).score(X, 0 * Y), "^y must hold at least one label"),
     (

@@ -44,7 +44,30 @@ def test_a_missing_label_is_no_part_of_its_task(how):
     model = JointSparseClassifier(radius=3.0).fit(X, with_missing(how))
     expected = JointSparseClassifier(radius=3.0, labels="masked").fit(X, np.where(HIDDEN, 0, SIGNS))
     np.testing.assert_array_equal(model.coef_, expected.coef_)
-    assert model.score(X, with_missing(how)) == expected.score(X, np.where(HIDDEN, 0, SIGNS))
+    correct = ((model.predict(X) == Y) | HIDDEN).all(axis=1)
+    assert model.score(X, with_missing(how)) == correct[~HIDDEN.all(axis=1)].mean()
+
+
+def test_scores_with_and_without_missing_labels_mean_the_same():
+    model = JointSparseClassifier(radius=3.0).fit(X, Y)
+    one_missing, weights = Y.astype(float), np.arange(120.0)
+    one_missing[0, 1] = np.nan
+    expected = model.score(X[1:], Y[1:], weights[1:])
+    assert model.score(X, one_missing, weights) == pytest.approx(expected)
+
+
+def test_scores_refuse_labels_of_another_shape():
+    for model, T in (
+        (JointSparseClassifier().fit(X, Y), Y),
+        (JointSparseClassifier(labels="01").fit(X, Y), Y),
+        (JointSparseRegressor().fit(X, TARGETS), TARGETS),
+    ):
+        some_missing = np.where(np.arange(3) + np.arange(120)[:, np.newaxis] == 0, np.nan, T)
+        for wrong in (some_missing.T, some_missing[:, :2], some_missing[:9]):
+            with pytest.raises(ValueError, match=r"^y must have one row per sample and one column per task, \(120, 3\)"):
+                model.score(X, wrong)
+    with pytest.raises(ValueError, match=r"^y must have one row per sample and .* got shape \(120, 1\)"):
+        JointSparseClassifier(loss="hinge").fit(X, Y).calibrate(X, Y[:, 0])
 
 
 @pytest.mark.parametrize("labels", ["classes", "01"])

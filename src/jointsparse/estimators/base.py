@@ -100,6 +100,13 @@ def spread(weight: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.broadcast_to(weight if weight.ndim == 2 else weight[:, np.newaxis], shape)
 
 
+def in_columns(y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """y, (n_samples,) or (n_samples, n_tasks), as a matrix of this shape."""
+    Y = y[:, np.newaxis] if y.ndim == 1 else y
+    require(Y.shape == shape, f"y must have one row per sample and one column per task, {shape}, got shape {y.shape}")
+    return Y
+
+
 def _is_missing(value: Any) -> bool:
     """True for None, NaN and pandas.NA."""
     return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from jointsparse.checks import require, require_unmasked
-from jointsparse.estimators.base import Linear, known, names_of, parameters, spread, validated, weights_of
+from jointsparse.estimators.base import Linear, in_columns, known, names_of, parameters, spread, validated, weights_of
 
 # Numbers that a matrix y may hold under each value of `labels`.
 CODES = {"classes": (0, 1), "01": (0, 1), "signed": (-1, 1), "masked": (-1, 0, 1)}
@@ -111,7 +111,7 @@ class Labelled(ClassifierMixin, Linear):
             positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
             return np.where(y[:, np.newaxis] == positive, 1.0, -1.0)
         Y = as_signs(y, self.labels)
-        return Y[:, np.newaxis] if self._flat else Y
+        return Y[:, np.newaxis] if Y.ndim == 1 else Y
 
     def _weigh(self, y: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Weights (n_samples, n_tasks) of the losses: sample weight times class weight, 0 outside a task."""
@@ -224,8 +224,7 @@ class Labelled(ClassifierMixin, Linear):
         """
         F = self._margins(X)
         _, y, weight = self._validated(X, y, sample_weight, reset=False)
-        Y = self._signs(y)
-        require(Y.shape == F.shape, f"y must have one column per task, {F.shape[1]}, got {Y.shape[1]}")
+        Y = in_columns(self._signs(y), F.shape)
         weights = spread(weight, Y.shape) * (Y != 0)
         calibration = []
         for k in range(F.shape[1]):
@@ -243,9 +242,9 @@ class Labelled(ClassifierMixin, Linear):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the fraction of correct predictions.
 
-        With labels="classes" a sample counts as correct where all of its tasks are, as everywhere in scikit-learn. Else
-        each label counts by itself, over the samples of its task. X: (n_samples, n_features). y: as in fit.
-        sample_weight: (n_samples,).
+        With labels="classes" a sample counts as correct where all of its known labels are, as everywhere in
+        scikit-learn. Else each label counts by itself, over the samples of its task. X: (n_samples, n_features). y: as
+        in fit. sample_weight: (n_samples,).
         """
         require_unmasked(y, "y")
         check_is_fitted(self)
@@ -254,13 +253,15 @@ class Labelled(ClassifierMixin, Linear):
             weight = weights_of(sample_weight, y) * ~missing if missing is not None else sample_weight
             return float(super().score(X, y, weight))
         F = self._margins(X)
-        Y = as_signs(y, self.labels).reshape(len(F), -1)
-        require(Y.shape == F.shape, f"y must have one column per task, {F.shape[1]}, got {Y.shape[1]}")
+        Y = in_columns(as_signs(y, self.labels), F.shape)
         weights = spread(weights_of(sample_weight, F), F.shape) * (Y != 0)
         if missing is not None:
-            weights = weights * ~missing.reshape(F.shape)
+            weights = weights * ~in_columns(missing, F.shape)
         require(weights.any(), "y must hold at least one label of a sample of positive weight, got none")
-        return float(np.average((F > 0) == (Y > 0), weights=weights))
+        correct = (F > 0) == (Y > 0)
+        if self.labels == "classes":
+            correct, weights = (correct | (weights == 0)).all(axis=1), weights.max(axis=1)
+        return float(np.average(correct, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,6 +13,7 @@ from jointsparse.estimators.base import (
     Posed,
     Trained,
     all_or_nothing,
+    in_columns,
     known,
     names_of,
     parameters,
@@ -65,10 +66,10 @@ class Targets(MultiOutputMixin, RegressorMixin, Trained):
         y, missing = known(y, 0.0)
         if missing is None and np.asarray(sample_weight).ndim < 2:
             return float(super().score(X, y, sample_weight))
-        Y = np.asarray(y, dtype=float).reshape(F.shape)
-        weights = spread(weights_of(sample_weight, F), F.shape) * (
-            1.0 if missing is None else ~missing.reshape(F.shape)
-        )
+        Y = in_columns(np.asarray(y, dtype=float), F.shape)
+        weights = spread(weights_of(sample_weight, F), F.shape)
+        if missing is not None:
+            weights = weights * ~in_columns(missing, F.shape)
         scores = [
             r2_score(y_k[c > 0], f[c > 0], sample_weight=c[c > 0])
             for y_k, f, c in zip(Y.T, F.T, weights.T, strict=True)
