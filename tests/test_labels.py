@@ -15,6 +15,7 @@ from jointsparse import (
     JointSparseClassifier,
     JointSparseClassifierCV,
     JointSparseRegressor,
+    JointSparseRegressorCV,
     OnlineJointSparseClassifier,
 )
 from jointsparse.learning.losses import LOSSES
@@ -131,6 +132,34 @@ def test_a_frame_needs_pandas_only_where_one_comes(monkeypatch):
     model = JointSparseClassifier(radius=1.0).fit(X, Y)
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert model.predict_proba(X).shape == (120, 3)
+
+
+def test_tasks_in_another_order_are_refused():
+    frame = pd.DataFrame(Y, columns=NAMES)
+    other = frame[["dog", "cat", "sea"]]
+    model = JointSparseClassifier().fit(X, frame)
+    online = OnlineJointSparseClassifier().partial_fit(X, frame)
+    targets = pd.DataFrame(TARGETS, columns=NAMES)
+    calls = (
+        lambda: model.score(X, other),
+        lambda: model.calibrate(X, other),
+        lambda: online.partial_fit(X, other),
+        lambda: JointSparseRegressor().fit(X, targets).score(X, targets[other.columns]),
+        lambda: JointSparseClassifierCV(radii=[1.0]).fit(X, frame, X_val=X, y_val=other),
+        lambda: JointSparseRegressorCV(radii=[1.0]).fit(X, targets, X_val=X, y_val=targets[other.columns]),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match=r"must have the columns \['cat', 'dog', 'sea'\] in this order, got \['dog'"):
+            call()
+    assert model.score(X, frame) == model.score(X, Y)  # without names the order is the user's
+
+
+def test_classes_that_fit_has_not_seen_are_refused():
+    y, other = np.where(Y[:, 0], "yes", "no"), np.where(Y[:, 0], "Yes", "no")
+    with pytest.raises(ValueError, match=r"^y must hold the classes \['no', 'yes'\], got 'Yes'"):
+        JointSparseClassifier().fit(X, y).calibrate(X, other)
+    with pytest.raises(ValueError, match=r"^y_val must hold the classes \['no', 'yes'\], got 'Yes'"):
+        JointSparseClassifierCV(radii=[1.0]).fit(X, y, X_val=X, y_val=other)
 
 
 # Probabilities

@@ -169,6 +169,15 @@ class Linear(BaseEstimator):
         columns = range(W.shape[1]) if self._names is None else self._names
         return pd.DataFrame(W, index=getattr(self, "feature_names_in_", None), columns=list(columns))
 
+    def _require_names(self, y: Any, name: str = "y") -> None:
+        """Raise ValueError if the columns of a DataFrame y are not those that `fit` has seen, in their order."""
+        got = names_of(y)
+        if got is not None and self._names is not None:
+            require(
+                np.array_equal(got, self._names),
+                f"{name} must have the columns {self._names.tolist()} in this order, got {got.tolist()}",
+            )
+
     def _in_frame(self, predicted: np.ndarray, X: Any) -> Any:
         """Predictions (n_samples, n_tasks) as a DataFrame, if the tasks have names."""
         if self._names is None or predicted.ndim != 2:

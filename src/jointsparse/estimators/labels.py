@@ -105,6 +105,12 @@ class Labelled(ClassifierMixin, Linear):
         """True for a vector of classes, which may have any names."""
         return self.labels == "classes" and self._flat
 
+    def _require_classes(self, y: np.ndarray, name: str = "y") -> None:
+        """Raise ValueError for a class that fit has not seen, which would count as a negative of all tasks."""
+        unknown = y[~np.isin(y, self.classes_)] if self._has_names() else y[:0]
+        if len(unknown):
+            raise ValueError(f"{name} must hold the classes {self.classes_.tolist()}, got {unknown.tolist()[0]!r}")
+
     def _signs(self, y: np.ndarray) -> np.ndarray:
         """y, in the coding and shape that fit has seen, as signs (n_samples, n_tasks)."""
         if self._has_names():
@@ -223,7 +229,9 @@ class Labelled(ClassifierMixin, Linear):
             If a task has no positive, or no negative sample.
         """
         F = self._margins(X)
+        self._require_names(y)
         _, y, weight = self._validated(X, y, sample_weight, reset=False)
+        self._require_classes(y)
         Y = in_columns(self._signs(y), F.shape)
         weights = spread(weight, Y.shape) * (Y != 0)
         calibration = []
@@ -248,6 +256,7 @@ class Labelled(ClassifierMixin, Linear):
         """
         require_unmasked(y, "y")
         check_is_fitted(self)
+        self._require_names(y)
         y, missing = known(y, CODES[self.labels][0])
         if self.labels == "classes" and (missing is None or self._flat):
             weight = weights_of(sample_weight, y) * ~missing if missing is not None else sample_weight

@@ -63,6 +63,7 @@ class Targets(MultiOutputMixin, RegressorMixin, Trained):
         """Compute R^2, averaged over the targets; missing targets do not count. X, y, sample_weight: as in fit."""
         require_unmasked(y, "y")
         F = self._margins(X)
+        self._require_names(y)
         y, missing = known(y, 0.0)
         if missing is None and np.asarray(sample_weight).ndim < 2:
             return float(super().score(X, y, sample_weight))

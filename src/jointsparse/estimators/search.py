@@ -506,10 +506,12 @@ class JointSparseClassifierCV(Labelled, Search):
 
     def _read_held_out(self, X_val: Any, y_val: Any, n_tasks: int) -> Samples:
         """Held-out samples, of weight 1 or 0."""
+        self._require_names(y_val, "y_val")
         y_val, missing = known(y_val, CODES[self.labels][0])
         X_val, y_val = validated(self, X_val, to_dense(y_val), reset=False, multi_output=True)
         if self._flat:
             y_val = column_or_1d(y_val)
+            self._require_classes(y_val, "y_val")
         elif y_val.shape[1:] != (n_tasks,):
             raise ValueError(f"y_val must have one column per task, {n_tasks}, got shape {y_val.shape}")
         Y_val = self._signs(y_val)
@@ -589,6 +591,7 @@ class JointSparseRegressorCV(Targets, Search):
         self._read_tasks_of_choice(samples.Y.shape[1])
         posed = self._pose_shared(*samples)
         if X_val is not None:
+            self._require_names(y_val, "y_val")
             flat, names = self._flat, self._names
             held_out = Samples(*self._read(X_val, y_val, None, reset=False))
             self._flat, self._names = flat, names
