@@ -34,6 +34,7 @@ from jointsparse.scores import metrics
 ALL = [JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV]
 SINGLE = [JointSparseClassifier, JointSparseRegressor]
 CLASSIFIERS = [JointSparseClassifier, JointSparseClassifierCV]
+REGRESSORS = [JointSparseRegressor, JointSparseRegressorCV]
 SEARCH = [JointSparseClassifierCV, JointSparseRegressorCV]
 PAPERS = JointSparseClassifier(loss="hinge", radius=1.0, fit_intercept=False)
 ONLINE_CLASSIFIER = OnlineJointSparseClassifier
@@ -448,6 +449,13 @@ WRONG_CALLS = [
         "^y must hold at least one label or target, got missing",
     ),
     (ALL, lambda new, X, Y: new().fit(X, spoilt(Y[:, 0], np.inf)), NOT_FINITE),
+    (ALL, lambda new, X, Y: new().fit(X, {"cat": Y[:, 0]}), "^y must be a vector or a matrix, got dict"),
+    *(
+        (REGRESSORS, lambda new, X, Y, y=y: new().fit(X, y), "^y must hold real numbers, got dtype ")
+        for y in (["a", "b"] * 20, [["a", "b"]] * 40, np.array(["a", "b"] * 20, dtype=object), np.zeros(40, "M8[D]"))
+    ),
+    ([JointSparseRegressor], lambda new, X, Y: new().fit_tasks([(X, ["a"] * 40)]), "^y must hold real numbers, got"),
+    (REGRESSORS, lambda new, X, Y: new().fit(X, sparse.csr_matrix(Y)), r"^y must .* array, .*: pass y.toarray\(\)$"),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(spoilt(X, np.nan)), NOT_FINITE),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(spoilt(X, np.inf)), NOT_FINITE),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(X[:, :5]), "X has 5 features"),

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from jointsparse.checks import as_finite, as_positive, as_radius, require, require_count, require_unmasked
+from jointsparse.checks import as_finite, as_positive, as_radius, real_array, require, require_count, require_unmasked
 from jointsparse.estimators.watch import CALLBACK, INTERRUPT, Interrupted, Watch
 from jointsparse.learning.problem import Fit, Problem
 from jointsparse.learning.scales import Scales, scales
@@ -70,10 +70,19 @@ def given_one(radius: Any, penalty: Any, names: str = "radius and penalty") -> t
     return (radius, False) if penalty is None else (penalty, True)
 
 
+def _numbers(y: Any) -> Any:
+    """Targets that scikit-learn can check. It fails on text and dates without naming y."""
+    require(not sparse.issparse(y), "y must hold targets in an array, got a sparse matrix: pass y.toarray()")
+    return y if y is None or np.asarray(y).dtype.kind in "fiubc" else real_array(y, "y")
+
+
 def validated(estimator: BaseEstimator, *X_and_y: Any, **options: Any) -> Any:
     """Check X, or X and y, as scikit-learn does, and refuse masked arrays, whose mask it loses."""
     for name, array in zip("Xy", X_and_y, strict=False):
         require_unmasked(array, name)
+    if options.get("y_numeric"):
+        X, y = X_and_y
+        X_and_y = X, _numbers(y)
     return validate_data(estimator, *X_and_y, accept_sparse="csr", dtype=FLOATING, **options)
 
 
@@ -132,6 +141,7 @@ def known(y: Any, filling: Any) -> tuple[Any, np.ndarray | None]:
     if y is None or sparse.issparse(y) or np.ma.isMaskedArray(y):
         return y, None
     array = np.asarray(y)
+    require(array.ndim, f"y must be a vector or a matrix, got {type(y).__name__}")
     if array.dtype.kind == "f":
         missing = np.isnan(array)
     elif array.dtype.kind == "O":
