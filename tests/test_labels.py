@@ -178,6 +178,17 @@ def test_probabilities_are_logistic_functions_of_decisions():
     np.testing.assert_array_equal(classes.predict_proba(X).argmax(axis=1), classes.predict(X))
 
 
+def test_logarithms_of_probabilities_are_finite_far_out():
+    far = 1e4 * X
+    for y in (Y, Y[:, 0], np.digitize(X[:, 0], [-0.5, 0.5])):
+        model = JointSparseClassifier(radius=3.0).fit(X, y)
+        assert np.isfinite(model.predict_log_proba(far)).all()
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(far)), model.predict_proba(far), atol=1e-15)
+    model.intercept_ -= 1e6  # no class holds
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
+
+
 def test_hinge_has_probabilities_after_calibration_only():
     model = JointSparseClassifier(loss="hinge", radius=3.0).fit(X[:60], Y[:60])
     assert not hasattr(model, "predict_proba")

@@ -40,6 +40,11 @@ def to_dense(y: Any) -> Any:
     return y.toarray() if sparse.issparse(y) else y
 
 
+def probabilities_of_classes(F: np.ndarray) -> np.ndarray:
+    """Logistic functions of the decisions F (n_samples, n_classes), divided by their sum, also where they round to 0."""
+    return np.asarray(special.softmax(special.log_expit(F), axis=1))
+
+
 def _has_probabilities(classifier: Any) -> bool:
     if classifier.loss == "logistic" or hasattr(classifier, "calibration_"):
         return True
@@ -192,20 +197,25 @@ class Labelled(ClassifierMixin, Linear):
         >>> model.predict_proba([[2.0]]).round(2)
         array([[0.88, 0.12]])
         """
-        F = self._margins(X)
-        if hasattr(self, "calibration_"):
-            F = F * self.calibration_[:, 0] + self.calibration_[:, 1]
+        F = self._calibrated(X)
+        if self._flat and F.shape[1] > 1:
+            return probabilities_of_classes(F)
         P = np.asarray(special.expit(F))
-        if not self._flat:
-            return self._in_frame(P, X)
-        if F.shape[1] == 1:
-            return np.hstack([1 - P, P])
-        return P / np.maximum(P.sum(axis=1, keepdims=True), np.finfo(P.dtype).tiny)
+        return np.hstack([1 - P, P]) if self._flat else self._in_frame(P, X)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of `predict_proba`. X: (n_samples, n_features), dense or sparse."""
-        return np.log(self.predict_proba(X))
+        F = self._calibrated(X)
+        L = np.asarray(special.log_expit(F))  # finite where a probability rounds to 0
+        if not self._flat:
+            return self._in_frame(L, X)
+        return special.log_softmax(L, axis=1) if F.shape[1] > 1 else np.hstack([special.log_expit(-F), L])
+
+    def _calibrated(self, X: Any) -> np.ndarray:
+        """Decisions whose logistic functions are probabilities, (n_samples, n_tasks)."""
+        F = self._margins(X)
+        return F * self.calibration_[:, 0] + self.calibration_[:, 1] if hasattr(self, "calibration_") else F
 
     def calibrate(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit probabilities to the decisions on held-out samples, for each task by itself, and return the classifier.

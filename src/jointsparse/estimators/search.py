@@ -25,7 +25,7 @@ from jointsparse.estimators.base import (
     positional,
     validated,
 )
-from jointsparse.estimators.labels import CODES, Labelled, to_dense
+from jointsparse.estimators.labels import CODES, Labelled, probabilities_of_classes, to_dense
 from jointsparse.estimators.path import grid_of
 from jointsparse.estimators.regressor import Targets
 from jointsparse.learning.problem import Fit, Problem, solve_at_zero
@@ -491,8 +491,7 @@ class JointSparseClassifierCV(Labelled, Search):
         scorer = get_scorer(self.scoring)
         likely = self.loss == "logistic"
         if self._has_names() and Y.shape[1] > 1:
-            P = special.expit(F)
-            P = P / P.sum(axis=1, keepdims=True) if likely else None
+            P = probabilities_of_classes(F) if likely else None
             rows = weights.any(axis=1)
             stand_in = _Classified(F[rows], self.classes_[self._counted], None if P is None else P[rows])
             return float(scorer(stand_in, held_out.X[rows], self.classes_[held_out.Y[rows].argmax(axis=1)]))
