@@ -124,6 +124,9 @@ def test_without_names_there_are_numbers():
     model = JointSparseClassifier(radius=1.0).fit(X, Y)
     assert model.classes_.tolist() == [0, 1, 2] and isinstance(model.predict(X), np.ndarray)
     assert model.coef_frame().columns.tolist() == [0, 1, 2]
+    classes = JointSparseClassifier(radius=1.0).fit(X, np.array(["u", "v", "w"])[np.digitize(X[:, 0], [-0.5, 0.5])])
+    assert classes.coef_frame().columns.tolist() == ["u", "v", "w"]
+    assert JointSparseClassifier().fit(X, Y[:, 0]).coef_frame().columns.tolist() == [0]
     np.testing.assert_array_equal(model.transform(sparse.csr_matrix(X)).toarray(), X[:, model.selected_features_])
     np.testing.assert_array_equal(model.get_support(indices=True), model.selected_features_)
 

@@ -176,7 +176,9 @@ class Linear(BaseEstimator):
 
         check_is_fitted(self)
         W = np.atleast_2d(self.coef_).T
-        columns = range(W.shape[1]) if self._names is None else self._names
+        columns = getattr(self, "classes_", ()) if self._names is None else self._names
+        if len(columns) != W.shape[1]:  # two classes are one task
+            columns = range(W.shape[1])
         return pd.DataFrame(W, index=getattr(self, "feature_names_in_", None), columns=list(columns))
 
     def _require_names(self, y: Any, name: str = "y") -> None:
