@@ -70,7 +70,7 @@ def test_a_support_is_sorted_so_that_sharing_shows():
 
 
 def test_estimators_that_cannot_be_drawn_are_named():
-    with pytest.raises(ValueError, match=r"^estimator must be a JointSparseClassifier or .*, got JointSparseClassifierCV"):
+    with pytest.raises(ValueError, match=r"^estimator must be .* or JointSparseRegressor, got JointSparseClassifierCV"):
         PathDisplay.from_estimator(JointSparseClassifierCV(), X, Y)
     with pytest.raises(NotFittedError):
         SupportDisplay.from_estimator(JointSparseClassifier())

@@ -25,6 +25,7 @@ from jointsparse.estimators import (
     JointSparseRegressorCV,
     OnlineJointSparseClassifier,
 )
+from jointsparse.estimators.base import SWITCHES
 from jointsparse.estimators.labels import CODES
 from jointsparse.learning import sweep
 from jointsparse.learning.losses import LOSSES
@@ -512,6 +513,9 @@ WRONG_OPTIONS = [
     (CLASSIFIERS, {"loss": "hing"}, r"^losses knows .*hinge.*; got 'hing'"),
     (CLASSIFIERS, {"labels": "10"}, "^labels must be one of 'classes', '01', 'signed', 'masked', got '10'"),
     (CLASSIFIERS, {"class_weight": "even"}, "^class_weight must be 'balanced', a dict or None, got 'even'"),
+    (CLASSIFIERS, {"class_weight": [1.0, 2.0]}, r"^class_weight must be 'balanced', a dict or None, got \[1"),
+    *((ALL, {name: "no"}, f"^{name} must be True or False, got 'no'") for name in SWITCHES),
+    (ALL, {"callback": 3}, "^callback must be a function or None, got 3"),
     (CLASSIFIERS, {"class_weight": {2: 1.0}}, r"^class_weight must name classes of y, \[-1, 1\], got \[2\]"),
     (CLASSIFIERS, {"class_weight": {1: -1.0}}, "^class_weight must hold numbers of at least 0"),
     (SINGLE, {"radius": -1.0}, r"^radius must be at least 0, got -1\.0"),

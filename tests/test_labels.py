@@ -65,7 +65,7 @@ def test_scores_refuse_labels_of_another_shape():
     ):
         some_missing = np.where(np.arange(3) + np.arange(120)[:, np.newaxis] == 0, np.nan, T)
         for wrong in (some_missing.T, some_missing[:, :2], some_missing[:9]):
-            with pytest.raises(ValueError, match=r"^y must have one row per sample and one column per task, \(120, 3\)"):
+            with pytest.raises(ValueError, match=r"^y must have one row per sample and one column per task"):
                 model.score(X, wrong)
     with pytest.raises(ValueError, match=r"^y must have one row per sample and .* got shape \(120, 1\)"):
         JointSparseClassifier(loss="hinge").fit(X, Y).calibrate(X, Y[:, 0])
@@ -152,7 +152,7 @@ def test_tasks_in_another_order_are_refused():
         lambda: JointSparseRegressorCV(radii=[1.0]).fit(X, targets, X_val=X, y_val=targets[other.columns]),
     )
     for call in calls:
-        with pytest.raises(ValueError, match=r"must have the columns \['cat', 'dog', 'sea'\] in this order, got \['dog'"):
+        with pytest.raises(ValueError, match=r"must have the columns \['cat', .* in this order, got \['dog'"):
             call()
     assert model.score(X, frame) == model.score(X, Y)  # without names the order is the user's
 
@@ -270,13 +270,15 @@ def test_positive_solutions_satisfy_their_optimality_conditions(loss):
     [
         ({"norm": "l2", "feature_weights": np.ones(8)}, "^feature_weights must be None with norm='l2'"),
         ({"norm": "l1", "groups": np.arange(8)}, "^groups must be None with norm='l1'"),
-        ({"feature_weights": np.zeros(8)}, "^feature_weights must hold a number above 0 for each of 8 features"),
-        ({"feature_weights": np.ones(7)}, "^feature_weights must hold a number above 0 for each of 8 features"),
+        ({"feature_weights": np.zeros(8)}, r"^feature_weights must hold a number above 0 .* 8 features, got \[0\.\]"),
+        ({"feature_weights": np.ones(7)}, r"^feature_weights must hold a number .* 8 features, got shape \(7,\)"),
+        ({"feature_weights": {"x0": 2.0}}, "^feature_weights must hold real numbers, got"),
         (
             {"groups": [0] * 8, "feature_weights": np.ones(8)},
             "for each of 1 groups, in the order of their sorted names",
         ),
-        ({"groups": [0] * 7}, "^groups must name a group for each of 8 features"),
+        ({"groups": [0] * 7}, r"^groups must name a group for each of 8 features, got shape \(7,\)"),
+        ({"groups": ["a", None] * 4}, r"^groups must hold names of one type, got \['a', None"),
     ],
 )
 def test_wrong_penalties_are_named(options, said):

@@ -19,7 +19,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from jointsparse.checks import as_finite, as_positive, as_radius, real_array, require, require_count, require_unmasked
+from jointsparse.checks import (
+    as_finite,
+    as_positive,
+    as_radius,
+    real_array,
+    require,
+    require_count,
+    require_unmasked,
+    shortened,
+)
 from jointsparse.estimators.watch import CALLBACK, INTERRUPT, Interrupted, Watch
 from jointsparse.learning.problem import Fit, Problem
 from jointsparse.learning.scales import Scales, scales
@@ -31,6 +40,7 @@ N_ITER_TO_TOL, N_ITER = 10_000, 200
 # Choice: automatic radii in natural units, where they are not one; see benchmarks/defaults.py.
 UNITS = {"squared": 2.0}
 FLOATING = [np.float64, np.float32]
+SWITCHES = ("fit_intercept", "positive", "warm_start", "verbose")
 
 # An estimator's parameters are the fields of a dataclass. Equality and text stay those of scikit-learn.
 parameters = dataclass(eq=False, repr=False, kw_only=True)
@@ -235,6 +245,15 @@ class Trained(SelectorMixin, Linear):
     callback: Callable[[int, float, float], object] | None = None
     verbose: bool = False
 
+    def _check_switches(self) -> None:
+        for name in SWITCHES:
+            value = getattr(self, name)
+            require(isinstance(value, bool | np.bool_ | int), f"{name} must be True or False, got {value!r}")
+        require(
+            self.callback is None or callable(self.callback),
+            f"callback must be a function or None, got {self.callback!r}",
+        )
+
     def _options_of_norm(self, n_features: int) -> dict[str, Any]:
         """feature_weights, groups and positive, checked, as the solvers take them."""
         norm = pick("norms", self.norm)
@@ -242,17 +261,25 @@ class Trained(SelectorMixin, Linear):
         groups, n_rows = None, n_features
         if self.groups is not None:
             require(norm.GROUPED, f"groups must be None with norm={self.norm!r}, which takes none")
-            names, groups = np.unique(np.asarray(self.groups), return_inverse=True)
-            require(groups.shape == (n_features,), f"groups must name a group for each of {n_features} features")
+            try:
+                names, groups = np.unique(np.asarray(self.groups), return_inverse=True)
+            except TypeError:
+                raise ValueError(f"groups must hold names of one type, got {shortened(self.groups)}") from None
+            require(
+                groups.shape == (n_features,),
+                f"groups must name a group for each of {n_features} features, got shape {groups.shape}",
+            )
             n_rows = len(names)
         if self.feature_weights is not None:
             require(norm.WEIGHTED, f"feature_weights must be None with norm={self.norm!r}, which takes none")
-            weights = np.asarray(self.feature_weights, dtype=float)
-            require(
-                weights.shape == (n_rows,) and bool((weights > 0).all()) and bool(np.isfinite(weights).all()),
+            weights = real_array(self.feature_weights, "feature_weights").astype(float)
+            expected = (
                 f"feature_weights must hold a number above 0 for each of {n_rows} "
-                f"{'features' if groups is None else 'groups, in the order of their sorted names'}",
+                f"{'features' if groups is None else 'groups, in the order of their sorted names'}"
             )
+            require(weights.shape == (n_rows,), f"{expected}, got shape {weights.shape}")
+            wrong = weights[~((weights > 0) & np.isfinite(weights))]
+            require(not len(wrong), f"{expected}, got {wrong[:1]}")
             options["weights"] = weights
         return options if groups is None else options | {"groups": groups}
 
@@ -357,6 +384,7 @@ class Trained(SelectorMixin, Linear):
 
     def _pose(self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> Posed:
         """Tasks without their samples of weight 0. X, Y, weights: per task (n_k, n_features), (n_k,), (n_k,)."""
+        self._check_switches()
         centres = self._centres_of(Y, weights)
         Y = [y - centre for y, centre in zip(Y, centres, strict=True)]
         problem = Problem(X, Y, weights, normalisation=self.normalisation, intercept=bool(self.fit_intercept))

@@ -41,7 +41,7 @@ def to_dense(y: Any) -> Any:
 
 
 def probabilities_of_classes(F: np.ndarray) -> np.ndarray:
-    """Logistic functions of the decisions F (n_samples, n_classes), divided by their sum, also where they round to 0."""
+    """Logistic functions of decisions F (n_samples, n_classes), divided by their sum, which may round to 0."""
     return np.asarray(special.softmax(special.log_expit(F), axis=1))
 
 
@@ -129,7 +129,7 @@ class Labelled(ClassifierMixin, Linear):
         weights = spread(weight, Y.shape) * (Y != 0)
         if self.class_weight is None:
             return weights
-        if isinstance(self.class_weight, str):
+        if not isinstance(self.class_weight, Mapping):
             return weights * self._balance(Y, weights)
         classes = (self.classes_ if self._has_names() else self._codes).tolist()
         unknown = set(self.class_weight) - set(classes)
