@@ -309,7 +309,7 @@ def test_folds_that_do_not_reach_tol_warn_once(X, Y):
     assert re.match(r"with radius=\S+, after 5 iterations, the objective is certified to be within", said[1])
     expected = (
         r"the choice rests on 12 fits, of which 8 are not certified to be within 0.01 of their optima, but within "
-        r"0\.\d+ \(relative\) at worst: raise n_iter or tol, or scale the features"
+        r"0\.\d+ \(relative\) at worst: raise n_iter or tol, or centre and scale the features"
     )
     assert re.fullmatch(expected, said[0])
 

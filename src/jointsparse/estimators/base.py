@@ -369,7 +369,7 @@ class Trained(SelectorMixin, Linear):
             warnings.warn(
                 f"with {strength}, after {self.n_iter_} iterations, the objective is certified to be within "
                 f"{self.duality_gap_:.2g} of the optimum (relative), not within tol={self.tol:g}: raise {limit} or "
-                "tol, or scale the features",
+                "tol, or centre and scale the features",
                 ConvergenceWarning,
                 stacklevel=4,
             )

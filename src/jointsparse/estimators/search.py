@@ -299,7 +299,7 @@ class Search(Trained):
             warnings.warn(
                 f"the choice rests on {len(gaps)} fits, of which {unproven.sum()} are not certified to be within "
                 f"{self._fold_tol():g} of their optima, but within {gaps.max():.2g} (relative) at worst: raise n_iter "
-                "or tol, or scale the features",
+                "or tol, or centre and scale the features",
                 ConvergenceWarning,
                 stacklevel=5,
             )
