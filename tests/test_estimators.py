@@ -1,5 +1,6 @@
 """The estimators pass scikit-learn's checks, read every coding of labels, and work with its pipelines and searches."""
 
+import inspect
 import pickle
 import re
 
@@ -552,6 +553,12 @@ def test_wrong_parameters_are_named_and_leave_the_model_as_it_was(estimator, opt
     with pytest.raises(ValueError, match=expected):
         model.fit(X[:30], -Y[:30, 0])
     assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("estimator", [*ALL, ONLINE_CLASSIFIER])
+def test_signatures_name_types_as_they_are_written(estimator):
+    for call in (estimator, estimator.fit):
+        assert "_typing" not in str(inspect.signature(call))  # what ArrayLike stands for takes lines
 
 
 # The same optimum as scikit-learn's own

@@ -4,6 +4,8 @@ minimise over W  sum_k sum_i c_ik loss(x_i·w_k + b_k, y_ik)  subject to  ||W|| 
 Source: Quattoni et al. (2009), eq. 1 and 2.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

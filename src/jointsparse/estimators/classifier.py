@@ -1,5 +1,7 @@
 """The solvers as a scikit-learn classifier."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 

@@ -1,5 +1,7 @@
 """Labels of classifiers: their codings, their weights, and predictions in the same coding."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Self
 

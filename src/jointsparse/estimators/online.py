@@ -4,6 +4,8 @@ W <- P(W - eta0 / sqrt(t) * subgradient), see Zinkevich (ICML 2003). For the l1,
 Quattoni et al. (2009), sec. 7. For the l1 ball Duchi et al. (2008), sec. 7, did it. `learning.lazy` takes the steps.
 """
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

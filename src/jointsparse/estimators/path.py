@@ -1,5 +1,7 @@
 """Fits along a path of radii or penalties, each from the one before."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -1,5 +1,7 @@
 """The choice of a radius or penalty on held-out samples, as in Quattoni et al. (2009), sec. 6.2."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
@@ -45,7 +47,7 @@ class Samples(NamedTuple):
     Y: np.ndarray
     weights: np.ndarray
 
-    def of(self, rows: np.ndarray) -> "Samples":
+    def of(self, rows: np.ndarray) -> Samples:
         """Some of the samples."""
         return Samples(*(array[rows] for array in self))
 
