@@ -224,7 +224,8 @@ class Labelled(ClassifierMixin, Linear):
 
         The probability is logistic(a f + b) of the decision f. This is Platt's method, and takes a matrix of labels,
         which scikit-learn's CalibratedClassifierCV does not. Use it for the hinge and squared loss, or after class
-        weights. a is `calibration_[k, 0]`, b `calibration_[k, 1]`.
+        weights. a is `calibration_[k, 0]`, b `calibration_[k, 1]`. `predict` goes by the decisions as before, which may
+        disagree with a probability of 0.5.
 
         Parameters
         ----------

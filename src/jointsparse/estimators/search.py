@@ -367,7 +367,8 @@ class JointSparseClassifierCV(Labelled, Search):
         Step sizes of subgradient to choose from by the training objective. Others ignore them.
     cv : int, splitter or iterable of (train, test), default=5
         Folds of fit without X_val, as in scikit-learn. An int means folds stratified by class if y is a vector. For a
-        matrix they are shuffled (always in the same way) and stratified by the rarest label of a sample.
+        matrix they are shuffled (always in the same way) and stratified by the rarest label of a sample. Folds that
+        keep groups of samples together are `GroupKFold(5).split(X, y, groups)`.
     scoring : str, scorer, callable or None, default=None
         Any scikit-learn scorer. For a matrix y it is called for each task with labels 0 and 1, and averaged. None: AUC,
         averaged over tasks, one against the rest.
