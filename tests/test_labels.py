@@ -102,6 +102,19 @@ def test_choice_and_online_steps_take_missing_labels_too():
     assert online.classes_.tolist() == NAMES
 
 
+def test_tasks_with_samples_of_their_own_are_scored_and_calibrated_by_their_classes():
+    words = np.where(Y > 0, "yes", "no")
+    model = JointSparseClassifier().fit_tasks([(X, words[:, k]) for k in range(3)])
+    expected = JointSparseClassifier().fit(X, Y)
+    assert model.score(X, words) == expected.score(X, Y)
+    some_missing = np.where(HIDDEN, None, words)
+    assert model.score(X, some_missing) == expected.score(X, with_missing("float"))
+    calibrated = model.calibrate(X, some_missing).calibration_
+    np.testing.assert_allclose(calibrated, expected.calibrate(X, with_missing("float")).calibration_, rtol=1e-6)
+    with pytest.raises(ValueError, match=r"^y must hold the classes \['no', 'yes'\], got \['maybe'\]"):
+        model.score(X, np.where(Y > 0, "yes", "maybe"))
+
+
 # Names
 
 

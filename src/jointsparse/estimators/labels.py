@@ -71,7 +71,8 @@ class Labelled(ClassifierMixin, Linear):
 
         The weights are (n_samples,) or (n_samples, n_tasks), 0 where a label is missing.
         """
-        y, missing = known(y, CODES[self.labels][0])
+        codes = CODES[self.labels] if options.get("reset", True) else self._codes
+        y, missing = known(y, codes[0])
         X, y = validated(self, X, to_dense(y), multi_output=True, y_numeric=False, **options)
         weight = weights_of(sample_weight, X)
         if self.labels == "classes" and y.ndim == 2 and y.shape[1] == 1:
@@ -123,6 +124,11 @@ class Labelled(ClassifierMixin, Linear):
         if self._has_names():
             positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
             return np.where(y[:, np.newaxis] == positive, 1.0, -1.0)
+        if self.labels == "classes" and not np.array_equal(self._codes, CODES["classes"]):  # those of fit_tasks
+            y = to_dense(y)
+            wrong = y[~np.isin(y, self._codes)]
+            require(not len(wrong), f"y must hold the classes {self._codes.tolist()}, got {wrong.tolist()[:1]}")
+            y = y == self._codes[1]
         Y = as_signs(y, self.labels)
         return Y[:, np.newaxis] if Y.ndim == 1 else Y
 
@@ -270,12 +276,12 @@ class Labelled(ClassifierMixin, Linear):
         require_unmasked(y, "y")
         check_is_fitted(self)
         self._require_names(y)
-        y, missing = known(y, CODES[self.labels][0])
-        if self.labels == "classes" and (missing is None or self._flat):
+        y, missing = known(y, self._codes[0])
+        if self._has_names():
             weight = weights_of(sample_weight, y) * ~missing if missing is not None else sample_weight
             return float(super().score(X, y, weight))
         F = self._margins(X)
-        Y = in_columns(as_signs(y, self.labels), F.shape)
+        Y = in_columns(self._signs(np.asarray(to_dense(y))), F.shape)
         weights = spread(weights_of(sample_weight, F), F.shape) * (Y != 0)
         if missing is not None:
             weights = weights * ~in_columns(missing, F.shape)
