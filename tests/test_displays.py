@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from sklearn.exceptions import NotFittedError
 from test_estimators import problem, regression
 
 from jointsparse import (
@@ -66,6 +67,13 @@ def test_a_support_is_sorted_so_that_sharing_shows():
     np.testing.assert_array_equal(display.shown, [[2, 1, 0], [-4, 1, 0], [0, 0, 3]])
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "c", "b"]
     assert np.isnan(display.ax_.images[0].get_array().filled(np.nan)).sum() == 4
+
+
+def test_estimators_that_cannot_be_drawn_are_named():
+    with pytest.raises(ValueError, match=r"^estimator must be .* or JointSparseRegressor, got JointSparseClassifierCV"):
+        PathDisplay.from_estimator(JointSparseClassifierCV(), X, Y)
+    with pytest.raises(NotFittedError):
+        SupportDisplay.from_estimator(JointSparseClassifier())
 
 
 def test_names_come_from_the_estimator():

@@ -1,5 +1,6 @@
 """The estimators pass scikit-learn's checks, read every coding of labels, and work with its pipelines and searches."""
 
+import inspect
 import pickle
 import re
 
@@ -25,6 +26,7 @@ from jointsparse.estimators import (
     JointSparseRegressorCV,
     OnlineJointSparseClassifier,
 )
+from jointsparse.estimators.base import SWITCHES
 from jointsparse.estimators.labels import CODES
 from jointsparse.learning import sweep
 from jointsparse.learning.losses import LOSSES
@@ -34,6 +36,7 @@ from jointsparse.scores import metrics
 ALL = [JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV]
 SINGLE = [JointSparseClassifier, JointSparseRegressor]
 CLASSIFIERS = [JointSparseClassifier, JointSparseClassifierCV]
+REGRESSORS = [JointSparseRegressor, JointSparseRegressorCV]
 SEARCH = [JointSparseClassifierCV, JointSparseRegressorCV]
 PAPERS = JointSparseClassifier(loss="hinge", radius=1.0, fit_intercept=False)
 ONLINE_CLASSIFIER = OnlineJointSparseClassifier
@@ -307,7 +310,7 @@ def test_folds_that_do_not_reach_tol_warn_once(X, Y):
     assert re.match(r"with radius=\S+, after 5 iterations, the objective is certified to be within", said[1])
     expected = (
         r"the choice rests on 12 fits, of which 8 are not certified to be within 0.01 of their optima, but within "
-        r"0\.\d+ \(relative\) at worst: raise n_iter or tol, or scale the features"
+        r"0\.\d+ \(relative\) at worst: raise n_iter or tol, or centre and scale the features"
     )
     assert re.fullmatch(expected, said[0])
 
@@ -405,7 +408,7 @@ WRONG_CALLS = [
     (
         CLASSIFIERS,
         lambda new, X, Y: new(labels="signed").fit(X, Y).score(X, Y[:, :2]),
-        "^y must have one column .* 3, got 2",
+        r"^y must have one row per sample and one column per task, \(40, 3\), got shape \(40, 2\)",
     ),
     (CLASSIFIERS, lambda new, X, Y: new(labels="masked").fit(X, Y).score(X, 0 * Y), "^y must hold at least one label"),
     (
@@ -448,6 +451,13 @@ WRONG_CALLS = [
         "^y must hold at least one label or target, got missing",
     ),
     (ALL, lambda new, X, Y: new().fit(X, spoilt(Y[:, 0], np.inf)), NOT_FINITE),
+    (ALL, lambda new, X, Y: new().fit(X, {"cat": Y[:, 0]}), "^y must be a vector or a matrix, got dict"),
+    *(
+        (REGRESSORS, lambda new, X, Y, y=y: new().fit(X, y), "^y must hold real numbers, got dtype ")
+        for y in (["a", "b"] * 20, [["a", "b"]] * 40, np.array(["a", "b"] * 20, dtype=object), np.zeros(40, "M8[D]"))
+    ),
+    ([JointSparseRegressor], lambda new, X, Y: new().fit_tasks([(X, ["a"] * 40)]), "^y must hold real numbers, got"),
+    (REGRESSORS, lambda new, X, Y: new().fit(X, sparse.csr_matrix(Y)), r"^y must .* array, .*: pass y.toarray\(\)$"),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(spoilt(X, np.nan)), NOT_FINITE),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(spoilt(X, np.inf)), NOT_FINITE),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(X[:, :5]), "X has 5 features"),
@@ -504,6 +514,9 @@ WRONG_OPTIONS = [
     (CLASSIFIERS, {"loss": "hing"}, r"^losses knows .*hinge.*; got 'hing'"),
     (CLASSIFIERS, {"labels": "10"}, "^labels must be one of 'classes', '01', 'signed', 'masked', got '10'"),
     (CLASSIFIERS, {"class_weight": "even"}, "^class_weight must be 'balanced', a dict or None, got 'even'"),
+    (CLASSIFIERS, {"class_weight": [1.0, 2.0]}, r"^class_weight must be 'balanced', a dict or None, got \[1"),
+    *((ALL, {name: "no"}, f"^{name} must be True or False, got 'no'") for name in SWITCHES),
+    (ALL, {"callback": 3}, "^callback must be a function or None, got 3"),
     (CLASSIFIERS, {"class_weight": {2: 1.0}}, r"^class_weight must name classes of y, \[-1, 1\], got \[2\]"),
     (CLASSIFIERS, {"class_weight": {1: -1.0}}, "^class_weight must hold numbers of at least 0"),
     (SINGLE, {"radius": -1.0}, r"^radius must be at least 0, got -1\.0"),
@@ -540,6 +553,12 @@ def test_wrong_parameters_are_named_and_leave_the_model_as_it_was(estimator, opt
     with pytest.raises(ValueError, match=expected):
         model.fit(X[:30], -Y[:30, 0])
     assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("estimator", [*ALL, ONLINE_CLASSIFIER])
+def test_signatures_name_types_as_they_are_written(estimator):
+    for call in (estimator, estimator.fit):
+        assert "_typing" not in str(inspect.signature(call))  # what ArrayLike stands for takes lines
 
 
 # The same optimum as scikit-learn's own

@@ -15,6 +15,7 @@ from jointsparse import (
     JointSparseClassifier,
     JointSparseClassifierCV,
     JointSparseRegressor,
+    JointSparseRegressorCV,
     OnlineJointSparseClassifier,
 )
 from jointsparse.learning.losses import LOSSES
@@ -44,7 +45,30 @@ def test_a_missing_label_is_no_part_of_its_task(how):
     model = JointSparseClassifier(radius=3.0).fit(X, with_missing(how))
     expected = JointSparseClassifier(radius=3.0, labels="masked").fit(X, np.where(HIDDEN, 0, SIGNS))
     np.testing.assert_array_equal(model.coef_, expected.coef_)
-    assert model.score(X, with_missing(how)) == expected.score(X, np.where(HIDDEN, 0, SIGNS))
+    correct = ((model.predict(X) == Y) | HIDDEN).all(axis=1)
+    assert model.score(X, with_missing(how)) == correct[~HIDDEN.all(axis=1)].mean()
+
+
+def test_scores_with_and_without_missing_labels_mean_the_same():
+    model = JointSparseClassifier(radius=3.0).fit(X, Y)
+    one_missing, weights = Y.astype(float), np.arange(120.0)
+    one_missing[0, 1] = np.nan
+    expected = model.score(X[1:], Y[1:], weights[1:])
+    assert model.score(X, one_missing, weights) == pytest.approx(expected)
+
+
+def test_scores_refuse_labels_of_another_shape():
+    for model, T in (
+        (JointSparseClassifier().fit(X, Y), Y),
+        (JointSparseClassifier(labels="01").fit(X, Y), Y),
+        (JointSparseRegressor().fit(X, TARGETS), TARGETS),
+    ):
+        some_missing = np.where(np.arange(3) + np.arange(120)[:, np.newaxis] == 0, np.nan, T)
+        for wrong in (some_missing.T, some_missing[:, :2], some_missing[:9]):
+            with pytest.raises(ValueError, match=r"^y must have one row per sample and one column per task"):
+                model.score(X, wrong)
+    with pytest.raises(ValueError, match=r"^y must have one row per sample and .* got shape \(120, 1\)"):
+        JointSparseClassifier(loss="hinge").fit(X, Y).calibrate(X, Y[:, 0])
 
 
 @pytest.mark.parametrize("labels", ["classes", "01"])
@@ -78,6 +102,19 @@ def test_choice_and_online_steps_take_missing_labels_too():
     assert online.classes_.tolist() == NAMES
 
 
+def test_tasks_with_samples_of_their_own_are_scored_and_calibrated_by_their_classes():
+    words = np.where(Y > 0, "yes", "no")
+    model = JointSparseClassifier().fit_tasks([(X, words[:, k]) for k in range(3)])
+    expected = JointSparseClassifier().fit(X, Y)
+    assert model.score(X, words) == expected.score(X, Y)
+    some_missing = np.where(HIDDEN, None, words)
+    assert model.score(X, some_missing) == expected.score(X, with_missing("float"))
+    calibrated = model.calibrate(X, some_missing).calibration_
+    np.testing.assert_allclose(calibrated, expected.calibrate(X, with_missing("float")).calibration_, rtol=1e-6)
+    with pytest.raises(ValueError, match=r"^y must hold the classes \['no', 'yes'\], got \['maybe'\]"):
+        model.score(X, np.where(Y > 0, "yes", "maybe"))
+
+
 # Names
 
 
@@ -100,6 +137,9 @@ def test_without_names_there_are_numbers():
     model = JointSparseClassifier(radius=1.0).fit(X, Y)
     assert model.classes_.tolist() == [0, 1, 2] and isinstance(model.predict(X), np.ndarray)
     assert model.coef_frame().columns.tolist() == [0, 1, 2]
+    classes = JointSparseClassifier(radius=1.0).fit(X, np.array(["u", "v", "w"])[np.digitize(X[:, 0], [-0.5, 0.5])])
+    assert classes.coef_frame().columns.tolist() == ["u", "v", "w"]
+    assert JointSparseClassifier().fit(X, Y[:, 0]).coef_frame().columns.tolist() == [0]
     np.testing.assert_array_equal(model.transform(sparse.csr_matrix(X)).toarray(), X[:, model.selected_features_])
     np.testing.assert_array_equal(model.get_support(indices=True), model.selected_features_)
 
@@ -108,6 +148,34 @@ def test_a_frame_needs_pandas_only_where_one_comes(monkeypatch):
     model = JointSparseClassifier(radius=1.0).fit(X, Y)
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert model.predict_proba(X).shape == (120, 3)
+
+
+def test_tasks_in_another_order_are_refused():
+    frame = pd.DataFrame(Y, columns=NAMES)
+    other = frame[["dog", "cat", "sea"]]
+    model = JointSparseClassifier().fit(X, frame)
+    online = OnlineJointSparseClassifier().partial_fit(X, frame)
+    targets = pd.DataFrame(TARGETS, columns=NAMES)
+    calls = (
+        lambda: model.score(X, other),
+        lambda: model.calibrate(X, other),
+        lambda: online.partial_fit(X, other),
+        lambda: JointSparseRegressor().fit(X, targets).score(X, targets[other.columns]),
+        lambda: JointSparseClassifierCV(radii=[1.0]).fit(X, frame, X_val=X, y_val=other),
+        lambda: JointSparseRegressorCV(radii=[1.0]).fit(X, targets, X_val=X, y_val=targets[other.columns]),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match=r"must have the columns \['cat', .* in this order, got \['dog'"):
+            call()
+    assert model.score(X, frame) == model.score(X, Y)  # without names the order is the user's
+
+
+def test_classes_that_fit_has_not_seen_are_refused():
+    y, other = np.where(Y[:, 0], "yes", "no"), np.where(Y[:, 0], "Yes", "no")
+    with pytest.raises(ValueError, match=r"^y must hold the classes \['no', 'yes'\], got 'Yes'"):
+        JointSparseClassifier().fit(X, y).calibrate(X, other)
+    with pytest.raises(ValueError, match=r"^y_val must hold the classes \['no', 'yes'\], got 'Yes'"):
+        JointSparseClassifierCV(radii=[1.0]).fit(X, y, X_val=X, y_val=other)
 
 
 # Probabilities
@@ -124,6 +192,17 @@ def test_probabilities_are_logistic_functions_of_decisions():
     classes = JointSparseClassifier(radius=3.0).fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
     np.testing.assert_allclose(classes.predict_proba(X).sum(axis=1), 1.0)
     np.testing.assert_array_equal(classes.predict_proba(X).argmax(axis=1), classes.predict(X))
+
+
+def test_logarithms_of_probabilities_are_finite_far_out():
+    far = 1e4 * X
+    for y in (Y, Y[:, 0], np.digitize(X[:, 0], [-0.5, 0.5])):
+        model = JointSparseClassifier(radius=3.0).fit(X, y)
+        assert np.isfinite(model.predict_log_proba(far)).all()
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(far)), model.predict_proba(far), atol=1e-15)
+    model.intercept_ -= 1e6  # no class holds
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
 
 
 def test_hinge_has_probabilities_after_calibration_only():
@@ -204,13 +283,15 @@ def test_positive_solutions_satisfy_their_optimality_conditions(loss):
     [
         ({"norm": "l2", "feature_weights": np.ones(8)}, "^feature_weights must be None with norm='l2'"),
         ({"norm": "l1", "groups": np.arange(8)}, "^groups must be None with norm='l1'"),
-        ({"feature_weights": np.zeros(8)}, "^feature_weights must hold a number above 0 for each of 8 features"),
-        ({"feature_weights": np.ones(7)}, "^feature_weights must hold a number above 0 for each of 8 features"),
+        ({"feature_weights": np.zeros(8)}, r"^feature_weights must hold a number above 0 .* 8 features, got \[0\.\]"),
+        ({"feature_weights": np.ones(7)}, r"^feature_weights must hold a number .* 8 features, got shape \(7,\)"),
+        ({"feature_weights": {"x0": 2.0}}, "^feature_weights must hold real numbers, got"),
         (
             {"groups": [0] * 8, "feature_weights": np.ones(8)},
             "for each of 1 groups, in the order of their sorted names",
         ),
-        ({"groups": [0] * 7}, "^groups must name a group for each of 8 features"),
+        ({"groups": [0] * 7}, r"^groups must name a group for each of 8 features, got shape \(7,\)"),
+        ({"groups": ["a", None] * 4}, r"^groups must hold names of one type, got \['a', None"),
     ],
 )
 def test_wrong_penalties_are_named(options, said):

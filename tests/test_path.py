@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from test_estimators import problem, regression
 
 from jointsparse import JointSparseClassifier, JointSparseRegressor
@@ -53,6 +54,16 @@ def test_strengths_may_be_given_and_targets_keep_their_means():
     assert path.strength.tolist() == [1.0, 3.0]
     fit = JointSparseRegressor(radius=3.0, tol=1e-8).fit(features, targets)
     np.testing.assert_allclose(path.intercept[1], fit.intercept_, atol=1e-3)
+
+
+def test_points_short_of_tol_are_told_once():
+    with pytest.warns(ConvergenceWarning, match=r"^2 of 2 points of the path are not certified to be within tol=1e-06"):
+        path = JointSparseClassifier(n_iter=1, tol=1e-6).path(X, Y01, strengths=[1.0, 2.0])
+    assert (path.gap > 1e-6).all()
+
+
+def test_one_strength_is_a_path_of_one_point():
+    assert JointSparseClassifier().path(X, Y01, strengths=2.0).strength.tolist() == [2.0]
 
 
 @pytest.mark.parametrize(

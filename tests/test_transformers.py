@@ -233,6 +233,7 @@ def test_bad_pictures_are_refused(picture, message):
         (lambda d, X: DenseSift().transform("a.jpg"), "X must be a list of at least one picture, .* got 'a.jpg'"),
         (lambda d, X: DenseSift(longest_side=0).transform(["a.jpg"]), "longest_side must be a whole number"),
         (lambda d, X: DenseSift(step=0).transform([np.zeros((40, 40))]), "step must be a whole number"),
+        (lambda d, X: DenseSift(16).transform([np.zeros((40, 40))]), "patch_sizes must be a sequence of .*, got 16"),
         (lambda d, X: words().fit([]), r"X must be a list of at least one picture, .* got \[\]"),
         (lambda d, X: words().fit(d[0]), "descriptors must be 12 rows of one length, got shape"),
         (lambda d, X: words().fit([one[:0] for one in d]), "X must hold descriptors, got none"),

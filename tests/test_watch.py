@@ -86,6 +86,17 @@ def test_an_interrupt_keeps_what_is_there_and_is_raised_afterwards():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_an_interrupt_by_the_callback_keeps_what_is_there(solver):
+    def interrupt(iteration, objective, gap):
+        raise KeyboardInterrupt
+
+    model = JointSparseClassifier(solver=solver, callback=interrupt, **OPTIONS)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert model.predict(X).shape == Y.shape and model.duality_gap_ > 0
+
+
 @pytest.mark.usefixtures("listening")
 def test_a_second_interrupt_ends_at_once():
     with pytest.raises(KeyboardInterrupt), Watch(None, None, False) as watch:

@@ -4,6 +4,8 @@ minimise over W  sum_k sum_i c_ik loss(x_i·w_k + b_k, y_ik)  subject to  ||W|| 
 Source: Quattoni et al. (2009), eq. 1 and 2.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +21,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from jointsparse.checks import as_finite, as_positive, as_radius, require, require_count, require_unmasked
+from jointsparse.checks import (
+    as_finite,
+    as_positive,
+    as_radius,
+    real_array,
+    require,
+    require_count,
+    require_unmasked,
+    shortened,
+)
 from jointsparse.estimators.watch import CALLBACK, INTERRUPT, Interrupted, Watch
 from jointsparse.learning.problem import Fit, Problem
 from jointsparse.learning.scales import Scales, scales
@@ -31,6 +42,7 @@ N_ITER_TO_TOL, N_ITER = 10_000, 200
 # Choice: automatic radii in natural units, where they are not one; see benchmarks/defaults.py.
 UNITS = {"squared": 2.0}
 FLOATING = [np.float64, np.float32]
+SWITCHES = ("fit_intercept", "positive", "warm_start", "verbose")
 
 # An estimator's parameters are the fields of a dataclass. Equality and text stay those of scikit-learn.
 parameters = dataclass(eq=False, repr=False, kw_only=True)
@@ -70,10 +82,19 @@ def given_one(radius: Any, penalty: Any, names: str = "radius and penalty") -> t
     return (radius, False) if penalty is None else (penalty, True)
 
 
+def _numbers(y: Any) -> Any:
+    """Targets that scikit-learn can check. It fails on text and dates without naming y."""
+    require(not sparse.issparse(y), "y must hold targets in an array, got a sparse matrix: pass y.toarray()")
+    return y if y is None or np.asarray(y).dtype.kind in "fiubc" else real_array(y, "y")
+
+
 def validated(estimator: BaseEstimator, *X_and_y: Any, **options: Any) -> Any:
     """Check X, or X and y, as scikit-learn does, and refuse masked arrays, whose mask it loses."""
     for name, array in zip("Xy", X_and_y, strict=False):
         require_unmasked(array, name)
+    if options.get("y_numeric"):
+        X, y = X_and_y
+        X_and_y = X, _numbers(y)
     return validate_data(estimator, *X_and_y, accept_sparse="csr", dtype=FLOATING, **options)
 
 
@@ -98,6 +119,13 @@ def spread(weight: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         f"sample_weight must have a number per sample, or one per sample and task, {shape}, got shape {weight.shape}",
     )
     return np.broadcast_to(weight if weight.ndim == 2 else weight[:, np.newaxis], shape)
+
+
+def in_columns(y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """y, (n_samples,) or (n_samples, n_tasks), as a matrix of this shape."""
+    Y = y[:, np.newaxis] if y.ndim == 1 else y
+    require(Y.shape == shape, f"y must have one row per sample and one column per task, {shape}, got shape {y.shape}")
+    return Y
 
 
 def _is_missing(value: Any) -> bool:
@@ -125,6 +153,7 @@ def known(y: Any, filling: Any) -> tuple[Any, np.ndarray | None]:
     if y is None or sparse.issparse(y) or np.ma.isMaskedArray(y):
         return y, None
     array = np.asarray(y)
+    require(array.ndim, f"y must be a vector or a matrix, got {type(y).__name__}")
     if array.dtype.kind == "f":
         missing = np.isnan(array)
     elif array.dtype.kind == "O":
@@ -159,8 +188,19 @@ class Linear(BaseEstimator):
 
         check_is_fitted(self)
         W = np.atleast_2d(self.coef_).T
-        columns = range(W.shape[1]) if self._names is None else self._names
+        columns = getattr(self, "classes_", ()) if self._names is None else self._names
+        if len(columns) != W.shape[1]:  # two classes are one task
+            columns = range(W.shape[1])
         return pd.DataFrame(W, index=getattr(self, "feature_names_in_", None), columns=list(columns))
+
+    def _require_names(self, y: Any, name: str = "y") -> None:
+        """Raise ValueError if the columns of a DataFrame y are not those that `fit` has seen, in their order."""
+        got = names_of(y)
+        if got is not None and self._names is not None:
+            require(
+                np.array_equal(got, self._names),
+                f"{name} must have the columns {self._names.tolist()} in this order, got {got.tolist()}",
+            )
 
     def _in_frame(self, predicted: np.ndarray, X: Any) -> Any:
         """Predictions (n_samples, n_tasks) as a DataFrame, if the tasks have names."""
@@ -207,6 +247,15 @@ class Trained(SelectorMixin, Linear):
     callback: Callable[[int, float, float], object] | None = None
     verbose: bool = False
 
+    def _check_switches(self) -> None:
+        for name in SWITCHES:
+            value = getattr(self, name)
+            require(isinstance(value, bool | np.bool_ | int), f"{name} must be True or False, got {value!r}")
+        require(
+            self.callback is None or callable(self.callback),
+            f"callback must be a function or None, got {self.callback!r}",
+        )
+
     def _options_of_norm(self, n_features: int) -> dict[str, Any]:
         """feature_weights, groups and positive, checked, as the solvers take them."""
         norm = pick("norms", self.norm)
@@ -214,17 +263,25 @@ class Trained(SelectorMixin, Linear):
         groups, n_rows = None, n_features
         if self.groups is not None:
             require(norm.GROUPED, f"groups must be None with norm={self.norm!r}, which takes none")
-            names, groups = np.unique(np.asarray(self.groups), return_inverse=True)
-            require(groups.shape == (n_features,), f"groups must name a group for each of {n_features} features")
+            try:
+                names, groups = np.unique(np.asarray(self.groups), return_inverse=True)
+            except TypeError:
+                raise ValueError(f"groups must hold names of one type, got {shortened(self.groups)}") from None
+            require(
+                groups.shape == (n_features,),
+                f"groups must name a group for each of {n_features} features, got shape {groups.shape}",
+            )
             n_rows = len(names)
         if self.feature_weights is not None:
             require(norm.WEIGHTED, f"feature_weights must be None with norm={self.norm!r}, which takes none")
-            weights = np.asarray(self.feature_weights, dtype=float)
-            require(
-                weights.shape == (n_rows,) and bool((weights > 0).all()) and bool(np.isfinite(weights).all()),
+            weights = real_array(self.feature_weights, "feature_weights").astype(float)
+            expected = (
                 f"feature_weights must hold a number above 0 for each of {n_rows} "
-                f"{'features' if groups is None else 'groups, in the order of their sorted names'}",
+                f"{'features' if groups is None else 'groups, in the order of their sorted names'}"
             )
+            require(weights.shape == (n_rows,), f"{expected}, got shape {weights.shape}")
+            wrong = weights[~((weights > 0) & np.isfinite(weights))]
+            require(not len(wrong), f"{expected}, got {wrong[:1]}")
             options["weights"] = weights
         return options if groups is None else options | {"groups": groups}
 
@@ -314,7 +371,7 @@ class Trained(SelectorMixin, Linear):
             warnings.warn(
                 f"with {strength}, after {self.n_iter_} iterations, the objective is certified to be within "
                 f"{self.duality_gap_:.2g} of the optimum (relative), not within tol={self.tol:g}: raise {limit} or "
-                "tol, or scale the features",
+                "tol, or centre and scale the features",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -329,6 +386,7 @@ class Trained(SelectorMixin, Linear):
 
     def _pose(self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> Posed:
         """Tasks without their samples of weight 0. X, Y, weights: per task (n_k, n_features), (n_k,), (n_k,)."""
+        self._check_switches()
         centres = self._centres_of(Y, weights)
         Y = [y - centre for y, centre in zip(Y, centres, strict=True)]
         problem = Problem(X, Y, weights, normalisation=self.normalisation, intercept=bool(self.fit_intercept))

@@ -1,5 +1,7 @@
 """The solvers as a scikit-learn classifier."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -27,7 +29,7 @@ class JointSparseClassifier(Labelled, OneStrength):
         The papers' C, which is nearly the opposite of scikit-learn's. "auto": the data's natural unit, the radius below
         which no W can be without losses. It is a first guess; JointSparseClassifierCV chooses. None with `penalty`.
     penalty : float or None, at least 0, default=None
-        lambda of the penalised form, in the place of radius.
+        lambda of the penalised form, in the place of radius. With 0 no gap is certified unless no loss is left.
     loss : {"logistic", "hinge", "squared"}, default="logistic"
         Loss of labels -1 and +1, whatever y holds. logistic has probabilities and ranks rare labels best. hinge is the
         papers'. squared is the fastest, and a poor loss for rare labels.
@@ -70,7 +72,7 @@ class JointSparseClassifier(Labelled, OneStrength):
     warm_start : bool, default=False
         Begin at the last fit, for data or parameters that change little. subgradient ignores it.
     max_time : float or None, above 0, default=None
-        Seconds after which fit ends with what it has, and warns of the gap.
+        Seconds after which fit ends with what it has, and warns of the gap. With subgradient, look at n_iter_.
     callback : function (iteration, objective, gap) or None, default=None
         Called while fit runs; it ends by returning True. gap is NaN where none is known. An interrupt (Ctrl-C) keeps
         the fit as it is, with its gap, and is then raised as KeyboardInterrupt.

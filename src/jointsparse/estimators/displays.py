@@ -3,9 +3,10 @@
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from jointsparse.checks import require
-from jointsparse.estimators.path import Path
+from jointsparse.estimators.path import OneStrength, Path
 
 MOST_NAMES = 40  # on an axis; more would overlap
 
@@ -66,6 +67,10 @@ class PathDisplay:
         ax : sequence of three Axes, or None
             Where to plot; a new figure if not given.
         """
+        require(
+            isinstance(estimator, OneStrength),
+            f"estimator must be a JointSparseClassifier or JointSparseRegressor, got {type(estimator).__name__}",
+        )
         return cls(estimator.path(X, y, n_points=n_points)).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
@@ -123,6 +128,7 @@ class SupportDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Plot the weights of a fitted estimator. ax: Axes, or None for a new figure."""
+        check_is_fitted(estimator)
         coef = np.atleast_2d(estimator.coef_)
         tasks = getattr(estimator, "classes_", np.empty(0))
         named = getattr(estimator, "_names", None)

@@ -1,5 +1,7 @@
 """Labels of classifiers: their codings, their weights, and predictions in the same coding."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -13,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from jointsparse.checks import require, require_unmasked
-from jointsparse.estimators.base import Linear, known, names_of, parameters, spread, validated, weights_of
+from jointsparse.estimators.base import Linear, in_columns, known, names_of, parameters, spread, validated, weights_of
 
 # Numbers that a matrix y may hold under each value of `labels`.
 CODES = {"classes": (0, 1), "01": (0, 1), "signed": (-1, 1), "masked": (-1, 0, 1)}
@@ -40,6 +42,11 @@ def to_dense(y: Any) -> Any:
     return y.toarray() if sparse.issparse(y) else y
 
 
+def probabilities_of_classes(F: np.ndarray) -> np.ndarray:
+    """Logistic functions of decisions F (n_samples, n_classes), divided by their sum, which may round to 0."""
+    return np.asarray(special.softmax(special.log_expit(F), axis=1))
+
+
 def _has_probabilities(classifier: Any) -> bool:
     if classifier.loss == "logistic" or hasattr(classifier, "calibration_"):
         return True
@@ -64,7 +71,8 @@ class Labelled(ClassifierMixin, Linear):
 
         The weights are (n_samples,) or (n_samples, n_tasks), 0 where a label is missing.
         """
-        y, missing = known(y, CODES[self.labels][0])
+        codes = CODES[self.labels] if options.get("reset", True) else self._codes
+        y, missing = known(y, codes[0])
         X, y = validated(self, X, to_dense(y), multi_output=True, y_numeric=False, **options)
         weight = weights_of(sample_weight, X)
         if self.labels == "classes" and y.ndim == 2 and y.shape[1] == 1:
@@ -105,20 +113,31 @@ class Labelled(ClassifierMixin, Linear):
         """True for a vector of classes, which may have any names."""
         return self.labels == "classes" and self._flat
 
+    def _require_classes(self, y: np.ndarray, name: str = "y") -> None:
+        """Raise ValueError for a class that fit has not seen, which would count as a negative of all tasks."""
+        unknown = y[~np.isin(y, self.classes_)] if self._has_names() else y[:0]
+        if len(unknown):
+            raise ValueError(f"{name} must hold the classes {self.classes_.tolist()}, got {unknown.tolist()[0]!r}")
+
     def _signs(self, y: np.ndarray) -> np.ndarray:
         """y, in the coding and shape that fit has seen, as signs (n_samples, n_tasks)."""
         if self._has_names():
             positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
             return np.where(y[:, np.newaxis] == positive, 1.0, -1.0)
+        if self.labels == "classes" and not np.array_equal(self._codes, CODES["classes"]):  # those of fit_tasks
+            y = to_dense(y)
+            wrong = y[~np.isin(y, self._codes)]
+            require(not len(wrong), f"y must hold the classes {self._codes.tolist()}, got {wrong.tolist()[:1]}")
+            y = y == self._codes[1]
         Y = as_signs(y, self.labels)
-        return Y[:, np.newaxis] if self._flat else Y
+        return Y[:, np.newaxis] if Y.ndim == 1 else Y
 
     def _weigh(self, y: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Weights (n_samples, n_tasks) of the losses: sample weight times class weight, 0 outside a task."""
         weights = spread(weight, Y.shape) * (Y != 0)
         if self.class_weight is None:
             return weights
-        if isinstance(self.class_weight, str):
+        if not isinstance(self.class_weight, Mapping):
             return weights * self._balance(Y, weights)
         classes = (self.classes_ if self._has_names() else self._codes).tolist()
         unknown = set(self.class_weight) - set(classes)
@@ -186,27 +205,33 @@ class Labelled(ClassifierMixin, Linear):
         >>> model.predict_proba([[2.0]]).round(2)
         array([[0.88, 0.12]])
         """
-        F = self._margins(X)
-        if hasattr(self, "calibration_"):
-            F = F * self.calibration_[:, 0] + self.calibration_[:, 1]
+        F = self._calibrated(X)
+        if self._flat and F.shape[1] > 1:
+            return probabilities_of_classes(F)
         P = np.asarray(special.expit(F))
-        if not self._flat:
-            return self._in_frame(P, X)
-        if F.shape[1] == 1:
-            return np.hstack([1 - P, P])
-        return P / np.maximum(P.sum(axis=1, keepdims=True), np.finfo(P.dtype).tiny)
+        return np.hstack([1 - P, P]) if self._flat else self._in_frame(P, X)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of `predict_proba`. X: (n_samples, n_features), dense or sparse."""
-        return np.log(self.predict_proba(X))
+        F = self._calibrated(X)
+        L = np.asarray(special.log_expit(F))  # finite where a probability rounds to 0
+        if not self._flat:
+            return self._in_frame(L, X)
+        return special.log_softmax(L, axis=1) if F.shape[1] > 1 else np.hstack([special.log_expit(-F), L])
+
+    def _calibrated(self, X: Any) -> np.ndarray:
+        """Decisions whose logistic functions are probabilities, (n_samples, n_tasks)."""
+        F = self._margins(X)
+        return F * self.calibration_[:, 0] + self.calibration_[:, 1] if hasattr(self, "calibration_") else F
 
     def calibrate(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit probabilities to the decisions on held-out samples, for each task by itself, and return the classifier.
 
         The probability is logistic(a f + b) of the decision f. This is Platt's method, and takes a matrix of labels,
         which scikit-learn's CalibratedClassifierCV does not. Use it for the hinge and squared loss, or after class
-        weights. a is `calibration_[k, 0]`, b `calibration_[k, 1]`.
+        weights. a is `calibration_[k, 0]`, b `calibration_[k, 1]`. `predict` goes by the decisions as before, which may
+        disagree with a probability of 0.5.
 
         Parameters
         ----------
@@ -223,9 +248,10 @@ class Labelled(ClassifierMixin, Linear):
             If a task has no positive, or no negative sample.
         """
         F = self._margins(X)
+        self._require_names(y)
         _, y, weight = self._validated(X, y, sample_weight, reset=False)
-        Y = self._signs(y)
-        require(Y.shape == F.shape, f"y must have one column per task, {F.shape[1]}, got {Y.shape[1]}")
+        self._require_classes(y)
+        Y = in_columns(self._signs(y), F.shape)
         weights = spread(weight, Y.shape) * (Y != 0)
         calibration = []
         for k in range(F.shape[1]):
@@ -243,24 +269,27 @@ class Labelled(ClassifierMixin, Linear):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the fraction of correct predictions.
 
-        With labels="classes" a sample counts as correct where all of its tasks are, as everywhere in scikit-learn. Else
-        each label counts by itself, over the samples of its task. X: (n_samples, n_features). y: as in fit.
-        sample_weight: (n_samples,).
+        With labels="classes" a sample counts as correct where all of its known labels are, as everywhere in
+        scikit-learn. Else each label counts by itself, over the samples of its task. X: (n_samples, n_features). y: as
+        in fit. sample_weight: (n_samples,).
         """
         require_unmasked(y, "y")
         check_is_fitted(self)
-        y, missing = known(y, CODES[self.labels][0])
-        if self.labels == "classes" and (missing is None or self._flat):
+        self._require_names(y)
+        y, missing = known(y, self._codes[0])
+        if self._has_names():
             weight = weights_of(sample_weight, y) * ~missing if missing is not None else sample_weight
             return float(super().score(X, y, weight))
         F = self._margins(X)
-        Y = as_signs(y, self.labels).reshape(len(F), -1)
-        require(Y.shape == F.shape, f"y must have one column per task, {F.shape[1]}, got {Y.shape[1]}")
+        Y = in_columns(self._signs(np.asarray(to_dense(y))), F.shape)
         weights = spread(weights_of(sample_weight, F), F.shape) * (Y != 0)
         if missing is not None:
-            weights = weights * ~missing.reshape(F.shape)
+            weights = weights * ~in_columns(missing, F.shape)
         require(weights.any(), "y must hold at least one label of a sample of positive weight, got none")
-        return float(np.average((F > 0) == (Y > 0), weights=weights))
+        correct = (F > 0) == (Y > 0)
+        if self.labels == "classes":
+            correct, weights = (correct | (weights == 0)).all(axis=1), weights.max(axis=1)
+        return float(np.average(correct, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,6 +4,8 @@ W <- P(W - eta0 / sqrt(t) * subgradient), see Zinkevich (ICML 2003). For the l1,
 Quattoni et al. (2009), sec. 7. For the l1 ball Duchi et al. (2008), sec. 7, did it. `learning.lazy` takes the steps.
 """
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
@@ -170,6 +172,8 @@ class OnlineJointSparseClassifier(Labelled):
             "class_weight must be a dict or None for partial_fit: give the weights themselves",
         )
         first, names = not _is_fitted(self), names_of(y)
+        if not first:
+            self._require_names(y)
         X, y, weight = self._validated(X, y, sample_weight, reset=first)
         if first:
             self._flat, self._coding = y.ndim == 1, self.labels
@@ -213,9 +217,7 @@ class OnlineJointSparseClassifier(Labelled):
         known_classes = self.classes_ if self._has_names() else self._codes
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known_classes):
             raise ValueError(f"classes must be {known_classes.tolist()}, got {np.asarray(classes).tolist()}")
-        unknown = y[~np.isin(y, self.classes_)] if self._has_names() else y[:0]
-        if len(unknown):
-            raise ValueError(f"y must hold the classes {self.classes_.tolist()}, got {unknown[0]!r}")
+        self._require_classes(y)
 
     def _check_parameters(self) -> None:
         self._check_labels()

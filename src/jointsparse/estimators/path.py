@@ -1,11 +1,15 @@
 """Fits along a path of radii or penalties, each from the one before."""
 
+from __future__ import annotations
+
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from jointsparse.checks import as_finite, require, require_count
 from jointsparse.estimators.base import Posed, Trained, given_one, parameters, positional
@@ -110,7 +114,8 @@ class OneStrength(Trained):
 
         Radii go from a tenth of the data's natural unit to ten times it. They end earlier where a radius leaves no
         loss, as larger ones change nothing. Penalties go from a thousandth of the one for which W = 0 up to it. Use it
-        to look at what a strength does (`PathDisplay`), and the estimators for cross-validation to choose one.
+        to look at what a strength does (`PathDisplay`), and the estimators for cross-validation to choose one. It takes
+        no notice of warm_start, max_time, callback and verbose.
 
         Parameters
         ----------
@@ -134,6 +139,11 @@ class OneStrength(Trained):
         ValueError
             If input or parameters make no sense, or the solver does not stop at tol.
 
+        Warns
+        -----
+        ConvergenceWarning
+            Once, if points of the path did not reach tol.
+
         Examples
         --------
         >>> from jointsparse import JointSparseClassifier
@@ -150,7 +160,7 @@ class OneStrength(Trained):
         if strengths is None:
             grid = grid_of(model._scales(problem, model.loss), n_points, penalised)
         else:
-            grid = np.unique([as_finite(value, "each of strengths") for value in strengths])
+            grid = np.unique([as_finite(value, "each of strengths") for value in np.atleast_1d(strengths)])
             require(len(grid), "strengths must hold at least one number, got none")
 
         def train(strength: float, start: Fit | None) -> Fit:
@@ -158,6 +168,14 @@ class OneStrength(Trained):
 
         at_zero = solve_at_zero(problem, pick("losses", model.loss)).objective
         fits = fits_along(train, grid, penalised, NOTHING_LEFT * at_zero if strengths is None else -np.inf)
+        unproven = sum(bool(model._unproven(fit)[0]) for fit in fits)
+        if unproven:
+            warnings.warn(
+                f"{unproven} of {len(fits)} points of the path are not certified to be within tol={model.tol:g} of "
+                "their optima: look at their gap; raise n_iter or tol, or centre and scale the features",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return Path(
             strength=grid[: len(fits)],
             penalised=penalised,

@@ -1,5 +1,7 @@
 """The solvers as a scikit-learn regressor."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -13,6 +15,7 @@ from jointsparse.estimators.base import (
     Posed,
     Trained,
     all_or_nothing,
+    in_columns,
     known,
     names_of,
     parameters,
@@ -62,13 +65,14 @@ class Targets(MultiOutputMixin, RegressorMixin, Trained):
         """Compute R^2, averaged over the targets; missing targets do not count. X, y, sample_weight: as in fit."""
         require_unmasked(y, "y")
         F = self._margins(X)
+        self._require_names(y)
         y, missing = known(y, 0.0)
         if missing is None and np.asarray(sample_weight).ndim < 2:
             return float(super().score(X, y, sample_weight))
-        Y = np.asarray(y, dtype=float).reshape(F.shape)
-        weights = spread(weights_of(sample_weight, F), F.shape) * (
-            1.0 if missing is None else ~missing.reshape(F.shape)
-        )
+        Y = in_columns(np.asarray(y, dtype=float), F.shape)
+        weights = spread(weights_of(sample_weight, F), F.shape)
+        if missing is not None:
+            weights = weights * ~in_columns(missing, F.shape)
         scores = [
             r2_score(y_k[c > 0], f[c > 0], sample_weight=c[c > 0])
             for y_k, f, c in zip(Y.T, F.T, weights.T, strict=True)

@@ -1,5 +1,7 @@
 """The choice of a radius or penalty on held-out samples, as in Quattoni et al. (2009), sec. 6.2."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
@@ -25,7 +27,7 @@ from jointsparse.estimators.base import (
     positional,
     validated,
 )
-from jointsparse.estimators.labels import CODES, Labelled, to_dense
+from jointsparse.estimators.labels import CODES, Labelled, probabilities_of_classes, to_dense
 from jointsparse.estimators.path import grid_of
 from jointsparse.estimators.regressor import Targets
 from jointsparse.learning.problem import Fit, Problem, solve_at_zero
@@ -45,7 +47,7 @@ class Samples(NamedTuple):
     Y: np.ndarray
     weights: np.ndarray
 
-    def of(self, rows: np.ndarray) -> "Samples":
+    def of(self, rows: np.ndarray) -> Samples:
         """Some of the samples."""
         return Samples(*(array[rows] for array in self))
 
@@ -299,7 +301,7 @@ class Search(Trained):
             warnings.warn(
                 f"the choice rests on {len(gaps)} fits, of which {unproven.sum()} are not certified to be within "
                 f"{self._fold_tol():g} of their optima, but within {gaps.max():.2g} (relative) at worst: raise n_iter "
-                "or tol, or scale the features",
+                "or tol, or centre and scale the features",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -365,7 +367,8 @@ class JointSparseClassifierCV(Labelled, Search):
         Step sizes of subgradient to choose from by the training objective. Others ignore them.
     cv : int, splitter or iterable of (train, test), default=5
         Folds of fit without X_val, as in scikit-learn. An int means folds stratified by class if y is a vector. For a
-        matrix they are shuffled (always in the same way) and stratified by the rarest label of a sample.
+        matrix they are shuffled (always in the same way) and stratified by the rarest label of a sample. Folds that
+        keep groups of samples together are `GroupKFold(5).split(X, y, groups)`.
     scoring : str, scorer, callable or None, default=None
         Any scikit-learn scorer. For a matrix y it is called for each task with labels 0 and 1, and averaged. None: AUC,
         averaged over tasks, one against the rest.
@@ -491,8 +494,7 @@ class JointSparseClassifierCV(Labelled, Search):
         scorer = get_scorer(self.scoring)
         likely = self.loss == "logistic"
         if self._has_names() and Y.shape[1] > 1:
-            P = special.expit(F)
-            P = P / P.sum(axis=1, keepdims=True) if likely else None
+            P = probabilities_of_classes(F) if likely else None
             rows = weights.any(axis=1)
             stand_in = _Classified(F[rows], self.classes_[self._counted], None if P is None else P[rows])
             return float(scorer(stand_in, held_out.X[rows], self.classes_[held_out.Y[rows].argmax(axis=1)]))
@@ -506,10 +508,12 @@ class JointSparseClassifierCV(Labelled, Search):
 
     def _read_held_out(self, X_val: Any, y_val: Any, n_tasks: int) -> Samples:
         """Held-out samples, of weight 1 or 0."""
+        self._require_names(y_val, "y_val")
         y_val, missing = known(y_val, CODES[self.labels][0])
         X_val, y_val = validated(self, X_val, to_dense(y_val), reset=False, multi_output=True)
         if self._flat:
             y_val = column_or_1d(y_val)
+            self._require_classes(y_val, "y_val")
         elif y_val.shape[1:] != (n_tasks,):
             raise ValueError(f"y_val must have one column per task, {n_tasks}, got shape {y_val.shape}")
         Y_val = self._signs(y_val)
@@ -589,6 +593,7 @@ class JointSparseRegressorCV(Targets, Search):
         self._read_tasks_of_choice(samples.Y.shape[1])
         posed = self._pose_shared(*samples)
         if X_val is not None:
+            self._require_names(y_val, "y_val")
             flat, names = self._flat, self._names
             held_out = Samples(*self._read(X_val, y_val, None, reset=False))
             self._flat, self._names = flat, names

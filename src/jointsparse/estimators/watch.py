@@ -18,7 +18,8 @@ class Interrupted(KeyboardInterrupt):
 class Watch:
     """Watch a fit: print each certificate, call a function, and end the fit by it, after a time or on Ctrl-C.
 
-    It is a context. On Ctrl-C in it the fit ends at its next look; a second Ctrl-C ends it at once.
+    It is a context. On Ctrl-C in it the fit ends at its next look; a second Ctrl-C ends it at once. A KeyboardInterrupt
+    that the callback raises is a Ctrl-C too.
 
     Parameters
     ----------
@@ -63,7 +64,13 @@ class Watch:
         """Look at a fit; True if it shall end."""
         if self.verbose and not math.isnan(gap):
             print(f"iteration {iteration:5d}: objective {objective:.6g}, gap {gap:.2g}", flush=True)
-        wants_end = self.callback is not None and bool(self.callback(iteration, objective, gap))
+        wants_end = False
+        try:
+            wants_end = self.callback is not None and bool(self.callback(iteration, objective, gap))
+        except KeyboardInterrupt:
+            if self.ended_by == INTERRUPT:  # the second one
+                raise
+            self.ended_by = INTERRUPT
         if not self.ended_by:
             self.ended_by = CALLBACK if wants_end else TIME if time.monotonic() > self.until else ""
         return bool(self.ended_by)

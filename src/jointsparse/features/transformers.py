@@ -123,6 +123,7 @@ class DenseSift(_OfLists):
             If a picture or a parameter makes no sense.
         """
         require_count(self.longest_side, "longest_side")
+        require(np.ndim(self.patch_sizes), f"patch_sizes must be a sequence of whole numbers, got {self.patch_sizes!r}")
         return _each(X, self._describe)
 
     def _describe(self, picture: Any) -> np.ndarray:
