@@ -17,7 +17,7 @@ from jointsparse.datasets.checker import Checker
 from jointsparse.datasets.pictures import MachineError, of_machine, open_grey
 from jointsparse.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 
-SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+SUFFIXES = (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 PICTURES_PER_PROCESS = 200  # so few that a second process is not worth its start
 ROWS_AT_ONCE = 100_000  # of a table, held as Python text before they become a DataFrame
 
