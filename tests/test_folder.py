@@ -237,6 +237,14 @@ def test_heic_is_read_upright_and_half_of_it_is_listed(album):
     np.testing.assert_allclose(photos.picture("new.HEIC", root=album), expected, atol=0.1)
 
 
+@pytest.mark.skipif(not find_spec("pi_heif"), reason="pi-heif is not installed")
+def test_grey_heic_that_claims_more_than_8_bits_is_not_decoded(tmp_path):
+    assert HEIC.count(b"\xfc\xfc\xf8\xf8") == 1  # no colours, and depths less 8
+    (tmp_path / "a.heic").write_bytes(HEIC.replace(b"\xfc\xfc\xf8\xf8", b"\xfc\xfc\xfa\xf8"))
+    with pytest.raises(ValueError, match=r"^grey levels of HEIC must be of 8 bits$"):
+        pictures.open_grey(tmp_path / "a.heic", 320)
+
+
 def test_heic_is_listed_with_the_package_that_it_takes(album, monkeypatch):
     monkeypatch.setattr(pictures, "FORMATS", ("JPEG", "PNG"))
     (album / "images" / "new.heic").write_bytes(HEIC)
