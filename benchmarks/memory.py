@@ -135,7 +135,7 @@ def choose_words(folder: Path) -> None:
 
     output = SimpleNamespace(words=folder / "words.csv", labels=folder / "labels.npy")
     files = {"images": folder / "images.parquet", "captions": folder / "captions.parquet"}
-    main(**files, options={"n_words": 40}, output=output)
+    main(**files, smallest_size=min(SIZES), options={"n_words": 40}, output=output)
 
 
 def set_aside(folder: Path) -> None:
@@ -188,7 +188,7 @@ def train_sweep(folder: Path, method: str = METHODS[0]) -> None:
 
     loss, norm = method.split("-")
     training = {"solver": "subgradient", "n_iter": 3, "normalisation": "sum"}
-    given = {"features": folder / "features1000.npz", "tasks": folder / "tasks.npz", "sizes": SIZES, "progress": quiet}
+    given = {"features": folder / "features1000.npz", "tasks": folder / "tasks.npz", "progress": quiet}
     main(**given, loss=loss, norm=norm, grid=GRID, training=training, output=folder / f"sweep-{method}.npz")
 
 
@@ -198,13 +198,13 @@ def other_sweeps(folder: Path) -> None:
 
 
 def train_path(folder: Path) -> None:
-    """The largest size."""
+    """All sizes."""
     from train_path import main
 
     names = {"images": "images.parquet", "features": "features1000.npz", "labels": "labels.npy", "tasks": "tasks.npz"}
     files = {key: folder / name for key, name in names.items()}
     options = {"loss": "hinge", "norm": "l1inf", "stop": {"n_iter": 10, "tol": 0.01}, "normalisation": "sum"}
-    main(**files, **options, sizes=SIZES[-1:], metric="auc", output=folder / "path.npz", progress=quiet)
+    main(**files, **options, metric="auc", output=folder / "path.npz", progress=quiet)
 
 
 def train_svm(folder: Path) -> None:
@@ -215,7 +215,7 @@ def train_svm(folder: Path) -> None:
 
     warnings.simplefilter("ignore")
     files = {"features": folder / "features1000.npz", "tasks": folder / "tasks.npz", "output": folder / "svm.npz"}
-    main(**files, sizes=SIZES, grid={"C": [0.1], "max_iter": 10}, seed=1, progress=quiet)
+    main(**files, grid={"C": [0.1], "max_iter": 10}, seed=1, progress=quiet)
 
 
 def evaluate(folder: Path) -> None:
@@ -226,7 +226,7 @@ def evaluate(folder: Path) -> None:
     files: dict[str, Any] = {key: folder / name for key, name in names.items()}
     files |= {"tasks": [folder / "tasks.npz"], "sweeps": [folder / f"sweep-{method}.npz" for method in METHODS]}
     tables = {name: folder / f"{name}.csv" for name in ("chosen", "by_word", "sparsity", "convergence", "weights")}
-    options = {"runs": [1], "sizes": SIZES, "methods": METHODS, "metric": "auc", "at_size": 40}
+    options = {"runs": [1], "methods": METHODS, "metric": "auc", "at_size": 40}
     main(**files, **options, output=tables | {"scores": folder / "scores.npz"})
 
 

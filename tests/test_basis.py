@@ -44,6 +44,17 @@ def test_full_rank_is_that_of_the_data(X, rows, centred, expected):
     assert twice.components.shape == (80, expected)
 
 
+@pytest.mark.parametrize(("rows", "most", "expected"), [(50, 1000, 25), (50, 20, 20), (2, 1000, 1)])
+def test_rank_is_half_the_number_of_images_when_asked(X, monkeypatch, rows, most, expected):
+    monkeypatch.setattr(basis, "MOST_AUTO_RANK", most)
+    fitted = fit(X[:rows], rank="auto")
+    np.testing.assert_array_equal(fitted.components, fit(X[:rows], rank=expected).components)
+
+
+def test_rank_is_that_of_the_data_where_it_is_less_than_half_the_number_of_images(X):
+    assert fit(sparse.vstack([X[:10]] * 5, format="csr"), rank="auto").components.shape == (80, 9)
+
+
 def test_full_rank_keeps_distances(X):
     fitted = fit(X, rank=80)
     expected = fitted.scale * pdist(X.toarray().astype(float))

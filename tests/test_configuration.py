@@ -28,7 +28,7 @@ OVERRIDE = ("datasets", "collage", "studies", "annotation")
 GRID = {"eta0": [1], "radius": [1]}
 PHOTOS = {"loader": "scenes", "studies": {"annotation": {}}}
 SIMILARITIES = {"measure": "cosine", "n_prototypes": 9}
-RANK = "a whole number or full"
+RANK = "a whole number or full or auto"
 
 
 def others_than(*names):
@@ -147,7 +147,7 @@ BAD_VALUES = [
     (("datasets", 2009), PHOTOS, "a key must be text, got 2009: put it in", "datasets"),
     ((True,), 1, "a key must be text, got True: put it in quotes", "top level"),  # yes: and on: in YAML
     # of a dataset that is not run
-    (("datasets", "scene15", "studies", "annotation", "basis", "rank"), 0, "at least 1 or full, got 0", None),
+    (("datasets", "scene15", "studies", "annotation", "basis", "rank"), 0, "at least 1 or full or auto, got 0", None),
     # names that do not exist
     (("dataset",), "flickr", "got 'flickr'", None),
     (("datasets", "collage", "loader"), "foto", f"loader must be one of {known('datasets')}, got 'foto'", None),
@@ -195,13 +195,13 @@ BAD_VALUES = [
     ((*ANNOTATION, "methods", "hinge-l1", "eta0"), [-1], "eta0 must be greater than 0, got -1", "[0]"),
     ((*ANNOTATION, "methods", "hinge-l1", "eta0"), [0], "eta0 must be greater than 0, got 0", "[0]"),
     ((*ANNOTATION, "methods", "svm-l2", "C"), [0], "C must be greater than 0, got 0", "[0]"),
-    ((*ANNOTATION, "basis", "rank"), 0, "at least 1 or full, got 0", None),
-    ((*OVERRIDE, "basis", "rank"), 0, "at least 1 or full, got 0", None),
+    ((*ANNOTATION, "basis", "rank"), 0, "at least 1 or full or auto, got 0", None),
+    ((*OVERRIDE, "basis", "rank"), 0, "at least 1 or full or auto, got 0", None),
     (("datasets", "scene15", "options", "validation_fraction"), 1, "must be less than 1, got 1", None),
     (("seed",), -1, "seed must be at least 0, got -1", None),
     (("seed",), 2**32, "seed must be at most 4294967295, got 4294967296", None),
     ((*ANNOTATION, "runs"), 2**32, "runs must be at most 1000, got 4294967296", None),
-    ((*OVERRIDE, "basis", "rank"), 2**40, "rank must be at most 2147483647 or full, got 1099511627776", None),
+    ((*OVERRIDE, "basis", "rank"), 2**40, "rank must be at most 2147483647 or full or auto, got 1099511627776", None),
     ((*ANNOTATION, "methods", "hinge-l1", "radius"), [1e300], "radius must be at most 1000000000000000.0, got", "[0]"),
     ((*ANNOTATION, "methods", "hinge-l1", "radius"), [float("nan")], "radius must be finite, got nan", "[0]"),
     ((*ANNOTATION, "methods", "hinge-l1", "eta0"), [float("inf")], "eta0 must be finite, got inf", "[0]"),
@@ -213,6 +213,16 @@ BAD_VALUES = [
         "n_validation_words must be less than n_words = 10, got 10",
         "datasets.collage.studies.annotation.words.n_validation_words",
     ),
+    (
+        (*ANNOTATION, "words", "n_words"),
+        "auto",
+        "n_validation_words must be auto where n_words is, got 10",
+        "studies.annotation.words.n_validation_words",
+    ),
+    ((*ANNOTATION, "words", "n_words"), "all", "n_words must be a whole number or auto, got 'all'", None),
+    ((*ANNOTATION, "words", "n_words"), 1, "n_words must be at least 2 or auto, got 1", None),
+    ((*ANNOTATION, "words", "n_validation_words"), "many", "must be a whole number or auto, got 'many'", None),
+    ((*ANNOTATION, "sizes"), "all", "sizes must be auto, got 'all'", None),
     (("features", "options", "step"), 2**63, "step must be at most 100000, got 9223372036854775808", None),
     (("datasets", "collage", "options", "fractions", "train"), 2**63, "train must be at most 1, got 922", None),
     (("features", "options", "step"), -(10**400), "step must be at least 1, got …", None),
@@ -403,6 +413,22 @@ def test_one_method_is_enough_without_sign_tests(config):
     config["studies"]["scenes"] |= few
     datasets = {"collage": config["datasets"]["collage"] | {"studies": {"scenes": {}}}}
     check(config | {"dataset": "collage", "datasets": datasets}, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("study", "values"),
+    [
+        (
+            "annotation",
+            {"sizes": "auto", "basis": {"rank": "auto"}, "words": {"n_words": "auto", "n_validation_words": "auto"}},
+        ),
+        ("annotation", {"words": {"n_validation_words": "auto"}}),
+        ("stories", {"sizes": "auto", "at_size": 7}),
+    ],
+)
+def test_numbers_may_be_left_to_the_data(config, study, values):
+    config["datasets"]["flickr8k"]["studies"][study] = values
+    check(config, SCHEMA)
 
 
 # The file, before Snakemake reads it

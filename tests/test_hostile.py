@@ -49,7 +49,8 @@ def encoded(picture, kind, **options):
     return file.getvalue()
 
 
-SAVED = {kind: encoded(Image.fromarray(RAMP), kind) for kind in pictures.FORMATS}  # the ramp, 64 x 48 pixels
+# The ramp, 64 x 48 pixels. Nothing here writes HEIF.
+SAVED = {kind: encoded(Image.fromarray(RAMP), kind) for kind in pictures.FORMATS if kind != "HEIF"}
 PNG = SAVED["PNG"]
 
 
@@ -171,7 +172,7 @@ LISTED = {
     # Ghostscript would open this one.
     "EPS": (
         holding(encoded(Image.new("RGB", (64, 64)), "EPS")),
-        f"{NO_PICTURE}: none of BMP, GIF, JPEG, PNG, PPM, TIFF, WEBP$",
+        f"{NO_PICTURE}: none of BMP, GIF, JPEG, PNG, PPM, TIFF, WEBP(, AVIF)?(, HEIF)?$",
     ),
     # Of its pixels: the last byte before the twelve of the end.
     "PNG with a wrong checksum": (holding(PNG[:-13] + bytes([PNG[-13] ^ 1]) + PNG[-12:]), "broken PNG file"),

@@ -9,6 +9,7 @@ import pytest
 
 from jointsparse.checks import Misfit
 from jointsparse.learning import tasks
+from jointsparse.tables import read_table, write_table
 
 IMAGES = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["validation", "test"]})
 CAPTIONS = pd.DataFrame(
@@ -94,6 +95,80 @@ def test_captions_of_other_images_and_too_many_words_are_refused(images, n_words
         tasks.choose_words(images, CAPTIONS, n_words=n_words)
 
 
+# Words with too few images
+
+
+def photographs(*counts):
+    """20 images for training, 4 for validation and 4 to test, and word after word in as many of each part as given."""
+    names = [f"{split}{i}" for split, n in (("train", 20), ("validation", 4), ("test", 4)) for i in range(n)]
+    images = pd.DataFrame({"image": names, "split": [name.rstrip("0123456789") for name in names]})
+    words = ["ant", "bee", "cow", "dog", "elk"]
+    rows = [
+        (f"{split}{i}", word)
+        for word, numbers in zip(words, counts, strict=False)
+        for split, n in zip(("train", "validation", "test"), numbers, strict=True)
+        for i in range(n)
+    ]
+    return images, pd.DataFrame(rows, columns=["image", "caption"])
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((4, 2, 2), "left out, too few training images with it: 4"),
+        ((16, 2, 2), "left out, too few training images without it: 4"),
+        ((20, 4, 4), "left out, too few training images without it: 0"),
+        ((9, 2, 0), "left out, too few test images with it: 0"),
+        ((9, 2, 4), "left out, too few test images without it: 0"),
+    ],
+)
+def test_a_word_with_too_few_images_is_left_out_and_says_so(tmp_path, counts, expected):
+    with pytest.warns(UserWarning, match=f"^the word 'bee' is {expected}$"):
+        words, labels = tasks.choose_words(*photographs((10, 2, 2), counts, (8, 0, 1)), n_words=3, smallest_size=5)
+    assert words["word"].tolist() == ["ant", "cow", "bee"]
+    assert words["warning"].tolist() == ["", "", expected]
+    assert labels.shape == (28, 2) and labels.flags.c_contiguous
+    write_table(words, tmp_path / "words.csv")
+    assert tasks.names_of(read_table(tmp_path / "words.csv"), labels) == ["ant", "cow"]
+
+
+def test_words_with_enough_images_are_those_of_old():
+    given = photographs((10, 2, 2), (9, 1, 2), (8, 0, 1))
+    got, expected = (tasks.choose_words(*given, n_words=3, smallest_size=size) for size in (8, None))
+    assert got[0].equals(expected[0])
+    np.testing.assert_array_equal(got[1], expected[1])
+
+
+def test_fewer_words_than_asked_for_are_enough():
+    with pytest.warns(UserWarning, match="^n_words is 9, but the training captions hold 2 content words$"):
+        words, _ = tasks.choose_words(*photographs((10, 2, 2), (9, 1, 2)), n_words=9, smallest_size=5)
+    assert words["word"].tolist() == ["ant", "bee"]
+
+
+@pytest.mark.filterwarnings("ignore:the word")
+@pytest.mark.parametrize("n_words", [3, "auto"])
+def test_too_few_words_are_one_clear_error(n_words):
+    said = r"at least 2 words must each have 9 training images .* got 1( \('bee' is left out, .*: 8\))?: choose smaller"
+    with pytest.raises(ValueError, match=said):
+        tasks.choose_words(*photographs((10, 2, 2), (8, 1, 2), (7, 1, 1)), n_words=n_words, smallest_size=9)
+
+
+def test_words_need_test_images():
+    images, captions = photographs((10, 2, 0), (9, 2, 0))
+    with pytest.raises(ValueError, match="the test part must hold images, got none: see the splits of the dataset"):
+        tasks.choose_words(images[:24], captions, n_words=2, smallest_size=5)
+
+
+@pytest.mark.parametrize(("most", "expected"), [(40, ["ant", "cow", "dog"]), (2, ["ant", "cow"])])
+def test_as_many_words_as_have_enough_images_are_taken_when_asked(monkeypatch, most, expected):
+    monkeypatch.setattr(tasks, "MOST_WORDS", most)
+    counts = (10, 2, 2), (9, 2, 0), (8, 0, 1), (7, 1, 1), (6, 2, 2)  # of the last too few to train
+    with pytest.warns(UserWarning, match="^the word 'bee' is left out, too few test images"):
+        words, labels = tasks.choose_words(*photographs(*counts), n_words="auto", smallest_size=7)
+    assert words["word"].tolist() == [*expected, "bee"]
+    assert labels.shape == (28, len(expected))
+
+
 RNG = np.random.default_rng(0)
 LABELS = RNG.random((300, 5)) < np.linspace(0.1, 0.5, 5)
 SPLIT = RNG.choice(["train", "validation", "test"], 300, p=[0.6, 0.2, 0.2])
@@ -166,6 +241,51 @@ def test_labels_of_other_images_or_words_are_refused(labels):
 def test_training_sets_that_cannot_be_drawn_are_one_clear_error(labels, options, said):
     with pytest.raises(ValueError, match=said):
         draw(labels, **options)
+
+
+def test_words_without_validation_images_choose_nothing():
+    few = np.where((SPLIT == "validation")[:, np.newaxis] & (np.arange(5) > 2), False, LABELS)
+    chosen = [draw(few, seed=seed)[0].validation_words for seed in range(9)]
+    assert np.sum(chosen, axis=0)[:3].all() and not np.any(chosen, axis=0)[3:].any()
+    assert draw(few, n_validation_words=4)[0].validation_words.tolist() == [True] * 3 + [False] * 2
+
+
+@pytest.mark.parametrize(
+    ("n_validation_words", "n_words", "expected"),
+    [
+        (2, 5, 2),
+        (2, None, 2),
+        (4, 10, 2),
+        (10, 40, 1),
+        (1, 40, 1),
+        (2, "auto", 2),
+        ("auto", 40, 1),
+        ("auto", "auto", 1),
+    ],
+)
+def test_validation_words_shrink_with_the_words(n_validation_words, n_words, expected):
+    drawn = draw(n_validation_words=n_validation_words, n_words=n_words)[0]
+    assert drawn.validation_words.sum() == expected
+
+
+@pytest.mark.parametrize(
+    ("n_positives", "expected"),
+    [
+        ([10, 10, 19], [10]),
+        ([10, 20, 20], [10, 20]),
+        ([10, 40], [10, 20, 40]),
+        ([5000], [10, 20, 40, 80, 160, 320, 640]),
+        ([3, 4], [10]),
+    ],
+)
+def test_sizes_grow_as_far_as_half_of_the_words_reach_when_asked(n_positives, expected):
+    assert tasks.auto_sizes(np.array(n_positives)) == expected
+
+
+def test_sizes_of_their_own_are_drawn_like_given_ones():
+    got, expected = draw(sizes="auto"), draw(sizes=[10, 20, 40])
+    np.testing.assert_equal(got[0], expected[0])
+    assert got[1].equals(expected[1])
 
 
 # Images set aside
@@ -290,6 +410,11 @@ DRAWN = tasks.Tasks(Y=np.arange(24).reshape(2, 4, 3), sizes=np.array([5, 9]), va
 
 def test_training_sets_are_those_of_their_size():
     np.testing.assert_array_equal([DRAWN.training_sets(5), DRAWN.training_sets()], DRAWN.Y)
+
+
+@pytest.mark.parametrize(("most", "expected"), [(9, 9), (40, 9), (8, 5), (3, 5)])
+def test_size_for_a_figure_is_the_largest_that_may_be(most, expected):
+    assert DRAWN.size_at_most(most) == expected
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,27 @@ def test_new_dataset_reruns_nothing_of_the_old(project):
     assert "results/collage" not in outputs
 
 
+def test_own_photographs_are_fitted_without_a_number(project):
+    root, names = make_album(project.root / "own", 60) / "captions.csv", ("dog", "cat", "cow", "elk", "yak")
+    rows = [f"{i:03}.jpg,{' '.join(word for k, word in enumerate(names) if i % (k + 2) == 0)}" for i in range(60)]
+    root.write_text("\n".join(["image,caption", *rows]))
+    values = {
+        "words": dict.fromkeys(("n_words", "n_validation_words"), "auto"),
+        "sizes": "auto",
+        "basis": {"rank": "auto"},
+    }
+    entry = {"loader": "photos", "options": {"root": "own"}, "studies": {"annotation": values}}
+    (project.root / "own.yaml").write_text(yaml.safe_dump({"datasets": {"own": entry}}))
+    made = project.root / "results" / "own" / "annotation"
+    files = [str(made.relative_to(project.root) / name) for name in ("tables/tasks_run1.csv", "basis/basis.npz")]
+    done = project.snakemake(*files, overlays=("own.yaml",))
+    assert done.returncode == 0, done.stderr
+    words, drawn = (pd.read_csv(made / "tables" / f"{name}.csv") for name in ("words", "tasks_run1"))
+    assert 1 < len(words) <= len(names) and (words["train"] >= 10).all()
+    assert set(drawn["word"]) == set(words["word"]) and drawn["n"].min() == 10
+    assert len(np.load(made / "basis" / "basis.npz")["singular_values"]) == 18  # half of the training images
+
+
 def test_other_data_are_read_again_and_the_same_data_are_not(project, tmp_path):
     """Whatever their dates, and wherever a link to them points."""
     for name in ("first", "copy", "other"):

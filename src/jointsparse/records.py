@@ -31,6 +31,7 @@ PACKAGES = {
     "numba": "numba",
     "numpy": "numpy",
     "pandas": "pandas",
+    "pi_heif": "pi-heif",
     "pyarrow": "pyarrow",
     "scipy": "scipy",
     "skimage": "scikit-image",

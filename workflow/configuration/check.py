@@ -197,9 +197,10 @@ def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str
     """Raise ConfigError if a study of words names something unknown or contradicts itself."""
     _check_methods(block, where)
     n_words, n_validation_words = block["words"]["n_words"], block["words"]["n_validation_words"]
+    most = "auto where n_words is" if n_words == AUTO else f"less than n_words = {n_words}"
     require(
-        n_validation_words < n_words,
-        f"n_validation_words must be less than n_words = {n_words}, got {n_validation_words}",
+        n_validation_words == AUTO or (n_words != AUTO and n_validation_words < n_words),
+        f"n_validation_words must be {most}, got {n_validation_words}",
         f"{where}.words.n_validation_words",
     )
     require(
@@ -209,7 +210,8 @@ def _check_words_study(config: dict[str, Any], block: dict[str, Any], where: str
     )
     if "vocabulary" in block:
         require_known("vocabulary", config["features"]["vocabularies"], block["vocabulary"], f"{where}.vocabulary")
-    require_known("at_size", block["sizes"], block.get("at_size", block["sizes"][0]), f"{where}.at_size")
+    if block["sizes"] != AUTO:
+        require_known("at_size", block["sizes"], block.get("at_size", block["sizes"][0]), f"{where}.at_size")
 
 
 def _check_methods(block: dict[str, Any], where: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from configuration.file import require, require_known
 from jointsparse.registry import pick, room
 
-AUTO = "auto"  # in the place of radii: a path that the data choose
+AUTO = "auto"  # in the place of radii, sizes, and numbers of words and features: the data choose
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
 # Tables of such a study whose rows may carry a warning, besides those of its tasks.

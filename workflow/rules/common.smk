@@ -25,6 +25,7 @@ from configuration.check import check
 from configuration.code import code_of, plug_in_file
 from configuration.file import ConfigError, check_file
 from jointsparse.app.blas import use_best_kernel
+from jointsparse.learning.tasks import AUTO_SIZES
 from jointsparse.papers.catalogue import FIGURES
 from jointsparse.papers.claims import CLAIMS
 from jointsparse.registry import pick, room
@@ -227,9 +228,14 @@ def options_of_study(w):
     return without(study(w), "kind", "runs", "figures", "claims")
 
 
+def sizes(w):
+    """The sizes of a study's training sets, or all that may become its sizes."""
+    return list(AUTO_SIZES) if study(w)["sizes"] == of_config.AUTO else study(w)["sizes"]
+
+
 def at_size(w):
-    """The training sets that figures for a single size show."""
-    return study(w).get("at_size", report_size(study(w)["sizes"]))
+    """The training sets that figures for a single size show, or the next smaller ones if these are not drawn."""
+    return study(w).get("at_size", report_size(sizes(w)))
 
 
 def table(name, block):
@@ -282,7 +288,7 @@ def page_studies(name):
         files = {"tables": [f"results/{name}/{one}/{table(each, block)}" for each in wanted if each in made]}
         files["figures"] = [f"results/{name}/{one}/figures"] if block["figures"] else []
         if block["kind"] == of_config.WORDS:
-            files["scores"] = [f"results/{name}/{one}/scores.npz"]
+            files |= {"scores": [f"results/{name}/{one}/scores.npz"], "labels": [f"results/{name}/{one}/labels.npy"]}
             files |= {"images": [images_of_study(w)], "features": [features_of_study(w)]}
             files["sweeps"] = sweeps_of_study(w)[: len(block["methods"])]  # of the first run
         drawn = {figure: FIGURES[figure] for figure in block["figures"]}

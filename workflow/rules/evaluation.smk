@@ -36,7 +36,6 @@ rule evaluate:
         *code("evaluate"),
         where=lambda w: f"studies.{w.study}",
         runs=lambda w: list(runs(w)),
-        sizes=lambda w: study(w)["sizes"],
         methods=lambda w: list(study(w)["methods"]),
         metric=lambda w: study(w)["metric"],
         selection=lambda w: study(w).get("selection", "best"),

@@ -37,7 +37,6 @@ rule train_sweep:
             norms=lambda w: w.norm,
         ),
         where=lambda w: f"studies.{w.study}.methods.{w.loss}-{w.norm}",
-        sizes=lambda w: study(w)["sizes"],
         powers=powers_of_study,
         grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"],
         training=lambda w: study(w)["training"],
@@ -60,7 +59,6 @@ rule train_svm:
     params:
         *code("train_svm"),
         where=lambda w: f"studies.{w.study}.methods.svm-l2",
-        sizes=lambda w: study(w)["sizes"],
         powers=powers_of_study,
         grid=lambda w: study(w)["methods"]["svm-l2"],
         seed=config["seed"],
@@ -85,7 +83,6 @@ rule train_path:
     params:
         *code("train_path", solvers="working_set", losses=lambda w: w.loss, norms=lambda w: w.norm),
         where=lambda w: f"studies.{w.study}.training",
-        sizes=lambda w: study(w)["sizes"],
         powers=powers_of_study,
         training=lambda w: without(study(w)["training"], "solver"),
         metric=lambda w: study(w)["metric"],

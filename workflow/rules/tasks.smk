@@ -21,7 +21,8 @@ rule choose_words:
     priority: 10  # mistakes in the words end the run before minutes are spent on descriptors
     params:
         *code("choose_words"),
-        where=lambda w: f"studies.{w.study}.words",
+        where=lambda w: f"studies.{w.study}",
+        smallest_size=lambda w: min(sizes(w)),
         options=lambda w: without(study(w)["words"], "n_validation_words"),
     script:
         "../scripts/choose_words.py"
@@ -56,6 +57,7 @@ rule draw_tasks:
             "sizes": study(w)["sizes"],
             "negatives_per_positive": study(w)["negatives_per_positive"],
             "n_validation_words": study(w)["words"]["n_validation_words"],
+            "n_words": study(w)["words"]["n_words"],
         },
         seed=config["seed"],
     script:

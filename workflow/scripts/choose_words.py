@@ -6,9 +6,12 @@ from jointsparse.learning import tasks
 from jointsparse.tables import read_table, write_array, write_table
 
 
-def main(images, captions, options, output):
+def main(images, captions, smallest_size, options, output):
     words, labels = tasks.choose_words(
-        read_table(images, "image", "split"), read_table(captions, "image", "caption"), **options
+        read_table(images, "image", "split"),
+        read_table(captions, "image", "caption"),
+        smallest_size=smallest_size,
+        **options,
     )
     write_table(words, output.words)
     write_array(output.labels, labels)
@@ -19,6 +22,7 @@ if __name__ == "__main__":
         main(
             images=snakemake.input.images,
             captions=snakemake.input.captions,
+            smallest_size=snakemake.params.smallest_size,
             options=snakemake.params.options,
             output=snakemake.output,
         )

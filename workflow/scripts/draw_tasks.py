@@ -12,7 +12,7 @@ def main(images, words, labels, options, seed, run, output):
     drawn, table = tasks.draw(
         labels,
         read_table(images, "split")["split"].to_numpy(),
-        tasks.names_of(read_table(words, "word", "images"), labels),
+        tasks.names_of(read_table(words, "word", "images", "warning"), labels),
         **options,
         rng=np.random.default_rng([seed, run]),
     )

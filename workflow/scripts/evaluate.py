@@ -11,25 +11,26 @@ from jointsparse.scores.learnt import words_learnt
 from jointsparse.tables import read_array, read_matrix, read_record, read_table, write_record, write_table
 
 
-def trained_sweeps(runs, sizes, methods, tasks, sweeps):
-    tasks = {run: read_record(Tasks, path) for run, path in zip(runs, tasks, strict=True)}
-    sweeps = dict(zip(product(runs, methods), sweeps, strict=True))
-    for run, n, method in product(runs, sizes, methods):
-        yield evaluation.trained_sweep(run, n, method, tasks[run], read_record(Sweep, sweeps[run, method], n))
+def trained_sweeps(tasks, methods, sweeps):
+    sweeps = dict(zip(product(tasks, methods), sweeps, strict=True))
+    for run in tasks:
+        for n, method in product(tasks[run].each_size(), methods):
+            yield evaluation.trained_sweep(run, n, method, tasks[run], read_record(Sweep, sweeps[run, method], n))
 
 
-def main(images, features, words, labels, tasks, sweeps, runs, sizes, methods, metric, selection, at_size, output):
+def main(images, features, words, labels, tasks, sweeps, runs, methods, metric, selection, at_size, output):
     labels = read_array(labels)
+    tasks = {run: read_record(Tasks, path) for run, path in zip(runs, tasks, strict=True)}
     tables = evaluation.evaluate(
-        trained_sweeps(runs, sizes, methods, tasks, sweeps),
+        trained_sweeps(tasks, methods, sweeps),
         read_matrix(features),
         labels,
         read_table(images, "split")["split"].to_numpy(),
-        names_of(read_table(words, "word", "images"), labels),
+        names_of(read_table(words, "word", "images", "warning"), labels),
         converging_method=methods[0],
         metric=metric,
         selection=selection,
-        at_size=at_size,
+        at_size=tasks[runs[0]].size_at_most(at_size),
     )
     for name in ("chosen", "by_word", "sparsity", "convergence", "weights"):
         write_table(getattr(tables, name), output[name])
@@ -47,7 +48,6 @@ if __name__ == "__main__":
             tasks=snakemake.input.tasks,
             sweeps=snakemake.input.sweeps,
             runs=snakemake.params.runs,
-            sizes=snakemake.params.sizes,
             methods=snakemake.params.methods,
             metric=snakemake.params.metric,
             selection=snakemake.params.selection,

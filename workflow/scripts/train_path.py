@@ -11,8 +11,9 @@ from jointsparse.scores.evaluation import validation_score
 from jointsparse.tables import read_array, read_arrays, read_matrix, read_record, read_table, write_records
 
 
-def main(images, features, basis, labels, tasks, sizes, powers, loss, norm, training, metric, output, progress):
+def main(images, features, basis, labels, tasks, powers, loss, norm, training, metric, output, progress):
     X, tasks = read_matrix(features), read_record(Tasks, tasks)
+    sizes = tasks.each_size()
     scales = factors(*read_arrays(basis, "singular_values").values(), powers) if basis else {}
     split, labels = read_table(images, "split")["split"].to_numpy(), read_array(labels)
 
@@ -35,7 +36,6 @@ if __name__ == "__main__":
             basis=snakemake.input.basis,
             labels=snakemake.input.labels,
             tasks=snakemake.input.tasks,
-            sizes=snakemake.params.sizes,
             powers=snakemake.params.powers,
             loss=snakemake.wildcards.loss,
             norm=snakemake.wildcards.norm,

@@ -10,8 +10,9 @@ from jointsparse.learning.tasks import Tasks
 from jointsparse.tables import read_arrays, read_matrix, read_record, write_records
 
 
-def main(features, basis, tasks, sizes, powers, loss, norm, grid, training, output, progress):
+def main(features, basis, tasks, powers, loss, norm, grid, training, output, progress):
     X, tasks = read_matrix(features), read_record(Tasks, tasks)
+    sizes = tasks.each_size()
     scales = factors(*read_arrays(basis, "singular_values").values(), powers) if basis else {}
     sweeps = {}
     for done, n in enumerate(sizes):
@@ -26,7 +27,6 @@ if __name__ == "__main__":
             features=snakemake.input.features,
             basis=snakemake.input.basis,
             tasks=snakemake.input.tasks,
-            sizes=snakemake.params.sizes,
             powers=snakemake.params.powers,
             loss=snakemake.wildcards.loss,
             norm=snakemake.wildcards.norm,

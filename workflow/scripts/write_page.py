@@ -11,10 +11,11 @@ from jointsparse.explorer import thumbnails
 from jointsparse.explorer.fits import fits_of
 from jointsparse.explorer.page import Figure, Study, page
 from jointsparse.learning.sweep import Sweep
+from jointsparse.learning.tasks import names_of
 from jointsparse.papers.page import counts, section
 from jointsparse.registry import pick
 from jointsparse.scores.metrics import Scores
-from jointsparse.tables import read_matrix, read_record, read_table, written
+from jointsparse.tables import read_array, read_matrix, read_record, read_table, written
 
 
 def read_study(name, files, figures):
@@ -22,12 +23,13 @@ def read_study(name, files, figures):
     drawn = [Figure(f"{name}/figures/{figure}.png", *about) for figure, about in figures.items()]
     if "scores" not in files:
         return Study(name, tables, drawn)
-    (scores,), (images,), (features,) = (files[key] for key in ("scores", "images", "features"))
+    scores, images, features, labels = (files[key][0] for key in ("scores", "images", "features", "labels"))
     is_test = (read_table(images, "split")["split"] == "test").to_numpy()
     scores = read_record(Scores, scores)
     sweeps = {Path(file).stem: read_record(Sweep, file, scores.n.max()) for file in files["sweeps"]}
     X = read_matrix(features)[is_test]
-    fits = fits_of(tables["words"]["word"].tolist(), X, scores, tables["chosen"], tables["sparsity"], sweeps)
+    words = names_of(tables["words"], read_array(labels))
+    fits = fits_of(words, X, scores, tables["chosen"], tables["sparsity"], sweeps)
     return Study(name, tables, drawn, fits, np.flatnonzero(is_test))
 
 

@@ -17,9 +17,10 @@ from jointsparse.datasets.checker import Checker
 from jointsparse.datasets.pictures import MachineError, of_machine, open_colour, open_grey
 from jointsparse.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 
-SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+SUFFIXES = (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 PICTURES_PER_PROCESS = 200  # so few that a second process is not worth its start
 ROWS_AT_ONCE = 100_000  # of a table, held as Python text before they become a DataFrame
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}  # of the fields of a table, with their names
 
 Progress = Callable[[int, int], None]
 
@@ -40,6 +41,7 @@ class Photographs(NamedTuple):
 def read_folder(
     root: str | Path,
     captions_of: Callable[[Path, list[str]], pd.DataFrame],
+    captions_file: str = "captions.csv",
     *,
     smallest_side: int,
     longest_side: int = 320,
@@ -60,6 +62,8 @@ def read_folder(
         Holds the folder `images` and, if any, `splits.csv` (image,split).
     captions_of : function
         `captions_of(root, names)` returns the captions as a table with the columns image, caption.
+    captions_file : str
+        Name of their file, for the reasons why they are left out.
     smallest_side : int, pixels
         The shorter side must have at least this length after shrinking.
     longest_side : int, pixels
@@ -102,7 +106,7 @@ def read_folder(
         seed=seed,
     )
     reasons, digests = check_pictures(folder / "images", names, smallest_side, longest_side, progress)
-    return gather(splits, captions, left_out | unplaced | reasons, digests)
+    return gather(splits, captions, left_out | unplaced | reasons, digests, captions_file)
 
 
 def picture(image: str, *, root: str | Path, longest_side: int = 320, **options: Any) -> np.ndarray:
@@ -237,29 +241,46 @@ def _require_of_file(path: Path, error: OSError) -> None:
 
 
 def read_csv(path: Path, *columns: str) -> pd.DataFrame:
-    """Read a UTF-8 table with a header line that holds `columns`; others are dropped. All values are text."""
+    """Read a UTF-8 table with a header line that holds `columns`; others are dropped. All values are text.
+
+    Of comma, semicolon and tab, the first with which the header line names the columns stands between fields.
+    """
     require(
         path.is_file(), f"root must hold a file {path.name} with the columns {','.join(columns)}, got none at {path}"
     )
     try:
         # The csv module, not pandas: a row with a field too many is an error there, and NUL bytes do not pass.
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, strict=True)
+            delimiter = _delimiter(file.readline(), columns)
+            file.seek(0)
+            rows = csv.reader(file, strict=True, delimiter=delimiter)
             header = next(rows, [])
             _require_header(header, columns, path)
-            records = (_checked_row(row, header, f"{path} line {rows.line_num}") for row in rows if row)
+            records = (_checked_row(row, header, f"{path} line {rows.line_num}", delimiter) for row in rows if row)
             tables = [
                 pd.DataFrame(some, columns=header, dtype=str)[list(columns)]
                 for some in iter(lambda: list(islice(records, ROWS_AT_ONCE)), [])
             ]
     except UnicodeDecodeError as error:
-        with path.open("rb") as lines:
-            line = next(n for n, line in enumerate(lines, start=1) if line.decode(errors="ignore").encode() != line)
-        byte = f"{error.object[error.start]:#04x}"
-        raise ValueError(f"{path} must be UTF-8 text, got byte {byte} in line {line}") from None
+        raise not_utf8(path, error) from None
     except csv.Error as error:
         raise ValueError(f"{path} line {rows.line_num}: {error}") from None
     return pd.concat([pd.DataFrame(columns=list(columns), dtype=str), *tables], ignore_index=True)
+
+
+def _delimiter(line: str, columns: tuple[str, ...]) -> str:
+    """The sign between the fields of a header line; a comma if none makes fields of these names."""
+    for delimiter in DELIMITERS:
+        if set(columns) <= {name.strip('"') for name in line.rstrip("\r\n").split(delimiter)}:
+            return delimiter
+    return ","
+
+
+def not_utf8(path: Path, error: UnicodeDecodeError) -> ValueError:
+    """Error of a file that is not UTF-8, with the line."""
+    with path.open("rb") as lines:
+        line = next(n for n, line in enumerate(lines, start=1) if line.decode(errors="ignore").encode() != line)
+    return ValueError(f"{path} must be UTF-8 text, got byte {error.object[error.start]:#04x} in line {line}")
 
 
 def _require_header(header: list[str], columns: tuple[str, ...], path: Path) -> None:
@@ -271,11 +292,11 @@ def _require_header(header: list[str], columns: tuple[str, ...], path: Path) -> 
     require(len(set(header)) == len(header), f"{path} must name each column once, {got}")
 
 
-def _checked_row(row: list[str], header: list[str], where: str) -> list[str]:
+def _checked_row(row: list[str], header: list[str], where: str, delimiter: str) -> list[str]:
     if len(row) != len(header) or any("\0" in field for field in row):
         raise ValueError(
-            f"{where}: expected {len(header)} fields of text (a text with a comma goes in double quotes), "
-            f"got {','.join(row)[:80]!r}"
+            f"{where}: expected {len(header)} fields of text (a text with a {DELIMITERS[delimiter]} goes in double "
+            f"quotes), got {delimiter.join(row)[:80]!r}"
         )
     return row
 
@@ -285,6 +306,7 @@ def gather(
     captions: pd.DataFrame,
     left_out: Mapping[str, str],
     digests: Mapping[str, str] | None = None,
+    captions_file: str = "captions.csv",
 ) -> Photographs:
     """Gather the three tables of a dataset of photographs.
 
@@ -298,6 +320,8 @@ def gather(
         Reason by file or caption that is not used.
     digests : mapping or None
         Digest of each picture's bytes. Of usable pictures with the same bytes only the first by name is used.
+    captions_file : str
+        Name of the captions' file, for the reasons.
 
     Returns
     -------
@@ -310,7 +334,8 @@ def gather(
     """
     captions = captions[captions["caption"].str.strip() != ""]
     captioned = set(captions["image"])
-    reasons = dict.fromkeys(captioned - set(splits), "captions.csv names an image that is not there") | dict(left_out)
+    not_there = f"{captions_file} names an image that is not there"
+    reasons = dict.fromkeys(captioned - set(splits), not_there) | dict(left_out)
     for name, split in splits.items():
         if name not in captioned and split != "unlabelled":
             reasons.setdefault(name, "no caption")

@@ -11,6 +11,7 @@ import signal
 import stat
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -19,7 +20,14 @@ from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.TiffImagePlugin import TiffImageFile
 
 # Kinds of pictures that are opened, whatever the suffix says. Pillow would hand others (EPS) to other programs.
-FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+FORMATS: tuple[str, ...] = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+if find_spec("PIL._avif"):  # from Pillow 11.3 on, in most builds
+    FORMATS += ("AVIF",)
+if find_spec("pi_heif"):
+    from pi_heif import register_heif_opener
+
+    register_heif_opener(thumbnails=False, depth_images=False, aux_images=False)
+    FORMATS += ("HEIF",)  # HEIC too. Behind AVIF, as some files of that kind begin alike
 MOST_PIXELS = 89_478_485  # Pillow begins to warn of a decompression bomb here: 256 MiB in colour
 MOST_BYTES = 2**30  # of a picture file; MOST_PIXELS in 16-bit colour take half of it
 MOST_MEMORY = 3 * 2**30  # bytes of a process that checks; a picture of MOST_PIXELS takes up to two thirds of them
@@ -83,6 +91,9 @@ def _upright(path: Path, mode: str, longest_side: int) -> Image.Image:
         _scale_transparency(file)
         _require_even_runs(file)
         _require_whole_directory(file, stream)
+        if file.format == "HEIF" and file.mode.startswith("I"):
+            # Where a damaged file claims so of levels of 8 bits, pi-heif 1.4 writes behind them.
+            raise ValueError("grey levels of HEIC must be of 8 bits")
         file.load()
         _require_known_scale(file)
         return ImageOps.exif_transpose(file)
@@ -218,7 +229,8 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
             if picture.format == "TIFF" and doubt.category is UserWarning:
                 raise ValueError(str(doubt.message))
     except UnidentifiedImageError:
-        return f"{NO_PICTURE}none of {', '.join(FORMATS)}", ""
+        lacking = path.suffix.lower() in (".heic", ".heif") and "HEIF" not in FORMATS
+        return f"{NO_PICTURE}none of {', '.join(FORMATS)}{'; HEIC takes the package pi-heif' if lacking else ''}", ""
     except Exception as error:  # Pillow's decoders raise any error on damaged files
         _require_machine(path, error, n_pixels)
         if isinstance(error, MemoryError):

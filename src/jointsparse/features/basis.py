@@ -15,6 +15,7 @@ from jointsparse.checks import require
 DENSE_BYTES = 2 * 10**9  # a matrix that would be larger is made dense a few rows at a time
 ROWS_AT_ONCE = 1024
 N_PASSES = 7  # over the data
+MOST_AUTO_RANK = 1000  # of rank "auto". Choice: as on Flickr8k
 
 
 class Basis(NamedTuple):
@@ -33,7 +34,7 @@ class Basis(NamedTuple):
 def fit(
     X: sparse.csr_matrix | np.ndarray,
     *,
-    rank: int | Literal["full"],
+    rank: int | Literal["full", "auto"],
     centred: bool = True,
     rng: np.random.Generator,
 ) -> Basis:
@@ -46,8 +47,9 @@ def fit(
     ----------
     X : csr_matrix or array, shape (n_samples, n_features)
         Features of the images that decide the basis.
-    rank : int or "full"
-        Number of singular vectors. "full": as many as X has, its numerical rank.
+    rank : int, "full" or "auto"
+        Number of singular vectors. "full": as many as X has, its numerical rank. "auto": half as many as samples, but
+        at most `MOST_AUTO_RANK` and at most as many as X has.
     centred : bool
         Whether to take off the column means.
     rng : Generator
@@ -64,7 +66,8 @@ def fit(
     """
     n_samples, n_features = X.shape
     most = min(n_samples - centred, n_features)
-    wanted = most if rank == "full" else rank
+    fitting = {"full": most, "auto": min(MOST_AUTO_RANK, n_samples // 2, most)}
+    wanted = fitting[rank] if isinstance(rank, str) else rank
     require(
         1 <= wanted <= most,
         f"rank must be between 1 and {most} ({n_samples} images, {n_features} features"
@@ -73,7 +76,7 @@ def fit(
     mean, singular_values, right = _decompose(X, wanted, centred, rng)
     numerical_rank = int((singular_values > 1e-5 * singular_values[0]).sum())
     require(
-        numerical_rank >= (1 if rank == "full" else wanted),
+        numerical_rank >= (1 if isinstance(rank, str) else wanted),
         f"rank must be at most {numerical_rank}, the rank of the data, got {rank}",
     )
     wanted = min(wanted, numerical_rank)

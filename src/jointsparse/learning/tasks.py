@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
 
 # Choice: the papers say nothing of words that nearly every image has.
 NEARLY_ALL = 0.9  # words that at least this fraction of the training images has carry a warning
+
+# Choice: for data that the papers do not know. n_words, n_validation_words and sizes may be AUTO.
+AUTO = "auto"
+MOST_WORDS = 40  # of n_words: auto, Quattoni et al. 2009, sec. 6
+WORDS_PER_VALIDATION_WORD = 4  # as there, 10 of 40
+AUTO_SIZES = (10, 20, 40, 80, 160, 320, 640)  # of sizes: auto, up to the largest there
+FEWEST_WORDS = 2  # one to validate, one to test
+LEFT_OUT = "left out, too few"  # begins the warning of such a word
 
 JOINERS = "\u200c\u200d"  # invisible, inside words of Persian and Indian scripts
 
@@ -69,7 +78,8 @@ def choose_words(
     images: pd.DataFrame,
     captions: pd.DataFrame,
     *,
-    n_words: int,
+    n_words: int | Literal["auto"],
+    smallest_size: int | None = None,
     min_length: int = 3,
     stop_words: Iterable[str] = (),
     split_captions: bool = True,
@@ -85,8 +95,11 @@ def choose_words(
         Columns image, split.
     captions : table
         Columns image, caption.
-    n_words : int, at least 1
-        Words to choose.
+    n_words : int, at least 1, or "auto"
+        Words to choose. "auto": at most `MOST_WORDS`, as many as have enough images.
+    smallest_size : int, optional
+        Words with, or without which there are fewer training images, or no test image, are left out with a warning. By
+        default no word is.
     min_length : int
         Letters of a word, at least.
     stop_words : list of str
@@ -100,14 +113,16 @@ def choose_words(
     Returns
     -------
     words : table
-        Columns word, forms, images, train, validation, test (numbers of images), warning; most frequent first.
+        Columns word, forms, images, train, validation, test (numbers of images), warning; most frequent first. Words
+        that are left out stand below the others.
     labels : bool array, (n_images, n_words)
-        True where an image has a word, in the order of `images`.
+        True where an image has a word, in the order of `images`, without the words that are left out.
 
     Raises
     ------
     ValueError
-        If the training captions hold fewer than n_words content words.
+        If the training captions hold fewer than n_words content words. With a smallest_size: if fewer than
+        `FEWEST_WORDS` are not left out.
     """
     # Choice: frequency is the number of training images with the word; equal counts are ordered alphabetically.
     import pandas as pd  # here, as it takes a third of a second
@@ -135,22 +150,73 @@ def choose_words(
     in_split = {split: (images["split"] == split).to_numpy() for split in ("train", "validation", "test")}
     train_counts = {key: int(in_split["train"][list(rows)].sum()) for key, rows in rows_with.items()}
     ranked = sorted((key for key in rows_with if train_counts[key]), key=lambda key: (-train_counts[key], key))
+    if isinstance(n_words, str):
+        ranked = [key for key in ranked if train_counts[key] >= (smallest_size or 1)]
+    most = MOST_WORDS if isinstance(n_words, str) else n_words
+    if smallest_size is None:
+        require(
+            n_words == AUTO or len(ranked) >= most,
+            f"n_words must be at most {len(ranked)}, the number of content words in training captions, got {n_words}",
+        )
+    else:
+        _require_images(in_split["test"].sum(), "test")
+    kept: list[dict[str, Any]] = []
+    refused: list[dict[str, Any]] = []
+    columns = []
+    for key in ranked if n_words == AUTO else ranked[:most]:
+        if len(kept) == most:
+            break
+        has_it = np.zeros(len(images), dtype=bool)
+        has_it[list(rows_with[key])] = True
+        row_of_word = _row_of_word(forms[key], has_it, in_split, smallest_size)
+        if row_of_word["warning"].startswith(LEFT_OUT):
+            warnings.warn(f"the word {row_of_word['word']!r} is {row_of_word['warning']}", stacklevel=2)
+            refused.append(row_of_word)
+        else:
+            kept.append(row_of_word)
+            columns.append(has_it)
+    if smallest_size is not None:
+        _require_words(kept, refused, n_words, smallest_size)
+    return pd.DataFrame(kept + refused), np.ascontiguousarray(np.transpose(columns))
+
+
+def _row_of_word(
+    forms: Counter[str], has_it: np.ndarray, in_split: Mapping[str, np.ndarray], smallest_size: int | None
+) -> dict[str, Any]:
+    """A word's row in the table of words. has_it and each of in_split: (n_images,) bool."""
+    by_count = sorted(forms, key=lambda form: (-forms[form], form))
+    counts = {split: int(has_it[mask].sum()) for split, mask in in_split.items()}
+    totals = {split: int(mask.sum()) for split, mask in in_split.items()}
+    # A word of nearly all images has few negatives to learn from; `draw` refuses a word of all images.
+    share = counts["train"] / totals["train"]
+    flag = Flag("training images with it", round(100 * share), "%") if share >= NEARLY_ALL else None
+    too_few = None if smallest_size is None else _too_few(counts, totals, smallest_size)
+    row_of_word = {"word": by_count[0], "forms": " ".join(by_count), "images": int(has_it.sum())}
+    return row_of_word | counts | {"warning": write_cell([too_few or flag])}
+
+
+def _too_few(counts: Mapping[str, int], totals: Mapping[str, int], smallest_size: int) -> Flag | None:
+    """Flag of a word that cannot be learnt or tested; else None. counts: of images with it by split. totals: of all."""
+    for split, name, least in (("train", "training", smallest_size), ("test", "test", 1)):
+        for kind, n in (("with it", counts[split]), ("without it", totals[split] - counts[split])):
+            if n < least:
+                return Flag(f"{LEFT_OUT} {name} images {kind}", n)
+    return None
+
+
+def _require_words(
+    kept: Sequence[Any], refused: Sequence[Mapping[str, Any]], n_words: int | str, smallest_size: int
+) -> None:
+    """Raise ValueError where too few words are left, and warn where there are fewer than asked for."""
+    first = "".join(f" ({row['word']!r} is {row['warning']})" for row in refused[:1])
     require(
-        len(ranked) >= n_words,
-        f"n_words must be at most {len(ranked)}, the number of content words in training captions, got {n_words}",
+        len(kept) >= FEWEST_WORDS,
+        f"at least {FEWEST_WORDS} words must each have {smallest_size} training images (the smallest of sizes) and a "
+        f"test image with it, and as many without it, got {len(kept)}{first}: choose smaller sizes or a larger n_words",
     )
-    labels = np.zeros((len(images), n_words), dtype=bool)
-    table = []
-    for j, key in enumerate(ranked[:n_words]):
-        labels[list(rows_with[key]), j] = True
-        by_count = sorted(forms[key], key=lambda form: (-forms[key][form], form))
-        counts = {split: int(labels[mask, j].sum()) for split, mask in in_split.items()}
-        # A word of nearly all images has few negatives to learn from; `draw` refuses a word of all images.
-        share = counts["train"] / in_split["train"].sum()
-        flag = Flag("training images with it", round(100 * share), "%") if share >= NEARLY_ALL else None
-        row_of_word = {"word": by_count[0], "forms": " ".join(by_count), "images": int(labels[:, j].sum())}
-        table.append(row_of_word | counts | {"warning": write_cell([flag])})
-    return pd.DataFrame(table), labels
+    n_found = len(kept) + len(refused)
+    if isinstance(n_words, int) and n_found < n_words:
+        warnings.warn(f"n_words is {n_words}, but the training captions hold {n_found} content words", stacklevel=3)
 
 
 def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = None) -> tuple[str, np.ndarray]:
@@ -212,10 +278,11 @@ def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
-    """The names of words in the order of their labels. words: columns word, images. labels: (n_images, n_words) bool.
+    """The names of words in the order of their labels. words, labels: as `choose_words` returns them.
 
     Raises Misfit where the labels say of a word that other numbers of images have it.
     """
+    words = words[~words["warning"].fillna("").astype(str).str.startswith(LEFT_OUT)]
     require(
         labels.ndim == 2 and labels.dtype == bool and words["images"].tolist() == labels.sum(axis=0).tolist(),
         f"labels must be of the words in their table, {', '.join(words['word'])}, got others",
@@ -271,20 +338,50 @@ class Tasks(NamedTuple):
     sizes: NDArray[Any]
     validation_words: NDArray[Any]
 
-    def training_sets(self, n: int | None = None) -> NDArray[Any]:
-        """Training sets of size n (None: the largest), (n_images, n_words). Raises Misfit where there are none."""
+    def each_size(self) -> list[int]:
+        """The sizes. Raises Misfit where Y and the sizes do not belong together."""
         Y, sizes = self.Y, self.sizes
         kinds = Y.dtype.kind + sizes.dtype.kind
         if Y.ndim != 3 or sizes.shape != Y.shape[:1] or not len(sizes) or kinds not in ("ii", "iu"):
             got = f"{Y.dtype} {Y.shape}, {sizes.dtype} {sizes.shape}"
             raise Misfit(f"tasks must be whole numbers Y (sizes, images, words) and their sizes, got {got}")
-        found = np.flatnonzero(sizes == (sizes.max() if n is None else n))
+        return [int(n) for n in sizes]
+
+    def size_at_most(self, most: int) -> int:
+        """The largest size that is at most `most`, or the smallest if all are larger. Raises Misfit as `each_size`."""
+        sizes = self.each_size()
+        return max([n for n in sizes if n <= most], default=min(sizes))
+
+    def training_sets(self, n: int | None = None) -> NDArray[Any]:
+        """Training sets of size n (None: the largest), (n_images, n_words). Raises Misfit where there are none."""
+        sizes = self.each_size()
+        n = max(sizes) if n is None else n
         require(
-            len(found) == 1,
+            sizes.count(n) == 1,
             f"tasks must hold training sets of size {n}, got the sizes {', '.join(map(str, sizes))}",
             Misfit,
         )
-        return np.asarray(Y[found[0]])
+        return np.asarray(self.Y[sizes.index(n)])
+
+
+def auto_sizes(n_positives: np.ndarray) -> list[int]:
+    """Sizes of `AUTO_SIZES`, up to the largest that at least half of the words reach; at least the first.
+
+    n_positives: training images of each word.
+
+    >>> auto_sizes(np.array([10, 25, 90]))
+    [10, 20]
+    """
+    return [n for n in AUTO_SIZES if n == AUTO_SIZES[0] or 2 * np.sum(n_positives >= n) >= len(n_positives)]
+
+
+def _number_of_validation_words(asked: int | str, n_there: int, n_words: int | str | None) -> int:
+    """The number of validation words: as asked, of fewer words than asked for as large a part, of "auto" a quarter."""
+    if isinstance(asked, str):
+        return max(1, n_there // WORDS_PER_VALIDATION_WORD)
+    if isinstance(n_words, int) and n_there < n_words:
+        return max(1, asked * n_there // n_words)
+    return asked
 
 
 def draw(
@@ -292,9 +389,10 @@ def draw(
     split: np.ndarray,
     words: Sequence[str],
     *,
-    sizes: Sequence[int],
+    sizes: Sequence[int] | Literal["auto"],
     negatives_per_positive: int = 2,
-    n_validation_words: int,
+    n_validation_words: int | Literal["auto"],
+    n_words: int | Literal["auto"] | None = None,
     rng: np.random.Generator,
 ) -> tuple[Tasks, pd.DataFrame]:
     """Draw the training sets of every word and size, and the words whose validation images choose the radius.
@@ -309,12 +407,15 @@ def draw(
         "train", "validation", "test" or "unlabelled".
     words : list of str, (n_words,)
         Names of the words.
-    sizes : list of int, at least 1
-        The numbers n of positives.
+    sizes : list of int, at least 1, or "auto"
+        The numbers n of positives, see `auto_sizes`.
     negatives_per_positive : int, at least 1
         Each word also gets so many times n negatives.
-    n_validation_words : int
-        At least 1, less than n_words.
+    n_validation_words : int or "auto"
+        At least 1, less than the number of words. "auto": a quarter of them. They are drawn from the words that some
+        validation images have and others have not; of fewer such words all are taken.
+    n_words : int or "auto", optional
+        Words that were asked for. If fewer are there, n_validation_words shrinks with them.
     rng : Generator
         Draws words and images.
 
@@ -328,41 +429,47 @@ def draw(
     Raises
     ------
     ValueError
-        If a word cannot fill the smallest size, or lacks a positive or negative where AUC needs one.
+        If a word cannot fill the smallest size, or lacks a positive or negative test image, which AUC needs. If no
+        word has both in the validation part.
     """
     import pandas as pd
 
-    n_words = len(words)
+    n_there = len(words)
     require(
-        labels.shape == (len(split), n_words) and labels.dtype == bool,
-        f"labels must be bool with a row for each of {len(split)} images and a column for each of {n_words} words, "
+        labels.shape == (len(split), n_there) and labels.dtype == bool,
+        f"labels must be bool with a row for each of {len(split)} images and a column for each of {n_there} words, "
         f"got {labels.dtype} with shape {labels.shape}",
         Misfit,
     )
+    number = _number_of_validation_words(n_validation_words, n_there, n_words)
     require(
-        0 < n_validation_words < n_words,
-        f"n_validation_words must be between 1 and {n_words - 1} (n_words - 1), got {n_validation_words}",
+        0 < number < n_there,
+        f"n_validation_words must be between 1 and {n_there - 1} (n_words - 1), got {number}",
     )
-    validation_words = np.zeros(n_words, dtype=bool)
-    validation_words[rng.choice(n_words, n_validation_words, replace=False)] = True
-    _check_evaluable(labels[split == "validation"], words, "validation", validation_words)
-    _check_evaluable(labels[split == "test"], words, "test", np.ones(n_words, dtype=bool))
+    on_validation = labels[split == "validation"]
+    able = np.flatnonzero(on_validation.any(axis=0) & ~on_validation.all(axis=0))
+    if not len(able):
+        _check_evaluable(on_validation, words, "validation")
+    validation_words = np.zeros(n_there, dtype=bool)
+    validation_words[rng.choice(able, min(number, len(able)), replace=False)] = True
+    _check_evaluable(labels[split == "test"], words, "test")
 
     train = np.flatnonzero(split == "train")
-    Y = np.zeros((len(sizes), *labels.shape), dtype=np.int8)  # Choice: nested training sets
+    numbers = auto_sizes(labels[train].sum(axis=0)) if isinstance(sizes, str) else list(sizes)
+    Y = np.zeros((len(numbers), *labels.shape), dtype=np.int8)  # Choice: nested training sets
     table = []
     for k, word in enumerate(words):
         positives = rng.permutation(train[labels[train, k]])
         negatives = rng.permutation(train[~labels[train, k]])
-        _check_enough(len(positives), len(negatives), min(sizes), word)
-        for s, n in enumerate(sizes):
+        _check_enough(len(positives), len(negatives), min(numbers), word)
+        for s, n in enumerate(numbers):
             with_word, without = positives[:n], negatives[: negatives_per_positive * n]
             Y[s, with_word, k] = 1
             Y[s, without, k] = -1
             capped = len(with_word) < n or len(without) < negatives_per_positive * n
             table.append((n, word, len(with_word), len(without), capped))
     columns = ["n", "word", "positives", "negatives", "capped"]
-    return Tasks(Y, np.array(sizes), validation_words), pd.DataFrame(table, columns=columns)
+    return Tasks(Y, np.array(numbers), validation_words), pd.DataFrame(table, columns=columns)
 
 
 def _check_enough(n_positives: int, n_negatives: int, smallest: int, word: str) -> None:
@@ -379,11 +486,15 @@ def _check_enough(n_positives: int, n_negatives: int, smallest: int, word: str) 
     )
 
 
-def _check_evaluable(labels: np.ndarray, words: Sequence[str], split: str, needed: np.ndarray) -> None:
-    """Raise ValueError where a part lacks a positive or a negative of a needed word, as AUC takes both."""
-    require(len(labels), f"the {split} part must hold images, got none: see the splits of the dataset")
+def _require_images(n_images: int, split: str) -> None:
+    require(n_images, f"the {split} part must hold images, got none: see the splits of the dataset")
+
+
+def _check_evaluable(labels: np.ndarray, words: Sequence[str], split: str) -> None:
+    """Raise ValueError where a part lacks a positive or a negative of a word, as AUC takes both."""
+    _require_images(len(labels), split)
     for kind, counts in (("with", labels.sum(axis=0)), ("without", (~labels).sum(axis=0))):
-        bad = np.flatnonzero(needed & (counts == 0))
+        bad = np.flatnonzero(counts == 0)
         if len(bad):
             raise ValueError(
                 f"the {split} part must hold an image {kind} each word, got none {kind} {words[bad[0]]!r}: "

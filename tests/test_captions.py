@@ -1,0 +1,131 @@
+"""Files of captions: tables with any of three delimiters, JSON of two forms, and clear errors."""
+
+import json
+
+import pytest
+
+from jointsparse.datasets import captions, photos
+
+ROWS = [("a.jpg", "A dog, and a cat."), ("b/c.jpg", "Two; three."), ("a.jpg", 'One\t"kitten".')]
+COCO = {
+    "info": {"year": 2026},
+    "images": [{"id": 7, "file_name": "a.jpg"}, {"id": 3, "file_name": "b/c.jpg"}, {"id": 9, "file_name": "d.jpg"}],
+    "annotations": [
+        {"id": i, "image_id": 7 if name == "a.jpg" else 3, "caption": text} for i, (name, text) in enumerate(ROWS)
+    ],
+}
+KARPATHY = {
+    "dataset": "mine",
+    "images": [
+        {"filename": "a.jpg", "split": "train", "sentences": [{"raw": ROWS[0][1], "tokens": []}, {"raw": ROWS[2][1]}]},
+        {"filepath": "b", "filename": "c.jpg", "sentences": [{"raw": ROWS[1][1]}]},
+        {"filename": "d.jpg", "sentences": []},
+    ],
+}
+
+
+def read(tmp_path, name, content):
+    """The captions in a file of this content."""
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode("utf-8-sig"))
+    return sorted(captions.read(path).itertuples(index=False, name=None))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("header", ["image,caption", '"image","caption"', "\ufeffimage,caption,note"])
+def test_the_header_says_which_sign_stands_between_fields(tmp_path, delimiter, header):
+    quoted = [[f'"{field.replace(chr(34), 2 * chr(34))}"' for field in row] for row in ROWS]
+    notes = [""] * header.count("note")
+    lines = [header.replace(",", delimiter), *(delimiter.join(row + notes) for row in quoted)]
+    assert read(tmp_path, "captions.csv", "\r\n".join(lines).encode()) == sorted(ROWS)
+
+
+@pytest.mark.parametrize("name", ["captions.json", "dataset.JSON"])
+@pytest.mark.parametrize("content", [COCO, KARPATHY])
+def test_captions_may_be_json(tmp_path, name, content):
+    assert read(tmp_path, name, content) == sorted(ROWS)
+
+
+def test_a_caption_without_picture_is_listed_with_the_name_of_its_file(album):
+    images = [{"id": i, "file_name": f"{i:03}.jpg"} for i in range(13)]
+    annotations = [{"image_id": i, "caption": "A dog."} for i in range(13)]
+    (album / "all.json").write_text(json.dumps({"images": images, "annotations": annotations}))
+    got = photos.read(album, captions="all.json", smallest_side=32)
+    assert len(got.images) == len(got.captions) == 12
+    assert got.left_out.to_numpy().tolist() == [["012.jpg", "all.json names an image that is not there"]]
+
+
+def changed(content, *path, value=None):
+    """A copy of what a file holds with one value replaced, or taken away."""
+    copy = json.loads(json.dumps(content))
+    *above, key = path
+    block = copy
+    for one in above:
+        block = block[one]
+    if value is None:
+        del block[key]
+    else:
+        block[key] = value
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (
+            "a.csv",
+            b"image;caption\na.jpg;A dog; a cat.\n",
+            "a.csv line 2: expected 2 fields .* with a semicolon goes in",
+        ),
+        ("a.csv", b"image\tcaption\na.jpg\n", "a.csv line 2: expected 2 fields .* with a tab goes in .* got 'a.jpg'"),
+        ("a.csv", b"image|caption\n", r"a.csv must begin with a header line .* got 'image\|caption'"),
+        ("a.json", b'{"images": [\n{"id": 1,}]}', "a.json line 2 is no JSON: "),
+        ("a.json", b"", "a.json line 1 is no JSON: "),
+        ("a.json", b'{"images":\n"caf\xe9"}', "a.json must be UTF-8 text, got byte 0xe9 in line 2"),
+        ("a.json", b"[" * 100_000, "a.json is no file of captions: its lists are nested too deep"),
+        ("a.json", b'{"images": [' + b"9" * 5000 + b"]}", "a.json: Exceeds the limit"),
+        ("a.json", [], "a.json: images must be a list, got nothing"),
+        ("a.json", changed(COCO, "images"), "a.json: images must be a list, got nothing"),
+        (
+            "a.json",
+            changed(COCO, "images", 1, value="x"),
+            r"a.json: images\[1\].id must be a whole number, got nothing",
+        ),
+        ("a.json", changed(COCO, "images", 1, "id", value=True), r"images\[1\].id must be a whole number, got True"),
+        ("a.json", changed(COCO, "images", 1, "id", value=7), r"images\[1\].id must be of one image, got 7 again"),
+        ("a.json", changed(COCO, "images", 0, "file_name"), r"images\[0\].file_name must be text, got nothing"),
+        ("a.json", changed(COCO, "annotations", value={}), "a.json: annotations must be a list, got {}"),
+        ("a.json", changed(COCO, "annotations", 2, "image_id", value=8), r"\[2\].image_id must be the id of .* got 8"),
+        (
+            "a.json",
+            changed(COCO, "annotations", 1, "caption", value=5),
+            r"annotations\[1\].caption must be text, got 5",
+        ),
+        (
+            "a.json",
+            changed(COCO, "annotations", 1, "caption", value="\ud800"),
+            r"\[1\].caption must be text, got '.ud8",
+        ),
+        (
+            "a.json",
+            changed(COCO, "annotations", 1, "caption", value="a\0"),
+            r"annotations\[1\].caption must be text, got",
+        ),
+        ("a.json", changed(KARPATHY, "images", 1, "filename"), r"images\[1\].filename must be text, got nothing"),
+        ("a.json", changed(KARPATHY, "images", 1, "filepath", value=5), r"images\[1\].filepath must be text, got 5"),
+        ("a.json", changed(KARPATHY, "images", 2, "sentences"), r"images\[2\].sentences must be a list, got nothing"),
+        (
+            "a.json",
+            changed(KARPATHY, "images", 0, "sentences", 1, "raw"),
+            r"images\[0\].sentences\[1\].raw must be text, got nothing",
+        ),
+    ],
+)
+def test_a_bad_file_is_one_clear_error_with_its_line_or_key(tmp_path, name, content, said):
+    with pytest.raises(ValueError, match=rf"\A[^\n]*{said}[^\n]*\Z"):
+        read(tmp_path, name, content)
+
+
+def test_a_missing_file_is_said(tmp_path):
+    with pytest.raises(ValueError, match=r"^root must hold a file a\.json with captions, got none at "):
+        captions.read(tmp_path / "a.json")
