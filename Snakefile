@@ -7,6 +7,15 @@ onstart:
     if workflow.local_exec:
         # The limit of jobs per second is for clusters. It wakes the scheduler every second once for each job so far.
         workflow.scheduler.job_rate_limiter = None
+    terminal.calm()
+
+
+onsuccess:
+    terminal.say(terminal.last_words(of_config.chosen_datasets(config), Path("results")))
+
+
+onerror:
+    terminal.say(terminal.reasons(getattr(terminal.calm(), "failed", ())))
 
 
 report: "workflow/report/workflow.rst"

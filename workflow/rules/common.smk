@@ -24,6 +24,7 @@ from configuration import studies as of_config
 from configuration.check import check
 from configuration.code import code_of, plug_in_file
 from configuration.file import ConfigError, check_file
+from jointsparse.app import terminal
 from jointsparse.app.blas import use_best_kernel
 from jointsparse.learning.tasks import AUTO_SIZES
 from jointsparse.papers.catalogue import FIGURES

@@ -15,12 +15,13 @@ from jointsparse.records import raw_files, read_inputs, write_records
 from jointsparse.tables import Damaged
 
 SHOWN_FILES = 6  # in a message; the log has all
-SECONDS_BETWEEN_LINES = 10
+SECONDS_BETWEEN_LINES = 10  # in the log file
+SECONDS_BETWEEN_LINES_ON_SCREEN = 60  # where there is no terminal, and so no bar
 
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
-    """Run a job. Give `progress(done, total)`: a bar in a terminal, else a line now and then in the log file.
+    """Run a job. Give `progress(done, total)`: a bar in a terminal, else a line a minute; and lines in the log file.
 
     A ValueError ends the job with one line: its message, and the place in config.yaml where the values come from. For
     a damaged file, or files that do not belong together, the line has the command that removes them. The next run
@@ -35,13 +36,16 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     logging.captureWarnings(True)
     logging.info("%s begins", name)
     bar = _bar(name) if sys.stderr.isatty() else None
-    last_line = time.monotonic()
+    last_line = last_told = time.monotonic()
 
     def progress(done: int, total: int) -> None:
-        nonlocal last_line
+        nonlocal last_line, last_told
         if bar is not None:
             bar.total = total
             bar.update(done - bar.n)
+        elif time.monotonic() - last_told > SECONDS_BETWEEN_LINES_ON_SCREEN:
+            last_told = time.monotonic()
+            sys.stderr.write(f"{name}: {done} of {total}\n")
         if time.monotonic() - last_line > SECONDS_BETWEEN_LINES or done == total:
             last_line = time.monotonic()
             logging.info("%d of %d", done, total)
