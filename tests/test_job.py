@@ -116,11 +116,12 @@ def test_the_end_of_progress_and_warnings_are_logged_and_not_shown_without_a_ter
     assert done.err == ""
 
 
-def test_progress_is_logged_every_ten_seconds(run):
+def test_progress_is_logged_every_ten_seconds_and_told_every_minute(run):
     """On a clock that jumps to a later day, and then moves on by four seconds whenever it is looked at."""
     clock = "import itertools, job\nticks = itertools.count(10**9, 4)\njob.time.monotonic = lambda: next(ticks)\n"
-    logged = run(clock + "for i in range(9):\n    progress(i + 1, 1000)").log
-    assert [i for i in range(1, 10) if f" {i} of 1000\n" in logged] == [1, 4, 7]
+    done = run(clock + "for i in range(20):\n    progress(i + 1, 1000)")
+    assert re.findall(r" (\d+) of 1000$", done.log, re.MULTILINE)[:3] == ["1", "4", "7"]
+    assert re.findall(r"^fit_basis \w.*: (\d+) of 1000$", done.err, re.MULTILINE) == ["1", "17"]
 
 
 def test_a_bar_is_drawn_in_a_terminal(run):

@@ -40,14 +40,15 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
 
     def progress(done: int, total: int) -> None:
         nonlocal last_line, last_told
+        now = time.monotonic()
         if bar is not None:
             bar.total = total
             bar.update(done - bar.n)
-        elif time.monotonic() - last_told > SECONDS_BETWEEN_LINES_ON_SCREEN:
-            last_told = time.monotonic()
+        elif now - last_told > SECONDS_BETWEEN_LINES_ON_SCREEN:
+            last_told = now
             sys.stderr.write(f"{name}: {done} of {total}\n")
-        if time.monotonic() - last_line > SECONDS_BETWEEN_LINES or done == total:
-            last_line = time.monotonic()
+        if now - last_line > SECONDS_BETWEEN_LINES or done == total:
+            last_line = now
             logging.info("%d of %d", done, total)
 
     try:
