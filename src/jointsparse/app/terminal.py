@@ -30,7 +30,7 @@ class Calm(logging.Filter):
         self.told = self.begun
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a message goes to the terminal as it is."""
+        """Tell whether a message goes to the terminal as it is."""
         event = str(getattr(record, "event", None) or "")
         if event == "progress":
             self._tell(getattr(record, "done", 0), getattr(record, "total", 0))
