@@ -69,6 +69,13 @@ def test_a_dataset_without_words_shows_samples_and_its_verdicts(rng):
     assert data_of(shown.html)["studies"] == []
 
 
+def test_the_first_screen_says_what_was_used_and_the_worst_warning(rng):
+    header = html.unescape(re.search("<header>(.*?)</header>", made(rng).html, re.DOTALL)[1])
+    told = " ".join(header.split())
+    assert "40 images were used, 2 left out." in told
+    assert '1 kinds of <a href="#data-used">warnings</a>, the worst first: Some fits may be more than 5 %' in told
+
+
 def test_the_list_of_pages_escapes_what_they_say():
     text = index([{"dataset": "mine", "sentence": HOSTILE, "note": HOSTILE}])
     assert 'href="mine/index.html"' in text
