@@ -7,7 +7,8 @@ onstart:
     if workflow.local_exec:
         # The limit of jobs per second is for clusters. It wakes the scheduler every second once for each job so far.
         workflow.scheduler.job_rate_limiter = None
-    terminal.calm()
+    if not (workflow.output_settings.verbose or workflow.output_settings.printshellcmds):
+        terminal.calm()
 
 
 onsuccess:

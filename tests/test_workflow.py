@@ -128,6 +128,7 @@ RADII = "hinge-l1: {eta0: [0.1, 1], radius: [1, 10]}"
 L2 = "      hinge-l2: {eta0: [0.1, 1], radius: [1, 10]}"
 PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  annotation-sweep"
 SPACE = ("import numpy", "import  numpy")
+PAGE, PAGES = {"write_page": 1, "write_index": 1}, {"write_page": 5, "write_index": 1}
 # Jobs that follow others and take moments. A test of an edit counts them only if it names them.
 CHEAP = {
     "draw_figures",
@@ -286,11 +287,11 @@ def test_tables_of_another_numpy_are_a_mixture_that_is_said(project, tmp_path):
 @pytest.mark.parametrize(
     ("deleted", "rebuilt"),
     [
-        # Everything made of descriptors and of a sweep is there.
-        (("annotation/figures", "descriptors", "annotation/paths/run1/hinge-l1inf.npz"), {"draw_figures": 1}),
+        # Everything made of descriptors and of tasks is there.
+        (("annotation/figures", "descriptors", "annotation/tasks"), {"draw_figures": 1} | PAGE),
         (
             ("annotation/tables/significance.csv",),
-            {"compare_methods": 1, "draw_figures": 1, "judge_claims": 1, "write_manifest": 1},
+            {"compare_methods": 1, "draw_figures": 1, "judge_claims": 1, "write_manifest": 1} | PAGES,
         ),
         (("left_out.csv",), {"read_images": 1}),
         (("annotation/tables/words.csv",), {"choose_words": 1, "fit_basis": 0}),
