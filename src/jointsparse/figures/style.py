@@ -31,7 +31,7 @@ SHADES = ((0.0, "full"), (0.3, "bottom"), (0.5, "none"), (0.3, "left"), (0.5, "t
 SHARING = (
     ("newton", "batch"),
     ("sort", "entropic", "coordinate-descent"),
-    ("pivot", "line-search", "full of non-zeros"),
+    ("pivot", "line-search", "full of non-zeros", "verbatim"),
     ("tree", "projection", "stochastic"),
     ("full", "interior-point", "svm-l2"),
 )
