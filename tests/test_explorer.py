@@ -201,7 +201,7 @@ def scores_of(one):
 def test_the_sentence_says_what_the_tables_say(rng):
     said = findings.sentence(study(rng).tables)
     assert said.startswith("With 20 positive images a word, l1,∞ recognises ")
-    assert said.endswith("33 % of the features; −0.012 (−0.020 to 0.001) behind linear SVM with 33 %.")
+    assert said.endswith("33 % of the features; 0.012 (−0.001 to 0.020) behind linear SVM with 33 %.")
 
 
 def test_warnings_stand_in_plain_words_the_worst_first():

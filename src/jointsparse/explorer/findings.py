@@ -107,10 +107,13 @@ def _leads(differences: pd.DataFrame | None, n: int) -> list[dict[Any, Any]]:
 def _lead(row: Mapping[Any, Any], chosen: pd.DataFrame) -> str:
     """The lead over another method, with its interval and the features that the other uses."""
     of_other = chosen[(chosen["method"] == row["against"]) & (chosen["n"] == row["n"])]
-    where = "ahead of" if row["difference"] >= 0 else "behind"
-    interval = f" ({row['low']:.3f} to {row['high']:.3f})" if np.isfinite(row["low"]) else ""
-    share = percent(of_other["features"].mean())
-    return f"{row['difference']:+.3f}{interval} {where} {label(row['against'])} with {share}".replace("-", "−")
+    ends = [row["difference"], row["low"], row["high"]]
+    where = "ahead of"
+    if ends[0] < 0:
+        ends, where = [-ends[0], -ends[2], -ends[1]], "behind"
+    by, low, high = (f"{end:.3f}".replace("-", "−") for end in ends)
+    interval = f" ({low} to {high})" if np.isfinite(row["low"]) else ""
+    return f"{by}{interval} {where} {label(row['against'])} with {percent(of_other['features'].mean())}"
 
 
 def warnings_of(gathered: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
