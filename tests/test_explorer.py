@@ -76,6 +76,13 @@ def test_the_first_screen_says_what_was_used_and_the_worst_warning(rng):
     assert '1 kinds of <a href="#data-used">warnings</a>, the worst first: Some fits may be more than 5 %' in told
 
 
+def test_a_vocabulary_names_every_feature(rng):
+    one = study(rng)._replace(names=["a", "b"])
+    said = "^vocabulary must name each of 6 features, got 2 names"
+    with pytest.raises(ValueError, match=said):
+        page("mine", [one], images=None, captions=None, left_out=None, claims="", verdicts="")
+
+
 def test_the_list_of_pages_escapes_what_they_say():
     text = index([{"dataset": "mine", "sentence": HOSTILE, "note": HOSTILE}])
     assert 'href="mine/index.html"' in text

@@ -18,7 +18,7 @@ from jointsparse.scores.metrics import Scores
 from jointsparse.tables import read_array, read_matrix, read_record, read_table, written
 
 
-def read_study(name, files, figures):
+def read_study(name, files, figures, vocabulary, given):
     tables = {Path(file).stem: read_table(file) for file in files["tables"]}
     drawn = [Figure(f"{name}/figures/{figure}.png", *about) for figure, about in figures.items()]
     if "scores" not in files:
@@ -30,7 +30,8 @@ def read_study(name, files, figures):
     X = read_matrix(features)[is_test]
     words = names_of(tables["words"], read_array(labels))
     fits = fits_of(words, X, scores, tables["chosen"], tables["sparsity"], sweeps)
-    return Study(name, tables, drawn, fits, np.flatnonzero(is_test))
+    names = vocabulary if features == given else ()  # a basis has other features
+    return Study(name, tables, drawn, fits, np.flatnonzero(is_test), names)
 
 
 def main(files, claims, studies, loader, options, note, wildcards, output, progress):
@@ -41,20 +42,21 @@ def main(files, claims, studies, loader, options, note, wildcards, output, progr
     dataset = pick("datasets", loader)
     judged = [read_table(file) for file in claims]
     judged = pd.concat([rows[rows["dataset"] == wildcards.dataset] for rows in judged]) if judged else None
-    has_pictures = dataset.OFFERS == "pictures" or hasattr(dataset, "PIXELS")
+    X = read_matrix(files["features"]) if "features" in files else None
+    has_pictures = X is None and dataset.OFFERS == "pictures"
+    has_pictures |= hasattr(dataset, "PIXELS") and thumbnails.of_features(X[0].toarray()[0]) is not None
+    vocabulary = dataset.feature_names(**options) if hasattr(dataset, "feature_names") else ()
     made = page(
         wildcards.dataset,
-        [read_study(**one) for one in studies],
+        [read_study(**one, vocabulary=vocabulary, given=files.get("features")) for one in studies],
         images=images,
         captions=captions,
         left_out=left_out,
         claims="" if judged is None else section(judged, figures_of_tables(wildcards.dataset, studies)),
         verdicts="none" if judged is None else counts(judged),
         note=note,
-        names=dataset.feature_names(**options) if hasattr(dataset, "feature_names") else (),
         thumbnail=thumbnails.file_of if has_pictures else None,
     )
-    X = read_matrix(files["features"]) if "features" in files and made.images else None
     Path(output.thumbnails).mkdir(parents=True, exist_ok=True)
     for done, row in enumerate(made.images, start=1):
         if X is None:

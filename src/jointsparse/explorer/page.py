@@ -7,6 +7,7 @@ import markupsafe
 import numpy as np
 import pandas as pd
 
+from jointsparse.checks import require
 from jointsparse.explorer import findings
 from jointsparse.explorer.fits import Fits
 from jointsparse.explorer.frame import render
@@ -28,7 +29,8 @@ class Study(NamedTuple):
     """A study as the page shows it.
 
     tables: by name; the page reads chosen, by_word, words_learnt, differences and warnings. fits: None for a study that
-    learns no words. test_images: the row of each test image in the table of images.
+    learns no words. test_images: the row of each test image in the table of images. names: of the features; empty if
+    they have none.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Study(NamedTuple):
     figures: Sequence[Figure]
     fits: Fits | None = None
     test_images: Sequence[int] = ()
+    names: Sequence[str] = ()
 
 
 class Page(NamedTuple):
@@ -56,7 +59,6 @@ def page(
     claims: markupsafe.Markup,
     verdicts: str,
     note: str = "",
-    names: Sequence[str] = (),
     thumbnail: Callable[[int], str] | None = None,
 ) -> Page:
     """Make the page of a dataset.
@@ -75,8 +77,6 @@ def page(
         How many claims have each verdict, see `papers.page.counts`.
     note : str
         What the reader should know of the dataset.
-    names : list of str
-        Names of the features; empty if they have none.
     thumbnail : function, optional
         The file of the thumbnail of an image, by its row. None if images are no pictures.
 
@@ -87,7 +87,7 @@ def page(
     of_words = [study for study in studies if study.fits is not None]
     shown, used = [], set()
     for study in of_words:
-        learnt, rows = _learnt(study, names)
+        learnt, rows = _learnt(study)
         shown.append(learnt)
         used |= rows
     if thumbnail and images is not None and not of_words:
@@ -117,10 +117,14 @@ def page(
     return Page(html, sorted(used) if thumbnail else [], {"dataset": dataset, "sentence": found, "note": note})
 
 
-def _learnt(study: Study, names: Sequence[str]) -> tuple[dict[str, Any], set[int]]:
+def _learnt(study: Study) -> tuple[dict[str, Any], set[int]]:
     """Gather what the page's script draws of a study, and the rows of the images that it shows."""
-    fits = study.fits
+    fits, names = study.fits, study.names
     assert fits is not None
+    require(
+        not names or len(names) >= fits.X.shape[1],
+        f"vocabulary must name each of {fits.X.shape[1]} features, got {len(names)} names",
+    )
     words = words_of(study.tables["words_learnt"], study.tables["by_word"], fits, names)
     methods = list(fits.paths)
     sharing = {method: sharing_of(fits, method, names) for method in methods}
