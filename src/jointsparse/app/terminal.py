@@ -1,6 +1,5 @@
 """The terminal of a run: a line of progress now and then, what was found at the end, or why it stopped."""
 
-import csv
 import json
 import logging
 import sys
@@ -78,29 +77,23 @@ def last_words(datasets: Sequence[str], results: Path) -> list[str]:
     Files that are not there are passed over: a run may have been asked for a part.
     """
     found = [_finding(results / name / "findings.json") for name in datasets]
-    lines = [line for line in found if line][:1]
+    lines = [f"{one['dataset']}: {one['sentence']}" for one in found if "sentence" in one][:1]
     page = results / (f"{datasets[0]}/index.html" if len(datasets) == 1 else "index.html")
     if page.is_file():
         lines.append(f"The page with all that was found: {page}")
-    n_warnings = sum(
-        _rows(file) for name in datasets for file in sorted((results / name).glob("*/tables/warnings.csv"))
-    )
+    n_warnings = sum(one.get("warnings", 0) for one in found)
     if n_warnings:
         lines.append(f"{n_warnings} kinds of warnings: the page says in plain words what each means and what to do.")
     return lines
 
 
-def _finding(file: Path) -> str:
+def _finding(file: Path) -> dict[str, Any]:
+    """Read what the page of a dataset tells of itself; nothing if there is none, or it was cut off."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-        return f"{found['dataset']}: {found['sentence']}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-
-
-def _rows(file: Path) -> int:
-    with file.open(encoding="utf-8", newline="") as lines:
-        return max(0, sum(1 for row in csv.reader(lines) if row) - 1)
+        return found if isinstance(found, dict) else {}
+    except (OSError, ValueError):
+        return {}
 
 
 def reasons(failed: Sequence[tuple[str, Sequence[str]]]) -> list[str]:

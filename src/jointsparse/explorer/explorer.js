@@ -122,9 +122,10 @@
     const own = one.methods[state.method];
     const interval = own.low === null ? "" : ` (${number(own.low)} to ${number(own.high)})`;
     const chance = own.p_holm <= CHANCE ? "better than chance" : "no better than chance";
+    const p = own.p_holm < 1e-16 ? "p < 1e-16" : `p = ${own.p_holm.toPrecision(2)}`;
     const facts = [
       `${one.positives} test ${data.things} have it`,
-      `AUC ${number(own.auc)}${interval}, ${chance} (p = ${own.p_holm.toPrecision(2)} for all words together)`,
+      `AUC ${number(own.auc)}${interval}, ${chance} (${p} for all words together)`,
       `${number(own.features, 0)} features`,
       `best method: ${label(one.best)}`,
     ];

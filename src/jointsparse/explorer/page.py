@@ -98,6 +98,7 @@ def page(
     if of_words:
         found = findings.sentence(of_words[0].tables, things)
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
+    warnings = findings.warnings_of(warned)
     of_images = _images(used, images, captions, thumbnail)
     html = render(
         "page.html.jinja",
@@ -108,13 +109,17 @@ def page(
         methods={study.name: findings.methods_table(study.tables["chosen"]) for study in of_words},
         splits=images["split"].value_counts().to_dict() if images is not None else {},
         left_out=findings.left_out(left_out) if left_out is not None else [],
-        warnings=findings.warnings_of(warned),
+        warnings=warnings,
         claims=claims,
         samples=list(of_images.values()) if not of_words else [],
         things=things,
         data={"studies": shown, "images": of_images, "things": things},
     )
-    return Page(html, sorted(used) if thumbnail else [], {"dataset": dataset, "sentence": found, "note": note})
+    return Page(
+        html,
+        sorted(used) if thumbnail else [],
+        {"dataset": dataset, "sentence": found, "note": note, "warnings": len(warnings)},
+    )
 
 
 def _learnt(study: Study) -> tuple[dict[str, Any], set[int]]:
