@@ -7,16 +7,15 @@ onstart:
     if workflow.local_exec:
         # The limit of jobs per second is for clusters. It wakes the scheduler every second once for each job so far.
         workflow.scheduler.job_rate_limiter = None
-    if not (workflow.output_settings.verbose or workflow.output_settings.printshellcmds):
-        terminal.calm()
 
 
 onsuccess:
-    terminal.say(terminal.last_words(of_config.chosen_datasets(config), Path("results")))
+    whole = any(job.rule.name == "reproduce-all" for job in workflow.dag.jobs)
+    terminal.succeed(calm, terminal.last_words(of_config.chosen_datasets(config), Path("results")) if whole else [])
 
 
 onerror:
-    terminal.say(terminal.reasons(getattr(terminal.calm(), "failed", ())))
+    terminal.fail(calm, log)
 
 
 report: "workflow/report/workflow.rst"

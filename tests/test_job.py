@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from jointsparse.app.terminal import ERASE, JOBS_ARE_TOLD
+
 SCRIPT = """
 import sys
 import warnings
@@ -124,15 +126,20 @@ def test_progress_is_logged_every_ten_seconds_and_told_every_minute(run):
     assert re.findall(r"^fit_basis \w.*: (\d+) of 1000$", done.err, re.MULTILINE) == ["1", "17"]
 
 
-def test_a_bar_is_drawn_in_a_terminal(run):
+@pytest.mark.parametrize(
+    ("told", "drawn"), [("", "fit_basis collage 1: "), (JOBS_ARE_TOLD, f"{ERASE}error: fit_basis")]
+)
+def test_a_bar_is_drawn_in_a_terminal_unless_the_run_tells_of_its_jobs(run, monkeypatch, told, drawn):
+    if told:
+        monkeypatch.setenv(told, "yes")
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 80))
     os.set_blocking(ours, False)  # nothing drawn is an error then, and not an endless wait
-    run("for i in range(5):\n    progress(i + 1, 5)", stderr=theirs)
-    drawn = os.read(ours, 10_000).decode()
+    run("for i in range(5):\n    progress(i + 1, 5)\nraise ValueError", stderr=theirs)
+    got = os.read(ours, 10_000).decode()
     os.close(ours)
     os.close(theirs)
-    assert "fit_basis collage 1" in drawn
+    assert got.lstrip("\r").startswith(drawn.lstrip("\r"))
 
 
 def test_an_old_log_is_replaced(run):

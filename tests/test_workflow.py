@@ -94,7 +94,7 @@ def test_a_damaged_file_is_made_again_by_what_the_message_says(project):
     target = str(table.relative_to(project.root))
     made, expected = path.read_bytes(), table.read_bytes()
     path.write_bytes(made[: made.rindex(b"\n", 0, -2) + 1])  # without its last row
-    (line,) = {line for line in project.snakemake(target).stderr.splitlines() if line.startswith("error: ")}
+    *_, line = project.snakemake(target).stderr.splitlines()
     name = str(path.relative_to(project.root))
     why = "it was changed after it was made"
     assert line.startswith(f"error: gather_runs synthetic recovery tables recovery: {name} is damaged ({why})")
@@ -102,6 +102,7 @@ def test_a_damaged_file_is_made_again_by_what_the_message_says(project):
     path.unlink()
     done = project.snakemake(target)
     assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"2 of 2 jobs in \d+ s", done.stderr.splitlines()[-1])
     assert (path.read_bytes(), table.read_bytes()) == (made, expected)
     project.run("--touch")  # what follows was made from the same bytes
 
@@ -272,7 +273,14 @@ def test_tables_of_another_numpy_are_a_mixture_that_is_said(project, tmp_path):
     try:
         assert project.planned() == {}
         project.manifest().with_name("claims.md").unlink()
-        project.run()
+        last = project.run().splitlines()[-4:]
+        said = [
+            r"\d+ of \d+ jobs in \d+ s",
+            "collage: .+",
+            "The page .*: results/index.html",
+            r"\d+ kinds of warnings: .+",
+        ]
+        assert [line for pattern, line in zip(said, last, strict=True) if not re.fullmatch(pattern, line)] == []
     finally:
         project.variables = {}
     made_with = pd.read_csv(project.manifest().with_name("made_with.csv"), dtype=str)

@@ -35,6 +35,7 @@ from jointsparse.papers.quattoni.numbers import report_size
 LIBRARY = Path(jointsparse.__file__).parent
 # Of each page, besides the files that its script imports.
 FRAME = ["explorer/frame.html.jinja", "explorer/explorer.css", "explorer/explorer.js"]
+calm = terminal.calm(workflow)
 use_best_kernel()
 for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
     # One thread per job: the same sums in the same order on any number of cores.

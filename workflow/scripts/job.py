@@ -1,6 +1,7 @@
 """The frame of every script: progress, a log file, records of outputs, and one clear line if the job fails."""
 
 import logging
+import os
 import sys
 import time
 import traceback
@@ -10,18 +11,21 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from jointsparse.app.terminal import ERASE, JOBS_ARE_TOLD
 from jointsparse.checks import Misfit
 from jointsparse.records import raw_files, read_inputs, write_records
 from jointsparse.tables import Damaged
 
 SHOWN_FILES = 6  # in a message; the log has all
 SECONDS_BETWEEN_LINES = 10  # in the log file
-SECONDS_BETWEEN_LINES_ON_SCREEN = 60  # where there is no terminal, and so no bar
+SECONDS_BETWEEN_LINES_ON_SCREEN = 60  # where there is no terminal
 
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
-    """Run a job. Give `progress(done, total)`: a bar in a terminal, else a line a minute; and lines in the log file.
+    """Run a job. Give `progress(done, total)`: a line a minute, and lines in the log file.
+
+    On a terminal the run tells how far its jobs are, or else a bar does.
 
     A ValueError ends the job with one line: its message, and the place in config.yaml where the values come from. For
     a damaged file, or files that do not belong together, the line has the command that removes them. The next run
@@ -35,7 +39,8 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     logging.basicConfig(filename=log, filemode="a", format="%(asctime)s %(message)s", level=logging.INFO)
     logging.captureWarnings(True)
     logging.info("%s begins", name)
-    bar = _bar(name) if sys.stderr.isatty() else None
+    on_terminal = sys.stderr.isatty()
+    bar = _bar(name) if on_terminal and JOBS_ARE_TOLD not in os.environ else None
     last_line = last_told = time.monotonic()
 
     def progress(done: int, total: int) -> None:
@@ -44,7 +49,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
         if bar is not None:
             bar.total = total
             bar.update(done - bar.n)
-        elif now - last_told > SECONDS_BETWEEN_LINES_ON_SCREEN:
+        elif not on_terminal and now - last_told > SECONDS_BETWEEN_LINES_ON_SCREEN:
             last_told = now
             sys.stderr.write(f"{name}: {done} of {total}\n")
         if now - last_line > SECONDS_BETWEEN_LINES or done == total:
@@ -62,7 +67,8 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
         logging.info("%s", traceback.format_exc())
         said = " ".join(f"{name}: {_explained(error, snakemake)}".split())
         logging.error("error: %s", said)
-        sys.stderr.write(f"error: {said}\n")  # in one piece, as jobs side by side write to the same place
+        # In one piece, as jobs side by side write to the same place.
+        sys.stderr.write(f"{ERASE if on_terminal else ''}error: {said}\n")
         sys.exit(1)
     finally:
         if bar is not None:
