@@ -142,6 +142,12 @@ def test_a_bar_is_drawn_in_a_terminal_unless_the_run_tells_of_its_jobs(run, monk
     assert got.lstrip("\r").startswith(drawn.lstrip("\r"))
 
 
+def test_an_interrupted_job_says_nothing_as_its_run_does(run):
+    done = run("raise KeyboardInterrupt")
+    assert done.status != 0
+    assert (done.out, done.err) == ("", "")
+
+
 def test_an_old_log_is_replaced(run):
     run("raise ValueError('first')")
     assert "first" not in run("pass").log

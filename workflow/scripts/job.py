@@ -11,10 +11,13 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from jointsparse.app.terminal import ERASE, JOBS_ARE_TOLD
-from jointsparse.checks import Misfit
-from jointsparse.records import raw_files, read_inputs, write_records
-from jointsparse.tables import Damaged
+from jointsparse.app.interrupt import leave_interrupts_to_the_run
+
+leave_interrupts_to_the_run()  # the imports below take a while, and those of the script after this one
+from jointsparse.app.terminal import ERASE, JOBS_ARE_TOLD  # noqa: E402
+from jointsparse.checks import Misfit  # noqa: E402
+from jointsparse.records import raw_files, read_inputs, write_records  # noqa: E402
+from jointsparse.tables import Damaged  # noqa: E402
 
 SHOWN_FILES = 6  # in a message; the log has all
 SECONDS_BETWEEN_LINES = 10  # in the log file
