@@ -7,6 +7,7 @@ from jointsparse.norms import l1inf
 from jointsparse.papers import timing
 from jointsparse.papers.quattoni import cost
 
+SHAPED = [10, 20, 40, 80, 160, 320]
 SMALL = {
     "projection_sizes": [10, 30],
     "projection_rows": [5],
@@ -23,21 +24,23 @@ def table_of(**options):
 @pytest.fixture
 def few_rows(monkeypatch):
     monkeypatch.setattr(cost, "MATRIX_ROWS", 50)
+    monkeypatch.setattr(cost, "SHAPED_ROWS", 16)
 
 
 def test_a_row_for_each_measurement(few_rows):
     done = []
     table = table_of(progress=lambda i, of: done.append((i, of)))
-    assert list(table) == ["part", "x", "seconds", "repeats", "d", "m", "method", "bytes", "objective"]
+    assert list(table) == ["part", "x", "seconds", "low", "high", "repeats", "d", "m", "method", "bytes", "objective"]
     got = table[["part", "x", "d", "method"]].to_numpy().tolist()
     matrices = ["projection size", 400, 10], ["projection size", 1200, 30]
-    expected = [[*matrix, method] for matrix in matrices for method in ("sort", "newton", "l1")]
+    expected = [[*matrix, method] for matrix in matrices for method in ("sort", "newton", "l1 pivot")]
+    expected += [["projection tasks", m, 640 // m, "sort"] for m in SHAPED]
     expected += [["projection rows", 5, 50, method] for method in ("sort", "newton", "scan")]
     expected += [["training samples", n, 200, "subgradient"] for n in (2, 4)]
     assert got == expected + [["tasks", m, 50, method] for m in (2, 3) for method in ("linear program", "subgradient")]
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all()
-    assert table["m"].tolist() == [40] * 11 + [2, 2, 3, 3]
-    assert done == [(i, 30) for i in range(1, 31)]
+    assert table["m"].tolist() == [40] * 6 + SHAPED + [40] * 5 + [2, 2, 3, 3]
+    assert done == [(i, 42) for i in range(1, 43)]
 
 
 def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
@@ -54,8 +57,9 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
     compiling = [(10, 10, 0.1, "sort"), (10, 10, 0.1, "newton")]
     traced = [(10, 10, 0.1, "sort"), (30, 30, 0.1, "sort")]
     sizes = [(*shape, 0.1, method) for shape in ((10, 10), (30, 30)) for method in ("sort", "newton")]
+    shaped = [(640 // m, 640 // m, 0.1, "sort") for m in SHAPED]
     rows = [(50, 5, 0.1, method) for method in ("sort", *["newton"] * 5)]
-    assert seen == [*compiling, *traced, *sizes, *rows]
+    assert seen == [*compiling, *traced, *sizes, *shaped, *rows]
 
 
 def test_memory_is_traced_for_the_papers_method_and_matrices_that_are_not_too_large(few_rows, monkeypatch):
@@ -81,9 +85,10 @@ def test_peak_bytes_are_those_that_are_held_at_once(monkeypatch):
 def test_the_l1_projection_has_the_entries_of_the_matrix_and_its_share_of_the_norm(monkeypatch):
     A, seen = np.random.default_rng(0).normal(size=(7, 3)), []
     monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(cost.l1, "project", lambda v, radius, *, out: seen.append((v, radius)))
+    monkeypatch.setattr(cost.l1, "project", lambda v, radius, *, out, method: seen.append((v, radius, method)))
     cost._projection_of_vector(A)
-    ((v, radius),) = seen
+    ((v, radius, method),) = seen
+    assert method == "pivot"
     np.testing.assert_array_equal(v, A.ravel())
     assert radius == pytest.approx(0.1 * np.abs(A).sum())
 

@@ -41,6 +41,7 @@ from jointsparse.scores.flags import GAP, unfinished
 
 CLAIMS = quattoni.CLAIMS | duchi.CLAIMS
 EXCEPTIONS = quattoni.EXCEPTIONS + duchi.EXCEPTIONS
+NOT_JUDGED = duchi.NOT_JUDGED
 
 MOST_UNFINISHED = 0.2  # Choice: of the fits that a verdict rests on.
 TABLES_OF_FITS = ("chosen", "sparsity", "recovery")  # those whose rows are fits

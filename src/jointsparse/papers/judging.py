@@ -27,6 +27,7 @@ ABOVE, BELOW = float(np.nextafter(0.0, 1.0)), float(np.nextafter(0.0, -1.0))
 CONFIDENCE = 0.95
 SEVERAL_SIZES = 3  # Choice: this number of large sizes is enough for a slope without the small ones.
 FAR_BELOW = 0.1  # Choice: "far below" is less than a tenth.
+COMPETITIVE = 2  # Choice: at most this many times the cost of another method. The papers give no number.
 NEARLY_FLAT_SLOPE = 0.15  # Choice: exponent by which seconds may outgrow the stated cost, as caches overflow.
 
 
@@ -467,6 +468,27 @@ def ratio_slope(rows: pd.DataFrame, others: pd.DataFrame) -> tuple[Estimate, str
         raise NotTested("the two were not measured at the same sizes")
     largest = f" (at {ratio.index[-1]:,.0f} the ratio is {ratio.iloc[-1]:.3g})"
     return slope_of(ratio.index.to_numpy(dtype=float), ratio.to_numpy()), largest
+
+
+def ratio_of_medians(one: dict[Any, Any], other: dict[Any, Any]) -> Estimate:
+    """Ratio of the seconds of two rows. The interval rests on the intervals of the medians, if the rows have any."""
+    ratio, origin = one["seconds"] / other["seconds"], f"medians of {min(one['repeats'], other['repeats'])} repeats"
+    if "low" not in one:
+        return Estimate(ratio, np.nan, np.nan, f"{origin}, no interval; timed", wants="more repeats")
+    low, high = one["low"] / other["high"], one["high"] / other["low"]
+    return Estimate(
+        ratio, low, high, f"{origin}, the ends of their 95 % intervals divided; timed", wants="more repeats"
+    )
+
+
+def ratio_at_largest(rows: pd.DataFrame, others: pd.DataFrame) -> tuple[Estimate, float]:
+    """Ratio of seconds at the largest x that both methods were measured at, and this x."""
+    common = set(rows["x"]) & set(others["x"])
+    if not common:
+        raise NotTested("the two were not measured at the same sizes")
+    x = max(common)
+    one, other = (of.set_index("x").loc[x].to_dict() for of in (rows, others))
+    return ratio_of_medians(one, other), x
 
 
 def without_small(rows: pd.DataFrame, selector: str, least: float) -> tuple[str, pd.DataFrame]:

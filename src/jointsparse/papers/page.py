@@ -10,7 +10,7 @@ import markupsafe
 import numpy as np
 import pandas as pd
 
-from jointsparse.papers.claims import COLUMNS, EXCEPTIONS, overall
+from jointsparse.papers.claims import COLUMNS, EXCEPTIONS, NOT_JUDGED, overall
 from jointsparse.papers.judging import DEMONSTRATION, DOES_NOT_HOLD, HOLDS, NOT_TESTED, VERDICTS
 
 ORIGINS = ("dataset", "study", "source", "seed", "config")  # columns besides those of `claims.judge`
@@ -64,6 +64,7 @@ def _rendered(template: str, table: pd.DataFrame, finalize: Callable[[Any], Any]
         noted=notes.any(),
         counts=counts(table),
         exceptions=EXCEPTIONS,
+        not_judged=NOT_JUDGED,
     )
 
 

@@ -24,12 +24,14 @@ from jointsparse.papers.timing import Task, measure, require_sizes, seconds_of
 SERVES = "drawn"
 TABLES = {"cost": "timings"}
 WARNS = ()
+COLUMNS = ("part", "x", "seconds", "low", "high", "repeats", "d", "m", "method", "bytes", "objective")
 
 Seconds = Callable[[np.ndarray], float]  # of what is done with a matrix
 
 N_TASKS = 40
 RADIUS_SHARE = 0.1  # radius / norm
 TRACED_ROWS = 10_000  # of the largest matrix of whose projection the memory is traced
+SHAPED_ROWS, SHAPED_TASKS = 8_000, (10, 20, 40, 80, 160, 320)  # a matrix with other numbers of tasks, as many entries
 MATRIX_ROWS = 100_000  # of a matrix in which few are not zero
 N_FEATURES = 200  # of samples, as in sec. 5
 N_ITER, ETA0 = 20, 100.0  # of a fit whose iterations are measured
@@ -70,15 +72,16 @@ def run(
     Returns
     -------
     DataFrame
-        A row per measurement, with columns part, x, seconds, repeats, d, m (the number of tasks, 40 but for the last
-        part), method, bytes, objective:
+        A row per measurement, with columns part, x, seconds, low, high, repeats, d, m (the number of tasks, 40 if not
+        said), method, bytes, objective. From six repeats on low and high are the 95 % interval of the median. Parts:
         - "projection size": `l1inf.project` by the paper's "sort" and by "newton", radius 0.1 of the norm. x = d m. And
-          "l1": `l1.project` of the same entries as one vector, radius 0.1 of its norm.
+          "l1 pivot": `l1.project` of the same entries as one vector, radius 0.1 of its norm.
+        - "projection tasks": by "sort", matrices of 320,000 entries. x = m.
         - "projection rows": likewise, with x = non-zero rows, and "scan": one scan of the stored entries, for row
           maxima and a copy. Whoever takes and returns a dense matrix cannot do less.
         - "training samples": an iteration of the solver "subgradient" with l1inf. x = samples per task.
-        - "tasks": training with the l1,inf norm to the end, as a "linear program" by the interior-point method of
-          HiGHS, and by 200 iterations of "subgradient". x = tasks. Both have an objective.
+        - "tasks": training of m = x tasks with the l1,inf norm to the end, as a "linear program" by the interior-point
+          method of HiGHS, and by 200 iterations of "subgradient". Both have an objective.
 
         bytes: the most that a projection by "sort" holds at once beside matrix and result, NaN above 10,000 rows. The
         memory of NumPy is traced. That of compiled code is not, so "newton" has NaN.
@@ -117,6 +120,9 @@ def run(
         task = _task("projection size", d * N_TASKS, d, method, partial(of, A[:d]))
         task.columns["bytes"] = _peak_bytes(A[:d]) if method == "sort" and d <= TRACED_ROWS else np.nan
         tasks.append(task)
+    for m in SHAPED_TASKS:
+        shaped = A[:SHAPED_ROWS].reshape(-1, m)
+        tasks.append(_task("projection tasks", m, len(shaped), "sort", partial(SORT, shaped), m))
     for k, (method, of_few) in product(projection_rows, OF_FEW.items()):
         tasks.append(_task("projection rows", k, MATRIX_ROWS, method, partial(_of_few, A, order[:k], of_few)))
     for n in training_sizes:
@@ -126,7 +132,7 @@ def run(
         tasks[-1].columns["objective"] = train(many, m).objective
     _iteration(drawn, min(training_sizes))  # compiles
     table = measure(tasks, repeats, progress)
-    return table[["part", "x", "seconds", "repeats", "d", "m", "method", "bytes", "objective"]]
+    return table[list(COLUMNS)]
 
 
 def _task(part: str, x: int, d: int, method: str, seconds: Callable[[], float], m: int = N_TASKS) -> Task:
@@ -151,10 +157,10 @@ def _peak_bytes(A: np.ndarray) -> int:
 
 
 def _projection_of_vector(A: np.ndarray) -> float:
-    """CPU seconds of a projection of the entries of A onto an l1 ball."""
+    """CPU seconds of a projection of the entries of A onto an l1 ball, by the algorithm of Duchi et al. 2008."""
     v, b = A.reshape(A.size), np.empty(A.size)
     radius = RADIUS_SHARE * l1.norm(v)
-    return seconds_of(lambda: l1.project(v, radius, out=b))
+    return seconds_of(lambda: l1.project(v, radius, out=b, method="pivot"))
 
 
 def _scan(A: np.ndarray) -> float:
@@ -169,7 +175,7 @@ def _scan(A: np.ndarray) -> float:
 
 
 SORT, NEWTON = partial(_projection, method="sort"), partial(_projection, method="newton")  # the paper's and ours
-OF_SIZE: dict[str, Seconds] = {"sort": SORT, "newton": NEWTON, "l1": _projection_of_vector}
+OF_SIZE: dict[str, Seconds] = {"sort": SORT, "newton": NEWTON, "l1 pivot": _projection_of_vector}
 
 
 class OfFew(NamedTuple):

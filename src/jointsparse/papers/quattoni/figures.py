@@ -253,6 +253,9 @@ PARTS = {
     "projection rows": Part(
         "non-zero rows of the matrix", "seconds per projection", lambda rows: _by_entries(rows["x"] * rows["m"])
     ),
+    "projection tasks": Part(
+        "tasks of a matrix of as many entries", "seconds per projection", lambda rows: 0 * rows["x"] + 1
+    ),
     "training samples": Part("training samples of each task", "seconds per iteration", lambda rows: rows["x"]),
     "tasks": Part("tasks", "seconds of training", lambda rows: rows["x"]),
 }
