@@ -14,7 +14,7 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import Lasso, MultiTaskLasso
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -315,6 +315,16 @@ def test_folds_that_do_not_reach_tol_warn_once(X, Y):
     assert re.fullmatch(expected, said[0])
 
 
+def test_warnings_name_the_line_that_led_to_them(X, Y):
+    y = Y[:, 0]
+    with pytest.warns(ConvergenceWarning) as caught:
+        JointSparseClassifier(tol=1e-9, n_iter=5).fit(X, y)
+        JointSparseClassifierCV(tol=1e-9, n_iter=5, radii=[1.0], cv=2).fit(X, y)
+        make_pipeline(JointSparseRegressor(tol=1e-9, n_iter=1)).fit(X, 1.0 * y)
+        JointSparseClassifier(tol=1e-9, n_iter=5).path(X, y, strengths=[1.0])
+    assert [warning.filename for warning in caught] == [__file__] * 5
+
+
 def test_subgradients_promise_no_gap_and_do_not_warn(X, Y):
     model = JointSparseClassifier(solver="subgradient", n_iter=3, eta0=0.01, tol=1e-9).fit(X, Y[:, 0])
     assert model.duality_gap_ > 1e-9 and model.n_iter_ == 3
@@ -337,6 +347,25 @@ def test_a_feature_of_zeros_is_not_selected(estimator, X, Y):
     X[:, 2] = 0
     model = estimator().fit(X, Y[:, 0])
     assert 2 not in model.selected_features_ and not np.atleast_2d(model.coef_)[:, 2].any()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [40, 10_001])
+@pytest.mark.parametrize("estimator", ALL)
+def test_constant_features_alone_are_nothing_to_learn_from(estimator, n, dtype):
+    """Their gradients are rounding errors, from which no radius follows."""
+    rng = np.random.default_rng(0)
+    X = np.full((n, 2), [0.7, 3.3], dtype=dtype)
+    model = estimator(fit_intercept=True).fit(X, (rng.random((n, 3)) < 0.3).astype(int))
+    assert model.radius_ == 0 and not model.coef_.any() and model.duality_gap_ <= 1e-3
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-10, 1e10, 1e30])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_automatic_radii_are_of_the_scale_of_the_features(loss, scale, X, Y):
+    plain, scaled = (JointSparseClassifier(loss=loss).fit(factor * X, Y[:, 0]) for factor in (1.0, scale))
+    assert scaled.radius_ * scale == pytest.approx(plain.radius_)
+    np.testing.assert_allclose(scaled.coef_ * scale, plain.coef_, atol=0.02 * np.abs(plain.coef_).max())
 
 
 def test_one_sample():
@@ -503,15 +532,15 @@ def test_wrong_input_is_named(estimator, call, expected, X, Y):
 
 
 WRONG_OPTIONS = [
-    (ALL, {"norm": "l3"}, r"^norms knows .*l1inf.*; got 'l3'"),
-    (ALL, {"solver": "adam"}, r"^solvers knows .*pdhg.*; got 'adam'"),
+    (ALL, {"norm": "l3"}, r"^norm must be one of .*l1inf.*, got 'l3'"),
+    (ALL, {"solver": "adam"}, r"^solver must be one of .*pdhg.*, got 'adam'"),
     (ALL, {"normalisation": "median"}, "^normalisation must be 'sum' or 'mean', got 'median'"),
     (ALL, {"n_iter": 0}, "^n_iter must be a whole number of at least 1, got 0"),
     (ALL, {"n_iter": 1.5}, "^n_iter must be a whole number of at least 1, got 1.5"),
     (ALL, {"tol": -1.0}, r"^tol must be at least 0, got -1\.0"),
     (ALL, {"tol": "small"}, "^tol must be a number, got 'small'"),
     (ALL, {"solver": "subgradient", "eta0": 0.0}, r"^eta0 must be greater than 0, got 0\.0"),
-    (CLASSIFIERS, {"loss": "hing"}, r"^losses knows .*hinge.*; got 'hing'"),
+    (CLASSIFIERS, {"loss": "hing"}, r"^loss must be one of .*hinge.*, got 'hing'"),
     (CLASSIFIERS, {"labels": "10"}, "^labels must be one of 'classes', '01', 'signed', 'masked', got '10'"),
     (CLASSIFIERS, {"class_weight": "even"}, "^class_weight must be 'balanced', a dict or None, got 'even'"),
     (CLASSIFIERS, {"class_weight": [1.0, 2.0]}, r"^class_weight must be 'balanced', a dict or None, got \[1"),

@@ -278,6 +278,23 @@ def test_positive_solutions_satisfy_their_optimality_conditions(loss):
     assert np.sum(V * W) == pytest.approx(p * norm.norm(W), rel=1e-4)
 
 
+def test_a_series_of_feature_weights_goes_by_name():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc"))
+    y = (X["a"] + X["b"] + X["c"] > 0).astype(int)
+    weights = pd.Series([9.0, 1.0, 1.0], index=list("cab"))
+
+    def radius(**options):
+        return JointSparseClassifier(**options).fit(X, y).radius_
+
+    assert radius(feature_weights=weights) == radius(feature_weights=[1.0, 1.0, 9.0])
+    assert radius(feature_weights=weights.set_axis([7, 8, 9])) == radius(feature_weights=[9.0, 1.0, 1.0])
+    of_group = pd.Series([9.0, 1.0], index=["two", "one"])
+    assert radius(groups=["one", "two", "two"], feature_weights=of_group) == radius(
+        groups=["one", "two", "two"], feature_weights=[1.0, 9.0]
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -310,8 +310,8 @@ def changes(**options):
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        (fits(norm="l3"), r"norms knows .*l1inf.*; got 'l3'"),
-        (fits(loss="cubic"), "losses knows"),
+        (fits(norm="l3"), r"norm must be one of .*l1inf.*, got 'l3'"),
+        (fits(loss="cubic"), "loss must be one of"),
         (fits(radius=-1.0), "radius must be at least 0, got -1.0"),
         (fits(radius=np.inf), "radius must be finite"),
         (fits(eta0=0.0), "eta0 must be above 0 and finite, got 0.0"),

@@ -137,6 +137,21 @@ def test_folds_of_a_label_matrix_have_their_share_of_the_rarest_labels():
     assert not np.isnan(model.scores_).any()
 
 
+@pytest.mark.parametrize("value", [np.nan, np.array([0.5, 0.6]), None])
+@pytest.mark.parametrize(
+    ("estimator", "targets"), [(JointSparseClassifierCV, DENSE_FEW[1]), (JointSparseRegressorCV, 1.0 * DENSE_FEW[1])]
+)
+def test_a_scorer_must_give_a_number(estimator, targets, value):
+    with pytest.raises(ValueError, match=r"^scoring must give one finite number, got "):
+        estimator(radii=[1.0], scoring=lambda model, X, y: value).fit(DENSE_FEW[0], targets)
+
+
+def test_a_standard_error_takes_two_folds():
+    X, Y = DENSE_FEW
+    with pytest.raises(ValueError, match=r"^selection must be 'best' without two folds or more, as with X_val"):
+        JointSparseClassifierCV(selection="one_standard_error").fit(X, Y, X_val=X, y_val=Y)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -235,7 +235,12 @@ def test_bad_pictures_are_refused(picture, message):
         (lambda d, X: DenseSift(step=0).transform([np.zeros((40, 40))]), "step must be a whole number"),
         (lambda d, X: DenseSift(16).transform([np.zeros((40, 40))]), "patch_sizes must be a sequence of .*, got 16"),
         (lambda d, X: words().fit([]), r"X must be a list of at least one picture, .* got \[\]"),
-        (lambda d, X: words().fit(d[0]), "descriptors must be 12 rows of one length, got shape"),
+        (lambda d, X: words().fit(d[0]), r"X must be a list with .*, got one of shape \(\d+, 12\): give \[X\] for one"),
+        (
+            lambda d, X: DenseSift().transform(np.zeros((40, 50, 3))),
+            r"X must be a list .* got one of shape \(40, 50, 3\)",
+        ),
+        (lambda d, X: words().fit([d[0][0]]), "descriptors must be 1?2? rows of one length, got shape"),
         (lambda d, X: words().fit([one[:0] for one in d]), "X must hold descriptors, got none"),
         (lambda d, X: words().fit([one.astype(float) for one in d]), "descriptors must be uint8"),
         (lambda d, X: words(weighting="log").fit(d), "weighting must be one of .* got 'log'"),

@@ -1,6 +1,8 @@
 """Checks of input with their error messages, and the hold on threads, for all rooms."""
 
 import hashlib
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -276,6 +278,14 @@ def shortened(value: object) -> str:
     """Text of a value for a message, in one line of at most 200 characters."""
     shown = repr(value)
     return shown if len(shown) <= 200 else f"{shown[:200]} …"
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, and name the line of the user that led here: the first outside of this library and of scikit-learn."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in ("jointsparse", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def require_extra(module: str, *packages: str) -> None:

@@ -3,6 +3,15 @@
 from importlib import import_module
 from types import ModuleType
 
+# What a name of each room is called where it is given.
+PARAMETERS = {
+    "datasets": "loader",
+    "experiments": "kind",
+    "features": "extractor",
+    "losses": "loss",
+    "norms": "norm",
+    "solvers": "solver",
+}
 # The dictionaries of plug-ins, and the packages that hold them. Some hold names of modules, which cost time to import.
 ROOMS = {
     "datasets": "jointsparse.datasets",
@@ -30,6 +39,6 @@ def pick(room_name: str, name: str) -> ModuleType:
     """
     plug_ins = room(room_name)
     if name not in plug_ins:
-        raise ValueError(f"{room_name} knows {', '.join(sorted(plug_ins))}; got {name!r}")
+        raise ValueError(f"{PARAMETERS[room_name]} must be one of {', '.join(sorted(plug_ins))}, got {name!r}")
     found = plug_ins[name]
     return import_module(found) if isinstance(found, str) else found

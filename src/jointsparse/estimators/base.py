@@ -6,7 +6,6 @@ Source: Quattoni et al. (2009), eq. 1 and 2.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
@@ -30,6 +29,7 @@ from jointsparse.checks import (
     require_count,
     require_unmasked,
     shortened,
+    warn_user,
 )
 from jointsparse.estimators.watch import CALLBACK, INTERRUPT, Interrupted, Watch
 from jointsparse.learning.problem import Fit, Problem
@@ -126,6 +126,13 @@ def in_columns(y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     Y = y[:, np.newaxis] if y.ndim == 1 else y
     require(Y.shape == shape, f"y must have one row per sample and one column per task, {shape}, got shape {y.shape}")
     return Y
+
+
+def _by_name(numbers: Any, names: np.ndarray | None) -> Any:
+    """A pandas Series in the order of the names, if these are its index. All else stays as it is."""
+    labels: Any = getattr(numbers, "index", None)  # a method of lists
+    named = names is not None and np.shape(labels) == names.shape and set(labels) == set(names)
+    return numbers.loc[names] if named else numbers
 
 
 def _is_missing(value: Any) -> bool:
@@ -274,7 +281,11 @@ class Trained(SelectorMixin, Linear):
             n_rows = len(names)
         if self.feature_weights is not None:
             require(norm.WEIGHTED, f"feature_weights must be None with norm={self.norm!r}, which takes none")
-            weights = real_array(self.feature_weights, "feature_weights").astype(float)
+            features = getattr(self, "feature_names_in_", None)
+            weights = real_array(
+                _by_name(self.feature_weights, features if groups is None else names), "feature_weights"
+            )
+            weights = weights.astype(float)
             expected = (
                 f"feature_weights must hold a number above 0 for each of {n_rows} "
                 f"{'features' if groups is None else 'groups, in the order of their sorted names'}"
@@ -368,12 +379,11 @@ class Trained(SelectorMixin, Linear):
         if self._unproven(fitted)[pair] and ended_by not in (CALLBACK, INTERRUPT):
             strength = f"penalty={self.penalty_:.4g}" if self.radius_ is None else f"radius={self.radius_:.4g}"
             limit = f"max_time={self.max_time:g}" if ended_by else "n_iter"
-            warnings.warn(
+            warn_user(
                 f"with {strength}, after {self.n_iter_} iterations, the objective is certified to be within "
                 f"{self.duality_gap_:.2g} of the optimum (relative), not within tol={self.tol:g}: raise {limit} or "
                 "tol, or centre and scale the features",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     def _get_support_mask(self) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from jointsparse.checks import as_finite, require, require_count
+from jointsparse.checks import as_finite, require, require_count, warn_user
 from jointsparse.estimators.base import Posed, Trained, given_one, parameters, positional
 from jointsparse.learning.problem import Fit, solve_at_zero
 from jointsparse.learning.sweep import NOTHING_LEFT
@@ -170,11 +169,10 @@ class OneStrength(Trained):
         fits = fits_along(train, grid, penalised, NOTHING_LEFT * at_zero if strengths is None else -np.inf)
         unproven = sum(bool(model._unproven(fit)[0]) for fit in fits)
         if unproven:
-            warnings.warn(
+            warn_user(
                 f"{unproven} of {len(fits)} points of the path are not certified to be within tol={model.tol:g} of "
                 "their optima: look at their gap; raise n_iter or tol, or centre and scale the features",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return Path(
             strength=grid[: len(fits)],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -16,7 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import column_or_1d
 
-from jointsparse.checks import as_finite, as_radius, require
+from jointsparse.checks import as_finite, as_radius, require, shortened, warn_user
 from jointsparse.estimators.base import (
     Posed,
     Trained,
@@ -96,6 +95,17 @@ class _Regressed(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         return self.predicted
+
+
+def _called(scorer: Callable[..., Any], stand_in: BaseEstimator, X: Any, y: np.ndarray) -> float:
+    """The score of a scorer, which must be a finite number."""
+    value = scorer(stand_in, X, y)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    require(np.isfinite(number), f"scoring must give one finite number, got {shortened(value)}")
+    return number
 
 
 def mean_over_tasks(
@@ -188,6 +198,10 @@ class Search(Trained):
     def _search(self, samples: Samples, splits: Sequence[Split], posed: Posed) -> None:
         """Choose on splits of the samples, then train on a problem. Sets the attributes of both."""
         require(splits, "cv must give at least one fold, got none")
+        require(
+            len(splits) > 1 or self.selection != "one_standard_error",
+            "selection must be 'best' without two folds or more, as with X_val, got 'one_standard_error'",
+        )
         problem = posed.problem
         if isinstance(self.radii, str) and self.penalties is None:
             require(self.radii == "auto", f"radii must be 'auto', a number of radii or radii, got {self.radii!r}")
@@ -298,12 +312,11 @@ class Search(Trained):
     def _warn_of_gaps(self, found: Iterable[Scored]) -> None:
         gaps, unproven = (np.concatenate([getattr(one, name) for one in found]) for name in ("gaps", "unproven"))
         if unproven.any():
-            warnings.warn(
+            warn_user(
                 f"the choice rests on {len(gaps)} fits, of which {unproven.sum()} are not certified to be within "
                 f"{self._fold_tol():g} of their optima, but within {gaps.max():.2g} (relative) at worst: raise n_iter "
                 "or tol, or centre and scale the features",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _choose(self, penalised: bool) -> int:
@@ -374,7 +387,7 @@ class JointSparseClassifierCV(Labelled, Search):
         averaged over tasks, one against the rest.
     selection : {"best", "one_standard_error"}, default="best"
         "one_standard_error" takes the most regularised one whose score is within the standard error of the best over
-        the folds. Choose it for fewer features at a score that may be as good.
+        two folds or more. Choose it for fewer features at a score that may be as good.
     n_jobs : int or None, default=None
         Folds at the same time, as in scikit-learn. Results are the same for any number.
     validation_tasks : sequence of int or of bool, or None, default=None
@@ -430,7 +443,8 @@ class JointSparseClassifierCV(Labelled, Search):
         sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
             Weights of the samples. Weight 2 is the sample twice. Scorers other than the default do not see them.
         X_val : array, DataFrame or sparse matrix (n_held_out, n_features), or None
-            Held-out samples that choose instead of folds, as in the papers. None of them is trained on.
+            Held-out samples that choose instead of folds, as in the papers. None of them is trained on. A Pipeline
+            hands them on as they are: transform them first.
         y_val : array or sparse matrix (n_held_out,) or (n_held_out, n_tasks), or None
             Their labels.
 
@@ -480,11 +494,9 @@ class JointSparseClassifierCV(Labelled, Search):
             absent += ~((inside & positive).any(axis=0) & (inside & ~positive).any(axis=0))
         names = [str(self.classes_[k]) for k in self._counted if absent[k]]
         if names:
-            warnings.warn(
+            warn_user(
                 f"{len(names)} of {len(self._counted)} tasks have no positives or no negatives in some of the "
                 f"{len(splits)} folds and do not count there: {', '.join(names[:10])}{', ...' * (len(names) > 10)}",
-                UserWarning,
-                stacklevel=4,
             )
 
     def _score_of(self, F: np.ndarray, held_out: Samples) -> float:
@@ -497,12 +509,12 @@ class JointSparseClassifierCV(Labelled, Search):
             P = probabilities_of_classes(F) if likely else None
             rows = weights.any(axis=1)
             stand_in = _Classified(F[rows], self.classes_[self._counted], None if P is None else P[rows])
-            return float(scorer(stand_in, held_out.X[rows], self.classes_[held_out.Y[rows].argmax(axis=1)]))
+            return _called(scorer, stand_in, held_out.X[rows], self.classes_[held_out.Y[rows].argmax(axis=1)])
 
         def score(y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
             p = special.expit(f)
             stand_in = _Classified(f, np.array([0, 1]), np.column_stack([1 - p, p]) if likely else None)
-            return float(scorer(stand_in, np.empty((len(y), 0)), (y > 0).astype(int)))
+            return _called(scorer, stand_in, np.empty((len(y), 0)), (y > 0).astype(int))
 
         return mean_over_tasks(score, F, Y, weights, has_both)
 
@@ -575,7 +587,7 @@ class JointSparseRegressorCV(Targets, Search):
         sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
             Weights of the samples.
         X_val : array, DataFrame or sparse matrix (n_held_out, n_features), or None
-            Held-out samples that choose instead of folds.
+            Held-out samples that choose instead of folds. A Pipeline hands them on as they are: transform them first.
         y_val : array (n_held_out,) or (n_held_out, n_tasks), or None
             Their targets.
 
@@ -615,7 +627,7 @@ class JointSparseRegressorCV(Targets, Search):
         def score(y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
             if scorer is None:
                 return float(r2_score(y, f, sample_weight=c))
-            return float(scorer(_Regressed(f), np.empty((len(y), 0)), y))
+            return _called(scorer, _Regressed(f), np.empty((len(y), 0)), y)
 
         F, Y, weights = (array[:, self._counted] for array in (F, held_out.Y, held_out.weights))
         return mean_over_tasks(score, F, Y, weights, lambda y: len(y) > 1)

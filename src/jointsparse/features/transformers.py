@@ -33,6 +33,10 @@ def _each(X: Any, use: Callable[[Any], Any]) -> list[Any]:
     """Use each item of X. A ValueError says which item it is about."""
     if isinstance(X, str | os.PathLike) or not len(X):
         raise ValueError(f"X must be a list of at least one picture, or of the descriptors of each, got {X!r}")
+    if isinstance(X, np.ndarray) and (X.ndim == 2 or (X.ndim == 3 and X.shape[2] == 3)):
+        raise ValueError(
+            f"X must be a list with an item for each picture, got one of shape {X.shape}: give [X] for one"
+        )
     results = []
     for i, item in enumerate(X):
         try:

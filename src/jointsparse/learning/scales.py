@@ -12,7 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from jointsparse.checks import one_thread
-from jointsparse.learning.problem import Problem, Regulariser, balanced, best_intercepts, intercepts_of_samples
+from jointsparse.learning.problem import (
+    Problem,
+    Regulariser,
+    balanced,
+    best_intercepts,
+    intercepts_of_samples,
+    magnitude,
+)
 
 PER_DECADE = 4  # radii of a path between a number and ten times that number
 
@@ -75,12 +82,26 @@ def scales(
     value = np.zeros(problem.n_tasks)
     for part in whole.parts:
         value[part.tasks] += loss.dual_value(dual[part.rows], part.y, part.c)
-    G = np.ascontiguousarray(whole.transposed(dual)[:, :, 0].T)
+    G = _beyond_rounding(whole, dual, np.ascontiguousarray(whole.transposed(dual)[:, :, 0].T))
     regulariser = Regulariser.checked(norm, 0.0, False, weights, positive, groups)
     size = np.asarray(norm.dual_norm(regulariser.gradient(G), **regulariser.options))
     losses = value if size.ndim else value.sum()
     radius = np.max(np.divide(losses, size, out=np.zeros_like(size), where=size > 0), initial=0.0)
     return Scales(float(radius), float(np.max(size, initial=0.0)), float(np.linalg.norm(G)))
+
+
+def _beyond_rounding(problem: Problem, dual: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """G, (n_features, n_tasks), without sums that may be rounding errors of their terms, as of a constant feature."""
+    n, eps = len(dual), np.finfo(problem.dtype).eps
+    largest = max(magnitude(part.X) for part in problem.parts) * np.abs(dual).sum()
+    if np.abs(G).max(initial=0.0) > n * eps * largest:
+        return G
+    sums, sizes = np.zeros(G.shape), np.zeros(G.shape)
+    for part in problem.parts:
+        X, A = part.X.astype(np.float64), dual[part.rows].astype(np.float64)
+        sums[:, part.tasks] += X.T @ A
+        sizes[:, part.tasks] += abs(X).T @ np.abs(A)
+    return np.where(np.abs(sums) > (2 * eps + n * np.finfo(float).eps) * sizes, sums, 0.0)
 
 
 def radius_at(unit: float, step: int) -> float:

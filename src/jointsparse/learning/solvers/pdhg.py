@@ -231,7 +231,12 @@ def _first_balance(
     # The size of W: as far towards V as the ball allows, but no further than margins of 1.
     W = at.V.transpose(2, 1, 0).copy()
     largest = np.abs(W).max(axis=(1, 2), keepdims=True, initial=0)
-    W *= 1e6 / np.where(largest > 1e6 / np.finfo(problem.dtype).max, largest, 1)
+    # A W that is much larger than the ball would project to rounding errors, and a smaller one not reach its edge.
+    radius = np.asarray(regulariser.radius, dtype=float)
+    size = np.full(len(W), 1e6) if regulariser.penalised else np.clip(1e6, radius, 1e12 * radius)
+    limit = float(np.finfo(problem.dtype).max)
+    size = np.minimum(size, limit ** (1 / 4))[:, np.newaxis, np.newaxis]  # far from overflow
+    W *= size / np.where(largest > size / limit, largest, 1)
     project_all(regulariser, W)
     W_of = np.empty_like(at.W)
     by_task(W, W_of)
@@ -423,8 +428,9 @@ class Run:
         size = np.sqrt(_squared_distance(new.W, np.zeros_like(new.W)))
         moved = W_moved > 100 * np.finfo(self.problem.dtype).eps * size
         balance = np.where(moved, A_moved / np.where(moved, W_moved, 1), 0)
-        change = restart & (balance > 0)
-        self.metric.omega[change] = np.sqrt(self.metric.omega * balance)[change]
+        square = self.metric.omega * balance
+        change = restart & (square > 0)
+        self.metric.omega[change] = np.sqrt(square)[change]
 
     def move(self, new: Point, restart: np.ndarray) -> None:
         """Reflect the pairs at the new point, and set those that restart on it."""
