@@ -990,7 +990,7 @@ def take_row(G, H, W, i, w):  # type: ignore[no-untyped-def]
         moved |= step != 0.0
     if moved:
         for j in range(H.shape[0]):
-            g = G[j, i]
+            g = G[i, j]  # which is next to the last one, and G is symmetric
             for k in range(w.size):
                 H[j, k] -= g * w[k]
 

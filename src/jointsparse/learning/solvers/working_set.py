@@ -242,10 +242,10 @@ class _Descent:
             (c * array).sum(axis=0) / (c.sum() or 1.0) if whole.intercept else np.zeros(array.shape[1])
             for array in (self.X, whole.y)
         )
-        X, Y = self.X - self.x_mean, whole.y - self.y_mean
+        X, Y = np.sqrt(c) * (self.X - self.x_mean), np.sqrt(c) * (whole.y - self.y_mean)
         self.W, self.regulariser = W.astype(np.float64), regulariser
-        self.squares = float((c * Y * Y).sum())
-        self.G, self.Q = (c * X).T @ X, (c * X).T @ Y
+        self.squares = float((Y * Y).sum())
+        self.G, self.Q = X.T @ X, X.T @ Y  # a product with itself takes half the time
         self.H = self.Q - self.G @ self.W
         of_rows = np.ones(len(rows)) if regulariser.weights is None else regulariser.weights
         self.penalties = regulariser.radius[0] * of_rows
