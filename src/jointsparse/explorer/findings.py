@@ -29,7 +29,7 @@ PLAIN = {
     "training images with it": "Nearly all training images have one of the words: there is little to learn of it.",
     "fewer images than asked for": "Some words have fewer training images than asked for: they got all of them.",
     "not used": "Some of the data were left out, each with its reason below.",
-    "not unique": "Some fits explain their training images whole: many others are as good as they.",
+    "not unique": "Some fits explain their training images whole, as many others would: more images would tell more.",
     "constant features": "Some features are the same in all training images: they do no harm.",
 }
 

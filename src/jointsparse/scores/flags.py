@@ -108,9 +108,9 @@ def _repeated(digests: list[bytes | None], images: pd.DataFrame) -> pd.DataFrame
 def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """All warnings of some tables, each kind once per table: table, warning, rows, of, first.
 
-    tables: by name, with a column warning (see `Flag`), capped, or reason (of what is left out). A warning with numbers
-    is told with the smallest and the largest of them. rows: how many of the table's `of` rows carry it. first: the keys
-    of the first of them.
+    tables: by name, with a column warning (see `Flag`) and perhaps note, capped, or reason (of what is left out). A
+    warning with numbers is told with the smallest and the largest of them. rows: how many of the table's `of` rows
+    carry it. first: the keys of the first of them.
 
     >>> warned = pd.DataFrame({"n": [5, 9], "warning": ["certified gap: 7%", "certified gap: 12%"]})
     >>> gather({"chosen": warned}).to_dict("records")
@@ -132,7 +132,8 @@ def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def _flags(name: str, table: pd.DataFrame) -> list[list[Flag]]:
     """The flags of each row."""
     if "warning" in table:
-        return [read_cell(cell) for cell in table["warning"]]
+        columns = [table[name] for name in ("warning", "note") if name in table]
+        return [[flag for cell in cells for flag in read_cell(cell)] for cells in zip(*columns, strict=True)]
     if "capped" in table:
         return [[Flag("fewer images than asked for")] if capped else [] for capped in table["capped"]]
     if "reason" in table:
