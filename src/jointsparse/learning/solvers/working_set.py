@@ -46,6 +46,8 @@ LAST_SHARE = 0.95  # of tol: likewise
 SCALE_SAMPLES = 2000  # that the sizes of features are taken from
 DENSE_SHARE = 0.5  # of the entries: if more are 0, features are not scaled
 MOST_ROWS_OF_DESCENT = 2000  # as their Gram matrix is kept
+FIRST_ROWS_OF_DESCENT = 1000  # at most: a Gram matrix costs less than another round
+GROWTH_OF_DESCENT = 4  # rows that may come in, times those inside; with other solvers as many as are inside
 SWEEPS_PER_LOOK = 5
 LEAST_SPREAD = 0.1  # standard deviation of the logarithms of features' sizes: if it is less, they are not scaled
 
@@ -286,7 +288,8 @@ class _Search:
         self.bound, self.best_dual = -np.inf, at.A
         self.inside = np.zeros(self.W[0].shape if setting.per_task else whole.n_features, dtype=bool)
         self.now: pdhg.Run | _Descent | None = None
-        self.first_rows = max(FIRST_ROWS, whole.n_features // (4 if setting.descends else 16))
+        few = min(whole.n_features // 4, FIRST_ROWS_OF_DESCENT) if setting.descends else whole.n_features // 16
+        self.first_rows = max(FIRST_ROWS, few)
         self.work = 0.5 + self.share_of_margins()
         self.see(at.A)
 
@@ -326,7 +329,8 @@ class _Search:
         It holds the rows with weights, and those with parts near the largest. At first it holds the largest parts.
         """
         parts, used = self.row_duals, self.W[0] != 0 if self.setting.per_task else self.W[0].any(axis=1)
-        size = np.maximum(self.inside.sum(axis=0), self.first_rows)
+        growth = GROWTH_OF_DESCENT if self.setting.descends else 1
+        size = np.maximum(growth * self.inside.sum(axis=0), self.first_rows)
         largest = np.max(parts, axis=0, where=self.inside, initial=0.0)
         kept = used | (self.inside & (parts > KEPT_SHARE * largest))
         outside = np.where(kept | self.inside | (parts <= NEAR_SHARE * largest), 0, parts)
