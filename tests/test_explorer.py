@@ -221,6 +221,8 @@ def test_warnings_stand_in_plain_words_the_worst_first():
         "Other warnings.",
     ]
     assert shown[1]["details"] == ["annotation, chosen: certified gap: 7% (1 of 9 rows, first n=5)"]
+    of_documents = findings.warnings_of({"text": table.assign(warning="repeated images: 3")}, "samples")
+    assert of_documents[0]["text"].startswith("Samples with the same features are in several splits")
 
 
 def test_methods_have_an_interval_from_five_runs_on(rng):

@@ -116,10 +116,11 @@ def _lead(row: Mapping[Any, Any], chosen: pd.DataFrame) -> str:
     return f"{by}{interval} {where} {label(row['against'])} with {percent(of_other['features'].mean())}"
 
 
-def warnings_of(gathered: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
+def warnings_of(gathered: Mapping[str, pd.DataFrame], things: str = "images") -> list[dict[str, Any]]:
     """Warnings of all studies in plain words, the worst first.
 
-    gathered: the table of `scores.flags.gather`, by study. Returns text, details: what the tables say, for each.
+    gathered: the table of `scores.flags.gather`, by study. things: what has words. Returns text, details: what the
+    tables say, for each.
     """
     found: dict[str, list[str]] = {}
     for study, table in gathered.items():
@@ -130,8 +131,9 @@ def warnings_of(gathered: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
             detail = f"{study}, {row['table']}: {row['warning']} ({row['rows']} of {row['of']} rows{first})"
             found.setdefault(key, []).append(detail)
     order = [*PLAIN, ""]
+    texts = {key: text.replace("images", things).replace("Images", things.capitalize()) for key, text in PLAIN.items()}
     return [
-        {"text": PLAIN.get(key, "Other warnings."), "details": found[key]} for key in sorted(found, key=order.index)
+        {"text": texts.get(key, "Other warnings."), "details": found[key]} for key in sorted(found, key=order.index)
     ]
 
 

@@ -98,7 +98,7 @@ def page(
     if of_words:
         found = findings.sentence(of_words[0].tables, things)
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
-    warnings = findings.warnings_of(warned)
+    warnings = findings.warnings_of(warned, things)
     of_images = _images(used, images, captions, thumbnail)
     html = render(
         "page.html.jinja",
