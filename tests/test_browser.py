@@ -52,6 +52,9 @@ def words(page):
 def test_words_are_ordered_as_asked(page):
     by_auc = words(page)
     assert sorted(by_auc) == sorted(WORDS)
+    assert page.locator("#list button[aria-pressed=true]").all_inner_texts() == by_auc[:1]
+    page.select_option("#order", "lowest")
+    assert words(page) == by_auc[::-1]
     page.select_option("#order", "name")
     assert words(page)[1:] == ["grass", "night"]
     page.select_option("#order", "positives")

@@ -73,7 +73,7 @@ def test_the_first_screen_says_what_was_used_and_the_worst_warning(rng):
     header = html.unescape(re.search("<header>(.*?)</header>", made(rng).html, re.DOTALL)[1])
     told = " ".join(header.split())
     assert "40 images were used, 2 left out." in told
-    assert '1 kinds of <a href="#data-used">warnings</a>, the worst first: Some fits may be more than 5 %' in told
+    assert '1 kind of <a href="#data-used">warnings</a>: Some fits may be more than 5 %' in told
 
 
 def test_a_vocabulary_names_every_feature(rng):
@@ -209,6 +209,20 @@ def test_the_sentence_says_what_the_tables_say(rng):
     said = findings.sentence(study(rng).tables)
     assert said.startswith("With 20 positive images a word, l1,∞ recognises ")
     assert said.endswith("33 % of the features; 0.012 (−0.001 to 0.020) behind linear SVM with 33 %.")
+
+
+def test_the_best_and_the_worst_words_are_named():
+    rows = {"method": "hinge-l1inf", "word": list("abcdefg"), "auc": np.arange(7) / 10 + 0.3, "positives": 20}
+    table = pd.DataFrame(rows).assign(p_holm=[1.0, 0.6, *[0.01] * 5])
+    table.loc[:1, "positives"] = 4, 6
+    said = findings.best_and_worst(table, "hinge-l1inf")
+    assert said == (
+        "Highest AUC: g (0.90), f (0.80), e (0.70), d (0.60), c (0.50). Lowest: a (0.30), b (0.40). "
+        "Not told from chance: 2 words, with 5 test images that have them (median); the others have 20."
+    )
+    assert findings.best_and_worst(table[3:], "hinge-l1inf").endswith(" d (0.60).")
+    none = findings.best_and_worst(table[:2], "hinge-l1inf", "samples")
+    assert none.endswith(" 2 words, with 5 test samples that have them (median).")
 
 
 def test_warnings_stand_in_plain_words_the_worst_first():

@@ -6,7 +6,7 @@
   if (!data || !data.studies || !data.studies.length) return;
   const COLOURS = { "l1inf": "#16347f", "l1": "#d1495b", "l2": "#e5a32b", "l12": "#1f7a5c" };
   const OTHERS = ["#8a8a8a", "#8d6cab", "#49a9c4", "#6b4a2b"];
-  const CHANCE = 0.05;
+  const CHANCE = 0.05, LONGEST = 90;
   const at = (id) => document.getElementById(id);
   const state = { study: data.studies[0], method: "", word: "", feature: -1, order: "auc" };
 
@@ -58,7 +58,6 @@
 
   function begin() {
     const study = state.study;
-    state.word = study.words[0].word;
     at("about").textContent =
       `Run ${study.run} of ${study.runs} with ${study.n} positive ${data.things} a word chose the examples, the ROC curves and the ` +
       "map. AUC is the mean over all runs.";
@@ -75,6 +74,7 @@
   function choose(method) {
     state.method = method;
     state.feature = -1;
+    if (!state.study.words.some((one) => one.word === state.word)) state.word = sorted()[0].word;
     for (const radio of at("method").querySelectorAll("input")) radio.checked = radio.value === method;
     list();
     word();
@@ -83,15 +83,20 @@
 
   // Words.
 
-  function list() {
+  function sorted() {
+    const auc = (one) => one.methods[state.method].auc;
     const compare = {
-      auc: (a, b) => b.methods[state.method].auc - a.methods[state.method].auc,
+      auc: (a, b) => auc(b) - auc(a),
+      lowest: (a, b) => auc(a) - auc(b),
       name: (a, b) => a.word.localeCompare(b.word),
       positives: (a, b) => b.positives - a.positives,
     }[state.order];
-    const words = [...state.study.words].sort(compare);
+    return [...state.study.words].sort(compare);
+  }
+
+  function list() {
     at("list").replaceChildren(
-      ...words.map((one) => {
+      ...sorted().map((one) => {
         const own = one.methods[state.method];
         const known = own.p_holm <= CHANCE;
         const button = element("button", { type: "button", "aria-pressed": String(one.word === state.word) }, one.word);
@@ -111,7 +116,8 @@
           element("td", {}, button),
           element("td", { className: known ? "" : "chance", title: known ? "" : "no better than chance" }, number(own.auc)),
           element("td", {}, element("span", { className: "meter", title: "the line is chance" }, bar, element("b", {}))),
-          element("td", {}, number(own.features, 0))
+          element("td", {}, number(own.features, 0)),
+          element("td", {}, String(one.positives))
         );
       })
     );
@@ -164,18 +170,23 @@
     );
   }
 
+  function cut(text) {
+    const end = text.lastIndexOf(" ", LONGEST);
+    return text.length <= LONGEST ? text : text.slice(0, end > 0 ? end : LONGEST) + " …";
+  }
+
   function picture(row, told) {
     const image = data.images[state.study.rows[row]];
     const captions = image.captions.join(" / ");
     const all = `${image.name}: ${captions}`;
-    const caption = element("figcaption", { title: all }, told ? element("strong", {}, told) : "", " ", captions.slice(0, 90));
+    const caption = element("figcaption", { title: all }, told ? element("strong", {}, told) : "", " ", cut(captions));
     if (!image.file) return element("figure", { title: all }, caption, element("span", { className: "faint" }, image.name));
     return element("figure", {}, element("img", { loading: "lazy", src: image.file, alt: captions, title: all }), caption);
   }
 
   // Charts. Every one has a frame of the same size, in which x and y are places from 0 to 1.
 
-  const WIDTH = 300, HEIGHT = 200, LEFT = 40, BELOW = 34, ABOVE = 8;
+  const WIDTH = 300, HEIGHT = 200, LEFT = 46, BELOW = 34, ABOVE = 8;
   const across = (x) => LEFT + x * (WIDTH - LEFT - 10);
   const up = (y) => HEIGHT - BELOW - y * (HEIGHT - BELOW - ABOVE);
 
@@ -216,7 +227,9 @@
       const dots = known.map(([n, auc]) => drawn("circle", { cx: across(x(n)), cy: up(y(auc)), r: 3, fill: colour(name) }));
       return [line(known.map(([n, auc]) => [x(n), y(auc)]), colour(name), thick), ...bars, ...dots];
     });
-    const ticks = [low, (low + high) / 2, high].map((auc) => [y(auc), auc.toFixed(2)]);
+    const step = high - low > 0.2 ? 0.1 : 0.05;
+    const ticks = [];
+    for (let i = Math.ceil(low / step); i * step <= high; i++) ticks.push([y(i * step), (i * step).toFixed(step === 0.1 ? 1 : 2)]);
     const chance = drawn("line", { x1: across(0), x2: across(1), y1: up(y(0.5)), y2: up(y(0.5)), stroke: "#777", "stroke-dasharray": "3 3" });
     return chart(`AUC of ${one.word} by size`, sizes.map((n) => [x(n), n]), ticks, `positive ${data.things}`, "AUC", chance, ...lines);
   }

@@ -12,6 +12,7 @@ from jointsparse.scores.flags import GAP
 from jointsparse.scores.many import FEWEST_RUNS, half_width
 
 NORMS = {"l1inf": "l1,∞", "l12": "l1,2"}  # others are called as they are
+SHOWN_WORDS = 5  # with the highest AUC, and with the lowest
 CHANCE = 0.05  # Choice: of p-values after Holm's correction
 # What warnings mean and what to do, the worst first. A text goes with each kind of flag that contains the key.
 PLAIN = {
@@ -95,6 +96,26 @@ def sentence(tables: Mapping[str, pd.DataFrame], things: str = "images") -> str:
     )
     leads = [_lead(row, chosen) for row in _leads(tables.get("differences"), n)]
     return f"{found}; {', '.join(leads)}." if leads else f"{found}."
+
+
+def best_and_worst(learnt: pd.DataFrame, method: str, things: str = "images") -> str:
+    """Name the words that a method recognises best and worst, and what those have in common that it does not recognise.
+
+    learnt: the table words_learnt. things: what has words.
+    """
+    own = learnt[learnt["method"] == method].sort_values("auc", ascending=False, kind="stable")
+    named = [f"{word} ({auc:.2f})" for word, auc in zip(own["word"], own["auc"], strict=True)]
+    lowest = named[max(len(named) - SHOWN_WORDS, SHOWN_WORDS) :][::-1]
+    said = f"Highest AUC: {', '.join(named[:SHOWN_WORDS])}." + (f" Lowest: {', '.join(lowest)}." if lowest else "")
+    known = own["p_holm"] <= CHANCE
+    if known.all():
+        return said
+    rare, rest = own.loc[~known, "positives"].median(), own.loc[known, "positives"].median()
+    beside = f"; the others have {rest:.0f}" if known.any() else ""
+    return (
+        f"{said} Not told from chance: {(~known).sum()} words, with {rare:.0f} test {things} that have them "
+        f"(median){beside}."
+    )
 
 
 def _leads(differences: pd.DataFrame | None, n: int) -> list[dict[Any, Any]]:

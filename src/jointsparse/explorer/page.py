@@ -94,9 +94,12 @@ def page(
         samples = np.linspace(0, len(images) - 1, min(SAMPLES, len(images))).astype(int)
         used = set(samples.tolist())
     things = "images" if thumbnail else "samples"
+    extremes = ""
     found = f"Verdicts on the papers' claims: {verdicts}."
     if of_words:
-        found = findings.sentence(of_words[0].tables, things)
+        first = of_words[0].tables
+        found = findings.sentence(first, things)
+        extremes = findings.best_and_worst(first["words_learnt"], first["chosen"]["method"].iloc[0], things)
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
     warnings = findings.warnings_of(warned, things)
     of_images = _images(used, images, captions, thumbnail)
@@ -105,6 +108,7 @@ def page(
         dataset=dataset,
         note=note,
         sentence=found,
+        extremes=extremes,
         studies=studies,
         methods={study.name: findings.methods_table(study.tables["chosen"]) for study in of_words},
         splits=images["split"].value_counts().to_dict() if images is not None else {},
