@@ -232,10 +232,10 @@ def _first_balance(
     W = at.V.transpose(2, 1, 0).copy()
     largest = np.abs(W).max(axis=(1, 2), keepdims=True, initial=0)
     # A W that is much larger than the ball would project to rounding errors, and a smaller one not reach its edge.
-    radius = np.asarray(regulariser.radius, dtype=float)
-    size = np.full(len(W), 1e6) if regulariser.penalised else np.clip(1e6, radius, 1e12 * radius)
+    radius = np.asarray(regulariser.radius, dtype=float).reshape(len(W), 1, -1)  # of a pair, or of each of its tasks
+    size = np.full_like(radius, 1e6) if regulariser.penalised else np.clip(1e6, radius, 1e12 * radius)
     limit = float(np.finfo(problem.dtype).max)
-    size = np.minimum(size, limit ** (1 / 4))[:, np.newaxis, np.newaxis]  # far from overflow
+    size = np.minimum(size, limit ** (1 / 4))  # far from overflow
     W *= size / np.where(largest > size / limit, largest, 1)
     project_all(regulariser, W)
     W_of = np.empty_like(at.W)
