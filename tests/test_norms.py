@@ -867,24 +867,35 @@ def test_l12_of_a_zero_row_among_rows_that_sum_to_the_radius():
 # Sweeps over rows
 
 
+@pytest.mark.parametrize("n_samples", [9, 4])
 @pytest.mark.parametrize("norm", [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.DESCENDS])
-def test_a_sweep_solves_each_row_by_the_proximal_operator(norm):
+def test_a_sweep_solves_each_row_by_the_proximal_operator(norm, n_samples):
     """A row alone minimises 1/2 g ||w||^2 - <u, w> + p norm(w), whose solution is prox(u, p) / g."""
     rng = np.random.default_rng(0)
-    A = rng.normal(size=(9, 6))
-    G, Q, W, penalties = A.T @ A, rng.normal(size=(6, 3)), rng.normal(size=(6, 3)), rng.random(6)
-    G[2], G[:, 2] = 0.0, 0.0  # a feature that is 0 stays as it is
+    X, Y, W, penalties = (
+        rng.normal(size=(n_samples, 6)),
+        rng.normal(size=(n_samples, 3)),
+        rng.normal(size=(6, 3)),
+        rng.random(6),
+    )
+    X[:, 2] = 0.0  # a feature that is 0 stays as it is
+    G, Q = X.T @ X, X.T @ Y
     penalties[4] = 100.0
     expected = W.copy()
     for i in (0, 1, 3, 4, 5):
         u = Q[i] - G[i] @ expected + G[i, i] * expected[i]
         expected[i] = norm.prox(u[np.newaxis], penalties[i])[0] / G[i, i]
-    H = Q - G @ W
-    norm.descend(G, H, W, penalties, 1)
+    few = n_samples < 6
+    A, H = (np.ascontiguousarray(array) for array in ((X.T, (Y - X @ W).T) if few else (G, (Q - G @ W).T)))
+    lengths = G.diagonal().copy()
+
+    def objective():
+        return 0.5 * np.sum((Y - X @ W) ** 2) + np.sum(penalties * [norm.norm(w[np.newaxis]) for w in W])
+
+    norm.descend(A, lengths, H, W, penalties, 1)
     np.testing.assert_allclose(W, expected, atol=1e-12)
-    np.testing.assert_allclose(H, Q - G @ W, atol=1e-12)
+    np.testing.assert_allclose(H, (Y - X @ W).T if few else (Q - G @ W).T, atol=1e-12)
     assert not W[4].any()
-    before = 0.5 * np.sum(W * (G @ W)) - np.sum(W * Q) + np.sum(penalties * [norm.norm(w[np.newaxis]) for w in W])
-    norm.descend(G, H, W, penalties, 20)
-    after = 0.5 * np.sum(W * (G @ W)) - np.sum(W * Q) + np.sum(penalties * [norm.norm(w[np.newaxis]) for w in W])
-    assert after <= before
+    before = objective()
+    norm.descend(A, lengths, H, W, penalties, 20)
+    assert objective() <= before

@@ -19,8 +19,9 @@ Six constants say what a norm can do:
   then norm(s_i W_i) and its dual dual_norm(W_i / s_i), with rows W_i.
 - ``GROUPED``: True if all functions take ``groups=``, the group number of each feature, from 0 to n_groups - 1. A group
   then counts as one row with all its entries. Weights and ``dual_rows`` are one number per group, (n_groups,).
-- ``DESCENDS``: True if there is ``descend(G, H, W, penalties, n_sweeps)``. It is compiled, and sweeps over the rows of
-  W to minimise 1/2 <W, G W> - <W, Q> + sum_i penalties_i norm(W_i), with H = Q - G W. It changes H and W in place.
+- ``DESCENDS``: True if there is ``descend(A, squares, H, W, penalties, n_sweeps)``. It is compiled, and sweeps over the
+  rows of W to minimise 1/2 ||Y - X W||^2 + sum_i penalties_i norm(W_i). `rows` says what A and H are; squares_i is
+  ||X_i||^2. It changes H and W in place.
 - ``WARM``: True if ``project`` takes a warm start, ``warm=Warm()``. Then the module also defines the class ``Warm``.
 
 All keep float64 and float32 and convert other real numbers to float64. They never write into W unless ``out`` is W.
@@ -30,7 +31,7 @@ overflow. Entries from 1e-150 to 1e150 may stand in one matrix. A matrix and rad
 result times that power. A projection keeps signs, enlarges no entry, and meets the radius to 1e-12 of it.
 
 A new norm is a module beside these and its name in ``NORMS``. Nothing else has to change. It rests on no other norm.
-`l1_sparse` is no norm, but the l1 ball under sparse updates.
+`l1_sparse` is no norm, but the l1 ball under sparse updates; `rows` has what sweeps of all norms share.
 """
 
 from importlib import import_module

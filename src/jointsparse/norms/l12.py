@@ -22,6 +22,7 @@ from jointsparse.checks import (
 from jointsparse.compiled import njit
 from jointsparse.norms import l1
 from jointsparse.norms.l2 import Vector, directions, scaled, scaled_lengths
+from jointsparse.norms.rows import aim_row, take_row
 
 WARM = False  # `project` takes no warm start
 PER_TASK = False  # one number for all tasks together
@@ -309,33 +310,16 @@ def prox(
 
 
 @njit
-def take_row(G, H, W, i, w):  # type: ignore[no-untyped-def]
-    """W_i = w, and H accordingly. w is then the step."""
-    moved = False
-    for k in range(w.size):
-        step = w[k] - W[i, k]
-        W[i, k], w[k] = w[k], step
-        moved |= step != 0.0
-    if moved:
-        for j in range(H.shape[0]):
-            g = G[i, j]  # which is next to the last one, and G is symmetric
-            for k in range(w.size):
-                H[j, k] -= g * w[k]
-
-
-@njit
-def descend(G, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-def]
+def descend(A, squares, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-def]
     """Sweeps of descent over the rows of W, see `jointsparse.norms`: each row is shortened by the penalty."""
     w = np.empty(W.shape[1])
     for _ in range(n_sweeps):
         for i in range(W.shape[0]):
-            g = G[i, i]
-            if g <= 0.0:
+            if squares[i] <= 0.0:
                 continue
-            for k in range(w.size):
-                w[k] = H[i, k] + g * W[i, k]
+            aim_row(A, H, W, i, squares[i], w)
             length = math.sqrt(sum_of_squares(w))
-            share = max(1.0 - penalties[i] / length, 0.0) / g if length > 0.0 else 0.0
+            share = max(1.0 - penalties[i] / length, 0.0) / squares[i] if length > 0.0 else 0.0
             for k in range(w.size):
                 w[k] *= share
-            take_row(G, H, W, i, w)
+            take_row(A, H, W, i, w)

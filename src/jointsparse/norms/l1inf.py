@@ -32,6 +32,7 @@ from jointsparse.checks import (
     require_finite,
 )
 from jointsparse.compiled import njit
+from jointsparse.norms.rows import aim_row, take_row
 
 WARM = True  # `project` takes a warm start, see `Warm`
 PER_TASK = False  # one number for all tasks together
@@ -981,21 +982,6 @@ def prox(
 
 
 @njit
-def take_row(G, H, W, i, w):  # type: ignore[no-untyped-def]
-    """W_i = w, and H accordingly. w is then the step."""
-    moved = False
-    for k in range(w.size):
-        step = w[k] - W[i, k]
-        W[i, k], w[k] = w[k], step
-        moved |= step != 0.0
-    if moved:
-        for j in range(H.shape[0]):
-            g = G[i, j]  # which is next to the last one, and G is symmetric
-            for k in range(w.size):
-                H[j, k] -= g * w[k]
-
-
-@njit
 def level_that_loses(w, lost):  # type: ignore[no-untyped-def]
     """Level at which clipping |w| takes off a sum `lost`; 0 if there is less."""
     ordered = -np.sort(-np.abs(w))
@@ -1009,17 +995,15 @@ def level_that_loses(w, lost):  # type: ignore[no-untyped-def]
 
 
 @njit
-def descend(G, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-def]
+def descend(A, squares, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-def]
     """Sweeps of descent over the rows of W, see `jointsparse.norms`: each row is clipped by the penalty."""
     w = np.empty(W.shape[1])
     for _ in range(n_sweeps):
         for i in range(W.shape[0]):
-            g = G[i, i]
-            if g <= 0.0:
+            if squares[i] <= 0.0:
                 continue
-            for k in range(w.size):
-                w[k] = H[i, k] + g * W[i, k]
+            aim_row(A, H, W, i, squares[i], w)
             level = level_that_loses(w, penalties[i])
             for k in range(w.size):
-                w[k] = min(max(w[k], -level), level) / g
-            take_row(G, H, W, i, w)
+                w[k] = min(max(w[k], -level), level) / squares[i]
+            take_row(A, H, W, i, w)

@@ -48,7 +48,7 @@ DENSE_SHARE = 0.5  # of the entries: if more are 0, features are not scaled
 MOST_ROWS_OF_DESCENT = 2000  # as their Gram matrix is kept
 FIRST_ROWS_OF_DESCENT = 1000  # at most: a Gram matrix costs less than another round
 GROWTH_OF_DESCENT = 4  # rows that may come in, times those inside; with other solvers as many as are inside
-SWEEPS_PER_LOOK = 5
+SWEEPS_PER_LOOK = 3
 LEAST_SPREAD = 0.1  # standard deviation of the logarithms of features' sizes: if it is less, they are not scaled
 
 
@@ -232,33 +232,42 @@ class Setting(NamedTuple):
 class _Descent:
     """Block coordinate descent on some rows of W, for the squared loss with a penalty and tasks that share samples.
 
-    With C the weights, X and Y centred if there are intercepts, and these rows: G = X^T C X, Q = X^T C Y and
-    H = Q - G W. A sweep, the objective and a bound need no product with X.
+    X and Y are here times the roots of the weights, and centred if there are intercepts. With Q = X^T Y: A and H are
+    X^T X and (Q - X^T X W)^T, or with fewer samples than rows X^T and (Y - X W)^T, see `jointsparse.norms.rows`.
     """
 
     def __init__(self, whole: Problem, regulariser: Regulariser, rows: np.ndarray, W: np.ndarray) -> None:
         (X,) = whole.restricted(rows).X[:1]
         X = X.toarray() if sparse.issparse(X) else X
-        self.X, c = X.astype(np.float64), whole.c[:, :1]
+        self.X, c = X.astype(np.float64, copy=False), whole.c[:, :1]
         self.x_mean, self.y_mean = (
             (c * array).sum(axis=0) / (c.sum() or 1.0) if whole.intercept else np.zeros(array.shape[1])
             for array in (self.X, whole.y)
         )
-        X, Y = np.sqrt(c) * (self.X - self.x_mean), np.sqrt(c) * (whole.y - self.y_mean)
+        centred = self.X - self.x_mean if whole.intercept else self.X
+        XT = np.multiply(centred.T, np.sqrt(c).T, order="C")
+        Y = np.sqrt(c) * (whole.y - self.y_mean)
         self.W, self.regulariser = W.astype(np.float64), regulariser
-        self.squares = float((Y * Y).sum())
-        self.G, self.Q = X.T @ X, X.T @ Y  # a product with itself takes half the time
-        self.H = self.Q - self.G @ self.W
+        self.squares, self.Q = float((Y * Y).sum()), XT @ Y
+        self.by_samples = len(X) < len(rows)
+        if self.by_samples:
+            self.A, self.lengths = XT, np.einsum("ij,ij->i", XT, XT)
+            H = Y.T - self.W.T @ XT
+        else:
+            self.A = XT @ XT.T  # a product with itself takes half the time
+            H, self.lengths = (self.Q - self.A @ self.W).T, self.A.diagonal().copy()
+        self.H = np.ascontiguousarray(H)
         of_rows = np.ones(len(rows)) if regulariser.weights is None else regulariser.weights
         self.penalties = regulariser.radius[0] * of_rows
 
     def sweep(self, n_sweeps: int) -> tuple[float, float]:
         """Sweep over the rows; return the objective, and a lower bound of all objectives on these rows."""
-        self.regulariser.norm.descend(self.G, self.H, self.W, self.penalties, n_sweeps)
+        self.regulariser.norm.descend(self.A, self.lengths, self.H, self.W, self.penalties, n_sweeps)
+        V = self.A @ self.H.T if self.by_samples else self.H.T  # X^T (Y - X W)
         of_fit = float((self.W * self.Q).sum())
-        losses = self.squares - of_fit - float((self.W * self.H).sum())  # twice
+        losses = self.squares - of_fit - float((self.W * V).sum())  # twice
         value = 0.5 * losses + self.regulariser.cost(self.W, 0)
-        size = float(self.regulariser.norm.dual_norm(self.H, **self.regulariser.options))
+        size = float(self.regulariser.norm.dual_norm(V, **self.regulariser.options))
         radius = float(self.regulariser.radius[0])
         share = radius / max(size, radius) if radius > 0 else 0.0
         return value, share * (self.squares - of_fit) - 0.5 * share**2 * losses
@@ -288,10 +297,12 @@ class _Search:
         self.bound, self.best_dual = -np.inf, at.A
         self.inside = np.zeros(self.W[0].shape if setting.per_task else whole.n_features, dtype=bool)
         self.now: pdhg.Run | _Descent | None = None
-        few = min(whole.n_features // 4, FIRST_ROWS_OF_DESCENT) if setting.descends else whole.n_features // 16
-        self.first_rows = max(FIRST_ROWS, few)
         self.work = 0.5 + self.share_of_margins()
         self.see(at.A)
+        few = whole.n_features // 16
+        if setting.descends:  # rows that get weights in the first sweep if all are there
+            few = min(np.count_nonzero(self.row_duals > regulariser.radius[0]), FIRST_ROWS_OF_DESCENT)
+        self.first_rows = max(FIRST_ROWS, few)
 
     def share_of_margins(self) -> float:
         """Work of computing the margins of W."""

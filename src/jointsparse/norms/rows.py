@@ -1,0 +1,36 @@
+"""Descent along the rows of W for 1/2 ||Y - X W||^2: the steps that the norms' `descend` share. No norm.
+
+Rows of A are rows of the Gram matrix X^T X, and then H is (X^T Y - X^T X W)^T; or they are the features, the rows of
+X^T, of which there are more than samples, and H is (Y - X W)^T. In both, W_i + d leaves H - d A_i^T.
+"""
+
+from jointsparse.compiled import njit
+
+
+@njit(forceinline=True, fastmath={"reassoc", "contract"})
+def dot(a, h):  # type: ignore[no-untyped-def]
+    result = 0.0
+    for j in range(a.size):
+        result += a[j] * h[j]
+    return result
+
+
+@njit
+def aim_row(A, H, W, i, square, w):  # type: ignore[no-untyped-def]
+    """w = square times the W_i that is best without a penalty, square = ||X_i||^2."""
+    is_gram = A.shape[0] == A.shape[1]
+    for k in range(w.size):
+        w[k] = square * W[i, k] + (H[k, i] if is_gram else dot(A[i], H[k]))
+
+
+@njit
+def take_row(A, H, W, i, w):  # type: ignore[no-untyped-def]
+    """W_i = w, and H accordingly. w is then the step."""
+    a = A[i]
+    for k in range(w.size):
+        step = w[k] - W[i, k]
+        W[i, k], w[k] = w[k], step
+        if step != 0.0:
+            h = H[k]
+            for j in range(a.size):
+                h[j] -= step * a[j]
