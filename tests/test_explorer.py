@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pages import HOSTILE, METHODS, N_TEST, RADII, WORDS, made, study
+from scipy import sparse
 
 from jointsparse.checks import Misfit
 from jointsparse.explorer import findings, thumbnails
@@ -15,7 +16,8 @@ from jointsparse.explorer.fits import fits_of
 from jointsparse.explorer.frame import index
 from jointsparse.explorer.page import page
 from jointsparse.explorer.sharing import sharing_of
-from jointsparse.explorer.words import words_of
+from jointsparse.explorer.words import telling_of_samples, words_of
+from jointsparse.scores.flags import of_features
 from jointsparse.scores.learnt import words_learnt
 from jointsparse.scores.metrics import Scores
 
@@ -124,6 +126,26 @@ def test_telling_features_are_those_with_the_largest_weights_above_zero(fits):
         assert word["methods"][METHODS[0]]["telling"] == expected
 
 
+def test_words_that_stand_out_among_the_highest_are_counted(fits):
+    tables, ranks = study(np.random.default_rng(0)).tables, np.arange(200)
+    labels = np.stack([ranks < 30, (ranks >= 10) & (ranks < 40), ranks % 4 == 0], axis=1)
+    scores = np.tile(np.linspace(1, 0, 200)[:, np.newaxis], 3)
+    mine = fits._replace(labels=labels, scores={METHODS[0]: scores, METHODS[1]: -scores})
+    shown = {word["word"]: word["methods"] for word in words_of(tables["words_learnt"], tables["by_word"], mine, [])}
+    # Of 20, 3 are expected to have each of the first two words, and 5 the third.
+    assert shown[WORDS[0]][METHODS[0]]["beside"] == [[WORDS[1], 10]]
+    assert shown[WORDS[2]][METHODS[0]]["beside"] == [[WORDS[0], 20], [WORDS[1], 10]]
+    assert shown[WORDS[0]][METHODS[1]]["beside"] == []
+
+
+def test_documents_are_told_by_their_largest_features(fits):
+    names = [f"name {i}" for i in range(6)]
+    told = telling_of_samples(fits, [3], names)
+    expected = [names[i] for i in np.argsort(-fits.X[3]) if fits.X[3][i] > 0]
+    assert told == {3: ", ".join(expected)}
+    assert telling_of_samples(fits._replace(X=sparse.csr_matrix(fits.X)), [3], names) == told
+
+
 def test_a_word_is_tested_against_chance():
     rows = pd.DataFrame(
         {"run": [1, 2], "n": 5, "method": "m", "word": "cat", "positives": 8, "auc": [0.6, 0.8], "features": [1, 2]}
@@ -218,8 +240,11 @@ def test_the_best_and_the_worst_words_are_named():
     said = findings.best_and_worst(table, "hinge-l1inf")
     assert said == (
         "Highest AUC: g (0.90), f (0.80), e (0.70), d (0.60), c (0.50). Lowest: a (0.30), b (0.40). "
-        "Not told from chance: 2 words, with 5 test images that have them (median); the others have 20."
+        "Not told from chance: 2 words. They are rarer than the others: 5 test images have them, and 20 the others "
+        "(medians)."
     )
+    as_many = findings.best_and_worst(table.assign(positives=20), "hinge-l1inf")
+    assert "They are not rarer than the others: 20 test images have them" in as_many
     assert findings.best_and_worst(table[3:], "hinge-l1inf").endswith(" d (0.60).")
     none = findings.best_and_worst(table[:2], "hinge-l1inf", "samples")
     assert none.endswith(" 2 words, with 5 test samples that have them (median).")
@@ -231,12 +256,38 @@ def test_warnings_stand_in_plain_words_the_worst_first():
     shown = findings.warnings_of({"annotation": table})
     assert [one["text"] for one in shown] == [
         "Some words have scores that are not numbers: their rows mean nothing.",
-        "Some fits may be more than 5 % away from their optimum: raise training.n_iter.",
+        "Some fits may be more than 5 % away from their optimum: raise n_iter.",
         "Other warnings.",
     ]
     assert shown[1]["details"] == ["annotation, chosen: certified gap: 7% (1 of 9 rows, first n=5)"]
-    of_documents = findings.warnings_of({"text": table.assign(warning="repeated images: 3")}, "samples")
-    assert of_documents[0]["text"].startswith("Samples with the same features are in several splits")
+    of_runs = table.assign(table=["tasks_run1", "tasks_run2", "left_out"], warning=["a", "a", "b"], first="")
+    (shown,) = findings.warnings_of({"annotation": of_runs, "stories": of_runs[2:]})
+    assert shown["details"] == ["annotation, tasks of 2 runs: a (2 of 18 rows)", "left_out: b (1 of 9 rows)"]
+
+
+def test_oddities_of_the_data_have_plain_words():
+    """97 repeated documents once stood among "other warnings"."""
+    X = np.array([[1.0, 5.0], [2.0, 5.0], [1.0, 5.0], [0.0, 0.0]])
+    images = pd.DataFrame({"image": list("abcd"), "split": ["train", "train", "test", "test"]})
+    odd, _ = of_features(X, X, images)
+    table = odd.rename(columns={"what": "first", "count": "rows"}).assign(table="odd_features")
+    texts = [one["text"] for one in findings.warnings_of({"text": table}, "samples")]
+    assert [text.partition(":")[0] for text in texts] == [
+        "Samples with the same features are in several splits",
+        "Some samples have no feature at all.",
+        "Some features are the same in all training samples",
+    ]
+
+
+def test_the_other_studies_are_named(rng):
+    chosen = study(rng).tables["chosen"]
+    chosen = chosen.assign(auc_weighted=chosen["method"].map({METHODS[0]: 0.6, METHODS[1]: 0.62}))
+    said = findings.beside({"stories": chosen, "alone": chosen[chosen["method"] == METHODS[0]]})
+    assert said == "In other studies: stories (n = 20): l1,∞ 0.020 behind linear SVM."
+    assert findings.beside({}) == ""
+    assert findings.sentence(study(rng).tables, "images", "annotation").startswith(
+        "annotation: with 20 positive images"
+    )
 
 
 def test_methods_have_an_interval_from_five_runs_on(rng):

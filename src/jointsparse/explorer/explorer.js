@@ -51,7 +51,9 @@
     });
     at("order").addEventListener("change", (event) => {
       state.order = event.target.value;
+      state.word = sorted()[0].word;
       list();
+      word();
     });
     at("radius").addEventListener("input", () => recolour());
   }
@@ -60,7 +62,7 @@
     const study = state.study;
     at("about").textContent =
       `Run ${study.run} of ${study.runs} with ${study.n} positive ${data.things} a word chose the examples, the ROC curves and the ` +
-      "map. AUC is the mean over all runs.";
+      "map. AUC and the number of features in the list are means over all runs.";
     at("method").replaceChildren(
       ...study.methods.map((one) => {
         const radio = element("input", { type: "radio", name: "method", value: one.name });
@@ -100,17 +102,10 @@
         const own = one.methods[state.method];
         const known = own.p_holm <= CHANCE;
         const button = element("button", { type: "button", "aria-pressed": String(one.word === state.word) }, one.word);
-        button.addEventListener("click", () => {
-          state.word = one.word;
-          for (const other of at("list").querySelectorAll("button")) {
-            other.setAttribute("aria-pressed", String(other === button));
-          }
-          word();
-        });
         const bar = element("i", {});
         bar.style.width = `${100 * (own.auc || 0)}%`;
         bar.style.background = known ? colour(state.method) : "#b5b5b5";
-        return element(
+        const row = element(
           "tr",
           {},
           element("td", {}, button),
@@ -119,6 +114,14 @@
           element("td", {}, number(own.features, 0)),
           element("td", {}, String(one.positives))
         );
+        row.addEventListener("click", () => {
+          state.word = one.word;
+          for (const other of at("list").querySelectorAll("button")) {
+            other.setAttribute("aria-pressed", String(other === button));
+          }
+          word();
+        });
+        return row;
       })
     );
   }
@@ -131,14 +134,16 @@
     const p = own.p_holm < 1e-16 ? "p < 1e-16" : `p = ${own.p_holm.toPrecision(2)}`;
     const facts = [
       `${one.positives} test ${data.things} have it`,
-      `AUC ${number(own.auc)}${interval}, ${chance} (${p} for all words together)`,
+      `AUC ${number(own.auc)}${interval}, ${chance} (${p}, corrected for the number of words)`,
       `${number(own.features, 0)} features`,
-      `best method: ${label(one.best)}`,
     ];
+    if (one.best) facts.push(`best method: ${label(one.best)}`);
     if (one.chose) facts.push("this word helped to choose the radius");
+    const beside = own.beside.map(([other, count]) => `${count} have “${other}”`).join(", ");
     at("word").replaceChildren(
       element("h3", {}, `“${one.word}” by ${label(state.method)}`),
       element("p", {}, facts.join("; ") + "."),
+      beside ? element("p", {}, `Of the ${own.top} ${data.things} ranked highest, ${beside}: at least twice as many as by chance.`) : "",
       own.telling ? element("p", {}, `Telling features: ${own.telling.join(", ") || "none"}.`) : "",
       legend(),
       element("div", { className: "charts" }, bySize(one), roc(one)),
@@ -180,7 +185,8 @@
     const captions = image.captions.join(" / ");
     const all = `${image.name}: ${captions}`;
     const caption = element("figcaption", { title: all }, told ? element("strong", {}, told) : "", " ", cut(captions));
-    if (!image.file) return element("figure", { title: all }, caption, element("span", { className: "faint" }, image.name));
+    const told_by = state.study.told[row] || image.name;
+    if (!image.file) return element("figure", { title: all }, caption, " ", element("span", { className: "faint" }, told_by));
     return element("figure", {}, element("img", { loading: "lazy", src: image.file, alt: captions, title: all }), caption);
   }
 
@@ -278,7 +284,7 @@
     const chosen = place === shared.chosen ? ", chosen by validation" : "";
     const shown = shared.features.length < fit.used ? `; the map shows ${shared.features.length}` : "";
     at("radius-text").textContent =
-      `${fit.radius}${chosen}: ${fit.used} of ${shared.n_features} features in use${shown}; mean AUC ${number(fit.auc)}`;
+      `${fit.radius}${chosen}: ${fit.used} of ${shared.n_features} features in use${shown}; mean AUC ${number(fit.auc)} in run ${state.study.run}`;
     at("radius").setAttribute("aria-valuetext", at("radius-text").textContent);
     const weights = unpacked(fit.weights);
     const cells = at("map").querySelectorAll("td");

@@ -18,20 +18,21 @@ CHANCE = 0.05  # Choice: of p-values after Holm's correction
 PLAIN = {
     UNDEFINED: "Some words have scores that are not numbers: their rows mean nothing.",
     TIED: "Some words have the same score for every test image: nothing was learnt of them.",
-    "certified gap": f"Some fits may be more than {100 * GAP:g} % away from their optimum: raise training.n_iter.",
+    "certified gap": f"Some fits may be more than {100 * GAP:g} % away from their optimum: raise n_iter.",
     "optimum certified only to": "An optimum that others are compared with is not exact: raise n_iter.",
     "tasks not converged": "LinearSVC stopped early on some words: raise max_iter or lower C.",
     f"eta0 at the upper {EDGE}": "The largest first step was chosen: add larger values to eta0.",
     f"eta0 at the lower {EDGE}": "The smallest first step was chosen: add smaller values to eta0.",
     f"upper {EDGE}": "The largest value of a grid was chosen: a larger one may do better.",
     f"lower {EDGE}": "The smallest value of a grid was chosen: a smaller one may do better.",
-    "repeated images": "Images with the same features are in several splits: tests look better than they are.",
-    "empty images": "Some images have no feature at all.",
+    "in another split": "Images with the same features are in several splits: tests look better than they are.",
+    "without any feature": "Some images have no feature at all.",
     "training images with it": "Nearly all training images have one of the words: there is little to learn of it.",
     "fewer images than asked for": "Some words have fewer training images than asked for: they got all of them.",
     "not used": "Some of the data were left out, each with its reason below.",
     "not unique": "Some fits explain their training images whole, as many others would: more images would tell more.",
-    "constant features": "Some features are the same in all training images: they do no harm.",
+    "no lower than the first": "Some methods have not come below the objective they began with: try other steps.",
+    "the same in all training": "Some features are the same in all training images: they do no harm.",
 }
 
 
@@ -79,10 +80,11 @@ def methods_table(chosen: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def sentence(tables: Mapping[str, pd.DataFrame], things: str = "images") -> str:
+def sentence(tables: Mapping[str, pd.DataFrame], things: str = "images", study: str = "") -> str:
     """Say in one sentence what a study of words has found.
 
-    tables: chosen, words_learnt, and differences where there are several methods. things: what has words.
+    tables: chosen, words_learnt, and differences where there are several methods. things: what has words. study: its
+    name if it shall be said.
     """
     learnt, chosen = tables["words_learnt"], tables["chosen"]
     first, n = chosen["method"].iloc[0], chosen["n"].max()
@@ -90,7 +92,8 @@ def sentence(tables: Mapping[str, pd.DataFrame], things: str = "images") -> str:
     known = int((own["p_holm"] <= CHANCE).sum())
     row = chosen[(chosen["method"] == first) & (chosen["n"] == n)]
     found = (
-        f"With {n} positive {things} a word, {label(first)} recognises {known} of {len(own)} words better than chance, "
+        f"{f'{study}: w' if study else 'W'}ith {n} positive {things} a word, "
+        f"{label(first)} recognises {known} of {len(own)} words better than chance, "
         f"best “{own['word'].iloc[0]}”, with a mean AUC of {row['auc_weighted'].mean():.3f} and "
         f"{percent(row['features'].mean())} of the features"
     )
@@ -110,12 +113,25 @@ def best_and_worst(learnt: pd.DataFrame, method: str, things: str = "images") ->
     known = own["p_holm"] <= CHANCE
     if known.all():
         return said
+    said = f"{said} Not told from chance: {(~known).sum()} words"
     rare, rest = own.loc[~known, "positives"].median(), own.loc[known, "positives"].median()
-    beside = f"; the others have {rest:.0f}" if known.any() else ""
-    return (
-        f"{said} Not told from chance: {(~known).sum()} words, with {rare:.0f} test {things} that have them "
-        f"(median){beside}."
-    )
+    if not known.any():
+        return f"{said}, with {rare:.0f} test {things} that have them (median)."
+    why = "They are rarer" if rare < rest else "They are not rarer"
+    return f"{said}. {why} than the others: {rare:.0f} test {things} have them, and {rest:.0f} the others (medians)."
+
+
+def beside(studies: Mapping[str, pd.DataFrame]) -> str:
+    """Say how far the first method of each study is from the best of its others. studies: their tables chosen."""
+    said = []
+    for study, chosen in studies.items():
+        n = chosen["n"].max()
+        means = chosen[chosen["n"] == n].groupby("method", sort=False)["auc_weighted"].mean()
+        if len(means) > 1:
+            lead, other = means.iloc[0] - means.iloc[1:].max(), label(str(means.iloc[1:].idxmax()))
+            where = "ahead of" if lead >= 0 else "behind"
+            said.append(f"{study} (n = {n}): {label(str(means.index[0]))} {abs(lead):.3f} {where} {other}")
+    return f"In other studies: {'; '.join(said)}." if said else ""
 
 
 def _leads(differences: pd.DataFrame | None, n: int) -> list[dict[Any, Any]]:
@@ -145,16 +161,19 @@ def warnings_of(gathered: Mapping[str, pd.DataFrame], things: str = "images") ->
     """
     found: dict[str, list[str]] = {}
     for study, table in gathered.items():
-        for row in table.to_dict("records"):
-            kind = read_cell(row["warning"])[0].kind
+        of_runs = table["table"].str.replace(r"_run\d+$", "", regex=True)
+        for (name, warning), rows in table.groupby([of_runs, "warning"], sort=False):
+            kind, row = read_cell(warning)[0].kind, rows.iloc[0]
             key = next((key for key in PLAIN if key in kind), "")
             first = f", first {row['first']}" if isinstance(row["first"], str) and row["first"] else ""
-            detail = f"{study}, {row['table']}: {row['warning']} ({row['rows']} of {row['of']} rows{first})"
-            found.setdefault(key, []).append(detail)
+            runs = f" of {len(rows)} runs" if len(rows) > 1 else ""
+            detail = f"{name}{runs}: {warning} ({rows['rows'].sum()} of {rows['of'].sum()} rows{first})"
+            found.setdefault(key, []).append(detail if name == "left_out" else f"{study}, {detail}")
     order = [*PLAIN, ""]
     texts = {key: text.replace("images", things).replace("Images", things.capitalize()) for key, text in PLAIN.items()}
     return [
-        {"text": texts.get(key, "Other warnings."), "details": found[key]} for key in sorted(found, key=order.index)
+        {"text": texts.get(key, "Other warnings."), "details": list(dict.fromkeys(found[key]))}
+        for key in sorted(found, key=order.index)
     ]
 
 

@@ -12,7 +12,7 @@ from jointsparse.explorer import findings
 from jointsparse.explorer.fits import Fits
 from jointsparse.explorer.frame import render
 from jointsparse.explorer.sharing import sharing_of
-from jointsparse.explorer.words import used_images, words_of
+from jointsparse.explorer.words import telling_of_samples, used_images, words_of
 
 SAMPLES = 24  # images of a dataset whose studies learn no words
 
@@ -94,12 +94,14 @@ def page(
         samples = np.linspace(0, len(images) - 1, min(SAMPLES, len(images))).astype(int)
         used = set(samples.tolist())
     things = "images" if thumbnail else "samples"
-    extremes = ""
+    more: list[str] = []
     found = f"Verdicts on the papers' claims: {verdicts}."
     if of_words:
-        first = of_words[0].tables
-        found = findings.sentence(first, things)
-        extremes = findings.best_and_worst(first["words_learnt"], first["chosen"]["method"].iloc[0], things)
+        first, *others = of_words
+        found = findings.sentence(first.tables, things, first.name if others else "")
+        method = first.tables["chosen"]["method"].iloc[0]
+        more = [findings.beside({study.name: study.tables["chosen"] for study in others})]
+        more.append(findings.best_and_worst(first.tables["words_learnt"], method, things))
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
     warnings = findings.warnings_of(warned, things)
     of_images = _images(used, images, captions, thumbnail)
@@ -108,7 +110,7 @@ def page(
         dataset=dataset,
         note=note,
         sentence=found,
-        extremes=extremes,
+        more=more,
         studies=studies,
         methods={study.name: findings.methods_table(study.tables["chosen"]) for study in of_words},
         splits=images["split"].value_counts().to_dict() if images is not None else {},
@@ -152,6 +154,7 @@ def _learnt(study: Study) -> tuple[dict[str, Any], set[int]]:
         "words": words,
         "sharing": sharing,
         "rows": rows,
+        "told": telling_of_samples(fits, sorted(used), names) if names else {},
     }
     return learnt, set(rows.values())
 

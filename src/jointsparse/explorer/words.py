@@ -5,13 +5,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy  # which loads scipy.sparse when it is used
 
+from jointsparse.explorer.findings import CHANCE
 from jointsparse.explorer.fits import Fits
 from jointsparse.scores.many import FEWEST_RUNS, half_width
 
 HIGHEST, WORST = 8, 6  # images that are shown: ranked highest; misses, and errors
 ROC_POINTS = 32
 TELLING = 8  # features of a document that are named
+TOP, MOST_BESIDE = 20, 3  # images ranked highest, and other words that many of them have
 
 
 def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -50,15 +53,17 @@ def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Seq
                 **{key: _number(row[key]) for key in ("auc", "low", "high", "p_holm", "features")},
                 "sizes": sizes[word, row["method"]],
                 **_ranked(fits.scores[row["method"]][:, k], fits.labels[:, k]),
+                **_beside(fits, row["method"], k),
                 **(_telling(fits, row["method"], k, names) if names else {}),
             }
+        known = bool((rows["p_holm"] <= CHANCE).any())
         best = rows.loc[rows["best"], "method"]
         shown.append(
             {
                 "word": str(word),
                 "positives": int(rows["positives"].iloc[0]),
                 "chose": bool(fits.validation_words[k]),
-                "best": best.iloc[0],
+                "best": best.iloc[0] if known else None,
                 "methods": methods,
             }
         )
@@ -90,11 +95,29 @@ def _ranked(scores: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     }
 
 
+def _beside(fits: Fits, method: str, k: int) -> dict[str, Any]:
+    """Other words that are far more frequent among the images ranked highest than among all, and how many have them."""
+    top = np.argsort(-fits.scores[method][:, k], kind="stable")[:TOP]
+    count, expected = fits.labels[top].sum(axis=0), len(top) * fits.labels.mean(axis=0)
+    many = [j for j in np.argsort(expected - count, kind="stable") if j != k and count[j] >= max(3, 2 * expected[j])]
+    return {"top": len(top), "beside": [[fits.words[j], int(count[j])] for j in many[:MOST_BESIDE]]}
+
+
 def _telling(fits: Fits, method: str, k: int, names: Sequence[str]) -> dict[str, Any]:
     """The features with the largest weights for a word."""
     w = fits.W(method)[:, k]
     largest = np.argsort(-w, kind="stable")[:TELLING]
     return {"telling": [names[feature] for feature in largest if w[feature] > 0]}
+
+
+def telling_of_samples(fits: Fits, rows: Sequence[int], names: Sequence[str]) -> dict[int, str]:
+    """The names of the largest features of each document in `rows`."""
+    told = {}
+    for i in rows:
+        x = fits.X[[i]]
+        x = (x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)).ravel()
+        told[i] = ", ".join(names[feature] for feature in np.argsort(-x, kind="stable")[:TELLING] if x[feature] > 0)
+    return told
 
 
 def used_images(words: Sequence[Mapping[str, Any]]) -> set[int]:

@@ -200,7 +200,8 @@ def _mean_of(table: pd.DataFrame) -> str:
 def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source: str = "") -> Figure:
     """Average test AUC against the share of features that any word uses, on the largest training sets, at each radius.
 
-    Markers with their radius are `APART` per cent of the features apart. source: see `auc`.
+    Markers with their radius are `APART` per cent of the axis apart. The axis is logarithmic where there are fits with
+    less than 1 % of the features. source: see `auc`.
     """
     figure, (axes,) = canvas()
     columns = ["features", "auc_weighted", "gap"]
@@ -210,14 +211,17 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
     n_runs = fits.size()
     means = fits.mean()[n_runs == n_runs.groupby("method").transform("max")]
     means["features"] *= 100
+    lowest = means["features"][means["features"] > 0].min()
     look = looks([*table["method"], *(star.method for star in stated)])
     sparse = []
     for method in largest["method"].unique():
         points = means.loc[method].dropna(subset=["features"])
-        if not (points["features"] < 99).any():
-            continue  # not a sparse method, even if some feature of text has no weight by chance
+        points = points[points["features"] > 0] if lowest < 1 else points
+        share = points["features"].to_numpy()
+        if share.size == 0 or (share.min() > 90 and np.ptp(share) < 1):
+            continue  # not a sparse method, even if some features of text have no weight by chance
         sparse.append(method)
-        marked = apart(points["features"].to_numpy(), APART)
+        marked = apart(100 * np.log(share / lowest) / np.log(100 / lowest) if lowest < 1 else share, APART)
         axes.plot(points["features"], points["auc_weighted"], label=method, markevery=marked, **look[method])
         for radius, point in points.iloc[marked].iterrows():
             at = point["features"], point["auc_weighted"]
@@ -231,6 +235,9 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
     label = "features used by any word (%)" + _mean_of(largest)
     title = "AUC and joint sparsity, radius beside each marker" + source
     axes.set(xlim=(-4, 106), xlabel=label, ylabel="average test AUC", title=title)
+    if lowest < 1:
+        axes.set(xlim=(lowest / 1.3, 130), xscale="log")
+        axes.xaxis.set_major_formatter("{x:g}")
     legend(figure)
     return figure
 

@@ -1,7 +1,7 @@
 """Descent along the rows of W for 1/2 ||Y - X W||^2: the steps that the norms' `descend` share. No norm.
 
-Rows of A are rows of the Gram matrix X^T X, and then H is (X^T Y - X^T X W)^T; or they are the features, the rows of
-X^T, of which there are more than samples, and H is (Y - X W)^T. In both, W_i + d leaves H - d A_i^T.
+Either A is the Gram matrix X^T X, and H is (X^T Y - X^T X W)^T. Or A is X^T, with more features than samples, and H is
+(Y - X W)^T. In both, W_i + d leaves H - d A_i^T.
 """
 
 from jointsparse.compiled import njit
