@@ -244,7 +244,7 @@ def test_the_best_and_the_worst_words_are_named():
         "(medians)."
     )
     as_many = findings.best_and_worst(table.assign(positives=20), "hinge-l1inf")
-    assert "They are not rarer than the others: 20 test images have them" in as_many
+    assert "They are not much rarer than the others: 20 test images have them" in as_many
     assert findings.best_and_worst(table[3:], "hinge-l1inf").endswith(" d (0.60).")
     none = findings.best_and_worst(table[:2], "hinge-l1inf", "samples")
     assert none.endswith(" 2 words, with 5 test samples that have them (median).")

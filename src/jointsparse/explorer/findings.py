@@ -13,6 +13,7 @@ from jointsparse.scores.many import FEWEST_RUNS, half_width
 
 NORMS = {"l1inf": "l1,∞", "l12": "l1,2"}  # others are called as they are
 SHOWN_WORDS = 5  # with the highest AUC, and with the lowest
+RARE = 0.75  # Choice: times the test images of other words
 CHANCE = 0.05  # Choice: of p-values after Holm's correction
 # What warnings mean and what to do, the worst first. A text goes with each kind of flag that contains the key.
 PLAIN = {
@@ -117,7 +118,7 @@ def best_and_worst(learnt: pd.DataFrame, method: str, things: str = "images") ->
     rare, rest = own.loc[~known, "positives"].median(), own.loc[known, "positives"].median()
     if not known.any():
         return f"{said}, with {rare:.0f} test {things} that have them (median)."
-    why = "They are rarer" if rare < rest else "They are not rarer"
+    why = "They are rarer" if rare < RARE * rest else "They are not much rarer"
     return f"{said}. {why} than the others: {rare:.0f} test {things} have them, and {rest:.0f} the others (medians)."
 
 
