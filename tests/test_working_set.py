@@ -113,6 +113,37 @@ def test_descent_over_rows_has_the_solution_of_pdhg(norm, intercept, weights, sp
     assert again.n_iter == 0
 
 
+# Sweeps over the weights of each task, for the logistic loss with an l1 penalty and sparse features
+
+
+@pytest.mark.parametrize(
+    ("positive", "intercept", "weights", "dtype"),
+    [
+        (False, False, None, np.float64),
+        (False, True, np.linspace(0.5, 2.0, 30), np.float64),
+        (True, True, None, np.float32),
+    ],
+)
+def test_sweeps_over_tasks_have_the_solution_of_pdhg(positive, intercept, weights, dtype, monkeypatch):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(80, 30)) * (rng.random((80, 30)) < 0.2)
+    Y = np.where(X[:, :3] @ rng.normal(size=(3, 4)) + 0.3 * rng.normal(size=(80, 4)) > 0.2, 1.0, -1.0)
+    c = (rng.random((80, 4)) + 0.5) * (rng.random((80, 4)) < 0.97)
+    problem = Problem.from_matrix(sparse.csr_matrix(X.astype(dtype)), Y, c, intercept=intercept)
+    options = {"loss": LOSSES["logistic"], "norm": NORMS["l1"], "radius": np.array([[1.0, 0.5, 2.0, 1.0]])}
+    options |= {"penalised": True, "positive": positive, "weights": weights, "n_iter": 20_000}
+    expected = pdhg.fit(problem, tol=1e-5, **options)
+    monkeypatch.setattr(pdhg, "Run", None)
+    got = working_set.fit(problem, tol=1e-5, **options)
+    assert got.gap[0] <= 1e-5 and got.n_iter == got.rounds[0][-1].n_iter
+    np.testing.assert_allclose(got.value, expected.value, rtol=2e-5)
+    np.testing.assert_allclose(got.W, expected.W, atol=0.02)
+    seen = []
+    stopped = working_set.fit(problem, tol=0.0, watch=lambda *told: seen.append(told) or len(seen) == 3, **options)
+    assert stopped.n_iter == 10 and [told[0] for told in seen] == [0, 5, 10]
+    assert working_set.fit(problem, tol=1e-5, start=got, **options).n_iter == 0
+
+
 def test_weights_that_differ_between_tasks_are_left_to_pdhg(monkeypatch):
     rng = np.random.default_rng(4)
     X, Y, c = rng.normal(size=(20, 6)), rng.normal(size=(20, 3)), rng.random((20, 3))

@@ -544,7 +544,7 @@ class Regulariser(NamedTuple):
 
     def cost(self, W: np.ndarray, pair: int) -> float:
         """Term that is added to the losses."""
-        return float(self.radius[pair] * np.sum(self.norm.norm(W, **self.options))) if self.penalised else 0.0
+        return float(np.sum(self.radius[pair] * self.norm.norm(W, **self.options))) if self.penalised else 0.0
 
     def warm_starts(self) -> list[dict[str, Any]]:
         """Options of `step` for each pair, by which each projection starts from the one before."""

@@ -6,7 +6,10 @@
 - ``dual_step(A, F, Y, c, sigma)``: the proximal step of the dual variables, of A's shape and dtype;
 - ``dual_steps(A, F, Y, c, sigma, B)``: its compiled loop, which checks nothing and writes to B.
 
-``QUADRATIC`` is True for the squared loss, whose gradients a Gram matrix tells.
+``QUADRATIC`` is True for the squared loss, whose gradients a Gram matrix tells. ``DESCENDS`` is True if there is
+``descend(indptr, indices, data, Y, c, F, A, W, b, penalties, positive, intercept, n_sweeps)``. It is compiled, and
+sweeps over the weights of each task to minimise the losses + sum_jl penalties_lj abs(W_lj). The features are a CSC
+matrix. Y, c, F, A and W have a row for each task. It changes F, W, b and A, the dual variables, in place.
 
 `learning.loss` makes the others of four compiled loops. F and A are (n_samples, n_tasks). Y and c have the same shape,
 or (n_samples, 1) where all tasks share them. A sample of weight 0 is not part of the task.

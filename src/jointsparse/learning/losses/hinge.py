@@ -25,6 +25,7 @@ from jointsparse.compiled import njit
 from jointsparse.learning.loss import functions_of
 
 QUADRATIC = False
+DESCENDS = False  # has no `descend`
 
 
 @njit

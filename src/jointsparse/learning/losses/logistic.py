@@ -28,6 +28,7 @@ from jointsparse.compiled import njit
 from jointsparse.learning.loss import functions_of
 
 QUADRATIC = False
+DESCENDS = True  # has `descend`
 
 TILE = 256  # samples whose dual steps are computed side by side
 LOG_2 = log(2.0)
@@ -49,16 +50,19 @@ def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
                 sums[l] += weight * (log1p(exp(-abs(margin))) + (0.0 if margin > 0.0 else -margin))
 
 
+@njit(inline="always")
+def dual_of(f, y, weight):  # type: ignore[no-untyped-def]
+    """The dual variable of a margin: minus the derivative of the loss."""
+    return weight * y / (1.0 + exp(y * f))  # an exponential that overflows is infinite
+
+
 @njit
 def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
     one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
     for i in range(F.shape[0]):
         for l in range(F.shape[1]):
             y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-            margin = np.float64(y * F[i, l])
-            tail = exp(-abs(margin))  # never above 1, so nothing overflows
-            share = tail / (1.0 + tail) if margin > 0.0 else 1.0 / (1.0 + tail)
-            G[i, l] = -weight * y * share if y != 0 else 0.0
+            G[i, l] = -dual_of(np.float64(F[i, l]), y, weight) if y != 0 else 0.0
 
 
 @njit
@@ -171,6 +175,42 @@ def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
             l += 1
             if l == n_tasks:
                 i, l = i + 1, 0
+
+
+@njit
+def descend(indptr, indices, data, Y, c, F, A, W, b, penalties, positive, intercept, n_sweeps):  # type: ignore[no-untyped-def]
+    """Sweep over the weights of each task, see the room's docstring. Steps go by the largest curvature, 1/4."""
+    n_features = indptr.size - 1
+    curvature = np.empty(n_features)
+    for l in range(W.shape[0]):
+        f, a, w, y, weight = F[l], A[l], W[l], Y[l], c[l]
+        for i in range(f.size):
+            a[i] = dual_of(f[i], y[i], weight[i])
+        for j in range(n_features):
+            curvature[j] = 0.0
+            for p in range(indptr[j], indptr[j + 1]):
+                curvature[j] += 0.25 * weight[indices[p]] * data[p] * data[p]
+        for sweep in range(n_sweeps):
+            for j in range(n_features):
+                if curvature[j] <= 0.0 or (sweep > 0 and w[j] == 0.0):
+                    continue  # the first sweep alone sees all
+                aim = curvature[j] * w[j]
+                for p in range(indptr[j], indptr[j + 1]):
+                    aim += data[p] * a[indices[p]]
+                size = max((aim if positive else abs(aim)) - penalties[l, j], 0.0) / curvature[j]
+                step = (-size if aim < 0.0 else size) - w[j]
+                if step != 0.0:
+                    w[j] += step
+                    for p in range(indptr[j], indptr[j + 1]):
+                        i = indices[p]
+                        f[i] += step * data[p]
+                        a[i] = dual_of(f[i], y[i], weight[i])
+            if intercept and weight.any():
+                step = a.sum() / (0.25 * weight.sum())
+                b[l] += step
+                for i in range(f.size):
+                    f[i] += step
+                    a[i] = dual_of(f[i], y[i], weight[i])
 
 
 value, subgradient, dual_value, dual_step = functions_of(column_sums, derivatives, dual_sums, dual_steps)

@@ -49,6 +49,7 @@ MOST_ROWS_OF_DESCENT = 2000  # as their Gram matrix is kept
 FIRST_ROWS_OF_DESCENT = 1000  # at most: a Gram matrix costs less than another round
 GROWTH_OF_DESCENT = 4  # rows that may come in, times those inside; with other solvers as many as are inside
 SWEEPS_PER_LOOK = 3
+SWEEPS_OF_TASKS = 5  # likewise; only the first of them sees weights of 0
 LEAST_SPREAD = 0.1  # standard deviation of the logarithms of features' sizes: if it is less, they are not scaled
 
 
@@ -156,7 +157,8 @@ def fit(
     problem = problem.compact()
     whole = problem.together()
     at_zero = solve_at_zero(whole, loss)
-    setting = Setting(problem, whole, loss, at_zero, per_task, descends, scale, tol, n_iter, progress, watch)
+    sweeps = loss.DESCENDS and norm.PER_TASK and penalised and whole.is_sparse and whole.y.shape[1] == whole.n_tasks
+    setting = Setting(problem, whole, loss, at_zero, per_task, descends, sweeps, scale, tol, n_iter, progress, watch)
     n_pairs = len(regulariser.radius)
     fits = []
     for pair in range(n_pairs):
@@ -210,6 +212,8 @@ class Setting(NamedTuple):
         True if each task has a working set of its own.
     descends : bool
         True if `_Descent` solves the problem on few rows.
+    sweeps : bool
+        True if the loss has sweeps over the weights of each task, and these share sparse features.
     scale : array (n_features,) or None
         See `scale_of`.
     tol, n_iter, progress, watch
@@ -222,6 +226,7 @@ class Setting(NamedTuple):
     at_zero: AtZero
     per_task: bool
     descends: bool
+    sweeps: bool
     scale: np.ndarray | None
     tol: float
     n_iter: int
@@ -356,6 +361,8 @@ class _Search:
         wanted = self.setting.tol
         self.objective[0, 0] = self.value
         self.tell()
+        if self.setting.sweeps:
+            self.sweep_tasks()
         while True:
             gap = self.gap()
             if gap <= wanted:
@@ -474,6 +481,30 @@ class _Search:
             F, whole = now.X @ now.W + now.intercepts(), setting.whole
             self.value = float(setting.loss.value(F, whole.y, whole.c).sum()) + self.regulariser.cost(self.W[0], 0)
             self.see((whole.c * (whole.y - F)).astype(self.W.dtype))
+
+    def sweep_tasks(self) -> None:
+        """Sweep over the weights of each task until the gap is proven."""
+        setting, whole, regulariser = self.setting, self.setting.whole, self.regulariser
+        X = whole.X[0].tocsc().astype(np.float64)
+        y, c, W, b = (np.ascontiguousarray(of.T, dtype=np.float64) for of in (whole.y, whole.c, self.W[0], self.b[0]))
+        F = np.ascontiguousarray((X @ W.T + b).T)
+        A = np.empty_like(F)
+        of_rows = np.ones(X.shape[1]) if regulariser.weights is None else regulariser.weights
+        penalties = np.multiply.outer(np.broadcast_to(regulariser.radius[0], len(W)), of_rows)
+        while self.gap() > setting.tol and self.t < setting.n_iter and not self.watched(self.value, self.gap()):
+            n_sweeps = min(SWEEPS_OF_TASKS, setting.n_iter - self.t)
+            setting.loss.descend(
+                *(X.indptr, X.indices, X.data, y, c, F, A, W, b, penalties),
+                *(regulariser.positive, whole.intercept, n_sweeps),
+            )
+            self.t += n_sweeps
+            self.W, self.b = (np.ascontiguousarray(of.T[np.newaxis], dtype=self.W.dtype) for of in (W, b))
+            self.value = float(setting.loss.value(F.T, whole.y, whole.c).sum()) + regulariser.cost(self.W[0], 0)
+            self.objective[0, self.t] = self.value
+            self.see(np.ascontiguousarray(A.T, dtype=self.W.dtype))
+            self.work += n_sweeps
+            self.tell()
+            self.rounds.append(Round(int((W != 0).sum(axis=1).max()), self.t, self.work, self.gap()))
 
     def rows(self) -> np.ndarray:
         """Rows of the working set: (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer."""
