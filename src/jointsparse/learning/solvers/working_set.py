@@ -335,6 +335,8 @@ class _Search:
     def certify(self) -> None:
         """Compute the objective of W and the bound again, in double precision."""
         whole, loss = self.setting.whole, self.setting.loss
+        if isinstance(self.now, _Descent) and whole.dtype == np.float64:
+            return  # `descend` has done so
         self.value = objective_of(whole, loss, self.regulariser, self.W, self.b)[0]
         self.bound = lower_bound(whole, loss, self.regulariser, self.best_dual)[0]
         self.work += 0.5 + self.share_of_margins()
