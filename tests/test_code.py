@@ -27,13 +27,14 @@ def files(*named, package=PACKAGE):
 @pytest.mark.parametrize(
     ("named", "expected"),
     [
-        ("norms/l12", "checks.py compiled.py norms/l1.py norms/l12.py norms/l2.py"),
+        ("norms/l12", "checks.py compiled.py norms/l1.py norms/l12.py norms/l2.py norms/rows.py"),
         ("figures/jointsparse.mplstyle", "figures/jointsparse.mplstyle"),  # data
         # The dictionaries of plug-ins are not followed.
         (
             "learning/sweep norms/l1inf learning/losses/hinge learning/solvers/subgradient",
             "checks.py compiled.py learning/flag.py learning/loss.py learning/losses/hinge.py learning/problem.py "
-            "learning/scales.py learning/solvers/subgradient.py learning/sweep.py norms/l1inf.py registry.py",
+            "learning/scales.py learning/solvers/subgradient.py learning/sweep.py norms/l1inf.py norms/rows.py "
+            "registry.py",
         ),
     ],
 )
@@ -197,6 +198,7 @@ def expected_files(rule, wildcards):
     files = set(named.format(**wildcards, **picked).split())
     if rule == "write_page":
         files |= set(OF_LOADER.get(dataset["loader"], "datasets/samples datasets/splits").split())
+    files |= {"norms/rows"} if "norms/l1inf" in files else set()
     return files | ({"learning/solvers/pdhg"} if "learning/solvers/working_set" in files else set())
 
 

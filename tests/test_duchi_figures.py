@@ -210,10 +210,11 @@ ENDS = "projection: 3% non-zero, test error 4.1%\nentropic: 100% non-zero, test 
                 titles,
                 name,
                 made(name, form=FORMS[:n]),
-                ["Projection and exponentiated gradient\n(paper: Fig. 6, text; Fig. 7, digits)"]
+                [f"Projection and exponentiated gradient{note}\n(paper: Fig. 6, text; Fig. 7, digits)"]
                 + [f"{form}, radius 320\n{ENDS}" for form in FORMS[:n]],
             )
-            for name in ("exponentiated", "exponentiated_gradients", "digits", "digits_gradients")
+            for kind in ("exponentiated", "digits")
+            for name, note in ((kind, ""), (f"{kind}_gradients", ", best eta0 for each"))
             for n in (3, 4)
         ),
         (scales, "online", made("online"), [("linear", "linear")] * 2 + [("linear", "log")]),

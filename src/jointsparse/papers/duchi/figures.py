@@ -189,10 +189,10 @@ def exponentiated_gradients(table: pd.DataFrame) -> Figure:
     After each number of gradients a line has the lowest objective that any of the step sizes has reached by then.
     """
     best = table.assign(suboptimality=table["best_suboptimality"])
-    return _exponentiated(best, "gradients", "gradients of single samples, best eta0 for each")
+    return _exponentiated(best, "gradients", "gradients of single samples", ", best eta0 for each")
 
 
-def _exponentiated(table: pd.DataFrame, x: str, label: str) -> Figure:
+def _exponentiated(table: pd.DataFrame, x: str, label: str, note: str = "") -> Figure:
     """Draw a panel for each form of the steps and radius. Its title tells the mean state over runs at the last step."""
     parts = list(table.groupby(["form", "radius"], sort=False))
     columns = min(2, len(parts))
@@ -209,7 +209,7 @@ def _exponentiated(table: pd.DataFrame, x: str, label: str) -> Figure:
         if x == "gradients":
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     figure.suptitle(
-        "Projection and exponentiated gradient\n(paper: Fig. 6, text; Fig. 7, digits)",
+        f"Projection and exponentiated gradient{note}\n(paper: Fig. 6, text; Fig. 7, digits)",
         fontsize=rcParams["axes.titlesize"],
     )
     legend(figure, *_other_runs(table), *_warnings(table))
