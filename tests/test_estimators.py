@@ -96,6 +96,7 @@ FAILING = {repr(estimator): failing for estimator, failing in CHECKED}
 # The checks' features are all around 100 or labels mere noise: what a warning is for, but not what they test.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
+@pytest.mark.filterwarnings("ignore:the chosen radius has a score:UserWarning")
 @parametrize_with_checks(
     [estimator for estimator, _ in CHECKED], expected_failed_checks=lambda estimator: FAILING[repr(estimator)]
 )

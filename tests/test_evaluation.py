@@ -224,6 +224,9 @@ TINY_LOSS = np.array([[4.0, 2.0], [4.0, 3.0], [4.0, 1.5], [4.0, 0.003]])
 def test_an_edge_is_none_where_the_problem_ends_and_step_sizes_matter_only_without_a_certificate(arrays, expected):
     chosen = evaluate(example(), one_sweep(**arrays)).chosen
     assert chosen["warning"].item().replace(" edge of its grid", "") == expected
+    for metric in ("auc", "eer"):
+        backwards = evaluate(example(), one_sweep(**arrays | {"W": -one_sweep().sweep.W[[1, 1]]}), metric=metric).chosen
+        assert "validation no better than chance" in backwards["warning"].item()
     assert chosen["note"].item() == ("not unique from radius: 10" if "objective" in arrays else "")
 
 

@@ -6,6 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 from conftest import draw_labels
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jointsparse import checks, tables
 from jointsparse.learning import scales, sweep
@@ -131,15 +133,57 @@ def test_a_path_ends_where_nothing_is_left_of_the_loss():
     assert share[-1] <= 1e-3 < share[-2]
 
 
-def test_a_path_ends_four_radii_above_the_best_score_and_one_below():
+def test_a_path_ends_four_radii_beside_the_best_score_and_a_decade_above_the_unit():
     X, Y = draw_labels(n=80, d=12)
     sizes = path(X, Y).radius
     up = path(X, Y, score=lambda W: -abs(np.log(l1inf.norm(W) / sizes[1])))
-    assert up.radius[1:].tolist() == sizes[:6].tolist()
-    np.testing.assert_allclose(up.radius[0], sizes[0] * 10**-0.25, rtol=5e-3)
+    assert up.radius[4:].tolist() == sizes[:6].tolist()
+    np.testing.assert_allclose(up.radius[:4], sizes[0] * 10 ** np.arange(-1, 0, 0.25), rtol=5e-3)
     down = path(X, Y, score=lambda W: -abs(np.log(max(l1inf.norm(W), 1e-9) / (sizes[0] / 10))))
-    assert len(down.radius) == 6 and down.radius[-1] == sizes[0]
-    np.testing.assert_allclose(down.radius[:2], sizes[0] * 10 ** np.array([-1.25, -1]), rtol=5e-3)
+    assert len(down.radius) == 13 and down.radius[8] == sizes[0]
+    np.testing.assert_allclose(down.radius[:2], sizes[0] * 10 ** np.array([-2, -1.75]), rtol=5e-3)
+
+
+def test_a_path_is_not_led_down_by_ties():
+    """On tags of e-mails, scores of the smallest balls were level, and above that of the unit."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(80, 30)), rng.choice([-1, 1], size=(80, 4))
+    scores = []
+
+    def score(W):
+        scores.append([0.476, 0.458, 0.70][int(np.searchsorted([1, 8], l1inf.norm(W)))])
+        return scores[-1]
+
+    found = path(X, Y, score=score)
+    assert len(found.radius) < 20 and max(scores) == 0.70
+
+
+@st.composite
+def curves(draw):
+    """Scores by step: in both directions less than FALLEN_FOR worse ones, or below ties, then one as good or better."""
+    scored = {0: draw(st.integers(0, 9))}
+    for sign in (-1, 1):
+        best, step = scored[0], 0
+        for gap, rise in draw(st.lists(st.tuples(st.integers(0, sweep.FALLEN_FOR - 1), st.integers(0, 3)), max_size=5)):
+            for _ in range(gap):
+                step += sign
+                scored[step] = best - draw(st.integers(sign > 0, 5))
+            step += sign
+            best += max(rise, sign < 0)
+            scored[step] = best
+        for end in range(step + sign, sign * sweep.MOST_RADII, sign):
+            scored[end] = best - draw(st.integers(1, 5))
+    return {step: value / 100 for step, value in scored.items()}
+
+
+@given(curves())
+def test_a_path_meets_the_best_score_behind_short_falls_and_ties(scored):
+    tried, step = {}, 0
+    while step is not None:
+        tried[step] = scored[step]
+        step = sweep.next_step(tried)
+    assert max(tried.values()) == max(scored.values())
+    assert len(tried) <= 2 * sweep.FALLEN_FOR + 1 + 2 * 5 * sweep.FALLEN_FOR and max(tried) >= scales.PER_DECADE
 
 
 @pytest.mark.parametrize("train", [path, partial(run, solver="pdhg", radius=[3.0], n_iter=5000)])

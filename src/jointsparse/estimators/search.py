@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,13 +30,13 @@ from jointsparse.estimators.labels import CODES, Labelled, probabilities_of_clas
 from jointsparse.estimators.path import grid_of
 from jointsparse.estimators.regressor import Targets
 from jointsparse.learning.problem import Fit, Problem, solve_at_zero
-from jointsparse.learning.scales import radius_at
-from jointsparse.learning.sweep import MOST_RADII, NOTHING_LEFT, SELECTIONS, TIE, choose_eta0
+from jointsparse.learning.scales import PER_DECADE, radius_at
+from jointsparse.learning.sweep import MOST_RADII, NOTHING_LEFT, SELECTIONS, TIE, choose_eta0, next_step
 from jointsparse.registry import pick
 
 FOLD_TOL = 1e-2  # Choice: folds are trained to this gap at least, as scores hardly tell closer fits apart.
-FIRST_STEPS = range(-2, 4)  # of automatic radii
-BEYOND = 2  # automatic radii above the best one, unless the path ends by itself
+FIRST_STEPS = range(-2, PER_DECADE + 1)  # of automatic radii
+PATIENCE = 2  # automatic radii without a better score before a path ends
 
 
 class Samples(NamedTuple):
@@ -191,6 +191,8 @@ class Search(Trained):
     n_jobs: int | None = None
     validation_tasks: ArrayLike | None = None
 
+    _chance: ClassVar[float]  # the default score of what says nothing
+
     def _score_of(self, F: np.ndarray, held_out: Samples) -> float:
         """Score of the decisions or predictions F (n_samples, n_tasks) on held-out samples."""
         raise NotImplementedError
@@ -246,17 +248,21 @@ class Search(Trained):
             counted = scores[:, ~np.isnan(scores).any(axis=0)]
             if not counted.size:
                 break
-            best = choose(counted, False, "best")
-            if choose(counted, False, self.selection) == 0:
-                more = [steps[0] - 2, steps[0] - 1]
+            means = counted.mean(axis=1)
+            slack, ended = TIE * float(np.ptp(means)), all(one.ended for one in top)
+            step = next_step(dict(zip(steps, means, strict=True)), ended=ended, slack=slack, patience=PATIENCE)
+            if choose(counted, False, self.selection) == 0 and abs(means[0] - means[1]) > slack:
+                step = steps[0] - 1
+            if step is None:
+                break
+            if step < 0:
+                more = [step - 1, step]
                 added = score(more, cold)  # cheap, as small balls are near W = 0
                 steps, scores = more + steps, np.vstack([_table(added), scores])
-            elif best >= len(steps) - BEYOND and not all(one.ended for one in top):
-                more = [steps[-1] + 1, steps[-1] + 2]
+            else:
+                more = [step, step + 1]
                 added = top = score(more, [one.last for one in top])
                 steps, scores = steps + more, np.vstack([scores, _table(added)])
-            else:
-                break
             rounds += added
         self.grid_, self.scores_ = np.array([radius_at(unit, step) for step in steps]), scores
         self._warn_of_gaps(rounds)
@@ -329,6 +335,11 @@ class Search(Trained):
         )
         chosen = choose(self.scores_[:, counted], penalised, self.selection)
         self.best_score_ = float(self.scores_[chosen, counted].mean())
+        if self.scoring is None and self.best_score_ <= self._chance:
+            warn_user(
+                f"the chosen {'penalty' if penalised else 'radius'} has a score of {self.best_score_:.3g} on held-out "
+                f"samples, no better than chance ({self._chance:g}): what was learnt says nothing of other samples"
+            )
         return chosen
 
     def _read_tasks_of_choice(self, n_tasks: int) -> None:
@@ -427,6 +438,8 @@ class JointSparseClassifierCV(Labelled, Search):
     >>> model.radius_, model.scores_.tolist()
     (0.5, [[0.5, 0.5], [1.0, 1.0], [1.0, 1.0]])
     """
+
+    _chance = 0.5  # AUC
 
     @all_or_nothing
     def fit(
@@ -571,6 +584,8 @@ class JointSparseRegressorCV(Targets, Search):
     >>> model.coef_.shape, model.best_score_ > 0.9
     ((2, 5), True)
     """
+
+    _chance = 0.0  # R^2
 
     @all_or_nothing
     def fit(

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.learning.flag import EDGE, read_cell
-from jointsparse.scores.evaluation import TIED, UNDEFINED
+from jointsparse.scores.evaluation import NO_BETTER, TIED, UNDEFINED
 from jointsparse.scores.flags import GAP
 from jointsparse.scores.many import FEWEST_RUNS, half_width
 
@@ -19,6 +19,7 @@ CHANCE = 0.05  # Choice: of p-values after Holm's correction
 PLAIN = {
     UNDEFINED: "Some words have scores that are not numbers: their rows mean nothing.",
     TIED: "Some words have the same score for every test image: nothing was learnt of them.",
+    NO_BETTER: "Some chosen fits rank the validation images no better than chance: their tests say little.",
     "certified gap": f"Some fits may be more than {100 * GAP:g} % away from their optimum: raise n_iter.",
     "optimum certified only to": "An optimum that others are compared with is not exact: raise n_iter.",
     "tasks not converged": "LinearSVC stopped early on some words: raise max_iter or lower C.",

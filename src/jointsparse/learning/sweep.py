@@ -167,9 +167,8 @@ def path(
     """Train a path of radii that the data choose, each from the solution for the one before.
 
     It begins at the natural unit of radii (see `learning.scales`), with `scales.PER_DECADE` radii in each factor of 10.
-    It goes downwards as long as the smallest radius has the best score, as small balls cost little. Then it goes
-    upwards until next to nothing of the loss is left, a larger ball changes nothing, or `FALLEN_FOR` radii are above
-    the best.
+    It goes on in both directions as `next_step` says. It also ends upwards where next to nothing of the loss is left,
+    or where a larger ball changes nothing.
 
     Parameters
     ----------
@@ -195,32 +194,25 @@ def path(
     plug_ins: dict[str, Any] = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
     at_zero = solve_at_zero(problem, plug_ins["loss"]).objective
     unit = scales.scales(problem, **plug_ins).radius
-    fits: dict[float, Fit] = {}
-    scored: dict[float, float] = {}
+    fits: dict[int, Fit] = {}
+    scored: dict[int, float] = {}
 
-    def learn(step: int, start: Fit | None) -> Fit:
-        radius = scales.radius_at(unit, step)
-        options = {"radius": np.array([radius]), "tol": tol, "n_iter": n_iter, "start": start}
-        fits[radius] = solver_module.fit(problem, **plug_ins, **options)
-        scored[radius] = score(fits[radius].W[0]) if score else -float(fits[radius].value[0])
+    def learn(step: int) -> None:
+        start = fits.get(step + 1 if step < 0 else step - 1)
+        options = {"radius": np.array([scales.radius_at(unit, step)]), "tol": tol, "n_iter": n_iter, "start": start}
+        fits[step] = solver_module.fit(problem, **plug_ins, **options)
+        scored[step] = score(fits[step].W[0]) if score else -float(fits[step].value[0])
         if progress:
             progress(len(fits), len(fits) + FALLEN_FOR)
-        return fits[radius]
 
-    first = fit = learn(0, None)
-    for step in range(-1, -MOST_RADII, -1):
-        if not score or unit == 0 or choose_radius(np.array([scored[radius] for radius in sorted(scored)])) > 0:
-            break
-        fit = learn(step, fit)
-    fit = first
-    for step in range(1, MOST_RADII):
-        radii = sorted(fits)
-        if _ends([fits[radius] for radius in radii], [scored[radius] for radius in radii], at_zero, tol):
-            break
-        fit = learn(step, fit)
-    ordered = [fits[radius] for radius in sorted(fits)]
+    step: int | None = 0
+    while step is not None:
+        learn(step)
+        ended = unit == 0 or _ended([fits[one] for one in sorted(fits)], at_zero, tol)
+        step = next_step(scored, downwards=score is not None and unit > 0, ended=ended)
+    ordered = [fits[step] for step in sorted(fits)]
     return Sweep(
-        radius=np.array(sorted(fits)),
+        radius=np.array([scales.radius_at(unit, step) for step in sorted(fits)]),
         eta0=np.full(len(fits), np.nan),
         power=np.ones(len(fits)),
         objective=np.array([[at_zero, fit.value[0]] for fit in ordered]),
@@ -231,12 +223,51 @@ def path(
     )
 
 
-def _ends(fits: Sequence[Fit], scored: Sequence[float], at_zero: float, tol: float) -> bool:
-    """True if a path has come to its upper end. fits, scored: by increasing radius."""
+def next_step(
+    scored: Mapping[int, float],
+    *,
+    downwards: bool = True,
+    ended: bool = False,
+    slack: float = TIE,
+    patience: int = FALLEN_FOR,
+) -> int | None:
+    """Step of a path of radii to try next; None where the path ends.
+
+    A path goes downwards from step 0 until `patience` radii bring no better score. Then it goes upwards, a decade at
+    least, until `patience` radii lie above the last of the best ones from step 0 on. So ties lead on upwards alone:
+    the smallest balls all rank alike.
+
+    Parameters
+    ----------
+    scored : mapping
+        Scores by step, without gaps around step 0; see `scales.radius_at`.
+    downwards : bool
+        True if smaller radii are of interest.
+    ended : bool
+        True if a larger radius than those tried changes nothing.
+    slack : float
+        Scores that differ by less are ties.
+    patience : int
+        Radii without a better score.
+
+    >>> next_step({0: 0.7, -1: 0.6, -2: 0.6}, patience=2), next_step({0: 0.7, 1: 0.8}, downwards=False, ended=True)
+    (1, None)
+    """
+    lowest, highest = min(scored), max(scored)
+    down, up = (np.array([scored[step] for step in steps]) for steps in (range(0, lowest - 1, -1), range(highest + 1)))
+    if downwards and -lowest < MOST_RADII and -lowest - _first_of_best(down, slack) < patience:
+        return lowest - 1
+    beyond_best = _first_of_best(up[::-1], slack)
+    if ended or highest >= MOST_RADII or (highest >= scales.PER_DECADE and beyond_best >= patience):
+        return None
+    return highest + 1
+
+
+def _ended(fits: Sequence[Fit], at_zero: float, tol: float) -> bool:
+    """True if a larger ball changes nothing. fits: by increasing radius."""
     last = float(fits[-1].value[0])
-    interpolated = last <= NOTHING_LEFT * at_zero
     level = len(fits) > FALLEN_FOR and last >= (1 - tol) * float(fits[-1 - FALLEN_FOR].value[0])
-    return interpolated or level or len(scored) - 1 - int(np.argmax(scored)) >= FALLEN_FOR
+    return last <= NOTHING_LEFT * at_zero or level
 
 
 def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[Any], Sweep]) -> Sweep:

@@ -20,6 +20,7 @@ from jointsparse.scores.metrics import METRICS, SIGN, Scores, average, require_l
 # Warnings: AUC and EER of tied scores are one half, whatever the word; those of undefined ones are missing.
 TIED = "the same score for all test images"
 UNDEFINED = "scores that are not numbers"
+NO_BETTER = "validation no better than chance"
 
 SAME_DIRECTION = 1e-3  # Choice: relative distance of weights of length 1 that make the same classifiers
 
@@ -80,8 +81,9 @@ class Evaluation(NamedTuple):
         gap: how far it may be from the
         optimum, as a fraction of it. features: the fraction in use. validation: the metric on the validation words.
         auc, eer: averages over test images and the words not used for validation. With _all: over all words. With
-        _weighted: see `metrics.average`. warning: flags of a grid too narrow, a gap above 5 %, tasks not converged, or
-        scores that say nothing. note: a flag of training images that many W explain whole.
+        _weighted: see `metrics.average`. warning: flags of a grid too narrow, a gap above 5 %, tasks not converged,
+        a choice no better than chance, or scores that say nothing. note: a flag of training images that many W explain
+        whole.
     by_word : table
         One row per run, n, method and word. features: how many the word uses. warning: scores that say nothing.
     sparsity : table
@@ -270,7 +272,7 @@ def _evaluate_one(
     of_scores = _flags_of_scores(chosen.scores)
     of_fit = (one.run, one.n, one.n_samples, one.method, one.validation_words, chosen.scores)
     return Evaluation(
-        chosen=pd.DataFrame([chosen.row | _told(one.sweep, best_eta0[best], of_scores)]),
+        chosen=pd.DataFrame([chosen.row | _told(one.sweep, best_eta0[best], of_scores, validation[best], metric)]),
         by_word=_by_word(one, words, on_test.labels.sum(axis=0), W, chosen.by_word, of_scores),
         sparsity=pd.DataFrame([fit.row for fit in tested]).assign(
             chosen=np.isin(np.arange(len(tested)), of_powers),
@@ -408,12 +410,14 @@ def _not_unique(fits: Sweep, pair: int) -> Flag | None:
     return Flag("not unique from radius", float(fits.radius[nothing_left & (fits.power == fits.power[pair])].min()))
 
 
-def _told(fits: Sweep, pair: int, of_scores: Sequence[str]) -> dict[str, str]:
+def _told(fits: Sweep, pair: int, of_scores: Sequence[str], validation: float, metric: str) -> dict[str, str]:
     """Cells of a chosen pair. warning: a grid too narrow, a fit not finished, scores that say nothing; note."""
     flags = [_edge_of_radii(fits, pair)]
     if not fits.gap[pair] <= GAP:  # else no step size would have been much better
         flags += [sweep.at_edge("eta0", fits.eta0[pair], fits.eta0), _flag_of_gap(fits.gap[pair])]
     if fits.unconverged[pair]:
         flags.append(Flag("tasks not converged", int(fits.unconverged[pair])))
+    if SIGN[metric] * (validation - 0.5) <= 0:  # chance, for AUC and EER
+        flags.append(Flag(NO_BETTER))
     flags += [Flag(f"words with {kind}", of_scores.count(kind)) for kind in (TIED, UNDEFINED) if kind in of_scores]
     return {"warning": write_cell(flags), "note": write_cell([_not_unique(fits, pair)])}
