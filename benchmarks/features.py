@@ -86,7 +86,7 @@ def main() -> None:
     options = parser.parse_args()
     photographs = [rgb2gray(image).astype(np.float32) for image in load_sample_images().images]
     print(f"{machine()}; one thread; medians of {options.rounds} interleaved rounds")
-    with one_thread(openmp=True):
+    with one_thread():
         compare_extractors(photographs[0], 240, 320, options.rounds)
         compare_extractors(photographs[0], 224, 224, options.rounds)
         descriptors = np.concatenate([describe(photograph, step=2) for photograph in photographs])

@@ -1,10 +1,26 @@
 """Arrays that do not belong together are told apart."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from scipy import sparse
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from jointsparse import checks
+
+
+def test_blas_has_its_threads_again_after_calls_that_overlapped():
+    """Of two that restored what each had found, the last one would restore one thread."""
+    import_module("scipy.linalg")
+    with threadpool_limits(3, user_api="blas"):
+        first, second = checks.one_thread(), checks.one_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"} == {1}
+        second.__exit__(None, None, None)
+        assert {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"} == {3}
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])

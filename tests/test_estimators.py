@@ -350,6 +350,7 @@ def test_a_feature_of_zeros_is_not_selected(estimator, X, Y):
     assert 2 not in model.selected_features_ and not np.atleast_2d(model.coef_)[:, 2].any()
 
 
+@pytest.mark.filterwarnings("ignore:the chosen radius has a score:UserWarning")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n", [40, 10_001])
 @pytest.mark.parametrize("estimator", ALL)
@@ -718,6 +719,7 @@ def test_tasks_without_both_labels_in_a_fold_do_not_count_there(X, Y):
         JointSparseClassifierCV(labels="signed", validation_tasks=[1]).fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore:the chosen radius has a score:UserWarning")
 def test_folds_without_both_labels_do_not_count(X, Y):
     y = np.where(np.arange(40) < 20, Y[:, 0], 1)
     folds = [(np.arange(20, 40), np.arange(20)), (np.arange(20), np.arange(20, 40))]

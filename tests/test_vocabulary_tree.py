@@ -97,15 +97,21 @@ def test_tree_depends_on_descriptors_and_seed_alone(full):
     assert not np.array_equal(grow(readonly, **FULL | {"seed": 1}).centres, full.centres)
 
 
-def test_same_tree_in_a_fresh_process_with_more_threads(full):
-    program = (
-        "import numpy as np; from jointsparse.features.vocabulary_tree import grow; import sys;"
-        "points = np.random.default_rng(0).integers(0, 256, (2000, 12)).astype(np.uint8);"
-        f"sys.stdout.buffer.write(grow(points, **{FULL}).centres.tobytes())"
-    )
-    threads = {"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}
-    got = subprocess.run([sys.executable, "-c", program], env=os.environ | threads, capture_output=True, check=True)
-    assert np.array_equal(np.frombuffer(got.stdout, np.float32).reshape(-1, 12), full.centres)
+PROGRAM = """
+import sys
+import numpy as np
+from jointsparse.features.vocabulary_tree import encode, grow
+points = np.minimum(255, np.random.default_rng(0).gamma(0.6, 40, (10_000, 6))).astype(np.uint8)
+tree = grow(points, branching=10, depth=3, min_points=20, seed=0)
+sys.stdout.buffer.write(tree.centres.tobytes() + encode(tree, points, np.full(100, 100)).indices.tobytes())
+"""
+
+
+def test_same_tree_and_histograms_under_each_blas_kernel_and_number_of_threads():
+    kernels = [{"OPENBLAS_CORETYPE": name, "OMP_NUM_THREADS": "4"} for name in ("Prescott", "Haswell")]
+    command = [sys.executable, "-c", PROGRAM]
+    got = [subprocess.run(command, env=os.environ | one, capture_output=True, check=True).stdout for one in kernels]
+    assert got[0] == got[1] and len(got[0]) > 4 * 6 * 1000
 
 
 def test_progress_counts_up_to_the_total():

@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -295,21 +296,39 @@ def require_extra(module: str, *packages: str) -> None:
         raise ImportError(f"{module} needs {', '.join(missing)}: pip install 'jointsparse[pipeline]'")
 
 
+class _Hold:
+    """The hold on BLAS that calls share: its number of threads is the whole process's."""
+
+    lock = threading.Lock()
+    calls = 0
+    limiter: Any = None
+
+
 @contextmanager
-def one_thread(*, openmp: bool = False) -> Iterator[None]:
-    """Hold BLAS at one thread, and OpenMP if asked for: results then have the same bits on any number of cores.
+def one_thread() -> Iterator[None]:
+    """Hold BLAS at one thread: results then have the same bits on any number of cores.
+
+    Calls may overlap in threads. The first one takes hold, and the last one lets go.
 
     >>> with one_thread():
     ...     np.ones((2, 3)) @ np.ones(3)
     array([3., 3.])
     """
-    with _libraries(openmp).limit(limits=1, user_api=None if openmp else "blas"):
+    with _Hold.lock:
+        if not _Hold.calls:
+            _Hold.limiter = _libraries().limit(limits=1, user_api="blas")
+        _Hold.calls += 1
+    try:
         yield
+    finally:
+        with _Hold.lock:
+            _Hold.calls -= 1
+            if not _Hold.calls:
+                _Hold.limiter.restore_original_limits()
 
 
 @cache
-def _libraries(openmp: bool) -> ThreadpoolController:
+def _libraries() -> ThreadpoolController:
     """Loaded libraries that have threads. To find them takes 20 ms."""
-    # Only loaded libraries can be held: SciPy brings a BLAS of its own, scikit-learn OpenMP.
-    import_module("sklearn.cluster" if openmp else "scipy.linalg")
+    import_module("scipy.linalg")  # only loaded libraries can be held, and SciPy brings a BLAS of its own
     return ThreadpoolController()

@@ -4,20 +4,23 @@ Nister, D. and Stewenius, H. (2006), Scalable recognition with a vocabulary tree
 in Quattoni, Carreras, Collins and Darrell (2009), Section 6: 10 + 100 + 1000 + 10000 words.
 """
 
-import warnings
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import Misfit, one_thread, require, require_count
+from jointsparse.checks import Misfit, require, require_count
 from jointsparse.compiled import njit
 
 WEIGHTINGS = ("count", "sqrt", "tf-idf")
 
 DESCRIPTORS_AT_ONCE = 65_536  # 8 MB of uint8
 MAX_ITER = 50  # of k-means in a node. Measured: 100 reduce the root mean square distance to the leaves by under 0.1 %.
+TOL = 1e-4  # of k-means: the squared distance that all centres move, as a fraction of the features' mean variance
+MOST_STEPS = 128  # in 1, of the centres' grid
+LONGEST = 33_000  # descriptors: their squared distances fit in 32 bits
 
 Progress = Callable[[int, int], None]
 Splits = dict[tuple[int, ...], np.ndarray]  # path of child numbers from the root -> centres of that node's children
@@ -26,7 +29,8 @@ Splits = dict[tuple[int, ...], np.ndarray]  # path of child numbers from the roo
 class Tree(NamedTuple):
     """A tree of words as plain arrays, one entry per node, level by level (breadth-first). Node 0 is the root.
 
-    centres: (n_nodes, length) float32. The root's is not used.
+    centres: (n_nodes, length) float32, multiples of 1 / 128: distances are whole numbers, which no processor rounds in
+    another order. The root's is not used.
     first_child: (n_nodes,) int32. The children of a node follow one another from here. 0 for a leaf.
     n_children: (n_nodes,) int32. 0 for a leaf.
     level: (n_nodes,) int32. 0 for the root, 1 to depth for the words.
@@ -88,7 +92,8 @@ def grow(
 
     Notes
     -----
-    Source: Nister and Stewenius (2006), Section 3. k-means is scikit-learn's, from one k-means++ start.
+    Source: Nister and Stewenius (2006), Section 3. k-means begins at one greedy k-means++ start (Arthur and
+    Vassilvitskii, SODA 2007) and is exact in integers: the tree is the same, bit by bit, on every processor.
 
     Examples
     --------
@@ -110,16 +115,14 @@ def grow(
         f"{branching} of them distinct, got {len(descriptors)} rows",
     )
     total, done = len(descriptors) * depth, len(descriptors)
-    # With two threads, the last bit of a centre depends on which one finishes first.
-    with one_thread(openmp=True):
-        centres, labels = _split(descriptors, (), branching, seed)
-        splits: Splits = {(): centres}
-        for child in range(len(centres)):
-            part = descriptors[labels == child]
-            if progress is not None:
-                progress(done, total)
-            splits |= _split_downwards(part, (child,), branching, depth, min_points, seed)
-            done += len(part) * (depth - 1)
+    centres, labels = _split(descriptors, (), branching, seed)
+    splits: Splits = {(): centres}
+    for child in range(len(centres)):
+        part = descriptors[labels == child]
+        if progress is not None:
+            progress(done, total)
+        splits |= _split_downwards(part, (child,), branching, depth, min_points, seed)
+        done += len(part) * (depth - 1)
     if progress is not None:
         progress(done, total)
     return _number(splits)
@@ -139,16 +142,91 @@ def _split_downwards(
 
 def _split(points: np.ndarray, path: tuple[int, ...], branching: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Centres of a node's children, and the child of each of its points."""
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
-    random_state = int(np.random.SeedSequence(seed, spawn_key=path).generate_state(1)[0])
-    k_means = KMeans(branching, n_init=1, max_iter=MAX_ITER, tol=1e-4, random_state=random_state, copy_x=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of empty clusters, which are dropped below
-        labels = k_means.fit(points.astype(np.float32)).labels_
+    points = np.require(points, requirements=["C", "W"])  # Numba compiles anew for read-only arrays
+    (n, length), steps = points.shape, _steps(points.shape[1])
+    totals, squares = points.sum(axis=0, dtype=np.int64), _distances(points, np.zeros(length, np.uint8)).sum()
+    variance = (int(squares) - sum(int(total) ** 2 for total in totals) / n) / n / length
+    centres = steps * _begin(points, branching, np.random.default_rng(np.random.SeedSequence(seed, spawn_key=path)))
+    labels, sums, counts = np.empty(n, np.int32), np.empty((branching, length), np.int64), np.empty(branching, np.int64)
+    for _ in range(MAX_ITER):
+        _assign(*_on_grid(centres), steps, points, labels, sums, counts)
+        means = np.rint(steps * sums / np.maximum(counts, 1)[:, np.newaxis])
+        moved = np.where(counts[:, np.newaxis] > 0, means, centres) - centres
+        centres = centres + moved
+        if (moved**2).sum() <= TOL * steps**2 * variance:
+            break
+    _assign(*_on_grid(centres), steps, points, labels, sums, counts)
     kept, labels = np.unique(labels, return_inverse=True)
-    return k_means.cluster_centers_[kept].astype(np.float32), labels
+    return (centres[kept] / steps).astype(np.float32), labels
+
+
+def _begin(points: np.ndarray, branching: int, rng: np.random.Generator) -> np.ndarray:
+    """Centres by greedy k-means++: of a few points, drawn by their squared distances, the one that leaves the least."""
+    chosen = [int(rng.integers(len(points)))]
+    nearest = _distances(points, points[chosen[0]])
+    while len(chosen) < branching:
+        ends = np.cumsum(nearest)
+        drawn = np.searchsorted(ends, rng.integers(ends[-1], size=2 + int(math.log(branching))), side="right")
+        left = [np.minimum(nearest, _distances(points, points[i])) for i in drawn]
+        best = int(np.argmin([one.sum() for one in left]))
+        chosen.append(int(drawn[best]))
+        nearest = left[best]
+    return points[chosen].astype(np.float64)
+
+
+def _steps(length: int) -> int:
+    """Steps in 1 of the centres' grid: a power of two with which products of that many entries fit in 32 bits."""
+    return int(min(MOST_STEPS, 2 ** int(math.log2(2**31 / (255 * 255 * length)))))
+
+
+def _on_grid(centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Centres in steps of their grid, as the kernels take them, and their squared lengths."""
+    whole = np.rint(centres).astype(np.int16)
+    return whole, (whole.astype(np.int64) ** 2).sum(axis=1)
+
+
+@njit(nogil=True)
+def _distances(points, centre):  # type: ignore[no-untyped-def]
+    """Squared distance of each point to a centre, both uint8."""
+    squares = np.empty(len(points), np.int64)
+    for i in range(len(points)):
+        point, total = points[i], np.int32(0)
+        for j in range(len(centre)):
+            apart = np.int32(np.int32(point[j]) - np.int32(centre[j]))
+            total = np.int32(total + np.int32(apart * apart))
+        squares[i] = total
+    return squares
+
+
+@njit(nogil=True)
+def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untyped-def]
+    """Which of the centres first, …, last - 1 has the largest 2 c . x - |c|^2. Choice: of equal ones the first."""
+    nearest, best = first, np.int64(-(2**62))
+    for k in range(first, last):
+        centre, product = centres[k], np.int32(0)
+        for j in range(len(x)):  # in 32 bits: four times as fast
+            product = np.int32(product + np.int32(np.int32(centre[j]) * np.int32(x[j])))
+        score = 2 * steps * np.int64(product) - squares[k]
+        if score > best:
+            nearest, best = k, score
+    return nearest
+
+
+@njit(nogil=True)
+def _assign(centres, squares, steps, points, labels, sums, counts):  # type: ignore[no-untyped-def]
+    """Fill labels with the nearest centre of each point, and sums and counts with what each centre has."""
+    x = np.empty(points.shape[1], np.int16)
+    sums[:] = 0
+    counts[:] = 0
+    for i in range(len(points)):
+        point = points[i]
+        for j in range(len(x)):
+            x[j] = point[j]
+        labels[i] = k = _nearest(centres, squares, 0, len(centres), x, steps)
+        counts[k] += 1
+        total = sums[k]
+        for j in range(len(x)):
+            total[j] += x[j]
 
 
 def _number(splits: Splits) -> Tree:
@@ -178,17 +256,10 @@ def _has_distinct(points: np.ndarray, n: int) -> bool:
     return any(len(np.unique(points[:stop], axis=0)) >= n for stop in (10 * n, len(points)))
 
 
-@njit(nogil=True, fastmath={"reassoc", "contract"})
-def _descend(
-    centres: np.ndarray,
-    half_squares: np.ndarray,
-    first_child: np.ndarray,
-    n_children: np.ndarray,
-    descriptors: np.ndarray,
-    paths: np.ndarray,
-) -> None:
-    """Fill `paths`: from the root, always to the nearest child, argmax of centre . x - |centre|^2 / 2."""
-    x = np.empty(descriptors.shape[1], np.float32)
+@njit(nogil=True)
+def _descend(centres, squares, steps, first_child, n_children, descriptors, paths):  # type: ignore[no-untyped-def]
+    """Fill `paths`: from the root, always to the nearest child."""
+    x = np.empty(descriptors.shape[1], np.int16)
     for i in range(len(descriptors)):
         descriptor, path = descriptors[i], paths[i]
         for j in range(len(x)):
@@ -200,15 +271,7 @@ def _descend(
             if first == last:
                 path[above:] = -1
                 break
-            best = np.float32(-np.inf)
-            for child in range(first, last):
-                centre = centres[child]
-                score = -half_squares[child]
-                for j in range(len(x)):
-                    score += centre[j] * x[j]
-                if score > best:  # Choice: of children equally near, the first
-                    best = score
-                    node = child
+            node = _nearest(centres, squares, first, last, x, steps)
             path[above] = node
 
 
@@ -234,14 +297,14 @@ def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:
     """
     _require_descriptors(descriptors, tree.centres.shape[1])
     # Numba compiles anew for read-only arrays, such as memory maps. Only such arrays are copied here.
-    centres = np.require(tree.centres, np.float32, ["C", "W"])
+    steps = _steps(tree.centres.shape[1])
+    centres, squares = _on_grid(steps * tree.centres)
     first_child = np.require(tree.first_child, np.int32, ["C", "W"])
     n_children = np.require(tree.n_children, np.int32, ["C", "W"])
-    half_squares = np.einsum("ij,ij->i", centres, centres) / np.float32(2)
     paths = np.empty((len(descriptors), tree.depth), np.int32)
     for start in range(0, len(descriptors), DESCRIPTORS_AT_ONCE):
         block = np.array(descriptors[start : start + DESCRIPTORS_AT_ONCE], order="C")
-        _descend(centres, half_squares, first_child, n_children, block, paths[start : start + DESCRIPTORS_AT_ONCE])
+        _descend(centres, squares, steps, first_child, n_children, block, paths[start : start + DESCRIPTORS_AT_ONCE])
     return paths
 
 
@@ -430,6 +493,7 @@ def _require_descriptors(descriptors: np.ndarray, length: int | None = None) -> 
         descriptors.ndim == 2 and descriptors.dtype == np.uint8,
         f"descriptors must be uint8 (n, length), got {descriptors.dtype} with shape {descriptors.shape}",
     )
+    require(descriptors.shape[1] <= LONGEST, f"length must be at most {LONGEST}, got {descriptors.shape[1]}")
     require(
         length is None or descriptors.shape[1] == length,
         f"descriptors must have the tree's length {length}, got {descriptors.shape[1]}",
