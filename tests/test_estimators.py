@@ -333,6 +333,13 @@ def test_subgradients_promise_no_gap_and_do_not_warn(X, Y):
     JointSparseClassifierCV(solver="subgradient", n_iter=3, eta0=[0.01], tol=1e-9).fit(X, Y[:, 0])
 
 
+@pytest.mark.parametrize("solver", ["working_set", "pdhg", "subgradient"])
+def test_iterations_that_are_not_done_take_no_memory(solver, X, Y):
+    """Room for the objectives of all of these is 8 PB."""
+    model = JointSparseClassifier(solver=solver, n_iter=10**15, callback=lambda t, *_: t >= 20).fit(X, Y[:, 0])
+    assert len(model.objective_) == model.n_iter_ + 1 <= 31
+
+
 # Corners
 
 
@@ -416,6 +423,15 @@ def hidden(array):
 NOT_FINITE = "NaN|infinity"
 PAIRS = "^tasks must be a list of pairs"
 LARGE = "^weights times labels of task 0 must be finite and at most .* in float64"
+
+
+def beyond(X, form):
+    """X with an entry in a column, or row, that it does not have."""
+    made = getattr(sparse, f"{form.lower()}_matrix")(X)
+    (made.row if form == "COO" else made.indices)[3] = 2**31 - 1
+    return made
+
+
 WRONG_CALLS = [
     (
         CLASSIFIERS,
@@ -490,6 +506,14 @@ WRONG_CALLS = [
     ([JointSparseRegressor], lambda new, X, Y: new().fit_tasks([(X, ["a"] * 40)]), "^y must hold real numbers, got"),
     (REGRESSORS, lambda new, X, Y: new().fit(X, sparse.csr_matrix(Y)), r"^y must .* array, .*: pass y.toarray\(\)$"),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(spoilt(X, np.nan)), NOT_FINITE),
+    *(
+        ([*ALL, ONLINE_CLASSIFIER], call, f"^X must be a sound {form} matrix, got one with a fault: ")
+        for form in ("CSR", "CSC", "COO")
+        for call in (
+            lambda new, X, Y, form=form: new().fit(beyond(X, form), Y[:, 0]),
+            lambda new, X, Y, form=form: new().fit(X, Y[:, 0]).predict(beyond(X, form)),
+        )
+    ),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(spoilt(X, np.inf)), NOT_FINITE),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(X[:, :5]), "X has 5 features"),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(X[0]), "1D"),
@@ -535,6 +559,7 @@ def test_wrong_input_is_named(estimator, call, expected, X, Y):
 
 WRONG_OPTIONS = [
     (ALL, {"norm": "l3"}, r"^norm must be one of .*l1inf.*, got 'l3'"),
+    ([*ALL, ONLINE_CLASSIFIER], {"norm": ["l1"]}, r"^norm must be one of .*l1inf.*, got \['l1'\]"),
     (ALL, {"solver": "adam"}, r"^solver must be one of .*pdhg.*, got 'adam'"),
     (ALL, {"normalisation": "median"}, "^normalisation must be 'sum' or 'mean', got 'median'"),
     (ALL, {"n_iter": 0}, "^n_iter must be a whole number of at least 1, got 0"),
@@ -544,6 +569,7 @@ WRONG_OPTIONS = [
     (ALL, {"solver": "subgradient", "eta0": 0.0}, r"^eta0 must be greater than 0, got 0\.0"),
     (CLASSIFIERS, {"loss": "hing"}, r"^loss must be one of .*hinge.*, got 'hing'"),
     (CLASSIFIERS, {"labels": "10"}, "^labels must be one of 'classes', '01', 'signed', 'masked', got '10'"),
+    (CLASSIFIERS, {"labels": ["01"]}, "^labels must be one of 'classes', '01', 'signed', 'masked', got .'01'"),
     (CLASSIFIERS, {"class_weight": "even"}, "^class_weight must be 'balanced', a dict or None, got 'even'"),
     (CLASSIFIERS, {"class_weight": [1.0, 2.0]}, r"^class_weight must be 'balanced', a dict or None, got \[1"),
     *((ALL, {name: "no"}, f"^{name} must be True or False, got 'no'") for name in SWITCHES),

@@ -289,6 +289,18 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+def require_sound(X: Any) -> None:
+    """Raise ValueError if a sparse X names places that it does not have: kernels would read memory that is not its."""
+    if scipy.sparse.issparse(X):
+        try:
+            if X.format == "coo":
+                scipy.sparse.coo_array((X.data, X.coords), shape=X.shape)  # which checks
+            elif X.format in ("csr", "csc", "bsr"):
+                X.check_format(full_check=True)
+        except ValueError as fault:
+            raise ValueError(f"X must be a sound {X.format.upper()} matrix, got one with a fault: {fault}") from None
+
+
 def require_extra(module: str, *packages: str) -> None:
     """Raise ImportError if packages of the extra "pipeline" are missing."""
     missing = [package for package in packages if find_spec(package) is None]

@@ -9,6 +9,7 @@ others, is not used.
 """
 
 import os
+import pickle
 import stat
 import warnings
 from collections.abc import Callable
@@ -89,10 +90,38 @@ class _Impl(caching.CompileResultCacheImpl):
     _locator_classes: list[type[object]] = [Locator]  # noqa: RUF012  as Numba declares it
 
 
+class _Files(caching.IndexDataCacheFile):
+    """Numba's files of one kernel, with a checksum behind each: machine code with a changed bit ends the process."""
+
+    def _dump(self, obj: object) -> bytes:
+        packed: bytes = super()._dump(obj)
+        return packed + sha256(packed).digest()  # what stands behind a pickle is not read
+
+    def _load_index(self) -> Any:
+        if os.path.exists(self._index_path):
+            _require_whole(self._index_path, len(pickle.dumps(self._version, protocol=-1)))
+        return super()._load_index()
+
+    def _load_data(self, name: str) -> Any:
+        _require_whole(self._data_path(name), 0)
+        return super()._load_data(name)
+
+
+def _require_whole(path: str, start: int) -> None:
+    """Raise ValueError if a file from byte `start` on is not what its checksum says."""
+    packed = Path(path).read_bytes()[start:]
+    if sha256(packed[:-32]).digest() != packed[-32:]:
+        raise ValueError(path)
+
+
 class KernelCache(caching.FunctionCache):
     """Numba's cache of one kernel. A file that cannot be read or written costs a compilation and nothing else."""
 
     _impl_class = _Impl
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for this signature, None if it has to be compiled."""

@@ -38,7 +38,7 @@ def pick(room_name: str, name: str) -> ModuleType:
     'jointsparse.norms.l1inf'
     """
     plug_ins = room(room_name)
-    if name not in plug_ins:
+    if not isinstance(name, str) or name not in plug_ins:
         raise ValueError(f"{PARAMETERS[room_name]} must be one of {', '.join(sorted(plug_ins))}, got {name!r}")
     found = plug_ins[name]
     return import_module(found) if isinstance(found, str) else found

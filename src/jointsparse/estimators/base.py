@@ -27,6 +27,7 @@ from jointsparse.checks import (
     real_array,
     require,
     require_count,
+    require_sound,
     require_unmasked,
     shortened,
     warn_user,
@@ -92,6 +93,7 @@ def validated(estimator: BaseEstimator, *X_and_y: Any, **options: Any) -> Any:
     """Check X, or X and y, as scikit-learn does, and refuse masked arrays, whose mask it loses."""
     for name, array in zip("Xy", X_and_y, strict=False):
         require_unmasked(array, name)
+    require_sound(X_and_y[0])
     if options.get("y_numeric"):
         X, y = X_and_y
         X_and_y = X, _numbers(y)

@@ -74,8 +74,9 @@ class JointSparseClassifier(Labelled, OneStrength):
     max_time : float or None, above 0, default=None
         Seconds after which fit ends with what it has, and warns of the gap. With subgradient, look at n_iter_.
     callback : function (iteration, objective, gap) or None, default=None
-        Called while fit runs; it ends by returning True. gap is NaN where none is known. An interrupt (Ctrl-C) keeps
-        the fit as it is, with its gap, and is then raised as KeyboardInterrupt.
+        Called while fit runs; it ends by returning True. gap is NaN where none is known. An interrupt (Ctrl-C) is
+        raised as KeyboardInterrupt: after the first certificate the fit is kept as it is, with its gap. Before that
+        the model stays as it was.
     verbose : bool, default=False
         Print a line per certified gap.
 

@@ -64,7 +64,7 @@ class Labelled(ClassifierMixin, Linear):
     class_weight: str | Mapping[Any, float] | None = None
 
     def _check_labels(self) -> None:
-        require(self.labels in CODES, f"labels must be one of {', '.join(map(repr, CODES))}, got {self.labels!r}")
+        require(self.labels in [*CODES], f"labels must be one of {', '.join(map(repr, CODES))}, got {self.labels!r}")
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """X, y and the weights of the samples, checked; a column of classes becomes a vector.

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from jointsparse.checks import as_finite, require, require_count
+from jointsparse.checks import as_finite, require, require_count, require_sound
 from jointsparse.features import basis, dense_sift, shards, vocabulary_tree
 
 LARGEST = 1e30  # entry of X for a basis; float32 holds sums of many
@@ -370,6 +370,7 @@ class SVDBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return (Z * self.factors_).astype(Z.dtype, copy=False)
 
     def _validated(self, X: Any, **options: Any) -> Any:
+        require_sound(X)
         return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
 
     @property

@@ -156,8 +156,8 @@ def _split(points: np.ndarray, path: tuple[int, ...], branching: int, seed: int)
         if (moved**2).sum() <= TOL * steps**2 * variance:
             break
     _assign(*_on_grid(centres), steps, points, labels, sums, counts)
-    kept, labels = np.unique(labels, return_inverse=True)
-    return (centres[kept] / steps).astype(np.float32), labels
+    kept, children = np.unique(labels, return_inverse=True)
+    return (centres[kept] / steps).astype(np.float32), children
 
 
 def _begin(points: np.ndarray, branching: int, rng: np.random.Generator) -> np.ndarray:
@@ -200,7 +200,7 @@ def _distances(points, centre):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untyped-def]
-    """Which of the centres first, …, last - 1 has the largest 2 c . x - |c|^2. Choice: of equal ones the first."""
+    """Find the largest 2 c . x - |c|^2 of the centres first, …, last - 1. Choice: of equal ones the first."""
     nearest, best = first, np.int64(-(2**62))
     for k in range(first, last):
         centre, product = centres[k], np.int32(0)

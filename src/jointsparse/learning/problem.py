@@ -552,6 +552,24 @@ class Regulariser(NamedTuple):
         return [{"warm": self.norm.Warm()} if takes_one else {} for _ in self.radius]
 
 
+class Trace:
+    """Objectives at the iterates of each pair, as they come: room for all iterations may be more than there is."""
+
+    def __init__(self, n_pairs: int) -> None:
+        self.n_pairs, self.seen = n_pairs, list[tuple[int, Any, Any]]()
+
+    def note(self, t: int, value: Any, pairs: Any = slice(None)) -> None:
+        """Keep the objectives of these pairs at iterate t."""
+        self.seen.append((t, pairs, value))
+
+    def until(self, t: int) -> np.ndarray:
+        """Objectives (n_pairs, t + 1), NaN where none was kept."""
+        objective = np.full((self.n_pairs, t + 1), np.nan)
+        for at, pairs, value in self.seen:
+            objective[pairs, at] = value
+        return objective
+
+
 class Fit(NamedTuple):
     """Result of training for each pair.
 

@@ -21,6 +21,7 @@ from jointsparse.learning.problem import (
     Fit,
     Problem,
     Regulariser,
+    Trace,
     Watch,
     balanced,
     bound_from,
@@ -311,7 +312,7 @@ class Best:
         regulariser: Regulariser,
         tol: float,
         at_zero: float,
-        objective: np.ndarray,
+        objective: Trace,
     ) -> None:
         n_pairs = len(regulariser.radius)
         self.tol, self.wanted = tol, np.full(n_pairs, float(tol))
@@ -339,7 +340,7 @@ class Best:
         regulariser = self.regulariser.of(pairs)
         value = np.array([regulariser.cost(W, pair) for pair, W in enumerate(by_pair)])
         value += self.problem.per_pair(self.loss.value(at.F, self.problem.y, self.problem.c))
-        self.objective[pairs, t] = value
+        self.objective.note(t, value, pairs)
         better = value < self.smallest[pairs]
         self.smallest[pairs[better]] = value[better]
         self.W[pairs[better]], self.b[pairs[better]] = by_pair[better], at.b.T[better]
@@ -508,8 +509,7 @@ def fit(
     regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
     at_zero = solve_at_zero(problem, loss)
     at = begin(problem, loss, regulariser, start, at_zero.b)
-    objective = np.full((len(regulariser.radius), n_iter + 1), np.nan)
-    best = Best(problem, loss, regulariser, tol, at_zero.objective, objective)
+    best = Best(problem, loss, regulariser, tol, at_zero.objective, Trace(len(regulariser.radius)))
     run = Run(problem, regulariser, at, None)
     best.look(0, run.index, at, np.ascontiguousarray(at.W.transpose(2, 1, 0)))
     for t in range(n_iter + 1):
@@ -525,4 +525,4 @@ def fit(
         if stop or not len(run.index):
             break
     best.certify(run.index)
-    return Fit(best.W, best.b, best.objective[:, : t + 1], best.smallest, best.bound, best.gap(), t, best.dual)
+    return Fit(best.W, best.b, best.objective.until(t), best.smallest, best.bound, best.gap(), t, best.dual)

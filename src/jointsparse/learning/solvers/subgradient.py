@@ -14,6 +14,7 @@ from jointsparse.learning.problem import (
     Fit,
     Problem,
     Regulariser,
+    Trace,
     Watch,
     add_transposed_product,
     by_task,
@@ -123,14 +124,13 @@ def fit(
     W = np.zeros((len(radius), problem.n_features, problem.n_tasks), dtype=problem.dtype)
     b = np.zeros((len(radius), problem.n_tasks), dtype=problem.dtype)
     warm = regulariser.warm_starts()
-    visit, best = _Visit(problem, loss, len(radius)), _Best(W, b, n_iter)
+    visit, best = _Visit(problem, loss, len(radius)), _Best(W, b)
     total, weights = np.zeros_like(visit.slopes), np.zeros(len(radius), dtype=problem.dtype)
     for t in range(n_iter + 1):
         visit.at(W, b, last=t == n_iter)
-        best.objective[:, t] = loss.value(visit.F, problem.y, problem.c)
-        if penalised:
-            best.objective[:, t] += [regulariser.cost(w, pair) for pair, w in enumerate(W)]
-        best.look(t, W, b)
+        costs = [regulariser.cost(w, pair) for pair, w in enumerate(W)]
+        best.objective.note(t, value := loss.value(visit.F, problem.y, problem.c) + costs)
+        best.look(value, W, b)
         if progress:
             progress(t, n_iter)
         if t == n_iter or (watch and watch(t, float(best.smallest.sum()), np.nan)):
@@ -156,7 +156,7 @@ def fit(
     bound = lower_bound(problem, loss, regulariser, total)
     value = objective_of(problem, loss, regulariser, best.W, best.b)
     gap = relative_gap(value, bound, solve_at_zero(problem, loss).objective)
-    return Fit(best.W, best.b, best.objective[:, : t + 1], value, bound, gap, t, total)
+    return Fit(best.W, best.b, best.objective.until(t), value, bound, gap, t, total)
 
 
 class _Visit:
@@ -199,13 +199,12 @@ class _Best:
     Choice: the papers do not say which iterate is kept. The one of smallest objective is usual.
     """
 
-    def __init__(self, W: np.ndarray, b: np.ndarray, n_iter: int) -> None:
+    def __init__(self, W: np.ndarray, b: np.ndarray) -> None:
         self.W, self.b = W.copy(), b.copy()
-        self.objective, self.smallest = np.zeros((len(W), n_iter + 1)), np.full(len(W), np.inf)
+        self.objective, self.smallest = Trace(len(W)), np.full(len(W), np.inf)
 
-    def look(self, t: int, W: np.ndarray, b: np.ndarray) -> None:
-        """Take the pairs whose objective is smaller in iteration t than before."""
-        objective = self.objective[:, t]
+    def look(self, objective: np.ndarray, W: np.ndarray, b: np.ndarray) -> None:
+        """Take the pairs whose objective is smaller than before."""
         for pair in np.flatnonzero(objective < self.smallest):
             self.smallest[pair] = objective[pair]
             self.W[pair], self.b[pair] = W[pair], b[pair]

@@ -25,6 +25,7 @@ from jointsparse.learning.problem import (
     Fit,
     Problem,
     Regulariser,
+    Trace,
     Watch,
     balanced,
     bound_from,
@@ -294,7 +295,7 @@ class _Search:
         whole, loss = setting.whole, setting.loss
         self.setting, self.regulariser, self.place = setting, regulariser, place
         self.t, self.rounds, self.stopped = 0, list[Round](), False
-        self.objective = np.full((1, setting.n_iter + 1), np.nan)
+        self.objective = Trace(1)
         at = pdhg.begin(whole, loss, regulariser, start, setting.at_zero.b)
         self.W, self.b = np.ascontiguousarray(at.W.transpose(2, 1, 0)), np.ascontiguousarray(at.b.T)
         self.value = float(loss.value(at.F, whole.y, whole.c).sum()) + regulariser.cost(self.W[0], 0)
@@ -361,7 +362,7 @@ class _Search:
     def run(self) -> Fit:
         """Do rounds until the gap is proven, or the iterations are used up."""
         wanted = self.setting.tol
-        self.objective[0, 0] = self.value
+        self.objective.note(0, self.value)
         self.tell()
         if self.setting.sweeps:
             self.sweep_tasks()
@@ -387,7 +388,7 @@ class _Search:
         return Fit(
             self.W,
             self.b,
-            self.objective[:, : self.t + 1],
+            self.objective.until(self.t),
             np.array([self.value]),
             np.array([self.bound]),
             np.array([self.gap()]),
@@ -472,7 +473,7 @@ class _Search:
             value, bound = now.sweep(n_sweeps)
             self.t += n_sweeps
             self.work += self.share * n_sweeps * len(rows) / max(len(setting.whole.y), 1)
-            self.objective[0, self.t] = value
+            self.objective.note(self.t, value)
             gap = relative_gap(np.array([value]), np.array([bound]), setting.at_zero.objective)[0]
             done = bool(gap <= tol) or self.t == setting.n_iter or self.watched(value, np.nan)
             self.tell()
@@ -502,7 +503,7 @@ class _Search:
             self.t += n_sweeps
             self.W, self.b = (np.ascontiguousarray(of.T[np.newaxis], dtype=self.W.dtype) for of in (W, b))
             self.value = float(setting.loss.value(F.T, whole.y, whole.c).sum()) + regulariser.cost(self.W[0], 0)
-            self.objective[0, self.t] = self.value
+            self.objective.note(self.t, self.value)
             self.see(np.ascontiguousarray(A.T, dtype=self.W.dtype))
             self.work += n_sweeps
             self.tell()
