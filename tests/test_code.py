@@ -144,7 +144,7 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "write_configs": "",
     "judge_claims": f"{CLAIMS} papers/page papers/page.md.jinja",
     "write_manifest": "manifest records",
-    "write_page": f"{CLAIMS} {FRAME} {TRAINING} scores/evaluation scores/metrics papers/page papers/claims.html.jinja "
+    "write_page": f"{CLAIMS} {FRAME} {TRAINING} scores/evaluation scores/learnt scores/metrics papers/page papers/claims.html.jinja "
     "explorer/findings explorer/fits explorer/page explorer/page.html.jinja explorer/sharing explorer/thumbnails "
     "explorer/words datasets/{loader}",
     "write_index": f"{FRAME} explorer/index.html.jinja",

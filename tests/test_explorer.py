@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pages import HOSTILE, METHODS, N_TEST, RADII, WORDS, made, study
-from scipy import sparse
+from scipy import sparse, special
 
 from jointsparse.checks import Misfit
 from jointsparse.explorer import findings, thumbnails
@@ -19,6 +19,7 @@ from jointsparse.explorer.sharing import sharing_of
 from jointsparse.explorer.words import telling_of_samples, words_of
 from jointsparse.scores.flags import of_features
 from jointsparse.scores.learnt import words_learnt
+from jointsparse.scores.many import auc_interval
 from jointsparse.scores.metrics import Scores
 
 
@@ -146,33 +147,61 @@ def test_documents_are_told_by_their_largest_features(fits):
     assert telling_of_samples(fits._replace(X=sparse.csr_matrix(fits.X)), [3], names) == told
 
 
+FAIR = {"n": 5, "method": "m", "word": "cat", "positives": 8, "validation_word": False}
+
+
 def test_a_word_is_tested_against_chance():
-    rows = pd.DataFrame(
-        {"run": [1, 2], "n": 5, "method": "m", "word": "cat", "positives": 8, "auc": [0.6, 0.8], "features": [1, 2]}
-    )
+    rows = pd.DataFrame(FAIR | {"run": [1, 2], "auc": [0.6, 0.8], "features": [1, 2]})
     (row,) = words_learnt(rows, 20).to_dict("records")
     # Variance of the Mann-Whitney statistic over its number of pairs: 21 / (12 * 8 * 12).
     assert row["p"] == pytest.approx(0.5 * (1 - math.erf(0.2 / math.sqrt(2 * 21 / 1152))))
     assert (row["auc"], row["features"], row["runs"], row["best"]) == (pytest.approx(0.7), 1.5, 2, True)
-    assert np.isnan(row["low"])  # of two runs
+
+
+def test_runs_in_which_a_word_chose_the_radius_do_not_count():
+    rows = pd.DataFrame(FAIR | {"run": [1, 2, 3], "auc": [0.9, 0.6, 0.7], "features": 1})
+    chose = [True, False, False]
+    (row,) = words_learnt(rows.assign(validation_word=chose), 20).to_dict("records")
+    assert (row["auc"], row["runs"], row["validation_word"]) == (pytest.approx(0.65), 2, False)
+    (row,) = words_learnt(rows.assign(validation_word=True), 20).to_dict("records")
+    assert (row["auc"], row["runs"], row["validation_word"]) == (pytest.approx(2.2 / 3), 3, True)
 
 
 def test_words_without_positives_are_no_better_than_chance():
-    rows = pd.DataFrame(
-        {"run": 1, "n": 5, "method": ["a", "b"], "word": "cat", "positives": 0, "auc": np.nan, "features": 0}
-    )
-    table = words_learnt(rows, 20)
-    assert table["p"].tolist() == [1.0, 1.0]
+    rows = FAIR | {"run": 1, "method": ["a", "b"], "positives": 0, "auc": np.nan, "features": 0}
+    table = words_learnt(pd.DataFrame(rows), 20)
+    assert table["p"].tolist() == [1.0, 1.0] and table[["low", "high"]].isna().all(axis=None)
     assert table["best"].tolist() == [True, False]
 
 
 def test_only_the_largest_size_counts():
-    rows = pd.DataFrame(
-        {"run": 1, "n": [5, 9], "method": "a", "word": "cat", "positives": 4, "auc": [0.9, 0.6], "features": 1}
-    )
+    rows = pd.DataFrame(FAIR | {"run": 1, "n": [5, 9], "auc": [0.9, 0.6], "features": 1})
     assert words_learnt(rows, 20)[["n", "auc"]].to_numpy().tolist() == [[9, 0.6]]
     with pytest.raises(ValueError, match="by_word must have rows, got none"):
         words_learnt(rows[:0], 20)
+
+
+@pytest.mark.parametrize("auc", [0.6, 0.8, 0.95])
+@pytest.mark.parametrize("positives", [10, 30])
+@pytest.mark.parametrize("runs", [1, 3, 5, 10])
+def test_intervals_hold_the_expected_auc(runs, positives, auc):
+    """Normal scores; training shifts the positives of each run, and runs share test images."""
+    rng, draws, negatives = np.random.default_rng(7), 1000, 2 * positives
+    shift = math.sqrt(2) * special.ndtri(auc) + 0.2 * rng.normal(size=(draws, runs))
+    above = rng.normal(size=(draws, positives))[:, :, np.newaxis] - rng.normal(size=(draws, 1, negatives))
+    got = np.stack([(above + shift[:, run, np.newaxis, np.newaxis] > 0).mean(axis=(1, 2)) for run in range(runs)])
+    spread = got.std(axis=0, ddof=1) if runs > 1 else np.zeros(draws)
+    low, high = auc_interval(got.mean(axis=0), spread, np.full(draws, runs), positives, negatives)
+    # Of one run: the AUC of that fit on other images.
+    expected = special.ndtr(shift[:, 0] / math.sqrt(2) if runs == 1 else math.sqrt(2) * special.ndtri(auc) / 2.04**0.5)
+    assert ((low <= expected) & (expected <= high)).mean() >= 0.93
+    assert (low >= 0).all() and (high <= 1).all()
+
+
+@pytest.mark.parametrize("auc", [0.0, 1.0])
+def test_perfect_words_have_an_interval(auc):
+    low, high = auc_interval(auc, 0.0, np.array([1, 5]), 10, 20)
+    assert (abs(low - high) > 0.05).all() and (np.minimum(low, 1 - high) == 0).all()
 
 
 # What words share
@@ -188,6 +217,8 @@ def test_the_map_holds_every_weight_of_the_features_that_it_shows(fits):
         np.testing.assert_array_equal(got != 0, own != 0)
         np.testing.assert_allclose(got / 127, own / np.abs(own).max(), atol=0.5 / 127)
         assert fit["used"] == W.any(axis=1).sum()
+    weighted = fits.paths[METHODS[0]].rows["auc_weighted"]  # the only "mean AUC" of the page
+    np.testing.assert_allclose([fit["auc"] for fit in shared["path"]], weighted, rtol=1e-3)
     assert [fit["radius"] for fit in shared["path"]] == RADII.tolist()
     assert shared["chosen"] == 1
 
@@ -233,9 +264,23 @@ def test_the_sentence_says_what_the_tables_say(rng):
     assert said.endswith("33 % of the features; 0.012 (−0.001 to 0.020) behind linear SVM with 33 %.")
 
 
+@pytest.mark.parametrize(
+    ("chose", "expected"),
+    [
+        ([WORDS[0]], " of 2 words better than chance, best "),
+        (WORDS, "learnt words that all chose the radius, so that no count would be fair, with a mean AUC of "),
+    ],
+)
+def test_words_that_chose_the_radius_are_not_counted(rng, chose, expected):
+    tables = study(rng).tables
+    learnt = tables["words_learnt"]
+    said = findings.sentence(tables | {"words_learnt": learnt.assign(validation_word=learnt["word"].isin(chose))})
+    assert expected in said and f"best “{chose[0]}”" not in said
+
+
 def test_the_best_and_the_worst_words_are_named():
     rows = {"method": "hinge-l1inf", "word": list("abcdefg"), "auc": np.arange(7) / 10 + 0.3, "positives": 20}
-    table = pd.DataFrame(rows).assign(p_holm=[1.0, 0.6, *[0.01] * 5])
+    table = pd.DataFrame(rows).assign(p_holm=[1.0, 0.6, *[0.01] * 5], validation_word=False)
     table.loc[:1, "positives"] = 4, 6
     said = findings.best_and_worst(table, "hinge-l1inf")
     assert said == (
@@ -248,6 +293,9 @@ def test_the_best_and_the_worst_words_are_named():
     assert findings.best_and_worst(table[3:], "hinge-l1inf").endswith(" d (0.60).")
     none = findings.best_and_worst(table[:2], "hinge-l1inf", "samples")
     assert none.endswith(" 2 words, with 5 test samples that have them (median).")
+    some = table.assign(validation_word=table["word"].isin(list("agf")))
+    assert findings.best_and_worst(some, "hinge-l1inf").startswith("Highest AUC: e (0.70), d (0.60), c (0.50), b ")
+    assert findings.best_and_worst(table.assign(validation_word=True), "hinge-l1inf") == ""
 
 
 def test_warnings_stand_in_plain_words_the_worst_first():

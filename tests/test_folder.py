@@ -80,6 +80,23 @@ def test_same_bytes_twice_are_used_once(album, name, caption, expected):
     assert reasons(album) == {name: expected}
 
 
+def test_rows_that_say_nothing_new_are_listed_and_change_nothing(album):
+    names = sorted(path.name for path in (album / "images").iterdir())
+    rows = [f"{name},{'test' if i % 4 == 0 else 'train'}" for i, name in enumerate(names)]
+    captions = (album / "captions.csv").read_text().splitlines()
+    for again in (0, 1):
+        (album / "splits.csv").write_text("\n".join(["image,split", *rows, *rows[3 : 3 + again]]))
+        (album / "captions.csv").write_text("\n".join([*captions, *captions[2 : 2 + again]]))
+        tables = read(album)
+        if not again:
+            before = tables
+    assert tables.images.equals(before.images) and tables.captions.equals(before.captions)
+    assert dict(tables.left_out.itertuples(index=False)) == {
+        f"{captions[2].split(',')[0]} (repeated caption)": "captions.csv gives it the same caption again",
+        f"{names[3]} (repeated split)": "splits.csv lists it again, with the same split",
+    }
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [

@@ -336,6 +336,10 @@ def gather(
     captioned = set(captions["image"])
     not_there = f"{captions_file} names an image that is not there"
     reasons = dict.fromkeys(captioned - set(splits), not_there) | dict(left_out)
+    again = captions.duplicated()
+    for name in captions["image"][again]:
+        reasons[f"{name} (repeated caption)"] = f"{captions_file} gives it the same caption again"
+    captions = captions[~again]
     for name, split in splits.items():
         if name not in captioned and split != "unlabelled":
             reasons.setdefault(name, "no caption")

@@ -41,7 +41,7 @@ def assign_splits(
     Returns
     -------
     splits, unplaced : dict
-        Split by image, and the reason by image for those that get none.
+        Split by image, and the reason by image for those that get none, or by row for those that say nothing new.
     """
     rng = np.random.default_rng(seed)
     if table is None:
@@ -50,6 +50,8 @@ def assign_splits(
     present = set(names)
     unplaced = {name: "splits.csv names an image that is not there" for name in named if name not in present}
     unplaced |= {name: "in no split of splits.csv" for name in names if name not in named}
+    again = "splits.csv lists it again, with the same split"
+    unplaced |= {f"{name} (repeated split)": again for name in table["image"][table.duplicated()]}
     splits = {name: named[name] for name in names if name in named}
     if "validation" not in splits.values():
         splits = set_validation_aside(splits, validation_fraction, rng)

@@ -138,7 +138,7 @@
       `${number(own.features, 0)} features`,
     ];
     if (one.best) facts.push(`best method: ${label(one.best)}`);
-    if (one.chose) facts.push("this word helped to choose the radius");
+    if (one.chose) facts.push("it helped to choose the radius in every run, so its AUC may be too high");
     const beside = own.beside.map(([other, count]) => `${count} have “${other}”`).join(", ");
     at("word").replaceChildren(
       element("h3", {}, `“${one.word}” by ${label(state.method)}`),
@@ -221,15 +221,15 @@
   function bySize(one) {
     const cells = Object.values(one.methods).flatMap((own) => own.sizes);
     const sizes = [...new Set(cells.map(([n]) => n))].sort((a, b) => a - b);
-    const ends = cells.filter(([, auc]) => auc !== null).flatMap(([, auc, half]) => [auc - (half || 0), auc + (half || 0)]);
+    const ends = cells.filter(([, auc]) => auc !== null).flatMap(([, auc, low, high]) => (low === null ? [auc] : [low, high]));
     const low = Math.max(0, Math.min(0.5, ...ends) - 0.02), high = Math.min(1, Math.max(0.6, ...ends) + 0.02);
     const x = (n) => (sizes.length > 1 ? sizes.indexOf(n) / (sizes.length - 1) : 0.5);
     const y = (auc) => (auc - low) / (high - low);
     const lines = state.study.methods.map(({ name }) => {
       const known = one.methods[name].sizes.filter(([, auc]) => auc !== null);
       const thick = name === state.method ? 2.5 : 1.2;
-      const bars = known.filter(([, , half]) => half).map(([n, auc, half]) =>
-        line([[x(n), y(auc - half)], [x(n), y(auc + half)]], colour(name), thick / 2));
+      const bars = known.filter(([, , low]) => low !== null).map(([n, , low, high]) =>
+        line([[x(n), y(low)], [x(n), y(high)]], colour(name), thick / 2));
       const dots = known.map(([n, auc]) => drawn("circle", { cx: across(x(n)), cy: up(y(auc)), r: 3, fill: colour(name) }));
       return [line(known.map(([n, auc]) => [x(n), y(auc)]), colour(name), thick), ...bars, ...dots];
     });

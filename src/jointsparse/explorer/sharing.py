@@ -54,7 +54,7 @@ def sharing_of(fits: Fits, method: str, names: Sequence[str]) -> dict[str, Any]:
             {
                 "radius": float(f"{row['radius']:.4g}"),
                 "used": int(W.any(axis=1).sum()),
-                "auc": float(f"{row['auc']:.4g}"),
+                "auc": float(f"{row['auc_weighted']:.4g}"),
                 "weights": _packed(W[np.ix_(features, words)]),
             }
             for W, row in zip(path.W, path.rows.to_dict("records"), strict=True)

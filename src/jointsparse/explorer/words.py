@@ -9,7 +9,7 @@ import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.explorer.findings import CHANCE
 from jointsparse.explorer.fits import Fits
-from jointsparse.scores.many import FEWEST_RUNS, half_width
+from jointsparse.scores.learnt import over_runs
 
 HIGHEST, WORST = 8, 6  # images that are shown: ranked highest; misses, and errors
 ROC_POINTS = 32
@@ -36,13 +36,10 @@ def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Seq
     list of dict
         Numbers and text alone, for JSON. Images are rows of the test images.
     """
-    groups = by_word.groupby(["word", "method", "n"], sort=False)["auc"]
-    count = groups.count()
-    half = half_width(groups.std(), count.where(count >= FEWEST_RUNS))
     sizes: dict[Any, list[list[Any]]] = {}
-    means = groups.mean()
-    for (word, method, n), mean, width in zip(means.index.tolist(), means, half, strict=True):
-        sizes.setdefault((word, method), []).append([n, _number(mean), _number(width)])
+    for row in over_runs(by_word, len(fits.labels)).to_dict("records"):
+        cell = [row["n"], *(_number(row[name]) for name in ("auc", "low", "high"))]
+        sizes.setdefault((row["word"], row["method"]), []).append(cell)
     place = {word: k for k, word in enumerate(fits.words)}
     shown = []
     for word, rows in learnt.groupby("word", sort=False):
@@ -62,7 +59,7 @@ def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Seq
             {
                 "word": str(word),
                 "positives": int(rows["positives"].iloc[0]),
-                "chose": bool(fits.validation_words[k]),
+                "chose": bool(rows["validation_word"].iloc[0]),
                 "best": best.iloc[0] if known else None,
                 "methods": methods,
             }
