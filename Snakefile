@@ -10,8 +10,9 @@ onstart:
 
 
 onsuccess:
+    chosen = of_config.chosen_datasets(config)
     whole = any(job.rule.name == "reproduce-all" for job in workflow.dag.jobs)
-    terminal.succeed(calm, terminal.last_words(of_config.chosen_datasets(config), Path("results")) if whole else [])
+    terminal.succeed(calm, [*terminal.last_words(chosen, Path("results")), verified(chosen)] if whole else [])
 
 
 onerror:

@@ -39,7 +39,7 @@ GRID = {"eta0": [0.01, 0.1, 1, 10], "radius": [10, 30, 100, 300]}
 def held(process: int | str, kind: str) -> float:
     """Megabytes that a process holds, as the kernel counts them; 0 once it is gone."""
     try:
-        status = Path(f"/proc/{process}/status").read_text()
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     except OSError:
         return 0.0
     found = re.search(rf"{kind}:\s+(\d+) kB", status)

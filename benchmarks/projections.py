@@ -268,7 +268,7 @@ PEAK, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def bytes_in_use(what: str) -> int:
-    line = next(line for line in PEAK.read_text().splitlines() if line.startswith(what))
+    line = next(line for line in PEAK.read_text(encoding="utf-8").splitlines() if line.startswith(what))
     return 1024 * int(line.split()[1])
 
 
@@ -278,7 +278,7 @@ def extra_memory(method: str, n_entries: int) -> float:
     radius, out = 0.1 * l1inf.norm(A), np.zeros_like(A)
     l1inf.project(A[:300], radius * 300 / len(A), out=out[:300], method=method)  # compiles
     out[:] = 0.0  # in memory from now on
-    RESET.write_text("5")
+    RESET.write_text("5", encoding="utf-8")
     before = bytes_in_use("VmRSS")
     l1inf.project(A, radius, out=out, method=method)
     return (bytes_in_use("VmHWM") - before) / A.nbytes

@@ -153,9 +153,9 @@ def write(docs: Path, readme: Path, *, figures: bool = True) -> None:
     lines = [DEMONSTRATIONS, *drawn(docs, DRAWN, "", figures=figures)]
     text = page.page(pd.concat(shown, ignore_index=True)) if shown else ""
     (docs / "results" / "demonstrations.md").write_text("\n".join([*lines, text.replace("# The", "## The", 1)]))
-    before, _, rest = readme.read_text().partition(MARKS[0])
+    before, _, rest = readme.read_text(encoding="utf-8").partition(MARKS[0])
     _, _, after = rest.partition(MARKS[1])
-    readme.write_text(f"{before}{MARKS[0]} {numbers(tables)}\n{MARKS[1]}{after}")
+    readme.write_text(f"{before}{MARKS[0]} {numbers(tables)}\n{MARKS[1]}{after}", encoding="utf-8")
 
 
 def summary(by_dataset: dict[str, pd.DataFrame]) -> list[str]:

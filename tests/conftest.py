@@ -22,7 +22,7 @@ settings.load_profile("fixed")
 
 
 # Of two files at a time the longest first, so that neither worker waits for the other in the end.
-LONGEST = ["test_workflow.py", "test_faults.py", "test_bad_input.py", "test_fuzz.py"]
+LONGEST = ["test_workflow.py", "test_bad_input.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

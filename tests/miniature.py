@@ -1,19 +1,41 @@
 """The whole workflow in miniature, in a folder of its own."""
 
+import contextlib
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 BASE = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
 DATASETS = tuple(CONFIG["dataset"])
+
+
+def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> dict[str, list[Any]]:
+    """The jobs of a whole run in a folder by rule, as the workflow plans them."""
+    from snakemake.api import SnakemakeApi
+    from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
+
+    found = defaultdict(list)
+    with contextlib.redirect_stderr(io.StringIO()), SnakemakeApi(OutputSettings(dryrun=True)) as api:
+        workflow = api.workflow(
+            resource_settings=ResourceSettings(cores=1),
+            config_settings=ConfigSettings(configfiles=[Path(overlay)] if overlay else []),
+            snakefile=Path(workflow_folder) / "Snakefile",
+            workdir=Path(folder),
+        )
+        workflow.dag(DAGSettings(targets={"reproduce-all"}, forceall=True)).execute_workflow(executor="dryrun")
+        for job in workflow._workflow_store.dag.jobs:
+            found[job.rule.name].append(job)
+    return found
 
 
 class Project:
@@ -59,7 +81,7 @@ class Project:
         jobs.pop("reproduce-all", None)
         return {rule: int(count) for rule, count in jobs.items()}
 
-    @contextmanager
+    @contextlib.contextmanager
     def edited(self, file: str, old: str, new: str) -> Iterator[None]:
         """A file with one text replaced, until the block ends."""
         path = self.root / file

@@ -144,9 +144,9 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "write_configs": "",
     "judge_claims": f"{CLAIMS} papers/page papers/page.md.jinja",
     "write_manifest": "manifest records",
-    "write_page": f"{CLAIMS} {FRAME} {TRAINING} scores/evaluation scores/learnt scores/metrics papers/page papers/claims.html.jinja "
-    "explorer/findings explorer/fits explorer/page explorer/page.html.jinja explorer/sharing explorer/thumbnails "
-    "explorer/words datasets/{loader}",
+    "write_page": f"{CLAIMS} {FRAME} {TRAINING} scores/evaluation scores/learnt scores/metrics papers/page "
+    "papers/claims.html.jinja explorer/findings explorer/fits explorer/page explorer/page.html.jinja explorer/sharing "
+    "explorer/thumbnails explorer/words datasets/{loader}",
     "write_index": f"{FRAME} explorer/index.html.jinja",
 }
 OF_LOADER = {"collage": COLLAGE, "synthetic": ""}  # files that a loader imports
@@ -154,7 +154,7 @@ OF_LOADER = {"collage": COLLAGE, "synthetic": ""}  # files that a loader imports
 LIST_JOBS = """
 import json, sys
 from pathlib import Path
-from damage import jobs
+from miniature import jobs
 listed = []
 by_rule = jobs(*sys.argv[1:])
 by_rule.pop("reproduce-all")

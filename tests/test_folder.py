@@ -191,14 +191,11 @@ def test_scene_outside_a_class_folder_is_one_clear_error(album):
         scenes.read(album, smallest_side=32)
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16", "F"])
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK"])
 def test_every_kind_of_picture_opens_as_grey_levels(tmp_path, mode):
     ramp = np.tile(np.linspace(0, 1, 64, dtype=np.float32), (48, 1))
-    deep = {"F": ramp, "I;16": (ramp * 65535).astype(np.uint16)}
-    picture = Image.fromarray(deep.get(mode, (ramp * 255).astype(np.uint8)))
-    picture = picture if mode in deep else picture.convert(mode)
-    path = tmp_path / ("ramp.png" if mode == "I;16" else "ramp.tif")
-    picture.save(path)
+    path = tmp_path / "ramp.tif"
+    Image.fromarray((ramp * 255).astype(np.uint8)).convert(mode).save(path)
     grey = pictures.open_grey(path, 320)
     assert (grey.dtype, grey.shape) == (np.float32, (48, 64))
     np.testing.assert_allclose(grey[:, 2:-2], ramp[:, 2:-2], atol=1.0 if mode == "1" else 0.02)
@@ -258,7 +255,7 @@ def test_heic_is_read_upright_and_half_of_it_is_listed(album):
 def test_grey_heic_that_claims_more_than_8_bits_is_not_decoded(tmp_path):
     assert HEIC.count(b"\xfc\xfc\xf8\xf8") == 1  # no colours, and depths less 8
     (tmp_path / "a.heic").write_bytes(HEIC.replace(b"\xfc\xfc\xf8\xf8", b"\xfc\xfc\xfa\xf8"))
-    with pytest.raises(ValueError, match=r"^grey levels of HEIC must be of 8 bits$"):
+    with pytest.raises(ValueError, match=r"^I;16 levels: save it as a JPEG"):
         pictures.open_grey(tmp_path / "a.heic", 320)
 
 

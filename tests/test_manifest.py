@@ -23,8 +23,9 @@ MADE_FROM_THEM = ": the tables come from the recorded inputs"
 
 
 @pytest.fixture
-def results(tmp_path):
+def results(tmp_path, monkeypatch):
     """The manifest of a folder of results and of the files that they were made from."""
+    monkeypatch.setenv(records.COMMIT, "0123abc")
     return make(tmp_path / "here")
 
 
@@ -49,10 +50,10 @@ def job(*inputs, raw=None):
 
 
 def gather(settings=SETTINGS) -> Path:
-    path = Path("results/runs/manifest.json").absolute()
-    path.parent.mkdir(exist_ok=True)
+    path = Path("results/claims/mine/manifest.json").absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
     raw = {"mine": (RAW, records.raw_files(RAW, CACHE))}
-    path.write_text(manifest.dumps(manifest.make("results/runs", tables=TABLES, raw=raw, settings=settings)))
+    path.write_text(manifest.dumps(manifest.make("results/claims/mine", tables=TABLES, raw=raw, settings=settings)))
     return path
 
 
@@ -64,32 +65,32 @@ def test_files_that_are_as_recorded_are_counted_from_any_folder(results):
 
 
 def test_a_table_without_a_record_gets_no_manifest(results):
-    with chdir(results.parents[2]):
+    with chdir(results.parents[3]):
         Path("results/mine/tables/records/words.csv.json").unlink()
         with pytest.raises(Damaged, match=r"^results/mine/tables/words\.csv is damaged \(there is no record of how it"):
             gather()
 
 
 def test_a_table_that_rests_on_a_file_without_a_record_gets_no_manifest(results):
-    with chdir(results.parents[2]):
-        Path("results/mine/W.npz").write_text("fit")
+    with chdir(results.parents[3]):
+        Path("results/mine/W.npz").write_text("fit", encoding="utf-8")
         job("results/mine/W.npz")
         with pytest.raises(Damaged, match=r"^results/mine/W\.npz is damaged \(there is no record of how it was made"):
             gather()
 
 
 def test_a_table_of_other_raw_files_gets_no_manifest(results):
-    with chdir(results.parents[2]):
-        Path("data/captions.csv").write_text("image,caption\n1.jpg,dog\n")
+    with chdir(results.parents[3]):
+        Path("data/captions.csv").write_text("image,caption\n1.jpg,dog\n", encoding="utf-8")
         with pytest.raises(Damaged, match=r"words\.csv is damaged \(it was made from other files of the dataset mine"):
             gather()
 
 
 def test_versions_are_those_of_the_jobs_and_a_mixture_is_said(results, monkeypatch, capsys):
     """Also of jobs before those that made the tables."""
-    with chdir(results.parents[2]):
+    with chdir(results.parents[3]):
         monkeypatch.setattr(records.metadata, "version", lambda name: f"of the first job: {name}")
-        Path("results/mine/W.npz").write_text("fit")
+        Path("results/mine/W.npz").write_text("fit", encoding="utf-8")
         records.write_records(["results/mine/W.npz"], records.read_inputs([]), job="", code=[], values={}, raw={})
         monkeypatch.undo()
         job("results/mine/W.npz", raw={"mine": records.raw_files(RAW, CACHE).digest})
@@ -116,18 +117,21 @@ def test_it_holds_versions_settings_and_checksums_by_relative_name(results):
         "made_with": [python],
         "settings": SETTINGS,
         "inputs": {
-            "mine": {"../../data/images": {"files": 2, "sha256": ANY}, "../../data/captions.csv": {"sha256": captions}}
+            "mine": {
+                "../../../data/images": {"files": 2, "sha256": ANY},
+                "../../../data/captions.csv": {"sha256": captions},
+            }
         },
         "tables": {
-            "../mine/tables/chosen.csv": of_table | {"sha256": ANY},
-            "../mine/tables/words.csv": of_table | {"sha256": table},
+            "../../mine/tables/chosen.csv": of_table | {"sha256": ANY},
+            "../../mine/tables/words.csv": of_table | {"sha256": table},
         },
     }
 
 
 @pytest.mark.parametrize("file", ["results/mine/tables/words.csv", "data/captions.csv"])
 def test_every_flipped_bit_is_found_and_the_command_says_what_to_do(results, file, capsys):
-    path = results.parents[2] / file
+    path = results.parents[3] / file
     whole = path.read_bytes()
     for place in range(len(whole)):
         spoilt = bytearray(whole)
@@ -135,13 +139,46 @@ def test_every_flipped_bit_is_found_and_the_command_says_what_to_do(results, fil
         path.write_bytes(spoilt)
         assert manifest.verify(results).differences == [f"differs: {os.path.relpath(path, results.parent)}"]
     assert main(["verify", str(results)]) == 1
-    assert capsys.readouterr().out.splitlines()[-1].startswith("A table that was changed by hand is made again once")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("A result that was changed by hand is made again once")
+
+
+READ = ["mine/index.html", "mine/tables/figures", "claims/mine/made_with.csv", "claims/mine/claims.md", "index.html"]
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_people_read_is_compared_with_its_record_too(results, name, capsys):
+    folder = results.parents[2]
+    for each in READ:
+        file = folder / each / "auc.png" if each.endswith("figures") else folder / each
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"<p>Level.</p>")
+    records.write_records([folder / each for each in READ], records.read_inputs([]), job="", code=[], values={}, raw={})
+    (folder / "mine/tables/figures/.snakemake_timestamp").touch()  # Snakemake does this after the job
+    assert manifest.verify(results) == manifest.Verdict(9, [], [])
+    assert manifest.changed(results.parent, ["mine"]) == (7, [])
+    file = folder / name / "auc.png" if name.endswith("figures") else folder / name
+    file.write_bytes(b"<p>Ahead.</p>")
+    os.utime(file, ns=(0, 0))
+    shown = os.path.relpath(folder / name, results.parent)
+    assert manifest.changed(results.parent, ["mine"]) == (7, [shown])
+    assert main(["verify", str(results)]) == 1
+    assert capsys.readouterr().out.startswith(f"differs: {shown}\n1 of 9 files not as recorded\n")
+
+
+def test_a_job_of_an_unknown_commit_does_not_take_that_of_others(results, monkeypatch):
+    monkeypatch.setenv(records.COMMIT, "")
+    with chdir(results.parents[3]):
+        Path("results/mine/W.npz").write_bytes(b"fit")
+        records.write_records(["results/mine/W.npz"], records.read_inputs([]), job="", code=[], values={}, raw={})
+        monkeypatch.setenv(records.COMMIT, "0123abc")
+        job("results/mine/W.npz", raw={"mine": records.raw_files(RAW, CACHE).digest})
+        assert json.loads(gather().read_text())["made_with"]["commit"] == ["0123abc", "unknown"]
 
 
 @pytest.mark.parametrize("replaced", [lambda path: None, os.mkfifo])
 @pytest.mark.parametrize("file", ["results/mine/tables/words.csv", "data/captions.csv", "data/images"])
 def test_a_missing_file_is_found_and_a_pipe_in_its_place_is_none(results, file, replaced, capsys):
-    path = results.parents[2] / file
+    path = results.parents[3] / file
     path.rename(path.with_name("away"))
     replaced(path)
     assert main(["verify", str(results)]) == 1
@@ -173,8 +210,8 @@ def test_a_file_that_cannot_be_read_is_one_line(results, capsys):
     ],
 )
 def test_a_picture_changed_renamed_removed_or_added_is_found(results, change, counts):
-    change(results.parents[2] / "data" / "images")
-    expected = [f"differs: ../../data/images ({counts})"] if counts else []
+    change(results.parents[3] / "data" / "images")
+    expected = [f"differs: ../../../data/images ({counts})"] if counts else []
     assert manifest.verify(results).differences == expected
 
 
@@ -193,13 +230,13 @@ def test_two_runs_are_compared_by_their_tables(results, tmp_path, capsys):
     assert main(["verify", str(results), "--against", str(other)]) == 0
     assert capsys.readouterr().out == "note: settings are not the same\n2 files the same in both\n"
     changed = json.loads(other.read_text())
-    changed["tables"]["../mine/tables/words.csv"]["sha256"] = "0"
-    changed["tables"]["../mine/tables/more.csv"] = {"sha256": "0"}
+    changed["tables"]["../../mine/tables/words.csv"]["sha256"] = "0"
+    changed["tables"]["../../mine/tables/more.csv"] = {"sha256": "0"}
     other.write_text(manifest.dumps(changed))
     assert main(["verify", str(results), "--against", str(other)]) == 1
     assert capsys.readouterr().out.splitlines()[1:] == [
-        f"only in {other}: ../mine/tables/more.csv",
-        "differs: ../mine/tables/words.csv",
+        f"only in {other}: ../../mine/tables/more.csv",
+        "differs: ../../mine/tables/words.csv",
         "2 of 3 files not the same in both",
     ]
 
@@ -218,6 +255,7 @@ BLOCKS = '"made_with": {}, "settings": {}'
         "{}",
         '{"made_with": []}',
         '{"made_with": {"numpy": "1.0"}, "settings": {}, "inputs": {}, "tables": {"a.csv": {"sha256": "0"}}}',
+        '{"made_with": {"numpy": [{}]}, "settings": {}, "inputs": {}, "tables": {"a.csv": {"sha256": "0"}}}',
         f'{{{BLOCKS}, "inputs": {{"mine": 3}}, "tables": {{}}}}',
         f'{{{BLOCKS}, "inputs": {{}}, "tables": {{"a.csv": "0"}}}}',
         f'{{{BLOCKS}, "inputs": {{}}, "tables": {{}}}}',  # names no table

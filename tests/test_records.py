@@ -21,7 +21,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "run")
     Path("data/images/1.jpg").write_bytes(b"one")
     Path("data/images/more").symlink_to("../../../elsewhere")
-    Path("data/captions.csv").write_text("image,caption\n")
+    Path("data/captions.csv").write_text("image,caption\n", encoding="utf-8")
 
 
 def raw():
@@ -44,7 +44,7 @@ def test_every_file_has_its_place_size_times_and_checksum():
     assert (linked["real"], linked["size"]) == (os.path.realpath("../elsewhere/2.jpg"), 3)
     assert linked["modified"] == os.stat("../elsewhere/2.jpg").st_mtime_ns
     assert linked["sha256"] == records.sha256("../elsewhere/2.jpg")
-    assert json.loads(Path("results/raw_files.json").read_text()) == files
+    assert json.loads(Path("results/raw_files.json").read_text(encoding="utf-8")) == files
 
 
 def test_files_that_look_the_same_are_not_read_again(monkeypatch):
@@ -61,10 +61,10 @@ def replaced_by_an_older_file(path):
 
 
 CHANGES = {
-    "edited": (lambda: Path("data/captions.csv").write_text("image,caption\n1.jpg,dog\n"), "data/captions.csv"),
+    "edited": (lambda: Path("data/captions.csv").write_bytes(b"image,caption\n1.jpg,dog\n"), "data/captions.csv"),
     "older": (lambda: replaced_by_an_older_file(Path("data/captions.csv")), "data/captions.csv"),
     "added": (lambda: Path("data/images/3.jpg").write_bytes(b"three"), "data/images/3.jpg"),
-    "new splits": (lambda: Path("data/splits.csv").write_text("image,split\n"), "data/splits.csv"),
+    "new splits": (lambda: Path("data/splits.csv").write_text("image,split\n", encoding="utf-8"), "data/splits.csv"),
 }
 
 
@@ -99,12 +99,24 @@ def test_what_is_no_file_counts_by_its_name_and_is_not_opened():
     assert {files[f"data/images/{name}"]["sha256"] for name in ("pipe.jpg", "broken.jpg", "circle")} == {None}
 
 
+def test_size_and_time_stand_for_a_file_that_would_take_hours_to_read():
+    before = raw().digest
+    with open("data/images/sparse.jpg", "wb") as file:
+        file.truncate(2**43)  # 8 TiB, of which none is on the disk
+    os.utime("data/images/sparse.jpg", ns=(1, 1))
+    first = raw().digest
+    checksum = records.entry("data/images", raw=True)
+    os.utime("data/images/sparse.jpg", ns=(2, 2))
+    assert len({before, first, raw().digest}) == 3
+    assert records.entry("data/images", raw=True) != checksum
+
+
 @pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"data/captions.csv": 3}'])
 def test_a_damaged_note_of_what_was_seen_is_made_anew(text):
     before = raw()
-    Path("results/raw_files.json").write_text(text)
+    Path("results/raw_files.json").write_text(text, encoding="utf-8")
     assert raw() == before
-    assert json.loads(Path("results/raw_files.json").read_text()) == before.files
+    assert json.loads(Path("results/raw_files.json").read_text(encoding="utf-8")) == before.files
 
 
 def test_no_files_have_no_digest():
@@ -115,7 +127,7 @@ def made(name, inputs=(), **values):
     """Make a file, and leave the record of its job."""
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     known = records.read_inputs(inputs)
-    Path(name).write_text(f"{name} of {known.files}")
+    Path(name).write_text(f"{name} of {known.files}", encoding="utf-8")
     values = {"job": f"make {name}", "code": ["a.py 1"], "values": {"rank": 3}, "raw": {}} | values
     records.write_records([name], known, **values)
     return name
@@ -124,7 +136,7 @@ def made(name, inputs=(), **values):
 def test_a_record_holds_what_a_file_was_made_with():
     read = made("results/a/images.parquet", raw={"mine": "12"})
     made("results/a/W.npz", [read])
-    record = json.loads(Path("results/a/records/W.npz.json").read_text())
+    record = json.loads(Path("results/a/records/W.npz.json").read_text(encoding="utf-8"))
     assert record["inputs"] == {read: records.sha256(read)}
     assert (record["job"], record["values"]) == ("make results/a/W.npz", {"rank": 3})
     assert record["raw"] == {"mine": ["12"]}  # of the job before
@@ -156,7 +168,7 @@ def test_a_folder_has_a_record_beside_it():
 @pytest.mark.parametrize("name", ["results/a/words.csv", "results/a/W.npz"])
 def test_a_file_that_was_changed_after_it_was_made_is_refused(name):
     made(name)
-    Path(name).write_text("other")
+    Path(name).write_text("other", encoding="utf-8")
     with pytest.raises(Damaged, match=f"^{name} is damaged .it was changed after it was made"):
         records.read_inputs([name])
 

@@ -74,7 +74,8 @@ def test_every_claim_is_on_the_page_with_its_study_and_the_tables_that_its_numbe
 def test_the_manifest_names_every_table_of_the_run(project):
     recorded = set(json.loads(project.manifest().read_text())["tables"])
     assert recorded == {f"../../{name}" for name in project.tables().keys() - CLAIMS - MADE_WITH} | {"claims.csv"}
-    assert manifest.verify(project.manifest())[:2] == (len(recorded), [])
+    checked, differences, _ = manifest.verify(project.manifest())
+    assert (checked > len(recorded) + len(project.tables()), differences) == (True, [])
 
 
 def test_every_warning_of_a_study_is_in_its_table_of_warnings(project):
@@ -265,6 +266,28 @@ def test_a_copied_and_a_moved_checkout_have_nothing_to_do(project, tmp_path):
         project.root = home
 
 
+def test_what_was_changed_by_hand_is_named_when_a_run_ends(project):
+    with project.edited("results/collage/index.html", "<main>", "<main>Ahead."):
+        last = project.run().splitlines()[-1]
+    assert last == "changed after they were made: rm -r results/collage/index.html; then run again"
+    assert re.fullmatch(r"\d+ results as recorded\.", project.run().splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("variables", "folder", "said"),
+    [
+        ({"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, "plain", ""),
+        ({"PYTHONOPTIMIZE": "2"}, "plain", "PYTHONOPTIMIZE must be less than 2, which takes away the sentences"),
+        ({}, "a:b", "the workflow must lie in a folder without ':' in its path, got "),
+    ],
+)
+def test_where_the_workflow_cannot_run_right_it_does_not_start(tmp_path, variables, folder, said):
+    new = Project(tmp_path / folder)
+    new.variables = variables
+    done = new.snakemake("--dry-run")
+    assert (done.returncode != 0) == bool(said) and said in done.stdout + done.stderr, done.stderr
+
+
 def test_tables_of_another_numpy_are_a_mixture_that_is_said(project, tmp_path):
     """Nothing runs again, and what runs is recorded with the version that it ran with."""
     (tmp_path / "numpy-0.9.dist-info").mkdir()
@@ -273,12 +296,13 @@ def test_tables_of_another_numpy_are_a_mixture_that_is_said(project, tmp_path):
     try:
         assert project.planned() == {}
         project.manifest().with_name("claims.md").unlink()
-        last = project.run().splitlines()[-4:]
+        last = project.run().splitlines()[-5:]
         said = [
             r"\d+ of \d+ jobs in \d+ s",
             "collage: .+",
             "The page .*: results/index.html",
             r"\d+ kinds of warnings: .+",
+            r"\d+ results as recorded\.",
         ]
         assert [line for pattern, line in zip(said, last, strict=True) if not re.fullmatch(pattern, line)] == []
     finally:

@@ -6,11 +6,11 @@ same manifest, byte by byte. It holds no times, and names are relative to its fo
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jointsparse.records import Environment, Raw, entry, environment, of_folder, read_record
+from jointsparse.records import Environment, Raw, entry, environment, is_changed, of_folder, read_record
 from jointsparse.tables import Damaged
 
 
@@ -96,7 +96,7 @@ def dumps(manifest: Mapping[str, Any]) -> str:
 
 
 def verify(path: str | Path) -> Verdict:
-    """Compare the raw files and tables that a manifest names with their checksums.
+    """Compare the raw files and tables that a manifest names with their checksums, and all results with their records.
 
     The notes list mixtures of versions, and versions and properties of the machine that differ here. Raises ValueError
     for another file than a manifest.
@@ -104,11 +104,12 @@ def verify(path: str | Path) -> Verdict:
     recorded, folder = _read(path), Path(path).parent
     blocks = [recorded["tables"], *recorded["inputs"].values()]
     expected = {name: found for block in blocks for name, found in block.items()}
-    differences = []
+    n_others, others = changed(folder, recorded["inputs"], whole=True, known=recorded["tables"])
+    differences = [f"differs: {_shown(name)}" for name in others]
     for name, found in sorted(expected.items()):
         try:
             there = (folder / name).is_file() or (folder / name).is_dir()
-            here = entry(folder / name) if there else None
+            here = entry(folder / name, raw=name not in recorded["tables"]) if there else None
         except (OSError, ValueError) as error:  # no right to read it, or a name that no file can have
             differences.append(f"not readable ({getattr(error, 'strerror', None) or error}): {_shown(name)}")
             continue
@@ -119,7 +120,37 @@ def verify(path: str | Path) -> Verdict:
             counts = f" ({found['files']} files when made, {here['files']} here)" if both else ""
             differences.append(f"differs: {_shown(name)}{counts}")
     now = {name: [value] for name, value in environment(whole=True).items()}
-    return Verdict(len(expected), differences, _others(recorded["made_with"], now, "{} when made, {} here"))
+    notes = _others(recorded["made_with"], now, "{} when made, {} here")
+    return Verdict(len(expected) + n_others, sorted(differences, key=lambda text: text.partition(": ")[2]), notes)
+
+
+def changed(
+    folder: str | Path, datasets: Iterable[str], *, whole: bool = False, known: Iterable[str] = ()
+) -> tuple[int, list[str]]:
+    """Count the results of datasets that have a record, and name those that are not as it says.
+
+    Parameters
+    ----------
+    folder : path
+        Of the manifest: `claims/<datasets>` in the folder of results. Names are relative to it.
+    datasets : names
+        The datasets.
+    whole : bool
+        True to read every file, not only those that look changed.
+    known : names
+        Results that are passed over.
+    """
+    results, count, differ = Path(folder).parent.parent, 0, []
+    places = [(results, "records/*"), *((results / name, "**/records/*") for name in (*datasets, "kernels"))]
+    for place, pattern in [*places, (Path(folder), "**/records/*")]:
+        for kept in sorted(place.glob(f"{pattern}.json")):
+            file = kept.parent.parent / kept.stem
+            record, name = read_record(file), Path(os.path.relpath(file, folder)).as_posix()
+            # Whatever is deleted is made again, or was only needed on the way.
+            if record is not None and name not in known and (file.is_file() or file.is_dir()):
+                count += 1
+                differ += [name] if is_changed(file, record, whole=whole) else []
+    return count, differ
 
 
 def compare(path: str | Path, other: str | Path) -> Verdict:
@@ -156,8 +187,9 @@ def _read(path: str | Path) -> dict[str, Any]:
         for kind in ("made_with", "settings", "inputs", "tables"):
             if not isinstance(manifest[kind], dict):
                 raise TypeError(f"{kind} must be a block")
-        if not all(isinstance(values, list) for values in manifest["made_with"].values()):
-            raise TypeError("made_with must hold lists")
+        lists = manifest["made_with"].values()
+        if not all(isinstance(values, list) and all(isinstance(one, str) for one in values) for values in lists):
+            raise TypeError("made_with must hold lists of texts")
         files = [manifest["tables"], *manifest["inputs"].values()]
         if not all(isinstance(found, dict) and "sha256" in found for block in files for found in block.values()):
             raise TypeError("each file must have its sha256")

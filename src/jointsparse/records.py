@@ -39,6 +39,8 @@ PACKAGES = {
     "snowballstemmer": "snowballstemmer",
 }
 COMMIT = "JOINTSPARSE_COMMIT"  # environment variable: the commit of the code, for jobs
+STAMP = ".snakemake_timestamp"  # a file that Snakemake leaves in a folder once its job has ended
+LARGEST_RAW = 2**30  # bytes: size and time stand for the content of a larger raw file, as no picture may be larger
 
 Environment = dict[str, list[str]]  # versions and properties of the machine by name
 
@@ -48,7 +50,7 @@ class Raw(NamedTuple):
 
     files : dict
         By name, what each file is: real (its place without links), size (bytes), modified, changed (nanoseconds), and
-        sha256. This is None for what is no file, or cannot be read.
+        sha256. This is None for what is no file, or cannot be read; size and time stand for a file above `LARGEST_RAW`.
     digest : str
         SHA-256 of names and contents, "" without files.
     """
@@ -130,8 +132,16 @@ def _checksum_or_none(name: str, found: Mapping[str, Any]) -> str | None:
     if found["size"] is None:
         return None
     with suppress(PermissionError, FileNotFoundError):
-        return sha256(name)
+        return _raw_sha256(name)
     return None
+
+
+def _raw_sha256(name: str | Path) -> str:
+    """The checksum of a raw file, or of size and time of one that would take long to read: it may hold nothing."""
+    status = os.stat(name)
+    if status.st_size <= LARGEST_RAW:
+        return sha256(name)
+    return hashlib.sha256(f"{status.st_size} bytes of {status.st_mtime_ns}".encode()).hexdigest()
 
 
 class Inputs(NamedTuple):
@@ -159,15 +169,22 @@ def read_inputs(files: Iterable[str | Path]) -> Inputs:
             known.files[name] = entry(name)["sha256"]
             known.without.append(name)
             continue
-        # Tables are what people edit. Other files are read again only if they look changed.
-        same = not name.endswith(".csv") and record["file"] == _look(name)
-        known.files[name] = record["sha256"] if same else entry(name)["sha256"]
-        if known.files[name] != record["sha256"]:
+        if is_changed(name, record):
             raise Damaged(name, "it was changed after it was made")
+        known.files[name] = record["sha256"]
         _add(known.raw, record["raw"])
         _add(known.made_with, record["made_with"])
         known.without.extend(record["without"])
     return known
+
+
+def is_changed(file: str | Path, record: Mapping[str, Any], *, whole: bool = False) -> bool:
+    """True if a file, or a folder, is not as its record says.
+
+    Tables are what people edit. Other files are read only if they look changed, or if `whole`.
+    """
+    same = not whole and not str(file).endswith(".csv") and record["file"] == _look(file) is not None
+    return not same and entry(file)["sha256"] != record["sha256"]
 
 
 def write_records(
@@ -239,12 +256,13 @@ def _add(lists: dict[str, list[str]], more: Mapping[str, Iterable[str]]) -> None
         lists[name] = sorted({*lists.get(name, ()), *values})
 
 
-def entry(path: str | Path) -> dict[str, Any]:
-    """The checksum of a file, or of all files below a folder with their number."""
+def entry(path: str | Path, *, raw: bool = False) -> dict[str, Any]:
+    """The checksum of a file, or of all files below a folder with their number. raw: the file is, or all are, raw."""
+    checksum = _raw_sha256 if raw else sha256
     if not Path(path).is_dir():
-        return {"sha256": sha256(path)}
-    files = [name for name, _ in _files(str(path)) if os.path.isfile(name)]
-    return of_folder({os.path.relpath(file, path): sha256(file) for file in files})
+        return {"sha256": checksum(path)}
+    files = [name for name, _ in _files(str(path)) if os.path.isfile(name) and not name.endswith(STAMP)]
+    return of_folder({os.path.relpath(file, path): checksum(file) for file in files})
 
 
 def of_folder(checksums: Mapping[str, str]) -> dict[str, Any]:
@@ -265,9 +283,7 @@ def environment(*, whole: bool = False) -> dict[str, str]:
         import scipy.linalg  # noqa: F401, so that its BLAS is loaded
     found = {"python": platform.python_version(), "jointsparse": __version__}
     found |= {"system": platform.system(), "machine": platform.machine()}
-    code = os.environ.get(COMMIT) or (commit() if whole else "")
-    if code:
-        found["commit"] = code
+    found["commit"] = os.environ.get(COMMIT) or (commit() if whole else "") or "unknown"
     for module, package in PACKAGES.items():
         with suppress(metadata.PackageNotFoundError):
             if whole or module in sys.modules:

@@ -1,6 +1,6 @@
 """Tables and arrays on disk. Everything is written under a temporary name and renamed, so a file is whole or absent.
 
-Readers refuse a damaged file and name it. They do not see a changed byte inside a CSV file; `records.verify` does.
+Readers refuse a damaged file and name it. They do not see a changed byte inside a CSV file; `manifest.verify` does.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ import psutil  # noqa: E402
 if TYPE_CHECKING:
     import pandas as pd
 
-# A spreadsheet runs a cell that begins like this. On disk such text has an apostrophe before it.
-FORMULA = re.compile(r"^(?='*[=+\-@＝＋－＠\t\r\n])")
-ESCAPED_FORMULA = re.compile(r"^'(?='*[=+\-@＝＋－＠\t\r\n])")
-NEW_CELL = re.compile(r"\r|[;\t] *[=+\-@＝＋－＠]")  # begins another cell in some programs, unless in quotes
+# A spreadsheet runs a cell that begins like this, and in some a cell begins behind each of these signs, also inside of
+# quotes. On disk such text has an apostrophe before it.
+FORMULA = re.compile(r"((?:^|[,;\t\r\n])[ \"]*)(?='*[=+\-@＝＋－＠])|^(?='*[\t\r\n])")
+ESCAPED_FORMULA = re.compile(r"((?:^|[,;\t\r\n])[ \"]*)'(?='*[=+\-@＝＋－＠])|^'(?='*[\t\r\n])")
 
 # Choice: a CSV file ends with an empty line, which readers of CSV skip. A file that was cut off does not.
 END_OF_TABLE = b"\n\n"
@@ -108,8 +108,9 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
     """
     with written(path) as temporary:
         if temporary.suffix == ".csv":
-            safe = _in_texts(table, lambda text: FORMULA.sub("'", text))
-            quoted = any(isinstance(cell, str) and NEW_CELL.search(cell) for _, cells in safe.items() for cell in cells)
+            safe = _in_texts(table, lambda text: FORMULA.sub(r"\1'", text))
+            # A carriage return ends a line in some programs, unless in quotes.
+            quoted = any(isinstance(cell, str) and "\r" in cell for _, cells in safe.items() for cell in cells)
             quoting: Any = csv.QUOTE_NONNUMERIC if quoted else csv.QUOTE_MINIMAL
             with temporary.open("w", encoding="utf-8", newline="") as file:
                 safe.to_csv(file, index=False, lineterminator="\n", quoting=quoting)
@@ -140,7 +141,7 @@ def _read_csv(path: str | Path) -> pd.DataFrame:
     # Only an empty cell is missing: "nan" and "null" are words that captions may hold.
     types = {"word": str, "radius_rule": str}  # a word may be "002", and all radius_rules may be "true"
     table = pd.read_csv(io.BytesIO(text), keep_default_na=False, na_values=[""], dtype=types, lineterminator="\n")
-    return _in_texts(table, lambda text: ESCAPED_FORMULA.sub("", text))
+    return _in_texts(table, lambda text: ESCAPED_FORMULA.sub(r"\1", text))
 
 
 def read_tables(paths: Iterable[str | Path], *columns: str) -> pd.DataFrame:

@@ -72,7 +72,7 @@ Validator = jsonschema.validators.extend(
 
 def check(config: dict[str, Any], schema_file: Path) -> None:
     """Raise ConfigError with one line on the first mistake: what was expected, what came, and where."""
-    schema = SafeLoader(schema_file.read_text()).get_single_data()
+    schema = SafeLoader(schema_file.read_text(encoding="utf-8")).get_single_data()
     _check_schema(config, schema, "")
     for name in chosen_datasets(config):
         dataset_entry(config, name)

@@ -57,7 +57,7 @@ def _imported(package: Path, path: Path) -> tuple[str, ...]:
         return ()
     candidates = (
         module.removeprefix("jointsparse").removeprefix(".").replace(".", "/")
-        for module in _modules(ast.parse(path.read_text()))
+        for module in _modules(ast.parse(path.read_text(encoding="utf-8")))
     )
     return tuple(name for candidate in candidates for name in _file_of(package, candidate))
 

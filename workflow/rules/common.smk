@@ -1,6 +1,7 @@
 """Shared by all rules: the checked config, the library files of a stage, wildcards, and the list of results."""
 
 import os
+import shlex
 import sys
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,10 @@ from types import SimpleNamespace
 from snakemake.exceptions import WorkflowError
 
 BASE = Path(workflow.basedir)
+if os.pathsep in str(BASE):
+    raise WorkflowError(f"the workflow must lie in a folder without {os.pathsep!r} in its path, got {BASE}: move it")
+if sys.flags.optimize > 1:
+    raise WorkflowError("PYTHONOPTIMIZE must be less than 2, which takes away the sentences of claims and captions")
 if (BASE / "src").is_dir():
     # Jobs use the library of this checkout, wherever pip may have put another.
     sys.path.insert(0, str(BASE / "src"))
@@ -19,7 +24,7 @@ from jointsparse.app.interrupt import say_interrupts_in_one_line
 
 say_interrupts_in_one_line()  # the imports below take a while
 import jointsparse
-from jointsparse import records
+from jointsparse import manifest, records
 from configuration import studies as of_config
 from configuration.check import check
 from configuration.code import code_of, plug_in_file
@@ -350,6 +355,13 @@ def everything():
     kernels = [f"results/kernels/{norm}.txt" for norm in norms_of_run(datasets)]
     pages = ["results/index.html", *(f"results/{name}/index.html" for name in datasets)]
     return [*kernels, *results_of(datasets), f"results/claims/{'+'.join(datasets)}/manifest.json", *pages]
+
+
+def verified(datasets):
+    """A line about the results of these datasets: whether they are as the jobs have left them."""
+    count, changed = manifest.changed(f"results/claims/{'+'.join(datasets)}", datasets)
+    names = " ".join(shlex.quote(os.path.relpath(f"results/claims/x/{name}")) for name in changed)
+    return f"changed after they were made: rm -r {names}; then run again" if changed else f"{count} results as recorded."
 
 
 def tables_of_run(datasets):

@@ -11,7 +11,7 @@ from jointsparse.tables import written
 
 def main(findings, output):
     with written(output) as path:
-        path.write_text(index([json.loads(Path(file).read_text()) for file in findings]), encoding="utf-8")
+        path.write_text(index([json.loads(Path(file).read_bytes()) for file in findings]), encoding="utf-8")
 
 
 if __name__ == "__main__":

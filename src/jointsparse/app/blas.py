@@ -18,7 +18,7 @@ def use_best_kernel(cpuinfo: str | Path = "/proc/cpuinfo") -> None:
     nothing happens without it.
     """
     try:
-        text = Path(cpuinfo).read_text()
+        text = Path(cpuinfo).read_text(encoding="utf-8")
     except OSError:
         return
     flags = {flag for line in text.splitlines() if line.startswith("flags") for flag in line.split()}

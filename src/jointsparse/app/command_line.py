@@ -14,7 +14,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verify = commands.add_parser(
         "verify",
         help="compare files with the checksums in a manifest",
-        description="Prove that tables come from the inputs that a manifest names. Note versions that differ here.",
+        description="Prove that tables come from the inputs that a manifest names, and that no result was changed. "
+        "Note versions that differ here.",
     )
     verify.add_argument("manifest", help="the file manifest.json; names in it are relative to its folder")
     verify.add_argument(
@@ -38,5 +39,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     proven = "" if given.against else ": the tables come from the recorded inputs"
     print(f"{len(differences)} of {checked} files not {same}" if differences else f"{checked} files {same}{proven}")
     if not given.against and any(difference.startswith("differs") for difference in differences):
-        print("A table that was changed by hand is made again once it is deleted: rm it, then run as before.")
+        print("A result that was changed by hand is made again once it is deleted: rm it, then run as before.")
     return 1 if differences else 0

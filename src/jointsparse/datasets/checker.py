@@ -41,7 +41,8 @@ class Checker:
         # A new interpreter: a fork of this one could hang, as it may have threads. -P: no module of the user's folder.
         command = [sys.executable, "-P", pictures.__file__, *self._options]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | SETTINGS
-        with tempfile.TemporaryFile("w+") as names:  # not a pipe, as both sides would wait when two pipes are full
+        # Not a pipe, as both sides would wait when two pipes are full.
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as names:
             names.writelines(json.dumps(str(path)) + "\n" for path in self._paths[self._done :])
             names.seek(0)
             self._process = subprocess.Popen(

@@ -28,6 +28,12 @@ if find_spec("pi_heif"):
 
     register_heif_opener(thumbnails=False, depth_images=False, aux_images=False)
     FORMATS += ("HEIF",)  # HEIC too. Behind AVIF, as some files of that kind begin alike
+# Modes of 8 bits a level that pictures of each of these kinds have, as Pillow calls them.
+MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")
+CONVERT = "save it as a JPEG, or a PNG of 8 bits a level"
+# Of these decoders of Pillow.
+RARE = {"bmp_rle": "a BMP in runs", "ppm": "a PNM of levels up to another number than 255"}
+MOST_AT_ONCE = 2**26  # bytes of a JPEG that are held beside its pixels
 MOST_PIXELS = 89_478_485  # Pillow begins to warn of a decompression bomb here: 256 MiB in colour
 MOST_BYTES = 2**30  # of a picture file; MOST_PIXELS in 16-bit colour take half of it
 MOST_MEMORY = 3 * 2**30  # bytes of a process that checks; a picture of MOST_PIXELS takes up to two thirds of them
@@ -60,18 +66,15 @@ def fitted_size(width: int, height: int, longest_side: int) -> tuple[int, int]:
 def open_grey(path: Path, longest_side: int) -> np.ndarray:
     """A photograph as grey levels in [0, 1], float32 (height, width), upright, at most `longest_side` pixels long.
 
-    Of several frames or pages, the first is read. Raises ValueError on more than `MOST_PIXELS` and on grey levels whose
-    scale is not known. Pillow's decoders raise any error on damaged files.
+    Of several frames or pages, the first is read. Raises ValueError on more than `MOST_PIXELS`, on another mode than
+    `MODES`, and on forms that Pillow does not surely read right. Pillow's decoders raise any error on damaged files.
     """
     return _shrunk(_as_grey(_upright(path, "L", longest_side)), longest_side)
 
 
 def open_colour(path: Path, longest_side: int) -> np.ndarray:
     """A photograph for people to look at, uint8 (height, width, 3), otherwise as `open_grey` reads it."""
-    picture = _upright(path, "RGB", longest_side)
-    if picture.mode == "F" or picture.mode.startswith("I"):  # more than 8 bits
-        picture = Image.fromarray((255 * np.asarray(_as_grey(picture))).astype(np.uint8))
-    return shrunk_colour(_on_white(picture), longest_side)
+    return shrunk_colour(_on_white(_upright(path, "RGB", longest_side)), longest_side)
 
 
 def shrunk_colour(picture: Image.Image, longest_side: int) -> np.ndarray:
@@ -87,16 +90,51 @@ def _upright(path: Path, mode: str, longest_side: int) -> Image.Image:
     with path.open("rb") as stream, Image.open(stream, formats=FORMATS) as file:
         if file.width * file.height > MOST_PIXELS:
             raise ValueError(f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}")
+        if file.mode not in MODES or (reason := _strange_form(file, stream)):
+            raise ValueError(f"{file.mode + ' levels' if file.mode not in MODES else reason}: {CONVERT}")
         file.draft(mode, (2 * longest_side, 2 * longest_side))  # JPEG decodes to a smaller picture at once
-        _scale_transparency(file)
-        _require_even_runs(file)
-        _require_whole_directory(file, stream)
-        if file.format == "HEIF" and file.mode.startswith("I"):
-            # Where a damaged file claims so of levels of 8 bits, pi-heif 1.4 writes behind them.
-            raise ValueError("grey levels of HEIC must be of 8 bits")
+        if file.format == "JPEG":  # of arithmetic coding, a part cannot be decoded before the rest is there
+            file.decodermaxblock = max(file.decodermaxblock, min(path.stat().st_size, MOST_AT_ONCE))
         file.load()
-        _require_known_scale(file)
+        for key in ("xmp", "XML:com.adobe.xmp"):  # by whose orientation no other program turns a picture
+            file.info.pop(key, None)
         return ImageOps.exif_transpose(file)
+
+
+def _strange_form(file: ImageFile.ImageFile, stream: BinaryIO) -> str:
+    """The form of a picture of 8 bits that Pillow does not surely read right, or ""."""
+    level = file.info.get("transparency")
+    if file.format == "PNG" and getattr(file, "is_animated", False):
+        return "an animated PNG"  # whose orientation may stand behind the frames
+    of_other_bits = level is not None and (str(file.tile[0].args) not in ("L", "RGB") or np.max(level) > 255)
+    if file.format == "PNG" and file.mode != "P" and of_other_bits:
+        return "a PNG with a transparent level of other than 8 bits"
+    if file.format == "GIF" and file.tile[0].extents != (0, 0, *file.size):
+        return "a GIF whose first frame is smaller than its screen"  # each program fills the rest in another way
+    if file.tile and (rare := RARE.get(file.tile[0].codec_name)):
+        return rare
+    if file.format == "AVIF":
+        stream.seek(0)
+        if b"clap" in stream.read(2**16).partition(b"mdat")[0]:
+            return "an AVIF with a part that is to be cut out"
+    if isinstance(file, TiffImageFile):
+        tags, expected = file.tag_v2, _entries(stream)
+        bits, unsigned = tags.get(258, (1,)), np.all(np.equal(tags.get(339, 1), 1))
+        if len(tags) != expected or tags.get(262) is None:  # without these, levels may be read wrong
+            return "a TIFF with entries that cannot be read, or that does not say whether 0 is white"
+        if not unsigned or tags.get(284, 1) != 1 or not (set(bits) == {8} or bits == (1,)):
+            return "a TIFF of other than 8 bits, with a sign, or with planes apart"
+    return ""
+
+
+def _entries(stream: BinaryIO) -> int:
+    """The number of entries that the directory of a TIFF, or BigTIFF, says it has."""
+    stream.seek(0)
+    head = stream.read(16)
+    order: Literal["little", "big"] = "little" if head[:2] == b"II" else "big"
+    begin, width, counted = (8, 8, 8) if 43 in head[2:4] else (4, 4, 2)
+    stream.seek(int.from_bytes(head[begin : begin + width], order))
+    return int.from_bytes(stream.read(counted), order)
 
 
 def grey_of(picture: np.ndarray, longest_side: int) -> np.ndarray:
@@ -123,69 +161,9 @@ def _shrunk(grey: Image.Image, longest_side: int) -> np.ndarray:
     return np.clip(np.asarray(grey, dtype=np.float32), 0.0, 1.0)
 
 
-def _scale_transparency(file: ImageFile.ImageFile) -> None:
-    """Scale the transparent level of a PNG as Pillow scales its grey levels. Raise ValueError if it is beyond them."""
-    level = file.info.get("transparency")
-    if file.format != "PNG" or file.mode not in ("L", "RGB") or level is None:
-        return
-    layout = str(file.tile[0].args)
-    if layout == "RGB;16B":  # of which Pillow keeps the upper bytes, so that levels look the same that differ
-        raise ValueError("a PNG of 16-bit colours must not name one as transparent")
-    most = {"L;2": 3, "L;4": 15}.get(layout, 255)
-    if np.max(level) > most:
-        raise ValueError(f"the transparent level of this PNG must be at most {most}, got {level}")
-    if file.mode == "L":
-        file.info["transparency"] = level * 255 // most
-
-
-def _require_whole_directory(file: ImageFile.ImageFile, stream: BinaryIO) -> None:
-    """Raise ValueError on a TIFF with entries that Pillow passes over. Without them levels are read wrong."""
-    if not isinstance(file, TiffImageFile):
-        return
-    stream.seek(0)
-    head = stream.read(16)
-    order: Literal["little", "big"] = "little" if head[:2] == b"II" else "big"
-    begin, width, counted = (8, 8, 8) if 43 in head[2:4] else (4, 4, 2)  # BigTIFF, TIFF
-    stream.seek(int.from_bytes(head[begin : begin + width], order))
-    expected, got = int.from_bytes(stream.read(counted), order), len(file.tag_v2)
-    if got != expected:
-        raise ValueError(f"a TIFF must hold {expected} readable entries, as its directory says, got {got}")
-
-
-def _require_known_scale(file: Image.Image) -> None:
-    """Raise ValueError on TIFF numbers that Pillow reads without their sign, wraps around, inverts or mixes up."""
-    tags = getattr(file, "tag_v2", None)
-    if tags is None:
-        return
-    sample_formats, bits, photometric = tags.get(339, 1), tags.get(258, (1,)), tags.get(262)
-    signed = file.mode != "F" and not np.all(np.equal(sample_formats, 1))
-    strange = file.mode.startswith("I;16") and bits != (16,)
-    # Pillow takes a picture without an entry that can be read for one with 0 as white.
-    inverted = photometric is None or (file.mode != "L" and photometric == 0 and bits != (1,))
-    apart = tags.get(284) == 2 and (file.mode not in ("RGB", "RGBA", "CMYK") or set(bits) != {8})
-    swapped = file.mode == "F" and tags.prefix == b"MM" and tags.get(259, 1) != 1
-    if file.mode == "I" or signed or strange or inverted or apart or swapped:
-        raise ValueError(
-            "TIFF levels must be of 8 or 16 bits, without a sign; other than 8 bits with 0 as black; planes together, "
-            "but for colours of 8 bits; packed floats little endian"
-        )
-
-
-def _require_even_runs(file: ImageFile.ImageFile) -> None:
-    """Raise ValueError on a BMP in runs that begin at an odd place, which Pillow reads a byte too far."""
-    if file.tile and file.tile[0].codec_name == "bmp_rle" and file.tile[0].offset % 2:
-        raise ValueError("a BMP in runs must have its pixels at an even place")
-
-
 def _as_grey(picture: Image.Image) -> Image.Image:
-    """Grey levels in [0, 1] as a float picture, transparency on white, 16-bit depth kept."""
-    if picture.mode.startswith("I"):
-        greys = np.asarray(picture, dtype=np.float32)
-        if "transparency" in picture.info:  # one grey level, of PNG
-            greys = np.where(greys == picture.info["transparency"], np.float32(65535), greys)
-        return Image.fromarray(greys / np.float32(65535))
-    if picture.mode == "F":
-        _require_levels(np.asarray(picture))
+    """Grey levels in [0, 1] as a float picture, transparency on white."""
+    if picture.mode == "F":  # a picture in memory
         return picture
     return Image.fromarray(np.asarray(_on_white(picture).convert("L"), dtype=np.float32) / np.float32(255))
 

@@ -1,13 +1,11 @@
 """Kill runs, fill their disk, take their folders away, start two at once, and check that no result is lost.
 
-    python tests/faults.py --kills 30 --seed 1
+    python trials/faults.py --kills 30 --seed 1
 
 The miniature workflow runs once undisturbed, then again and again with faults. Each fault is followed by the commands
 that the README names for an interrupted run. At any time a file under its final name must hold the bytes of the
 undisturbed run; of measured seconds only the shape is compared. In the end all files must be there, and nothing be left
 to do. Prints what was done, and exits with 1 if something was lost. A kill takes half a minute on two cores.
-
-Not collected by pytest; test_faults.py does a little of this.
 """
 
 import argparse
@@ -28,6 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 import psutil
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from miniature import Project
 
 from jointsparse.papers.catalogue import FIGURES

@@ -1,6 +1,6 @@
 """Spoil the files of a finished run one at a time, and run the job that reads each: it must refuse the file by name.
 
-python tests/damage.py FOLDER [--overlay FILE] [--cuts 4] [--seed 1]
+python trials/damage.py FOLDER [--overlay FILE] [--cuts 4] [--seed 1]
 
 FOLDER: a project whose results are complete, such as that of tests/miniature.py. It is not changed. One job of each
 rule is taken, and each of its inputs under results/ once per folder and kind. Ends with 1 if a job ended in a
@@ -18,7 +18,6 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from miniature import jobs
 
 from jointsparse import tables
 
@@ -52,25 +54,6 @@ class Run(NamedTuple):
     fault: str
     result: str
     line: str
-
-
-def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> dict[str, list[Any]]:
-    """The jobs of a whole run in a folder by rule, as the workflow plans them."""
-    from snakemake.api import SnakemakeApi
-    from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
-
-    found = defaultdict(list)
-    with contextlib.redirect_stderr(io.StringIO()), SnakemakeApi(OutputSettings(dryrun=True)) as api:
-        workflow = api.workflow(
-            resource_settings=ResourceSettings(cores=1),
-            config_settings=ConfigSettings(configfiles=[Path(overlay)] if overlay else []),
-            snakefile=Path(workflow_folder) / "Snakefile",
-            workdir=Path(folder),
-        )
-        workflow.dag(DAGSettings(targets={"reproduce-all"}, forceall=True)).execute_workflow(executor="dryrun")
-        for job in workflow._workflow_store.dag.jobs:
-            found[job.rule.name].append(job)
-    return found
 
 
 def run(job: Any, scripts: Path) -> tuple[str, dict[str, bytes]]:

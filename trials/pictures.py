@@ -1,0 +1,297 @@
+"""Read made pictures, and damaged ones, with our reader and with two others: OpenCV and libvips.
+
+    pip install opencv-python-headless pyvips[binary]
+    python trials/pictures.py --cases 20000 --seed 1
+
+Arithmetic JPEGs are made by `jpegtran`, if it is there. A case ends as one of:
+
+- right: read, as both others read it, or as the one of them that reads it.
+- disputed: read, as one of the two others reads it, who differ.
+- alone: read by us only.
+- refused: with one line that gives the reason.
+- wrong: read other than by both, or by the only one, or a traceback. The status is then 1.
+
+Two readings are the same if sizes are, and the mean difference of their colours is at most `FAR`: decoders round and
+upsample differently. A picture is of one colour in large parts, so that a wrong turn or a wrong level is far more.
+"""
+
+import argparse
+import io
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pyvips
+import tifffile
+from PIL import Image, PngImagePlugin, TiffImagePlugin
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from mutations import mutated
+
+from jointsparse.datasets import pictures
+
+FAR = 8.0  # of 255 levels, the mean over pixels and colours
+ENDS = ("right", "disputed", "alone", "refused", "wrong")
+Rng = np.random.Generator
+
+
+def drawn(rng: Rng, mode: str) -> Image.Image:
+    """A picture of four parts of one colour each, with a little noise."""
+    height, width = rng.integers(16, 80, 2)
+    parts = rng.integers(0, 256, (2, 2, 4))
+    parts[0, 0] = 255 * (np.arange(4) % 2)
+    levels = parts.repeat(height // 2, axis=0).repeat(width // 2, axis=1)
+    levels = np.clip(levels + rng.integers(-2, 3, levels.shape), 0, 255).astype(np.uint8)
+    if mode in ("RGBA", "LA"):
+        picture = Image.fromarray(levels, "RGBA")
+        picture.putalpha(Image.fromarray(np.where(levels[:, :, 3] > 128, 255, 0).astype(np.uint8)))
+        return picture.convert(mode)
+    if mode == "I;16":
+        return Image.fromarray(levels[:, :, 0].astype(np.uint16) * 257)
+    return Image.fromarray(levels[:, :, :3]).convert(mode)
+
+
+def saved(picture: Image.Image, kind: str, **options: Any) -> bytes:
+    file = io.BytesIO()
+    picture.save(file, kind, **options)
+    return file.getvalue()
+
+
+def exif(rng: Rng) -> bytes:
+    """EXIF with an orientation."""
+    block = Image.Exif()
+    block[0x0112] = int(rng.integers(1, 9))
+    return block.tobytes()
+
+
+def xmp(rng: Rng) -> bytes:
+    """XMP with an orientation, by which Pillow alone would turn a picture."""
+    return f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><r tiff:Orientation="{rng.integers(2, 9)}"/></x:xmpmeta>'.encode()
+
+
+def notes(rng: Rng) -> dict[str, Any]:
+    """EXIF, XMP, both or nothing, for the formats that hold them."""
+    return [{}, {"exif": exif(rng)}, {"xmp": xmp(rng)}, {"exif": exif(rng), "xmp": xmp(rng)}][rng.integers(4)]
+
+
+def jpeg(rng: Rng) -> bytes:
+    options = {"quality": int(rng.integers(60, 96)), "progressive": bool(rng.integers(2)), **notes(rng)}
+    mode = str(rng.choice(["L", "RGB", "RGB", "CMYK"]))
+    return saved(drawn(rng, mode), "JPEG", subsampling=int(rng.integers(3)) if mode == "RGB" else -1, **options)
+
+
+def arithmetic_jpeg(rng: Rng) -> bytes:
+    """An arithmetic JPEG, often of more than the 64 KiB that decoders get at once."""
+    plain = saved(drawn(rng, "RGB").resize((int(rng.integers(16, 500)),) * 2), "JPEG", quality=95, comment=b"x")
+    if shutil.which("jpegtran") is None:
+        return plain
+    coded = subprocess.run(["jpegtran", "-arithmetic"], input=plain, capture_output=True, check=True).stdout
+    padding = b"".join(b"\xff\xfe\xfd\xe8" + bytes(64_998) for _ in range(rng.integers(3)))
+    return coded[:2] + padding + coded[2:]
+
+
+def png(rng: Rng) -> bytes:
+    picture = drawn(rng, str(rng.choice(["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])))
+    options: dict[str, Any] = {"exif": exif(rng)} if rng.integers(2) else {}
+    if rng.integers(4) == 0:
+        options["pnginfo"] = PngImagePlugin.PngInfo()
+        options["pnginfo"].add_itxt("XML:com.adobe.xmp", xmp(rng).decode())
+    if picture.mode in ("1", "L", "P") and rng.integers(3) == 0:
+        options["transparency"] = int(rng.integers(2 if picture.mode == "1" else 256))
+    if picture.mode == "P" and rng.integers(2):
+        options["bits"] = int(rng.choice([1, 2, 4]))
+    return saved(picture, "PNG", **options)
+
+
+def apng(rng: Rng) -> bytes:
+    """An animated PNG, whose EXIF may stand behind the frames."""
+    first = drawn(rng, "RGB")
+    data = saved(first, "PNG", save_all=True, append_images=[first.transpose(Image.Transpose.ROTATE_180)])
+    body = exif(rng).removeprefix(b"Exif\0\0")
+    late = struct.pack(">I", len(body)) + b"eXIf" + body + struct.pack(">I", zlib.crc32(b"eXIf" + body))
+    return data[:-12] + late + data[-12:] if rng.integers(2) else data
+
+
+def gif(rng: Rng) -> bytes:
+    frames = [drawn(rng, "P") for _ in range(rng.integers(1, 3))]
+    data = saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
+    if rng.integers(2):  # the screen is larger than the first frame
+        width, height = struct.unpack_from("<HH", data, 6)
+        data = data[:6] + struct.pack("<HH", width + int(rng.integers(20)), height + int(rng.integers(20))) + data[10:]
+    return data
+
+
+def tiff(rng: Rng) -> bytes:
+    mode = str(rng.choice(["1", "L", "P", "RGB", "RGBA", "CMYK", "YCbCr", "LA", "I;16"]))
+    packings = [None, "tiff_lzw", "tiff_adobe_deflate", "packbits"]
+    tags = TiffImagePlugin.ImageFileDirectory_v2()
+    if rng.integers(2):
+        tags[274] = int(rng.integers(1, 9))
+    return saved(drawn(rng, mode), "TIFF", compression=packings[rng.integers(4)], tiffinfo=tags)
+
+
+def odd_tiff(rng: Rng) -> bytes:
+    """Planes apart, 0 as white, signs, 16 and 32 bits, floats, the last bytes first, big files, bits the other way."""
+    levels = np.asarray(drawn(rng, str(rng.choice(["L", "RGB"]))))
+    kinds = ["u1", "u1", "u1", "u2", "i1", "i2", "u4", "f4"]
+    levels = (levels.astype(float) / 2).astype(kinds[rng.integers(len(kinds))])
+    grey = levels.ndim == 2
+    options: dict[str, Any] = {"photometric": ("minisblack", "miniswhite")[rng.integers(2)] if grey else "rgb"}
+    if not grey and rng.integers(2):
+        levels, options["planarconfig"] = np.ascontiguousarray(levels.transpose(2, 0, 1)), "separate"
+    file = io.BytesIO()
+    options |= {"byteorder": "<>"[rng.integers(2)], "bigtiff": bool(rng.integers(2))}
+    tifffile.imwrite(file, levels, compression=(None, "zlib")[rng.integers(2)], **options)
+    return file.getvalue()
+
+
+def bmp(rng: Rng) -> bytes:
+    return saved(drawn(rng, str(rng.choice(["1", "L", "P", "RGB", "RGBA"]))), "BMP")
+
+
+def bmp_in_runs(rng: Rng) -> bytes:
+    levels = np.asarray(drawn(rng, "L"))
+    rows = b"".join(b"".join(bytes([1, level]) for level in row) + b"\0\0" for row in levels[::-1]) + b"\0\1"
+    size = struct.pack("<ii", levels.shape[1], levels.shape[0])
+    head = struct.pack("<I8sHHIIiiII", 40, size, 1, 8, 1, len(rows), 0, 0, 256, 0)
+    head += b"".join(bytes([level] * 3 + [0]) for level in range(256)) + bytes(int(rng.integers(2)))
+    return struct.pack("<2sIHHI", b"BM", 14 + len(head) + len(rows), 0, 0, 14 + len(head)) + head + rows
+
+
+def pnm(rng: Rng) -> bytes:
+    if rng.integers(3):
+        return saved(drawn(rng, str(rng.choice(["1", "L", "RGB", "I;16"]))), "PPM")
+    levels, most = np.asarray(drawn(rng, "L")), int(rng.choice([15, 255, 1023]))
+    numbers = " ".join(map(str, (levels.astype(int) * most // 255).ravel()))
+    return f"P2\n{levels.shape[1]} {levels.shape[0]}\n{most}\n{numbers}\n".encode()
+
+
+def webp(rng: Rng) -> bytes:
+    mode = str(rng.choice(["RGB", "RGBA"]))
+    return saved(drawn(rng, mode), "WEBP", lossless=bool(rng.integers(2)), quality=90, **notes(rng))
+
+
+def avif(rng: Rng) -> bytes:
+    """An AVIF, in half of the cases with a box that says which part of it to show."""
+    data = bytearray(saved(drawn(rng, "RGB"), "AVIF", quality=90, **notes(rng)))
+    begin = data.index(b"mdat") + 4
+    pixels = data.find(struct.pack(">I", begin))
+    if pixels < 0 or rng.integers(2):
+        return bytes(data)
+    struct.pack_into(">I", data, pixels, begin + 40)
+    for name in (b"meta", b"iprp", b"ipco"):
+        at = data.index(name) - 4
+        struct.pack_into(">I", data, at, struct.unpack_from(">I", data, at)[0] + 40)
+    end = at + struct.unpack_from(">I", data, at)[0] - 40
+    return bytes(data[:end] + struct.pack(">I4s8I", 40, b"clap", 8, 1, 8, 1, 0, 1, 0, 1) + data[end:])
+
+
+MAKERS: dict[str, Callable[[Rng], bytes]] = {
+    "JPEG": jpeg,
+    "arithmetic JPEG": arithmetic_jpeg,
+    "PNG": png,
+    "animated PNG": apng,
+    "GIF": gif,
+    "TIFF": tiff,
+    "odd TIFF": odd_tiff,
+    "BMP": bmp,
+    "BMP in runs": bmp_in_runs,
+    "PNM": pnm,
+    "WebP": webp,
+    "AVIF": avif,
+}
+KINDS = [*MAKERS, "damaged"]
+
+
+def made(number: int, seed: int) -> tuple[str, bytes]:
+    """The kind and the bytes of a case."""
+    rng, kind = np.random.default_rng([seed, number]), KINDS[number % len(KINDS)]
+    if kind != "damaged":
+        return kind, MAKERS[kind](rng)
+    return kind, mutated(MAKERS[str(rng.choice(list(MAKERS)))](rng), rng, [b"\0", b"\xff\xd9", b"\xff\xff\xff\xff"], 40)
+
+
+def by_opencv(data: bytes) -> np.ndarray | None:
+    """Colours on white. Of a picture with transparency, and of an AVIF, OpenCV knows no orientation: then None."""
+    if b"ftypavif" in data[:32] and (b"irot" in data or b"imir" in data):
+        return None
+    coded = np.frombuffer(data, np.uint8)
+    colour, whole = (cv2.imdecode(coded, flag) for flag in (cv2.IMREAD_COLOR_RGB, cv2.IMREAD_UNCHANGED))
+    if colour is None or whole is None or whole.dtype != np.uint8:
+        return None
+    if whole.ndim == 3 and whole.shape[2] == 4:
+        upright = cv2.cvtColor(np.ascontiguousarray(whole[:, :, :3]), cv2.COLOR_BGR2RGB)
+        if upright.shape != colour.shape or (upright != colour).any():
+            return None
+        opacity = whole[:, :, 3:] / 255.0
+        return np.asarray(colour * opacity + 255 * (1 - opacity))
+    return np.asarray(colour, dtype=float)
+
+
+def by_libvips(data: bytes) -> np.ndarray | None:
+    try:
+        picture = pyvips.Image.new_from_buffer(data, "", fail_on="error").autorot()
+        if picture.format != "uchar":
+            return None
+        picture = picture.colourspace("srgb")
+        picture = picture.flatten(background=[255] * 3) if picture.hasalpha() else picture
+        return np.asarray(picture.numpy(), dtype=float).reshape(picture.height, picture.width, -1)[:, :, :3]
+    except pyvips.Error:
+        return None
+
+
+def same(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and bool(np.abs(one - other).mean() <= FAR)
+
+
+def judged(path: Path, data: bytes) -> tuple[str, str]:
+    """The ending of a case, and why."""
+    path.write_bytes(data)
+    reason, _ = pictures.check_picture(path, 4, 4000)
+    if reason:
+        return ("wrong" if "\n" in reason or len(reason) > 400 else "refused"), reason
+    ours = pictures.open_colour(path, 4000).astype(float)
+    others = {name: read(data) for name, read in (("OpenCV", by_opencv), ("libvips", by_libvips))}
+    known = {name: got for name, got in others.items() if got is not None}
+    agree = [name for name, got in known.items() if same(ours, got)]
+    said = f"as read by {', '.join(agree) or 'nobody'} of {', '.join(known) or 'nobody'}"
+    if not known:
+        return "alone", said
+    if len(agree) == len(known):
+        return "right", said
+    return ("disputed" if agree or (len(known) == 2 and not same(*known.values())) else "wrong"), said
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="a folder for the files that were read wrong")
+    given = parser.parse_args()
+    counts: Counter[tuple[str, str]] = Counter()
+    with tempfile.TemporaryDirectory() as place:
+        for number in range(given.cases):
+            kind, data = made(number, given.seed)
+            end, why = judged(Path(place) / "case", data)
+            counts[kind, end] += 1
+            if end == "wrong":
+                print(f"case {number}, {kind}: {why}", flush=True)
+                if given.keep:
+                    (given.keep / str(number)).write_bytes(data)
+    print(f"| | {' | '.join(ENDS)} |\n|{' --- |' * (1 + len(ENDS))}")
+    for kind in KINDS:
+        print(f"| {kind} | {' | '.join(str(counts[kind, end]) for end in ENDS)} |")
+    return int(any(end == "wrong" for _, end in counts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
