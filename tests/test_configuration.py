@@ -653,7 +653,7 @@ def test_raw_files_of_samples_are_those_named(config, tmp_path):
     assert of_config.raw_files(config, "reuters21578") == expected
 
 
-@pytest.mark.parametrize("folder", [".", "images"])
+@pytest.mark.parametrize("folder", [".", "images", "a" * 300])
 def test_a_root_without_images_is_one_line(config, tmp_path, folder):
     (tmp_path / "images").touch()  # a file, not a folder
     root = str(tmp_path / folder)

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CODE = sorted(
     str(path.relative_to(ROOT))
-    for top in ("src", "workflow", "tests", "docs", "benchmarks")
+    for top in ("src", "workflow", "tests", "docs", "benchmarks", "trials")
     for path in (ROOT / top).rglob("*.py")
 )
 PAGES = [

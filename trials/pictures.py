@@ -46,7 +46,7 @@ Rng = np.random.Generator
 
 def drawn(rng: Rng, mode: str) -> Image.Image:
     """A picture of four parts of one colour each, with a little noise."""
-    height, width = rng.integers(16, 80, 2)
+    height, width = rng.integers(32, 96, 2)
     parts = rng.integers(0, 256, (2, 2, 4))
     parts[0, 0] = 255 * (np.arange(4) % 2)
     levels = parts.repeat(height // 2, axis=0).repeat(width // 2, axis=1)

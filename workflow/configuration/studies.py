@@ -1,5 +1,6 @@
 """Datasets and studies of the configuration: their blocks, their tables, and the files that they are read from."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -143,7 +144,7 @@ def raw_files(config: dict[str, Any], dataset: str) -> list[str]:
     where = f"datasets.{dataset}.options.root"
     if plug_in.OFFERS == "pictures":
         require(
-            (root / "images").is_dir(),
+            os.path.isdir(root / "images"),  # Path.is_dir fails on names that are too long
             f"root must be a folder that holds a folder 'images', got {str(root)!r}: put the data there, link it, "
             "or name another",
             where,
@@ -152,5 +153,5 @@ def raw_files(config: dict[str, Any], dataset: str) -> list[str]:
         return [str(root / name) for name in ("images", *captions, "splits.csv")]
     named = [root / entry["options"][key] for key in plug_in.FILES if key in entry["options"]]
     for path in named:
-        require(path.is_file(), f"root must be a folder that holds {path.name!r}, got {str(root)!r}", where)
+        require(os.path.isfile(path), f"root must be a folder that holds {path.name!r}, got {str(root)!r}", where)
     return [str(path) for path in named]
