@@ -326,6 +326,8 @@ def pgm(most, dtype):
 
 
 SCALED = RAMP / 255
+CAMERA = Image.Exif()
+CAMERA[0x010F] = "maker"
 SLOPE = np.add.outer(np.arange(48), np.arange(64)) * 2 / 255
 # Written by jpegtran. Behind the comment its pixels lie across the 64 KiB that Pillow hands to the decoder at once.
 ARITHMETIC = b85decode(
@@ -345,9 +347,10 @@ READ = {
     ),
     "arithmetic JPEG of more than 64 KiB": (holding(ARITHMETIC[:2] + COMMENT + ARITHMETIC[2:]), SLOPE, 0.01),
     **{
-        f"{kind} turned by XMP alone": (holding(encoded(GREY, kind, **options)), SCALED, 0.05)
+        f"{kind} turned by XMP alone": (holding(encoded(GREY, kind.split()[0], **options)), SCALED, 0.05)
         for kind, options in {
             "JPEG": {"xmp": turned(6), "quality": 95},
+            "JPEG with EXIF": {"xmp": turned(6), "exif": CAMERA, "quality": 95},
             "WEBP": {"xmp": turned(6), "lossless": True},
             "PNG": {"pnginfo": with_text("XML:com.adobe.xmp", turned(6).decode())},
         }.items()

@@ -67,9 +67,9 @@ def saved(picture: Image.Image, kind: str, **options: Any) -> bytes:
 
 
 def exif(rng: Rng) -> bytes:
-    """EXIF with an orientation."""
-    block = Image.Exif()
-    block[0x0112] = int(rng.integers(1, 9))
+    """EXIF, mostly with an orientation."""
+    block, turn = Image.Exif(), int(rng.integers(0, 9))
+    block[0x0112 if turn else 0x010F] = turn or "maker"
     return block.tobytes()
 
 

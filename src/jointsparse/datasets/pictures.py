@@ -13,10 +13,10 @@ import sys
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
-from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.TiffImagePlugin import TiffImageFile
 
 # Kinds of pictures that are opened, whatever the suffix says. Pillow would hand others (EPS) to other programs.
@@ -96,9 +96,18 @@ def _upright(path: Path, mode: str, longest_side: int) -> Image.Image:
         if file.format == "JPEG":  # of arithmetic coding, a part cannot be decoded before the rest is there
             file.decodermaxblock = max(file.decodermaxblock, min(path.stat().st_size, MOST_AT_ONCE))
         file.load()
-        for key in ("xmp", "XML:com.adobe.xmp"):  # by whose orientation no other program turns a picture
-            file.info.pop(key, None)
+        _forget_orientation_of_xmp(file)
         return ImageOps.exif_transpose(file)
+
+
+def _forget_orientation_of_xmp(file: ImageFile.ImageFile) -> None:
+    """Leave the orientation of EXIF alone, or of a TIFF: by that of XMP no other program turns a picture."""
+    own: Any = getattr(file, "tag_v2", None)
+    if own is None:
+        own = Image.Exif()
+        own.load(file.info.get("exif"))
+    if {"xmp", "XML:com.adobe.xmp"} & file.info.keys() and ExifTags.Base.Orientation not in own:
+        file.getexif().pop(ExifTags.Base.Orientation, None)
 
 
 def _strange_form(file: ImageFile.ImageFile, stream: BinaryIO) -> str:
