@@ -10,9 +10,8 @@ onstart:
 
 
 onsuccess:
-    chosen = of_config.chosen_datasets(config)
     whole = any(job.rule.name == "reproduce-all" for job in workflow.dag.jobs)
-    terminal.succeed(calm, [*terminal.last_words(chosen, Path("results")), verified(chosen)] if whole else [])
+    terminal.succeed(calm, [*terminal.last_words(CHOSEN, Path("results")), verified()] if whole else [])
 
 
 onerror:

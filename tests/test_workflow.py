@@ -268,9 +268,9 @@ def test_a_copied_and_a_moved_checkout_have_nothing_to_do(project, tmp_path):
 
 def test_what_was_changed_by_hand_is_named_when_a_run_ends(project):
     with project.edited("results/collage/index.html", "<main>", "<main>Ahead."):
-        last = project.run().splitlines()[-1]
-    assert last == "changed after they were made: rm -r results/collage/index.html; then run again"
-    assert re.fullmatch(r"\d+ results as recorded\.", project.run().splitlines()[-1])
+        said = project.run().splitlines()
+    assert "changed after they were made: rm -r results/collage/index.html; then run again" in said
+    assert any(re.fullmatch(r"\d+ results as recorded\.", line) for line in project.run().splitlines())
 
 
 @pytest.mark.parametrize(

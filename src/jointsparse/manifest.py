@@ -5,12 +5,13 @@ same manifest, byte by byte. It holds no times, and names are relative to its fo
 """
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jointsparse.records import Environment, Raw, entry, environment, is_changed, of_folder, read_record
+from jointsparse.records import Environment, Raw, entry, environment, of_folder, raw_files, read_record
 from jointsparse.tables import Damaged
 
 
@@ -84,9 +85,9 @@ def _inputs(paths: Sequence[str | Path], raw: Raw, folder: str | Path) -> dict[s
         if path in raw.files:
             result[_name(path, folder)] = {"sha256": raw.files[path]["sha256"]}
         elif os.path.isdir(path):
-            below = {os.path.relpath(name, path): file["sha256"] for name, file in raw.files.items()}
-            inside = {name: digest for name, digest in below.items() if digest and not name.startswith("..")}
-            result[_name(path, folder)] = of_folder(inside)
+            inside, below = os.path.join(path, ""), raw.files.items()
+            checksums = {name.removeprefix(inside): file["sha256"] for name, file in below if name.startswith(inside)}
+            result[_name(path, folder)] = of_folder({name: digest for name, digest in checksums.items() if digest})
     return result
 
 
@@ -136,21 +137,23 @@ def changed(
     datasets : names
         The datasets.
     whole : bool
-        True to read every file, not only those that look changed.
+        True to read every file, not only those that look changed since they were read.
     known : names
         Results that are passed over.
     """
-    results, count, differ = Path(folder).parent.parent, 0, []
+    results, recorded = Path(folder).parent.parent, {}
     places = [(results, "records/*"), *((results / name, "**/records/*") for name in (*datasets, "kernels"))]
     for place, pattern in [*places, (Path(folder), "**/records/*")]:
         for kept in sorted(place.glob(f"{pattern}.json")):
-            file = kept.parent.parent / kept.stem
-            record, name = read_record(file), Path(os.path.relpath(file, folder)).as_posix()
+            file, record = kept.parent.parent / kept.stem, read_record(kept.parent.parent / kept.stem)
+            name = Path(os.path.relpath(file, folder)).as_posix()
             # Whatever is deleted is made again, or was only needed on the way.
             if record is not None and name not in known and (file.is_file() or file.is_dir()):
-                count += 1
-                differ += [name] if is_changed(file, record, whole=whole) else []
-    return count, differ
+                recorded[name] = (file, record["sha256"])
+    cache = None if whole else results / "records" / "seen.json"
+    seen = raw_files((file for file, _ in recorded.values()), cache, math.inf)
+    here = {name: _inputs([file], seen, folder)[_name(file, folder)] for name, (file, _) in recorded.items()}
+    return len(recorded), [name for name, (_, digest) in recorded.items() if here[name]["sha256"] != digest]
 
 
 def compare(path: str | Path, other: str | Path) -> Verdict:

@@ -59,7 +59,7 @@ class Raw(NamedTuple):
     digest: str
 
 
-def raw_files(paths: Iterable[str | Path], cache: str | Path) -> Raw:
+def raw_files(paths: Iterable[str | Path], cache: str | Path | None, largest: float = LARGEST_RAW) -> Raw:
     """Checksums of raw files, and of all files below raw folders.
 
     Files that are as they were when `cache` was written, in place, size and times, are not read again. It is written
@@ -69,15 +69,17 @@ def raw_files(paths: Iterable[str | Path], cache: str | Path) -> Raw:
     ----------
     paths : paths
         Files and folders, or names of nothing.
-    cache : path
-        JSON file of what was found last time.
+    cache : path or None
+        JSON file of what was found last time. None: every file is read.
+    largest : number
+        Bytes of a file. Size and time stand for the content of a larger one.
 
     Returns
     -------
     raw : Raw
     """
     try:
-        known = dict(json.loads(Path(cache).read_bytes()))
+        known = dict(json.loads(Path(cache).read_bytes())) if cache else {}
     except (OSError, ValueError, TypeError):
         known = {}
     here = os.path.realpath(".") + os.sep
@@ -88,8 +90,8 @@ def raw_files(paths: Iterable[str | Path], cache: str | Path) -> Raw:
             if isinstance(before, dict) and before == found | {"sha256": before.get("sha256")}:
                 files[name] = before
             else:
-                files[name] = found | {"sha256": _checksum_or_none(name, found)}
-    if files != known:
+                files[name] = found | {"sha256": _checksum_or_none(name, found, largest)}
+    if cache and files != known:
         with suppress(OSError), written(cache) as temporary:  # a folder that may not be written to
             temporary.write_text(json.dumps(files, indent=0, sort_keys=True))
     contents = json.dumps({name: file["sha256"] for name, file in files.items()}, sort_keys=True)
@@ -128,18 +130,18 @@ def _seen(name: str, place: str) -> dict[str, Any]:
     return {"real": place, "size": status.st_size, "modified": status.st_mtime_ns, "changed": status.st_ctime_ns}
 
 
-def _checksum_or_none(name: str, found: Mapping[str, Any]) -> str | None:
+def _checksum_or_none(name: str, found: Mapping[str, Any], largest: float) -> str | None:
     if found["size"] is None:
         return None
     with suppress(PermissionError, FileNotFoundError):
-        return _raw_sha256(name)
+        return _raw_sha256(name, largest)
     return None
 
 
-def _raw_sha256(name: str | Path) -> str:
+def _raw_sha256(name: str | Path, largest: float = LARGEST_RAW) -> str:
     """The checksum of a raw file, or of size and time of one that would take long to read: it may hold nothing."""
     status = os.stat(name)
-    if status.st_size <= LARGEST_RAW:
+    if status.st_size <= largest:
         return sha256(name)
     return hashlib.sha256(f"{status.st_size} bytes of {status.st_mtime_ns}".encode()).hexdigest()
 
@@ -169,22 +171,13 @@ def read_inputs(files: Iterable[str | Path]) -> Inputs:
             known.files[name] = entry(name)["sha256"]
             known.without.append(name)
             continue
-        if is_changed(name, record):
+        known.files[name] = entry(name)["sha256"]
+        if known.files[name] != record["sha256"]:
             raise Damaged(name, "it was changed after it was made")
-        known.files[name] = record["sha256"]
         _add(known.raw, record["raw"])
         _add(known.made_with, record["made_with"])
         known.without.extend(record["without"])
     return known
-
-
-def is_changed(file: str | Path, record: Mapping[str, Any], *, whole: bool = False) -> bool:
-    """True if a file, or a folder, is not as its record says.
-
-    Tables are what people edit. Other files are read only if they look changed, or if `whole`.
-    """
-    same = not whole and not str(file).endswith(".csv") and record["file"] == _look(file) is not None
-    return not same and entry(file)["sha256"] != record["sha256"]
 
 
 def write_records(
@@ -226,7 +219,7 @@ def write_records(
         "without": sorted(set(inputs.without)),
     }
     for name in map(str, files):
-        record = made | {"sha256": entry(name)["sha256"], "file": _look(name)}
+        record = made | {"sha256": entry(name)["sha256"]}
         with written(_record_file(name)) as path:
             path.write_text(json.dumps(record, indent=1, sort_keys=True, default=str) + "\n", encoding="utf-8")
 
@@ -235,19 +228,13 @@ def read_record(file: str | Path) -> dict[str, Any] | None:
     """The record of a file; None if there is none, or a damaged one."""
     try:
         record = json.loads(_record_file(file).read_bytes())
-        return record if {"sha256", "file", "job", "code", "raw", "made_with", "without"} <= record.keys() else None
+        return record if {"sha256", "job", "code", "raw", "made_with", "without"} <= record.keys() else None
     except (OSError, ValueError, AttributeError):
         return None
 
 
 def _record_file(file: str | Path) -> Path:
     return Path(file).parent / "records" / f"{Path(file).name}.json"
-
-
-def _look(file: str | Path) -> dict[str, int] | None:
-    """Size and time of a file; None for a folder."""
-    status = os.stat(file)
-    return None if stat.S_ISDIR(status.st_mode) else {"size": status.st_size, "modified": status.st_mtime_ns}
 
 
 def _add(lists: dict[str, list[str]], more: Mapping[str, Iterable[str]]) -> None:
@@ -261,13 +248,14 @@ def entry(path: str | Path, *, raw: bool = False) -> dict[str, Any]:
     checksum = _raw_sha256 if raw else sha256
     if not Path(path).is_dir():
         return {"sha256": checksum(path)}
-    files = [name for name, _ in _files(str(path)) if os.path.isfile(name) and not name.endswith(STAMP)]
+    files = [name for name, _ in _files(str(path)) if os.path.isfile(name)]
     return of_folder({os.path.relpath(file, path): checksum(file) for file in files})
 
 
 def of_folder(checksums: Mapping[str, str]) -> dict[str, Any]:
     """One checksum of the names and checksums of the files below a folder, and their number."""
     whole = hashlib.sha256()
+    checksums = {name: digest for name, digest in checksums.items() if name != STAMP}
     for name in sorted(checksums, key=os.fsencode):
         whole.update(os.fsencode(name) + b"\0" + bytes.fromhex(checksums[name]))
     return {"sha256": whole.hexdigest(), "files": len(checksums)}

@@ -40,7 +40,8 @@ from jointsparse.papers.quattoni.numbers import report_size
 LIBRARY = Path(jointsparse.__file__).parent
 # Of each page, besides the files that its script imports.
 FRAME = ["explorer/frame.html.jinja", "explorer/explorer.css", "explorer/explorer.js"]
-calm = terminal.calm(workflow)
+if calm := terminal.calm(workflow):
+    calm.without_jobs = lambda: verified()
 use_best_kernel()
 for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
     # One thread per job: the same sums in the same order on any number of cores.
@@ -63,7 +64,8 @@ configfile: str(SETTINGS)
 
 try:
     check(config, BASE / "workflow" / "config.schema.yaml")
-    for name in of_config.chosen_datasets(config):
+    CHOSEN = of_config.chosen_datasets(config)
+    for name in CHOSEN:
         of_config.raw_files(config, name)
 except ConfigError as error:
     raise WorkflowError(str(error))
@@ -311,8 +313,7 @@ def page_studies(name):
 
 def claims_of_page(w):
     """The verdicts of this run, or of the page's dataset alone if this run is about others."""
-    datasets = of_config.chosen_datasets(config)
-    datasets = datasets if w.dataset in datasets else [w.dataset]
+    datasets = CHOSEN if w.dataset in CHOSEN else [w.dataset]
     folder = f"results/claims/{'+'.join(datasets)}"
     judged = any(block["claims"] for _, _, block in studies(datasets))
     return [f"{folder}/claims.csv", f"{folder}/timings/claims.csv"] if judged else []
@@ -335,7 +336,7 @@ def settings_of_studies():
             "features": of_config.features_block(config, name),
             "studies": {one: block},
         }
-        for name, one, block in studies(of_config.chosen_datasets(config))
+        for name, one, block in studies(CHOSEN)
     }
 
 
@@ -351,17 +352,18 @@ def norms_of_run(datasets):
 
 def everything():
     """The results of the configured datasets, their manifest, and their pages."""
-    datasets = of_config.chosen_datasets(config)
-    kernels = [f"results/kernels/{norm}.txt" for norm in norms_of_run(datasets)]
-    pages = ["results/index.html", *(f"results/{name}/index.html" for name in datasets)]
-    return [*kernels, *results_of(datasets), f"results/claims/{'+'.join(datasets)}/manifest.json", *pages]
+    kernels = [f"results/kernels/{norm}.txt" for norm in norms_of_run(CHOSEN)]
+    pages = ["results/index.html", *(f"results/{name}/index.html" for name in CHOSEN)]
+    return [*kernels, *results_of(CHOSEN), f"results/claims/{'+'.join(CHOSEN)}/manifest.json", *pages]
 
 
-def verified(datasets):
-    """A line about the results of these datasets: whether they are as the jobs have left them."""
-    count, changed = manifest.changed(f"results/claims/{'+'.join(datasets)}", datasets)
+def verified():
+    """A line about the results of the configured datasets: whether they are as the jobs have left them."""
+    count, changed = manifest.changed(f"results/claims/{'+'.join(CHOSEN)}", CHOSEN)
     names = " ".join(shlex.quote(os.path.relpath(f"results/claims/x/{name}")) for name in changed)
-    return f"changed after they were made: rm -r {names}; then run again" if changed else f"{count} results as recorded."
+    return (
+        f"changed after they were made: rm -r {names}; then run again" if changed else f"{count} results as recorded."
+    )
 
 
 def tables_of_run(datasets):

@@ -9,7 +9,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -38,8 +38,11 @@ AFTERWARDS = ("Complete log", "Elapsed time", "WorkflowError:\nAt least one job 
 class Calm(logging.Filter):
     """Lets through what people need of Snakemake's messages, and tells its progress as one line.
 
-    failed: the rule and the log files of each job that failed.
+    failed: the rule and the log files of each job that failed. without_jobs: returns the line of a run that has nothing
+    to do.
     """
+
+    without_jobs: Callable[[], str] | None = None
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
@@ -54,6 +57,8 @@ class Calm(logging.Filter):
         """Tell whether a message goes to the terminal as it is."""
         event, message = str(getattr(record, "event", None) or ""), record.getMessage()
         self._follow(event, vars(record))
+        if message.startswith("Nothing to be done") and self.without_jobs:
+            self._write(f"{self.without_jobs()}\n")
         if message.startswith(INTERRUPTED):
             self.end("error: interrupted\n")
         others = OTHERS + AFTERWARDS if self.ended.is_set() else OTHERS
