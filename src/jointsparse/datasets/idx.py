@@ -5,10 +5,7 @@ and four bytes for each dimension follow, then the numbers, the last dimension f
 """
 
 import math
-from collections.abc import Iterator
-from io import BufferedIOBase
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -27,28 +24,6 @@ NEEDS = ("root", *FILES)
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 MOST_FEATURES = 2**31 - 1  # SciPy's 32-bit column numbers count no further
-LONGEST_IMAGE_BYTES = 2**28  # a packed file that unpacks to an image without end does not fill the memory
-BLOCK_BYTES = 2**20  # of a file, read at a time; an image that is larger is read whole
-
-
-class _Head(NamedTuple):
-    """The beginning of a file: the type of its numbers, how many items it holds and the shape of one."""
-
-    dtype: np.dtype
-    n: int
-    shape: tuple[int, ...]
-
-    @property
-    def width(self) -> int:
-        return math.prod(self.shape)
-
-
-class _Pair(NamedTuple):
-    """A file of images and the file of their labels."""
-
-    shape: tuple[int, ...]
-    X: sparse.csr_matrix
-    labels: list[str]
 
 
 def read(
@@ -99,47 +74,38 @@ def read(
         float32.
     """
     folder = Path(root)
-    train = _read_pair(
-        find(folder, "train_images", train_images), find(folder, "train_labels", train_labels), compression_ratio
-    )
-    test = _read_pair(
-        find(folder, "test_images", test_images), find(folder, "test_labels", test_labels), compression_ratio
-    )
-    require(
-        test.shape == train.shape,
-        f"{folder / test_images} must hold images of {_by(train.shape)} pixels, as {folder / train_images} does, "
-        f"got {_by(test.shape)}",
-    )
-    splits = {
-        f"{split}:{i + 1}": split for split, pair in (("train", train), ("test", test)) for i in range(len(pair.labels))
+    given = {"train": (train_images, train_labels), "test": (test_images, test_labels)}
+    pairs = {
+        split: _read_pair(find(folder, f"{split}_images", X), find(folder, f"{split}_labels", y), compression_ratio)
+        for split, (X, y) in given.items()
     }
+    shape, other = (images.shape[1:] for images, _ in pairs.values())
+    require(
+        other == shape,
+        f"{folder / test_images} must hold images of {_by(shape)} pixels, as {folder / train_images} does, "
+        f"got {_by(other)}",
+    )
+    splits = {f"{split}:{i + 1}": split for split, (_, labels) in pairs.items() for i in range(len(labels))}
     splits = set_validation_aside(splits, validation_fraction, np.random.default_rng(seed))
-    X = sparse.csr_matrix(sparse.vstack([train.X, test.X], format="csr"))
-    return gather(splits, [[label] for label in train.labels + test.labels], {}, X)
+    X = sparse.csr_matrix(sparse.vstack([_features(images) for images, _ in pairs.values()], format="csr"))
+    return gather(splits, [[str(int(label))] for _, labels in pairs.values() for label in labels], {}, X)
 
 
-def _read_pair(images: Path, labels: Path, compression_ratio: float) -> _Pair:
-    names = _read_labels(labels, compression_ratio)
-    with opened(images, compression_ratio=compression_ratio) as file:
-        head = _read_head(file, images)
-        require(head.shape, f"{images} must have at least two dimensions, those of images, got {head.n}")
-        require(
-            head.width <= MOST_FEATURES and head.width * head.dtype.itemsize <= LONGEST_IMAGE_BYTES,
-            f"{images} must hold images of at most {LONGEST_IMAGE_BYTES} bytes, got {_by(head.shape)}",
-        )
-        require(
-            head.n == len(names),
-            f"{labels} must hold a label for each of the {head.n} images of {images}, got {len(names)} labels",
-        )
-        parts = [_sparse(block, images) for block in _blocks(file, head, images)]
-    return _Pair(head.shape, sparse.csr_matrix(sparse.vstack(parts, format="csr")), names)
-
-
-def _read_labels(path: Path, compression_ratio: float) -> list[str]:
-    with opened(path, compression_ratio=compression_ratio) as file:
-        head = _read_head(file, path)
-        require(not head.shape, f"{path} must have one dimension, that of labels, got {_by((head.n, *head.shape))}")
-        return [str(int(label)) for block in _blocks(file, head, path) for label in _whole_numbers(block, path)]
+def _read_pair(images: Path, labels: Path, compression_ratio: float) -> tuple[np.ndarray, np.ndarray]:
+    """Images (n, …), and their labels (n,)."""
+    X, y = (_read_array(path, compression_ratio) for path in (images, labels))
+    require(X.ndim > 1, f"{images} must have at least two dimensions, those of images, got {_by(X.shape)}")
+    require(math.prod(X.shape[1:]) <= MOST_FEATURES, f"{images} must hold images of at most {MOST_FEATURES} numbers")
+    require(y.ndim == 1, f"{labels} must have one dimension, that of labels, got {_by(y.shape)}")
+    require(
+        len(X) == len(y), f"{labels} must hold a label for each of the {len(X)} images of {images}, got {len(y)} labels"
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        infinite = X[~np.isfinite(X.astype(np.float32, copy=False))] if X.dtype.kind == "f" else X[:0]
+        broken = y[~np.isfinite(y) | (y != np.rint(y))]
+    require(not infinite.size, f"{images} must hold numbers that are finite in float32, got {infinite.flat[:1]}")
+    require(not broken.size, f"{labels} must hold whole numbers as labels, got {broken[:1]}")
+    return X, y
 
 
 def _by(shape: tuple[int, ...]) -> str:
@@ -147,57 +113,29 @@ def _by(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape))
 
 
-def _read_head(file: BufferedIOBase, path: Path) -> _Head:
-    head = _bytes(file, path, 4, "a head of 4 bytes")
-    if head[:2] != b"\0\0" or head[2] not in TYPES:
-        hint = " (the name of a packed file ends in .gz)" if head[:2] == b"\x1f\x8b" else ""
+def _read_array(path: Path, compression_ratio: float) -> np.ndarray:
+    """The numbers of a file, in its shape."""
+    with opened(path, compression_ratio=compression_ratio) as file:
+        data = file.read()
+    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in TYPES:
+        hint = " (the name of a packed file ends in .gz)" if data[:2] == b"\x1f\x8b" else ""
         kinds = ", ".join(f"{kind:02x}" for kind in TYPES)
         raise ValueError(
-            f"{path} must begin with two zero bytes and the type of its numbers ({kinds}), as idx files do, "
-            f"got {head[:3].hex(' ')}{hint}"
+            f"{path} must begin with two zero bytes, the type of its numbers ({kinds}) and how many dimensions it has, "
+            f"as idx files do, got {data[:4].hex(' ') or 'nothing'}{hint}"
         )
-    sizes = np.frombuffer(_bytes(file, path, 4 * head[3], f"{head[3]} dimensions"), ">u4").tolist()
-    require(sizes and 0 not in sizes, f"{path} must have dimensions of at least 1, got {_by(tuple(sizes)) or 'none'}")
-    return _Head(np.dtype(TYPES[head[2]]), sizes[0], tuple(sizes[1:]))
+    begin, dtype = 4 + 4 * data[3], np.dtype(TYPES[data[2]])
+    require(len(data) >= begin, f"{path} must hold {data[3]} dimensions, got a file that ends within them")
+    shape = tuple(np.frombuffer(data[:begin], ">u4", offset=4).tolist())
+    require(shape and 0 not in shape, f"{path} must have dimensions of at least 1, got {_by(shape) or 'none'}")
+    expected = begin + math.prod(shape) * dtype.itemsize
+    require(len(data) == expected, f"{path} must hold {expected:,} bytes, as its head says, got {len(data):,}")
+    return np.frombuffer(data, dtype, offset=begin).reshape(shape)
 
 
-def _blocks(file: BufferedIOBase, head: _Head, path: Path) -> Iterator[np.ndarray]:
-    """All items, (n_items, width) at a time. After the last one the file must end."""
-    item_bytes = head.width * head.dtype.itemsize
-    n_at_once = max(1, BLOCK_BYTES // item_bytes)
-    for start in range(0, head.n, n_at_once):
-        n = min(n_at_once, head.n - start)
-        data = _bytes(file, path, n * item_bytes, f"{head.n} items", done=start)
-        yield np.frombuffer(data, head.dtype).reshape(n, head.width)
-    require(not file.read(1), f"{path} must end after the {head.n} items that its head announces, got more bytes")
-
-
-def _bytes(file: BufferedIOBase, path: Path, size: int, expected: str, done: int = 0) -> bytes:
-    data = file.read(size)
-    if len(data) < size:
-        after = f" after item {done}" if done else ""
-        raise ValueError(f"{path} must hold {expected}, got a file that ends{after} within the next {size} bytes")
-    return data
-
-
-def _whole_numbers(block: np.ndarray, path: Path) -> np.ndarray:
-    """The labels of a block, (n_items,), which must be whole numbers."""
-    labels = block[:, 0]
-    with np.errstate(invalid="ignore"):
-        bad = np.flatnonzero(~np.isfinite(labels) | (labels != np.rint(labels)))
-    if len(bad):
-        raise ValueError(f"{path} must hold whole numbers as labels, got {labels[bad[0]]}")
-    return labels
-
-
-def _sparse(block: np.ndarray, path: Path) -> sparse.csr_matrix:
-    """A block of images as features, float32."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        numbers = block.astype(np.float32)
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{path} must hold numbers that are finite in float32, got {block[~np.isfinite(numbers)][0]}")
-    X = sparse.csr_matrix(numbers)
+def _features(images: np.ndarray) -> sparse.csr_matrix:
+    """Images as features, (n, n_pixels) float32."""
+    X = sparse.csr_matrix(images.reshape(len(images), -1).astype(images.dtype.newbyteorder("="))).astype(np.float32)
     # Choice: only bytes are known to mean grey levels from 0 to 255.
-    if block.dtype == np.uint8:
-        X.data /= np.float32(255)
+    X.data /= np.float32(255 if images.dtype == np.uint8 else 1)
     return X
