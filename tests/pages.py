@@ -37,7 +37,12 @@ def study(rng, runs=2):
                         {**key, "radius": radius, "power": 1.0, "features": (place + 1) / 6, "auc": auc.mean()}
                         | {"auc_weighted": auc.mean() + 0.01 * run, "validation": auc.mean(), "chosen": place == 1}
                     )
-                used = {"validation_word": False, "positives": labels.sum(axis=0), "features": 2, "warning": ""}
+                used = {
+                    "validation_word": [True, False, False],
+                    "positives": labels.sum(axis=0),
+                    "features": 2,
+                    "warning": "",
+                }
                 by_word.append(pd.DataFrame({**key, "word": WORDS, **used, "auc": METRICS["auc"](X @ W[1], labels)}))
                 places.append(key)
                 scores.append(X @ W[1])

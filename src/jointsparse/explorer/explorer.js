@@ -62,7 +62,9 @@
     const study = state.study;
     at("about").textContent =
       `Run ${study.run} of ${study.runs} with ${study.n} positive ${data.things} a word chose the examples, the ROC curves and the ` +
-      "map. AUC and the number of features in the list are means over all runs.";
+      "map. AUC and the number of features in the list are means over the runs in which the word did not choose the radius. " +
+      `Intervals are of 95 %, for new test ${data.things}` +
+      (study.runs > 1 ? " and new training sets." : " alone: one run says nothing of other training sets.");
     at("method").replaceChildren(
       ...study.methods.map((one) => {
         const radio = element("input", { type: "radio", name: "method", value: one.name });
@@ -138,7 +140,8 @@
       `${number(own.features, 0)} features`,
     ];
     if (one.best) facts.push(`best method: ${label(one.best)}`);
-    if (one.chose) facts.push("it helped to choose the radius in every run, so its AUC may be too high");
+    if (one.always) facts.push("this word helped to choose the radius in every run, so it is no test word");
+    else if (one.chose) facts.push(`this word helped to choose the radius in run ${state.study.run}, which its AUC leaves out`);
     const beside = own.beside.map(([other, count]) => `${count} have “${other}”`).join(", ");
     at("word").replaceChildren(
       element("h3", {}, `“${one.word}” by ${label(state.method)}`),
@@ -221,15 +224,14 @@
   function bySize(one) {
     const cells = Object.values(one.methods).flatMap((own) => own.sizes);
     const sizes = [...new Set(cells.map(([n]) => n))].sort((a, b) => a - b);
-    const ends = cells.filter(([, auc]) => auc !== null).flatMap(([, auc, low, high]) => (low === null ? [auc] : [low, high]));
+    const ends = cells.filter(([, auc]) => auc !== null).flatMap(([, , low, high]) => [low, high]);
     const low = Math.max(0, Math.min(0.5, ...ends) - 0.02), high = Math.min(1, Math.max(0.6, ...ends) + 0.02);
     const x = (n) => (sizes.length > 1 ? sizes.indexOf(n) / (sizes.length - 1) : 0.5);
     const y = (auc) => (auc - low) / (high - low);
     const lines = state.study.methods.map(({ name }) => {
       const known = one.methods[name].sizes.filter(([, auc]) => auc !== null);
       const thick = name === state.method ? 2.5 : 1.2;
-      const bars = known.filter(([, , low]) => low !== null).map(([n, , low, high]) =>
-        line([[x(n), y(low)], [x(n), y(high)]], colour(name), thick / 2));
+      const bars = known.map(([n, , from, to]) => line([[x(n), y(from)], [x(n), y(to)]], colour(name), thick / 2));
       const dots = known.map(([n, auc]) => drawn("circle", { cx: across(x(n)), cy: up(y(auc)), r: 3, fill: colour(name) }));
       return [line(known.map(([n, auc]) => [x(n), y(auc)]), colour(name), thick), ...bars, ...dots];
     });

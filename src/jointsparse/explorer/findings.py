@@ -90,38 +90,25 @@ def sentence(tables: Mapping[str, pd.DataFrame], things: str = "images", study: 
     """
     learnt, chosen = tables["words_learnt"], tables["chosen"]
     first, n = chosen["method"].iloc[0], chosen["n"].max()
-    own = _tested(learnt, first)
+    own, chose = _counted(learnt, first)
+    known = int((own["p_holm"] <= CHANCE).sum())
     row = chosen[(chosen["method"] == first) & (chosen["n"] == n)]
     found = (
         f"{f'{study}: w' if study else 'W'}ith {n} positive {things} a word, "
-        f"{label(first)} {_recognises(own)}, with a mean AUC of {row['auc_weighted'].mean():.3f} and "
+        f"{label(first)} recognises {known} of {len(own)} test words{chose} better than chance, "
+        f"best “{own['word'].iloc[0]}”, with a mean AUC of {row['auc_weighted'].mean():.3f} and "
         f"{percent(row['features'].mean())} of the features"
     )
     leads = [_lead(row, chosen) for row in _leads(tables.get("differences"), n)]
     return f"{found}; {', '.join(leads)}." if leads else f"{found}."
 
 
-def _tested(learnt: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Choose a method's words that did not choose the radius in every run, the highest AUC first."""
-    own = learnt[(learnt["method"] == method) & ~learnt["validation_word"]]
-    return own.sort_values("auc", ascending=False, kind="stable")
-
-
-def _recognises(own: pd.DataFrame) -> str:
-    if own.empty:
-        return "learnt words that all chose the radius, so that no count would be fair"
-    known = int((own["p_holm"] <= CHANCE).sum())
-    return f"recognises {known} of {len(own)} words better than chance, best “{own['word'].iloc[0]}”"
-
-
 def best_and_worst(learnt: pd.DataFrame, method: str, things: str = "images") -> str:
     """Name the words that a method recognises best and worst, and what those have in common that it does not recognise.
 
-    learnt: the table words_learnt. things: what has words. Words that chose the radius in every run are left out.
+    learnt: the table words_learnt. things: what has words.
     """
-    own = _tested(learnt, method)
-    if own.empty:
-        return ""
+    own, _ = _counted(learnt, method)
     named = [f"{word} ({auc:.2f})" for word, auc in zip(own["word"], own["auc"], strict=True)]
     lowest = named[max(len(named) - SHOWN_WORDS, SHOWN_WORDS) :][::-1]
     said = f"Highest AUC: {', '.join(named[:SHOWN_WORDS])}." + (f" Lowest: {', '.join(lowest)}." if lowest else "")
@@ -134,6 +121,13 @@ def best_and_worst(learnt: pd.DataFrame, method: str, things: str = "images") ->
         return f"{said}, with {rare:.0f} test {things} that have them (median)."
     why = "They are rarer" if rare < RARE * rest else "They are not much rarer"
     return f"{said}. {why} than the others: {rare:.0f} test {things} have them, and {rest:.0f} the others (medians)."
+
+
+def _counted(learnt: pd.DataFrame, method: str) -> tuple[pd.DataFrame, str]:
+    """The rows of a method by decreasing AUC, without words that chose the radius; all rows and a remark if all did."""
+    own = learnt[learnt["method"] == method].sort_values("auc", ascending=False, kind="stable")
+    chose = own["validation_word"]
+    return (own, " (each of which chose the radius)") if chose.all() else (own[~chose], "")
 
 
 def beside(studies: Mapping[str, pd.DataFrame]) -> str:

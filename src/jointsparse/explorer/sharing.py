@@ -30,8 +30,8 @@ def sharing_of(fits: Fits, method: str, names: Sequence[str]) -> dict[str, Any]:
     -------
     dict
         Numbers and text alone, for JSON. features: those with the largest weights at the chosen radius. path: by
-        radius, with its weights as signed bytes, rows by rows, the largest as 127; base64. Images are rows of the test
-        images.
+        radius, with its weights as signed bytes, rows by rows, the largest as 127; base64. auc: the mean of the page's
+        methods, see `findings.methods_table`, in this run. Images are rows of the test images.
     """
     path = fits.paths[method]
     chosen = path.W[path.chosen]

@@ -9,7 +9,7 @@ import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.explorer.findings import CHANCE
 from jointsparse.explorer.fits import Fits
-from jointsparse.scores.learnt import over_runs
+from jointsparse.scores.learnt import by_size
 
 HIGHEST, WORST = 8, 6  # images that are shown: ranked highest; misses, and errors
 ROC_POINTS = 32
@@ -37,13 +37,13 @@ def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Seq
         Numbers and text alone, for JSON. Images are rows of the test images.
     """
     sizes: dict[Any, list[list[Any]]] = {}
-    for row in over_runs(by_word, len(fits.labels)).to_dict("records"):
-        cell = [row["n"], *(_number(row[name]) for name in ("auc", "low", "high"))]
-        sizes.setdefault((row["word"], row["method"]), []).append(cell)
-    place = {word: k for k, word in enumerate(fits.words)}
+    for row in by_size(by_word, len(fits.labels)).to_dict("records"):
+        sizes.setdefault((row["word"], row["method"]), []).append(
+            [row["n"], *(_number(row[key]) for key in ("auc", "low", "high"))]
+        )
     shown = []
     for word, rows in learnt.groupby("word", sort=False):
-        k = place[str(word)]
+        k = fits.words.index(str(word))
         methods = {}
         for row in rows.to_dict("records"):
             methods[row["method"]] = {
@@ -59,7 +59,8 @@ def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Seq
             {
                 "word": str(word),
                 "positives": int(rows["positives"].iloc[0]),
-                "chose": bool(rows["validation_word"].iloc[0]),
+                "chose": bool(fits.validation_words[k]),
+                "always": bool(rows["validation_word"].iloc[0]),
                 "best": best.iloc[0] if known else None,
                 "methods": methods,
             }

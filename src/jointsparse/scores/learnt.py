@@ -5,28 +5,9 @@ import pandas as pd
 from scipy import special
 
 from jointsparse.checks import require
-from jointsparse.scores.many import auc_interval, holm
+from jointsparse.scores.many import holm
 
-
-def over_runs(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
-    """Average AUC and features of each word, method and n over the runs in which the word did not choose the radius.
-
-    by_word, n_images: see `words_learnt`. Words that chose it in every run keep all of them: validation_word is True.
-    """
-    keys = ["word", "method", "n"]
-    chose = by_word.groupby(keys)["validation_word"].transform("all")
-    groups = by_word[chose | ~by_word["validation_word"]].groupby(keys, sort=False)
-    table = groups.agg(
-        positives=("positives", "first"),
-        auc=("auc", "mean"),
-        spread=("auc", "std"),
-        runs=("run", "nunique"),
-        features=("features", "mean"),
-        validation_word=("validation_word", "first"),
-    ).reset_index()
-    auc, spread, runs, positives = (table[name].to_numpy() for name in ("auc", "spread", "runs", "positives"))
-    low, high = auc_interval(auc, spread, runs, positives, n_images - positives)
-    return table.drop(columns="spread").assign(low=low, high=high)
+LENT = 4  # Choice: degrees of freedom that other words lend each word, as many as five runs have
 
 
 def words_learnt(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
@@ -42,30 +23,84 @@ def words_learnt(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
     Returns
     -------
     table
-        One row per word and method, words with the highest AUC first. positives: test images with the word. auc: mean
-        over the runs in which the word did not choose the radius; runs: how many. low, high: its 95 % interval, see
-        `many.auc_interval`. validation_word: True for a word that chose the radius in every run, so that its AUC may be
-        too high. p: one-sided, of a ranking as good by chance, from the Mann-Whitney statistic's variance in a single
-        run (runs share test images, so their mean varies less). p_holm: for all words of a method. features: in use for
-        this word, mean over runs. best: True for the method with the highest AUC of a word, on the same test images.
+        One row per word and method, words with the highest AUC first. Columns as of `by_size`, and three more.
+        p: one-sided, of a ranking as good by chance, from the Mann-Whitney statistic's variance in a single run (runs
+        share test images, so their mean varies less). p_holm: for all words of a method. best: True for the method
+        with the highest AUC of a word, on the same test images.
 
     >>> rows = pd.DataFrame({"run": 1, "n": 5, "method": "hinge-l1", "word": ["cat", "dog"], "positives": 10})
-    >>> table = words_learnt(rows.assign(auc=[0.9, 0.5], features=3, validation_word=False), 30)
+    >>> table = words_learnt(rows.assign(validation_word=False, auc=[0.9, 0.5], features=3), 30)
     >>> table[["word", "auc", "p", "best"]].round(4).to_numpy().tolist()
     [['cat', 0.9, 0.0002, True], ['dog', 0.5, 0.5, True]]
     """
     require(len(by_word), "by_word must have rows, got none")
     rows = by_word[by_word["n"] == by_word["n"].max()]
-    table = over_runs(rows, n_images)
-    pairs = (table["positives"] * (n_images - table["positives"])).replace(0, np.nan)
-    deviations = (table["auc"] - 0.5) / np.sqrt((n_images + 1) / (12 * pairs))
-    p = pd.Series(special.ndtr(-deviations), table.index).fillna(1.0)  # of words that cannot be tested, too
-    table = table.assign(p=p)
+    table = by_size(rows, n_images)
+    precision = np.sqrt(12 * table["positives"] * (n_images - table["positives"]) / (n_images + 1))
+    # Of words that cannot be tested it is 1, too.
+    table["p"] = np.nan_to_num(special.ndtr((0.5 - table["auc"]) * precision), nan=1.0)
     table["p_holm"] = table.groupby("method")["p"].transform(lambda of_method: holm(of_method.to_numpy()))
     known = table["auc"].fillna(-1.0)
     table["best"] = table.index.isin(known.groupby(table["word"]).idxmax())
-    place = {word: i for i, word in enumerate(dict.fromkeys(rows["word"]))}
-    order = {"highest": -known.groupby(table["word"]).transform("max"), "place": table["word"].map(place)}
-    columns = ["word", "positives", "n", "method", "auc", "low", "high", "runs", "validation_word", "p", "p_holm"]
-    ordered = table.assign(**order).sort_values(["highest", "place"], kind="stable", ignore_index=True)
-    return ordered[[*columns, "features", "best"]]
+    order = {
+        "highest": -known.groupby(table["word"]).transform("max"),
+        "place": table["word"].map(pd.Index(rows["word"].unique()).get_loc),
+    }
+    return table.assign(**order).sort_values([*order], kind="stable", ignore_index=True).drop(columns=[*order])
+
+
+def by_size(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
+    """Join the runs of each word, method and size.
+
+    by_word, n_images: see `words_learnt`. runs: how many, without those in which the word chose the radius.
+    validation_word: True for a word that chose it in every run, which keeps them all. auc, features (in use for the
+    word): mean over these runs. low, high: ends of the 95 % interval of auc, see `_interval`. positives: test images
+    with the word.
+    """
+    keys = ["word", "method", "n"]
+    always = by_word.groupby(keys)["validation_word"].transform("all")
+    return (
+        by_word[always | ~by_word["validation_word"]]
+        .groupby(keys, sort=False)
+        .agg(
+            validation_word=("validation_word", "first"),
+            positives=("positives", "first"),
+            runs=("auc", "count"),
+            features=("features", "mean"),
+            auc=("auc", "mean"),
+            spread=("auc", "std"),
+        )
+        .reset_index()
+        .pipe(_interval, n_images)
+    )
+
+
+def _interval(table: pd.DataFrame, n_images: int) -> pd.DataFrame:
+    """Add low and high to the table of `by_size`: the 95 % interval for new test images and new training sets.
+
+    Both parts are joined on the logit scale, as the root of their summed squares, so the ends lie between 0 and 1.
+    Runs share test images, so that part stays as it is however many runs there are. The part of training sets rests
+    on the runs of the word, and on the other words of its method and size. These count as up to `LENT` more runs. A
+    study of a single run says nothing of other training sets: its intervals are for the AUC of these fits.
+
+    Sources: variance over test images: Hanley and McNeil 1982, as Newcombe 2006 (Stat. Med. 25, p. 559) makes it alike
+    for positives and negatives. An AUC of 0 or 1 has none. So it is taken as a fraction of as many independent trials
+    as have this variance, and ½ is added to both outcomes before the logit (Gart 1966). Variances that words lend each
+    other: Smyth 2004 (Stat. Appl. Genet. Mol. Biol. 3, art. 3).
+    """
+    auc, positives, runs = table["auc"], table["positives"], table["runs"]
+    alike = (1 - auc) / (2 - auc) + auc / (1 + auc)
+    trials = positives * (n_images - positives) / (1 + (n_images / 2 - 1) * alike)
+    right, wrong = trials * auc + 0.5, trials * (1 - auc) + 0.5
+    slope = (right + wrong) ** 2 / (right * wrong)  # of the logit
+    own = pd.DataFrame(
+        {"squares": (runs - 1) * (slope * table.pop("spread")) ** 2, "degrees": runs - 1},
+    ).where(runs > 1, 0.0)
+    others = own.groupby([table["method"], table["n"]]).transform("sum") - own
+    degrees = own["degrees"] + others["degrees"].clip(upper=LENT)
+    lent = LENT * others["squares"] / others["degrees"].clip(lower=LENT)
+    over_runs = special.stdtrit(degrees, 0.975) * np.sqrt((own["squares"] + lent) / degrees / runs)
+    half = np.hypot(special.ndtri(0.975) * np.sqrt(1 / right + 1 / wrong), over_runs.fillna(0.0))
+    return table.assign(
+        low=special.expit(np.log(right / wrong) - half), high=special.expit(np.log(right / wrong) + half)
+    )

@@ -1,0 +1,53 @@
+"""Coverage and mean width of the 95 % intervals of words' AUCs (`scores.learnt.by_size`), from drawn scores.
+
+    python benchmarks/intervals.py [--draws 1000]
+
+Scores are normal: of negatives N(0, 1), of positives N(d + e, 1), where d gives the expected AUC. Test images are
+shared by all runs; e ~ N(0, spread²) differs from run to run, as the training sets do. A tenth of the draws is a study,
+whose ten words lend each other their variances. Of one run the true AUC is that of its fit.
+"""
+
+import argparse
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from jointsparse.scores.learnt import by_size
+from jointsparse.scores.metrics import auc
+
+WORDS = 10
+RUNS, POSITIVES, EXPECTED = (1, 2, 3, 5, 10), (10, 30, 100), (0.6, 0.8, 0.95)
+SPREADS = {"0": (0.0,), "0.2": (0.2,), "0.5": (0.5,), "0.05, 0.2 or 0.35": (0.05, 0.2, 0.35)}
+
+
+def cell(n_runs: int, positives: int, expected: float, spreads: tuple[float, ...], draws: int) -> tuple[float, float]:
+    """Fraction of intervals that hold the true AUC, and their mean width. There are twice as many negatives."""
+    rng = np.random.default_rng(0)
+    spread = rng.choice(spreads, size=draws)
+    moved = special.ndtri(expected) * np.sqrt(2 + spread**2) + spread * rng.normal(size=(n_runs, draws))
+    scores = rng.normal(size=(3 * positives, draws))
+    labels = np.tile(np.arange(len(scores))[:, np.newaxis] < positives, draws)
+    method, word = divmod(np.tile(np.arange(draws), n_runs), WORDS)
+    rows = pd.DataFrame({"word": word, "method": method, "n": 1, "validation_word": False, "positives": positives})
+    of_runs = np.concatenate([auc(scores + labels * by, labels) for by in moved])
+    table = by_size(rows.assign(auc=of_runs, features=0), len(scores))
+    true = expected if n_runs > 1 else special.ndtr(moved[0] / np.sqrt(2))
+    inside = (table["low"] <= true) & (true <= table["high"])
+    return float(inside.mean()), float((table["high"] - table["low"]).mean())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draws", type=int, default=1000)
+    draws = parser.parse_args().draws
+    print("coverage (mean width) by spread of training sets:", *SPREADS, sep=" | ")
+    for n_runs, positives, expected in product(RUNS, POSITIVES, EXPECTED):
+        cells = [cell(n_runs, positives, expected, spreads, draws) for spreads in SPREADS.values()]
+        told = [f"{coverage:.3f} ({width:.3f})" for coverage, width in cells]
+        print(f"runs {n_runs}, positives {positives}, AUC {expected:g}", *told, sep=" | ", flush=True)
+
+
+if __name__ == "__main__":
+    main()
