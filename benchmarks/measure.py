@@ -8,7 +8,6 @@ number of threads. Ratios to it carry over to other machines; seconds do not.
 import platform
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numba
@@ -104,19 +103,12 @@ def plain_row_passes(A, tops, levels, B):  # type: ignore[no-untyped-def]
             B[i, j] = min(max(A[i, j], -levels[i]), levels[i])
 
 
-def row_limit(A: np.ndarray, threads: int = 1) -> Task:
-    """Return the two passes over A. Every row is clipped at half of its maximum; threads share the rows."""
+def row_limit(A: np.ndarray) -> Task:
+    """Return the two passes over A. Every row is clipped at half of its maximum."""
     integer = INTEGER[A.dtype]
     no_sign = np.array(np.iinfo(integer).max, integer)[()]
-    arrays = (A, A.view(integer), np.empty(len(A), integer), np.abs(A).max(axis=1) / 2, np.empty_like(A))
-    shares = [slice(len(A) * t // threads, len(A) * (t + 1) // threads) for t in range(threads)]
-    arguments = [
-        (a[s], bits[s], no_sign, tops[s], levels[s], b[s]) for s in shares for a, bits, tops, levels, b in [arrays]
-    ]
-    if threads == 1:
-        return lambda: row_passes(*arguments[0])
-    pool = ThreadPoolExecutor(threads)
-    return lambda: list(pool.map(lambda share: row_passes(*share), arguments))
+    arguments = A, A.view(integer), no_sign, np.empty(len(A), integer), np.abs(A).max(axis=1) / 2, np.empty_like(A)
+    return lambda: row_passes(*arguments)
 
 
 def plain_row_limit(A: np.ndarray) -> Task:

@@ -5,7 +5,7 @@
 prints tables, marks numbers on the wrong side of our goals with *, and writes the tables as CSV with one figure,
 projections.png. The limit is the least that any projection can do, compiled in the fastest form we know (measure.py).
 The plain limit is that of l1,inf as one would write it first in Numba. Numbers are medians of interleaved rounds in one
-process: of CPU time, and of wall time where two threads take part.
+process: of CPU time.
 
 Peers are measured if they are installed: `pip install spams-bin POT optax`. SPAMS has the proximal operator of the
 l1,inf norm, so a projection built on it searches for theta. A single call at the known theta is timed too; no such
@@ -115,7 +115,6 @@ def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: i
     rng = np.random.default_rng(0)
     draw = [ENTRIES[entries](rng, shape) for _ in range(2)]
     cpu: dict[str, Task] = {}
-    wall: dict[str, Task] = {}
     for dtype in ("float64", "float32"):
         A, step = (entry.astype(dtype) for entry in draw)
         radius, out = fraction * l1inf.norm(A), np.empty_like(A)
@@ -129,17 +128,9 @@ def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: i
             "warm, jumping": jumping(A, radius, l1inf.Warm()),
         } | spams_tasks(A, radius)
         cpu |= {f"{dtype} {name}": task for name, task in tasks.items()}
-        wall |= {
-            f"{dtype} limit, 1": row_limit(A),
-            f"{dtype} limit, 2": row_limit(A, threads=2),
-            f"{dtype} ours, 1": lambda A=A, radius=radius, out=out: l1inf.project(A, radius, out=out),
-            f"{dtype} ours, 2": lambda A=A, radius=radius, out=out: l1inf.project(A, radius, out=out, threads=2),
-        }
     seconds = medians(cpu, rounds)
-    wall_seconds = medians(wall, rounds, time.perf_counter)
     for dtype in ("float64", "float32"):
         t = {name.removeprefix(f"{dtype} "): s for name, s in seconds.items() if name.startswith(dtype)}
-        w = {name.removeprefix(f"{dtype} "): s for name, s in wall_seconds.items() if name.startswith(dtype)}
         row: dict[str, object] = {"features x tasks": "{} x {}".format(*shape), "entries": entries, "dtype": dtype}
         row |= {"radius / norm": fraction, "limit (us)": 1e6 * t["limit"], "plain limit (us)": 1e6 * t["plain limit"]}
         row["cold / limit"] = cold = t["cold"] / t["limit"]
@@ -155,11 +146,6 @@ def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: i
         }
         if dtype == "float32":
             row["float32 / float64"] = t["cold"] / seconds["float64 cold"]
-        row |= {
-            "one thread / two threads": w["ours, 1"] / w["ours, 2"],
-            # Two threads gain nothing on small matrices: the limit is what the better number of them takes.
-            "two threads / limit": w["ours, 2"] / min(w["limit, 1"], w["limit, 2"]),
-        }
         row |= {f"{name} / ours": t[name] / t["cold"] for name in ("SPAMS prox", "SPAMS search") if name in t}
         if "SPAMS search" in t:
             row["SPAMS calls"] = cpu[f"{dtype} SPAMS search"]()
@@ -329,7 +315,7 @@ def show_matrices(table: pd.DataFrame) -> None:
             "warm / cold",
             "warm after a jump / cold",
         ]
-        second = ["float32 / float64", "one thread / two threads", "two threads / limit"]
+        second = ["float32 / float64"]
         second += ["SPAMS prox / ours", "SPAMS search / ours", "SPAMS calls"]
         for columns in (first, second):
             show(
@@ -363,7 +349,7 @@ def figure(tables: dict[str, pd.DataFrame]) -> Figure:
         panels[0].set_ylim(0, top)
         panels[1].set_ylim(0, top)
         draw_spams(panels[2], normal[normal["dtype"] == "float64"])
-        draw_threads(panels[3], normal)
+        panels[3].set_axis_off()
         draw_growth(panels[4], tables["growth"])
         draw_sparse_matrices(panels[5], tables["rows"])
         draw_l1(panels[6], tables["l1-dense"])
@@ -389,22 +375,6 @@ def draw_spams(axes: Axes, rows: pd.DataFrame) -> None:
         axes.plot(cells["radius / norm"], cells["SPAMS prox / ours"], ":", color=line.get_color())
     axes.axhline(1, color="0.35", linewidth=1)
     axes.set_title("l1,inf, float64: SPAMS; dotted: one prox")
-
-
-def draw_threads(axes: Axes, rows: pd.DataFrame) -> None:
-    n_entries = [np.prod([int(part) for part in shape.split(" x ")]) for shape in rows["features x tasks"]]
-    for dtype, marker in (("float64", "o"), ("float32", "s")):
-        chosen = (rows["dtype"] == dtype).to_numpy()
-        axes.plot(np.array(n_entries)[chosen], rows.loc[chosen, "one thread / two threads"], marker, ls="", label=dtype)
-    axes.axhline(1, color="0.35", linewidth=1)
-    axes.set(
-        xscale="log",
-        xlabel="entries",
-        ylabel="wall time, one thread / two threads",
-        title="l1,inf, two threads, all radii",
-    )
-    axes.set_ylim(0, max(2.2, axes.get_ylim()[1]))
-    axes.legend()
 
 
 def draw_growth(axes: Axes, grown: pd.DataFrame) -> None:

@@ -287,13 +287,6 @@ def test_tasks_with_weights_may_stand_in_rows(rng):
         np.testing.assert_array_equal(np.transpose(verb(W.T, axis=0, weights=s)), verb(W, weights=s))
 
 
-@pytest.mark.parametrize("options, got", [({"method": "sort"}, "'sort' and 1"), ({"threads": 2}, "'newton' and 2")])
-def test_weights_take_the_default_method_in_one_thread(options, got):
-    message = f"method must be newton, and threads 1, where weights are given, got {got}"
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        l1inf.project(np.ones((3, 2)), 1.0, weights=np.ones(3), **options)
-
-
 def test_theta_and_mu_of_groups_meet_their_conditions(rng):
     W, groups, s = rng.normal(size=(30, 4)), rng.permutation(np.arange(30) ** 2 // 60), rng.uniform(0.5, 2, size=15)
     B, theta, mu = l1inf.project(W, 5.0, groups=groups, weights=s, return_theta=True)
@@ -317,14 +310,14 @@ def test_tasks_of_grouped_features_may_stand_in_rows(rng):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"method": "sort"}, "method must be newton, and threads 1, where groups are given, got 'sort' and 1"),
-        ({"threads": 2}, "method must be newton, and threads 1, where groups are given, got 'newton' and 2"),
-        ({"warm": l1inf.Warm()}, "warm must be None where groups are given, got <"),
+        ({"method": "sort", "weights": np.ones(3)}, "method must be newton where weights are given, got 'sort'$"),
+        ({"method": "sort", "groups": [0, 1, 1]}, "method must be newton where groups are given, got 'sort'$"),
+        ({"warm": l1inf.Warm(), "groups": [0, 1, 1]}, "warm must be None where groups are given, got <"),
     ],
 )
-def test_groups_take_the_default_method_in_one_thread_from_cold(options, message):
+def test_weights_and_groups_take_the_default_method_and_groups_from_cold(options, message):
     with pytest.raises(ValueError, match=f"^{message}"):
-        l1inf.project(np.ones((3, 2)), 1.0, groups=[0, 1, 1], **options)
+        l1inf.project(np.ones((3, 2)), 1.0, **options)
 
 
 # Where rounding decides
@@ -419,10 +412,6 @@ def test_other_byte_orders_keep_their_precision(rng):
         (np.ones((2, 2)), 1.0, {"warm": 3}, "warm must be a Warm object or None, got 3"),
         (np.ones((2, 2)), 1.0, {"method": "bisect"}, "method must be newton or sort, got 'bisect'"),
         *((np.ones((2, 2)), 1.0, {"axis": bad}, f"axis must be 0 or 1, got {bad!r}") for bad in (2, -1, None, "tasks")),
-        *(
-            (np.ones((2, 2)), 1.0, {"threads": bad}, f"threads must be a whole number of at least 1, got {bad!r}")
-            for bad in (0, -1, 1.5, None)
-        ),
     ],
 )
 def test_unfit_arguments_are_refused(W, radius, options, message):
@@ -430,7 +419,7 @@ def test_unfit_arguments_are_refused(W, radius, options, message):
         l1inf.project(W, radius, **options)
 
 
-# Other layouts, several threads
+# Other layouts
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -446,21 +435,6 @@ def test_tasks_may_stand_in_rows(rng, method, order):
     np.testing.assert_array_equal(rows.T, expected[0])
     for verb in (l1inf.norm, l1inf.dual_norm, partial(l1inf.prox, step=0.5)):
         np.testing.assert_array_equal(np.transpose(verb(W.T, axis=0)), verb(W))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_alter_no_bit(rng, dtype):
-    W = rng.normal(size=(30_000, 40)).astype(dtype)  # large enough for several threads to be used
-    project = partial(l1inf.project, W, 0.1 * l1inf.norm(W))
-    for threads in (2, np.int64(3), 64):
-        for got, expected in zip(project(threads=threads, return_theta=True), project(return_theta=True), strict=True):
-            assert np.asarray(got).tobytes() == np.asarray(expected).tobytes()
-    assert l1inf.project(W, np.inf, threads=2).tobytes() == W.tobytes()
-    W[-1, -1] = np.nan
-    with pytest.raises(ValueError, match="W must be finite"):
-        project(threads=2)
-    W[-2:] = np.finfo(dtype).max
-    check(W, 0.1 * l1inf.norm(W[:-2]), threads=2)
 
 
 # Many callers

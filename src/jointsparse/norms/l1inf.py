@@ -10,8 +10,6 @@ result by `clip_rows`. `theta_and_mu` calls `find_theta`: a bound from row sums 
 sample, then `newton_with_sets`. `sort_and_merge` is the paper's algorithm. Source keys: see `jointsparse`.
 """
 
-import itertools
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -28,7 +26,6 @@ from jointsparse.checks import (
     deliver,
     positive_part,
     require,
-    require_count,
     require_finite,
 )
 from jointsparse.compiled import njit
@@ -57,7 +54,6 @@ NOT_FINITE = -1.0  # an entry is NaN or infinite
 OVERFLOW = -2.0  # a row sum, or the sum of all, is above the largest float
 NOT_COMPUTED = -3.0  # theta is yet to be found
 
-THREADED_ENTRIES = 2**20  # matrices with fewer are projected faster by one thread
 CACHED_ENTRIES = 2**20  # larger matrices are read slowly where only some of their rows are needed
 ROW_BLOCK_ENTRIES = 4096  # entries of a row that are added up in the matrix's own precision
 SAMPLED_FROM_ROWS = 256  # theta is guessed from a sample if at least so many rows may survive
@@ -531,7 +527,7 @@ def clip_rows(W, mu, B):  # type: ignore[no-untyped-def]
 
 @njit
 def project_by_newton(W, bits, radius, warm, mu, rounded, B):  # type: ignore[no-untyped-def]
-    """Project by the default method in one thread. Return theta; write mu, also rounded, and B."""
+    """Project by the default method. Return theta; write mu, also rounded, and B."""
     sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
     if not row_statistics(W, bits, sums, maxima):
         return NOT_FINITE
@@ -539,24 +535,6 @@ def project_by_newton(W, bits, radius, warm, mu, rounded, B):  # type: ignore[no
     if theta > 0.0:
         round_down(mu, rounded)
         clip_rows(W, rounded, B)
-    return theta
-
-
-def _project_in_threads(
-    W: Floats, radius: float, warm: Vector, mu: Vector, rounded: Floats, B: Floats, threads: int
-) -> float:
-    """`project_by_newton` with the two passes over the whole matrix shared out among threads."""
-    sums, maxima = np.empty(len(W)), np.empty(len(W))
-    bits = W.view(INTEGER[W.dtype])
-    ends = np.linspace(0, len(W), threads + 1).astype(int)
-    parts = [slice(*pair) for pair in itertools.pairwise(ends) if pair[0] < pair[1]]
-    with ThreadPoolExecutor(threads) as pool:
-        if not all(pool.map(lambda part: row_statistics(W[part], bits[part], sums[part], maxima[part]), parts)):
-            return NOT_FINITE
-        theta = float(theta_and_mu(W, radius, sums, maxima, warm, mu))
-        if theta > 0.0:
-            round_down(mu, rounded)
-            list(pool.map(lambda part: clip_rows(W[part], rounded[part], B[part]), parts))
     return theta
 
 
@@ -728,7 +706,6 @@ def project(
     out: Floats | None = None,
     method: Literal["newton", "sort"] = "newton",
     warm: Warm | None = None,
-    threads: int = 1,
     weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     positive: bool = False,
@@ -743,7 +720,6 @@ def project(
     out: Floats | None = None,
     method: Literal["newton", "sort"] = "newton",
     warm: Warm | None = None,
-    threads: int = 1,
     weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     positive: bool = False,
@@ -759,7 +735,6 @@ def project(
     out: Floats | None = None,
     method: Literal["newton", "sort"] = "newton",
     warm: Warm | None = None,
-    threads: int = 1,
     weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     positive: bool = False,
@@ -788,13 +763,11 @@ def project(
         Newton's method on theta, or the paper's sort and merge in O(dm log dm). They agree up to rounding.
     warm : Warm, optional
         The warm start of "newton". It is updated.
-    threads : int, at least 1
-        Several threads share the passes over a large matrix. They alter no bit of the result.
     weights : array (n_features,) or (n_groups,), positive, optional
-        Solved by "newton" in one thread. They differ by a factor of at most 2^500.
+        Solved by "newton". They differ by a factor of at most 2^500.
     groups : array (n_features,) of integers, optional
         The group of each feature, from 0 to n_groups - 1. Each feature is a group of its own by default. Solved by
-        "newton" in one thread, without a warm start.
+        "newton", without a warm start.
     positive : bool
         Ask for B >= 0 too. The solution is the projection of max(W, 0).
     return_theta : bool
@@ -835,19 +808,16 @@ def project(
     radius = as_radius(radius)
     if method not in ("newton", "sort"):
         raise ValueError(f"method must be newton or sort, got {method!r}")
-    require_count(threads, "threads")
     if warm is not None and not isinstance(warm, Warm):
         raise ValueError(f"warm must be a Warm object or None, got {warm!r}")
     members = as_groups(groups, len(W))
     if members is not None:
-        message = f"method must be newton, and threads 1, where groups are given, got {method!r} and {threads}"
-        require(method == "newton" and threads == 1, message)
+        require(method == "newton", f"method must be newton where groups are given, got {method!r}")
         require(warm is None, f"warm must be None where groups are given, got {warm!r}")
         require_finite(W)  # before rows are moved, so that the message names the right place
     if weights is not None:
         weights = as_weights(weights, members or len(W))
-        message = f"method must be newton, and threads 1, where weights are given, got {method!r} and {threads}"
-        require(method == "newton" and threads == 1, message)
+        require(method == "newton", f"method must be newton where weights are given, got {method!r}")
     if positive:
         W = positive_part(W)
     target = out if axis == 1 or not isinstance(out, np.ndarray) else out.T
@@ -859,10 +829,7 @@ def project(
         start = np.zeros(2)
         if warm is not None and len(warm.mu) == len(W):
             start[:], mu[:] = (warm.theta, warm.bound), warm.mu
-        if threads > 1 and W.size >= THREADED_ENTRIES:
-            theta = _project_in_threads(W, radius, start, mu, rounded, B, threads)
-        else:
-            theta = float(project_by_newton(W, W.view(INTEGER[W.dtype]), radius, start, mu, rounded, B))
+        theta = float(project_by_newton(W, W.view(INTEGER[W.dtype]), radius, start, mu, rounded, B))
         if warm is not None and theta >= 0.0:
             warm.theta, warm.bound, warm.mu = theta, start[1], mu.copy()
     if theta < 0.0:  # NOT_COMPUTED, NOT_FINITE or OVERFLOW
