@@ -93,7 +93,7 @@ def raw_files(paths: Iterable[str | Path], cache: str | Path | None, largest: fl
                 files[name] = found | {"sha256": _checksum_or_none(name, found, largest)}
     if cache and files != known:
         with suppress(OSError), written(cache) as temporary:  # a folder that may not be written to
-            temporary.write_text(json.dumps(files, indent=0, sort_keys=True))
+            temporary.write_text(json.dumps(files, indent=0, sort_keys=True), encoding="utf-8")
     contents = json.dumps({name: file["sha256"] for name, file in files.items()}, sort_keys=True)
     return Raw(files, hashlib.sha256(contents.encode()).hexdigest() if files else "")
 

@@ -86,7 +86,7 @@ def _file_of(package: Path, module: str) -> tuple[str, ...]:
     own = package / module / "__init__.py"
     if not module or not own.is_file() or f"jointsparse.{module.replace('/', '.')}" in ROOMS.values():
         return ()
-    tree = ast.parse(own.read_text())
+    tree = ast.parse(own.read_text(encoding="utf-8"))
     defines = any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body)
     hands_on = any(name.startswith(f"jointsparse.{module.replace('/', '.')}.") for name in _modules(tree))
     return (f"{module}/__init__.py",) if defines or hands_on else ()

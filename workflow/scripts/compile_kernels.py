@@ -10,7 +10,7 @@ from jointsparse.tables import written
 def main(norm, output):
     warmup(norm, losses=("hinge",), dtypes=(np.float32,), progress=False)
     with written(output) as path:
-        path.write_text(f"The kernels of {norm} are compiled.\n")
+        path.write_text(f"The kernels of {norm} are compiled.\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

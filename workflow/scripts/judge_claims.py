@@ -15,7 +15,7 @@ def main(studies, output):
     for rows, table, text in ((~timed, output.table, output.page), (timed, output.timed, output.timed_page)):
         write_table(judged[rows], table)
         with written(text) as path:
-            path.write_text(page.page(judged[rows]))
+            path.write_text(page.page(judged[rows]), encoding="utf-8")
 
 
 def _of_study(ids, tables, demonstration, **origin):

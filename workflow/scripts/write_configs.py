@@ -9,7 +9,7 @@ from jointsparse.tables import written
 def main(settings, outputs):
     for output, block in zip(outputs, settings, strict=True):
         with written(output) as path:
-            path.write_text(yaml.safe_dump(block, sort_keys=False, allow_unicode=True))
+            path.write_text(yaml.safe_dump(block, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def _template(name: str, finalize: Callable[[Any], Any]) -> jinja2.Template:
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.from_string((files("jointsparse.papers") / name).read_text())
+    return environment.from_string((files("jointsparse.papers") / name).read_text(encoding="utf-8"))
 
 
 def _groups(table: pd.DataFrame, *columns: str) -> Iterator[tuple[dict[Any, Any], pd.DataFrame]]:
