@@ -39,7 +39,6 @@ PACKAGES = {
     "snowballstemmer": "snowballstemmer",
 }
 COMMIT = "JOINTSPARSE_COMMIT"  # environment variable: the commit of the code, for jobs
-STAMP = ".snakemake_timestamp"  # a file that Snakemake leaves in a folder once its job has ended
 LARGEST_RAW = 2**30  # bytes: size and time stand for the content of a larger raw file, as no picture may be larger
 
 Environment = dict[str, list[str]]  # versions and properties of the machine by name
@@ -255,8 +254,9 @@ def entry(path: str | Path, *, raw: bool = False) -> dict[str, Any]:
 def of_folder(checksums: Mapping[str, str]) -> dict[str, Any]:
     """One checksum of the names and checksums of the files below a folder, and their number."""
     whole = hashlib.sha256()
-    checksums = {name: digest for name, digest in checksums.items() if name != STAMP}
     for name in sorted(checksums, key=os.fsencode):
+        if name.startswith(".") and name.endswith("_timestamp"):  # of the run, which stamps a folder after its job
+            continue
         whole.update(os.fsencode(name) + b"\0" + bytes.fromhex(checksums[name]))
     return {"sha256": whole.hexdigest(), "files": len(checksums)}
 
