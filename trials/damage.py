@@ -56,6 +56,12 @@ class Run(NamedTuple):
     line: str
 
 
+def content_of(path: Path) -> bytes:
+    """The bytes of a file, or of all files below a folder."""
+    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    return b"".join(file.read_bytes() for file in files)
+
+
 def run(job: Any, scripts: Path) -> tuple[str, dict[str, bytes]]:
     """Run a job's script on what lies under results/; what it says, and what it makes, by name."""
     shutil.rmtree("out", ignore_errors=True)
@@ -75,7 +81,7 @@ def run(job: Any, scripts: Path) -> tuple[str, dict[str, bytes]]:
         warnings.simplefilter("ignore")
         with contextlib.suppress(SystemExit):
             runpy.run_path(str(scripts / Path(job.rule.script).name), {"snakemake": given}, "__main__")
-    made = {file: Path("out", file).read_bytes() for file in job.output if Path("out", file).exists()}
+    made = {file: content_of(Path("out", file)) for file in job.output if Path("out", file).exists()}
     return said.getvalue(), made
 
 
