@@ -57,7 +57,7 @@ def simulate(folder: Path) -> None:
     from scipy import sparse
 
     from jointsparse.features import shards
-    from jointsparse.tables import write_arrays, write_matrix, write_table
+    from jointsparse.provenance.tables import write_arrays, write_matrix, write_table
 
     rng, n_images = np.random.default_rng(0), int(folder.name)
     names = np.array([f"{i:07}.jpg" for i in range(n_images)])
@@ -107,7 +107,7 @@ def sample_descriptors(folder: Path) -> None:
     import numpy as np
 
     from jointsparse.features import shards
-    from jointsparse.tables import read_table
+    from jointsparse.provenance.tables import read_table
 
     shards.sample(
         [np.load(folder / f"descriptors{shard}.npy", mmap_mode="r") for shard in range(SHARDS)],
@@ -123,7 +123,7 @@ def encode(folder: Path) -> None:
     import numpy as np
 
     from jointsparse.features import vocabulary_tree
-    from jointsparse.tables import read_arrays, write_matrix
+    from jointsparse.provenance.tables import read_arrays, write_matrix
 
     tree = vocabulary_tree.Tree(**read_arrays(folder / "tree.npz"))
     given = np.load(folder / "descriptors0.npy", mmap_mode="r"), np.load(folder / "counts0.npy")
@@ -175,7 +175,7 @@ def dense_features(folder: Path) -> None:
     """Write as many features as config.yaml has, for the stages that follow. No stage itself."""
     import numpy as np
 
-    from jointsparse.tables import read_table, write_matrix
+    from jointsparse.provenance.tables import read_table, write_matrix
 
     n = len(read_table(folder / "images.parquet"))
     rng = np.random.default_rng(1)

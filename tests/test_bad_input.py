@@ -12,7 +12,7 @@ import yaml
 from conftest import make_album
 from miniature import Project
 
-from jointsparse.tables import read_table
+from jointsparse.provenance.tables import read_table
 
 NAMES = [
     "$(touch run).jpg",

@@ -18,7 +18,7 @@ from PIL import Image
 
 from jointsparse.datasets import checker, folder, pictures
 from jointsparse.datasets.pictures import MachineError
-from jointsparse.tables import write_table
+from jointsparse.provenance.tables import write_table
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 

@@ -6,11 +6,11 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from jointsparse import tables
 from jointsparse.papers import claims
 from jointsparse.papers.duchi import claims as duchi
 from jointsparse.papers.quattoni import claims as quattoni
 from jointsparse.papers.quattoni import numbers
+from jointsparse.provenance import tables
 from jointsparse.registry import pick, room
 
 FOLDERS = {table: folder for kind in room("experiments") for table, folder in pick("experiments", kind).TABLES.items()}

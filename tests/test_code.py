@@ -84,7 +84,7 @@ def test_a_changed_byte_of_a_file_changes_its_line_alone(tmp_path):
 
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
 KINDS = {study: of_config.full_block(CONFIG, study)["kind"] for study in CONFIG["studies"]}
-BASIS = {"checks", "tables"}
+BASIS = {"checks", "provenance/tables"}
 COLLAGE = "datasets/collage datasets/collage/cutouts datasets/collage/painting datasets/collage/scenes "
 COLLAGE += "datasets/collage/sentences datasets/checker datasets/folder datasets/pictures datasets/splits registry"
 SCORES = "datasets/splits learning/flag scores/flags"
@@ -143,7 +143,7 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "gather_warnings": SCORES,
     "write_configs": "",
     "judge_claims": f"{CLAIMS} papers/page papers/page.md.jinja",
-    "write_manifest": "manifest records",
+    "write_manifest": "provenance/manifest provenance/records",
     "write_page": f"{CLAIMS} {FRAME} {TRAINING} scores/evaluation scores/learnt scores/metrics papers/page "
     "papers/claims.html.jinja explorer/findings explorer/fits explorer/page explorer/page.html.jinja explorer/sharing "
     "explorer/thumbnails explorer/words datasets/{loader}",

@@ -87,7 +87,7 @@ def test_an_edit_of_any_file_with_kernels_compiles_again(warm, tmp_path):
 
 def test_an_edit_of_another_file_compiles_nothing(warm, tmp_path):
     source = copy_of_package(tmp_path)
-    with (source / "jointsparse/tables.py").open("a") as file:
+    with (source / "jointsparse/provenance/tables.py").open("a") as file:
         file.write("# edited\n")
     assert run(warm, source)[1] == 0
 

@@ -11,8 +11,8 @@ import pytest
 import repeat
 from conftest import make_samples
 
+from jointsparse.provenance.tables import read_table, write_table
 from jointsparse.registry import pick, room
-from jointsparse.tables import read_table, write_table
 
 
 @pytest.fixture

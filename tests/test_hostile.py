@@ -18,7 +18,7 @@ from conftest import make_album
 from PIL import Image, PngImagePlugin, features
 
 from jointsparse.datasets import folder, photos, pictures
-from jointsparse.tables import read_table, write_table
+from jointsparse.provenance.tables import read_table, write_table
 
 pytestmark = pytest.mark.usefixtures("checked_here")
 

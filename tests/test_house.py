@@ -26,7 +26,7 @@ NO_ROOMS = ("__init__", "__main__", "__pycache__", "py.typed")
 SHARED = {"checks", "compiled"}  # what every file may import
 
 # Who may import which rooms.
-KNOW_NONE = ("norms", "tables", "registry", "checks", "compiled")
+KNOW_NONE = ("norms", "provenance", "registry", "checks", "compiled")
 KNOWS_NONE_OF = {
     "datasets": {"learning", "norms", "scores", "figures", "estimators"},
     "features": {"learning", "norms", "scores", "figures", "estimators"},
@@ -198,11 +198,11 @@ def test_the_house_has_no(fact):
 
 def test_imports_of_all_kinds_are_found():
     of_library = {("papers", "figures"), ("figures", "scores"), ("scores", "learning"), ("papers", "norms")}
-    assert of_library | {("estimators", "learning"), ("app", "manifest")} <= set(arrows(PACKAGE))
+    assert of_library | {("estimators", "learning"), ("app", "provenance")} <= set(arrows(PACKAGE))
     found = {str(one).replace(f":{one.line}", "") for one in imports(PACKAGE)}
     assert "__init__.py imports estimators" in found  # for types alone
-    assert "app/command_line.py imports manifest" in found  # in a function
-    assert "records.py imports " not in found  # jointsparse.__version__
+    assert "app/command_line.py imports provenance/manifest" in found  # in a function
+    assert "provenance/records.py imports " not in found  # jointsparse.__version__
 
 
 def test_every_exception_is_needed():
@@ -212,9 +212,9 @@ def test_every_exception_is_needed():
 
 BAD = [
     (circles, "learning/tasks.py", "from jointsparse.estimators import classifier", "estimators/classifier"),
-    (circles, "tables.py", "from jointsparse import records", "records"),
+    (circles, "registry.py", "from jointsparse.learning import tasks", "learning/tasks"),
     (strangers, "estimators/classifier.py", "from jointsparse.papers import EXPERIMENTS", "papers"),
-    (strangers, "records.py", "import jointsparse.papers.claims", "papers/claims"),
+    (strangers, "provenance/records.py", "import jointsparse.papers.claims", "papers/claims"),
     (strangers, "__main__.py", "from jointsparse.papers.claims import judge", "papers/claims"),
     (strangers, "scores/flags.py", "from jointsparse.app import command_line", "app/command_line"),
     (strangers, "figures/style.py", "from jointsparse.papers.quattoni import numbers", "papers/quattoni/numbers"),
@@ -222,7 +222,7 @@ BAD = [
     (strangers, "datasets/collage/scenes.py", "from ...scores.flags import GAP", "scores/flags"),
     (strangers, "features/basis.py", "def late():\n    import jointsparse.learning.tasks", "learning/tasks"),
     (strangers, "norms/l2.py", "from jointsparse.registry import pick", "registry"),
-    (strangers, "checks.py", "from jointsparse import tables", "tables"),
+    (strangers, "checks.py", "from jointsparse.provenance import tables", "provenance/tables"),
     (plug_ins_that_know_each_other, "norms/l1.py", "from jointsparse.norms import l2", "norms/l2"),
     (plug_ins_that_know_each_other, "norms/l12.py", "from jointsparse.norms import NORMS", "norms"),
     (plug_ins_that_know_each_other, "learning/losses/hinge.py", "from . import logistic", "learning/losses/logistic"),

@@ -57,7 +57,7 @@ FAILURES = {
     "raise ValueError('rank must be at most 300, got 900')": (
         "rank must be at most 300, got 900 (config.yaml: studies.annotation.basis)"
     ),
-    "from jointsparse.tables import Damaged\nraise Damaged(\"results/a/it's.npz\", 'cut\\noff')": (
+    "from jointsparse.provenance.tables import Damaged\nraise Damaged(\"results/a/it's.npz\", 'cut\\noff')": (
         "results/a/it's.npz is damaged (cut off): delete it and run again "
         "(rm 'results/a/it'\"'\"'s.npz'; then the same command as before)"
     ),

@@ -11,9 +11,9 @@ from unittest.mock import ANY
 
 import pytest
 
-from jointsparse import manifest, records
 from jointsparse.app.command_line import main
-from jointsparse.tables import Damaged
+from jointsparse.provenance import manifest, records
+from jointsparse.provenance.tables import Damaged
 
 SETTINGS = {"seed": 1, "sizes": [5, 10]}
 TABLES = [f"results/mine/tables/{name}.csv" for name in ("words", "chosen")]

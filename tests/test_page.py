@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jointsparse import tables
 from jointsparse.papers import claims, page
+from jointsparse.provenance import tables
 
 
 def row(**values):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jointsparse import records
-from jointsparse.tables import Damaged
+from jointsparse.provenance import records
+from jointsparse.provenance.tables import Damaged
 
 
 @pytest.fixture(autouse=True)

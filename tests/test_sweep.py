@@ -9,12 +9,13 @@ from conftest import draw_labels
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jointsparse import checks, tables
+from jointsparse import checks
 from jointsparse.learning import scales, sweep
 from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import pdhg, subgradient
 from jointsparse.norms import NORMS, l1inf
+from jointsparse.provenance import tables
 
 # The grid
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from jointsparse import tables
+from jointsparse.provenance import tables
 
 SUFFIXES = [".csv", ".parquet"]
 

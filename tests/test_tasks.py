@@ -9,7 +9,7 @@ import pytest
 
 from jointsparse.checks import Misfit
 from jointsparse.learning import tasks
-from jointsparse.tables import read_table, write_table
+from jointsparse.provenance.tables import read_table, write_table
 
 IMAGES = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["validation", "test"]})
 CAPTIONS = pd.DataFrame(

@@ -24,7 +24,7 @@ from jointsparse import JointSparseClassifier
 from jointsparse.datasets.pictures import grey_of, open_grey
 from jointsparse.features import DenseSift, SVDBasis, VocabularyTree, basis
 from jointsparse.features.dense_sift import describe as dense_sift
-from jointsparse.tables import read_arrays, read_matrix, write_table
+from jointsparse.provenance.tables import read_arrays, read_matrix, write_table
 
 CONFIG = yaml.safe_load((Path(__file__).parents[1] / "config.yaml").read_text())
 SEED = 7

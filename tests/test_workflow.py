@@ -17,7 +17,7 @@ import yaml
 from conftest import make_album
 from miniature import BASE, CONFIG, DATASETS, Project
 
-from jointsparse import manifest
+from jointsparse.provenance import manifest
 
 METHODS = 4  # of the annotation study
 SIZES = 2  # of every study in the overlay

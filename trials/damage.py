@@ -29,7 +29,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from miniature import jobs
 
-from jointsparse import tables
+from jointsparse.provenance import tables
 
 REFUSED, VAGUE, SAME, OTHER, TRACEBACK = RESULTS = (
     "refused, named",

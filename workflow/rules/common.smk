@@ -24,7 +24,7 @@ from jointsparse.app.interrupt import say_interrupts_in_one_line
 
 say_interrupts_in_one_line()  # the imports below take a while
 import jointsparse
-from jointsparse import manifest, records
+from jointsparse.provenance import manifest, records
 from configuration import studies as of_config
 from configuration.check import check
 from configuration.code import code_of, plug_in_file

@@ -3,7 +3,7 @@
 from job import job
 
 from jointsparse.learning import tasks
-from jointsparse.tables import read_table, write_array, write_table
+from jointsparse.provenance.tables import read_table, write_array, write_table
 
 
 def main(images, captions, smallest_size, options, output):

@@ -2,9 +2,9 @@
 
 from job import job
 
+from jointsparse.provenance.tables import read_record, write_table
 from jointsparse.scores import comparison
 from jointsparse.scores.metrics import Scores
-from jointsparse.tables import read_record, write_table
 
 
 def main(scores, n_pairings, seed, output):

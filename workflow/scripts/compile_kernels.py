@@ -4,7 +4,7 @@ import numpy as np
 from job import job
 
 from jointsparse.learning.warmup import warmup
-from jointsparse.tables import written
+from jointsparse.provenance.tables import written
 
 
 def main(norm, output):

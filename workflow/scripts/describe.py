@@ -4,8 +4,8 @@ from job import job
 
 from jointsparse.datasets.pictures import of_machine
 from jointsparse.features import shards
+from jointsparse.provenance.tables import read_table, write_array
 from jointsparse.registry import pick
-from jointsparse.tables import read_table, write_array
 
 
 def main(images, shard, n_shards, loader, options, longest_side, extractor, extractor_options, output, progress):

@@ -3,8 +3,8 @@
 from job import job
 
 from jointsparse.figures import scores
+from jointsparse.provenance.tables import read_table, written
 from jointsparse.registry import pick
-from jointsparse.tables import read_table, written
 
 
 def main(images, captions, loader, options, longest_side, seed, output):

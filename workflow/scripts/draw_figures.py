@@ -5,7 +5,7 @@ from pathlib import Path
 from job import job
 
 from jointsparse.papers import catalogue
-from jointsparse.tables import read_table, written
+from jointsparse.provenance.tables import read_table, written
 
 
 def main(figures, tables, beside_paper, folder):

@@ -4,7 +4,7 @@ import numpy as np
 from job import job
 
 from jointsparse.learning import tasks
-from jointsparse.tables import read_array, read_table, write_record, write_table
+from jointsparse.provenance.tables import read_array, read_table, write_record, write_table
 
 
 def main(images, words, labels, options, seed, run, output):

@@ -3,7 +3,7 @@
 from job import job
 
 from jointsparse.features import vocabulary_tree
-from jointsparse.tables import read_array, read_arrays, reading, write_matrix
+from jointsparse.provenance.tables import read_array, read_arrays, reading, write_matrix
 
 
 def main(descriptors, counts, tree, output):

@@ -6,9 +6,9 @@ from job import job
 
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import Tasks, names_of
+from jointsparse.provenance.tables import read_array, read_matrix, read_record, read_table, write_record, write_table
 from jointsparse.scores import evaluation
 from jointsparse.scores.learnt import words_learnt
-from jointsparse.tables import read_array, read_matrix, read_record, read_table, write_record, write_table
 
 
 def trained_sweeps(tasks, methods, sweeps):

@@ -5,7 +5,7 @@ from job import job
 
 from jointsparse.checks import select
 from jointsparse.features import basis
-from jointsparse.tables import read_matrix, read_table, write_arrays, write_matrix
+from jointsparse.provenance.tables import read_matrix, read_table, write_arrays, write_matrix
 
 
 def main(images, features, fitted_on, options, seed, output):

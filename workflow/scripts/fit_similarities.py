@@ -5,7 +5,7 @@ from job import job
 
 from jointsparse.checks import select
 from jointsparse.features import similarities
-from jointsparse.tables import read_matrix, read_table, write_matrix
+from jointsparse.provenance.tables import read_matrix, read_table, write_matrix
 
 
 def main(images, features, options, seed, output):

@@ -2,7 +2,7 @@
 
 from job import job
 
-from jointsparse.tables import read_tables, write_table
+from jointsparse.provenance.tables import read_tables, write_table
 
 
 def main(runs, with_seconds, output):

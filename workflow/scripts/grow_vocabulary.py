@@ -4,7 +4,7 @@ import numpy as np
 from job import job
 
 from jointsparse.features import shards, vocabulary_tree
-from jointsparse.tables import read_array, read_table, write_arrays
+from jointsparse.provenance.tables import read_array, read_table, write_arrays
 
 
 def main(images, descriptors, counts, fitted_on, sample_size, options, seed, output, progress):

@@ -2,8 +2,8 @@
 
 from job import job
 
+from jointsparse.provenance.tables import read_matrix, read_table, write_table
 from jointsparse.scores import flags
-from jointsparse.tables import read_matrix, read_table, write_table
 
 
 def main(images, features, given, output):

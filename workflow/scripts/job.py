@@ -16,8 +16,8 @@ from jointsparse.app.interrupt import leave_interrupts_to_the_run
 leave_interrupts_to_the_run()  # the imports below take a while, and those of the script after this one
 from jointsparse.app.terminal import ERASE, JOBS_ARE_TOLD  # noqa: E402
 from jointsparse.checks import Misfit  # noqa: E402
-from jointsparse.records import raw_files, read_inputs, write_records  # noqa: E402
-from jointsparse.tables import Damaged  # noqa: E402
+from jointsparse.provenance.records import raw_files, read_inputs, write_records  # noqa: E402
+from jointsparse.provenance.tables import Damaged  # noqa: E402
 
 SHOWN_FILES = 6  # in a message; the log has all
 SECONDS_BETWEEN_LINES = 10  # in the log file

@@ -6,7 +6,7 @@ import pandas as pd
 from job import job
 
 from jointsparse.papers import claims, page
-from jointsparse.tables import read_table, write_table, written
+from jointsparse.provenance.tables import read_table, write_table, written
 
 
 def main(studies, output):

@@ -4,8 +4,8 @@ import numpy as np
 from job import job
 
 from jointsparse.datasets.samples import Samples
+from jointsparse.provenance.tables import write_table
 from jointsparse.registry import pick
-from jointsparse.tables import write_table
 
 
 def main(kind, samples, options, seed, output, progress):

@@ -2,8 +2,8 @@
 
 from job import job
 
+from jointsparse.provenance.tables import write_table
 from jointsparse.registry import pick
-from jointsparse.tables import write_table
 
 
 def main(loader, options, longest_side, extractor, extractor_options, output, progress):

@@ -4,7 +4,7 @@ import numpy as np
 from job import job
 
 from jointsparse.learning import tasks
-from jointsparse.tables import read_table, write_table
+from jointsparse.provenance.tables import read_table, write_table
 
 
 def main(images, numbers, seed, output):

@@ -7,8 +7,8 @@ from job import job, part_of
 from jointsparse.features.basis import factors
 from jointsparse.learning import sweep
 from jointsparse.learning.tasks import Tasks
+from jointsparse.provenance.tables import read_array, read_arrays, read_matrix, read_record, read_table, write_records
 from jointsparse.scores.evaluation import validation_score
-from jointsparse.tables import read_array, read_arrays, read_matrix, read_record, read_table, write_records
 
 
 def main(images, features, basis, labels, tasks, powers, loss, norm, training, metric, output, progress):

@@ -7,7 +7,7 @@ from job import job, part_of
 from jointsparse.features.basis import factors
 from jointsparse.learning import sweep
 from jointsparse.learning.tasks import Tasks
-from jointsparse.tables import read_arrays, read_matrix, read_record, write_records
+from jointsparse.provenance.tables import read_arrays, read_matrix, read_record, write_records
 
 
 def main(features, basis, tasks, powers, loss, norm, grid, training, output, progress):

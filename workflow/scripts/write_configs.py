@@ -3,7 +3,7 @@
 import yaml
 from job import job
 
-from jointsparse.tables import written
+from jointsparse.provenance.tables import written
 
 
 def main(settings, outputs):

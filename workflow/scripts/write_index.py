@@ -6,7 +6,7 @@ from pathlib import Path
 from job import job
 
 from jointsparse.explorer.frame import index
-from jointsparse.tables import written
+from jointsparse.provenance.tables import written
 
 
 def main(findings, output):

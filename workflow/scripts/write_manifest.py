@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 from job import job
 
-from jointsparse import manifest, records
-from jointsparse.tables import write_table, written
+from jointsparse.provenance import manifest, records
+from jointsparse.provenance.tables import write_table, written
 
 
 def main(tables, inputs, settings, output):

@@ -13,9 +13,9 @@ from jointsparse.explorer.page import Figure, Study, page
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import names_of
 from jointsparse.papers.page import counts, section
+from jointsparse.provenance.tables import read_array, read_matrix, read_record, read_table, written
 from jointsparse.registry import pick
 from jointsparse.scores.metrics import Scores
-from jointsparse.tables import read_array, read_matrix, read_record, read_table, written
 
 
 def read_study(name, files, figures, vocabulary, given):

@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--against", metavar="OTHER", help="another manifest: compare the tables of the two, read no other file"
     )
     given = parser.parse_args(arguments)
-    from jointsparse import manifest  # needs the extra "pipeline", which --version does not
+    from jointsparse.provenance import manifest  # needs the extra "pipeline", which --version does not
 
     try:
         checked, differences, notes = (

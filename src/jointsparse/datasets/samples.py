@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import sparse
 
 from jointsparse.checks import require
-from jointsparse.tables import read_matrix, read_table, write_matrix, write_table
+from jointsparse.provenance.tables import read_matrix, read_table, write_matrix, write_table
 
 
 class Samples(NamedTuple):

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jointsparse.records import Environment, Raw, entry, environment, of_folder, raw_files, read_record
-from jointsparse.tables import Damaged
+from jointsparse.provenance.records import Environment, Raw, entry, environment, of_folder, raw_files, read_record
+from jointsparse.provenance.tables import Damaged
 
 
 class Verdict(NamedTuple):

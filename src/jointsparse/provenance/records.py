@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jointsparse import __version__
-from jointsparse.tables import Damaged, sha256, written
+from jointsparse.provenance.tables import Damaged, sha256, written
 
 PACKAGE = Path(__file__).parent
 # Modules whose version may change a number, and the names of their packages.
