@@ -329,7 +329,7 @@ def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "be
     return int(chosen[_first_of_best(means[chosen], TIE)]), chosen
 
 
-def choose_radius(score: NDArray[Any], *, selection: str = "best") -> int:
+def choose_radius(score: NDArray[Any], *, selection: str = "best", slack: float = TIE) -> int:
     """Index of the radius with the best mean score; of those that are as good the smallest, that is most regularised.
 
     Parameters
@@ -337,15 +337,16 @@ def choose_radius(score: NDArray[Any], *, selection: str = "best") -> int:
     score : array, (n_radii,) or (n_radii, n_words)
         By increasing radius, of all words together or of each validation word; larger is better.
     selection : "best" or "one_standard_error"
-        Means are as good as the best one if they differ by less than `TIE`, or by less than the best one's standard
+        Means are as good as the best one if they differ by less than `slack`, or by less than the best one's standard
         error over the words.
+    slack : float
+        Means that differ by less are ties.
     """
     require(selection in SELECTIONS, f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}")
     by_word = np.asarray(score, dtype=float).reshape(len(score), -1)
     mean, n_words = by_word.mean(axis=1), by_word.shape[1]
-    slack = TIE
     if selection == "one_standard_error" and n_words > 1:
-        slack = max(TIE, float(by_word[np.argmax(mean)].std(ddof=1) / np.sqrt(n_words)))
+        slack = max(slack, float(by_word[np.argmax(mean)].std(ddof=1) / np.sqrt(n_words)))
     return _first_of_best(mean, slack)
 
 
