@@ -134,11 +134,6 @@ def test_words_that_no_resample_holds_are_undefined_and_nothing_warns():
     [
         pytest.param({"method": np.array(["hinge-l1inf"] * 6 + ["hinge-l1"] * 12)}, id="a fit is missing"),
         pytest.param({"method": np.array(["hinge-l1"] * 18)}, id="one method"),
-        pytest.param({"score": np.zeros((18, 29, 5))}, id="other images"),
-        pytest.param({"score": np.zeros((18, 30, 4))}, id="other words"),
-        pytest.param({"score": np.zeros((18, 30, 5)).astype(str)}, id="text"),
-        pytest.param({"validation_words": np.zeros((18, 4), dtype=bool)}, id="other validation words"),
-        pytest.param({"labels": np.zeros((30, 5))}, id="labels that are numbers"),
     ],
 )
 @pytest.mark.parametrize(

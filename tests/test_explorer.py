@@ -7,13 +7,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from pages import HOSTILE, METHODS, N_TEST, RADII, WORDS, made, study
+from pages import METHODS, N_TEST, RADII, WORDS, made, study
 from scipy import sparse, stats
 
 from jointsparse.checks import Misfit
 from jointsparse.explorer import findings, thumbnails
 from jointsparse.explorer.fits import fits_of
-from jointsparse.explorer.frame import index
 from jointsparse.explorer.page import page
 from jointsparse.explorer.sharing import sharing_of
 from jointsparse.explorer.words import telling_of_samples, words_of
@@ -83,12 +82,6 @@ def test_a_vocabulary_names_every_feature(rng):
     said = "^vocabulary must name each of 6 features, got 2 names"
     with pytest.raises(ValueError, match=said):
         page("mine", [one], images=None, captions=None, left_out=None, claims="", verdicts="")
-
-
-def test_the_list_of_pages_escapes_what_they_say():
-    text = index([{"dataset": "mine", "sentence": HOSTILE, "note": HOSTILE}])
-    assert 'href="mine/index.html"' in text
-    assert text.count("<script") == 2
 
 
 # Words
@@ -230,11 +223,6 @@ def test_a_feature_shows_the_images_with_its_largest_and_smallest_values(fits):
         high, low = feature["images"]
         assert high == np.argsort(-values)[:6].tolist()
         assert low == np.argsort(values)[:6].tolist()
-
-
-def test_a_fit_without_features_has_an_empty_map(fits):
-    nothing = {name: path._replace(W=0 * path.W) for name, path in fits.paths.items()}
-    assert sharing_of(fits._replace(paths=nothing), METHODS[0], [])["features"] == []
 
 
 def test_fits_of_other_images_are_refused(rng):

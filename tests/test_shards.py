@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from jointsparse.checks import Misfit
 from jointsparse.features import shards
 
 
@@ -78,31 +77,8 @@ def test_every_wanted_descriptor_is_equally_likely():
     assert np.abs(got - expected).max() < 5 * np.sqrt(expected)
 
 
-def test_memory_mapped_shards_are_sampled_alike(tmp_path):
-    descriptors, counts = described(3)
-    for i, shard in enumerate(descriptors):
-        np.save(tmp_path / f"{i}.npy", shard)
-    mapped = [np.load(tmp_path / f"{i}.npy", mmap_mode="r") for i in range(3)]
-    got = shards.sample(mapped, counts, WANTED, 9, rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(got, sample(1, 9))
-
-
 @pytest.mark.parametrize("wanted", [np.zeros(20, dtype=bool), np.arange(20) % 4 == 0])
 def test_nothing_to_sample_from_is_refused(wanted):
     """No image is wanted, or only images without descriptors are."""
     with pytest.raises(ValueError, match=r"^fitted_on must name splits that hold images with descriptors, got none$"):
         sample(2, 9, wanted=wanted)
-
-
-@pytest.mark.parametrize(
-    ("descriptors", "counts", "n_images", "said"),
-    [
-        ([np.zeros((4, 2))], [np.array([2, 2])], 3, "counts must be integers, one for each of 3 images"),
-        ([np.zeros((4, 2))], [np.array([2.0, 2.0])], 2, "counts must be integers, one for each of 2 images"),
-        ([np.zeros((4, 2))], [np.array([2, 3])], 2, "descriptors must be 5 rows of one length, got shape"),
-        ([np.zeros((2, 2)), np.zeros((2, 3))], [np.array([2]), np.array([2])], 2, "descriptors must be 2 rows of one"),
-    ],
-)
-def test_descriptors_of_other_images_are_not_sampled(descriptors, counts, n_images, said):
-    with pytest.raises(Misfit, match=said):
-        shards.sample(descriptors, counts, np.ones(n_images, bool), 3, rng=np.random.default_rng(0))

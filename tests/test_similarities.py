@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from jointsparse.features import similarities
 
@@ -42,16 +41,11 @@ def test_every_measure_is_its_formula(measure, form, monkeypatch):
     empty = sparse.csr_matrix((1, 40), dtype=np.float32)  # similar to none, but by distance
     X, P = (sparse.vstack([empty, histograms(n, seed)], format="csr") for n, seed in ((29, 0), (11, 1)))
     dense_X, dense_P = X.toarray(), P.toarray()
-    got = similarities.to_prototypes(form(X), form(P), measure=measure)
-    expected = slow(dense_X, dense_P, measure, 1 / mean_squared_distance(dense_P.astype(float)))
-    assert got.dtype == np.float32 and got.shape == (30, 12)
-    np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
-
-
-def test_given_width_of_rbf():
-    X, P = histograms(5), histograms(3, seed=1)
-    got = similarities.to_prototypes(X, P, measure="rbf", gamma=0.03)
-    np.testing.assert_allclose(got, slow(X.toarray(), P.toarray(), "rbf", 0.03), rtol=1e-6)
+    for gamma in [None, 0.03] if measure == "rbf" else [None]:
+        got = similarities.to_prototypes(form(X), form(P), measure=measure, gamma=gamma)
+        expected = slow(dense_X, dense_P, measure, gamma or 1 / mean_squared_distance(dense_P.astype(float)))
+        assert got.dtype == np.float32 and got.shape == (30, 12)
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
 
 
 def test_entries_out_of_order_or_in_parts_are_one_histogram_and_stay_as_they_are():
@@ -62,15 +56,6 @@ def test_entries_out_of_order_or_in_parts_are_one_histogram_and_stay_as_they_are
         got, expected = (similarities.to_prototypes(X, histograms(4), measure=measure) for X in (parts, whole))
         np.testing.assert_array_equal(got, expected)
     np.testing.assert_array_equal(parts.indices, [5, 0, 5])
-
-
-@pytest.mark.parametrize("measure", similarities.MEASURES)
-def test_same_bits_for_any_number_of_threads(measure):
-    X, P = histograms(50, d=400).toarray(), histograms(20, seed=1, d=400).toarray()
-    with threadpool_limits(1):
-        expected = similarities.to_prototypes(X, P, measure=measure)
-    with threadpool_limits(2):
-        np.testing.assert_array_equal(similarities.to_prototypes(X, P, measure=measure), expected)
 
 
 @pytest.mark.parametrize(
@@ -95,20 +80,6 @@ def test_same_bits_for_any_number_of_threads(measure):
 def test_wrong_input_is_one_clear_error(options, message):
     with pytest.raises(ValueError, match=message):
         similarities.to_prototypes(histograms(5), **({"prototypes": histograms(3, seed=1)} | options))
-
-
-@pytest.mark.parametrize("n", [3, 5])
-def test_prototypes_are_drawn_without_replacement_and_sorted(n):
-    candidates = np.array([30, 4, 17, 8, 25])
-    got = similarities.choose_prototypes(candidates, n, np.random.default_rng(0))
-    assert len(set(got)) == n and set(got) <= set(candidates)
-    np.testing.assert_array_equal(got, np.sort(got))
-
-
-@pytest.mark.parametrize("n", [0, 6])
-def test_more_prototypes_than_candidates_is_one_clear_error(n):
-    with pytest.raises(ValueError, match=f"must be between 1 and 5, the images there, got {n}"):
-        similarities.choose_prototypes(np.arange(5), n, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("measure", similarities.MEASURES)
@@ -142,6 +113,12 @@ def test_prototypes_are_rows_of_the_candidates_and_the_same_for_the_same_seed():
     assert all(row.tobytes() in rows for row in first.prototypes.toarray().astype(X.dtype))
     np.testing.assert_array_equal(similarities.project(X, first), similarities.project(X, second))
     assert first.gamma == pytest.approx(1 / mean_squared_distance(first.prototypes.toarray().astype(float)))
+
+
+@pytest.mark.parametrize("n", [0, 6])
+def test_more_prototypes_than_images_is_one_clear_error(n):
+    with pytest.raises(ValueError, match=f"n_prototypes must be between 1 and 5, the images there, got {n}"):
+        fit(histograms(5), "cosine", n_prototypes=n)
 
 
 def test_images_all_alike_are_one_clear_error():

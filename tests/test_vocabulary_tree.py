@@ -123,14 +123,6 @@ def test_progress_counts_up_to_the_total():
     assert seen[-1] == (400 * 3, 400 * 3)
 
 
-def test_many_duplicates_do_not_warn():
-    few = np.random.default_rng(0).integers(0, 2, (500, 3)).astype(np.uint8)  # eight distinct descriptors
-    tree = grow(few, branching=4, depth=5, min_points=2, seed=0)
-    paths = quantise(tree, few)
-    assert len(np.unique(paths.max(axis=1))) <= 8
-    assert (tree.n_children[1:] <= 4).all()
-
-
 def test_histograms_agree_with_the_slow_twin(tree):
     counts_per_image = np.array([0, 7, 1, 0, 40, 2, 0])
     descriptors = points(50, seed=4) // 2
@@ -167,40 +159,28 @@ def counts(full):
     return encode(full, points(90, seed=5), np.array([50, 0, 38, 2]))
 
 
-def raw_features(counts, weighting, fit_rows):
+def raw_features(counts, weighting, fitted):
     """Weighted counts before each level is normalised."""
     dense = counts.toarray().astype(float)
-    holding = (dense[fit_rows] > 0).sum(axis=0)
-    idf = np.where(holding > 0, np.log(len(fit_rows) / np.maximum(holding, 1)), 0)
+    holding = (dense[fitted] > 0).sum(axis=0)
+    idf = np.where(holding > 0, np.log(len(fitted) / np.maximum(holding, 1)), 0)
     return {"count": dense, "sqrt": np.sqrt(dense), "tf-idf": dense * idf}[weighting]
 
 
 @pytest.mark.parametrize("weighting", vocabulary_tree.WEIGHTINGS)
 def test_weights_follow_their_formula_and_each_level_has_unit_norm(full, counts, weighting):
-    fit_rows = np.array([0, 1, 3])
-    raw = weigh(counts, full, weighting=weighting, normalise=False, fit_rows=fit_rows)
+    fitted = np.array([0, 1, 3])
+    options = {"weighting": weighting, "idf": vocabulary_tree.inverse_frequencies(counts[fitted])}
+    raw = weigh(counts, full, **options, normalise=False)
     assert raw.dtype == np.float32
-    expected = raw_features(counts, weighting, fit_rows)
+    expected = raw_features(counts, weighting, fitted)
     np.testing.assert_allclose(raw.toarray(), expected, rtol=1e-6)
     for level in (1, 2, 3):
         part = expected[:, full.level[1:] == level]
         norms = np.linalg.norm(part, axis=1, keepdims=True)
         expected[:, full.level[1:] == level] = part / np.where(norms > 0, norms, 1)
-    got = weigh(counts, full, weighting=weighting, fit_rows=fit_rows).toarray()
+    got = weigh(counts, full, **options).toarray()
     np.testing.assert_allclose(got, expected, atol=1e-6)
-
-
-def test_sqrt_is_the_default(full, counts):
-    assert (weigh(counts, full) != weigh(counts, full, weighting="sqrt")).nnz == 0
-
-
-def test_tf_idf_looks_at_the_fit_rows_only(full, counts):
-    mask = np.array([True, True, False, True])
-    got = weigh(counts, full, weighting="tf-idf", fit_rows=mask)
-    changed = counts.tolil()
-    changed[2] = 5
-    expected = weigh(sparse.csr_matrix(changed), full, weighting="tf-idf", fit_rows=np.flatnonzero(mask))
-    assert np.array_equal(got.toarray()[mask], expected.toarray()[mask])
 
 
 def test_weigh_leaves_the_counts_alone(full, counts):
@@ -248,20 +228,12 @@ def test_encode_refuses(full, descriptors, counts_per_image, message):
         encode(full, descriptors, np.array(counts_per_image))
 
 
-@pytest.mark.parametrize(("descriptors", "_", "message"), WRONG_DESCRIPTORS)
-def test_quantise_refuses(full, descriptors, _, message):
-    with pytest.raises(ValueError, match=message):
-        quantise(full, descriptors)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"weighting": "log"}, "one of count, sqrt, tf-idf, got 'log'"),
-        ({"weighting": "tf-idf"}, "needs fit_rows"),
-        ({"weighting": "tf-idf", "fit_rows": np.zeros(4, bool)}, "fit_rows must choose at least one image"),
+        ({"weighting": "tf-idf"}, r"idf must have shape \(39,\), got \(\)"),
         ({"weighting": "tf-idf", "idf": np.ones(3)}, r"idf must have shape \(39,\), got \(3,\)"),
-        ({"fit_rows": np.ones(3, bool)}, "counts must have a row for each of 3 images, got 4"),
     ],
 )
 def test_weigh_refuses(full, counts, options, message):
@@ -273,37 +245,6 @@ def test_counts_of_another_tree_are_refused(full, counts):
     for use in (lambda part: weigh(part, full), lambda part: vocabulary_tree.stack([counts, part], full)):
         with pytest.raises(ValueError, match="counts must have one column for each of the tree's 39 words, got 38"):
             use(counts[:, :-1])
-
-
-def stored(**changes):
-    """A root with two children, as arrays on disk."""
-    numbers = {"first_child": [1, 0, 0], "n_children": [2, 0, 0], "level": [0, 1, 1]}
-    arrays = {name: np.array(values, np.int32) for name, values in numbers.items()}
-    return {"centres": np.zeros((3, 2), np.float32)} | arrays | changes
-
-
-def test_a_stored_tree_comes_back(full, tmp_path):
-    np.savez(tmp_path / "tree.npz", **full._asdict())
-    with np.load(tmp_path / "tree.npz") as file:
-        assert_same(vocabulary_tree.from_arrays(file), full)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"centres": np.zeros((2, 2))},
-        {"centres": np.zeros(3)},
-        {"level": np.array([0, 1])},
-        {"first_child": np.array([2, 0, 0], np.int32)},  # its second child would be beyond the end
-        {"first_child": np.array([0, 0, 0], np.int32)},  # a circle
-        {"n_children": np.array([-1, 0, 0], np.int32)},
-        {"n_children": np.array([0, 0, 0], np.int32)},
-        {"n_children": np.array(["2", "0", "0"])},
-    ],
-)
-def test_arrays_that_are_no_tree_are_refused_before_compiled_code_reads_them(changes):
-    with pytest.raises(ValueError, match=r"a tree must have float32|children of a tree's nodes|root must have"):
-        vocabulary_tree.from_arrays(stored(**changes))
 
 
 def test_histograms_of_shards_stand_below_each_other(full, counts):

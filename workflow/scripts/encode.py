@@ -3,12 +3,11 @@
 from job import job
 
 from jointsparse.features import vocabulary_tree
-from jointsparse.provenance.tables import read_array, read_arrays, reading, write_matrix
+from jointsparse.provenance.tables import read_array, read_record, write_matrix
 
 
 def main(descriptors, counts, tree, output):
-    with reading(tree):
-        tree = vocabulary_tree.from_arrays(read_arrays(tree, *vocabulary_tree.Tree._fields))
+    tree = read_record(vocabulary_tree.Tree, tree)
     histograms = vocabulary_tree.encode(tree, read_array(descriptors, mapped=True), read_array(counts))
     write_matrix(output, histograms)
 

@@ -2,20 +2,17 @@
 
 from job import job
 
+from jointsparse.checks import select
 from jointsparse.features import vocabulary_tree
-from jointsparse.provenance.tables import read_arrays, read_matrix, read_table, reading, write_matrix
+from jointsparse.provenance.tables import read_matrix, read_record, read_table, write_matrix
 
 
 def main(images, histograms, tree, options, output):
-    with reading(tree):
-        tree = vocabulary_tree.from_arrays(read_arrays(tree, *vocabulary_tree.Tree._fields))
-    weighted = vocabulary_tree.weigh(
-        vocabulary_tree.stack([read_matrix(path) for path in histograms], tree),
-        tree,
-        **options,
-        fit_rows=(read_table(images, "split")["split"] == "train").to_numpy(),
-    )
-    write_matrix(output, weighted)
+    tree = read_record(vocabulary_tree.Tree, tree)
+    counts = vocabulary_tree.stack([read_matrix(path) for path in histograms], tree)
+    training = (read_table(images, "split")["split"] == "train").to_numpy()
+    idf = vocabulary_tree.inverse_frequencies(select(counts, training, "histograms"))
+    write_matrix(output, vocabulary_tree.weigh(counts, tree, **options, idf=idf))
 
 
 if __name__ == "__main__":

@@ -84,18 +84,7 @@ def sample(
     drawn : array, shape (at most size, length)
     """
     per_image = np.concatenate([np.ravel(shard) for shard in counts])
-    require(
-        per_image.dtype.kind in "iu" and per_image.shape == wanted.shape,
-        f"counts must be integers, one for each of {len(wanted)} images, got {per_image.shape}",
-        Misfit,
-    )
-    length = np.shape(descriptors[0])[1:]
-    for shard, of_shard in zip(descriptors, counts, strict=True):
-        require(
-            np.ndim(of_shard) == len(length) == 1 and np.shape(shard) == (of_shard.sum(), *length),
-            f"descriptors must be {of_shard.sum()} rows of one length, got shape {np.shape(shard)}",
-            Misfit,
-        )
+    require(len(per_image) == len(wanted), f"counts must be of {len(wanted)} images, got {len(per_image)}", Misfit)
     wanted_ends = np.cumsum(np.where(wanted, per_image, 0))  # among the descriptors of the wanted images
     require(wanted_ends[-1], "fitted_on must name splits that hold images with descriptors, got none")
     # Numbers, not a list to draw from: there are thousands of descriptors per image.

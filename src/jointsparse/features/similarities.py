@@ -155,18 +155,6 @@ def _width(prototypes: sparse.csr_matrix, measure: str, gamma: float | None) -> 
     return float(1 / mean_squared_distance)
 
 
-def choose_prototypes(candidates: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw n of the candidates (n_candidates,), such as rows of unlabelled images, without replacement, sorted.
-
-    Raises ValueError if n is not from 1 to n_candidates.
-    """
-    require(
-        1 <= n <= len(candidates),
-        f"the number of prototypes must be between 1 and {len(candidates)}, the images there, got {n}",
-    )
-    return np.sort(rng.choice(candidates, n, replace=False))
-
-
 def fit(
     X: sparse.csr_matrix | np.ndarray,
     training: sparse.csr_matrix | np.ndarray,
@@ -206,14 +194,16 @@ def fit(
     Raises
     ------
     ValueError
-        As `to_prototypes` and `choose_prototypes`, or if all similarities are equal.
+        As `to_prototypes`, if there are fewer images than prototypes, or if all similarities are equal.
     """
     # Choice: mean squared length 1.
     # Choice: centred by default. Similarities are positive. Uncentred features share one large component, nearly equal
     # for all images, which would use up the length 1 and make nearly all subgradients equal.
     # Choice: mean and scale of the training images. A prototype's similarity to itself would enter those of X.
     X = _histograms(X, "X")
-    prototypes = X[choose_prototypes(np.arange(X.shape[0]), n_prototypes, rng)]
+    n = X.shape[0]
+    require(1 <= n_prototypes <= n, f"n_prototypes must be between 1 and {n}, the images there, got {n_prototypes}")
+    prototypes = X[np.sort(rng.choice(np.arange(n), n_prototypes, replace=False))]
     gamma = _width(prototypes.astype(np.float64), measure, gamma)
     similarities = to_prototypes(training, prototypes, measure=measure, gamma=gamma)
     length = _length(similarities)

@@ -235,7 +235,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
         self.tree_ = vocabulary_tree.grow(sample, branching=self.branching, depth=self.depth, seed=seed)
         self.idf_ = None
         if self.weighting == "tf-idf":
-            self.idf_ = vocabulary_tree.inverse_frequencies(self._count(X), np.ones(len(X), bool))
+            self.idf_ = vocabulary_tree.inverse_frequencies(self._count(X))
         return self
 
     def transform(self, X: Sequence[np.ndarray]) -> sparse.csr_matrix:

@@ -5,7 +5,7 @@ in Quattoni, Carreras, Collins and Darrell (2009), Section 6: 10 + 100 + 1000 + 
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -278,7 +278,7 @@ def _descend(centres, squares, steps, first_child, n_children, descriptors, path
 def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:
     """Return the greedy path of every descriptor x down the tree: node <- argmin over its children k of |x - c_k|^2.
 
-    descriptors: (n, length) uint8. They may be memory-mapped, as they are read in blocks.
+    descriptors: (n, length) uint8.
 
     Returns the nodes met, (n, depth) int32: column l - 1 is the node at level l, or -1 below an early leaf. Of
     children equally near, the first is taken. Raises ValueError if the descriptors are not uint8 of the tree's length.
@@ -302,9 +302,7 @@ def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:
     first_child = np.require(tree.first_child, np.int32, ["C", "W"])
     n_children = np.require(tree.n_children, np.int32, ["C", "W"])
     paths = np.empty((len(descriptors), tree.depth), np.int32)
-    for start in range(0, len(descriptors), DESCRIPTORS_AT_ONCE):
-        block = np.array(descriptors[start : start + DESCRIPTORS_AT_ONCE], order="C")
-        _descend(centres, squares, steps, first_child, n_children, block, paths[start : start + DESCRIPTORS_AT_ONCE])
+    _descend(centres, squares, steps, first_child, n_children, np.array(descriptors, order="C"), paths)
     return paths
 
 
@@ -382,7 +380,6 @@ def weigh(
     *,
     weighting: str = "sqrt",
     normalise: bool = True,
-    fit_rows: np.ndarray | None = None,
     idf: np.ndarray | None = None,
 ) -> sparse.csr_matrix:
     """Make features from counts h: weight each word, then divide each level's part v of each row by |v|_2.
@@ -394,13 +391,11 @@ def weigh(
     tree : Tree
         The tree that counted.
     weighting : "count", "sqrt" or "tf-idf"
-        h, sqrt(h) or h ln(N / N_w), where N_w of the N images in `fit_rows` hold word w.
+        h, sqrt(h) or h ln(N / N_w), where N_w of N images hold word w.
     normalise : bool
         Whether to give each level's part of a row unit l2 norm. A part of zeros stays.
-    fit_rows : array or None
-        Rows that decide N_w, as a boolean mask or as indices. Only "tf-idf" needs it.
-    idf : array, shape (n_words,), or None
-        ln(N / N_w) of other images, from `inverse_frequencies`. "tf-idf" then needs no `fit_rows`.
+    idf : array, shape (n_words,)
+        ln(N / N_w), from `inverse_frequencies`. Only "tf-idf" needs it.
 
     Returns
     -------
@@ -409,7 +404,7 @@ def weigh(
     Raises
     ------
     ValueError
-        If the weighting is unknown, "tf-idf" has neither `fit_rows` nor `idf`, or the columns are not the tree's words.
+        If the weighting is unknown, "tf-idf" has no `idf`, or the columns are not the tree's words.
 
     Notes
     -----
@@ -425,15 +420,12 @@ def weigh(
     """
     require_weighting(weighting)
     _require_words(counts, tree)
-    if fit_rows is not None and np.asarray(fit_rows).dtype == bool and len(fit_rows) != counts.shape[0]:
-        raise Misfit(f"counts must have a row for each of {len(fit_rows)} images, got {counts.shape[0]}")
     weighted = sparse.csr_matrix(counts, dtype=np.float32, copy=True)
     if weighting == "sqrt":
         np.sqrt(weighted.data, out=weighted.data)
     elif weighting == "tf-idf":
-        idf = inverse_frequencies(weighted, fit_rows) if idf is None else idf
-        require(idf.shape == (tree.n_words,), f"idf must have shape ({tree.n_words},), got {idf.shape}", Misfit)
-        weighted.data *= idf[weighted.indices]
+        require(np.shape(idf) == (tree.n_words,), f"idf must have shape ({tree.n_words},), got {np.shape(idf)}", Misfit)
+        weighted.data *= np.asarray(idf)[weighted.indices]
     if normalise:
         _normalise_levels(weighted.data, weighted.indices, weighted.indptr, tree.level[1:], tree.depth)
     return weighted
@@ -444,15 +436,13 @@ def require_weighting(weighting: object) -> None:
     require(weighting in WEIGHTINGS, f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
 
 
-def inverse_frequencies(counts: sparse.csr_matrix, fit_rows: np.ndarray | None) -> np.ndarray:
-    """ln(N / N_w), (n_words,) float32: N_w of the N images in `fit_rows`, a mask or indices, hold word w."""
-    if fit_rows is None:
-        raise ValueError('weighting "tf-idf" needs fit_rows, the images that set the document frequencies, got None')
-    fitted = counts[np.asarray(fit_rows)]
-    require(fitted.shape[0], "fit_rows must choose at least one image, got none")
-    holding = np.bincount(fitted.indices[fitted.data > 0], minlength=counts.shape[1])
-    # Choice: a word that no fitting image holds has weight 0; the formula has no value for it.
-    return np.log(fitted.shape[0] / np.where(holding > 0, holding, fitted.shape[0])).astype(np.float32)
+def inverse_frequencies(counts: sparse.csr_matrix) -> np.ndarray:
+    """ln(N / N_w), (n_words,) float32: N_w of the N images in `counts` hold word w."""
+    n_images = counts.shape[0]
+    require(n_images, "counts must have a row for at least one image, got none")
+    holding = np.bincount(counts.indices[counts.data > 0], minlength=counts.shape[1])
+    # Choice: a word that no image holds has weight 0; the formula has no value for it.
+    return np.log(n_images / np.where(holding > 0, holding, n_images)).astype(np.float32)
 
 
 def stack(parts: Sequence[sparse.csr_matrix], tree: Tree) -> sparse.csr_matrix:
@@ -468,24 +458,6 @@ def _require_words(counts: sparse.csr_matrix, tree: Tree) -> None:
         f"counts must have one column for each of the tree's {tree.n_words} words, got {counts.shape[1]}",
         Misfit,
     )
-
-
-def from_arrays(arrays: Mapping[str, np.ndarray]) -> Tree:
-    """The tree of stored arrays. Raises ValueError if they are no tree, as compiled functions do not check."""
-    tree = Tree(**{name: arrays[name] for name in Tree._fields})
-    n_nodes = len(tree.level)
-    ranks, kinds = (tuple(getattr(array, name) for array in tree) for name in ("ndim", "dtype"))
-    if ranks != (2, 1, 1, 1) or kinds != ("f4", "i4", "i4", "i4") or {len(array) for array in tree} != {n_nodes}:
-        got = ", ".join(f"{name} {array.dtype} {array.shape}" for name, array in tree._asdict().items())
-        raise ValueError(f"a tree must have float32 centres and int32 numbers for each of its nodes, got {got}")
-    last = tree.first_child.astype(np.int64) + tree.n_children
-    below = np.flatnonzero(tree.n_children)
-    require(len(below), "a tree's root must have children")
-    require(
-        (tree.n_children >= 0).all() and (tree.first_child[below] > below).all() and (last <= n_nodes).all(),
-        "the children of a tree's nodes must be nodes that come later",
-    )
-    return tree
 
 
 def _require_descriptors(descriptors: np.ndarray, length: int | None = None) -> None:

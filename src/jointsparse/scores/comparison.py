@@ -13,7 +13,7 @@ from scipy import special  # not stats, which takes half a second to import
 from jointsparse.checks import Misfit, require
 from jointsparse.compiled import njit
 from jointsparse.scores.many import FEWEST_RUNS, half_width, holm
-from jointsparse.scores.metrics import METRICS, Scores, require_labels, require_words, resampled
+from jointsparse.scores.metrics import METRICS, Scores, resampled
 
 WORDS = ("test words", "all words")  # without and with the words that chose the radius
 AVERAGES = ("by positives", "plain")  # over words; the first is the paper's, sec. 6.1
@@ -168,15 +168,6 @@ def _first_seen(values: np.ndarray) -> list[Any]:
 
 def _by_fit(scores: Scores) -> tuple[dict[tuple[int, str, int], int], list[str]]:
     """Place of each fit by (run, method, n), and the methods. Raises Misfit where scores do not belong together."""
-    require_labels(scores.labels)
-    shape = (len(scores.run), *scores.labels.shape)
-    require(
-        scores.score.shape == shape and scores.score.dtype.kind == "f",
-        f"scores must be numbers of shape {shape}, got {scores.score.dtype} {scores.score.shape}",
-        Misfit,
-    )
-    for words in scores.validation_words:
-        require_words(words, scores.labels.shape[1])
     keys = list(zip(scores.run.tolist(), scores.method.tolist(), scores.n.tolist(), strict=True))
     methods = _first_seen(scores.method)
     require(len(methods) > 1, f"there must be scores of two methods at least, got {methods}", Misfit)

@@ -15,7 +15,7 @@ from jointsparse.learning.flag import Flag, write_cell
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import Tasks
 from jointsparse.scores.flags import GAP
-from jointsparse.scores.metrics import METRICS, SIGN, Scores, average, require_labels, require_metric, require_words
+from jointsparse.scores.metrics import METRICS, SIGN, Scores, average, require_labels, require_metric
 
 # Warnings: AUC and EER of tied scores are one half, whatever the word; those of undefined ones are missing.
 TIED = "the same score for all test images"
@@ -232,7 +232,7 @@ def evaluate(
     features = fingerprint(X)
     evaluated: list[Evaluation] = []
     for one in sweeps:
-        _check_fits(one, X.shape[1], labels.shape[1], features)
+        _require_own(one, labels.shape[1], features)
         first_run = evaluated[0].scores.run[0] if evaluated else one.run
         wanted = {
             "with_convergence": one.method == converging_method,
@@ -297,30 +297,11 @@ def _part(X: Matrix, labels: np.ndarray, chosen: np.ndarray) -> Part:
     return Part(select(X, chosen), select(labels, chosen, "labels"))
 
 
-def _check_fits(one: TrainedSweep, n_features: int, n_words: int, features: str) -> None:
-    """Raise Misfit where fits have not the shapes of what they are tested on, or were learnt from other features."""
+def _require_own(one: TrainedSweep, n_words: int, features: str) -> None:
+    """Raise Misfit where fits are of other words, or were learnt from other features, than those to test on."""
     which = f"the fits of {one.method}, run {one.run}, n {one.n},"
-    n_pairs = one.sweep.radius.shape[:1]
-    for name in ("radius", "eta0", "power", "gap", "unconverged", "objective", "W"):
-        array = getattr(one.sweep, name)
-        require(
-            array.dtype.kind in "fi" and (name == "W" or array.shape[:1] == n_pairs),
-            f"{which} must have a number {name} for each pair, got {array.dtype} {array.shape}",
-            Misfit,
-        )
-        require(
-            name in ("objective", "W") or array.ndim == 1,
-            f"{which} must have one {name} for each pair, got shape {array.shape}",
-            Misfit,
-        )
-    expected = (len(sweep.best_pairs(one.sweep)), n_features, n_words)
-    require(
-        one.sweep.W.shape == expected,
-        f"{which} must have shape {expected} (radii, features, words), got {one.sweep.W.shape}",
-        Misfit,
-    )
-    require_words(one.validation_words, n_words)
     require(one.sweep.learnt_from[0] == features, f"{which} were learnt from other features than these", Misfit)
+    require(one.sweep.W.shape[2:] == (n_words,), f"{which} must be of {n_words} words, got {one.sweep.W.shape}", Misfit)
 
 
 def _test(one: TrainedSweep, pair: int, W: np.ndarray, objective: float, validation: float, on_test: Part) -> Tested:

@@ -146,9 +146,3 @@ def require_labels(labels: np.ndarray, n_words: int | None = None) -> None:
         f"labels must be bool with a column for each word, got {labels.dtype} with shape {labels.shape}",
         Misfit,
     )
-
-
-def require_words(validation_words: np.ndarray, n_words: int) -> None:
-    if validation_words.shape != (n_words,) or validation_words.dtype != bool:
-        got = f"{validation_words.dtype} {validation_words.shape}"
-        raise Misfit(f"validation_words must be bool, one for each of {n_words} words, got {got}")
