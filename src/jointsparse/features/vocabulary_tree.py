@@ -424,8 +424,9 @@ def weigh(
     if weighting == "sqrt":
         np.sqrt(weighted.data, out=weighted.data)
     elif weighting == "tf-idf":
-        require(np.shape(idf) == (tree.n_words,), f"idf must have shape ({tree.n_words},), got {np.shape(idf)}", Misfit)
-        weighted.data *= np.asarray(idf)[weighted.indices]
+        idf = np.asarray(idf)
+        require(idf.shape == (tree.n_words,), f"idf must have shape ({tree.n_words},), got {idf.shape}", Misfit)
+        weighted.data *= idf[weighted.indices]
     if normalise:
         _normalise_levels(weighted.data, weighted.indices, weighted.indptr, tree.level[1:], tree.depth)
     return weighted
