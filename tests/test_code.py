@@ -115,7 +115,6 @@ EXPERIMENTS = {
 }
 RULES = {  # but for repeat and measure; what a job's wildcards decide is in braces
     "read_images": f"{COLLAGE} features/dense_sift",
-    "draw_contact_sheet": f"{COLLAGE} {SCORES} scores/many figures/scores figures/style",
     "read_samples": "datasets/samples datasets/splits registry datasets/{loader}",
     "set_aside": "learning/flag learning/tasks",
     "describe": f"{COLLAGE} features/dense_sift features/shards",
@@ -227,7 +226,7 @@ def test_every_rule_has_a_log_a_benchmark_and_the_place_of_its_values():
             "norms/l1inf",
             {"compile_kernels l1inf", "train_sweep l1inf", "train_path l1inf", "repeat recovery", "measure cost"},
         ),
-        ("figures/style figures/scores papers/catalogue papers/duchi/figures", {"draw_figures", "draw_contact_sheet"}),
+        ("figures/style figures/scores papers/catalogue papers/duchi/figures", {"draw_figures"}),
         ("papers/quattoni/numbers", {"draw_figures", "judge_claims", "write_page"}),
         ("papers/judging papers/duchi/claims papers/quattoni/claims", {"judge_claims", "write_page"}),
         ("papers/quattoni/recovery", {"repeat recovery"}),

@@ -626,35 +626,3 @@ def test_cost_draws_the_seconds_of_each_part_in_a_panel():
     x, seconds = size.lines[-1].get_xydata().T  # through the last point of the first method, in proportion to x log x
     np.testing.assert_allclose(seconds, 0.2 * x * np.log(x) / (4e6 * np.log(4e6)), rtol=1e-13)
     np.testing.assert_allclose(training.lines[-1].get_xydata(), training.lines[0].get_xydata(), rtol=1e-13)
-
-
-# The contact sheet
-
-
-def album(n_images):
-    """Images whose grey level says which they are, and two captions each; the last has none."""
-    images = pd.DataFrame({"image": [f"{i}.jpg" for i in range(n_images)]})
-    captions = pd.DataFrame(
-        [(f"{i}.jpg", f"{which} caption of {i}") for i in range(n_images - 1) for which in ("first", "second")],
-        columns=["image", "caption"],
-    )
-    return images, captions, lambda name: np.full((4, 6), int(name.removesuffix(".jpg")) / 100, dtype=np.float32)
-
-
-def shown(figure):
-    """Number of the image and title of every filled cell."""
-    return [
-        (round(100 * float(axes.images[0].get_array()[0, 0])), axes.get_title()) for axes in figure.axes if axes.images
-    ]
-
-
-@pytest.mark.parametrize("n_images, rows, columns", [(50, 3, 4), (5, 3, 4), (5, 1, 1)])
-def test_the_contact_sheet_shows_different_images_with_their_first_captions(n_images, rows, columns):
-    """Cells without an image stay empty, and grey levels are not stretched."""
-    figure = scores.contact_sheet(*album(n_images), rows=rows, columns=columns)
-    got = shown(figure)
-    assert len(figure.axes) == rows * columns
-    assert len(dict(got)) == len(got) == min(n_images, rows * columns)
-    assert all(title == ("" if i == n_images - 1 else f"first caption of {i}") for i, title in got)
-    assert not any(axes.axison for axes in figure.axes)
-    assert {axes.images[0].get_clim() for axes in figure.axes if axes.images} == {(0, 1)}

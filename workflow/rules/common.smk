@@ -379,7 +379,6 @@ def results_of(datasets):
         results.append(f"results/claims/{'+'.join(datasets)}/claims.md")
     for name in datasets:
         results += [f"results/{name}/left_out.csv"] if name not in DRAWN else []
-        results += [f"results/{name}/contact_sheet.png"] if name in PICTURES else []
     for name, one, block in studies(datasets):
         results.append(f"results/{name}/{one}/config.yaml")
         results += [f"results/{name}/{one}/{table(each, block)}" for each in of_config.tables_of(block)]

@@ -31,34 +31,6 @@ rule read_images:
         "../scripts/read_images.py"
 
 
-rule draw_contact_sheet:
-    """Draw some images with a caption each, to show what a dataset holds."""
-    input:
-        images="results/{dataset}/images.parquet",
-        captions="results/{dataset}/captions.parquet",
-    output:
-        figure=report(
-            "results/{dataset}/contact_sheet.png",
-            caption="../report/contact_sheet.rst",
-            category="Data",
-            labels={"dataset": "{dataset}", "shows": "some images"},
-        ),
-    log:
-        "results/{dataset}/logs/draw_contact_sheet.log",
-    benchmark:
-        "results/{dataset}/timings/draw_contact_sheet.tsv"
-    params:
-        *code("draw_contact_sheet", datasets=lambda w: dataset(w)["loader"]),
-        where=lambda w: f"datasets.{w.dataset}.options",
-        loader=lambda w: dataset(w)["loader"],
-        options=lambda w: dataset(w)["options"],
-        raw=raw,
-        longest_side=lambda w: features(w)["longest_side"],
-        seed=config["seed"],
-    script:
-        "../scripts/draw_contact_sheet.py"
-
-
 rule read_samples:
     """Read and check a dataset whose features are given.
 

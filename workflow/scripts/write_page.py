@@ -63,7 +63,7 @@ def main(files, claims, studies, loader, options, note, wildcards, output, progr
             picture = dataset.thumbnail(images["image"][row], **options, longest_side=thumbnails.LONGEST_SIDE)
         else:
             picture = thumbnails.of_features(X[row].toarray()[0])
-        with written(Path(output.thumbnails) / thumbnails.name_of(row)) as path:
+        with written(Path(output.page).parent / thumbnails.file_of(row)) as path:
             path.write_bytes(thumbnails.encoded(picture))
         progress(done, len(made.images))
     for text, file in ((made.html, output.page), (json.dumps(made.findings), output.findings)):

@@ -10,14 +10,9 @@ LONGEST_SIDE = 160  # pixels
 QUALITY = 70  # Choice: 4 to 6 kB each
 
 
-def name_of(row: int) -> str:
-    """The name of an image's file, by its row. Names of images themselves may be anything."""
-    return f"{row:06d}.webp"
-
-
 def file_of(row: int) -> str:
-    """Path of the thumbnail of an image, as a page finds it."""
-    return f"thumbnails/{name_of(row)}"
+    """Path of the thumbnail of an image, as a page finds it, by its row. Names of images may be anything."""
+    return f"thumbnails/{row:06d}.webp"
 
 
 def of_features(row: np.ndarray) -> np.ndarray | None:

@@ -142,9 +142,9 @@ def _split_downwards(
 
 def _split(points: np.ndarray, path: tuple[int, ...], branching: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Centres of a node's children, and the child of each of its points."""
-    points = np.require(points, requirements=["C", "W"])  # Numba compiles anew for read-only arrays
+    points = points.astype(np.int16)  # of which kernels multiply many at once
     (n, length), steps = points.shape, _steps(points.shape[1])
-    totals, squares = points.sum(axis=0, dtype=np.int64), _distances(points, np.zeros(length, np.uint8)).sum()
+    totals, squares = points.sum(axis=0, dtype=np.int64), _distances(points, np.zeros(length, np.int16)).sum()
     variance = (int(squares) - sum(int(total) ** 2 for total in totals) / n) / n / length
     centres = steps * _begin(points, branching, np.random.default_rng(np.random.SeedSequence(seed, spawn_key=path)))
     labels, sums, counts = np.empty(n, np.int32), np.empty((branching, length), np.int64), np.empty(branching, np.int64)
@@ -187,7 +187,7 @@ def _on_grid(centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(nogil=True)
 def _distances(points, centre):  # type: ignore[no-untyped-def]
-    """Squared distance of each point to a centre, both uint8."""
+    """Squared distance of each point to a centre."""
     squares = np.empty(len(points), np.int64)
     for i in range(len(points)):
         point, total = points[i], np.int32(0)
@@ -215,18 +215,15 @@ def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untype
 @njit(nogil=True)
 def _assign(centres, squares, steps, points, labels, sums, counts):  # type: ignore[no-untyped-def]
     """Fill labels with the nearest centre of each point, and sums and counts with what each centre has."""
-    x = np.empty(points.shape[1], np.int16)
     sums[:] = 0
     counts[:] = 0
     for i in range(len(points)):
         point = points[i]
-        for j in range(len(x)):
-            x[j] = point[j]
-        labels[i] = k = _nearest(centres, squares, 0, len(centres), x, steps)
+        labels[i] = k = _nearest(centres, squares, 0, len(centres), point, steps)
         counts[k] += 1
         total = sums[k]
-        for j in range(len(x)):
-            total[j] += x[j]
+        for j in range(len(point)):
+            total[j] += point[j]
 
 
 def _number(splits: Splits) -> Tree:
@@ -259,11 +256,8 @@ def _has_distinct(points: np.ndarray, n: int) -> bool:
 @njit(nogil=True)
 def _descend(centres, squares, steps, first_child, n_children, descriptors, paths):  # type: ignore[no-untyped-def]
     """Fill `paths`: from the root, always to the nearest child."""
-    x = np.empty(descriptors.shape[1], np.int16)
     for i in range(len(descriptors)):
-        descriptor, path = descriptors[i], paths[i]
-        for j in range(len(x)):
-            x[j] = descriptor[j]
+        x, path = descriptors[i], paths[i]
         node = 0
         for above in range(paths.shape[1]):
             first = first_child[node]
@@ -302,7 +296,7 @@ def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:
     first_child = np.require(tree.first_child, np.int32, ["C", "W"])
     n_children = np.require(tree.n_children, np.int32, ["C", "W"])
     paths = np.empty((len(descriptors), tree.depth), np.int32)
-    _descend(centres, squares, steps, first_child, n_children, np.array(descriptors, order="C"), paths)
+    _descend(centres, squares, steps, first_child, n_children, descriptors.astype(np.int16), paths)
     return paths
 
 
@@ -361,17 +355,12 @@ def _image_blocks(ends: np.ndarray) -> Iterator[range]:
         start = stop
 
 
-@njit(nogil=True)
-def _normalise_levels(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, level: np.ndarray, depth: int) -> None:
+def _normalise_levels(features: sparse.csr_matrix, level: np.ndarray, depth: int) -> None:
     """Scale, in place, each level's entries of each row to unit l2 norm. `level` holds the level of each column."""
-    squares = np.empty(depth + 1)
-    for i in range(len(indptr) - 1):
-        squares[:] = 0
-        for k in range(indptr[i], indptr[i + 1]):
-            squares[level[indices[k]]] += np.float64(data[k]) * data[k]
-        for k in range(indptr[i], indptr[i + 1]):
-            if squares[level[indices[k]]] > 0:
-                data[k] /= np.sqrt(squares[level[indices[k]]])
+    row = np.repeat(np.arange(features.shape[0]), np.diff(features.indptr))
+    part = row * (depth + 1) + level[features.indices]
+    squares = np.bincount(part, features.data.astype(np.float64) ** 2)[part]
+    features.data /= np.sqrt(np.where(squares > 0, squares, 1))
 
 
 def weigh(
@@ -428,7 +417,7 @@ def weigh(
         require(idf.shape == (tree.n_words,), f"idf must have shape ({tree.n_words},), got {idf.shape}", Misfit)
         weighted.data *= idf[weighted.indices]
     if normalise:
-        _normalise_levels(weighted.data, weighted.indices, weighted.indptr, tree.level[1:], tree.depth)
+        _normalise_levels(weighted, tree.level[1:], tree.depth)
     return weighted
 
 

@@ -3,9 +3,8 @@
 They know no paper. Values that a paper states come as arguments, see `papers`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import ceil
-from textwrap import wrap
 from typing import NamedTuple
 
 import numpy as np
@@ -305,44 +304,3 @@ def _picture(rows: pd.DataFrame, n_features: int, n_words: int, block: int) -> n
     places = (rows["feature"] // block).to_numpy(dtype=int), rows["word"].to_numpy(dtype=int)
     np.maximum.at(picture, places, rows["weight"].abs().to_numpy())
     return picture
-
-
-# Pictures of a dataset
-
-
-def contact_sheet(
-    images: pd.DataFrame,
-    captions: pd.DataFrame,
-    picture: Callable[[str], np.ndarray],
-    *,
-    rows: int = 6,
-    columns: int = 6,
-    seed: int = 0,
-) -> Figure:
-    """Draw random images, each with its first caption.
-
-    Parameters
-    ----------
-    images : DataFrame
-        Column image.
-    captions : DataFrame
-        Columns image, caption.
-    picture : callable
-        Opens an image by name, as grey levels in [0, 1].
-    rows : int
-        Rows of images.
-    columns : int
-        Images in a row.
-    seed : int
-        Of the draw.
-    """
-    shown = np.random.default_rng(seed).permutation(images["image"].to_numpy())[: rows * columns]
-    first = captions.drop_duplicates("image").set_index("image")["caption"]
-    figure = Figure(figsize=(2.2 * columns, 2.1 * rows), layout="constrained")
-    for axes, image in zip(np.ravel(figure.subplots(rows, columns)), shown, strict=False):
-        axes.set(xticks=[], yticks=[])  # they would be laid out even where no axis is shown
-        axes.imshow(picture(image), cmap="gray", vmin=0, vmax=1)
-        axes.set_title("\n".join(map(plain, wrap(str(first.get(image, "")), 34)[:3])), fontsize=6)
-    for axes in figure.axes:
-        axes.axis("off")
-    return figure
