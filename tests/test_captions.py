@@ -1,6 +1,8 @@
 """Files of captions: tables with any of three delimiters, JSON of two forms, and clear errors."""
 
 import json
+from functools import reduce
+from operator import getitem
 
 import pytest
 
@@ -59,13 +61,10 @@ def changed(content, *path, value=None):
     """A copy of what a file holds with one value replaced, or taken away."""
     copy = json.loads(json.dumps(content))
     *above, key = path
-    block = copy
-    for one in above:
-        block = block[one]
+    block = reduce(getitem, above, copy)
+    block[key] = value
     if value is None:
         del block[key]
-    else:
-        block[key] = value
     return copy
 
 
@@ -79,22 +78,36 @@ def changed(content, *path, value=None):
         ),
         ("a.csv", b"image\tcaption\na.jpg\n", "a.csv line 2: expected 2 fields .* with a tab goes in .* got 'a.jpg'"),
         ("a.csv", b"image|caption\n", r"a.csv must begin with a header line .* got 'image\|caption'"),
-        ("a.json", b'{"images": [\n{"id": 1,}]}', "a.json line 2 is no JSON: "),
-        ("a.json", b"", "a.json line 1 is no JSON: "),
+        ("a.csv", b"", "a.csv must begin with a header line that names the columns image,caption, .* got ''"),
+        (
+            "a.csv",
+            b"image,caption,caption\na,A,B\n",
+            "a.csv must begin with a header .* and each column once, got 'image",
+        ),
+        ("a.csv", b'image,caption\na.jpg,"A dog.\n', "a.csv line 2: unexpected end of data"),
+        ("a.csv", b'image,caption\na.jpg,"A dog." x\n', "a.csv line 2: ',' expected after '\"'"),
+        ("a.csv", b"image,caption\na.jpg,A\x00dog.\n", "a.csv line 2: expected 2 fields of text"),
+        (
+            "a.csv",
+            b"image,caption\n" + 20_000 * b"a,\xc3\xa9\n" + b"a,\xe9\n",
+            "UTF-8 text, got byte 0xe9 in line 20002",
+        ),
+        ("a.json", b'{"images": [\n{"id": 1,}]}', "a.json must be JSON with captions: .* line 2 column"),
+        ("a.json", b"", "a.json must be JSON with captions: .* line 1 column 1"),
         ("a.json", b'{"images":\n"caf\xe9"}', "a.json must be UTF-8 text, got byte 0xe9 in line 2"),
-        ("a.json", b"[" * 100_000, "a.json is no file of captions: its lists are nested too deep"),
-        ("a.json", b'{"images": [' + b"9" * 5000 + b"]}", "a.json: Exceeds the limit"),
-        ("a.json", [], "a.json: images must be a list, got nothing"),
-        ("a.json", changed(COCO, "images"), "a.json: images must be a list, got nothing"),
+        ("a.json", b"[" * 100_000, "a.json must be JSON with captions: maximum recursion depth exceeded"),
+        ("a.json", b'{"images": [' + b"9" * 5000 + b"]}", "a.json must be JSON with captions: Exceeds the limit"),
+        ("a.json", [], "captions: images must be a list, got nothing"),
+        ("a.json", changed(COCO, "images"), "captions: images must be a list, got nothing"),
         (
             "a.json",
             changed(COCO, "images", 1, value="x"),
-            r"a.json: images\[1\].id must be a whole number, got nothing",
+            r"captions: images\[1\].id must be a whole number, got nothing",
         ),
         ("a.json", changed(COCO, "images", 1, "id", value=True), r"images\[1\].id must be a whole number, got True"),
         ("a.json", changed(COCO, "images", 1, "id", value=7), r"images\[1\].id must be of one image, got 7 again"),
         ("a.json", changed(COCO, "images", 0, "file_name"), r"images\[0\].file_name must be text, got nothing"),
-        ("a.json", changed(COCO, "annotations", value={}), "a.json: annotations must be a list, got {}"),
+        ("a.json", changed(COCO, "annotations", value={}), "captions: annotations must be a list, got {}"),
         ("a.json", changed(COCO, "annotations", 2, "image_id", value=8), r"\[2\].image_id must be the id of .* got 8"),
         (
             "a.json",
@@ -127,5 +140,5 @@ def test_a_bad_file_is_one_clear_error_with_its_line_or_key(tmp_path, name, cont
 
 
 def test_a_missing_file_is_said(tmp_path):
-    with pytest.raises(ValueError, match=r"^root must hold a file a\.json with captions, got none at "):
+    with pytest.raises(ValueError, match=r"^root must hold a file a\.json, got none at "):
         captions.read(tmp_path / "a.json")

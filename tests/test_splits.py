@@ -47,21 +47,37 @@ def test_a_part_of_the_training_images_validates_where_the_table_has_none():
     assert got["40"] == "test"
 
 
+LONG = "x" * 100_000
+
+
 @pytest.mark.parametrize(
-    ("fractions", "said"),
+    ("rows", "options", "said"),
     [
-        ({"train": 0.5, "test": 0.4}, "fractions must be at least 0 and add up to 1, got {'train': 0.5, 'test': 0.4}"),
-        ({"train": 1.5, "test": -0.5}, "fractions must be at least 0 and add up to 1, got"),
-        ({"trian": 1.0}, "fractions knows the splits train, validation, test, unlabelled; got 'trian'"),
+        (
+            None,
+            {"fractions": {"train": 0.5, "test": 0.4}},
+            "fractions must be at least 0 and add up to 1, got {'train': ",
+        ),
+        (None, {"fractions": {"train": 1.5, "test": -0.5}}, "fractions must be at least 0 and add up to 1, got"),
+        (
+            None,
+            {"fractions": {"trian": 1.0}},
+            "fractions knows the splits train, validation, test, unlabelled; got {'tri",
+        ),
+        ([("00", "dev"), ("01", "train")], {}, "splits.csv may use the splits 'train', "),
+        ([("00", "train"), ("00", "test")], {}, "splits.csv must give each image one split, got two for '00'"),
+        ([("00", "a")], {"split_names": {"train": "a", "test": "a"}}, "split_names must give each of train, "),
+        ([("00", "a")], {"split_names": {"trian": "a"}}, "split_names must give each of train, "),
+        *(
+            ([("00", "train")], {"validation_fraction": fraction}, "validation_fraction must be at least 0 and below 1")
+            for fraction in (-0.1, 1.0, float("nan"))
+        ),
+        ([("00", LONG)], {}, "splits.csv may use the splits 'train', "),
+        ([(LONG, "train"), (LONG, "test")], {}, "splits.csv must give each image one split"),
     ],
 )
-def test_fractions_that_make_no_sense_are_refused(fractions, said):
+def test_what_makes_no_sense_is_refused_in_a_short_line(rows, options, said):
+    table = None if rows is None else pd.DataFrame(rows, columns=["image", "split"])
     with pytest.raises(ValueError) as caught:
-        splits.draw_splits(NAMES, fractions, np.random.default_rng(0))
-    assert str(caught.value).startswith(said)
-
-
-@pytest.mark.parametrize("fraction", [-0.1, 1.0, float("nan")])
-def test_validation_fraction_out_of_range_is_refused(fraction):
-    with pytest.raises(ValueError, match="validation_fraction must be at least 0 and below 1, got"):
-        splits.set_validation_aside({"a": "train"}, fraction, np.random.default_rng(0))
+        splits.assign_splits(NAMES, table, **AS_THEY_ARE | options)
+    assert str(caught.value).startswith(said) and len(str(caught.value)) < 500

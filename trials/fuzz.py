@@ -39,10 +39,9 @@ import yaml
 from PIL import Image
 
 BASE = Path(__file__).parents[1]
-sys.path[:0] = [str(BASE / "workflow"), str(BASE / "tests")]
+sys.path.insert(0, str(BASE / "workflow"))
 
-import test_idx  # noqa: E402
-import test_libsvm  # noqa: E402
+import twins  # noqa: E402
 from configuration.check import check  # noqa: E402
 from configuration.file import ConfigError, check_file  # noqa: E402
 from configuration.studies import merged  # noqa: E402
@@ -596,11 +595,11 @@ def settings_case(place: Path, rng: np.random.Generator) -> Case:
 # Samples with features
 
 
-def whole_bz2(data: bytes) -> bytes:
-    """The unpacked bytes of bz2 streams; `bz2.decompress` passes over garbage behind them."""
+def unpacked(new: Callable[[], Any], data: bytes) -> bytes:
+    """The unpacked bytes of streams; unlike in `bz2.decompress`, bytes behind them are an error."""
     out = b""
-    while data or not out:
-        unpacker = bz2.BZ2Decompressor()
+    while data:
+        unpacker = new()
         out += unpacker.decompress(data)
         require(unpacker.eof, "cut off")
         data = unpacker.unused_data
@@ -608,7 +607,11 @@ def whole_bz2(data: bytes) -> bytes:
 
 
 PACK = {"": bytes, ".gz": partial(gzip.compress, mtime=0), ".bz2": bz2.compress}
-UNPACK = {"": bytes, ".gz": gzip.decompress, ".bz2": whole_bz2}
+UNPACK = {
+    "": bytes,
+    ".gz": partial(unpacked, partial(zlib.decompressobj, 31)),
+    ".bz2": partial(unpacked, bz2.BZ2Decompressor),
+}
 
 
 def in_a_pack(data: bytes, suffix: str, rng: np.random.Generator) -> tuple[bytes, Callable[[], bytes]]:
@@ -637,22 +640,33 @@ def drawn_line(rng: np.random.Generator) -> str:
     return labels + (features or " " * (not labels)) + one_of(["\n", "\r\n", " # a comment\n"], rng)
 
 
+ODD_IN_SAMPLES = [
+    *b"nan inf 1e39 1e-60 1_0 0 -0 007 2147483648 qid +3 1.0 : , # ; \r \v \t \n \0 \xff \xe9 - . e E _".split(b" "),
+    *(b" ", *re.split(rb"[ \t\n,:]", twins.LIBSVM), *twins.LIBSVM.splitlines(keepends=True)),
+]
+
+
+def labels_of(samples: Any) -> list[set[str]]:
+    given = samples.captions.groupby("image")["caption"].agg(set).to_dict()
+    return [given.get(image, set()) for image in samples.images["image"]]
+
+
 def libsvm_case(place: Path, rng: np.random.Generator) -> Case:
     data = "".join(drawn_line(rng) for _ in range(rng.integers(1, 6))).encode()
     if often(rng, 0.7):
-        data = mutated(data, rng, test_libsvm.ODD, most=2)
+        data = mutated(data, rng, ODD_IN_SAMPLES, most=2)
     suffix = one_of(list(PACK), rng)
     packed, content = in_a_pack(data, suffix, rng)
     (place / f"data{suffix}").write_bytes(packed)
 
     def expect() -> Any:
-        expected = test_libsvm.slow_read(content())
+        expected = twins.read_libsvm(content())
         require(not isinstance(expected, int) and expected[1].shape[1] > 0, f"line {expected}")
         return expected
 
     def compare(got: Any, expected: Any) -> None:
         labels, X, lines = expected
-        require(test_libsvm.labels_of(got) == labels, "other labels")
+        require(labels_of(got) == labels, "other labels")
         require(got.images["image"].tolist() == [f"train:{line}" for line in lines], "other lines")
         require(got.X.shape == X.shape and (got.X != X).nnz == 0, "other features")
 
@@ -660,10 +674,10 @@ def libsvm_case(place: Path, rng: np.random.Generator) -> Case:
 
 
 def idx_case(place: Path, rng: np.random.Generator) -> Case:
-    kind, shape = one_of(list(test_idx.CODES), rng), tuple(rng.integers(1, 4, rng.integers(1, 4)).tolist())
+    kind, shape = one_of(list(twins.CODES), rng), tuple(rng.integers(1, 4, rng.integers(1, 4)).tolist())
     n_train, n_test = rng.integers(1, 5, 2)
     numbers = [rng.integers(0, 100, n * k).tolist() for n in (n_train, n_test) for k in (int(np.prod(shape)), 1)]
-    files = test_idx.four(kind, shape, *numbers)
+    files = twins.idx_files(kind, shape, *numbers)
     if often(rng, 0.7):
         part = one_of(list(files), rng)
         pieces = [b"\0", b"\0\0\0\1", b"\xff", b"\x7f\xc0\0\0", b"\x08", b"\x0e"]
@@ -675,7 +689,7 @@ def idx_case(place: Path, rng: np.random.Generator) -> Case:
         (place / names[part]).write_bytes(packed)
 
     def expect() -> Any:
-        expected = test_idx.slow_read({part: content() for part, (_, content) in packs.items()})
+        expected = twins.read_idx({part: content() for part, (_, content) in packs.items()})
         require(expected is not None, "not as the format is")
         return expected
 

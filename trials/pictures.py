@@ -32,10 +32,8 @@ import cv2
 import numpy as np
 import pyvips
 import tifffile
-from PIL import Image, PngImagePlugin, TiffImagePlugin
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from mutations import mutated
+from PIL import Image, PngImagePlugin, TiffImagePlugin
 
 from jointsparse.datasets import pictures
 
@@ -256,7 +254,7 @@ def same(one: np.ndarray, other: np.ndarray) -> bool:
 def judged(path: Path, data: bytes) -> tuple[str, str]:
     """The ending of a case, and why."""
     path.write_bytes(data)
-    reason, _ = pictures.check_picture(path, 4, 4000)
+    reason = pictures.check_picture(path, 4, 4000)[0]
     if reason:
         return ("wrong" if "\n" in reason or len(reason) > 400 else "refused"), reason
     ours = pictures.open_colour(path, 4000).astype(float)

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from jointsparse.checks import require, shortened
-from jointsparse.datasets.folder import not_utf8, read_csv
+from jointsparse.datasets.text import open_text, read_csv
 
 KINDS = {str: "text", list: "a list", int: "a whole number"}
 
@@ -24,18 +24,13 @@ def read(path: Path) -> pd.DataFrame:
     """
     if path.suffix.lower() != ".json":
         return read_csv(path, "image", "caption")
-    require(path.is_file(), f"root must hold a file {path.name} with captions, got none at {path}")
+    with open_text(path) as file:
+        text = file.read()
     try:
-        data = json.loads(path.read_bytes().decode("utf-8-sig"))
+        data = json.loads(text)
         rows = list((_of_coco if isinstance(data, dict) and "annotations" in data else _of_karpathy)(data))
-    except UnicodeDecodeError as error:
-        raise not_utf8(path, error) from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} line {error.lineno} is no JSON: {error.msg}") from None
-    except RecursionError:
-        raise ValueError(f"{path} is no file of captions: its lists are nested too deep") from None
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} must be JSON with captions: {error}") from None
     return pd.DataFrame(rows, columns=["image", "caption"], dtype=str)
 
 

@@ -101,10 +101,14 @@ def read(
     ValueError
         If an option is outside its range.
     """
-    for name, value in (("n_documents", n_documents), ("n_features", n_features), ("n_topics", n_topics)):
-        require_count(value, name)
-    require(n_features < 2**31, f"n_features must be below 2**31, got {n_features!r}")
-    require_count(n_telling, "n_telling", n_features)
+    most_features = 2**31 - 1  # as SciPy's 32-bit column numbers count no further
+    for name, value, most in (
+        ("n_documents", n_documents, None),
+        ("n_features", n_features, most_features),
+        ("n_topics", n_topics, None),
+        ("n_telling", n_telling, n_features),
+    ):
+        require_count(value, name, most)
     as_positive(length, "length")
     require(0 <= telling <= 1, f"telling must be from 0 to 1, got {telling!r}")
     require(
@@ -200,7 +204,7 @@ def _weigh(counts: sparse.csr_matrix, is_training: np.ndarray) -> sparse.csr_mat
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     squares = np.bincount(row, values**2, minlength=counts.shape[0])
     length = np.sqrt(np.where(squares > 0, squares, 1.0))
-    X = counts.copy()
-    X.data = (values / length[row]).astype(np.float32)
+    weighed = (values / length[row]).astype(np.float32)
+    X = sparse.csr_matrix((weighed, counts.indices, counts.indptr), counts.shape, copy=True)
     X.eliminate_zeros()
     return X

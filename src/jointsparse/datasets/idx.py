@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.checks import require
-from jointsparse.datasets.packed import COMPRESSION_RATIO, opened
+from jointsparse.datasets.packed import COMPRESSION_RATIO, read_whole
 from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import set_validation_aside
 
@@ -22,8 +22,6 @@ TAKES = ("root", *FILES, "compression_ratio", "validation_fraction", "seed")
 NEEDS = ("root", *FILES)
 
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-
-MOST_FEATURES = 2**31 - 1  # SciPy's 32-bit column numbers count no further
 
 
 def read(
@@ -75,67 +73,58 @@ def read(
     """
     folder = Path(root)
     given = {"train": (train_images, train_labels), "test": (test_images, test_labels)}
-    pairs = {
+    parts = {
         split: _read_pair(find(folder, f"{split}_images", X), find(folder, f"{split}_labels", y), compression_ratio)
         for split, (X, y) in given.items()
     }
-    shape, other = (images.shape[1:] for images, _ in pairs.values())
+    shape, other = (shape for _, shape, _ in parts.values())
     require(
         other == shape,
-        f"{folder / test_images} must hold images of {_by(shape)} pixels, as {folder / train_images} does, "
-        f"got {_by(other)}",
+        f"{folder / test_images} must hold images of shape {shape}, as {folder / train_images} does, got {other}",
     )
-    splits = {f"{split}:{i + 1}": split for split, (_, labels) in pairs.items() for i in range(len(labels))}
+    splits = {f"{split}:{i + 1}": split for split, (_, _, labels) in parts.items() for i in range(len(labels))}
     splits = set_validation_aside(splits, validation_fraction, np.random.default_rng(seed))
-    X = sparse.csr_matrix(sparse.vstack([_features(images) for images, _ in pairs.values()], format="csr"))
-    return gather(splits, [[str(int(label))] for _, labels in pairs.values() for label in labels], {}, X)
+    X = sparse.csr_matrix(sparse.vstack([X for X, _, _ in parts.values()], format="csr"))
+    return gather(splits, [[label] for _, _, labels in parts.values() for label in labels], {}, X)
 
 
-def _read_pair(images: Path, labels: Path, compression_ratio: float) -> tuple[np.ndarray, np.ndarray]:
-    """Images (n, …), and their labels (n,)."""
-    X, y = (_read_array(path, compression_ratio) for path in (images, labels))
-    require(X.ndim > 1, f"{images} must have at least two dimensions, those of images, got {_by(X.shape)}")
-    require(math.prod(X.shape[1:]) <= MOST_FEATURES, f"{images} must hold images of at most {MOST_FEATURES} numbers")
-    require(y.ndim == 1, f"{labels} must have one dimension, that of labels, got {_by(y.shape)}")
+def _read_pair(
+    images: Path, labels: Path, compression_ratio: float
+) -> tuple[sparse.csr_matrix, tuple[int, ...], list[str]]:
+    """The features of images, csr (n, n_pixels) float32, the shape of an image, and the labels."""
+    pixels, y = (_read_array(path, compression_ratio) for path in (images, labels))
+    require(pixels.ndim > 1, f"{images} must have at least two dimensions, those of images, got shape {pixels.shape}")
     require(
-        len(X) == len(y), f"{labels} must hold a label for each of the {len(X)} images of {images}, got {len(y)} labels"
+        y.shape == pixels.shape[:1],
+        f"{labels} must hold a label for each of the {len(pixels)} images of {images}, got shape {y.shape}",
     )
     with np.errstate(over="ignore", invalid="ignore"):
-        infinite = X[~np.isfinite(X.astype(np.float32, copy=False))] if X.dtype.kind == "f" else X[:0]
-        broken = y[~np.isfinite(y) | (y != np.rint(y))]
-    require(not infinite.size, f"{images} must hold numbers that are finite in float32, got {infinite.flat[:1]}")
+        # Sparse first, as a picture is mostly white.
+        X = sparse.csr_matrix(pixels.reshape(len(pixels), -1).astype(pixels.dtype.newbyteorder("="))).astype(np.float32)
+        broken = y[~(np.isfinite(y) & (y == np.rint(y)))]
+    infinite = X.data[~np.isfinite(X.data)]
+    require(not infinite.size, f"{images} must hold numbers that are finite in float32, got {infinite[:1]}")
     require(not broken.size, f"{labels} must hold whole numbers as labels, got {broken[:1]}")
-    return X, y
-
-
-def _by(shape: tuple[int, ...]) -> str:
-    """28 x 28"""
-    return " x ".join(map(str, shape))
+    # Choice: only bytes are known to mean grey levels from 0 to 255.
+    X.data /= np.float32(255 if pixels.dtype == np.uint8 else 1)
+    return X, pixels.shape[1:], [str(int(label)) for label in y]
 
 
 def _read_array(path: Path, compression_ratio: float) -> np.ndarray:
     """The numbers of a file, in its shape."""
-    with opened(path, compression_ratio=compression_ratio) as file:
-        data = file.read()
-    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in TYPES:
-        hint = " (the name of a packed file ends in .gz)" if data[:2] == b"\x1f\x8b" else ""
-        kinds = ", ".join(f"{kind:02x}" for kind in TYPES)
-        raise ValueError(
-            f"{path} must begin with two zero bytes, the type of its numbers ({kinds}) and how many dimensions it has, "
-            f"as idx files do, got {data[:4].hex(' ') or 'nothing'}{hint}"
-        )
+    data = read_whole(path, compression_ratio)
+    kinds = ", ".join(f"{kind:02x}" for kind in TYPES)
+    hint = " (the name of a packed file ends in .gz)" if data[:2] == b"\x1f\x8b" else ""
+    require(
+        len(data) >= 4 and data[:2] == b"\0\0" and data[2] in TYPES,
+        f"{path} must begin with two zero bytes, the type of its numbers ({kinds}) and "
+        f"how many dimensions it has, as idx files do, got {data[:4].hex(' ') or 'nothing'}{hint}",
+    )
     begin, dtype = 4 + 4 * data[3], np.dtype(TYPES[data[2]])
-    require(len(data) >= begin, f"{path} must hold {data[3]} dimensions, got a file that ends within them")
-    shape = tuple(np.frombuffer(data[:begin], ">u4", offset=4).tolist())
-    require(shape and 0 not in shape, f"{path} must have dimensions of at least 1, got {_by(shape) or 'none'}")
+    shape = tuple(np.frombuffer(data[4:begin].ljust(begin - 4, b"\0"), ">u4").tolist())  # 0 where the file ends
     expected = begin + math.prod(shape) * dtype.itemsize
-    require(len(data) == expected, f"{path} must hold {expected:,} bytes, as its head says, got {len(data):,}")
+    require(
+        shape and 0 not in shape and len(data) == expected,
+        f"{path} must hold dimensions of at least 1, and {expected:,} bytes, as they say, got {shape} in {len(data):,}",
+    )
     return np.frombuffer(data, dtype, offset=begin).reshape(shape)
-
-
-def _features(images: np.ndarray) -> sparse.csr_matrix:
-    """Images as features, (n, n_pixels) float32."""
-    X = sparse.csr_matrix(images.reshape(len(images), -1).astype(images.dtype.newbyteorder("="))).astype(np.float32)
-    # Choice: only bytes are known to mean grey levels from 0 to 255.
-    X.data /= np.float32(255 if images.dtype == np.uint8 else 1)
-    return X

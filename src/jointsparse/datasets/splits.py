@@ -46,35 +46,28 @@ def assign_splits(
     rng = np.random.default_rng(seed)
     if table is None:
         return draw_splits(names, fractions, rng), {}
-    named = _splits_of_table(table.drop_duplicates(), split_names)
-    present = set(names)
-    unplaced = {name: "splits.csv names an image that is not there" for name in named if name not in present}
-    unplaced |= {name: "in no split of splits.csv" for name in names if name not in named}
-    again = "splits.csv lists it again, with the same split"
-    unplaced |= {f"{name} (repeated split)": again for name in table["image"][table.duplicated()]}
-    splits = {name: named[name] for name in names if name in named}
-    if "validation" not in splits.values():
-        splits = set_validation_aside(splits, validation_fraction, rng)
-    return splits, unplaced
-
-
-def _splits_of_table(table: pd.DataFrame, split_names: Mapping[str, str]) -> dict[str, str]:
-    """Our name for each image's split. Raises ValueError unless the table gives each image one split that we know."""
     ours = {theirs: split for split, theirs in split_names.items()}
     require(
         set(split_names) <= set(SPLITS) and len(ours) == len(split_names),
         f"split_names must give each of {', '.join(SPLITS)} a name of its own, got {shortened(dict(split_names))}",
     )
-    unknown = sorted(set(table["split"]) - set(ours))
-    if unknown:
+    for unknown in sorted(set(table["split"]) - set(ours))[:1]:
         raise ValueError(
             f"splits.csv may use the splits {', '.join(map(repr, ours))} (split_names in the dataset's entry), "
-            f"got {shortened(unknown[0])}"
+            f"got {shortened(unknown)}"
         )
-    twice = table["image"][table["image"].duplicated()]
-    if len(twice):
-        raise ValueError(f"splits.csv must give each image one split, got two for {shortened(twice.iloc[0])}")
-    return dict(zip(table["image"], table["split"].map(ours), strict=True))
+    once = table.drop_duplicates()
+    for twice in once["image"][once["image"].duplicated()][:1]:
+        raise ValueError(f"splits.csv must give each image one split, got two for {shortened(twice)}")
+    named = dict(zip(once["image"], once["split"].map(ours), strict=True))
+    unplaced = dict.fromkeys(set(named) - set(names), "splits.csv names an image that is not there")
+    unplaced |= dict.fromkeys(set(names) - set(named), "in no split of splits.csv")
+    for name in table["image"][table.duplicated()]:
+        unplaced[f"{name} (repeated split)"] = "splits.csv lists it again, with the same split"
+    splits = {name: named[name] for name in names if name in named}
+    if "validation" not in splits.values():
+        splits = set_validation_aside(splits, validation_fraction, rng)
+    return splits, unplaced
 
 
 def set_validation_aside(
@@ -101,9 +94,7 @@ def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random
 
 def require_fractions(fractions: Mapping[str, float]) -> None:
     """Raise ValueError unless these are fractions of splits that add up to 1."""
-    unknown = sorted(set(fractions) - set(SPLITS))
-    if unknown:
-        raise ValueError(f"fractions knows the splits {', '.join(SPLITS)}; got {unknown[0]!r}")
+    require(set(fractions) <= set(SPLITS), f"fractions knows the splits {', '.join(SPLITS)}; got {dict(fractions)}")
     require(
         abs(sum(fractions.values()) - 1) <= 1e-9 and min(fractions.values()) >= 0,
         f"fractions must be at least 0 and add up to 1, got {dict(fractions)}",

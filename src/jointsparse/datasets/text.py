@@ -1,0 +1,70 @@
+"""Files of text in UTF-8, and tables in such files."""
+
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TextIO
+
+import pandas as pd
+
+from jointsparse.checks import require
+
+ROWS_AT_ONCE = 100_000  # of a table, held as Python text before they become a DataFrame
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}  # of the fields of a table, with their names
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    """Open a file of text. Raises ValueError if it is not there, and with the line of a byte that is not UTF-8."""
+    require(path.is_file(), f"root must hold a file {path.name}, got none at {path}")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield file
+    except UnicodeDecodeError as error:
+        with path.open("rb") as lines:
+            line = next(n for n, line in enumerate(lines, start=1) if line.decode(errors="ignore").encode() != line)
+        raise ValueError(
+            f"{path} must be UTF-8 text, got byte {error.object[error.start]:#04x} in line {line}"
+        ) from None
+
+
+def read_csv(path: Path, *columns: str) -> pd.DataFrame:
+    """Read a table with a header line that holds `columns`; others are dropped. All values are text.
+
+    Of comma, semicolon and tab, the first with which the header line names the columns stands between fields. Raises
+    ValueError with file and line.
+    """
+    with open_text(path) as file:
+        line = file.readline().rstrip("\r\n")
+        names = {sign: {name.strip('"') for name in line.split(sign)} for sign in DELIMITERS}
+        delimiter = next((sign for sign in DELIMITERS if names[sign] >= set(columns)), ",")
+        file.seek(0)
+        # Not pandas: a row with a field too many is an error here, and NUL bytes do not pass.
+        rows = csv.reader(file, strict=True, delimiter=delimiter)
+        try:
+            header = next(rows, [])
+            require(
+                set(columns) <= set(header) and len(set(header)) == len(header),
+                f"{path} must begin with a header line that names the columns {','.join(columns)}, and each column "
+                f"once, got {','.join(header)[:80]!r}",
+            )
+            records = map(itemgetter(*map(header.index, columns)), _checked(rows, len(header), path, delimiter))
+            pieces = iter(lambda: list(islice(records, ROWS_AT_ONCE)), [])
+            tables = [pd.DataFrame(piece, columns=list(columns), dtype=str) for piece in pieces]
+        except csv.Error as error:
+            raise ValueError(f"{path} line {rows.line_num}: {error}") from None
+    return pd.concat([pd.DataFrame(columns=list(columns), dtype=str), *tables], ignore_index=True)
+
+
+def _checked(rows: Any, n_fields: int, path: Path, delimiter: str) -> Iterator[list[str]]:
+    """The rows of a table but empty ones. Raises ValueError on one with other fields than the header has."""
+    for row in filter(None, rows):
+        if len(row) != n_fields or any("\0" in field for field in row):
+            raise ValueError(
+                f"{path} line {rows.line_num}: expected {n_fields} fields of text (a text with a "
+                f"{DELIMITERS[delimiter]} goes in double quotes), got {delimiter.join(row)[:80]!r}"
+            )
+        yield row

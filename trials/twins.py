@@ -1,0 +1,104 @@
+"""Slow, obvious readers of the formats of libsvm and idx, and files in them."""
+
+import math
+import struct
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+LIBSVM = b"3,17 1:0.5 4:-2e-1\n 2:1\n17 1:.25 3:3.\t5:1e3\n3\n-1,0 5:+7 # a comment\n"
+SIGNS = set("0123456789+-.eE,: \t")
+LARGEST = 3.4028235677973366e38  # that rounds to a number of float32
+
+
+def _labels(text: str) -> set[str]:
+    numbers = [float(part) for part in text.split(",")]
+    if any(number % 1 or abs(number) > 2**53 for number in numbers):
+        raise ValueError
+    return {str(int(number)) for number in numbers}
+
+
+def _line(line: bytes) -> tuple[set[str], dict[int, float]] | None:
+    """The labels and {column: value} of a line, or None if it holds no sample. Raises ValueError if it is wrong."""
+    text = line.rstrip(b"\r\n").decode("latin-1").split("#")[0]
+    if set(text) - SIGNS:
+        raise ValueError
+    parts = text.split()
+    if not parts:
+        return None
+    labels = _labels(parts.pop(0)) if ":" not in parts[0] else set()
+    values: dict[int, float] = {}
+    for part in parts:
+        index, value = part.split(":")
+        if not max([0, *values]) < int(index) < 2**31 or not abs(float(value)) < LARGEST:
+            raise ValueError
+        values[int(index)] = float(value)
+    return labels, values
+
+
+def read_libsvm(content: bytes) -> Any:
+    """Labels, X and line numbers of the samples, or the number of the first wrong line."""
+    rows: dict[int, tuple[set[str], dict[int, float]]] = {}
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        try:
+            row = _line(line)
+        except ValueError:
+            return number
+        if row is not None:
+            rows[number] = row
+    X = sparse.dok_matrix((len(rows), max([0, *(index for _, values in rows.values() for index in values)])))
+    for i, (_, values) in enumerate(rows.values()):
+        for index, value in values.items():
+            X[i, index - 1] = np.float32(value)
+    return [labels for labels, _ in rows.values()], X.tocsr(), list(rows)
+
+
+CODES = {0x08: "B", 0x09: "b", 0x0B: "h", 0x0C: "i", 0x0D: "f", 0x0E: "d"}
+
+
+def idx_file(kind: int, shape: tuple[int, ...], numbers: Any) -> bytes:
+    head = struct.pack(">HBB", 0, kind, len(shape)) + b"".join(struct.pack(">I", size) for size in shape)
+    return head + struct.pack(f">{len(numbers)}{CODES[kind]}", *numbers)
+
+
+def idx_files(kind: int, shape: tuple[int, ...], train: Any, train_labels: Any, test: Any, test_labels: Any) -> Any:
+    """The four files of images of a shape."""
+    pixels = {"train": (train, train_labels), "test": (test, test_labels)}
+    files = {f"{split}_images": idx_file(kind, (len(y), *shape), X) for split, (X, y) in pixels.items()}
+    return files | {f"{split}_labels": idx_file(kind, (len(y),), y) for split, (_, y) in pixels.items()}
+
+
+def _idx(data: bytes) -> tuple[int, list[int], list[float]]:
+    """The kind, shape and numbers of a file. Raises ValueError if it is wrong."""
+    if len(data) < 4 or data[0] or data[1] or data[2] not in CODES:
+        raise ValueError
+    start = 4 + 4 * data[3]
+    if start == 4 or len(data) < start:
+        raise ValueError
+    shape = [int.from_bytes(data[i : i + 4], "big") for i in range(4, start, 4)]
+    code = CODES[data[2]]
+    if 0 in shape or len(data) - start != math.prod(shape) * struct.calcsize(code):
+        raise ValueError
+    return data[2], shape, [number for (number,) in struct.iter_unpack(f">{code}", data[start:])]
+
+
+def _pair(images: bytes, labels: bytes) -> tuple[list[int], np.ndarray, list[str]]:
+    kind, shape, pixels = _idx(images)
+    _, shape_of_labels, y = _idx(labels)
+    if len(shape) < 2 or shape_of_labels != shape[:1]:
+        raise ValueError
+    if any(not abs(p) < LARGEST for p in pixels) or any(label % 1 != 0 for label in y):
+        raise ValueError
+    X = np.array([np.float32(p) for p in pixels]).reshape(shape[0], -1)
+    return shape[1:], (X / np.float32(255) if kind == 0x08 else X), [str(int(label)) for label in y]
+
+
+def read_idx(content: dict[str, bytes]) -> tuple[np.ndarray, list[str]] | None:
+    """X and labels, or None if something is wrong."""
+    try:
+        shape, X, y = _pair(content["train_images"], content["train_labels"])
+        test_shape, X_test, y_test = _pair(content["test_images"], content["test_labels"])
+    except ValueError:
+        return None
+    return (np.vstack([X, X_test]), y + y_test) if shape == test_shape else None
