@@ -1,9 +1,9 @@
 """Fixtures shared by tests: small folders of photographs made on the spot."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Generator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,16 +40,29 @@ def album(tmp_path: Path) -> Path:
     return make_album(tmp_path / "album", 12)
 
 
-@contextmanager
-def checker_here(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Iterator[SimpleNamespace]:
-    """A `Checker` without a process of its own and its limits: to start one takes a quarter of a second."""
-    verdicts = (pictures.check_picture(path, smallest_side, longest_side) for path in paths)
-    yield SimpleNamespace(next_verdict=lambda: next(verdicts))
+def verdicts_here(
+    paths: Sequence[Path], smallest_side: int, longest_side: int
+) -> Generator[tuple[str, str], None, None]:
+    """`verdicts` without a process of its own and its limits: to start one takes a quarter of a second."""
+    for path in paths:
+        yield pictures.check_picture(path, smallest_side, longest_side)[:2]
 
 
 @pytest.fixture
 def checked_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "Checker", checker_here)
+    monkeypatch.setattr(folder, "verdicts", verdicts_here)
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, owner: Any, function: str, name: str, code: int) -> None:
+    """Let a function fail for files of a name."""
+    permitted = getattr(owner, function)
+
+    def fail(path: Any, *arguments: Any, **options: Any) -> Any:
+        if Path(path).name == name:
+            raise OSError(code, os.strerror(code), str(path))
+        return permitted(path, *arguments, **options)
+
+    monkeypatch.setattr(owner, function, fail)
 
 
 def make_album(root: Path, n_images: int) -> Path:

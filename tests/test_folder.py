@@ -24,21 +24,11 @@ def reasons(root):
     return dict(zip(left_out["item"], left_out["reason"], strict=True))
 
 
-def write_splits(root, rows):
-    (root / "splits.csv").write_text("\n".join(["image,split,note", *(f"{row},x" for row in rows)]))
-
-
 def test_good_album_is_used_whole(album):
     images, captions, left_out = read(album)
     assert (len(images), len(captions), len(left_out)) == (12, 24, 0)
     assert captions["caption"].iloc[1] == 'A cat, or "kitten", on grass.'
     assert images["split"].value_counts().to_dict() == {"train": 7, "validation": 3, "test": 2}
-
-
-def test_split_depends_on_the_seed_alone(album):
-    first, again, other = (read(album, seed=seed).images["split"].tolist() for seed in (1, 1, 2))
-    assert first == again
-    assert first != other
 
 
 def test_file_with_another_suffix_is_listed(album):
@@ -81,59 +71,22 @@ def test_same_bytes_twice_are_used_once(album, name, caption, expected):
 
 
 def test_rows_that_say_nothing_new_are_listed_and_change_nothing(album):
-    names = sorted(path.name for path in (album / "images").iterdir())
-    rows = [f"{name},{'test' if i % 4 == 0 else 'train'}" for i, name in enumerate(names)]
-    captions = (album / "captions.csv").read_text().splitlines()
-    for again in (0, 1):
-        (album / "splits.csv").write_text("\n".join(["image,split", *rows, *rows[3 : 3 + again]]))
-        (album / "captions.csv").write_text("\n".join([*captions, *captions[2 : 2 + again]]))
-        tables = read(album)
-        if not again:
-            before = tables
+    (album / "splits.csv").write_text("image,split\n" + "".join(f"{i:03}.jpg,train\n" for i in range(12)))
+    before = read(album)
+    for file, row in (("splits.csv", "003.jpg,train\n"), ("captions.csv", "001.jpg,A dog number 1.\n")):
+        (album / file).write_text((album / file).read_text() + row)
+    tables = read(album)
     assert tables.images.equals(before.images) and tables.captions.equals(before.captions)
     assert dict(tables.left_out.itertuples(index=False)) == {
-        f"{captions[2].split(',')[0]} (repeated caption)": "captions.csv gives it the same caption again",
-        f"{names[3]} (repeated split)": "splits.csv lists it again, with the same split",
+        "001.jpg (repeated caption)": "captions.csv gives it the same caption again",
+        "003.jpg (repeated split)": "splits.csv lists it again, with the same split",
     }
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (
-            b"000.jpg,A dog.\n",
-            r"must begin with a header line that names the columns image,caption, got '000.jpg,A dog.'",
-        ),
-        (b"file,text\n000.jpg,A dog.\n", r"must begin with a header line .* got 'file,text'"),
-        (b"", r"must begin with a header line .* got ''"),
-        (b"image,caption,caption\n000.jpg,A,B\n", r"must name each column once"),
-        (b"image,caption\n000.jpg,A dog, and a cat.\n", r"line 2: expected 2 fields"),
-        (b"image,caption\n000.jpg\n", r"line 2: expected 2 fields"),
-        (b'image,caption\n000.jpg,"A dog.\n', r"line 2: "),
-        (b"image,caption\n000.jpg,A caf\xe9.\n", r"must be UTF-8 text, got byte 0xe9 in line 2\Z"),
-        (
-            b"image,caption\n" + b"000.jpg,\xc3\xa9\n" * 20_000 + b"000.jpg,A caf\xe9.\n",
-            r"must be UTF-8 text, got byte 0xe9 in line 20002\Z",
-        ),
-        (b"image,caption\n000.jpg,A\x00dog.\n", r"line 2: expected 2 fields of text"),
-    ],
-)
-def test_captions_that_cannot_be_read_are_one_clear_error(album, content, expected):
-    (album / "captions.csv").write_bytes(content)
-    with pytest.raises(ValueError, match=rf"^[^\n]*captions\.csv[^\n]*{expected}[^\n]*\Z"):
-        read(album)
-
-
-def test_byte_order_mark_and_extra_columns_are_accepted(album):
-    lines = ["\ufeffid,image,caption", *(f"{i},{i:03}.jpg,A dog." for i in range(12))]
-    (album / "captions.csv").write_text("\n".join(lines), encoding="utf-8")
-    assert len(read(album).captions) == 12
 
 
 @pytest.mark.parametrize(
     ("missing", "expected"),
     [
-        ("album/captions.csv", "must hold a file captions.csv with the columns image,caption"),
+        ("album/captions.csv", "must hold a file captions.csv, got none at"),
         ("album", "root must be a folder that holds a folder 'images', got"),
         ("album/images", "root must be a folder that holds a folder 'images', got"),
         ("album/images/*", "root must hold pictures"),
@@ -146,33 +99,12 @@ def test_what_is_missing_is_said(tmp_path, album, missing, expected):
         read(album)
 
 
-def test_splits_file_decides(album):
-    write_splits(album, [f"{i:03}.jpg,{('fit', 'dev', 'eval')[i % 3]}" for i in range(11)])
-    images, _, left_out = read(album, split_names={"train": "fit", "validation": "dev", "test": "eval"})
-    assert images["split"].tolist() == [("train", "validation", "test")[i % 3] for i in range(11)]
-    assert left_out.to_numpy().tolist() == [["011.jpg", "in no split of splits.csv"]]
-
-
-def test_validation_part_is_split_off_where_there_is_none(album):
-    write_splits(album, [f"{i:03}.jpg,{'train' if i < 8 else 'test'}" for i in range(12)])
-    counts = read(album, validation_fraction=0.25).images["split"].value_counts().to_dict()
-    assert counts == {"train": 6, "validation": 2, "test": 4}
-
-
-TRAIN = [f"{i:03}.jpg,train" for i in range(1, 12)]
-
-
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ([*TRAIN, "000.jpg,dev"], "splits.csv may use the splits 'train', .* got 'dev'"),
-        ([*TRAIN, "001.jpg,test"], "splits.csv must give each image one split, got two for '001.jpg'"),
-        ([row.replace("train", "test") for row in TRAIN], "must hold at least one usable training image, got none"),
-    ],
-)
-def test_wrong_splits_are_one_clear_error(album, rows, expected):
-    write_splits(album, rows)
-    with pytest.raises(ValueError, match=expected):
+def test_an_album_without_training_images_is_one_clear_error(album):
+    rows = ["image,split,note", *(f"{i:03}.jpg,test,x" for i in range(11))]
+    (album / "splits.csv").write_text("\n".join(rows))
+    with pytest.raises(
+        ValueError, match=r"one usable training image, .* the first because: \('011.jpg', 'in no split of"
+    ):
         read(album)
 
 

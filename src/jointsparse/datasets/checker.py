@@ -1,14 +1,14 @@
 """Checking pictures in a process of its own, which a picture that takes too much time or memory ends."""
 
 import json
+import mmap
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Self
 
 from jointsparse.datasets import pictures
 from jointsparse.datasets.pictures import NO_PICTURE, MachineError
@@ -25,56 +25,48 @@ SETTINGS = {
 }
 
 
-class Checker:
-    """A process that decodes pictures whole, one after the other. A picture that ends it is not used.
+def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Generator[tuple[str, str], None, None]:
+    """Yield the reason why a picture cannot be used, or "", and a digest of its bytes, for each in turn.
 
-    paths: the pictures. The process starts at once, and again after each picture that has ended it. smallest_side,
-    longest_side: as in `check_picture`. A process whose parent is killed ends after the picture that it decodes.
+    One process decodes them all, and another goes on after a picture that has ended it. It ends when the caller closes
+    this generator, and after a picture if the caller is killed. smallest_side, longest_side: as in `check_picture`.
+    Raises MachineError.
     """
-
-    def __init__(self, paths: Sequence[Path], smallest_side: int, longest_side: int) -> None:
-        self._paths, self._done = paths, 0
-        self._options = [str(smallest_side), str(longest_side), str(MOST_SECONDS)]
-        self._start()
-
-    def _start(self) -> None:
-        # A new interpreter: a fork of this one could hang, as it may have threads. -P: no module of the user's folder.
-        command = [sys.executable, "-P", pictures.__file__, *self._options]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | SETTINGS
+    # A new interpreter: a fork of this one could hang, as it may have threads. -P: no module of the user's folder.
+    command = [sys.executable, "-P", pictures.__file__, str(smallest_side), str(longest_side), str(MOST_SECONDS)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | SETTINGS
+    done = 0
+    while done < len(paths):
         # Not a pipe, as both sides would wait when two pipes are full.
         with tempfile.TemporaryFile("w+", encoding="utf-8") as names:
-            names.writelines(json.dumps(str(path)) + "\n" for path in self._paths[self._done :])
+            names.writelines(json.dumps(str(path)) + "\n" for path in paths[done:])
             names.seek(0)
-            self._process = subprocess.Popen(
-                command, stdin=names, stdout=subprocess.PIPE, env=environment, encoding="utf-8"
-            )
-        self._lines = iter(self._process.stdout or ())
+            process = subprocess.Popen(command, stdin=names, stdout=subprocess.PIPE, env=environment, encoding="utf-8")
+        with process:
+            try:
+                for line in process.stdout or ():
+                    reason, digest, n_bytes, failure = json.loads(line)
+                    if n_bytes and not _has_room(n_bytes):
+                        failure = f"decoding it may take {1 + (n_bytes >> 20):,} MiB, and there is less memory"
+                    if failure:
+                        raise MachineError(paths[done], failure)
+                    yield reason, digest
+                    done += 1
+                status = process.wait()
+            finally:
+                process.kill()
+        if done < len(paths):
+            yield _reason_of_end(status, paths[done]), ""
+            done += 1
 
-    def next_verdict(self) -> tuple[str, str]:
-        """The verdict of `check_picture` on the next picture. Raises MachineError."""
-        path, line = self._paths[self._done], next(self._lines, "")
-        self._done += 1
-        if line:
-            reason, digest, error = json.loads(line)
-            if error:
-                raise MachineError(path, error)
-            return reason, digest
-        reason = _reason_of_end(self._process.wait(), path)
-        self.close()
-        if self._done < len(self._paths):
-            self._start()
-        return reason, ""
 
-    def close(self) -> None:
-        """End the process."""
-        with self._process:
-            self._process.kill()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+def _has_room(n_bytes: int) -> bool:
+    """True if the system grants so much memory more."""
+    try:
+        mmap.mmap(-1, n_bytes).close()
+    except OSError:
+        return False
+    return True
 
 
 def _reason_of_end(status: int, path: Path) -> str:

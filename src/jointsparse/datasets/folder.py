@@ -1,11 +1,9 @@
 """The shared part of all datasets of photographs: reading a folder, checking its pictures, reading tables."""
 
-import csv
 import os
-import stat
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from itertools import cycle, islice
+from contextlib import ExitStack, closing
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,14 +11,13 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.checks import require
-from jointsparse.datasets.checker import Checker
+from jointsparse.datasets.checker import verdicts
 from jointsparse.datasets.pictures import MachineError, of_machine, open_colour, open_grey
 from jointsparse.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
+from jointsparse.datasets.text import read_csv
 
 SUFFIXES = (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 PICTURES_PER_PROCESS = 200  # so few that a second process is not worth its start
-ROWS_AT_ONCE = 100_000  # of a table, held as Python text before they become a DataFrame
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}  # of the fields of a table, with their names
 
 Progress = Callable[[int, int], None]
 
@@ -174,9 +171,9 @@ def check_pictures(
     paths = [folder / name for name in names]
     n = 2 if len(paths) > PICTURES_PER_PROCESS else 1
     with ExitStack() as stack:
-        checkers = [stack.enter_context(Checker(paths[i::n], smallest_side, longest_side)) for i in range(n)]
-        for done, (name, checker) in enumerate(zip(names, cycle(checkers), strict=False), start=1):
-            reason, digests[name] = checker.next_verdict()
+        parts = [stack.enter_context(closing(verdicts(paths[i::n], smallest_side, longest_side))) for i in range(n)]
+        for done, (name, part) in enumerate(zip(names, cycle(parts), strict=False), start=1):
+            reason, digests[name] = next(part)
             if reason:
                 reasons[name] = reason
             if progress:
@@ -192,113 +189,38 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
     """
     good: list[str] = []
     other: dict[str, str] = {}
-    folders, links = [folder], list[Path]()
+    waiting, links = [folder], list[Path]()
     seen = {str(path) for path in Path(os.path.realpath(folder)).parents}
-    while folders or links:
-        here = folders.pop() if folders else links.pop(0)
-        name = here.relative_to(folder).as_posix()
-        place = os.path.realpath(here)
-        if place in seen:
-            other[name] = "a link to a folder that is read already or holds this one"
+    while waiting or links:
+        path = waiting.pop() if waiting else links.pop(0)
+        name = path.relative_to(folder).as_posix()
+        is_picture = name.lower().endswith(SUFFIXES)
+        if name.encode(errors="ignore").decode() != name:  # it is not UTF-8, and no table could hold it
+            other[os.fsencode(name).decode("utf-8", "backslashreplace")] = "the name is not UTF-8 text"
             continue
-        seen.add(place)
         try:
-            items = sorted(os.listdir(here))
-        except OSError as error:
-            _require_of_file(here, error)
-            other[name] = f"a folder that cannot be read: {error.strerror}"
-            continue
-        for path in (here / item for item in items):
-            name = path.relative_to(folder).as_posix()
-            is_picture = name.lower().endswith(SUFFIXES)
-            if name.encode(errors="ignore").decode() != name:  # it is not UTF-8, and no table could hold it
-                other[os.fsencode(name).decode("utf-8", "backslashreplace")] = "the name is not UTF-8 text"
-            elif _is_folder(path):
-                (links if path.is_symlink() else folders).append(path)
-                if is_picture:
-                    other[name] = "a folder, not a picture file"
+            inside = sorted(path / item for item in os.listdir(path))
+        except OSError as error:  # of a file, too
+            if of_machine(error):
+                raise MachineError(path, error.strerror) from None
+            if isinstance(error, PermissionError):
+                other[name] = f"cannot be read: {error.strerror}"
             elif is_picture:
                 good.append(name)
             else:
                 other[name] = f"not a picture file ({' '.join(SUFFIXES)})"
+            continue
+        if is_picture:
+            other[name] = "a folder, not a picture file"
+        place = os.path.realpath(path)
+        if place in seen:
+            other[name] = "a link to a folder that is read already or holds this one"
+            continue
+        seen.add(place)
+        for one in inside:
+            (links if one.is_symlink() else waiting).append(one)
     require(good, f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder)!r}, got none")
     return sorted(good), other
-
-
-def _is_folder(path: Path) -> bool:
-    """True for a folder or a link to one. A disk that fails is an error, not an answer."""
-    try:
-        return stat.S_ISDIR(path.stat().st_mode)
-    except OSError as error:
-        _require_of_file(path, error)
-        return False
-
-
-def _require_of_file(path: Path, error: OSError) -> None:
-    """Raise MachineError unless an error is a file's own, such as a link to nowhere."""
-    if of_machine(error):
-        raise MachineError(path, error.strerror) from None
-
-
-def read_csv(path: Path, *columns: str) -> pd.DataFrame:
-    """Read a UTF-8 table with a header line that holds `columns`; others are dropped. All values are text.
-
-    Of comma, semicolon and tab, the first with which the header line names the columns stands between fields.
-    """
-    require(
-        path.is_file(), f"root must hold a file {path.name} with the columns {','.join(columns)}, got none at {path}"
-    )
-    try:
-        # The csv module, not pandas: a row with a field too many is an error there, and NUL bytes do not pass.
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            delimiter = _delimiter(file.readline(), columns)
-            file.seek(0)
-            rows = csv.reader(file, strict=True, delimiter=delimiter)
-            header = next(rows, [])
-            _require_header(header, columns, path)
-            records = (_checked_row(row, header, f"{path} line {rows.line_num}", delimiter) for row in rows if row)
-            tables = [
-                pd.DataFrame(some, columns=header, dtype=str)[list(columns)]
-                for some in iter(lambda: list(islice(records, ROWS_AT_ONCE)), [])
-            ]
-    except UnicodeDecodeError as error:
-        raise not_utf8(path, error) from None
-    except csv.Error as error:
-        raise ValueError(f"{path} line {rows.line_num}: {error}") from None
-    return pd.concat([pd.DataFrame(columns=list(columns), dtype=str), *tables], ignore_index=True)
-
-
-def _delimiter(line: str, columns: tuple[str, ...]) -> str:
-    """The sign between the fields of a header line; a comma if none makes fields of these names."""
-    for delimiter in DELIMITERS:
-        if set(columns) <= {name.strip('"') for name in line.rstrip("\r\n").split(delimiter)}:
-            return delimiter
-    return ","
-
-
-def not_utf8(path: Path, error: UnicodeDecodeError) -> ValueError:
-    """Error of a file that is not UTF-8, with the line."""
-    with path.open("rb") as lines:
-        line = next(n for n, line in enumerate(lines, start=1) if line.decode(errors="ignore").encode() != line)
-    return ValueError(f"{path} must be UTF-8 text, got byte {error.object[error.start]:#04x} in line {line}")
-
-
-def _require_header(header: list[str], columns: tuple[str, ...], path: Path) -> None:
-    got = f"got {','.join(header)[:80]!r}"
-    require(
-        set(columns) <= set(header),
-        f"{path} must begin with a header line that names the columns {','.join(columns)}, {got}",
-    )
-    require(len(set(header)) == len(header), f"{path} must name each column once, {got}")
-
-
-def _checked_row(row: list[str], header: list[str], where: str, delimiter: str) -> list[str]:
-    if len(row) != len(header) or any("\0" in field for field in row):
-        raise ValueError(
-            f"{where}: expected {len(header)} fields of text (a text with a {DELIMITERS[delimiter]} goes in double "
-            f"quotes), got {delimiter.join(row)[:80]!r}"
-        )
-    return row
 
 
 def gather(
@@ -334,17 +256,17 @@ def gather(
     """
     captions = captions[captions["caption"].str.strip() != ""]
     captioned = set(captions["image"])
-    not_there = f"{captions_file} names an image that is not there"
-    reasons = dict.fromkeys(captioned - set(splits), not_there) | dict(left_out)
     again = captions.duplicated()
+    mute = [name for name, split in splits.items() if name not in captioned and split != "unlabelled"]
+    reasons = dict.fromkeys(captioned - set(splits), f"{captions_file} names an image that is not there")
+    reasons |= dict.fromkeys(mute, "no caption") | dict(left_out)
     for name in captions["image"][again]:
         reasons[f"{name} (repeated caption)"] = f"{captions_file} gives it the same caption again"
-    captions = captions[~again]
-    for name, split in splits.items():
-        if name not in captioned and split != "unlabelled":
-            reasons.setdefault(name, "no caption")
-    if digests:
-        reasons |= _repeated(sorted(set(splits) - set(reasons)), digests)
+    first_with: dict[str, str] = {}  # by digest, so that no picture sits in two splits
+    for name in sorted(set(splits) - set(reasons)):
+        first = first_with.setdefault(digests[name], name) if digests else name
+        if first != name:
+            reasons[name] = f"same bytes as {first}"
     usable = sorted(set(splits) - set(reasons))
     if not any(splits[name] == "train" for name in usable):
         example = f", the first because: {min(reasons.items())}" if reasons else ""
@@ -353,14 +275,6 @@ def gather(
             f"({len(reasons)} left out{example})"
         )
     images = pd.DataFrame({"image": usable, "split": [splits[name] for name in usable]}, dtype=str)
-    kept = captions[captions["image"].isin(usable)]
-    kept = kept.sort_values("image", kind="stable").reset_index(drop=True)
+    kept = captions[~again & captions["image"].isin(usable)].sort_values("image", kind="stable")
     table = pd.DataFrame(sorted(reasons.items()), columns=["item", "reason"], dtype=str)
-    return Photographs(images, kept, table)
-
-
-def _repeated(names: list[str], digests: Mapping[str, str]) -> dict[str, str]:
-    """{name: reason} for pictures that repeat an earlier one's bytes, so that no picture sits in two splits."""
-    first_with = {digests[name]: name for name in reversed(names)}
-    firsts = {name: first_with[digests[name]] for name in names}
-    return {name: f"same bytes as {first}" for name, first in firsts.items() if first != name}
+    return Photographs(images, kept.reset_index(drop=True), table)

@@ -6,18 +6,17 @@ It imports nothing of jointsparse, so that such a process starts in a fifth of a
 import errno
 import hashlib
 import json
-import mmap
 import signal
 import stat
 import sys
 import warnings
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
-from PIL.TiffImagePlugin import TiffImageFile
 
 # Kinds of pictures that are opened, whatever the suffix says. Pillow would hand others (EPS) to other programs.
 FORMATS: tuple[str, ...] = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
@@ -31,8 +30,6 @@ if find_spec("pi_heif"):
 # Modes of 8 bits a level that pictures of each of these kinds have, as Pillow calls them.
 MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")
 CONVERT = "save it as a JPEG, or a PNG of 8 bits a level"
-# Of these decoders of Pillow.
-RARE = {"bmp_rle": "a BMP in runs", "ppm": "a PNM of levels up to another number than 255"}
 MOST_AT_ONCE = 2**26  # bytes of a JPEG that are held beside its pixels
 MOST_PIXELS = 89_478_485  # Pillow begins to warn of a decompression bomb here: 256 MiB in colour
 MOST_BYTES = 2**30  # of a picture file; MOST_PIXELS in 16-bit colour take half of it
@@ -112,28 +109,39 @@ def _forget_orientation_of_xmp(file: ImageFile.ImageFile) -> None:
 
 def _strange_form(file: ImageFile.ImageFile, stream: BinaryIO) -> str:
     """The form of a picture of 8 bits that Pillow does not surely read right, or ""."""
-    level = file.info.get("transparency")
-    if file.format == "PNG" and getattr(file, "is_animated", False):
-        return "an animated PNG"  # whose orientation may stand behind the frames
-    of_other_bits = level is not None and (str(file.tile[0].args) not in ("L", "RGB") or np.max(level) > 255)
-    if file.format == "PNG" and file.mode != "P" and of_other_bits:
-        return "a PNG with a transparent level of other than 8 bits"
-    if file.format == "GIF" and file.tile[0].extents != (0, 0, *file.size):
-        return "a GIF whose first frame is smaller than its screen"  # each program fills the rest in another way
-    if file.tile and (rare := RARE.get(file.tile[0].codec_name)):
-        return rare
-    if file.format == "AVIF":
+    kind, level, tags = file.format, file.info.get("transparency"), getattr(file, "tag_v2", {})
+    codec, extents, _, args = file.tile[0] if file.tile else ("", None, 0, "")
+    boxes = b""
+    if kind == "AVIF":
         stream.seek(0)
-        if b"clap" in stream.read(2**16).partition(b"mdat")[0]:
-            return "an AVIF with a part that is to be cut out"
-    if isinstance(file, TiffImageFile):
-        tags, expected = file.tag_v2, _entries(stream)
-        bits, unsigned = tags.get(258, (1,)), np.all(np.equal(tags.get(339, 1), 1))
-        if len(tags) != expected or tags.get(262) is None:  # without these, levels may be read wrong
-            return "a TIFF with entries that cannot be read, or that does not say whether 0 is white"
-        if not unsigned or tags.get(284, 1) != 1 or not (set(bits) == {8} or bits == (1,)):
-            return "a TIFF of other than 8 bits, with a sign, or with planes apart"
-    return ""
+        boxes = stream.read(2**16).partition(b"mdat")[0]
+    # Of a TIFF: the bits of each channel, 1 for numbers without sign, 1 for channels side by side.
+    bits, signs, planes = (tags.get(tag, usual) for tag, usual in ((258, (1,)), (339, 1), (284, 1)))
+    return _first(
+        {
+            # Its orientation may stand behind the frames.
+            "an animated PNG": kind == "PNG" and getattr(file, "is_animated", False),
+            "a PNG with a transparent level of other than 8 bits": kind == "PNG"
+            and file.mode != "P"
+            and level is not None
+            and (str(args) not in ("L", "RGB") or np.max(level) > 255),
+            # Each program fills the rest in another way.
+            "a GIF whose first frame is smaller than its screen": kind == "GIF" and extents != (0, 0, *file.size),
+            "a BMP in runs": codec == "bmp_rle",
+            "a PNM of levels up to another number than 255": codec == "ppm",
+            "an AVIF with a part that is to be cut out": b"clap" in boxes,
+            # Without these, levels may be read wrong.
+            "a TIFF with entries that cannot be read, or that does not say whether 0 is white": kind == "TIFF"
+            and (len(tags) != _entries(stream) or tags.get(262) is None),
+            "a TIFF of other than 8 bits, with a sign, or with planes apart": kind == "TIFF"
+            and not (np.all(np.equal(signs, 1)) and planes == 1 and (set(bits) == {8} or bits == (1,))),
+        }
+    )
+
+
+def _first(reasons: Mapping[str, object]) -> str:
+    """The first reason that holds, or ""."""
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def _entries(stream: BinaryIO) -> int:
@@ -157,10 +165,13 @@ def grey_of(picture: np.ndarray, longest_side: int) -> np.ndarray:
             "a picture must be (height, width) or (height, width, 3), uint8 or floating-point, got shape "
             f"{picture.shape} of {picture.dtype}"
         )
-    if floating:
-        _require_levels(picture)
-        picture = (picture @ GREY_OF_COLOUR if picture.ndim == 3 else picture).astype(np.float32)
-    return _shrunk(_as_grey(Image.fromarray(picture)), longest_side)
+    if not floating:
+        return _shrunk(_as_grey(Image.fromarray(picture)), longest_side)
+    low, high = picture.min(), picture.max()
+    if not (low >= 0 and high <= 1):  # NaN is refused too
+        raise ValueError(f"floating-point grey levels must lie in [0, 1], got {low} to {high}")
+    grey = picture @ GREY_OF_COLOUR if picture.ndim == 3 else picture
+    return _shrunk(Image.fromarray(grey.astype(np.float32)), longest_side)
 
 
 def _shrunk(grey: Image.Image, longest_side: int) -> np.ndarray:
@@ -172,8 +183,6 @@ def _shrunk(grey: Image.Image, longest_side: int) -> np.ndarray:
 
 def _as_grey(picture: Image.Image) -> Image.Image:
     """Grey levels in [0, 1] as a float picture, transparency on white."""
-    if picture.mode == "F":  # a picture in memory
-        return picture
     return Image.fromarray(np.asarray(_on_white(picture).convert("L"), dtype=np.float32) / np.float32(255))
 
 
@@ -184,26 +193,24 @@ def _on_white(picture: Image.Image) -> Image.Image:
     return Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
 
 
-def _require_levels(levels: np.ndarray) -> None:
-    low, high = levels.min(), levels.max()
-    if not (low >= 0 and high <= 1):  # NaN is refused too
-        raise ValueError(f"floating-point grey levels must lie in [0, 1], got {low} to {high}")
+def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[str, str, int]:
+    """The reason why a picture cannot be used, or "", a digest of its bytes, and bytes of memory.
 
-
-def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[str, str]:
-    """The reason why a picture cannot be used, or "", and a digest of its bytes.
-
-    smallest_side: the shorter side must have so many pixels, after shrinking to `longest_side`. Raises MachineError.
+    The reason holds only if this process could have had so much memory more, but for our own limit. smallest_side: the
+    shorter side must have so many pixels, after shrinking to `longest_side`. Raises MachineError.
     """
     n_pixels = 0
     try:
         status = path.stat()
-        if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
-            return "not a regular file", ""
-        if status.st_size == 0:
-            return "the file is empty", ""
-        if status.st_size > MOST_BYTES:
-            return f"too large: {status.st_size:,} bytes, at most {MOST_BYTES:,} are read", ""
+        refused = _first(
+            {
+                "not a regular file": not stat.S_ISREG(status.st_mode),  # opening a pipe would wait for ever
+                "the file is empty": status.st_size == 0,
+                f"too large: {status.st_size:,} bytes, at most {MOST_BYTES:,} are read": status.st_size > MOST_BYTES,
+            }
+        )
+        if refused:
+            return refused, "", 0
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         with warnings.catch_warnings(record=True) as doubts:
@@ -217,54 +224,17 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
                 raise ValueError(str(doubt.message))
     except UnidentifiedImageError:
         lacking = path.suffix.lower() in (".heic", ".heif") and "HEIF" not in FORMATS
-        return f"{NO_PICTURE}none of {', '.join(FORMATS)}{'; HEIC takes the package pi-heif' if lacking else ''}", ""
+        hint = "; HEIC takes the package pi-heif" if lacking else ""
+        return f"{NO_PICTURE}none of {', '.join(FORMATS)}{hint}", "", 0
+    except MemoryError:
+        return f"{NO_PICTURE}decoding takes more than {MOST_MEMORY >> 20:,} MiB of memory", "", MOST_MEMORY
     except Exception as error:  # Pillow's decoders raise any error on damaged files
-        _require_machine(path, error, n_pixels)
-        if isinstance(error, MemoryError):
-            return f"{NO_PICTURE}decoding takes more than {MOST_MEMORY >> 20:,} MiB of memory", ""
-        # Without the path, which differs between copies of a dataset.
         said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return f"{NO_PICTURE}{' '.join(said.split())[:200]}", ""
-    return too_small(width, height, smallest_side), digest
-
-
-def _require_machine(path: Path, error: Exception, n_pixels: int) -> None:
-    """Raise MachineError unless a picture is to blame for an error.
-
-    Choice: a picture is to blame for a lack of memory if this process could have had all of `MOST_MEMORY` but for our
-    own limit. Decoders in C call a lack of memory damage. So at any other error there must be room for the pixels.
-    """
-    if of_machine(error) and not isinstance(error, MemoryError):
-        raise MachineError(path, getattr(error, "strerror", None) or error)
-    needed = MOST_MEMORY if isinstance(error, MemoryError) else n_pixels * BYTES_PER_PIXEL
-    if not _has_room(needed):
-        raise MachineError(path, f"decoding it may take {1 + (needed >> 20):,} MiB, and there is less memory")
-
-
-def _has_room(n_bytes: int) -> bool:
-    """True if this process could have so much more memory, but for our own limit."""
-    before = _limit_memory(None)
-    try:
-        mmap.mmap(-1, n_bytes + 1).close()
-    except OSError:
-        return False
-    finally:
-        _limit_memory(before)
-    return True
-
-
-def _limit_memory(n_bytes: int | None) -> int | None:
-    """Limit the memory of this process, or set the limit of before. Return the limit that it had."""
-    if sys.platform != "linux":  # macOS does not keep to it, Windows has none
-        return None
-    import resource
-
-    before, most = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = resource.RLIM_INFINITY if n_bytes is None else n_bytes
-    if most != resource.RLIM_INFINITY and not 0 <= wanted <= most:
-        wanted = most
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
-    return None if before == resource.RLIM_INFINITY else before
+        if of_machine(error):
+            raise MachineError(path, said) from error
+        # Without the path, which differs between copies of a dataset. Decoders in C call a lack of memory damage.
+        return f"{NO_PICTURE}{' '.join(said.split())[:200]}", "", n_pixels * BYTES_PER_PIXEL
+    return too_small(width, height, smallest_side), digest, 0
 
 
 def too_small(width: int, height: int, smallest_side: int) -> str:
@@ -276,7 +246,12 @@ def too_small(width: int, height: int, smallest_side: int) -> str:
 
 def main(smallest_side: int, longest_side: int, most_seconds: float) -> None:
     """Check the pictures that the standard input names, and print a line with the verdict on each."""
-    _limit_memory(MOST_MEMORY)
+    if sys.platform == "linux":  # macOS does not keep to a limit of memory, Windows has none
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = MOST_MEMORY if most == resource.RLIM_INFINITY else min(MOST_MEMORY, most)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
     if sys.platform != "win32":
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which kills this process
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # if the parent is gone
@@ -287,7 +262,7 @@ def main(smallest_side: int, longest_side: int, most_seconds: float) -> None:
         try:
             verdict = (*check_picture(path, smallest_side, longest_side), "")
         except MachineError as error:
-            verdict = ("", "", error.why)
+            verdict = ("", "", 0, error.why)
         print(json.dumps(verdict), flush=True)
 
 
