@@ -1,12 +1,12 @@
 """Files of text in UTF-8, and tables in such files."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import pandas as pd
 
@@ -38,33 +38,34 @@ def read_csv(path: Path, *columns: str) -> pd.DataFrame:
     ValueError with file and line.
     """
     with open_text(path) as file:
-        line = file.readline().rstrip("\r\n")
-        names = {sign: {name.strip('"') for name in line.split(sign)} for sign in DELIMITERS}
-        delimiter = next((sign for sign in DELIMITERS if names[sign] >= set(columns)), ",")
-        file.seek(0)
-        # Not pandas: a row with a field too many is an error here, and NUL bytes do not pass.
-        rows = csv.reader(file, strict=True, delimiter=delimiter)
-        try:
-            header = next(rows, [])
-            require(
-                set(columns) <= set(header) and len(set(header)) == len(header),
-                f"{path} must begin with a header line that names the columns {','.join(columns)}, and each column "
-                f"once, got {','.join(header)[:80]!r}",
-            )
-            records = map(itemgetter(*map(header.index, columns)), _checked(rows, len(header), path, delimiter))
-            pieces = iter(lambda: list(islice(records, ROWS_AT_ONCE)), [])
-            tables = [pd.DataFrame(piece, columns=list(columns), dtype=str) for piece in pieces]
-        except csv.Error as error:
-            raise ValueError(f"{path} line {rows.line_num}: {error}") from None
+        records = _records(file, columns, path)
+        pieces = iter(lambda: list(islice(records, ROWS_AT_ONCE)), [])
+        tables = [pd.DataFrame(piece, columns=list(columns), dtype=str) for piece in pieces]
     return pd.concat([pd.DataFrame(columns=list(columns), dtype=str), *tables], ignore_index=True)
 
 
-def _checked(rows: Any, n_fields: int, path: Path, delimiter: str) -> Iterator[list[str]]:
-    """The rows of a table but empty ones. Raises ValueError on one with other fields than the header has."""
-    for row in filter(None, rows):
-        if len(row) != n_fields or any("\0" in field for field in row):
-            raise ValueError(
-                f"{path} line {rows.line_num}: expected {n_fields} fields of text (a text with a "
-                f"{DELIMITERS[delimiter]} goes in double quotes), got {delimiter.join(row)[:80]!r}"
-            )
-        yield row
+def _records(file: TextIO, columns: tuple[str, ...], path: Path) -> Iterator[Sequence[str]]:
+    """The values of the columns, row by row, but for empty rows."""
+    line = file.readline().rstrip("\r\n")
+    named = [sign for sign in DELIMITERS if set(columns) <= {name.strip('"') for name in line.split(sign)}]
+    delimiter = (named or [","])[0]
+    file.seek(0)
+    # Not pandas: a row with a field too many is an error here, and NUL bytes do not pass.
+    rows = csv.reader(file, strict=True, delimiter=delimiter)
+    try:
+        header = next(rows, [])
+        require(
+            set(columns) <= set(header) and len(set(header)) == len(header),
+            f"{path} must begin with a header line that names the columns {','.join(columns)}, and each column once, "
+            f"got {','.join(header)[:80]!r}",
+        )
+        wanted = itemgetter(*map(header.index, columns))
+        for row in filter(None, rows):
+            if len(row) != len(header) or "\0" in "".join(row):
+                raise ValueError(
+                    f"{path} line {rows.line_num}: expected {len(header)} fields of text (a text with a "
+                    f"{DELIMITERS[delimiter]} goes in double quotes), got {delimiter.join(row)[:80]!r}"
+                )
+            yield wanted(row)
+    except csv.Error as error:
+        raise ValueError(f"{path} line {rows.line_num}: {error}") from None
