@@ -25,40 +25,13 @@ NAMES = [
 ]
 
 
-def make(root: Path) -> Project:
-    """A project whose dataset is a small folder of photographs."""
-    made = Project(root)
-    make_album(made.root / "mine", 30)
-    rows = [f"{i:03}.jpg,A {'dog and a cat' if i % 2 else 'horse'}." for i in range(30)]
-    (made.root / "mine" / "captions.csv").write_text("\n".join(["image,caption", *rows, ""]))
-    study = {
-        "sizes": [2, 3],
-        "words": {"n_words": 3, "n_validation_words": 1},
-        "basis": {"rank": 3},
-    }
-    entry = {"loader": "photos", "shards": 1, "options": {"root": "mine"}, "studies": {"annotation": study}}
-    (made.root / "mine.yaml").write_text(yaml.safe_dump({"dataset": "mine", "datasets": {"mine": entry}}))
-    return made
-
-
 @pytest.fixture
 def mine(tmp_path: Path) -> Project:
-    return make(tmp_path / "project")
-
-
-@pytest.fixture(scope="module")
-def odd(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Such a project with odd names of pictures, run up to the histograms."""
-    made = make(tmp_path_factory.mktemp("odd") / "project")
-    images = made.root / "mine" / "images"
-    for i, name in enumerate(NAMES):
-        (images / f"{i:03}.jpg").rename(images / name)
-    with (made.root / "mine" / "captions.csv").open("a", newline="") as file:
-        csv.writer(file).writerows((name, "A cat on $x_{ a mat.") for name in NAMES)
-    os.mkfifo(images / "pipe.jpg")
-    targets = ("left_out.csv", "vocabularies/tree/histograms.npz")
-    done = made.snakemake(*(f"results/mine/{target}" for target in targets), overlays=("mine.yaml",))
-    assert done.returncode == 0, done.stderr
+    """A project whose dataset is a small folder of photographs."""
+    made = Project(tmp_path / "project")
+    make_album(made.root / "mine", 12)
+    entry = {"loader": "photos", "shards": 1, "options": {"root": "mine"}, "studies": {"annotation": {}}}
+    (made.root / "mine.yaml").write_text(yaml.safe_dump({"dataset": "mine", "datasets": {"mine": entry}}))
     return made
 
 
@@ -71,38 +44,36 @@ def refused(project: Project, target: str = "reproduce-all") -> str:
     return lines[0]
 
 
-def change(project: Project, **study) -> None:
-    overlay = yaml.safe_load((project.root / "mine.yaml").read_text())
-    overlay["datasets"]["mine"]["studies"]["annotation"] |= study
-    (project.root / "mine.yaml").write_text(yaml.safe_dump(overlay))
-
-
-def test_no_name_of_a_picture_reaches_a_shell_or_a_wildcard(odd):
-    kept = pd.read_parquet(odd.root / "results" / "mine" / "images.parquet")["image"]
+def test_no_name_of_a_picture_reaches_a_shell_and_bad_captions_end_the_run_with_one_line(mine):
+    images, captions = mine.root / "mine" / "images", mine.root / "mine" / "captions.csv"
+    for i, name in enumerate(NAMES):
+        (images / f"{i:03}.jpg").rename(images / name)
+    with captions.open("a", newline="") as file:
+        csv.writer(file).writerows((name, "A cat on $x_{ a mat.") for name in NAMES)
+    os.mkfifo(images / "pipe.jpg")
+    done = mine.snakemake("results/mine/left_out.csv", overlays=("mine.yaml",))
+    assert done.returncode == 0, done.stderr
+    kept = pd.read_parquet(mine.root / "results" / "mine" / "images.parquet")["image"]
     assert set(NAMES) <= set(kept)
-    left_out = read_table(odd.root / "results" / "mine" / "left_out.csv").set_index("item")["reason"]
+    left_out = read_table(mine.root / "results" / "mine" / "left_out.csv").set_index("item")["reason"]
     assert left_out["pipe.jpg"] == "not a regular file"
-    assert not list(odd.root.rglob("run"))
-
-
-def test_rank_above_the_data_ends_the_run_with_one_line(odd):
-    change(odd, basis={"rank": 1000})
-    line = refused(odd, "results/mine/annotation/basis/features.npz")
-    assert re.search(r"rank must be between 1 and \d+ \(\d+ images, \d+ features, centred\), got 1000", line)
-    assert line.endswith("(config.yaml: studies.annotation.basis, or datasets.mine.studies.annotation)")
+    assert not list(mine.root.rglob("run"))
+    captions.write_text("image,text\n")
+    line = refused(mine, "results/mine/left_out.csv")
+    assert "captions.csv must begin with a header line that names the columns image,caption" in line
+    assert line.endswith("(config.yaml: datasets.mine.options)")
 
 
 def test_mistake_in_the_config_ends_before_any_job(mine):
-    change(mine, basis={"rnak": 3})
-    line = refused(mine)
-    assert line.startswith("unknown key 'rnak'; the keys here are centred, fitted_on, power, rank")
+    overlay = (mine.root / "mine.yaml").read_text()
+    (mine.root / "mine.yaml").write_text(overlay.replace("annotation: {}", "annotation: {basis: {rnak: 3}}"))
+    assert refused(mine).startswith("unknown key 'rnak'; the keys here are centred, fitted_on, power, rank")
     assert not (mine.root / "results").exists()
 
 
-def test_missing_root_is_one_line_and_no_other_dataset_needs_it(mine):
+def test_missing_root_is_one_line(mine):
     shutil.rmtree(mine.root / "mine")
     assert refused(mine).startswith("root must be a folder that holds a folder 'images', got 'mine'")
-    assert mine.planned("--config", "dataset=collage", overlays=("mine.yaml",))["read_images"] == 1
 
 
 def test_a_file_that_snakemake_would_misread_ends_before_it_is_read(mine):

@@ -6,13 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.svm import LinearSVC
 
 from jointsparse.checks import fingerprint
 from jointsparse.datasets import documents
-from jointsparse.datasets.splits import SPLITS
-from jointsparse.learning import tasks
-from jointsparse.scores.metrics import auc
 
 SMALL = {"n_documents": 300, "n_features": 1000, "n_topics": 8, "n_telling": 30, "length": 40}
 
@@ -42,15 +38,6 @@ def test_shapes_names_and_splits(default):
     assert set(default.captions["caption"]) == {f"topic {k}" for k in range(1, 41)}
     assert not default.captions.duplicated().any()
     assert default.left_out.empty
-
-
-def test_fractions_are_kept():
-    fractions = {"train": 0.4, "validation": 0.1, "test": 0.2, "unlabelled": 0.3}
-    got = documents.read(**SMALL, fractions=fractions).images["split"].value_counts().to_dict()
-    assert got == {split: round(300 * fractions[split]) for split in SPLITS}
-
-
-def test_rows_have_length_one(default):
     np.testing.assert_allclose(sparse.linalg.norm(default.X, axis=1), 1, rtol=1e-5)
     assert default.X.data.min() > 0
 
@@ -65,9 +52,8 @@ def test_topics_are_of_falling_size_and_the_rarest_fills_forty_training_document
 
 
 def test_words_are_weighed_by_training_documents_alone():
-    rng = np.random.default_rng(0)
-    counts = sparse.random(40, 30, density=0.1, rng=rng, format="csr", dtype=np.float32)
-    counts.data = rng.integers(1, 4, counts.nnz).astype(np.float32)
+    counts = sparse.random(40, 30, density=0.1, rng=0, format="csr", dtype=np.float32)
+    counts.data = np.ceil(3 * counts.data)
     is_training = np.arange(40) < 25
     dense = counts.toarray().astype(float)
     got = documents._weigh(counts, is_training).toarray()
@@ -76,9 +62,6 @@ def test_words_are_weighed_by_training_documents_alone():
     expected = dense * np.where(n_with, np.log(25 / np.maximum(n_with, 1)) + 1, 0)
     lengths = np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(got, expected / np.where(lengths, lengths, 1), rtol=1e-6)
-
-    others = sparse.vstack([counts[:25], counts[25:][::-1]], format="csr")
-    np.testing.assert_array_equal(documents._weigh(others, is_training).toarray()[:25], got[:25])
 
 
 def test_words_unknown_to_training_have_no_weight(default):
@@ -122,29 +105,6 @@ def test_each_topic_uses_a_third_to_two_thirds_of_the_pool():
     np.testing.assert_array_equal(topics.cumulative[:, -1], 1)
 
 
-def test_topics_share_their_telling_features(default):
-    labels = labels_of(default, 40)
-    telling = set()
-    for label in labels.T:
-        difference = default.X[label].mean(axis=0) - default.X[~label].mean(axis=0)
-        telling |= set(np.argsort(-np.asarray(difference).ravel())[:25].tolist())
-    assert len(telling) < 250  # of 1000, had each topic features of its own
-
-
-def test_topics_can_be_learned_but_not_perfectly(default):
-    words, labels = tasks.choose_words(default.images, default.captions, n_words=40, split_captions=False)
-    split = default.images["split"].to_numpy()
-    rng = np.random.default_rng(0)
-    drawn, _ = tasks.draw(labels, split, words["word"].tolist(), sizes=[40], n_validation_words=10, rng=rng)
-    test = split == "test"
-    scores = np.empty((test.sum(), 40))
-    for k in range(40):
-        rows = np.flatnonzero(drawn.Y[0, :, k])
-        learner = LinearSVC(random_state=0).fit(default.X[rows], drawn.Y[0, rows, k])
-        scores[:, k] = learner.decision_function(default.X[test])
-    assert 0.8 < auc(scores, labels[test]).mean() < 0.95
-
-
 def test_large_vocabulary_takes_no_memory_of_its_size_per_document():
     samples = documents.read(n_documents=2000, n_features=1_500_000)
     assert samples.X.shape == (2000, 1_500_000)
@@ -170,8 +130,8 @@ def test_more_blocks_than_one_are_drawn(monkeypatch):
     [
         ({"n_documents": 0}, "n_documents must be a whole number of at least 1, got 0"),
         ({"n_documents": 10.5}, "n_documents must be a whole number of at least 1, got 10.5"),
-        ({"n_features": -1}, "n_features must be a whole number of at least 1, got -1"),
-        ({"n_features": 2**31}, "n_features must be below 2**31, got 2147483648"),
+        ({"n_features": -1}, "n_features must be a whole number from 1 to 2147483647, got -1"),
+        ({"n_features": 2**31}, "n_features must be a whole number from 1 to 2147483647, got 2147483648"),
         ({"n_topics": 0}, "n_topics must be a whole number of at least 1, got 0"),
         ({"n_telling": 0}, "n_telling must be a whole number from 1 to 1000, got 0"),
         ({"n_telling": 1001}, "n_telling must be a whole number from 1 to 1000, got 1001"),

@@ -1,9 +1,5 @@
 """Folders of photographs: the pictures and captions that are used, the reasons for the rest, and clear errors."""
 
-import zlib
-from base64 import b85decode
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 from conftest import make_album
@@ -139,60 +135,3 @@ def test_picture_is_upright_and_shrunk(tmp_path):
     exif[0x0112] = 6  # the camera was turned by a quarter
     Image.fromarray(np.zeros((480, 640, 3), dtype=np.uint8)).save(tmp_path / "turned.jpg", exif=exif)
     assert pictures.open_grey(tmp_path / "turned.jpg", 320).shape == (320, 240)
-
-
-# Grey levels from 0 to 255, the upper half half as bright, 64 x 48 pixels, of a camera that was turned by a
-# quarter. Nothing here writes HEIC.
-HEIC = zlib.decompress(
-    b85decode(
-        b"c-muNV30{GsVvAy&8%Pmg51nBLl8SRGck>Uf$>0YYDppk1Sn>t<P<^K3<a6VB@Af5Br_*J8N_gLU|?ck1hE*OKxiQF28sazlRjKT1&A#"
-        b"&GxO5GJdms?kdq2l22_(#mTbs?B*+L-;#!djR?b(DS(3{DRmt!_v!JK|NZ-pWNX`ej4yf0ek%a@uoc{x)NbUo}pFcl<On&ABpbl{dMjp"
-        b"oh|3M0v!77-6N_H_hBm(7BofsKWB@Q&Ph()iSH0#-c1_lP629RJ&5>O?Z3**7!1D!zQg_HAhit>_kDuANA3~WFp3?iAu1*uSvIzX{Ta!"
-        b"z6alnrvW0h9)N|NsC0AE3bi^jt+I*l!>oaAp?emjK<tAemW^3yTa!21d3<CT7-_HXuhTvnVwUD#4eWQk)D9evrxKxhaXDcyiZZT&I3y+"
-        b"V*R~tP}o6J+S!X=H|d`z#`I`?Q1=MgB+K`ora!JiOc-+FP<qsB6lZA<I#b*#Lmk$OP~DymuGk8;H17Qp|?L|UH}@!28jY+Uj{88kAs1c"
-        b"Q3w=DpzwgW000w<dy4"
-    )
-)
-
-
-def saved_by_a_turned_camera(path):
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    levels = np.tile(np.linspace(0, 255, 64).astype(np.uint8), (48, 1))
-    levels[:24] //= 2
-    Image.fromarray(levels).save(path, quality=90, exif=exif)
-    return np.rot90(levels, -1) / 255
-
-
-@pytest.mark.skipif("AVIF" not in pictures.FORMATS, reason="this Pillow reads no AVIF")
-def test_avif_is_read_upright(tmp_path):
-    expected = saved_by_a_turned_camera(tmp_path / "a.avif")
-    np.testing.assert_allclose(pictures.open_grey(tmp_path / "a.avif", 320), expected, atol=0.1)
-    assert pictures.check_picture(tmp_path / "a.avif", 32, 320)[0] == ""
-
-
-@pytest.mark.skipif(not find_spec("pi_heif"), reason="pi-heif is not installed")
-def test_heic_is_read_upright_and_half_of_it_is_listed(album):
-    (album / "images" / "new.HEIC").write_bytes(HEIC)
-    (album / "images" / "half.heic").write_bytes(HEIC[: len(HEIC) // 2])
-    (album / "captions.csv").write_text((album / "captions.csv").read_text() + "new.HEIC,A dog.\nhalf.heic,A dog.\n")
-    images, _, left_out = read(album)
-    assert "new.HEIC" in set(images["image"])
-    assert left_out["item"].tolist() == ["half.heic"] and "does not open" in left_out["reason"][0]
-    expected = saved_by_a_turned_camera(album / "turned.jpg")
-    np.testing.assert_allclose(photos.picture("new.HEIC", root=album), expected, atol=0.1)
-
-
-@pytest.mark.skipif(not find_spec("pi_heif"), reason="pi-heif is not installed")
-def test_grey_heic_that_claims_more_than_8_bits_is_not_decoded(tmp_path):
-    assert HEIC.count(b"\xfc\xfc\xf8\xf8") == 1  # no colours, and depths less 8
-    (tmp_path / "a.heic").write_bytes(HEIC.replace(b"\xfc\xfc\xf8\xf8", b"\xfc\xfc\xfa\xf8"))
-    with pytest.raises(ValueError, match=r"^I;16 levels: save it as a JPEG"):
-        pictures.open_grey(tmp_path / "a.heic", 320)
-
-
-def test_heic_is_listed_with_the_package_that_it_takes(album, monkeypatch):
-    monkeypatch.setattr(pictures, "FORMATS", ("JPEG", "PNG"))
-    (album / "images" / "new.heic").write_bytes(HEIC)
-    expected = "does not open as a picture: none of JPEG, PNG; HEIC takes the package pi-heif"
-    assert reasons(album) == {"new.heic": expected}

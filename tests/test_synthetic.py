@@ -11,19 +11,11 @@ def draw(seed=0, **options):
     return synthetic.draw(**small | options, rng=np.random.default_rng(seed))
 
 
-def parts(data):
-    return [(getattr(data, f"X_{name}"), getattr(data, f"y_{name}")) for name in ("train", "validation", "test")]
-
-
-def test_shapes():
+def test_shapes_and_the_paper_s_sizes():
     samples = [shape for n in (12, 5, 7) for shape in ((8, n, 50), (8, n))]
     assert [array.shape for array in draw()] == [(50, 8), (50,), *samples]
-
-
-def test_the_paper_has_200_features_60_tasks_and_640_samples():
     data = synthetic.draw(n_validation=1, n_test=1, rng=np.random.default_rng(0))
-    assert data.X_train.shape == (60, 640, 200)
-    assert data.relevant.sum() == 20
+    assert (data.X_train.shape, data.relevant.sum()) == ((60, 640, 200), 20)
 
 
 @pytest.mark.parametrize(
@@ -37,22 +29,19 @@ def test_each_task_uses_half_to_all_of_the_relevant_features(n_features, relevan
     assert set(np.count_nonzero(data.W, axis=0)) == sizes
 
 
-def test_weights_are_standard_normal():
-    data = draw(n_features=400, n_tasks=100)
-    weights = data.W[data.W != 0]
-    np.testing.assert_allclose([weights.mean(), weights.std()], [0, 1], atol=0.05)
-
-
 @pytest.mark.parametrize("support", ["random", "all"])
-def test_weights_may_be_equal_or_uniform_and_support_common(support):
-    for weights in ("uniform", "sign"):
-        data = draw(n_features=400, n_tasks=100, weights=weights, support=support)
-        used = data.W != 0
-        assert (used[data.relevant].all() == (support == "all")) and not used[~data.relevant].any()
-        sizes = np.abs(data.W[used])
-        expected = [1, 1, 0] if weights == "sign" else [1, 0.5, 12**-0.5]
-        np.testing.assert_allclose([sizes.max(), sizes.mean(), sizes.std()], expected, atol=0.02)
-        np.testing.assert_allclose(np.sign(data.W[used]).mean(), 0, atol=0.05)
+@pytest.mark.parametrize(
+    ("weights", "largest", "mean", "deviation"),
+    [("normal", None, (2 / np.pi) ** 0.5, (1 - 2 / np.pi) ** 0.5), ("uniform", 1, 0.5, 12**-0.5), ("sign", 1, 1, 0)],
+)
+def test_weights_are_of_their_distribution_and_support_may_be_common(support, weights, largest, mean, deviation):
+    data = draw(n_features=400, n_tasks=100, weights=weights, support=support)
+    used = data.W != 0
+    assert (used[data.relevant].all() == (support == "all")) and not used[~data.relevant].any()
+    sizes = np.abs(data.W[used])
+    np.testing.assert_allclose([sizes.mean(), sizes.std()], [mean, deviation], atol=0.02)
+    np.testing.assert_allclose(np.sign(data.W[used]).mean(), 0, atol=0.05)
+    assert largest is None or sizes.max() == pytest.approx(largest, abs=0.01)
 
 
 def test_samples_have_length_1_and_no_direction():
@@ -64,20 +53,15 @@ def test_samples_have_length_1_and_no_direction():
 
 def test_a_label_is_the_sign_of_the_score():
     data = draw()
-    for X, y in parts(data):
-        scores = [X[k].astype(float) @ data.W[:, k] for k in range(8)]
-        np.testing.assert_array_equal(y, np.where(np.array(scores) >= 0, 1, -1))
-
-
-def test_tasks_have_samples_of_their_own():
-    X, _ = parts(draw())[0]
-    assert len(np.unique(X.reshape(-1, 50), axis=0)) == 8 * 12
+    for X, y in zip(data[2::2], data[3::2], strict=True):
+        np.testing.assert_array_equal(y, np.where(np.einsum("knd,dk->kn", X.astype(float), data.W) >= 0, 1, -1))
 
 
 def test_a_seed_gives_the_same_data_and_another_does_not():
     first, again, other = draw(), draw(), draw(seed=1)
     assert all(map(np.array_equal, first, again))
     assert (first.W != other.W).any() and (first.X_test != other.X_test).any()
+    assert len(np.unique(first.X_train.reshape(-1, 50), axis=0)) == 8 * 12  # tasks have samples of their own
 
 
 def test_test_and_validation_samples_do_not_depend_on_n_train():
