@@ -218,6 +218,7 @@ ROUGH = {
     "frames.tif": frames("TIFF"),
     "frames.webp": frames("WEBP", lossless=True),
     "frames.jpg": frames("MPO", quality=95),
+    **{f"{mode}.tif": encoded(GREY.convert(mode), "TIFF") for mode in ("L", "LA", "P", "RGB", "RGBA", "CMYK")},
     "cmyk-not-inverted.jpg": encoded(GREY.convert("CMYK"), "JPEG", quality=95),
 }
 UPRIGHT_FILES = {
@@ -228,6 +229,9 @@ FILES = {
     "listed": LISTED,
     "ramp": EXACT,
     "nearly-ramp": ROUGH,
+    "halves": {
+        f"of-1-bit.{SUFFIXES[kind]}": encoded(Image.fromarray(RAMP > 127), kind) for kind in ("TIFF", "PNG", "BMP")
+    },
     "inverse": {"0-is-white.tif": tiff(RAMP, photometric="miniswhite")},
     "levels": {"a-level-transparent.png": png(8, 0, bytes(range(192, 256)), [200])},
     "slope": {"arithmetic-beyond-64-KiB.jpg": ARITHMETIC[:2] + COMMENT + ARITHMETIC[2:]},
