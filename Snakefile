@@ -4,18 +4,16 @@ min_version("9.0")
 
 
 onstart:
-    if workflow.local_exec:
-        # The limit of jobs per second is for clusters. It wakes the scheduler every second once for each job so far.
-        workflow.scheduler.job_rate_limiter = None
+    internals.lift_limit_of_jobs_per_second(workflow)
 
 
 onsuccess:
-    whole = any(job.rule.name == "reproduce-all" for job in workflow.dag.jobs)
-    terminal.succeed(calm, [*terminal.last_words(CHOSEN, Path("results")), verified()] if whole else [])
+    whole = internals.is_asked_for(workflow, "reproduce-all")
+    calm.succeed([*terminal.last_words(CHOSEN, Path("results")), verified()] if whole else [])
 
 
 onerror:
-    terminal.fail(calm, log)
+    calm.fail(log)
 
 
 report: "workflow/report/workflow.rst"

@@ -11,7 +11,7 @@ import pytest
 import jointsparse
 
 CORE = {"numba", "numpy", "scipy", "scikit-learn"}
-PIPELINE = ("pandas", "pyarrow", "psutil", "matplotlib", "PIL", "skimage", "snowballstemmer", "tqdm", "snakemake")
+PIPELINE = ("pandas", "pyarrow", "psutil", "matplotlib", "PIL", "skimage", "snowballstemmer", "snakemake")
 
 
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -67,7 +67,7 @@ def test_norms_learning_and_estimators_need_no_extra():
     assert (done.stdout, done.returncode) == ("False\n", 0), done.stderr
 
 
-@pytest.mark.parametrize("module", ["datasets", "figures", "learning.tasks", "papers", "scores", "tables"])
+@pytest.mark.parametrize("module", ["datasets", "figures", "learning.tasks", "papers", "scores", "provenance.tables"])
 def test_what_needs_the_extra_says_so_in_one_sentence(module):
     done = without_extra(f"import jointsparse.{module}")
     last = done.stderr.strip().splitlines()[-1]

@@ -274,6 +274,6 @@ def test_a_path_needs_a_solver_that_stops():
 def test_a_sweep_goes_through_a_file(tmp_path):
     X, Y = draw_labels()
     swept = run(X, Y)
-    tables.write_record(tmp_path / "sweep.npz", swept)
+    tables.write_arrays(tmp_path / "sweep.npz", **swept._asdict())
     np.testing.assert_equal(tables.read_record(sweep.Sweep, tmp_path / "sweep.npz"), swept)
     assert swept.learnt_from.tolist() == [checks.fingerprint(X), checks.fingerprint(Y), "hinge-l1inf"]

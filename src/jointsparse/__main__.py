@@ -2,10 +2,10 @@
 
 import sys
 
-from jointsparse.app.interrupt import say_interrupts_in_one_line
+from jointsparse.app.interrupt import end_interrupts_with
 
 if __name__ == "__main__":
-    say_interrupts_in_one_line()
+    end_interrupts_with("error: interrupted\n")
     from jointsparse.app.command_line import main  # after the line above, as imports take a while
 
     sys.exit(main())

@@ -4,13 +4,14 @@ Numba's own cache lies beside the code and knows a kernel by its folder and its 
 compiles again, and an edit of one file goes unnoticed by kernels of others that call it. Here the folder's name is a
 hash of all files with kernels. It lies in the user's cache folder, or in NUMBA_CACHE_DIR if that is set.
 
-Numba's cache files are pickles: whoever writes one can run code. So a folder that is not the user's own, or is open to
-others, is not used.
+Cached kernels are pickles: whoever writes one can run code. So a folder that is not the user's own, or is open to
+others, is not used. Machine code with a changed bit ends the process, so a checksum stands before each kernel.
 """
 
 import os
 import pickle
 import stat
+import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,11 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import caching
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 PACKAGE = Path(__file__).parent
 MARK = b"jointsparse.compiled import njit"  # in every file with kernels
+DIGEST_BYTES = 32
 
 
 def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -44,7 +48,7 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 def folder() -> Path | None:
     """Cache folder of this content of the library, None if there cannot be one or it is not safe to use."""
     root = Path(getattr(numba.config, "CACHE_DIR", "") or AppDirs("jointsparse", appauthor=False).user_cache_dir)
-    digest = sha256()
+    digest = sha256(f"{numba.__version__} {sys.version}".encode())
     for file in sorted(PACKAGE.rglob("*.py")):
         content = file.read_bytes()
         if MARK in content:
@@ -65,74 +69,31 @@ def folder() -> Path | None:
     return path
 
 
-class Locator(caching._CacheLocator):
-    """Numba's questions about one kernel, answered by the folder above."""
+class KernelCache(NullCache):
+    """Numba's cache of one kernel: a file for each signature and processor, which holds a checksum and the kernel.
 
-    def __init__(self, function: Callable[..., Any], file: str) -> None:
-        self._py_file = file  # Numba's messages name it
-        self._name = f"{function.__module__}-{function.__code__.co_firstlineno}"
-
-    @classmethod
-    def from_function(cls, function: Callable[..., Any], file: str) -> "Locator":
-        return cls(function, file)
-
-    def get_cache_path(self) -> str:
-        return str(folder())
-
-    def get_source_stamp(self) -> str:
-        return ""  # the folder's name stands for the source
-
-    def get_disambiguator(self) -> str:
-        return self._name
-
-
-class _Impl(caching.CompileResultCacheImpl):
-    _locator_classes: list[type[object]] = [Locator]  # noqa: RUF012  as Numba declares it
-
-
-class _Files(caching.IndexDataCacheFile):
-    """Numba's files of one kernel, with a checksum behind each: machine code with a changed bit ends the process."""
-
-    def _dump(self, obj: object) -> bytes:
-        packed: bytes = super()._dump(obj)
-        return packed + sha256(packed).digest()  # what stands behind a pickle is not read
-
-    def _load_index(self) -> Any:
-        if os.path.exists(self._index_path):
-            _require_whole(self._index_path, len(pickle.dumps(self._version, protocol=-1)))
-        return super()._load_index()
-
-    def _load_data(self, name: str) -> Any:
-        _require_whole(self._data_path(name), 0)
-        return super()._load_data(name)
-
-
-def _require_whole(path: str, start: int) -> None:
-    """Raise ValueError if a file from byte `start` on is not what its checksum says."""
-    packed = Path(path).read_bytes()[start:]
-    if sha256(packed[:-32]).digest() != packed[-32:]:
-        raise ValueError(path)
-
-
-class KernelCache(caching.FunctionCache):
-    """Numba's cache of one kernel. A file that cannot be read or written costs a compilation and nothing else."""
-
-    _impl_class = _Impl
+    A file that is damaged, or cannot be read or written, costs a compilation and nothing else.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        self._cache_file = _Files(self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
+        self._name = f"{function.__module__}.{function.__qualname__}-{function.__code__.co_firstlineno}"
+
+    def _file(self, signature: Any, codegen: Any) -> Path:
+        kind = sha256(repr((signature, codegen.magic_tuple())).encode()).hexdigest()
+        return Path(str(folder())) / f"{self._name}-{kind[:16]}.kernel"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for this signature, None if it has to be compiled."""
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception:  # a cut pickle may raise anything
-            with suppress(OSError):
-                self._cache_file.flush()
-            return None
+        target_context.refresh()
+        with suppress(Exception):  # a pickle of another version may raise anything
+            content = self._file(sig, target_context.codegen()).read_bytes()
+            if sha256(content[DIGEST_BYTES:]).digest() == content[:DIGEST_BYTES]:
+                return CompileResult._rebuild(target_context, *pickle.loads(content[DIGEST_BYTES:]))
+        return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: Any, cres: Any) -> None:
         """Store a compiled kernel, unless the disk is full, or the folder gone or not to be written."""
-        with suppress(Exception):
-            super().save_overload(sig, data)
+        if not cres.library.has_dynamic_globals:  # addresses, which are others in another process
+            with suppress(Exception):
+                packed = dumps(cres._reduce())
+                self._file(sig, cres.codegen).write_bytes(sha256(packed).digest() + packed)

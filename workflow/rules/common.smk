@@ -20,16 +20,16 @@ if (BASE / "src").is_dir():
     paths = [str(BASE / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ.update(PYTHONPATH=os.pathsep.join(paths))
 sys.path.insert(0, str(BASE / "workflow"))
-from jointsparse.app.interrupt import say_interrupts_in_one_line
+from jointsparse.app.interrupt import end_interrupts_with
 
-say_interrupts_in_one_line()  # the imports below take a while
+end_interrupts_with("error: interrupted\n")  # the imports below take a while
 import jointsparse
 from jointsparse.provenance import manifest, records
 from configuration import studies as of_config
 from configuration.check import check
 from configuration.code import code_of, plug_in_file
 from configuration.file import ConfigError, check_file
-from jointsparse.app import terminal
+from jointsparse.app import internals, terminal
 from jointsparse.app.blas import use_best_kernel
 from jointsparse.learning.tasks import AUTO_SIZES
 from jointsparse.papers.catalogue import FIGURES
@@ -40,8 +40,7 @@ from jointsparse.papers.quattoni.numbers import report_size
 LIBRARY = Path(jointsparse.__file__).parent
 # Of each page, besides the files that its script imports.
 FRAME = ["explorer/frame.html.jinja", "explorer/explorer.css", "explorer/explorer.js"]
-if calm := terminal.calm(workflow):
-    calm.without_jobs = lambda: verified()
+calm = terminal.calm(workflow, without_jobs=lambda: verified())
 use_best_kernel()
 for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
     # One thread per job: the same sums in the same order on any number of cores.
@@ -154,13 +153,14 @@ def code(script, *files, **plug_ins):
 
 @cache
 def raw_of(name):
-    """The raw files of a dataset, and a digest of their contents: see `records.raw_files`.
+    """The raw files of a dataset, and a digest of their contents: see `records.checksums`.
 
     As it is a param, a job runs again if they are others, whatever their dates.
     """
     paths, seen = of_config.raw_files(config, name), f"results/{name}/records/raw_files.json"
     try:
-        return {"paths": paths, "cache": seen, "digest": records.raw_files(paths, seen).digest}
+        found = records.checksums(paths, seen, records.LARGEST_RAW)
+        return {"paths": paths, "cache": seen, "digest": records.digest(found)}
     except OSError as error:
         raise WorkflowError(f"the files of the dataset {name} cannot be read: {error}")
 
@@ -359,10 +359,12 @@ def everything():
 
 def verified():
     """A line about the results of the configured datasets: whether they are as the jobs have left them."""
-    count, changed = manifest.changed(f"results/claims/{'+'.join(CHOSEN)}", CHOSEN)
-    names = " ".join(shlex.quote(os.path.relpath(f"results/claims/x/{name}")) for name in changed)
+    made = manifest.recorded(Path("results"))
+    changed = [line.partition(": ")[2] for line in manifest.different(made, cache="results/records/seen.json")]
     return (
-        f"changed after they were made: rm -r {names}; then run again" if changed else f"{count} results as recorded."
+        f"changed after they were made: rm -r {shlex.join(changed)}; then run again"
+        if changed
+        else f"{len(made)} results as recorded."
     )
 
 

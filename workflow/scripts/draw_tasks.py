@@ -4,7 +4,7 @@ import numpy as np
 from job import job
 
 from jointsparse.learning import tasks
-from jointsparse.provenance.tables import read_array, read_table, write_record, write_table
+from jointsparse.provenance.tables import read_array, read_table, write_arrays, write_table
 
 
 def main(images, words, labels, options, seed, run, output):
@@ -16,7 +16,7 @@ def main(images, words, labels, options, seed, run, output):
         **options,
         rng=np.random.default_rng([seed, run]),
     )
-    write_record(output.tasks, drawn)
+    write_arrays(output.tasks, **drawn._asdict())
     write_table(table, output.table)
 
 

@@ -6,7 +6,7 @@ from job import job
 
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import Tasks, names_of
-from jointsparse.provenance.tables import read_array, read_matrix, read_record, read_table, write_record, write_table
+from jointsparse.provenance.tables import read_array, read_matrix, read_record, read_table, write_arrays, write_table
 from jointsparse.scores import evaluation
 from jointsparse.scores.learnt import words_learnt
 
@@ -35,7 +35,7 @@ def main(images, features, words, labels, tasks, sweeps, runs, methods, metric, 
     for name in ("chosen", "by_word", "sparsity", "convergence", "weights"):
         write_table(getattr(tables, name), output[name])
     write_table(words_learnt(tables.by_word, len(tables.scores.labels)), output["words_learnt"])
-    write_record(output["scores"], tables.scores)
+    write_arrays(output["scores"], **tables.scores._asdict())
 
 
 if __name__ == "__main__":

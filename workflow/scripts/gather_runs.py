@@ -1,12 +1,13 @@
 """Join all repetitions in one table, with or without their measured seconds."""
 
+import pandas as pd
 from job import job
 
-from jointsparse.provenance.tables import read_tables, write_table
+from jointsparse.provenance.tables import read_table, write_table
 
 
 def main(runs, with_seconds, output):
-    table = read_tables(runs)
+    table = pd.concat(map(read_table, runs), ignore_index=True)
     write_table(table if with_seconds else table.drop(columns="seconds", errors="ignore"), output)
 
 

@@ -1,7 +1,6 @@
 """The frame of every script: progress, a log file, records of outputs, and one clear line if the job fails."""
 
 import logging
-import os
 import sys
 import time
 import traceback
@@ -11,24 +10,23 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from jointsparse.app.interrupt import leave_interrupts_to_the_run
+from jointsparse.app.interrupt import end_interrupts_with
 
-leave_interrupts_to_the_run()  # the imports below take a while, and those of the script after this one
-from jointsparse.app.terminal import ERASE, JOBS_ARE_TOLD  # noqa: E402
+end_interrupts_with("")  # the imports below take a while, and those of the script after this one
+from jointsparse.app.internals import lines_of_code  # noqa: E402
+from jointsparse.app.terminal import ERASE  # noqa: E402
 from jointsparse.checks import Misfit  # noqa: E402
-from jointsparse.provenance.records import raw_files, read_inputs, write_records  # noqa: E402
+from jointsparse.provenance import records  # noqa: E402
 from jointsparse.provenance.tables import Damaged  # noqa: E402
 
 SHOWN_FILES = 6  # in a message; the log has all
 SECONDS_BETWEEN_LINES = 10  # in the log file
-SECONDS_BETWEEN_LINES_ON_SCREEN = 60  # where there is no terminal
+SECONDS_BETWEEN_LINES_ON_SCREEN = 60
 
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     """Run a job. Give `progress(done, total)`: a line a minute, and lines in the log file.
-
-    On a terminal the run tells how far its jobs are, or else a bar does.
 
     A ValueError ends the job with one line: its message, and the place in config.yaml where the values come from. For
     a damaged file, or files that do not belong together, the line has the command that removes them. The next run
@@ -42,47 +40,35 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     logging.basicConfig(filename=log, filemode="a", format="%(asctime)s %(message)s", level=logging.INFO)
     logging.captureWarnings(True)
     logging.info("%s begins", name)
-    on_terminal = sys.stderr.isatty()
-    bar = _bar(name) if on_terminal and JOBS_ARE_TOLD not in os.environ else None
     last_line = last_told = time.monotonic()
+
+    def tell(line: str) -> None:
+        # In one piece, as jobs side by side write to the same place.
+        sys.stderr.write(f"{ERASE if sys.stderr.isatty() else ''}{line}\n")
 
     def progress(done: int, total: int) -> None:
         nonlocal last_line, last_told
         now = time.monotonic()
-        if bar is not None:
-            bar.total = total
-            bar.update(done - bar.n)
-        elif not on_terminal and now - last_told > SECONDS_BETWEEN_LINES_ON_SCREEN:
+        if now - last_told > SECONDS_BETWEEN_LINES_ON_SCREEN:
             last_told = now
-            sys.stderr.write(f"{name}: {done} of {total}\n")
+            tell(f"{name}: {done} of {total}")
         if now - last_line > SECONDS_BETWEEN_LINES or done == total:
             last_line = now
             logging.info("%d of %d", done, total)
 
     try:
-        inputs = read_inputs(snakemake.input)
+        inputs = records.read_inputs(snakemake.input)
         yield progress
-        values = dict(snakemake.params.items())
-        code = list(snakemake.params)[: -len(values)]
+        values, code = dict(snakemake.params.items()), lines_of_code(snakemake.params)
         raw = {snakemake.wildcards.dataset: _unchanged(**values.pop("raw"))} if "raw" in values else {}
-        write_records(snakemake.output, inputs, job=name, code=code, values=values, raw=raw)
+        records.write_records(snakemake.output, inputs, job=name, code=code, values=values, raw=raw)
     except Exception as error:
         logging.info("%s", traceback.format_exc())
-        said = " ".join(f"{name}: {_explained(error, snakemake)}".split())
-        logging.error("error: %s", said)
-        # In one piece, as jobs side by side write to the same place.
-        sys.stderr.write(f"{ERASE if on_terminal else ''}error: {said}\n")
+        said = " ".join(f"error: {name}: {_explained(error, snakemake)}".split())
+        logging.error("%s", said)
+        tell(said)
         sys.exit(1)
-    finally:
-        if bar is not None:
-            bar.close()
     logging.info("%s ends", name)
-
-
-def _bar(name: str) -> Any:
-    from tqdm import tqdm  # most jobs have no terminal
-
-    return tqdm(desc=name, leave=False)
 
 
 def part_of(progress: Callable[[int, int], None], before: int, parts: int) -> Callable[[int, int], None]:
@@ -92,7 +78,7 @@ def part_of(progress: Callable[[int, int], None], before: int, parts: int) -> Ca
 
 def _unchanged(paths: list[str], cache: str, digest: str) -> str:
     """The digest of raw files that a job has read. Raises ValueError if they are not what they were before."""
-    if raw_files(paths, cache).digest != digest:
+    if records.digest(records.checksums(paths, cache, records.LARGEST_RAW)) != digest:
         names = ", ".join(paths)
         raise ValueError(
             f"raw files must stay as they are while they are read, got other contents in {names}: run again"

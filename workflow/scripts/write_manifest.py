@@ -1,19 +1,16 @@
 """Gather what a run was made with, its settings, and the checksums of the files it read and of its tables."""
 
-from pathlib import Path
-
 import pandas as pd
 from job import job
 
 from jointsparse.provenance import manifest, records
-from jointsparse.provenance.tables import write_table, written
+from jointsparse.provenance.tables import write_table
 
 
 def main(tables, inputs, settings, output):
-    raw = {name: (one["paths"], records.raw_files(one["paths"], one["cache"])) for name, one in inputs.items()}
-    made = manifest.make(Path(output.manifest).parent, tables=tables, raw=raw, settings=settings)
-    with written(output.manifest) as path:
-        path.write_text(manifest.dumps(made), encoding="utf-8")
+    raw = {name: records.checksums(one["paths"], one["cache"], records.LARGEST_RAW) for name, one in inputs.items()}
+    made = manifest.make(tables, raw, settings)
+    records.write_json(output.manifest, made)
     rows = [(name, value) for name, values in sorted(made["made_with"].items()) for value in values]
     write_table(pd.DataFrame(rows, columns=["name", "value"]), output.made_with)
 

@@ -5,19 +5,24 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
+AS_RECORDED = (
+    "as recorded",
+    ": the tables come from the recorded inputs",
+    "; a result is made again once it is deleted",
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Returns its exit status: 1 if something differs, 2 if there is no manifest, else 0."""
     parser = argparse.ArgumentParser(prog="python -m jointsparse", description="Jointly sparse multi-task learning.")
     parser.add_argument("--version", action="version", version=f"jointsparse {version('jointsparse')}")
-    commands = parser.add_subparsers(dest="command", required=True)
-    verify = commands.add_parser(
+    verify = parser.add_subparsers(dest="command", required=True).add_parser(
         "verify",
         help="compare files with the checksums in a manifest",
         description="Prove that tables come from the inputs that a manifest names, and that no result was changed. "
         "Note versions that differ here.",
     )
-    verify.add_argument("manifest", help="the file manifest.json; names in it are relative to its folder")
+    verify.add_argument("manifest", help="the file manifest.json; names in it are relative to the folder of the run")
     verify.add_argument(
         "--against", metavar="OTHER", help="another manifest: compare the tables of the two, read no other file"
     )
@@ -31,13 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    for note in notes:
-        print(f"note: {note}")
-    for difference in differences:
-        print(difference)
-    same = "the same in both" if given.against else "as recorded"
-    proven = "" if given.against else ": the tables come from the recorded inputs"
-    print(f"{len(differences)} of {checked} files not {same}" if differences else f"{checked} files {same}{proven}")
-    if not given.against and any(difference.startswith("differs") for difference in differences):
-        print("A result that was changed by hand is made again once it is deleted: rm it, then run as before.")
+    same, proven, again = ("the same in both", "", "") if given.against else AS_RECORDED
+    last = f"{len(differences)} of {checked} files not {same}{again}" if differences else f"{checked} files {same}{proven}"
+    print(*(f"note: {note}" for note in notes), *differences, last, sep="\n")
     return 1 if differences else 0

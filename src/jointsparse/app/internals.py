@@ -1,0 +1,41 @@
+"""Snakemake's internals that the workflow touches, all of them. Tried with Snakemake 9.27.
+
+`tests/test_terminal.py` runs each of them in a small workflow, and fails when an upgrade has moved one.
+"""
+
+import logging
+from typing import Any
+
+
+def lift_limit_of_jobs_per_second(workflow: Any) -> None:
+    """Let a run on this machine begin as many jobs a second as it can.
+
+    The limit is for clusters. It wakes the scheduler every second once for each job so far. The option
+    `max-jobs-per-timespan` has no value that is no limit.
+    """
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
+
+
+def handler_of_terminal(workflow: Any) -> logging.StreamHandler[Any] | None:
+    """The handler of Snakemake's messages to people, if they are those of a run of which not all shall be told.
+
+    A logger plug-in would be the public way. It has to be named in every command or profile, and installed where
+    Snakemake is; and it would have to write what Snakemake's own handler writes.
+    """
+    settings = workflow.output_settings
+    if workflow.is_main_process and not (settings.dryrun or settings.verbose or settings.printshellcmds):
+        for handler in logging.getLogger("snakemake.logging").handlers:
+            if handler.name == "DefaultStreamHandler" and isinstance(handler, logging.StreamHandler):
+                return handler
+    return None
+
+
+def is_asked_for(workflow: Any, rule: str) -> bool:
+    """Tell whether a rule is part of the run."""
+    return any(job.rule.name == rule for job in workflow.dag.jobs)
+
+
+def lines_of_code(params: Any) -> list[str]:
+    """The params of a job without a name, which stand before those with one: see `code` in rules/common.smk."""
+    return list(params)[: -len(dict(params.items()))]
