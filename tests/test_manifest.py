@@ -138,7 +138,9 @@ def test_every_change_is_one_line(root, change, said, capsys):
     change()
     status, lines = verified(root, capsys)
     assert (status, lines[:-1]) == ((1, [said.replace(": ", f": {root}/")]) if said else (0, []))
-    assert lines[-1].startswith(f"1 of {N_FILES} files not as recorded; a result is made" if said else f"{N_FILES - 1} ")
+    assert lines[-1].startswith(
+        f"1 of {N_FILES} files not as recorded; a result" if said else f"{N_FILES - 1} files as"
+    )
     # A run that ends compares with the records alone, in another process.
     results = manifest.recorded(Path("results"))
     of_result = [said] if said and said.startswith("differs: results") else []

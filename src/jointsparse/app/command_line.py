@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     same, proven, again = ("the same in both", "", "") if given.against else AS_RECORDED
-    last = f"{len(differences)} of {checked} files not {same}{again}" if differences else f"{checked} files {same}{proven}"
-    print(*(f"note: {note}" for note in notes), *differences, last, sep="\n")
+    n = len(differences)
+    counted = f"{n} of {checked} files not {same}{again}" if differences else f"{checked} files {same}{proven}"
+    print(*(f"note: {note}" for note in notes), *differences, counted, sep="\n")
     return 1 if differences else 0
