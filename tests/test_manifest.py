@@ -70,7 +70,7 @@ def test_files_that_are_as_recorded_are_counted_from_any_folder(root):
     ):
         command = [sys.executable, "-m", "jointsparse", "verify", str(path)]
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-        said = f"{N_FILES} files as recorded: the tables come from the recorded inputs\n"
+        said = f"{N_FILES} of {N_FILES} files as recorded\n"
         assert (done.returncode, done.stdout) == (0, said), done.stderr
 
 
@@ -138,9 +138,8 @@ def test_every_change_is_one_line(root, change, said, capsys):
     change()
     status, lines = verified(root, capsys)
     assert (status, lines[:-1]) == ((1, [said.replace(": ", f": {root}/")]) if said else (0, []))
-    assert lines[-1].startswith(
-        f"1 of {N_FILES} files not as recorded; a result" if said else f"{N_FILES - 1} files as"
-    )
+    n = N_FILES - (said is None)
+    assert lines[-1] == f"{n - bool(said)} of {n} files as recorded"
     # A run that ends compares with the records alone, in another process.
     results = manifest.recorded(Path("results"))
     of_result = [said] if said and said.startswith("differs: results") else []
@@ -184,11 +183,11 @@ def test_two_runs_are_compared_by_their_tables(root, tmp_path, capsys):
     for path in (root / "results/claims/mine/manifest.json", other):
         rewritten(path, lambda found: found["made_with"].update(numpy=["1", "2"]))
     mixed = "note: numpy: 1 and 2 in the first, 1 and 2 in the other (a mixture)"
-    same = ["note: settings are not the same", mixed, "2 files the same in both"]
+    same = ["note: settings are not the same", mixed, "2 of 2 files the same in both"]
     assert verified(root, capsys, "--against", str(other)) == (0, same)
     rewritten(other, lambda found: found["tables"].update({TABLES[1]: "0", "more.csv": "0"}))
     status, lines = verified(root, capsys, "--against", str(other))
-    expected = [f"only in {other}: more.csv", f"differs: {TABLES[1]}", "2 of 3 files not the same in both"]
+    expected = [f"only in {other}: more.csv", f"differs: {TABLES[1]}", "1 of 3 files the same in both"]
     assert (status, lines[2:]) == (1, expected)
 
 

@@ -149,26 +149,18 @@ def test_pickles_are_neither_written_nor_read(tmp_path):
     assert "Object arrays cannot be loaded" in refused(tables.read_arrays, tmp_path / "arrays.npz")
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
-def test_missing_columns_and_arrays_are_named(tmp_path, suffix):
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_missing_columns_are_named(tmp_path, suffix):
     path = tmp_path / f"file{suffix}"
-    if suffix == ".npz":
-        tables.write_arrays(path, image=np.zeros(3), part=np.zeros(3))
-    else:
-        tables.write_table(pd.DataFrame({"image": ["a"], "part": ["train"]}), path)
-    read, what = (tables.read_arrays, "arrays") if suffix == ".npz" else (tables.read_table, "columns")
-    said = refused(lambda path: read(path, "image", "split"), path)
-    assert said == f"expected the {what} split in it, got image, part"
+    tables.write_table(pd.DataFrame({"image": ["a"], "part": ["train"]}), path)
+    said = refused(lambda path: tables.read_table(path, "image", "split"), path)
+    assert said == "expected the columns split in it, got image, part"
 
 
-@pytest.mark.parametrize(
-    "changed", [{"indices": [0, 9]}, {"indptr": [0, 2, 1]}, {"shape": [2]}, {"data": [1.0]}, {"data": None}]
-)
-def test_arrays_that_are_no_matrix_are_refused(tmp_path, changed):
-    whole = {"data": [1.0, 2.0], "indices": [0, 2], "indptr": [0, 1, 2], "shape": [2, 3]}
-    stored = {name: array for name, array in (whole | changed).items() if array is not None}
-    tables.write_arrays(tmp_path / "matrix.npz", **stored)
+def test_missing_arrays_are_named_and_arrays_that_are_no_matrix_are_refused(tmp_path):
+    tables.write_arrays(tmp_path / "matrix.npz", data=[1.0, 2.0], indices=[0, 2], indptr=[0, 1], shape=[2, 3])
     refused(tables.read_matrix, tmp_path / "matrix.npz")
+    assert "split" in refused(lambda path: tables.read_arrays(path, "data", "split"), tmp_path / "matrix.npz")
 
 
 # Whole or absent

@@ -12,7 +12,7 @@ import pytest
 from jointsparse.app import terminal
 
 DONE = "2026-01-01 00:00:00,000"
-TELLING = {"dryrun": False, "verbose": False, "printshellcmds": False}
+TELLING = ("dryrun", "verbose", "printshellcmds", "debug_dag")
 INSIDE = """
 from jointsparse.app import internals, terminal
 calm = terminal.calm(workflow, lambda: "as recorded")
@@ -38,8 +38,8 @@ class Screen(io.StringIO):
         return True
 
 
-def record(message="", **values):
-    made = logging.LogRecord("snakemake", logging.INFO, "", 0, message, None, None)
+def record(message="", level=logging.INFO, **values):
+    made = logging.LogRecord("snakemake", level, "", 0, message, None, None)
     vars(made).update(values)
     return made
 
@@ -74,7 +74,7 @@ def test_progress_is_a_line_a_minute_with_the_time_left(clock):
 def test_a_terminal_has_one_line_that_makes_room_for_messages_and_for_the_last():
     calm = begun(Screen())
     calm.filter(record(event="progress", done=1, total=2))
-    assert calm.filter(record("Waiting at most 5 seconds for missing files"))
+    assert calm.filter(record("Waiting at most 5 seconds for missing files", logging.WARNING))
     calm.filter(record(event="progress", done=2, total=2))
     calm.succeed(["a"])
     calm.end(["more"])
@@ -84,30 +84,29 @@ def test_a_terminal_has_one_line_that_makes_room_for_messages_and_for_the_last()
 
 def test_an_interrupt_and_a_run_without_jobs_end_with_one_line():
     calm = begun(io.StringIO())
-    messages = ("Terminating processes on user request, this might take some time.", "RuleException:")
+    assert not calm.filter(record("Terminating processes on user request, this might take some time."))
     killed = "RuleException:\nCalledProcessError: died with <Signals.SIGINT: 2>."
-    assert not any(calm.filter(record(message)) for message in (*messages, killed))
+    assert not any(calm.filter(record(message, logging.ERROR)) for message in ("RuleException:", killed))
     calm.fail([])
     assert calm.stream.getvalue() == "0 of 2 jobs\nerror: interrupted\n"
     calm = terminal.Calm(io.StringIO(), lambda: "all as recorded")
-    assert calm.filter(record("Nothing to be done (all requested files are present and up to date)."))
+    assert not calm.filter(record("Nothing to be done (all requested files are present and up to date)."))
     assert calm.stream.getvalue() == "all as recorded\n"
 
 
 @pytest.mark.parametrize(
-    ("shown", "message", "event"),
+    ("shown", "message", "level", "event"),
     [
-        (False, "rule evaluate: ...", "job_info"),
-        (False, "Select jobs to execute...", None),
-        (False, "RuleException:\nCalledProcessError in file: returned non-zero exit status 1.", None),
-        (False, "WorkflowError:\nAt least one job did not complete successfully.", "error"),
-        (True, "RuleException:\nCalledProcessError in file: died with <Signals.SIGKILL: 9>.", None),
-        (True, "Building DAG of jobs...", None),
-        (True, "Directory cannot be locked.", "error"),
+        (False, "Select jobs to execute...", logging.INFO, None),
+        (False, "Error in rule evaluate", logging.ERROR, "job_error"),
+        (False, "RuleException:\nCalledProcessError in file: returned non-zero exit status 1.", logging.ERROR, None),
+        (False, "WorkflowError:\nAt least one job did not complete successfully.", logging.ERROR, "error"),
+        (True, "RuleException:\nCalledProcessError in file: died with <Signals.SIGKILL: 9>.", logging.ERROR, None),
+        (True, "Directory cannot be locked.", logging.ERROR, "error"),
     ],
 )
-def test_the_terminal_shows_what_people_need(shown, message, event):
-    assert begun(io.StringIO()).filter(record(message, event=event)) == shown
+def test_the_terminal_shows_what_people_need(shown, message, level, event):
+    assert begun(io.StringIO()).filter(record(message, level, event=event, rule_name="a", log=[])) == shown
 
 
 @pytest.mark.parametrize("told", [None, *TELLING])
@@ -157,6 +156,5 @@ def test_snakemake_has_the_internals_that_we_touch(tmp_path):
     command = [sys.executable, "-m", "snakemake", "--cores", "1"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == ["limit True None", "code ['a.py 1', 'b.py 2']"], done.stderr
-    first, *others, seconds, is_all, is_none = done.stderr.splitlines()
-    assert (first, is_all, is_none, others[-1]) == ("Building DAG of jobs...", "True", "False", "0 of 1 jobs")
-    assert seconds.startswith("1 of 1 jobs in ")
+    begun, seconds, *asked = done.stderr.splitlines()
+    assert (begun, seconds[:14], asked) == ("0 of 1 jobs", "1 of 1 jobs in", ["True", "False"])

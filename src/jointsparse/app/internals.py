@@ -24,7 +24,8 @@ def handler_of_terminal(workflow: Any) -> logging.StreamHandler[Any] | None:
     Snakemake is; and it would have to write what Snakemake's own handler writes.
     """
     settings = workflow.output_settings
-    if workflow.is_main_process and not (settings.dryrun or settings.verbose or settings.printshellcmds):
+    told = settings.dryrun or settings.verbose or settings.printshellcmds or settings.debug_dag
+    if workflow.is_main_process and not told:
         for handler in logging.getLogger("snakemake.logging").handlers:
             if handler.name == "DefaultStreamHandler" and isinstance(handler, logging.StreamHandler):
                 return handler

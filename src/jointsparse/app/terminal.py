@@ -14,25 +14,12 @@ from jointsparse.app.internals import handler_of_terminal
 SECONDS_BETWEEN_LINES = 60  # where lines stay, that is not on a terminal
 FEWEST_JOBS = 5  # Choice: that are done before the time left is guessed
 ERASE = "\r\x1b[2K"  # the last line of a terminal
-INTERRUPTED = "Terminating processes on user request"
-SHOWN = ("", "error", "group_error", "debug_dag")  # kinds of Snakemake's messages; its log file keeps all
-HIDDEN = (  # how messages begin that the terminal does without
-    "Assuming unrestricted shared filesystem",
-    "Using shell",
-    "Select jobs to execute",
-    "Execute ",
-    "RuleException:",
-    "Shutting down",
-    "Exiting because",
-    "Complete log",
-    "Elapsed time",
-    "WorkflowError:\nAt least one job did not",
-    INTERRUPTED,
-)
+# How errors begin that are told as a sentence for each job instead.
+HIDDEN = ("RuleException:", "Exiting because", "WorkflowError:\nAt least one job did not")
 
 
 class Calm(logging.Filter):
-    """Lets through what people need of Snakemake's messages, and tells its progress as one line.
+    """Lets through warnings and errors of Snakemake, and tells its progress as one line.
 
     without_jobs: returns the line of a run that has nothing to do.
     """
@@ -57,16 +44,17 @@ class Calm(logging.Filter):
                 self.done, self.total = values["done"], values["total"]
         if message.startswith("Nothing to be done"):
             self.end([self.without_jobs()])
-        if message.startswith(INTERRUPTED):
+        if message.startswith("Terminating processes on user request"):
             self.end(["error: interrupted"])
         # A job that was killed has said nothing of it, so Snakemake's words stay.
         killed = "died with" in message and "SIGINT" not in message
-        shown = killed or (event in SHOWN and not message.startswith(HIDDEN))
+        told = record.levelno < logging.WARNING or event == "job_error" or message.startswith(HIDDEN)
+        shown = killed or not told
         if self.on_terminal and self.total and not self.ended:
-            self._write(ERASE if shown else f"{ERASE}{self.line()}")
+            print(ERASE if shown else f"{ERASE}{self.line()}", end="", file=self.stream, flush=True)
         if not self.on_terminal and self.done < self.total and time.monotonic() - self.told > SECONDS_BETWEEN_LINES:
             self.told = time.monotonic()
-            self._write(f"{self.line()}\n")
+            print(self.line(), file=self.stream, flush=True)
         return shown
 
     def line(self) -> str:
@@ -101,11 +89,8 @@ class Calm(logging.Filter):
         """Put the last lines in the place of the line of progress, once."""
         if not self.ended:
             self.ended = True
-            self._write("".join([ERASE if self.on_terminal else "", *(f"{line}\n" for line in lines)]))
-
-    def _write(self, text: str) -> None:
-        self.stream.write(text)
-        self.stream.flush()
+            text = "".join([ERASE if self.on_terminal else "", *(f"{line}\n" for line in lines)])
+            print(text, end="", file=self.stream, flush=True)
 
 
 def calm(workflow: Any, without_jobs: Callable[[], str]) -> Calm:

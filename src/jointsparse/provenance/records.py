@@ -147,10 +147,10 @@ def read_inputs(files: Iterable[str | Path]) -> Inputs:
     known = Inputs(checksums(files), {}, {})
     for name, found in known.files.items():
         record = read_record(name)
-        if record is None:
-            raise Damaged(name, "there is no record of how it was made")
-        if found != record["sha256"]:
-            raise Damaged(name, "it was changed after it was made")
+        if record is None or found != record["sha256"]:
+            raise Damaged(
+                name, "it was changed after it was made" if record else "there is no record of how it was made"
+            )
         _add(known.raw, record["raw"])
         _add(known.made_with, record["made_with"])
     return known
@@ -215,9 +215,13 @@ def environment(*, whole: bool = False) -> dict[str, str]:
     if whole:
         import llvmlite.binding  # noqa: F401
         import scipy.linalg  # noqa: F401, so that its BLAS is loaded
-    found = {"python": platform.python_version(), "jointsparse": __version__}
-    found |= {"system": platform.system(), "machine": platform.machine()}
-    found["commit"] = (os.environ[COMMIT] if COMMIT in os.environ else commit()) or "unknown"
+    found = {
+        "python": platform.python_version(),
+        "jointsparse": __version__,
+        "commit": (os.environ[COMMIT] if COMMIT in os.environ else commit()) or "unknown",
+        "system": platform.system(),
+        "machine": platform.machine(),
+    }
     for module, package in PACKAGES.items():
         with suppress(metadata.PackageNotFoundError):
             found |= {package: metadata.version(package)} if whole or module in sys.modules else {}

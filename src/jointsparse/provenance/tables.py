@@ -12,7 +12,7 @@ import glob
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -122,7 +122,8 @@ def read_table(path: str | Path, *columns: str) -> pd.DataFrame:
                 io.StringIO(text), keep_default_na=False, na_values=[""], dtype=types, lineterminator="\n"
             )
             table = _in_texts(table, lambda text: ESCAPED_FORMULA.sub(r"\1", text))
-    _require(path, "columns", columns, table)
+    if missing := ", ".join(name for name in columns if name not in table):
+        raise Damaged(path, f"expected the columns {missing} in it, got {', '.join(map(str, table))}")
     return table
 
 
@@ -130,12 +131,6 @@ def _in_texts(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame
     """A table with every text in it changed."""
     texts = table.select_dtypes(["object", "string"])
     return table.assign(**texts.map(lambda cell: change(cell) if isinstance(cell, str) else cell))
-
-
-def _require(path: str | Path, what: str, names: Iterable[str], there: Iterable[Any]) -> None:
-    found = set(map(str, there))
-    if missing := [name for name in names if name not in found]:
-        raise Damaged(path, f"expected the {what} {', '.join(missing)} in it, got {', '.join(sorted(found))}")
 
 
 def write_arrays(path: str | Path, **arrays: Any) -> None:
@@ -147,7 +142,6 @@ def write_arrays(path: str | Path, **arrays: Any) -> None:
 def read_arrays(path: str | Path, *names: str) -> dict[str, np.ndarray]:
     """Read a file of `write_arrays`, or only the arrays of these names. Raises `Damaged`, a ValueError."""
     with reading(path), open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-        _require(path, "arrays", names, arrays.files)
         return {name: arrays[name] for name in names or arrays.files}
 
 
@@ -178,9 +172,7 @@ def read_matrix(path: str | Path) -> np.ndarray | scipy.sparse.csr_matrix:
     if "dense" in arrays:
         return arrays["dense"]
     with reading(path):
-        matrix = scipy.sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=arrays["shape"])
-        matrix.check_format()
-    return matrix
+        return scipy.sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=arrays["shape"])
 
 
 def write_records(path: str | Path, records: Mapping[Any, Any]) -> None:
