@@ -99,6 +99,7 @@ def cost():
     projections = sizes.assign(part="projection size", x=40 * sizes["d"], seconds=seconds)
     samples = np.array([40, 80, 160, 320, 640, 1_280, 2_560])
     training = pd.DataFrame({"part": "training samples", "x": samples, "seconds": 1e-5 * samples, "d": 200})
+    training["method"] = "subgradient"
     return pd.concat([projections, training]).assign(m=40, repeats=7)
 
 
@@ -176,21 +177,6 @@ def online(radius=(30.0, 300.0), run=(1,)):
     )
 
 
-def updates():
-    seconds = {
-        "tree": lambda z: 2e-6 * np.log(z),
-        "full": lambda z: 3e-2,
-        "full of non-zeros": lambda z: 5e-9 * z + 1e-6,
-        "entropic": lambda z: 8e-6,
-    }
-    return pd.DataFrame(
-        {"share": share, "non_zeros": int(2e6 * share), "n": 10_000_000, "touched": 97.3, "method": method}
-        | {"seconds": seconds[method](2e6 * share), "repeats": 300}
-        for share in (1.0, 0.3, 0.1, 0.01)
-        for method in seconds
-    )
-
-
 TABLES = {
     "convergence": convergence,
     "chosen": partial(derived, "run n n_samples method auc_weighted eer gap"),
@@ -208,7 +194,6 @@ TABLES = {
     "exponentiated_seconds": exponentiated,
     "digits_seconds": exponentiated,
     "online": online,
-    "updates": updates,
 }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jointsparse.norms import l1inf
-from jointsparse.papers import timing
+from jointsparse.papers import harness
 from jointsparse.papers.quattoni import cost
 
 SHAPED = [10, 20, 40, 80, 160, 320]
@@ -51,10 +51,10 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
             seen.append((len(A), np.count_nonzero(A.any(axis=1)), round(radius / l1inf.norm(A), 9), options["method"]))
         return real(A, radius, out=out, **options)
 
-    monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)  # a single call each
+    monkeypatch.setattr(harness, "LEAST_SECONDS", 0.0)  # a single call each
     monkeypatch.setattr(cost.l1inf, "project", project)
     table_of(repeats=1)
-    compiling = [(10, 10, 0.1, "sort"), (10, 10, 0.1, "newton")]
+    compiling = [(10, 10, 0.1, method) for method in ("sort", "newton")]
     traced = [(10, 10, 0.1, "sort"), (30, 30, 0.1, "sort")]
     sizes = [(*shape, 0.1, method) for shape in ((10, 10), (30, 30)) for method in ("sort", "newton")]
     shaped = [(640 // m, 640 // m, 0.1, "sort") for m in SHAPED]
@@ -82,38 +82,25 @@ def test_peak_bytes_are_those_that_are_held_at_once(monkeypatch):
     assert cost._peak_bytes(A) == pytest.approx(480_000, rel=0.01)
 
 
-def test_the_l1_projection_has_the_entries_of_the_matrix_and_its_share_of_the_norm(monkeypatch):
+def test_the_l1_projection_has_the_entries_of_the_matrix(monkeypatch):
     A, seen = np.random.default_rng(0).normal(size=(7, 3)), []
-    monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(cost.l1, "project", lambda v, radius, *, out, method: seen.append((v, radius, method)))
-    cost._projection_of_vector(A)
-    ((v, radius, method),) = seen
-    assert method == "pivot"
+    monkeypatch.setattr(cost, "seconds_of_projection", lambda *given, **options: seen.append((given, options)))
+    cost.OF_MATRIX["l1 pivot"](A)
+    (((ball, v), options),) = seen
+    assert ball is cost.l1 and options == {"method": "pivot"}
     np.testing.assert_array_equal(v, A.ravel())
-    assert radius == pytest.approx(0.1 * np.abs(A).sum())
 
 
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ({"projection_sizes": []}, r"projection_sizes must be at least 1, got \[\]"),
-        ({"training_sizes": [0, 5]}, r"training_sizes must be at least 1, got \[0, 5\]"),
-        ({"projection_rows": [200_000]}, "projection_rows must be at most 100,000, got 200000"),
-        ({"repeats": 0}, r"repeats must be at least 1, got \[0\]"),
-    ],
-)
-def test_sizes_out_of_range_are_refused(option, said):
-    with pytest.raises(ValueError, match=said):
-        table_of(**option)
+def test_more_rows_than_there_are_are_refused():
+    with pytest.raises(ValueError, match="projection_rows must be at most 100,000, got 200000"):
+        table_of(projection_rows=[200_000])
 
 
 def test_the_linear_program_has_the_optimum_that_subgradients_come_near():
     """Its optimum is a lower bound, and both train the same tasks."""
-    drawn = cost.synthetic.draw(
-        n_features=20, n_tasks=4, n_train=15, n_validation=0, n_test=0, rng=np.random.default_rng(0)
-    )
+    drawn = cost.draw(n_features=20, n_tasks=4, n_train=15, n_validation=0, n_test=0, rng=np.random.default_rng(0))
     for m in (1, 3):
-        program, fit = cost._by_program(drawn, m), cost._by_subgradient(drawn, m)
-        assert program.objective <= fit.objective * (1 + 1e-9)
-        assert fit.objective == pytest.approx(program.objective, rel=0.01)
-        assert min(program.seconds, fit.seconds) >= 0
+        found = {method: {} for method in cost.OF_TASKS}
+        assert all(cost._training(columns, method, drawn, m) >= 0 for method, columns in found.items())
+        program, fit = (columns["objective"] for columns in found.values())
+        assert program <= fit * (1 + 1e-9) and fit == pytest.approx(program, rel=0.01)

@@ -7,7 +7,6 @@ from drawings import (
     PROJECTIONS,
     RACERS,
     assert_lines,
-    labels,
     legend,
     made,
     ours,
@@ -130,18 +129,6 @@ BY_PROBLEM = {  # problem, n and column of each panel, from left to right and fr
         ("online", {"run": (1, 2, 3)}, 0, "examples", "loss", BY_RADIUS, {}),
         ("online", {"run": (1, 2, 3)}, 1, "examples", "error", BY_RADIUS, {"scale": (1, 100)}),
         ("online", {"run": (1, 2, 3)}, 2, "examples", "non_zero", BY_RADIUS, {"scale": (1, 100)}),
-        (
-            "updates",
-            {},
-            0,
-            "non_zeros",
-            "seconds",
-            [
-                (label, f"method == '{label.partition(',')[0]}'")
-                for label in ("tree", "full", "full of non-zeros", "entropic, from w = 0")
-            ],
-            {},
-        ),
     ],
 )
 def test_lines_are_rows_of_the_table(name, some, panel, x, y, rows, options):
@@ -224,20 +211,6 @@ ENDS = "projection: 3% non-zero, test error 4.1%\nentropic: 100% non-zero, test 
             made("online", run=(1, 2, 3)),
             ["tree", "entropic", "radius 30", "radius 300", "band: ±1 standard deviation, 3 runs"],
         ),
-        (legend, "updates", made("updates"), ["tree", "full", "full of non-zeros", "entropic, from w = 0"]),
-        (
-            titles,
-            "updates",
-            made("updates"),
-            ["Updates of k = 97.3 of 10,000,000 weights on average\n(paper: sec. 6, O(k log n) by the tree)"],
-        ),
-        (
-            labels,
-            "updates",
-            made("updates"),
-            [("non-zero weights before the updates", "CPU seconds per update,\na median of 300")],
-        ),
-        (scales, "updates", made("updates"), [LOG]),
     ],
 )
 def test_what_is_written(read, name, table, expected):

@@ -1,5 +1,7 @@
 """Exponentiated gradient against projections: what is tried, what is kept, and what the table says of it."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from sparse_text import labelled_samples
@@ -8,23 +10,20 @@ from jointsparse.learning import tasks
 from jointsparse.learning.entropic import SCHEDULES
 from jointsparse.papers.duchi import descent, exponentiated
 from jointsparse.papers.duchi.exponentiated import FORMS
+from jointsparse.papers.harness import State
 
 N_ITER = {"batch 25%": 12, "batch 100%": 6, "stochastic 1": 40, "stochastic 100": 5}
-OPTIONS = {
-    "radius": [4.0],
-    "n_iter": N_ITER,
-    "eta0": [0.5, 4.0],
-    "entropic_eta0": [0.1, 2.0],
-    "n_records": 3,
-    "repeats": 2,
-    "optimum_n_iter": 200,
-}
+GRIDS = {"projection": [0.5, 4.0], "entropic": [0.1, 2.0]}
+OPTIONS = {"radius": [4.0], "n_iter": N_ITER, "eta0": GRIDS["projection"], "entropic_eta0": GRIDS["entropic"]}
+OPTIONS |= {"n_records": 3, "repeats": 2, "optimum_n_iter": 200}
 X, Y, DATA = labelled_samples()
 N_TRAIN = 108  # nine in ten of 120
 
 
 def table_of(seed=0, data=DATA, **options):
-    return exponentiated.run(data, rng=np.random.default_rng(seed), **(OPTIONS | options))
+    table = exponentiated.run(data, rng=np.random.default_rng(seed), **(OPTIONS | options))
+    assert (table["seconds"] >= 0).all()
+    return table.drop(columns="seconds")
 
 
 @pytest.fixture(scope="module")
@@ -39,128 +38,105 @@ def objective():
 
 
 def test_table_has_a_run_for_each_form_and_method(table):
-    assert list(table) == [*exponentiated.COLUMNS, "label"]
+    assert list(table) == [*(column for column in exponentiated.COLUMNS if column != "seconds"), "label"]
     runs = table.groupby(["form", "method"], sort=False)
-    assert list(runs.groups) == [(form, method) for form in FORMS for method in ("projection", "entropic")]
+    assert list(runs.groups) == list(product(FORMS, GRIDS))
     sizes = {"batch 25%": 27, "batch 100%": N_TRAIN, "stochastic 1": 1, "stochastic 100": 100}
     for (form, _), run in runs:
         every = 1 if form == "batch 100%" else max(1, N_ITER[form] // 3)
         assert run["step"].tolist() == sorted({*range(0, N_ITER[form] + 1, every), N_ITER[form]})
         assert (run["gradients"] == sizes[form] * run["step"]).all()
-        assert (np.diff(run["flops"]) > 0).all() and (np.diff(run["seconds"]) >= 0).all()
+        assert (np.diff(run["flops"]) > 0).all()
         first = run[["flops", "objective", "test_error", "non_zero"]].iloc[0]
         np.testing.assert_allclose(first, [0, np.log(2), 0.5, 0])
         assert len(run[["schedule", "eta0", "warning"]].drop_duplicates()) == 1
         assert (run["best_suboptimality"] <= run["suboptimality"] + 1e-15).all()
-        assert run["best_suboptimality"].is_monotonic_decreasing
     assert (table["radius"] == 4).all()
 
 
-@pytest.mark.parametrize(
-    ("method", "grid"),
-    [
-        ("projection", OPTIONS["eta0"]),
-        ("entropic", OPTIONS["entropic_eta0"]),
-    ],
-)
-def test_a_batch_run_is_the_best_of_those_tried(table, objective, method, grid):
-    tried = {
-        (schedule, eta0): descent.batch(objective, 4.0, eta0=eta0, n_iter=6, method=method, schedule=schedule)
-        for schedule in SCHEDULES
-        for eta0 in grid
-    }
-    best = min(tried, key=lambda pair: tried[pair].objective[-1])
+@pytest.mark.parametrize("method", GRIDS)
+def test_a_batch_run_is_the_best_of_those_tried(table, objective, method):
+    tried = {}
+    for schedule, eta0 in product(SCHEDULES, GRIDS[method]):
+        states = descent.descend(objective, 4.0, eta0=eta0, n_iter=6, method=method, schedule=schedule)
+        ws = [state.weights().copy() for state in states]
+        tried[schedule, eta0] = np.array([objective.value(objective.X @ w) for w in ws]), ws[-1]
+    best = min(tried, key=lambda pair: tried[pair][0][-1])
     run = table[(table["form"] == "batch 100%") & (table["method"] == method)]
-    last, w = run.iloc[-1], tried[best].w
+    (objectives, w), last = tried[best], run.iloc[-1]
     assert (last["schedule"], last["eta0"], last["non_zero"]) == (*best, np.count_nonzero(w) / 25)
-    np.testing.assert_array_equal(run["objective"], tried[best].objective)
-    lowest = [min(one.objective[: t + 1].min() for one in tried.values()) for t in range(7)]
+    np.testing.assert_array_equal(run["objective"], objectives)
+    lowest = np.minimum.accumulate(np.min([values for values, _ in tried.values()], axis=0))
     optimum = run["objective"] - np.log(2) * run["suboptimality"]
     np.testing.assert_allclose(run["best_suboptimality"], (lowest - optimum) / np.log(2), rtol=0, atol=1e-12)
     assert last["test_error"] == pytest.approx(np.mean(np.sign(X[120:] @ w) != Y[120:]))
 
 
 def test_suboptimality_is_above_a_bound_common_to_all(table, objective):
-    near = descent.line_search(objective, 4.0, n_iter=2000)
+    *_, near = descent.line_search(objective, 4.0, n_iter=2000)
+    value, bound = objective.certify_in_ball(near.seen, 4.0)
     optimum = table["objective"] - np.log(2) * table["suboptimality"]
     np.testing.assert_allclose(optimum, optimum[0], rtol=1e-12)
-    assert near.bound[-1] - 1e-5 <= optimum[0] <= near.objective[-1] + 1e-12
-    assert (table["suboptimality"] >= 0).all()
-    assert table["suboptimality"].min() < 0.1
+    assert bound - 1e-5 <= optimum[0] <= value + 1e-12
+    assert (table["suboptimality"] >= 0).all() and table["suboptimality"].min() < 0.1
 
 
-def test_all_that_is_tried_sees_the_same_samples():
-    same = {"entropic_eta0": [2.0], "schedules": ["1/t"], "n_iter": {"stochastic 1": 30}, "eta0": [4.0]}
-    alone, among = (table_of(**same | {"eta0": grid}) for grid in ([4.0], [1e-3, 4.0]))
+def test_neither_other_step_sizes_nor_another_radius_change_a_run():
+    options = {"entropic_eta0": [2.0], "schedules": ["1/t"], "n_iter": {"stochastic 1": 30}}
+    alone, among = (table_of(**options, eta0=grid) for grid in ([4.0], [1e-3, 4.0]))
     assert alone["objective"].equals(among["objective"])
-
-
-def test_another_radius_changes_nothing_of_the_first(table):
-    options = {"n_iter": {"batch 25%": 12, "stochastic 1": 40}}
-    alone, both = table_of(**options), table_of(**options, radius=[4.0, 8.0])
-    first = both[both["radius"] == 4].drop(columns="seconds").reset_index(drop=True)
-    assert first.equals(alone.drop(columns="seconds"))
-    assert len(both) == 2 * len(alone) and both["objective"].iloc[-1] != alone["objective"].iloc[-1]
+    both = table_of(**options, eta0=[4.0], radius=[4.0, 8.0])
+    assert both[both["radius"] == 4].equals(alone) and both["objective"].iloc[-1] != alone["objective"].iloc[-1]
 
 
 def test_same_seed_same_table_and_progress_counts_the_runs(table):
     calls = []
-    again = table_of(progress=lambda done, of: calls.append((done, of)))
-    assert again.drop(columns="seconds").equals(table.drop(columns="seconds"))
-    assert calls == [(i + 1, 64) for i in range(64)]  # of 4 forms: 2 * 3 * 2 step sizes, 2 repeats of each best
+    assert table_of(progress=lambda done, of: calls.append((done, of))).equals(table)
+    assert calls == [(i + 1, 56) for i in range(56)]  # of 4 forms: 2 * 3 * 2 step sizes, one repeat of each best
     assert not table_of(seed=1)["objective"].equals(table["objective"])
 
 
 def test_a_label_is_learnt_against_the_others_by_default_the_most_frequent_one():
     options = {"n_iter": {"stochastic 1": 10}}
     by_label = {label: table_of(label=label, **options) for label in ("grain", "tea")}
-    got, expected = (table.drop(columns=["seconds", "label"]) for table in by_label.values())
+    got, expected = (table.drop(columns="label") for table in by_label.values())
     assert got.equals(expected)  # the problem with all labels swapped
     assert all(set(table["label"]) == {label} for label, table in by_label.items())
     assert set(table_of(**options)["label"]) == {"grain" if (Y[:120] > 0).sum() > 60 else "tea"}
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The choice, on made-up runs
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 def train(value, **options):
-    """The table of runs that fall from 1 to value(schedule, eta0), and the method and `every` of each."""
+    """The table of runs that fall from 1 to value(schedule, eta0), and the methods begun."""
     attempts = []
 
-    def descend(*, method, schedule, eta0, every, watch, **_):
-        attempts.append((method, every))
-        for _ in range(2):
-            watch(np.zeros(1))
-        last = value(schedule, eta0)
-        columns = {"step": [0, 8], "objective": [1.0, last], "bound": [0.0, 0.1], "seconds": [0, len(attempts)]}
-        return descent.Trace(w=None, flops=np.zeros(2), **{name: np.array(column) for name, column in columns.items()})
+    def descend(*, method, schedule, eta0, n_iter, samples, lazy):
+        assert ([len(rows) for rows in samples], lazy) == ([2, 2], False)
+        attempts.append(method)
+        yield from (State(step, dict, seen=(1.0, value(schedule, eta0))[step > 0]) for step in range(n_iter + 1))
 
     problem = exponentiated.Problem(
-        n_samples=8, radius=1.0, at_zero=2.0, bound=0.05, test_error=lambda w: 0.0, descend=descend
+        n_samples=8,
+        radius=1.0,
+        at_zero=2.0,
+        bound=0.05,
+        look=lambda state: {"objective": state.seen, "bound": 0.1, "test_error": 0.0, "non_zero": 0.0},
+        descend=descend,
     )
-    options = {"n_iter": {"batch 25%": 8}, "n_records": 2, "rng": np.random.default_rng(0)} | options
+    options = {"n_iter": {"batch 25%": 2}, "n_records": 1, "rng": np.random.default_rng(0)} | options
     return exponentiated.train_forms([problem], **options), attempts
 
 
-def test_lowest_last_objective_wins_and_its_seconds_are_medians_of_interleaved_repeats():
+def test_the_lowest_last_objective_wins_and_is_repeated_in_turn():
     grids = {"eta0": [1.0, 2.0, 4.0], "entropic_eta0": [1.0, 2.0, 4.0], "schedules": ["constant", "1/t"]}
     table, attempts = train(lambda schedule, eta0: 0.2 + (eta0 - 2) ** 2 / 10 + (schedule == "constant"), **grids)
-    best = table.drop_duplicates("method")
-    assert best[["method", "schedule", "eta0"]].to_numpy().tolist() == [
-        ["projection", "1/t", 2.0],
-        ["entropic", "1/t", 2.0],
-    ]
-    assert attempts[-6:] == 3 * [("projection", 4), ("entropic", 4)]
-    assert {every for _, every in attempts} == {4}
-    expected = {
-        "seconds": [0, 15, 0, 16],  # the 13th, 15th and 17th of all; the 14th, 16th and 18th
-        "gradients": [0, 16, 0, 16],
-        "suboptimality": pytest.approx([0.45, 0.05, 0.45, 0.05]),
-        "best_suboptimality": pytest.approx([0.45, 0.05, 0.45, 0.05]),
-        "warning": [""] * 4,
-    }
+    best = table.drop_duplicates("method")[["method", "schedule", "eta0"]]
+    assert best.to_numpy().tolist() == [["projection", "1/t", 2.0], ["entropic", "1/t", 2.0]]
+    assert attempts[-8::2] == ["projection", "entropic"] * 2  # each is begun twice
+    expected = {"gradients": [0, 4, 0, 4], "warning": [""] * 4}
+    expected |= dict.fromkeys(("suboptimality", "best_suboptimality"), pytest.approx([0.45, 0.05] * 2))
     assert table[list(expected)].to_dict("list") == expected
 
 
@@ -168,9 +144,7 @@ def test_lowest_last_objective_wins_and_its_seconds_are_medians_of_interleaved_r
     ("grid", "value", "expected"),
     [
         ([2.0, 1.0, 0.5], abs, "eta0 at the upper edge of its grid"),
-        ([4.0, 2.0, 3.0], abs, "eta0 at the lower edge of its grid"),
         ([1.0, 2.0, 3.0], abs, ""),
-        ([2.0], abs, ""),
         ([2.0], lambda x: 1.0, "the last objective is no lower than the first"),
     ],
 )
@@ -187,21 +161,11 @@ def test_a_quarter_of_the_samples_is_rounded_and_never_none(n_samples, size):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"radius": [0.0]}, "radius must be above 0 and finite, got 0.0"),
-        ({"radius": [4.0, np.inf]}, "radius must be above 0 and finite, got inf"),
-        ({"radius": []}, "radius must be a list of at least one number, got none"),
-        ({"n_iter": {"batch 50%": 3}}, "n_iter must name forms among batch 25%, .*, got 'batch 50%'"),
-        ({"n_iter": {"batch 25%": 0}}, "n_iter of batch 25% must be a whole number of at least 1, got 0"),
-        ({"n_iter": {}}, "the number of forms in n_iter must be a whole number of at least 1, got 0"),
-        ({"n_records": 0}, "n_records must be a whole number of at least 1, got 0"),
-        ({"repeats": 1.5}, "repeats must be a whole number of at least 1, got 1.5"),
-        ({"eta0": []}, "schedules and eta0 must not be empty"),
+        ({"n_iter": {"batch 50%": 3}}, "n_iter must name forms among batch 25%, .*, got .*batch 50%"),
+        ({"n_iter": {}}, "n_iter must name forms among"),
         ({"schedules": ["1/t^2"]}, "schedule must be one of"),
         ({"eta0": [-1.0]}, "eta0 must be above 0 and finite, got -1.0"),
-        (
-            {"data": labelled_samples(n_samples=90)[2]},
-            "stochastic 100 needs at least 100 training samples, got 27",
-        ),
+        ({"data": labelled_samples(n_samples=90)[2]}, "stochastic 100 needs at least 100 training samples, got 27"),
     ],
 )
 def test_bad_input_is_refused(options, message):

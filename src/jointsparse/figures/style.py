@@ -69,6 +69,11 @@ def in_order(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
     return {method: look[method] | {"zorder": 3 - i / 100} for i, method in enumerate(table["method"].unique())}
 
 
+def by_method(table: pd.DataFrame) -> list[tuple[str, dict[str, Any], pd.DataFrame]]:
+    """Each method of a table with its look and its rows, in the order of the table."""
+    return [(method, look, table[table["method"] == method]) for method, look in in_order(table).items()]
+
+
 class Drawing(NamedTuple):
     """A kind of figure: the name of its table, and the function that draws it.
 

@@ -29,5 +29,4 @@ EXPERIMENTS = {
     "projection": "jointsparse.papers.duchi.projection",
     "race": "jointsparse.papers.duchi.race",
     "recovery": "jointsparse.papers.quattoni.recovery",
-    "updates": "jointsparse.papers.duchi.updates",
 }

@@ -39,7 +39,6 @@ FIGURES = {
     "digits": Drawing("digits_seconds", duchi.exponentiated),
     "digits_gradients": Drawing("digits_seconds", duchi.exponentiated_gradients),
     "online": Drawing("online", duchi.online),
-    "updates": Drawing("updates", duchi.updates),
 }
 
 

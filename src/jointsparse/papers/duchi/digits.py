@@ -15,32 +15,22 @@ text, Fig. 6.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from jointsparse.checks import Floats, as_positive, one_thread, require, require_count
+from jointsparse.checks import Floats, one_thread, require
 from jointsparse.datasets.samples import Samples
 from jointsparse.features import similarities
 from jointsparse.learning import tasks
 from jointsparse.learning.entropic import Entropic
 from jointsparse.norms import l1
-from jointsparse.papers.duchi.descent import (
-    Dense,
-    Matrix,
-    Method,
-    Projected,
-    Recorder,
-    RowNumbers,
-    Trace,
-    drawing,
-    sizes_of,
-    take_steps,
-)
-from jointsparse.papers.duchi.exponentiated import Problem, halved, require_all_positive, train_forms
+from jointsparse.papers.duchi.descent import Matrix, Method, Projected, RowNumbers, dense_steps, looking, sizes_of
+from jointsparse.papers.duchi.exponentiated import Problem, halved, train_forms
+from jointsparse.papers.harness import State
 
 SERVES = "samples"
 TABLES = {"digits": "tables", "digits_seconds": "timings"}
@@ -64,7 +54,7 @@ class Objective:
     (n_samples,) and support: (n_support,), class numbers from 0 to n_classes - 1. W is (n_support, n_classes).
     """
 
-    def __init__(self, K: Floats, y: NDArray[np.int64], support: NDArray[np.int64], n_classes: int) -> None:
+    def __init__(self, K: Floats, y: RowNumbers, support: RowNumbers, n_classes: int) -> None:
         self.K, self.y = K, y
         self.signs = np.where(support[:, None] == np.arange(n_classes), 1.0, -1.0)
 
@@ -76,7 +66,7 @@ class Objective:
         """f(W)."""
         return _softmax(self.scores(W, self.K), self.y)[0]
 
-    def view(self, W: Matrix, rows: RowNumbers = None) -> View:
+    def view(self, W: Matrix, rows: RowNumbers | None = None) -> View:
         """The mean loss and its gradient, of all samples or of some."""
         K, y = (self.K, self.y) if rows is None else (self.K[rows], self.y[rows])
         value, shares = _softmax(self.scores(W, K), y)
@@ -91,7 +81,7 @@ class Objective:
         return float(1 - (best[np.arange(len(self.y)), self.y] / best.sum(axis=1)).mean())
 
 
-def _softmax(scores: Matrix, y: NDArray[np.int64]) -> tuple[float, Matrix]:
+def _softmax(scores: Matrix, y: RowNumbers) -> tuple[float, Matrix]:
     """The mean loss, and the share of each class in exp(scores)."""
     scores -= scores.max(axis=1, keepdims=True)
     shares = np.exp(scores)
@@ -100,70 +90,41 @@ def _softmax(scores: Matrix, y: NDArray[np.int64]) -> tuple[float, Matrix]:
     return value, shares / totals
 
 
-def lower_bound(view: View, radius: float) -> float:
-    """A lower bound of f on the set, from f and its gradient at any W, inside or outside.
+def certify(view: View, radius: float) -> tuple[float, float]:
+    """f at any W, inside or outside of the set, and a lower bound of f on the set.
 
-    It is the smallest value of the tangent, f(W) + sum_ij G_ij (S_ij - W_ij), over all S of the set. It is as exact as
-    the gradient: to about 1e-6 if K is float32.
+    The bound is the smallest value of the tangent, f(W) + sum_ij G_ij (S_ij - W_ij), over all S of the set. It is as
+    exact as the gradient: to about 1e-6 if K is float32.
 
     Source: Frank, Wolfe: An algorithm for quadratic programming. Naval Research Logistics Quarterly 3, 1956.
     """
     W, value, gradient = view
-    return value - float((gradient * W).sum()) + radius * float(gradient.min(axis=0).clip(max=0).sum())
+    return value, value - float((gradient * W).sum()) + radius * float(gradient.min(axis=0).clip(max=0).sum())
 
 
 def descend(
     objective: Objective,
     radius: float,
     *,
-    batch_size: int,
-    rng: np.random.Generator,
     eta0: float,
     n_iter: int,
     method: Method = "projection",
     schedule: str = "1/sqrt(t)",
-    every: int = 1,
-    watch: Any = None,
-) -> Trace:
-    """Minimise f(W) on the set by steps along the gradient of a few samples, or of all.
+    samples: Sequence[RowNumbers] | None = None,
+    lazy: bool = False,
+) -> Iterator[State]:
+    """Minimise f(W) on the set by steps along the gradient of all samples, or of a few.
 
-    Parameters
-    ----------
-    objective : Objective
-    radius : float, above 0
-        Of each class.
-    batch_size : int, from 1 to n_samples
-        Samples of a step. All of them give the true gradient.
-    rng : numpy.random.Generator
-        Draws the samples.
-    eta0 : float, above 0
-        First step size.
-    n_iter : int, at least 1
-        Steps.
-    method : "projection" or "entropic"
-    schedule : str
-        Schedule of the step sizes, see `descent.sizes_of`.
-    every : int, at least 1
-        Steps between two records.
-    watch : callable, optional
-        As in `descent.batch`.
-
-    Returns
-    -------
-    Trace
-        With flops NaN.
+    Parameters are those of `descent.descend`, and radius is that of each class. No step is lazy, and operations are not
+    counted.
     """
-    (n, n_classes), m = objective.signs.shape, len(objective.y)
+    n, n_classes = objective.signs.shape
     sizes = sizes_of(method, schedule, eta0, n=n, n_iter=n_iter, of_set="nonnegative")
     # Choice: both methods begin where the exponentiated gradient has to, with all W_ij = radius / (n_support + 1). That
     # is far better than W = 0 already.
-    point: Entropic | Projected = Entropic(n, radius, of_set="nonnegative", n_columns=n_classes)
-    if method == "projection":
-        point = Projected(point.toarray(), radius, l1.project_nonnegative)
-    recorder = Recorder(lambda view: (view.value, lower_bound(view, radius)), watch)
-    draw = (lambda: None) if batch_size == m else drawing(rng, m, batch_size)
-    trace = take_steps(Dense(objective, point, lambda view: np.nan), recorder, sizes, draw, every)
-    return trace._replace(flops=np.full(len(trace.step), np.nan))
+    start = Entropic(n, radius, of_set="nonnegative", n_columns=n_classes)
+    moving = start if method == "entropic" else Projected(start.toarray(), radius, l1.project_nonnegative)
+    return dense_steps(objective, moving, sizes, samples)
 
 
 @one_thread()
@@ -182,7 +143,7 @@ def near_optimum(objective: Objective, radius: float, *, n_iter: int) -> tuple[M
     step, momentum, bound = 1.0, 1.0, 0.0
     for _ in range(n_iter):
         view = objective.view(ahead)
-        bound = max(bound, lower_bound(view, radius))
+        bound = max(bound, certify(view, radius)[1])
         step *= STEP_GROWTH
         while True:
             moved = l1.project_nonnegative(ahead - step * view.gradient, radius)
@@ -241,10 +202,6 @@ def run(
     ValueError
         Input out of range, or a test class that training does not have.
     """
-    require_all_positive(radius, "radius")
-    width = as_positive(width, "width")
-    for number, name in ((n_support, "n_support"), (n_train, "n_train"), (optimum_n_iter, "optimum_n_iter")):
-        require_count(number, name)
     X, labels, X_test, labels_test = halved(data, tasks.classes(data.images, data.captions))
     classes, y = np.unique(labels, return_inverse=True)
     require(len(classes) >= 2, f"training samples must have two classes or more, got only {classes.tolist()[0]!r}")
@@ -267,8 +224,8 @@ def run(
             radius=z,
             at_zero=math.log(len(classes)),
             bound=near_optimum(objective, z, n_iter=optimum_n_iter)[1],
-            test_error=test.error,
-            descend=lambda form, z=z, **options: descend(objective, z, **options),
+            look=looking(objective, partial(certify, radius=z), test_error=test.error),
+            descend=partial(descend, objective, z),
         )
         for z in radius
     ]

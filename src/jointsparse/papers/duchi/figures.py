@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -21,6 +20,7 @@ from jointsparse.figures.style import (
     STATED,
     apart,
     band_note,
+    by_method,
     canvas,
     curve,
     growth_line,
@@ -78,14 +78,12 @@ def _traces(
     """
     first = rows["run"].min()
     rows = rows[(rows["suboptimality"] > 0) & rows[x].notna()]
-    places = scale(rows[x])
-    distance = (places.max() - places.min()) / 12
+    distance = np.ptp(scale(rows[x])) / 12 if len(rows) else 0.0
     for method, look in looks.items():
         for run, of_run in rows[rows["method"] == method].groupby("run"):
             thin = {"marker": "", "linewidth": 0.7, "alpha": 0.6, "label": f"_{method}, run {run}"}
-            marked = apart(scale(of_run[x]).to_numpy(), distance)
-            one = {"label": labels[method], "markevery": marked} if run == first else thin
-            axes.plot(of_run[x], of_run["suboptimality"], **look | one)
+            thick = {"label": labels[method], "markevery": apart(scale(of_run[x]).to_numpy(), distance)}
+            axes.plot(of_run[x], of_run["suboptimality"], **look | (thick if run == first else thin))
     if not axes.lines:
         nothing(axes, "no numbers")
     log_axis(axes, "y")
@@ -102,37 +100,33 @@ def _other_runs(table: pd.DataFrame) -> list[Line2D]:
 def projection(table: pd.DataFrame) -> Figure:
     """Measured seconds of projections onto the l1 ball, and of updates of k entries (Duchi et al. 2008, sec. 5 and 6).
 
-    The line of the second panel grows with k log n and ends at the tree's last measurement of the largest n.
+    The line of the second panel grows with k log n and ends at the tree's last measurement of the largest n. Steps of
+    the exponentiated gradient, which do not project, are left out.
     """
     figure, (left, right) = canvas(7.2, 3.2, 2)
-    dense = table[table["part"] == "dimension"].sort_values("x")
-    for method, look in in_order(dense).items():
-        rows = dense[dense["method"] == method]
+    dense, updates = (table[table["part"] == part].sort_values(["n", "x"]) for part in ("dimension", "touched"))
+    updates = updates[updates["method"] != "entropic"]
+    dashes, tree = _dashes(updates["n"]), updates[updates["method"] == "tree"].dropna(subset=["seconds"])
+    for method, look, rows in by_method(dense):
         left.plot(rows["x"], rows["seconds"], label=method + _exponent(rows), **look)
-    updates = table[table["part"] == "touched"].sort_values(["n", "x"])
-    dashes = _dashes(updates["n"])
-    for method, look in in_order(updates).items():
-        of_method = updates[updates["method"] == method]
+    for method, look, of_method in by_method(updates):
         for n, rows in of_method.groupby("n"):
             right.plot(rows["x"], rows["seconds"], **look | {"label": method, "linestyle": dashes[n]})
-        if method == "tree":
-            last = of_method[of_method["n"] == of_method["n"].max()].dropna(subset=["seconds"])
-            growth_line(right, last["x"], last["seconds"], last["x"] * np.log(last["n"]))
-    panels = [
+    last = tree[tree["n"] == tree["n"].max()]
+    growth_line(right, last["x"], last["seconds"], last["x"] * np.log(last["n"]))
+    for axes, rows, label, what, stated in (
         (left, dense, "dimension n", "projection", "pivot in O(n)"),
         (right, updates, "k, touched entries", "update", "tree in O(k log n)"),
-    ]
-    for axes, rows, label, what, stated in panels:
-        if len(rows):
+    ):
+        if rows.empty:
+            nothing(axes, "not measured")
+        else:
             size_axis(axes, rows["x"], label, most=2)
             log_axis(axes, "y")
-        else:
-            nothing(axes, "not measured")
-            axes.set_xlabel(label)
-        axes.set_ylabel(f"CPU seconds per {what}")
+        axes.set(xlabel=label, ylabel=f"CPU seconds per {what}")
         axes.set_title(f"{what} (paper: {stated})", fontsize=10)
-    figure.suptitle(f"l1 ball: seconds, each {median_of(table)}", fontsize=rcParams["axes.titlesize"])
-    growth = [Line2D([], [], label="paper: k log n", **STATED)] if "tree" in set(updates["method"]) else []
+    figure.suptitle(f"l1 ball: seconds, each {median_of(table)}")
+    growth = [Line2D([], [], label="paper: k log n", **STATED)] if len(tree) else []
     legend(figure, *growth, *_keys(dashes, "non-zero entries n ="))
     return figure
 
@@ -151,19 +145,18 @@ def race(table: pd.DataFrame) -> Figure:
     Each problem has a row. The paper draws f(w) - f(w*) against operations. Here it is divided by the objective at
     w = 0. Both axes are logarithmic, so w = 0, which costs nothing, is left out.
     """
-    problems = table[["problem", "n"]].drop_duplicates().itertuples(index=False, name=None)
-    rows = {(problem, n): table[(table["problem"] == problem) & (table["n"] == n)] for problem, n in problems}
-    figure, panels = canvas(7.2, 0.4 + 2.4 * len(rows), 2, len(rows), sharey="row")
-    look, against = in_order(table), {"seconds": "CPU seconds", "flops": "floating-point operations"}
-    labels = {of: label + _uncounted(table[table["method"] == of]) for of, label in _labels(table).items()}
-    for ((problem, n), of_problem), *beside in zip(rows.items(), panels[::2], panels[1::2], strict=True):
-        for axes, (x, label) in zip(beside, against.items(), strict=True):
-            _traces(axes, of_problem[(of_problem["step"] > 0) & (of_problem[x] > 0)], x, look, labels, np.log)
-            log_axis(axes, "x")
-            axes.axhline(REACHED, **STATED)
-            axes.set_xlabel(label)
-            axes.set_title(f"{problem} loss, n = {n:,}", fontsize=10)
-    figure.suptitle("Suboptimality (paper: Fig. 4, squared; Fig. 5, logistic)", fontsize=rcParams["axes.titlesize"])
+    of_problems = list(table.groupby(["problem", "n"], sort=False))
+    figure, panels = canvas(7.2, 0.4 + 2.4 * len(of_problems), 2, len(of_problems), sharey="row")
+    labels = {method: label + _uncounted(table[table["method"] == method]) for method, label in _labels(table).items()}
+    for i, axes in enumerate(panels):
+        (problem, n), rows = of_problems[i // 2]
+        x, label = [("seconds", "CPU seconds"), ("flops", "floating-point operations")][i % 2]
+        _traces(axes, rows[(rows["step"] > 0) & (rows[x] > 0)], x, in_order(table), labels, np.log)
+        log_axis(axes, "x")
+        axes.axhline(REACHED, **STATED)
+        axes.set_xlabel(label)
+        axes.set_title(f"{problem} loss, n = {n:,}", fontsize=10)
+    figure.suptitle("Suboptimality (paper: Fig. 4, squared; Fig. 5, logistic)")
     claim = Line2D([], [], label=f"{REACHED:g} (paper: soon reached, then slower)", **STATED)
     legend(figure, *_other_runs(table), claim, *_warnings(table))
     return figure
@@ -210,7 +203,6 @@ def _exponentiated(table: pd.DataFrame, x: str, label: str, note: str = "") -> F
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     figure.suptitle(
         f"Projection and exponentiated gradient{note}\n(paper: Fig. 6, text; Fig. 7, digits)",
-        fontsize=rcParams["axes.titlesize"],
     )
     legend(figure, *_other_runs(table), *_warnings(table))
     return figure
@@ -228,35 +220,12 @@ def online(table: pd.DataFrame) -> Figure:
     dashes, labels = _dashes(table["radius"]), _labels(table)
     shown = {"loss": "mean log loss so far", "error": "errors so far (%)", "non_zero": "non-zero weights (%)"}
     for axes, (y, label) in zip(panels, shown.items(), strict=True):
-        for i, (method, look) in enumerate(in_order(table).items()):
-            for radius, rows in table[table["method"] == method].groupby("radius"):
+        for i, (method, look, of_method) in enumerate(by_method(table)):
+            for radius, rows in of_method.groupby("radius"):
                 line = look | {"label": labels[method], "linestyle": dashes[radius], "markevery": (i, 4)}
                 curve(axes, rows, "examples", y, by="examples", scale=1 if y == "loss" else 100, **line)
         axes.set(xlabel="examples", ylabel=label)
     log_axis(panels[2], "y")
-    figure.suptitle("One pass over sparse text (paper: sec. 7)", fontsize=rcParams["axes.titlesize"])
+    figure.suptitle("One pass over sparse text (paper: sec. 7)")
     legend(figure, *_keys(dashes, "radius"), *band_note(table), *_warnings(table))
-    return figure
-
-
-def updates(table: pd.DataFrame) -> Figure:
-    """Measured seconds of an online update against the number of non-zero weights (Duchi et al. 2008, sec. 6).
-
-    The exponentiated gradient cannot start from such weights. It makes the same updates from w = 0.
-    """
-    figure, (axes,) = canvas()
-    for method, look in in_order(table).items():
-        rows = table[table["method"] == method].sort_values("non_zeros")
-        label = method + ", from w = 0" * (method == "entropic")
-        axes.plot(rows["non_zeros"], rows["seconds"], label=label, **look)
-    log_axis(axes, "x")
-    log_axis(axes, "y")
-    features = " or ".join(f"{n:,}" for n in sorted(table["n"].unique()))
-    axes.set(
-        xlabel="non-zero weights before the updates",
-        ylabel=f"CPU seconds per update,\n{median_of(table)}",
-        title=f"Updates of k = {table['touched'].mean():.3g} of {features} weights on average\n"
-        "(paper: sec. 6, O(k log n) by the tree)",
-    )
-    legend(figure)
     return figure

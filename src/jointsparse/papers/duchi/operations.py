@@ -7,14 +7,15 @@ and the return to the ball they claim O(k log n) (sec. 6, Fig. 3).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from jointsparse.papers.duchi.projection import RADIUS_SHARE, UPDATE_SHARE
-from jointsparse.papers.timing import require_sizes
+from jointsparse.papers.duchi.projection import UPDATE_SHARE, require_fit
+from jointsparse.papers.harness import RADIUS_SHARE, Progress, silent, ticking
 
 SERVES = "drawn"
 TABLES = {"operations": "tables"}
@@ -31,7 +32,7 @@ def run(
     touched: Sequence[int],
     non_zeros: Sequence[int],
     rng: np.random.Generator,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> pd.DataFrame:
     """Count entries compared with a pivot, and nodes visited in a tree.
 
@@ -46,7 +47,7 @@ def run(
         Numbers of non-zero entries before the update.
     rng : numpy.random.Generator
         Draws numbers, pivots and the shape of trees.
-    progress : callable, optional
+    progress : callable
         Called with (rows done, of all).
 
     Returns
@@ -61,29 +62,23 @@ def run(
     Raises
     ------
     ValueError
-        Sizes out of range.
+        More touched coordinates than there are.
     """
-    require_sizes(sizes=sizes, touched=touched, non_zeros=non_zeros)
-    if max(touched) > min(non_zeros):
-        raise ValueError(f"touched must be at most {min(non_zeros)}, the least of non_zeros, got {max(touched)}")
-    rows: list[dict[str, object]] = []
-
-    def count(part: str, method: str, n: int, k: int, operations: float) -> None:
-        rows.append({"part": part, "x": k, "n": n, "k": k, "method": method, "operations": operations})
-        if progress:
-            progress(len(rows), len(sizes) + len(non_zeros) * len(touched))
-
+    require_fit(touched, non_zeros)
+    tick, rows = ticking(progress, len(sizes) + len(non_zeros) * len(touched)), []
     for n in sizes:
         v = np.abs(rng.normal(size=n))
         compared = [pivot(v, RADIUS_SHARE * v.sum(), rng)[1] for _ in range(N_PROJECTIONS)]
-        count("dimension", "pivot", n, n, float(np.mean(compared)))
+        rows.append(("dimension", n, n, n, "pivot", float(np.mean(compared))))
+        tick()
     for n in non_zeros:
         tree = Tree(rng.normal(size=n), rng)
         for k in touched:
             before = tree.visits
             tree.add(rng.choice(n, k, replace=False), UPDATE_SHARE * rng.normal(size=k))
-            count("touched", "tree", n, k, tree.visits - before)
-    return pd.DataFrame(rows)
+            rows.append(("touched", k, n, k, "tree", float(tree.visits - before)))
+            tick()
+    return pd.DataFrame(rows, columns=["part", "x", "n", "k", "method", "operations"])
 
 
 def pivot(v: Vector, z: float, rng: np.random.Generator) -> tuple[float, int]:
@@ -105,32 +100,22 @@ def pivot(v: Vector, z: float, rng: np.random.Generator) -> tuple[float, int]:
     return (s - z) / rho, compared
 
 
-class Node:
-    """An entry in a tree. key: its magnitude, before Theta is taken off; count, total: of keys in its subtree."""
+class Node(NamedTuple):
+    """An entry in a tree, by its magnitude before Theta is taken off, and number and sum of the keys of its subtree."""
 
-    __slots__ = ("count", "index", "key", "left", "right", "total")
-
-    def __init__(self, key: float, index: int) -> None:
-        self.key, self.index = key, index
-        self.left: Node | None = None
-        self.right: Node | None = None
-        self.renew()
-
-    def renew(self) -> "Node":
-        """Sum up the subtree again, after a child has changed."""
-        self.count = 1 + count_of(self.left) + count_of(self.right)
-        self.total = self.key + total_of(self.left) + total_of(self.right)
-        return self
+    left: Any
+    key: tuple[float, int]  # and the entry's index
+    right: Any
+    size: int
+    total: float
 
 
-def count_of(tree: Node | None) -> int:
-    """Number of nodes."""
-    return tree.count if tree else 0
+EMPTY = Node(None, (np.nan, -1), None, 0, 0.0)  # the tree without nodes
 
 
-def total_of(tree: Node | None) -> float:
-    """Sum of the keys."""
-    return tree.total if tree else 0.0
+def join(left: Node, key: tuple[float, int], right: Node) -> Node:
+    """The tree of a node and its children."""
+    return Node(left, key, right, 1 + left.size + right.size, key[0] + left.total + right.total)
 
 
 class Tree:
@@ -147,47 +132,43 @@ class Tree:
     def __init__(self, point: Vector, rng: np.random.Generator) -> None:
         self.radius, self.rng, self.theta, self.visits = float(np.abs(point).sum()), rng, 0.0, 0
         self.keys, self.signs = np.abs(point), np.sign(point)
-        order = np.argsort(self.keys)
-        self.root = self._built([Node(float(self.keys[i]), int(i)) for i in order])
+        self.root = self._built(np.argsort(self.keys).tolist())
 
-    def _built(self, nodes: list[Node]) -> Node | None:
-        """A random tree of ordered nodes."""
-        if not nodes:
-            return None
-        middle = int(self.rng.integers(len(nodes)))
-        root = nodes[middle]
-        root.left, root.right = self._built(nodes[:middle]), self._built(nodes[middle + 1 :])
-        return root.renew()
+    def _built(self, entries: list[int]) -> Node:
+        """A random tree of ordered entries."""
+        if not entries:
+            return EMPTY
+        middle = int(self.rng.integers(len(entries)))
+        left, right = self._built(entries[:middle]), self._built(entries[middle + 1 :])
+        return join(left, (float(self.keys[entries[middle]]), entries[middle]), right)
 
-    def _split(self, tree: Node | None, key: float, index: float) -> tuple[Node | None, Node | None]:
-        """Split a tree into the nodes before (key, index) and all others."""
-        if tree is None:
-            return None, None
+    def _split(self, tree: Node, *at: float) -> tuple[Node, Node]:
+        """Split a tree into the nodes before a key and all others."""
+        if tree is EMPTY:
+            return EMPTY, EMPTY
         self.visits += 1
-        if (tree.key, tree.index) < (key, index):
-            tree.right, others = self._split(tree.right, key, index)
-            return tree.renew(), others
-        before, tree.left = self._split(tree.left, key, index)
-        return before, tree.renew()
+        if tree.key < at:
+            inner, others = self._split(tree.right, *at)
+            return join(tree.left, tree.key, inner), others
+        before, inner = self._split(tree.left, *at)
+        return before, join(inner, tree.key, tree.right)
 
-    def _merged(self, before: Node | None, after: Node | None) -> Node | None:
+    def _merged(self, before: Node, after: Node) -> Node:
         """A tree of two trees, the first before the second."""
-        if before is None or after is None:
-            return before or after
+        if before is EMPTY or after is EMPTY:
+            return before if after is EMPTY else after
         self.visits += 1
-        if self.rng.random() * (before.count + after.count) < before.count:
-            before.right = self._merged(before.right, after)
-            return before.renew()
-        after.left = self._merged(before, after.left)
-        return after.renew()
+        if self.rng.random() * (before.size + after.size) < before.size:
+            return join(before.left, before.key, self._merged(before.right, after))
+        return join(self._merged(before, after.left), after.key, after.right)
 
     def _pivot_shift(self) -> float:
         """Theta with sum (key - Theta)_+ = radius. Paper: Fig. 3."""
         s, rho, node = 0.0, 0, self.root
-        while node:
+        while node is not EMPTY:
             self.visits += 1
-            larger_s, larger_rho = s + node.key + total_of(node.right), rho + 1 + count_of(node.right)
-            if larger_s - larger_rho * node.key < self.radius:
+            larger_s, larger_rho = s + node.key[0] + node.right.total, rho + 1 + node.right.size
+            if larger_s - larger_rho * node.key[0] < self.radius:
                 s, rho, node = larger_s, larger_rho, node.left
             else:
                 node = node.right
@@ -201,8 +182,8 @@ class Tree:
             _, after = self._split(others, self.keys[i], i + 1)  # without node i, if the tree has it
             self.keys[i], self.signs[i] = abs(value) + self.theta, np.sign(value)
             before, after = self._split(self._merged(before, after), self.keys[i], i)
-            self.root = self._merged(self._merged(before, Node(self.keys[i], i)), after)
-        if total_of(self.root) - count_of(self.root) * self.theta > self.radius:
+            self.root = self._merged(self._merged(before, join(EMPTY, (self.keys[i], i), EMPTY)), after)
+        if self.root.total - self.root.size * self.theta > self.radius:
             self.theta = self._pivot_shift()
             _, self.root = self._split(self.root, self.theta, math.inf)  # zeros leave
 

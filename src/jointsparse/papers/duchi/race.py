@@ -4,25 +4,27 @@ Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l
 ICML 2008, sec. 7, Fig. 4 and 5.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import require, require_count
+from jointsparse.checks import require
 from jointsparse.learning.flag import gap_above, write_cell
-from jointsparse.learning.sweep import at_edge
 from jointsparse.papers.duchi.descent import (
     Objective,
-    Trace,
-    batch,
+    best_of,
     coordinate_descent,
+    descend,
+    drawn,
     interior_point,
     line_search,
-    stochastic,
+    looking,
 )
+from jointsparse.papers.harness import Progress, record, silent, ticking
 
 SERVES = "drawn"
 TABLES = {"race": "tables", "race_seconds": "timings"}
@@ -34,26 +36,21 @@ PASSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30)
 # numbers of steps that suit one n suit the others too.
 BATCH_SHARE = 0.05
 N_RECORDS = 100  # of the stochastic method, as each takes the time of a batch step
-
-
-class Entry(NamedTuple):
-    """The trace of a method, with the eta0 that was chosen, NaN if it has none, and a warning."""
-
-    trace: Trace
-    eta0: float = np.nan
-    warning: str = ""
+COLUMNS = (
+    *("problem", "n", "method", "eta0", "step", "suboptimality", "flops", "seconds", "non_zero"),
+    *("radius", "penalty", "warning"),
+)
 
 
 def draw(problem: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw as many samples as features.
 
     Weights w are normal(0, 1), half of them set to 0; X is normal(0, 1). "squared": y = X w + normal(0, 1).
-    "logistic": y = sign(X w), flipped with probability 0.1. n: at least 1. One state of rng gives the same X and w for
-    both problems. Returns X (n, n), y (n,), w (n,). Raises ValueError for another n.
+    "logistic": y = sign(X w), flipped with probability 0.1. n: at least 2. One state of rng gives the same X and w for
+    both problems. Returns X (n, n), y (n,), w (n,).
 
     Source: Duchi et al. (2008), sec. 7.
     """
-    require_count(n, "n", least=2)
     X, w = rng.normal(size=(n, n)), rng.normal(size=n)
     w[rng.permutation(n)[: n // 2]] = 0.0
     scores = np.einsum("ij,j->i", X, w)  # the same bits for any number of threads
@@ -68,7 +65,7 @@ def run(
     problems: Sequence[str],
     sizes: Sequence[int],
     rng: np.random.Generator,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = silent,
     **options: Any,
 ) -> pd.DataFrame:
     """Do one repetition: draw each problem of each size afresh, and solve it.
@@ -82,7 +79,7 @@ def run(
         Numbers of features, and of samples.
     rng : numpy.random.Generator
         Of a known seed. Each size has a generator of its own, made from this seed.
-    progress : callable, optional
+    progress : callable
         Called with (problems solved, of all).
     **options : Any
         Options of `solve_by_each`.
@@ -94,13 +91,11 @@ def run(
     """
     # A generator for each size, so that another size in the list changes nothing of this one.
     seed = rng.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]
-    drawn = [(problem, n) for problem in problems for n in sizes]
-    tables = []
-    for done, (problem, n) in enumerate(drawn):
+    tick, tables = ticking(progress, len(problems) * len(sizes)), []
+    for problem, n in product(problems, sizes):
         of_size = np.random.default_rng([*np.atleast_1d(seed).tolist(), n])
         tables.append(solve_by_each(problem, n, rng=of_size, **options))
-        if progress:
-            progress(done + 1, len(drawn))
+        tick()
     return pd.concat(tables, ignore_index=True)
 
 
@@ -160,7 +155,7 @@ def solve_by_each(
         - non_zero: the fraction of features with a weight in the last iterate.
         - radius.
         - penalty.
-        - warning: an eta0 at the edge of its grid, or an optimum not certified to tol.
+        - warning: an eta0 at the edge of its grid, no gain, or an optimum not certified to tol.
 
     Raises
     ------
@@ -182,58 +177,46 @@ def solve_by_each(
     Duchi et al. (2008), sec. 7.
     """
     require(0 < penalty < 1, f"penalty must be a fraction between 0 and 1, got {penalty}")
-    require(len(eta0), f"eta0 must list at least one step size, got {eta0}")
     objective = Objective(*draw(problem, n, rng)[:2], loss=problem)
     slopes = objective.slopes(np.zeros(n))
     penalty = penalty * float(np.abs(np.einsum("ij,i->j", objective.X, slopes)).max())
-    seed = int(rng.integers(2**32))
+    of_steps = np.random.default_rng(int(rng.integers(2**32)))
+    samples = drawn(stochastic_n_iter, n, max(1, round(BATCH_SHARE * n)), of_steps)
 
-    interior = interior_point(objective, penalty, tol=tol)
-    gap = (interior.objective[-1] - interior.bound[-1]) / interior.objective[-1]
-    penalised = {
-        "coordinate-descent": Entry(coordinate_descent(objective, penalty, n_iter=passes)),
-        "interior-point": Entry(interior, warning=write_cell([gap_above(tol, gap)])),
-    }
-    radius = float(np.abs(interior.w).sum())
+    certify = partial(objective.certify_penalised, penalty=penalty)
+    look = looking(objective, certify, size=lambda w: float(np.abs(w).sum()))
+    interior = record(partial(interior_point, objective, penalty, tol=tol), look)
+    coordinates = record(partial(coordinate_descent, objective, penalty, n_iter=passes), look, restarts=True)
+    value, radius = (float(interior[column].iloc[-1]) for column in ("objective", "size"))
+    gap = (value - max(0.0, interior["bound"].max())) / value
+
+    in_ball = looking(objective, partial(objective.certify_in_ball, radius=radius))
+
+    def step_along(n_iter: int, every: int = 1, samples: Any = None) -> pd.DataFrame:
+        """Records with the best eta0."""
+        method, at = (
+            partial(descend, objective, radius, n_iter=n_iter, samples=samples),
+            {*range(0, n_iter, every), n_iter},
+        )
+        return best_of(lambda schedule, eta: record(partial(method, eta0=eta), in_ball, at=at), ["1/sqrt(t)"], eta0)
+
+    interior["warning"] = write_cell([gap_above(tol, gap)])
+    penalised = {"coordinate-descent": coordinates, "interior-point": interior}
     constrained = {
-        "batch": _best(partial(batch, objective, radius, n_iter=n_iter), eta0),
-        "stochastic": _best(partial(_stochastic, objective, radius, stochastic_n_iter, seed), eta0),
-        "line-search": Entry(line_search(objective, radius, n_iter=n_iter)),
+        "batch": step_along(n_iter),
+        "stochastic": step_along(stochastic_n_iter, max(1, stochastic_n_iter // N_RECORDS), samples),
+        "line-search": record(partial(line_search, objective, radius, n_iter=n_iter), in_ball),
     }
-    bound = max(entry.trace.bound[-1] for entry in penalised.values())
-    bound_in_ball = max(bound - penalty * radius, *(entry.trace.bound[-1] for entry in constrained.values()))
-    tables = [_table(constrained, bound_in_ball), _table(penalised, bound)]
-    key: dict[str, Any] = {"problem": problem, "n": n, "radius": radius, "penalty": penalty}
-    columns = ["problem", "n", "method", "eta0", "step", "suboptimality", "flops", "seconds", "non_zero"]
-    return pd.concat(tables, ignore_index=True).assign(**key)[[*columns, "radius", "penalty", "warning"]]
-
-
-def _stochastic(objective: Objective, radius: float, n_iter: int, seed: int, *, eta0: float) -> Trace:
-    batch_size, every = max(1, round(BATCH_SHARE * objective.n_samples)), max(1, n_iter // N_RECORDS)
-    rng = np.random.default_rng(seed)
-    return stochastic(objective, radius, batch_size=batch_size, rng=rng, eta0=eta0, n_iter=n_iter, every=every)
-
-
-def _best(method: Callable[..., Trace], eta0: Sequence[float]) -> Entry:
-    """The trace with the smallest last objective, its eta0, and a warning if this lies at the edge of its grid."""
-    traces = [method(eta0=eta) for eta in eta0]
-    trace, eta = min(zip(traces, eta0, strict=True), key=lambda pair: pair[0].objective[-1])
-    return Entry(trace, eta, write_cell([at_edge("eta0", eta, eta0)]))
-
-
-def _table(entries: dict[str, Entry], bound: float) -> pd.DataFrame:
-    """The records of all methods of a problem, given a lower bound of its optimum."""
-    columns = [
-        {
-            "method": method,
-            "eta0": eta0,
-            "step": trace.step,
-            "suboptimality": (trace.objective - bound) / trace.objective[0],
-            "flops": trace.flops,
-            "seconds": trace.seconds,
-            "non_zero": np.count_nonzero(trace.w) / len(trace.w),
-            "warning": warning,
-        }
-        for method, (trace, eta0, warning) in entries.items()
+    bound = max(0.0, *(table["bound"].max() for table in penalised.values()))
+    bound_in_ball = max(bound - penalty * radius, *(table["bound"].max() for table in constrained.values()))
+    bounds = dict.fromkeys(constrained, bound_in_ball) | dict.fromkeys(penalised, bound)
+    tables = [
+        table.assign(
+            method=method,
+            suboptimality=(table["objective"] - bounds[method]) / table["objective"].iloc[0],
+            non_zero=table["non_zero"].iloc[-1],
+        )
+        for method, table in (constrained | penalised).items()
     ]
-    return pd.concat(map(pd.DataFrame, columns), ignore_index=True)
+    table = pd.concat(tables, ignore_index=True).assign(problem=problem, n=n, radius=radius, penalty=penalty)
+    return table.fillna({"warning": ""})[list(COLUMNS)]

@@ -8,28 +8,34 @@ import tracemalloc
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from jointsparse.datasets import synthetic
+from jointsparse.checks import require
+from jointsparse.datasets.synthetic import Synthetic, draw
 from jointsparse.learning.losses import hinge
-from jointsparse.learning.problem import Problem
+from jointsparse.learning.problem import Fit, Problem
 from jointsparse.learning.solvers import subgradient
 from jointsparse.norms import l1, l1inf
-from jointsparse.papers.timing import Task, measure, require_sizes, seconds_of
+from jointsparse.papers.harness import (
+    RADIUS_SHARE,
+    Progress,
+    Task,
+    measure,
+    seconds_of,
+    seconds_of_projection,
+    silent,
+)
 
 SERVES = "drawn"
 TABLES = {"cost": "timings"}
 WARNS = ()
 COLUMNS = ("part", "x", "seconds", "low", "high", "repeats", "d", "m", "method", "bytes", "objective")
 
-Seconds = Callable[[np.ndarray], float]  # of what is done with a matrix
-
 N_TASKS = 40
-RADIUS_SHARE = 0.1  # radius / norm
 TRACED_ROWS = 10_000  # of the largest matrix of whose projection the memory is traced
 SHAPED_ROWS, SHAPED_TASKS = 8_000, (10, 20, 40, 80, 160, 320)  # a matrix with other numbers of tasks, as many entries
 MATRIX_ROWS = 100_000  # of a matrix in which few are not zero
@@ -48,7 +54,7 @@ def run(
     program_tasks: Sequence[int],
     repeats: int,
     rng: np.random.Generator,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> pd.DataFrame:
     """Measure CPU seconds of projections and of training: medians of interleaved repeats.
 
@@ -66,7 +72,7 @@ def run(
     repeats : int, at least 1
     rng : numpy.random.Generator
         Draws the numbers. Seconds vary all the same.
-    progress : callable, optional
+    progress : callable
         Called with (measurements done, of all).
 
     Returns
@@ -91,58 +97,38 @@ def run(
     ValueError
         Sizes out of range.
     """
-    require_sizes(
-        projection_sizes=projection_sizes,
-        projection_rows=projection_rows,
-        training_sizes=training_sizes,
-        program_tasks=program_tasks,
-        repeats=[repeats],
-    )
-    if max(projection_rows) > MATRIX_ROWS:
-        raise ValueError(f"projection_rows must be at most {MATRIX_ROWS:,}, got {max(projection_rows)}")
+    most = max(projection_rows)
+    require(most <= MATRIX_ROWS, f"projection_rows must be at most {MATRIX_ROWS:,}, got {most}")
     A = rng.normal(size=(max(*projection_sizes, MATRIX_ROWS), N_TASKS))
     order = rng.permutation(MATRIX_ROWS)
-    drawn = synthetic.draw(
-        n_features=N_FEATURES, n_tasks=N_TASKS, n_train=max(training_sizes), n_validation=0, n_test=0, rng=rng
-    )
-    many = synthetic.draw(
-        n_features=PROGRAM_FEATURES,
-        n_tasks=max(program_tasks),
-        n_train=PROGRAM_SAMPLES,
-        n_validation=0,
-        n_test=0,
-        rng=rng,
-    )
-    for of in OF_SIZE.values():
-        of(A[:10])  # compiles
-    tasks = []
-    for d, (method, of) in product(projection_sizes, OF_SIZE.items()):
-        task = _task("projection size", d * N_TASKS, d, method, partial(of, A[:d]))
-        task.columns["bytes"] = _peak_bytes(A[:d]) if method == "sort" and d <= TRACED_ROWS else np.nan
-        tasks.append(task)
+    only: dict[str, Any] = {"n_validation": 0, "n_test": 0, "rng": rng}
+    drawn = draw(n_features=N_FEATURES, n_tasks=N_TASKS, n_train=max(training_sizes), **only)
+    many = draw(n_features=PROGRAM_FEATURES, n_tasks=max(program_tasks), n_train=PROGRAM_SAMPLES, **only)
+    for seconds in OF_MATRIX.values():
+        seconds(A[:10])  # compiles
+    _iteration(drawn, min(training_sizes))  # compiles
+
+    tasks: list[Task] = []
+    for d, method in product(projection_sizes, ("sort", "newton", "l1 pivot")):
+        held = _peak_bytes(A[:d]) if method == "sort" and d <= TRACED_ROWS else np.nan
+        columns = _columns("projection size", d * N_TASKS, d, method, held=held)
+        tasks.append((columns, partial(OF_MATRIX[method], A[:d])))
     for m in SHAPED_TASKS:
         shaped = A[:SHAPED_ROWS].reshape(-1, m)
-        tasks.append(_task("projection tasks", m, len(shaped), "sort", partial(SORT, shaped), m))
-    for k, (method, of_few) in product(projection_rows, OF_FEW.items()):
-        tasks.append(_task("projection rows", k, MATRIX_ROWS, method, partial(_of_few, A, order[:k], of_few)))
+        tasks.append((_columns("projection tasks", m, len(shaped), "sort", m), partial(OF_MATRIX["sort"], shaped)))
+    for k, method in product(projection_rows, CALLS_OF_FEW):
+        columns = _columns("projection rows", k, MATRIX_ROWS, method)
+        tasks.append((columns, partial(_of_few, A, order[:k], method)))
     for n in training_sizes:
-        tasks.append(_task("training samples", n, N_FEATURES, "subgradient", partial(_iteration, drawn, n)))
-    for m, (method, train) in product(program_tasks, OF_TASKS.items()):
-        tasks.append(_task("tasks", m, PROGRAM_FEATURES, method, partial(_of_training, train, many, m), m))
-        tasks[-1].columns["objective"] = train(many, m).objective
-    _iteration(drawn, min(training_sizes))  # compiles
-    table = measure(tasks, repeats, progress)
-    return table[list(COLUMNS)]
+        tasks.append((_columns("training samples", n, N_FEATURES, "subgradient"), partial(_iteration, drawn, n)))
+    for m, method in product(program_tasks, OF_TASKS):
+        columns = _columns("tasks", m, PROGRAM_FEATURES, method, m)
+        tasks.append((columns, partial(_training, columns, method, many, m)))
+    return measure(tasks, repeats, progress)[list(COLUMNS)]
 
 
-def _task(part: str, x: int, d: int, method: str, seconds: Callable[[], float], m: int = N_TASKS) -> Task:
-    return Task({"part": part, "x": x, "d": d, "m": m, "method": method}, seconds)
-
-
-def _projection(A: np.ndarray, method: Literal["sort", "newton"]) -> float:
-    """CPU seconds of a projection of A."""
-    radius, B = RADIUS_SHARE * l1inf.norm(A), np.empty_like(A)
-    return seconds_of(lambda: l1inf.project(A, radius, out=B, method=method))
+def _columns(part: str, x: int, d: int, method: str, m: int = N_TASKS, held: float = np.nan) -> dict[str, Any]:
+    return {"part": part, "x": x, "d": d, "m": m, "method": method, "bytes": held, "objective": np.nan}
 
 
 def _peak_bytes(A: np.ndarray) -> int:
@@ -156,13 +142,6 @@ def _peak_bytes(A: np.ndarray) -> int:
         tracemalloc.stop()
 
 
-def _projection_of_vector(A: np.ndarray) -> float:
-    """CPU seconds of a projection of the entries of A onto an l1 ball, by the algorithm of Duchi et al. 2008."""
-    v, b = A.reshape(A.size), np.empty(A.size)
-    radius = RADIUS_SHARE * l1.norm(v)
-    return seconds_of(lambda: l1.project(v, radius, out=b, method="pivot"))
-
-
 def _scan(A: np.ndarray) -> float:
     """CPU seconds of a scan of A."""
     B = np.empty_like(A)
@@ -174,68 +153,54 @@ def _scan(A: np.ndarray) -> float:
     return seconds_of(scan)
 
 
-SORT, NEWTON = partial(_projection, method="sort"), partial(_projection, method="newton")  # the paper's and ours
-OF_SIZE: dict[str, Seconds] = {"sort": SORT, "newton": NEWTON, "l1 pivot": _projection_of_vector}
-
-
-class OfFew(NamedTuple):
-    """Measurement of a matrix with few non-zero rows, and the number of times it is taken for a median."""
-
-    seconds: Seconds
-    calls: int
-
-
-# The small difference of the last two counts.
-OF_FEW = {
-    "sort": OfFew(SORT, 1),
-    "newton": OfFew(NEWTON, 5),
-    "scan": OfFew(_scan, 5),
+OF_MATRIX: dict[str, Callable[[np.ndarray], float]] = {
+    "sort": partial(seconds_of_projection, l1inf, method="sort"),  # the paper's
+    "newton": partial(seconds_of_projection, l1inf, method="newton"),  # ours
+    "l1 pivot": lambda A: seconds_of_projection(l1, A.reshape(A.size), method="pivot"),  # Duchi et al. 2008
+    "scan": _scan,
 }
+CALLS_OF_FEW = {"sort": 1, "newton": 5, "scan": 5}  # of which the median counts, as their difference is small
 
 
-def _of_few(A: np.ndarray, rows: np.ndarray, of: OfFew) -> float:
+def _of_few(A: np.ndarray, rows: np.ndarray, method: str) -> float:
     """CPU seconds with a matrix that has these rows of A, and zeros in the others."""
     few = np.zeros((MATRIX_ROWS, A.shape[1]))
     few[rows] = A[rows]
-    return float(np.median([of.seconds(few) for _ in range(of.calls)]))
+    return float(np.median([OF_MATRIX[method](few) for _ in range(CALLS_OF_FEW[method])]))
 
 
-def _iteration(data: synthetic.Synthetic, n: int) -> float:
+def _iteration(data: Synthetic, n: int) -> float:
     """CPU seconds of an iteration with n samples per task, the median of a fit."""
-    problem = Problem(list(data.X_train[:, :n]), list(data.y_train[:, :n]), normalisation="mean")
     stamps: list[float] = []
-    subgradient.fit(
-        problem,
-        loss=hinge,
-        norm=l1inf,
-        radius=np.array([l1inf.norm(data.W)]),
-        eta0=np.array([ETA0]),
-        n_iter=N_ITER,
-        progress=lambda done, of: stamps.append(time.process_time()),
-    )
+    _fit([*data.X_train[:, :n]], [*data.y_train[:, :n]], data.W, N_ITER, lambda *_: stamps.append(time.process_time()))
     return float(np.median(np.diff(stamps)))
 
 
-class Trained(NamedTuple):
-    """CPU seconds of training, and the objective that it reaches."""
+def _fit(X: list[Any], y: list[Any], W: np.ndarray, n_iter: int, progress: Progress = silent) -> Fit:
+    """Train tasks by the paper's method, in the ball of the true weights W."""
+    problem, radius = Problem(X, y, normalisation="mean"), np.array([l1inf.norm(W)])
+    eta0 = np.array([ETA0])
+    return subgradient.fit(problem, loss=hinge, norm=l1inf, radius=radius, eta0=eta0, n_iter=n_iter, progress=progress)
 
-    seconds: float
-    objective: float
+
+def _training(columns: dict[str, Any], method: str, data: Synthetic, m: int) -> float:
+    """CPU seconds of training the first m tasks. Writes the objective into the columns."""
+    start = time.process_time()
+    columns["objective"] = OF_TASKS[method]([*data.X_train[:m]], [*data.y_train[:m]], data.W[:, :m])
+    return time.process_time() - start
 
 
-def _by_program(data: synthetic.Synthetic, m: int) -> Trained:
-    """Train the first m tasks by solving a linear program.
+def _by_program(X: list[Any], y: list[Any], W: np.ndarray) -> float:
+    """Objective of tasks that are trained by a linear program, in the ball of the true weights W.
 
     Its variables are W by tasks, the row maxima t, and the hinge losses s. It minimises the sum of s / n, subject to
     y x . w + s >= 1, |W| <= t in each row, and the sum of t <= radius.
     """
     from scipy.optimize import linprog  # here, as it takes a fifth of a second to import
 
-    W, n = data.W[:, :m], data.X_train.shape[1]
-    d, size = len(W), W.size
-    start = time.process_time()
-    samples = sparse.block_diag([y[:, None] * X for X, y in zip(data.X_train[:m], data.y_train[:m], strict=True)])
-    weights, maxima = sparse.identity(size), sparse.vstack([sparse.identity(d)] * m)
+    (d, m), n = W.shape, len(y[0])
+    samples = sparse.block_diag([labels[:, None] * rows for rows, labels in zip(X, y, strict=True)])
+    weights, maxima = sparse.identity(W.size), sparse.vstack([sparse.identity(d)] * m)
     left = sparse.bmat(
         [
             [-samples, None, -sparse.identity(m * n)],
@@ -245,30 +210,13 @@ def _by_program(data: synthetic.Synthetic, m: int) -> Trained:
         ],
         format="csr",
     )
-    right = np.concatenate([-np.ones(m * n), np.zeros(2 * size), [l1inf.norm(W)]])
-    cost = np.concatenate([np.zeros(size + d), np.full(m * n, 1 / n)])
-    bounds = [(None, None)] * size + [(0, None)] * (d + m * n)
-    solved = linprog(cost, A_ub=left, b_ub=right, bounds=bounds, method="highs-ipm")
-    return Trained(time.process_time() - start, float(solved.fun))
+    right = np.concatenate([-np.ones(m * n), np.zeros(2 * W.size), [l1inf.norm(W)]])
+    cost = np.concatenate([np.zeros(W.size + d), np.full(m * n, 1 / n)])
+    bounds = [(None, None)] * W.size + [(0, None)] * (d + m * n)
+    return float(linprog(cost, A_ub=left, b_ub=right, bounds=bounds, method="highs-ipm").fun)
 
 
-def _by_subgradient(data: synthetic.Synthetic, m: int) -> Trained:
-    """Train the first m tasks by the paper's method."""
-    start = time.process_time()
-    fit = subgradient.fit(
-        Problem(list(data.X_train[:m]), list(data.y_train[:m]), normalisation="mean"),
-        loss=hinge,
-        norm=l1inf,
-        radius=np.array([l1inf.norm(data.W[:, :m])]),
-        eta0=np.array([ETA0]),
-        n_iter=PROGRAM_N_ITER,
-    )
-    return Trained(time.process_time() - start, float(np.min(fit.objective)))
-
-
-def _of_training(train: Callable[[synthetic.Synthetic, int], Trained], data: synthetic.Synthetic, m: int) -> float:
-    """CPU seconds of training m tasks."""
-    return train(data, m).seconds
-
-
-OF_TASKS = {"linear program": _by_program, "subgradient": _by_subgradient}
+OF_TASKS: dict[str, Callable[[list[Any], list[Any], np.ndarray], float]] = {
+    "linear program": _by_program,
+    "subgradient": lambda X, y, W: float(np.min(_fit(X, y, W, PROGRAM_N_ITER).objective)),
+}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,13 @@ from jointsparse.figures.scores import Range, Star
 from jointsparse.figures.style import (
     STATED,
     band_note,
+    by_method,
     canvas,
     curve,
     growth_line,
     in_order,
     legend,
+    log_axis,
     looks,
     median_of,
     nothing,
@@ -104,22 +106,22 @@ def significance(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     """
     rows = table[table["words"] == "test words"]
     require(len(rows), "the table significance must have rows of the test words, got none", Misfit)
-    reported = TABLE_1.set_index("n")
     method, others, runs = table["method"].iloc[0], table["against"].unique(), table["run"].nunique()
-    norms = {other: other.split("-")[-1] for other in others}
-    heads = ["median p", *(["over runs"] if runs > 1 else []), "reverse p", *(["paper"] if beside_paper else [])]
-    header = ["n", "samples", *(f"{other}\n{head}" for other in others for head in heads)]
-    cells = []
-    for n, group in rows.groupby("n"):
-        line = [f"{n}", f"{group['n_samples'].iloc[0]:,}"]
-        for other, norm in norms.items():
-            found = group[group["against"] == other]
-            p, reverse = found["p_median"], found["p_reverse_median"]
-            shown = [_p(p.median()), *([f"{_p(p.min())} to {_p(p.max())}"] if runs > 1 else []), _p(reverse.median())]
-            line += shown if len(found) else ["–"] * len(shown)
-            line += [_p(reported[norm].get(n) if norm in reported else None)] if beside_paper else []
-        cells.append(line)
-    figure, (axes,) = canvas(1.6 + 1.05 * len(heads) * len(others), 1.3 + 0.24 * len(cells))
+    columns: dict[str, Callable[[pd.DataFrame], str]] = {
+        "median p": lambda found: _p(found["p_median"].median()),
+        "over runs": lambda found: " to ".join(_p(found["p_median"].agg(end)) for end in ("min", "max")),
+        "reverse p": lambda found: _p(found["p_reverse_median"].median()),
+    }
+    heads = [head for head in columns if head != "over runs" or runs > 1]
+    header, cells = ["n", "samples"], [[f"{n}", f"{of_n['n_samples'].iloc[0]:,}"] for n, of_n in rows.groupby("n")]
+    for other in others:
+        reported = TABLE_1.set_index("n").get(other.split("-")[-1], pd.Series(dtype=float))
+        header += [f"{other}\n{head}" for head in [*heads, *["paper"] * beside_paper]]
+        for line, (n, of_n) in zip(cells, rows.groupby("n"), strict=True):
+            found = of_n[of_n["against"] == other]
+            line += [columns[head](found) if len(found) else "–" for head in heads]
+            line += [_p(reported.get(n, np.nan))] * beside_paper
+    figure, (axes,) = canvas(1.6 + 1.05 * (len(header) - 2), 1.3 + 0.24 * len(cells))
     axes.axis("off")
     drawn = axes.table(cells, colLabels=header, loc="upper center", cellLoc="right", edges="horizontal")
     drawn.auto_set_font_size(False)
@@ -141,9 +143,9 @@ def significance(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     return figure
 
 
-def _p(value: float | None) -> str:
+def _p(value: float) -> str:
     """P-value as text."""
-    if value is None or np.isnan(value):
+    if np.isnan(value):
         return "–"
     return f"{value:.2g}" if value >= 1e-4 else f"{value:.0e}"
 
@@ -161,9 +163,9 @@ SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius
 def test_error(table: pd.DataFrame) -> Figure:
     """Mean test error of synthetic tasks against the training samples of each (Quattoni et al. 2009, Fig. 1 top)."""
     figure, (axes,) = canvas()
-    for method, look in in_order(table).items():
+    for method, look, of_method in by_method(table):
         for (solver, rule), (dashes, width, _) in SETTINGS.items():
-            rows = table[(table["method"] == method) & (table["solver"] == solver) & (table["radius_rule"] == rule)]
+            rows = of_method[(of_method["solver"] == solver) & (of_method["radius_rule"] == rule)]
             main = width == 1
             line = look | {"linestyle": dashes, "linewidth": width * rcParams["lines.linewidth"]}
             line |= {"label": method} if main else {"label": f"_{method}, {solver}, {rule}", "marker": ""}
@@ -199,7 +201,7 @@ def error_by_arm(table: pd.DataFrame) -> Figure:
     for axes in panels[::weights]:
         axes.set_ylabel("test error (%)")
     title = "Validated radii (paper: Fig. 1 top, normal weights on random supports)"
-    figure.suptitle(title, fontsize=rcParams["axes.titlesize"])
+    figure.suptitle(title)
     legend(figure, *band_note(rows))
     return figure
 
@@ -221,12 +223,9 @@ def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
     """Precision and recall at radii of this rule. which: the end of the title."""
     rows = table[(table["solver"] == "subgradient") & (table["radius_rule"] == radius_rule)]
     figure, (axes,) = canvas()
-    for method, look in in_order(table).items():
-        if method.split("-")[-1] == "l2":
-            continue
-        one = rows[rows["method"] == method]
+    for method, look, of_method in by_method(rows[~rows["method"].str.endswith("-l2")]):
         for name, line in (("precision", {"linestyle": "-"}), ("recall", {"linestyle": ":", "fillstyle": "none"})):
-            curve(axes, one, "n", name, scale=100, **look | line, label=f"{name}, {method}")
+            curve(axes, of_method, "n", name, scale=100, **look | line, label=f"{name}, {method}")
     size_axis(axes, table["n"], "training samples of each task")
     axes.set(ylim=(0, 104), ylabel="precision, recall (%)", title=f"Feature selection {which}")
     legend(figure, *band_note(rows))
@@ -236,28 +235,25 @@ def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
 # Cost
 
 
-class Part(NamedTuple):
-    """Axis labels of a part of the cost table, and the cost that the papers state for it, up to a factor."""
-
-    x: str
-    y: str
-    growth: Callable[[pd.DataFrame], pd.Series]
-
-
 def _by_entries(entries: pd.Series) -> pd.Series:
     return entries * np.log(entries)
 
 
-PARTS = {
-    "projection size": Part("entries of the matrix", "seconds per projection", lambda rows: _by_entries(rows["x"])),
-    "projection rows": Part(
-        "non-zero rows of the matrix", "seconds per projection", lambda rows: _by_entries(rows["x"] * rows["m"])
+# Labels of both axes of a part of the cost table, and the cost that the papers state for it, up to a factor.
+PARTS: dict[str, tuple[str, str, Callable[[pd.DataFrame], pd.Series]]] = {
+    "projection size": ("entries of the matrix", "seconds per projection", lambda rows: _by_entries(rows["x"])),
+    "projection rows": (
+        "non-zero rows of the matrix",
+        "seconds per projection",
+        lambda rows: _by_entries(rows["x"] * rows["m"]),
     ),
-    "projection tasks": Part(
-        "tasks of a matrix of as many entries", "seconds per projection", lambda rows: 0 * rows["x"] + 1
+    "projection tasks": (
+        "tasks of a matrix of as many entries",
+        "seconds per projection",
+        lambda rows: 0 * rows["x"] + 1,
     ),
-    "training samples": Part("training samples of each task", "seconds per iteration", lambda rows: rows["x"]),
-    "tasks": Part("tasks", "seconds of training", lambda rows: rows["x"]),
+    "training samples": ("training samples of each task", "seconds per iteration", lambda rows: rows["x"]),
+    "tasks": ("tasks", "seconds of training", lambda rows: rows["x"]),
 }
 
 
@@ -266,25 +262,21 @@ def cost(table: pd.DataFrame) -> Figure:
 
     A line grows as the papers state. It ends at the last measurement of the first method.
     """
-    table = table.assign(method=table["method"].astype(object).fillna("measured") if "method" in table else "measured")
     parts, look = table["part"].unique(), looks(table["method"])
     figure, panels = canvas(max(6.4, 0.4 + 3.3 * len(parts)), 3.0, len(parts))
     for axes, name in zip(panels, parts, strict=True):
-        part = PARTS.get(name, Part("x", "seconds", lambda rows: rows["x"]))
+        x, y, growth = PARTS[name]
         rows = table[table["part"] == name].sort_values("x")
-        methods = rows["method"].unique()
-        for method in methods:
-            one = rows[rows["method"] == method]
-            axes.plot(one["x"], one["seconds"], label=method, **look[method])
-        first = rows[rows["method"] == methods[0]].dropna(subset=["seconds"])
-        growth_line(axes, first["x"], first["seconds"], part.growth(first))
-        size_axis(axes, rows["x"], part.x, most=4)
-        if len(first):
-            axes.set_yscale("log")
-        axes.set_ylabel(part.y)
+        for method, of_method in rows.groupby("method", sort=False):
+            axes.plot(of_method["x"], of_method["seconds"], label=method, **look[method])
+        first = rows[rows["method"] == rows["method"].iloc[0]].dropna(subset=["seconds"])
+        growth_line(axes, first["x"], first["seconds"], growth(first))
+        size_axis(axes, rows["x"], x, most=4)
+        log_axis(axes, "y")
+        axes.set_ylabel(y)
         fixed = [f"{column} = {rows[column].iloc[0]:,.0f}" for column in ("d", "m") if len(set(rows[column])) == 1]
         axes.set_title(", ".join([name, *fixed]), fontsize=10)
-    figure.suptitle(f"Measured seconds, each {median_of(table)}", fontsize=rcParams["axes.titlesize"])
+    figure.suptitle(f"Measured seconds, each {median_of(table)}")
     stated = "papers: N log N in the number N of non-zero entries; linear in the number of samples"
     legend(figure, Line2D([], [], label=stated, **STATED))
     return figure

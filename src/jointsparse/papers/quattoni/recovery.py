@@ -3,22 +3,22 @@
 Source: Quattoni et al. 2009, sec. 5 and Fig. 1.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import require
 from jointsparse.datasets import synthetic
 from jointsparse.datasets.synthetic import Synthetic
 from jointsparse.learning import sweep
 from jointsparse.learning.flag import gap_above, write_cell
 from jointsparse.learning.losses import hinge
-from jointsparse.learning.problem import Problem, relative_gap
+from jointsparse.learning.problem import Fit, Problem, relative_gap
 from jointsparse.learning.solvers import subgradient, working_set
 from jointsparse.norms import l1, l1inf, l2
+from jointsparse.papers.harness import Progress, silent, ticking
 
 SERVES = "drawn"
 TABLES = {"recovery": "tables"}
@@ -37,7 +37,7 @@ def run(
     weights: Sequence[str] = ("normal",),
     support: Sequence[str] = ("random",),
     rng: np.random.Generator,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = silent,
     **options: Any,
 ) -> pd.DataFrame:
     """Do one repetition with tasks drawn afresh.
@@ -53,7 +53,7 @@ def run(
         Training samples per task.
     rng : numpy.random.Generator
         Draws the tasks.
-    progress : callable, optional
+    progress : callable
         Called with (norms and sizes done, of all with these weights and supports).
     **options : Any
         Options of `learn`.
@@ -76,12 +76,8 @@ def learn(
     data: Synthetic,
     *,
     sizes: Sequence[int],
-    eta0: Sequence[float],
-    radius: Sequence[float],
-    n_iter: int,
-    tol: float = 1e-3,
-    optimum_n_iter: int = 5000,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = silent,
+    **options: Any,
 ) -> pd.DataFrame:
     """Learn the tasks from training sets of several sizes, with each norm.
 
@@ -93,6 +89,8 @@ def learn(
     data : Synthetic
         See `synthetic.draw`.
     sizes : sequence of int, from 1 to the training samples of a task
+    progress : callable
+        Called with (norms and sizes done, of all).
     eta0 : sequence of float, above 0
         First step sizes. The one with the smallest training objective is kept for each radius.
     radius : sequence of float, at least 0
@@ -103,8 +101,6 @@ def learn(
         Relative duality gap of the solver that finds the optimum.
     optimum_n_iter : int, at least 1
         Largest number of iterations of this solver.
-    progress : callable, optional
-        Called with (norms and sizes done, of all).
 
     Returns
     -------
@@ -130,88 +126,67 @@ def learn(
         - iterations_3, iterations_10: likewise within 3 and 10 %.
         - warning: a value at the edge of its grid, or an optimum not certified to tol.
 
-    Raises
-    ------
-    ValueError
-        Sizes that the data do not have, or unfit grids.
-
     References
     ----------
     Quattoni et al. 2009, sec. 5.
     """
-    n_train = data.X_train.shape[1]
-    require(
-        len(sizes) and min(sizes) >= 1 and max(sizes) <= n_train,
-        f"sizes must be numbers of training samples, from 1 to {n_train}, got {list(sizes)}",
-    )
-    require(
-        len(eta0) and len(radius) and np.isfinite([*eta0, *radius]).all(),
-        f"eta0 and radius must list finite numbers, at least one each, got {eta0}, {radius}",
-    )
-    require(
-        data.X_validation.size and data.X_test.size,
-        "data must hold validation and test samples, got none of one of the two",
-    )
-    options: dict[str, Any] = {
-        "eta0": eta0,
-        "radius": radius,
-        "n_iter": n_iter,
-        "tol": tol,
-        "optimum_n_iter": optimum_n_iter,
-    }
     rows: list[dict[str, Any]] = []
-    for done, (n, norm) in enumerate(product(sizes, COMPARED)):
-        problem = Problem(list(data.X_train[:, :n]), list(data.y_train[:, :n]), normalisation="mean")
-        key = {"n": n, "method": f"hinge-{norm}"}
-        rows += [key | row for row in _rows(problem, data, norm, **options)]
-        if progress:
-            progress(done + 1, len(COMPARED) * len(sizes))
+    tick = ticking(progress, len(COMPARED) * len(sizes))
+    for n, (name, norm) in product(sizes, COMPARED.items()):
+        problem = Problem([*data.X_train[:, :n]], [*data.y_train[:, :n]], normalisation="mean")
+        rows += [{"n": n, "method": f"hinge-{name}"} | row for row in _rows(problem, data, norm, **options)]
+        tick()
     return pd.DataFrame(rows).astype(dict.fromkeys(NEAR_OPTIMUM, "Int64"))
 
 
 def _rows(
     problem: Problem,
     data: Synthetic,
-    norm: str,
+    norm: Any,
     *,
     eta0: Sequence[float],
     radius: Sequence[float],
     n_iter: int,
-    tol: float,
-    optimum_n_iter: int,
+    tol: float = 1e-3,
+    optimum_n_iter: int = 5000,
 ) -> list[dict[str, Any]]:
     """The three rows of a training set and a norm."""
-    plug_ins: dict[str, Any] = {"loss": hinge, "norm": COMPARED[norm]}
-    true = np.asarray(plug_ins["norm"].norm(data.W))  # one number, or one per task
+    true = np.asarray(norm.norm(data.W))  # one number, or one per task
     # Choice: validation chooses from the same plain radii for every task and norm; the paper names none. Multiples of
     # the true norms would know what validation has to find. On the paper's problem they are about 49, 12 and 4.
     radii = np.stack([true, *(np.full(true.shape, value) for value in sorted(radius))])
     pairs = np.repeat(np.arange(len(radii)), len(eta0))
     steps = np.tile(np.asarray(eta0, dtype=float), len(radii))
-    fit = subgradient.fit(problem, **plug_ins, radius=radii[pairs], eta0=steps, n_iter=n_iter)
-    optimum = working_set.fit(problem, **plug_ins, radius=radii[:1], tol=tol, n_iter=optimum_n_iter)
+    fit = subgradient.fit(problem, loss=hinge, norm=norm, radius=radii[pairs], eta0=steps, n_iter=n_iter)
+    optimum = working_set.fit(problem, loss=hinge, norm=norm, radius=radii[:1], tol=tol, n_iter=optimum_n_iter)
     at_true, *candidates = sweep.choose_eta0(pairs, fit.objective)
     errors = [error(fit.W[pair], data.X_validation, data.y_validation) for pair in candidates]
     chosen = candidates[sweep.choose_radius(-np.array(errors))]
     bound, at_zero = max(fit.bound[at_true], optimum.bound[0]), float(fit.objective[0, 0])
 
-    def row(rule: str, W: np.ndarray, radius: np.ndarray, objective: float, bound: float) -> dict[str, Any]:
-        gap = float(relative_gap(np.array(objective), np.array(bound), at_zero))
-        key = {"radius_rule": rule, "solver": "working_set", "radius": radius.mean(), "eta0": np.nan}
-        found = {"test_error": error(W, data.X_test, data.y_test)} | selection(W, data.relevant)
-        warning = write_cell([gap_above(tol, gap)])
-        reached = {"objective": objective / at_zero, "gap": gap} | dict.fromkeys(NEAR_OPTIMUM)
-        return key | found | reached | {"warning": warning}
-
-    def row_of(rule: str, pair: int, bound: float, **grids: Sequence[float]) -> dict[str, Any]:
-        learnt = row(rule, fit.W[pair], radii[pairs[pair]], fit.value[pair], bound)
-        learnt |= {"solver": "subgradient", "eta0": steps[pair]}
-        return learnt | {"warning": _edges(learnt, **grids)}
+    def row(
+        rule: str, learnt: Fit, pair: int, of_pair: np.ndarray, bound: float, **grids: Sequence[float]
+    ) -> dict[str, Any]:
+        solver, eta = ("subgradient", steps[pair]) if learnt is fit else ("working_set", np.nan)
+        chosen = {"radius": of_pair.mean(), "eta0": eta}
+        gap = float(relative_gap(np.array(learnt.value[pair]), np.array(bound), at_zero))
+        flags = [sweep.at_edge(name, chosen[name], grid) for name, grid in grids.items()] or [gap_above(tol, gap)]
+        return {
+            "radius_rule": rule,
+            "solver": solver,
+            **chosen,
+            "test_error": error(learnt.W[pair], data.X_test, data.y_test),
+            **selection(learnt.W[pair], data.relevant),
+            "objective": learnt.value[pair] / at_zero,
+            "gap": gap,
+            **dict.fromkeys(NEAR_OPTIMUM),
+            "warning": write_cell(flags),
+        }
 
     rows = [
-        row_of("true", at_true, bound, eta0=eta0),
-        row_of("validated", chosen, fit.bound[chosen], radius=radius, eta0=eta0),
-        row("true", optimum.W[0], true, optimum.value[0], bound),
+        row("true", fit, at_true, true, bound, eta0=eta0),
+        row("validated", fit, chosen, radii[pairs[chosen]], fit.bound[chosen], radius=radius, eta0=eta0),
+        row("true", optimum, 0, true, bound),
     ]
     gaps = relative_gap(fit.objective[at_true], np.array(bound), at_zero)
     for column, fraction in NEAR_OPTIMUM.items():
@@ -239,8 +214,3 @@ def selection(W: np.ndarray, relevant: np.ndarray) -> dict[str, float]:
     right = np.count_nonzero(used & relevant)
     precision = right / np.count_nonzero(used) if used.any() else np.nan
     return {"precision": precision, "recall": right / np.count_nonzero(relevant), "features": float(used.mean())}
-
-
-def _edges(row: dict[str, Any], **grids: Sequence[float]) -> str:
-    """A warning of chosen values that lie at an edge of their grids."""
-    return write_cell(sweep.at_edge(name, row[name], grid) for name, grid in grids.items())
