@@ -151,10 +151,10 @@ class Objective:
 def looking(
     objective: Any, certify: Callable[[Any], tuple[float, float]], **of_weights: Callable[[Matrix], float]
 ) -> Callable[[State], dict[str, float]]:
-    """What `harness.record` tabulates of a state: objective, bound, non_zero and columns that depend on the weights.
+    """Return a function from a state to the columns that `harness.record` tabulates: objective, bound, non_zero, more.
 
     objective: has a `view`, which begins with the weights. certify: returns the objective at a view, and a lower bound
-    of the optimum. non_zero is the fraction of the weights that are not 0.
+    of the optimum. of_weights: functions of the weights, by column. non_zero is the fraction of weights that are not 0.
     """
 
     def look(state: State) -> dict[str, float]:
@@ -235,7 +235,17 @@ def dense_steps(
 ) -> Iterator[State]:
     """Move all weights along the gradient of all samples, or of those of each step.
 
-    objective: has a `view` with a gradient. flops: returns the operations of a step along a view, if they are counted.
+    Parameters
+    ----------
+    objective : object with a `view` that has a gradient
+    moving : Projected or Entropic
+        The weights.
+    sizes : array (n_iter,)
+        Step sizes.
+    samples : sequence of int arrays, or None
+        Numbers of the samples of each step. None for all.
+    flops : callable, optional
+        Returns the operations of a step along a view. They are not counted by default.
     """
     spent = 0.0 if flops else np.nan
     for t, eta in enumerate(sizes):
@@ -250,7 +260,18 @@ def dense_steps(
 def lazy_steps(
     objective: Objective, point: LazyProjected | LazyEntropic, sizes: Vector, samples: Sequence[RowNumbers]
 ) -> Iterator[State]:
-    """Move the weights of the features of the samples of each step. X is sparse."""
+    """Move the weights of the features of the samples of each step. X is sparse.
+
+    Parameters
+    ----------
+    objective : Objective
+    point : LazyProjected or LazyEntropic
+        The weights.
+    sizes : array (n_iter,)
+        Step sizes.
+    samples : sequence of int arrays
+        Numbers of the samples of each step.
+    """
     spent = 0.0
     for t, eta in enumerate(sizes):
         yield State(t, point.toarray, spent)
@@ -319,7 +340,18 @@ def descend(
 
 
 def drawn(n_iter: int, n_samples: int, batch_size: int, rng: np.random.Generator) -> list[RowNumbers]:
-    """Numbers of `batch_size` of the samples for each step, without replacement."""
+    """Draw the numbers of the samples of each step, without replacement.
+
+    Parameters
+    ----------
+    n_iter : int
+        Steps.
+    n_samples : int
+        Samples to draw from.
+    batch_size : int
+        Samples of a step.
+    rng : numpy.random.Generator
+    """
     return [np.sort(rng.choice(n_samples, batch_size, replace=False)) for _ in range(n_iter)]
 
 
@@ -331,7 +363,17 @@ def drawn(n_iter: int, n_samples: int, batch_size: int, rng: np.random.Generator
 def sizes_of(method: Method, schedule: str, eta0: float, *, n: int, n_iter: int, of_set: str = "ball") -> Vector:
     """Step sizes (n_iter,) of projections, eta0 times the factors of the schedule, or of the exponentiated gradient.
 
-    n: coordinates. of_set: the set of the exponentiated gradient. See `entropic.step_sizes` for the others.
+    Parameters
+    ----------
+    method : "projection" or "entropic"
+    schedule : str
+        See `entropic.step_sizes`.
+    eta0 : float, above 0
+    n : int
+        Coordinates.
+    n_iter : int, at least 1
+    of_set : str
+        Set of the exponentiated gradient.
     """
     if method == "entropic":
         return step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)
@@ -343,9 +385,29 @@ def best_of(
 ) -> pd.DataFrame:
     """Try each schedule with each eta0, and return the records with the smallest last number in the column `by`.
 
-    learn: returns the records of a schedule and an eta0. Those that diverge are left out. The records have the columns
-    schedule and eta0; lowest, the smallest `by` that any of them has reached by then; and warning, of an eta0 at the
-    edge of its grid, or of an objective that is no lower at the end. Raises ValueError if all diverge.
+    Parameters
+    ----------
+    learn : callable
+        Returns the records of a schedule and an eta0. Those that diverge are left out.
+    schedules : sequence of str
+        To try.
+    eta0 : sequence of float
+        To try with each schedule.
+    by : str
+        Column to choose by.
+
+    Returns
+    -------
+    DataFrame
+        With more columns:
+        - schedule, eta0: the best ones.
+        - lowest: the smallest `by` that any schedule and eta0 has reached by then.
+        - warning: an eta0 at the edge of its grid, or an objective that is no lower at the end.
+
+    Raises
+    ------
+    ValueError
+        All diverge.
     """
     tables = []
     for schedule, eta in product(schedules, eta0):
@@ -372,7 +434,14 @@ def line_search(objective: Objective, radius: float, *, n_iter: int, eta0: float
     twice the last accepted one, and s is halved until a step is accepted. The states end early at an exact optimum,
     w(s) = w, or as soon as rounding hides all further descent.
 
-    radius: at least 0 and finite. n_iter: steps, at least 1. eta0: first s tried, above 0.
+    Parameters
+    ----------
+    objective : Objective
+    radius : float, at least 0 and finite
+    n_iter : int, at least 1
+        Steps.
+    eta0 : float, above 0
+        First s tried.
 
     References
     ----------
@@ -431,7 +500,14 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
     - n^3 / 3 + 2 n^2 for the solution, and 20 n for the rest;
     - (LOSS_FLOPS + 2) m + 10 n for each trial of a length.
 
-    penalty: above 0. tol: duality gap, relative to the objective, to stop at. n_iter: largest number of steps.
+    Parameters
+    ----------
+    objective : Objective
+    penalty : float, above 0
+    tol : float, above 0
+        Duality gap, relative to the objective, to stop at.
+    n_iter : int, at least 1
+        Largest number of steps.
 
     References
     ----------

@@ -115,8 +115,17 @@ def descend(
 ) -> Iterator[State]:
     """Minimise f(W) on the set by steps along the gradient of all samples, or of a few.
 
-    Parameters are those of `descent.descend`, and radius is that of each class. No step is lazy, and operations are not
-    counted.
+    Operations are not counted.
+
+    Parameters
+    ----------
+    objective : Objective
+    radius : float, above 0
+        Of each class.
+    eta0, n_iter, method, schedule, samples : as in `descent.descend`
+        See there.
+    lazy : bool
+        Makes no difference.
     """
     n, n_classes = objective.signs.shape
     sizes = sizes_of(method, schedule, eta0, n=n, n_iter=n_iter, of_set="nonnegative")

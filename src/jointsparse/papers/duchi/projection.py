@@ -73,10 +73,10 @@ def run(
           `l2.project`, called "l2". The radius is 0.1 of the norm, and x = k = n.
         - "touched": k random coordinates, each once, change by normal values, and the point returns to the ball. x = k.
           Each measurement is the mean of 10 updates. The point is normal and on the ball's boundary. After any number
-          of updates about nine in ten of its n entries or more are not zero. The method is
-          "tree", `SparseL1Ball.add`; "full", an addition and a projection of the whole vector; or "entropic", a step of
-          `SparseEntropic`. That starts at 0, as it cannot reach most points of the boundary: only its cost means
-          something. "verbatim" is "full" by "pivot", for the most coordinates and up to 1,000,000 entries.
+          of updates about nine in ten of its n entries or more are not zero. The method "tree" is `SparseL1Ball.add`.
+          "full" is an addition and a projection of the whole vector. "verbatim" does this by "pivot", for the most
+          coordinates and up to 1,000,000 entries. "entropic" is a step of `SparseEntropic`. It starts at 0, as it
+          cannot reach most points of the boundary. Only its cost means something.
 
     Raises
     ------

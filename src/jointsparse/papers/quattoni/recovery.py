@@ -91,16 +91,8 @@ def learn(
     sizes : sequence of int, from 1 to the training samples of a task
     progress : callable
         Called with (norms and sizes done, of all).
-    eta0 : sequence of float, above 0
-        First step sizes. The one with the smallest training objective is kept for each radius.
-    radius : sequence of float, at least 0
-        Radii to choose from by validation.
-    n_iter : int, at least 1
-        Iterations of the subgradient method.
-    tol : float, at least 0
-        Relative duality gap of the solver that finds the optimum.
-    optimum_n_iter : int, at least 1
-        Largest number of iterations of this solver.
+    **options : Any
+        Options of `rows_of`.
 
     Returns
     -------
@@ -134,12 +126,12 @@ def learn(
     tick = ticking(progress, len(COMPARED) * len(sizes))
     for n, (name, norm) in product(sizes, COMPARED.items()):
         problem = Problem([*data.X_train[:, :n]], [*data.y_train[:, :n]], normalisation="mean")
-        rows += [{"n": n, "method": f"hinge-{name}"} | row for row in _rows(problem, data, norm, **options)]
+        rows += [{"n": n, "method": f"hinge-{name}"} | row for row in rows_of(problem, data, norm, **options)]
         tick()
     return pd.DataFrame(rows).astype(dict.fromkeys(NEAR_OPTIMUM, "Int64"))
 
 
-def _rows(
+def rows_of(
     problem: Problem,
     data: Synthetic,
     norm: Any,
@@ -150,7 +142,27 @@ def _rows(
     tol: float = 1e-3,
     optimum_n_iter: int = 5000,
 ) -> list[dict[str, Any]]:
-    """The three rows of a training set and a norm."""
+    """The three rows of a training set and a norm.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of the training set.
+    data : Synthetic
+        All samples and the true weights.
+    norm : module
+        One of `norms`.
+    eta0 : sequence of float, above 0
+        First step sizes. The one with the smallest training objective is kept for each radius.
+    radius : sequence of float, at least 0
+        Radii to choose from by validation.
+    n_iter : int, at least 1
+        Iterations of the subgradient method.
+    tol : float, at least 0
+        Relative duality gap of the solver that finds the optimum.
+    optimum_n_iter : int, at least 1
+        Largest number of iterations of this solver.
+    """
     true = np.asarray(norm.norm(data.W))  # one number, or one per task
     # Choice: validation chooses from the same plain radii for every task and norm; the paper names none. Multiples of
     # the true norms would know what validation has to find. On the paper's problem they are about 49, 12 and 4.
