@@ -107,38 +107,25 @@ def test_every_kind_of_file_comes_back_bit_for_bit_and_is_the_same_bytes_again(k
     assert path.read_bytes() == before
 
 
-def refused(read, path):
-    """The reason in the message, which names the file and what to do."""
-    with pytest.raises(tables.Damaged) as error:
-        read(path)
-    assert error.value.path == str(path)
-    before, after = f"{path} is damaged (", "): delete it and run again"
-    assert str(error.value).startswith(before) and str(error.value).endswith(after)
-    return str(error.value)[len(before) : -len(after)]
-
-
-def test_a_file_cut_off_anywhere_or_of_other_content_is_named(kept):
-    path, read = kept
-    whole = path.read_bytes()
-    for length in {*range(0, len(whole), max(len(whole) // 30, 1)), *range(len(whole) - 12, len(whole))}:
-        path.write_bytes(whole[:length])
-        refused(read, path)
-    for content in (b"not what it should be", b"\0" * 500, b"\n\n", b"PK\x03\x04", b"\x93NUMPY\x01\0"):
-        path.write_bytes(content)
-        refused(read, path)
-    path.unlink()
-    with pytest.raises(FileNotFoundError):
-        read(path)
-
-
-def test_a_table_ends_with_an_empty_line_which_readers_skip(tmp_path):
+def test_a_table_that_was_cut_off_is_named_as_it_ends_with_an_empty_line_which_readers_skip(tmp_path):
     path, expected = tmp_path / "table.csv", pd.DataFrame({"n": [1, 2, 3], "auc": [0.5, 0.6, 0.7]})
     tables.write_table(expected, path)
     pd.testing.assert_frame_equal(pd.read_csv(path), expected)
-    lines = path.read_text().splitlines(keepends=True)
-    for kept in range(len(lines)):
-        path.write_text("".join(lines[:kept]))
-        assert refused(tables.read_table, path) == "its end is missing, which is an empty line"
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(
+            tables.Damaged, match=r"/table\.csv is damaged \(its end is missing.+: delete it and run"
+        ):
+            tables.read_table(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_missing_columns_are_named(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    tables.write_table(pd.DataFrame({"image": ["a"], "part": ["train"]}), path)
+    with pytest.raises(tables.Damaged, match=r" is damaged \(expected the columns split in it, got image, part\): "):
+        tables.read_table(path, "image", "split")
 
 
 def test_pickles_are_neither_written_nor_read(tmp_path):
@@ -146,21 +133,10 @@ def test_pickles_are_neither_written_nor_read(tmp_path):
         tables.write_array(tmp_path / "array.npy", np.array([{}], dtype=object))
     assert list(tmp_path.iterdir()) == []
     np.savez(tmp_path / "arrays.npz", words=np.array([print], dtype=object))
-    assert "Object arrays cannot be loaded" in refused(tables.read_arrays, tmp_path / "arrays.npz")
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_missing_columns_are_named(tmp_path, suffix):
-    path = tmp_path / f"file{suffix}"
-    tables.write_table(pd.DataFrame({"image": ["a"], "part": ["train"]}), path)
-    said = refused(lambda path: tables.read_table(path, "image", "split"), path)
-    assert said == "expected the columns split in it, got image, part"
-
-
-def test_missing_arrays_are_named_and_arrays_that_are_no_matrix_are_refused(tmp_path):
-    tables.write_arrays(tmp_path / "matrix.npz", data=[1.0, 2.0], indices=[0, 2], indptr=[0, 1], shape=[2, 3])
-    refused(tables.read_matrix, tmp_path / "matrix.npz")
-    assert "split" in refused(lambda path: tables.read_arrays(path, "data", "split"), tmp_path / "matrix.npz")
+    np.save(tmp_path / "array.npy", np.array([print], dtype=object))
+    for read, name in ((tables.read_arrays, "arrays.npz"), (tables.read_array, "array.npy")):
+        with pytest.raises(ValueError, match="Object arrays cannot be loaded"):
+            read(tmp_path / name)
 
 
 # Whole or absent

@@ -23,13 +23,10 @@ def handler_of_terminal(workflow: Any) -> logging.StreamHandler[Any] | None:
     A logger plug-in would be the public way. It has to be named in every command or profile, and installed where
     Snakemake is; and it would have to write what Snakemake's own handler writes.
     """
-    settings = workflow.output_settings
+    settings, handlers = workflow.output_settings, logging.getLogger("snakemake.logging").handlers
     told = settings.dryrun or settings.verbose or settings.printshellcmds or settings.debug_dag
-    if workflow.is_main_process and not told:
-        for handler in logging.getLogger("snakemake.logging").handlers:
-            if handler.name == "DefaultStreamHandler" and isinstance(handler, logging.StreamHandler):
-                return handler
-    return None
+    found = [one for one in handlers if one.name == "DefaultStreamHandler" and isinstance(one, logging.StreamHandler)]
+    return found[0] if found and workflow.is_main_process and not told else None
 
 
 def is_asked_for(workflow: Any, rule: str) -> bool:

@@ -14,6 +14,7 @@ from jointsparse.app.internals import handler_of_terminal
 SECONDS_BETWEEN_LINES = 60  # where lines stay, that is not on a terminal
 FEWEST_JOBS = 5  # Choice: that are done before the time left is guessed
 ERASE = "\r\x1b[2K"  # the last line of a terminal
+UNSAID = "error: {} ended without a word, as a job that the system kills does (is there enough memory?); its log: {}"
 # How errors begin that are told as a sentence for each job instead.
 HIDDEN = ("RuleException:", "Exiting because", "WorkflowError:\nAt least one job did not")
 
@@ -79,10 +80,7 @@ class Calm(logging.Filter):
         for rule, files in self.failed:
             texts = [Path(file).read_text(encoding="utf-8", errors="replace") for file in files if Path(file).is_file()]
             said = [line for text in texts for line in text.splitlines() if " error: " in line]
-            unsaid = "ended without a word, as a job that the system kills does (is there enough memory?); its log:"
-            lines.append(
-                said[-1][said[-1].index("error: ") :] if said else f"error: {rule} {unsaid} {', '.join(files)}"
-            )
+            lines.append(said[-1][said[-1].index("error: ") :] if said else UNSAID.format(rule, ", ".join(files)))
         self.end(list(dict.fromkeys(lines)) if self.total else [])
 
     def end(self, lines: Sequence[str]) -> None:

@@ -1,7 +1,6 @@
 """Tables and arrays on disk. Everything is written under a temporary name and renamed, so a file is whole or absent.
 
-Readers refuse a file that was cut off, and name it. A changed byte is the matter of its record: a job compares all that
-it is going to read, see `records.read_inputs`.
+Readers do not look for damage: a job has compared all that it reads with its record, see `records.read_inputs`.
 """
 
 from __future__ import annotations
@@ -45,17 +44,6 @@ class Damaged(ValueError):
     def __init__(self, path: str | Path, why: object) -> None:
         super().__init__(f"{path} is damaged ({' '.join(str(why).split())[:300]}): delete it and run again")
         self.path = str(path)
-
-
-@contextmanager
-def reading(path: str | Path) -> Iterator[None]:
-    """Turn any error of the block into `Damaged`, unless the file is absent or too large for the memory."""
-    try:
-        yield
-    except (Damaged, FileNotFoundError, PermissionError, MemoryError):
-        raise
-    except Exception as error:  # NumPy, pandas and pyarrow raise nearly anything on damaged files
-        raise Damaged(path, error or type(error).__name__) from None
 
 
 @contextmanager
@@ -109,19 +97,16 @@ def read_table(path: str | Path, *columns: str) -> pd.DataFrame:
     """Read a file of `write_table`. columns: those that must be there. Raises `Damaged`, a ValueError."""
     import pandas as pd  # here, as it takes a third of a second
 
-    with reading(path):
-        if Path(path).suffix != ".csv":
-            table = pd.read_parquet(path)
-        else:
-            text = Path(path).read_bytes().decode()
-            if not text.endswith(END_OF_TABLE):
-                raise Damaged(path, "its end is missing, which is an empty line")
-            # Only an empty cell is missing: "nan" and "null" are words that captions may hold.
-            types = {"word": str, "radius_rule": str}  # a word may be "002", and all radius_rules may be "true"
-            table = pd.read_csv(
-                io.StringIO(text), keep_default_na=False, na_values=[""], dtype=types, lineterminator="\n"
-            )
-            table = _in_texts(table, lambda text: ESCAPED_FORMULA.sub(r"\1", text))
+    if Path(path).suffix != ".csv":
+        table = pd.read_parquet(path)
+    else:
+        text = Path(path).read_bytes().decode()
+        if not text.endswith(END_OF_TABLE):
+            raise Damaged(path, "its end is missing, which is an empty line")
+        # Only an empty cell is missing: "nan" and "null" are words that captions may hold.
+        types = {"word": str, "radius_rule": str}  # a word may be "002", and all radius_rules may be "true"
+        table = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""], dtype=types, lineterminator="\n")
+        table = _in_texts(table, lambda text: ESCAPED_FORMULA.sub(r"\1", text))
     if missing := ", ".join(name for name in columns if name not in table):
         raise Damaged(path, f"expected the columns {missing} in it, got {', '.join(map(str, table))}")
     return table
@@ -140,8 +125,8 @@ def write_arrays(path: str | Path, **arrays: Any) -> None:
 
 
 def read_arrays(path: str | Path, *names: str) -> dict[str, np.ndarray]:
-    """Read a file of `write_arrays`, or only the arrays of these names. Raises `Damaged`, a ValueError."""
-    with reading(path), open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+    """Read a file of `write_arrays`, or only the arrays of these names."""
+    with np.load(path, allow_pickle=False) as arrays:
         return {name: arrays[name] for name in names or arrays.files}
 
 
@@ -152,10 +137,8 @@ def write_array(path: str | Path, array: np.ndarray) -> None:
 
 
 def read_array(path: str | Path, *, mapped: bool = False) -> np.ndarray:
-    """Read a file of `write_array`. mapped: leave a large array on disk, read-only. Raises `Damaged`."""
-    kind = np.lib.format
-    with reading(path), open(path, "rb") as file:
-        return kind.open_memmap(path, mode="r") if mapped else kind.read_array(file, allow_pickle=False)
+    """Read a file of `write_array`. mapped: leave a large array on disk, read-only."""
+    return np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
 
 
 def write_matrix(path: str | Path, matrix: np.ndarray | scipy.sparse.csr_matrix) -> None:
@@ -167,12 +150,11 @@ def write_matrix(path: str | Path, matrix: np.ndarray | scipy.sparse.csr_matrix)
 
 
 def read_matrix(path: str | Path) -> np.ndarray | scipy.sparse.csr_matrix:
-    """Read a file of `write_matrix`. Raises `Damaged`, a ValueError."""
+    """Read a file of `write_matrix`."""
     arrays = read_arrays(path)
     if "dense" in arrays:
         return arrays["dense"]
-    with reading(path):
-        return scipy.sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=arrays["shape"])
+    return scipy.sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=arrays["shape"])
 
 
 def write_records(path: str | Path, records: Mapping[Any, Any]) -> None:
@@ -182,9 +164,6 @@ def write_records(path: str | Path, records: Mapping[Any, Any]) -> None:
 
 
 def read_record(kind: type[T], path: str | Path, name: Any = None) -> T:
-    """Read a NamedTuple of this kind whose fields `write_arrays` wrote, or `write_records` under a name.
-
-    Raises `Damaged`, a ValueError.
-    """
+    """Read a NamedTuple of this kind whose fields `write_arrays` wrote, or `write_records` under a name."""
     fields = kind._fields if name is None else [f"{name}/{field}" for field in kind._fields]
     return kind(*read_arrays(path, *fields).values())
