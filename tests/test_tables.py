@@ -114,9 +114,7 @@ def test_a_table_that_was_cut_off_is_named_as_it_ends_with_an_empty_line_which_r
     whole = path.read_bytes()
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        with pytest.raises(
-            tables.Damaged, match=r"/table\.csv is damaged \(its end is missing.+: delete it and run"
-        ):
+        with pytest.raises(tables.Damaged, match=r"/table\.csv is damaged \(its end is missing.+: delete it and run"):
             tables.read_table(path)
 
 
