@@ -49,14 +49,18 @@ class Calm(logging.Filter):
             self.end(["error: interrupted"])
         # A job that was killed has said nothing of it, so Snakemake's words stay.
         killed = "died with" in message and "SIGINT" not in message
-        told = record.levelno < logging.WARNING or event == "job_error" or message.startswith(HIDDEN)
-        shown = killed or not told
-        if self.on_terminal and self.total and not self.ended:
-            print(ERASE if shown else f"{ERASE}{self.line()}", end="", file=self.stream, flush=True)
-        if not self.on_terminal and self.done < self.total and time.monotonic() - self.told > SECONDS_BETWEEN_LINES:
+        hidden = record.levelno < logging.WARNING or event == "job_error" or message.startswith(HIDDEN)
+        self._draw(cleared=killed or not hidden)
+        return killed or not hidden
+
+    def _draw(self, *, cleared: bool) -> None:
+        """Bring the line of progress up to date. cleared: make room for a message instead, on a terminal."""
+        late = time.monotonic() - self.told > SECONDS_BETWEEN_LINES and self.done < self.total
+        if self.total and not self.ended and self.on_terminal:
+            print(ERASE if cleared else f"{ERASE}{self.line()}", end="", file=self.stream, flush=True)
+        elif late and not self.ended:
             self.told = time.monotonic()
             print(self.line(), file=self.stream, flush=True)
-        return shown
 
     def line(self) -> str:
         """Say how many jobs are done, and guess the time left."""
