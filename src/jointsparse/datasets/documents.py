@@ -101,10 +101,9 @@ def read(
     ValueError
         If an option is outside its range.
     """
-    most_features = 2**31 - 1  # as SciPy's 32-bit column numbers count no further
     for name, value, most in (
         ("n_documents", n_documents, None),
-        ("n_features", n_features, most_features),
+        ("n_features", n_features, 2**31 - 1),  # SciPy's 32-bit column numbers count no further
         ("n_topics", n_topics, None),
         ("n_telling", n_telling, n_features),
     ):
@@ -142,9 +141,7 @@ def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> s
     sizes = np.rint(LARGEST_TOPIC_SHARE * n_documents / np.arange(1, n_topics + 1) ** SIZE_EXPONENT).astype(int)
     rows = [rng.choice(n_documents, max(1, size), replace=False) for size in sizes]
     columns = np.repeat(np.arange(n_topics), [len(row) for row in rows])
-    drawn = sparse.csr_matrix((np.ones(len(columns)), (np.concatenate(rows), columns)), shape=(n_documents, n_topics))
-    drawn.sort_indices()
-    return drawn
+    return sparse.csr_matrix((np.ones(len(columns)), (np.concatenate(rows), columns)), shape=(n_documents, n_topics))
 
 
 def _draw_topics(pool: np.ndarray, n_features: int, n_topics: int, rng: np.random.Generator) -> Topics:

@@ -118,8 +118,7 @@ def draw(
     X_test, y_test = _samples(W, n_test, rng)
     X_validation, y_validation = _samples(W, n_validation, rng)
     X_train, y_train = _samples(W, n_train, rng)
-    is_relevant = np.isin(np.arange(n_features), V)
-    return Synthetic(W, is_relevant, X_train, y_train, X_validation, y_validation, X_test, y_test)
+    return Synthetic(W, np.isin(np.arange(n_features), V), X_train, y_train, X_validation, y_validation, X_test, y_test)
 
 
 def _samples(W: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
