@@ -86,7 +86,7 @@ def recorded(results: Path) -> Checksums:
     """The checksums in the records of all results below a folder. What was deleted is made again or not needed."""
     places = (kept.parent.parent / kept.stem for kept in results.rglob("records/*.json"))
     records = {str(place): read_record(place) for place in places if place.exists()}
-    return {name: record["sha256"] for name, record in records.items() if record}
+    return {name: record["sha256"] for name, record in records.items() if "sha256" in record}
 
 
 def different(expected: Checksums, cache: str | Path | None = None, largest: float = math.inf) -> list[str]:

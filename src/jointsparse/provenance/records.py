@@ -37,8 +37,6 @@ PACKAGES = {
     "sklearn": "scikit-learn",
     "snowballstemmer": "snowballstemmer",
 }
-# Wheels of NumPy and SciPy keep their BLAS in these folders.
-OWNERS = {"numpy.libs": "numpy's BLAS", "scipy.libs": "scipy's BLAS"}
 COMMIT = "JOINTSPARSE_COMMIT"  # environment variable: the commit of the code, for jobs
 LARGEST_RAW = 2**30  # bytes: size and time stand for the content of a larger raw file, as no picture may be larger
 
@@ -147,7 +145,7 @@ def read_inputs(files: Iterable[str | Path]) -> Inputs:
     known = Inputs(checksums(files), {}, {})
     for name, found in known.files.items():
         record = read_record(name)
-        if record is None or found != record["sha256"]:
+        if found != record.get("sha256", ""):
             raise Damaged(
                 name, "it was changed after it was made" if record else "there is no record of how it was made"
             )
@@ -189,10 +187,9 @@ def write_records(
         write_json(_record_file(name), made | {"sha256": found})
 
 
-def read_record(file: str | Path) -> dict[str, Any] | None:
-    """The record of a file; None if there is none, or a damaged one."""
-    record = _read_json(_record_file(file))
-    return record if {"sha256", "raw", "made_with"} <= record.keys() else None
+def read_record(file: str | Path) -> dict[str, Any]:
+    """The record of a file; an empty one if there is none, or a damaged one."""
+    return _read_json(_record_file(file))
 
 
 def _record_file(file: str | Path) -> Path:
@@ -229,8 +226,9 @@ def environment(*, whole: bool = False) -> dict[str, str]:
         found["processor"] = sys.modules["llvmlite.binding"].get_host_cpu_name()
     for one in threadpool_info():
         if one["user_api"] == "blas":
-            owner = OWNERS.get(Path(one["filepath"]).parent.name, "BLAS")
-            found[owner] = f"{one['internal_api']} {one.get('version')} {one.get('architecture', '')}".strip()
+            # Wheels of NumPy and SciPy keep theirs in these folders.
+            owner = {"numpy.libs": "numpy's BLAS", "scipy.libs": "scipy's BLAS"}.get(Path(one["filepath"]).parent.name)
+            found[owner or "BLAS"] = f"{one['internal_api']} {one.get('version')} {one.get('architecture', '')}".strip()
     return found
 
 
