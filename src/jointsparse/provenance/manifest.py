@@ -128,8 +128,6 @@ def _read(path: str | Path) -> dict[str, Any]:
         texts += [" and ".join(values) for values in manifest["made_with"].values()]
         if not (manifest["tables"] and "settings" in manifest and all(isinstance(one, str) for one in texts)):
             raise TypeError("it must have settings, and a checksum of each table")
-    except FileNotFoundError:
-        raise ValueError(f"expected a manifest, got no file at {path}") from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is no manifest, or a damaged one ({type(error).__name__}: {error})") from None
     return dict(manifest)
