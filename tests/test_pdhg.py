@@ -29,8 +29,6 @@ def test_a_tolerance_out_of_reach_takes_all_iterations():
     fit = fit_hinge(draw_tasks(), tol=0.0, n_iter=25)
     assert fit.n_iter == 25 and fit.objective.shape == (3, 26)
     assert np.flatnonzero(np.isfinite(fit.objective[2])).tolist() == [0, 10, 20, 25]
-    with pytest.raises(ValueError, match=r"^tol must be at least 0, got -1"):
-        fit_hinge(draw_tasks(), tol=-1.0)
 
 
 @pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
@@ -53,25 +51,12 @@ def test_a_start_outside_the_ball_is_projected(norm):
     assert np.all(NORMS[norm].norm(small.W[0]) <= 0.5 * (1 + 1e-12))
 
 
-@pytest.mark.parametrize("loss", sorted(LOSSES))
-@pytest.mark.parametrize("norm", sorted(NORMS))
-@pytest.mark.parametrize(("radius", "penalised"), [(0.0, False), (1e4, True)])
-def test_radius_zero_and_a_large_penalty_need_no_iterations(loss, norm, radius, penalised):
-    plug_ins = {"loss": LOSSES[loss], "norm": NORMS[norm], "penalised": penalised}
-    fit = pdhg.fit(draw_tasks(), radius=np.array([radius]), tol=1e-12, **plug_ins)
-    assert fit.n_iter == 0 and not fit.W.any() and fit.gap[0] <= 1e-12
-
-
 def test_spectral_bounds_are_close_from_above():
     rng = np.random.default_rng(1)
-    shapes = [(20, 40), (40, 40), (300, 40)]
-    problem = Problem(
-        [rng.normal(size=shape) for shape in shapes] + [np.zeros((3, 40))],
-        [np.ones(s[0]) for s in shapes] + [np.ones(3)],
-    )
-    got = pdhg.spectral_bounds(problem)
-    expected = [np.linalg.norm(part.X, 2) ** 2 for part in problem.parts]
-    assert np.all(got[:3] >= expected[:3]) and np.all(got[:3] <= 1.06 * np.array(expected[:3])) and got[3] == 1
+    X = [rng.normal(size=(n, 40)) for n in (20, 40, 300)] + [np.zeros((3, 40))]
+    got = pdhg.spectral_bounds(Problem(X, [np.ones(len(X_k)) for X_k in X]))
+    share = got[:3] / [np.linalg.norm(X_k, 2) ** 2 for X_k in X[:3]]
+    assert np.all(share >= 1) and np.all(share <= 1.06) and got[3] == 1
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from jointsparse.checks import fingerprint
 from jointsparse.learning import sweep
-from jointsparse.learning.losses import LOSSES
+from jointsparse.learning.losses import LOSSES, squared
 from jointsparse.learning.problem import (
     Problem,
     Regulariser,
@@ -45,7 +45,7 @@ def test_weights_say_what_is_part_of_a_task(rng):
     np.testing.assert_array_equal(made.parts[0].y[:, 0], Y[:, 0])
 
 
-def test_mean_divides_by_the_sum_of_the_weights(rng):
+def test_mean_divides_by_the_sum_of_the_weights():
     made = Problem([np.ones((3, 1))], [np.ones(3)], [np.array([1.0, 2.0, 5.0])], normalisation="mean")
     np.testing.assert_allclose(made.parts[0].c[:, 0], [1 / 8, 2 / 8, 5 / 8])
 
@@ -80,13 +80,13 @@ def test_products(monkeypatch, rng, n_pairs, small):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("penalised", [False, True])
 def test_no_feasible_objective_is_below_any_bound(rng, norm, loss, intercept, penalised):
-    tasks, regulariser = draw_tasks(intercept=intercept), Regulariser(NORMS[norm], np.array([0.3, 2.0]), penalised)
+    tasks, regulariser = draw_tasks(intercept=intercept), Regulariser(NORMS[norm], np.array([0.3, 2e3]), penalised)
     for _ in range(20):
         # Of a domain that all losses have: 0 <= A y <= c.
         dual = tasks.y * tasks.c * rng.random((len(tasks.y), 2)) ** rng.uniform(0.1, 9)
         bound = lower_bound(tasks, LOSSES[loss], regulariser, dual)
-        W = rng.normal(size=(2, 6, 3)) * rng.uniform(0, 2)
-        b = rng.normal(size=(2, 3)) * intercept
+        assert (bound >= 0).all()
+        W, b = rng.normal(size=(2, 6, 3)) * rng.uniform(0, 2), rng.normal(size=(2, 3)) * intercept
         for pair in () if penalised else range(2):
             regulariser.step(W[pair], pair, 1.0)
         assert (bound <= objective_of(tasks, LOSSES[loss], regulariser, W, b) + 1e-9).all()
@@ -110,22 +110,14 @@ def test_the_objective_at_zero_has_the_best_intercepts(loss, best):
     np.testing.assert_array_equal(solve_at_zero(Problem(X, y), LOSSES[loss]).b, 0)
 
 
-def test_tasks_of_the_same_samples_are_one_part_and_dual_variables_follow():
-    rng = np.random.default_rng(0)
+def test_tasks_of_the_same_samples_are_one_part_and_dual_variables_follow(rng):
     X, Y = rng.normal(size=(50, 4)), rng.choice([-1.0, 1.0], (50, 3))
-    apart = Problem.from_matrix(X, Y)
-    whole = apart.together()
-    np.testing.assert_array_equal(whole.parts[0].y, Y)
-    dual = rng.normal(size=apart.y.shape)
+    apart, dual = Problem.from_matrix(X, Y), rng.normal(size=(150, 1))
+    whole, regulariser = apart.together(), Regulariser(l1inf, np.array([0.1]))
     as_one = whole.arranged(dual)
-    np.testing.assert_array_equal(as_one, dual.reshape(3, 50).T)
-    np.testing.assert_array_equal(apart.arranged(as_one), dual)
-    V, bounds = np.zeros((3, 4, 1)), []
-    whole.parts[0].add_transposed(as_one, V, first=True)
-    np.testing.assert_allclose(V[:, :, 0], (X.T @ as_one).T)
-    for problem, of_problem in ((apart, dual), (whole, as_one)):
-        regulariser = Regulariser(l1inf, np.array([0.1]))
-        bounds.append(lower_bound(problem, LOSSES["squared"], regulariser, of_problem))
+    np.testing.assert_equal([whole.parts[0].y, as_one, apart.arranged(as_one)], [Y, dual.reshape(3, 50).T, dual])
+    np.testing.assert_allclose(whole.transposed(as_one), apart.transposed(dual))
+    bounds = (lower_bound(*of, regulariser, A) for *of, A in ((apart, squared, dual), (whole, squared, as_one)))
     np.testing.assert_allclose(*bounds)
     other = Problem([X, X.copy()], list(Y.T[:2]))
     assert other.together() is other
@@ -154,14 +146,10 @@ def work():
 
 
 def test_training_does_not_depend_on_the_number_of_threads_or_processes():
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
     command = [sys.executable, "-c", "from test_problem import work; print(work())"]
-    environments = [os.environ | {"OPENBLAS_NUM_THREADS": n, "OMP_NUM_THREADS": n} for n in ("1", "2", "2")]
-    processes = [
-        subprocess.Popen(command, cwd=Path(__file__).parent, env=environment, stdout=subprocess.PIPE, text=True)
-        for environment in environments
-    ]
-    digests = {process.communicate(timeout=120)[0].strip() for process in processes}
-    assert digests == {str(work())}
+    with_two = subprocess.check_output(command, cwd=Path(__file__).parent, env=environment, text=True)
+    assert with_two.strip() == str(work())
 
 
 @pytest.mark.parametrize(
@@ -176,13 +164,6 @@ def test_arguments_that_do_not_fit_are_refused(make, y, options, expected):
     X = np.ones((3, 1))
     with pytest.raises(ValueError, match=expected):
         make([X] if make is Problem else X, y, **options)
-
-
-def test_a_bound_is_never_below_that_of_no_dual_variables():
-    tasks = draw_tasks()
-    assert lower_bound(
-        tasks, LOSSES["hinge"], Regulariser(NORMS["l1inf"], np.array([1e6])), tasks.y * tasks.c
-    ).tolist() == [0.0]
 
 
 # Tasks that share X
@@ -210,33 +191,22 @@ def test_tasks_that_lack_few_samples_share_their_features(rng, container):
 
 
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
-@pytest.mark.parametrize("loss", sorted(LOSSES))
-@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("loss", "intercept"), [("hinge", True), ("logistic", False), ("squared", True)])
 @pytest.mark.parametrize("normalisation", ["sum", "mean"])
 def test_sharing_features_solves_the_same_problem(monkeypatch, rng, solver, loss, intercept, normalisation):
     X, Y = nearly_whole(rng)
     Y[Y == 0] = np.nan  # labels that are not there may be anything
-    weights = np.where(np.isin(Y, (-1, 1)), rng.uniform(0.5, 2, Y.shape), 0)
-    Y, weights = Y[:, 1:], weights[:, 1:]
-    fits, scale = [], 0.01 if normalisation == "sum" else 1.0
+    weights = np.where(np.isnan(Y), 0, rng.uniform(0.5, 2, Y.shape))[:, 1:]
+    plug_ins, fits = {"loss": LOSSES[loss], "norm": NORMS["l1inf"]}, []
+    if "eta0" in SOLVERS[solver].TAKES:
+        plug_ins["eta0"] = np.array([0.01, 0.001]) * (100 if normalisation == "mean" else 1)
     for lacking, length in ((10, 200), (10**9, 190)):
         monkeypatch.setattr("jointsparse.learning.problem.SAMPLES_PER_ABSENT", lacking)
-        made = Problem.from_matrix(X, Y, weights, normalisation=normalisation, intercept=intercept)
-        options = {"eta0": np.array([scale, 0.1 * scale])} if "eta0" in SOLVERS[solver].TAKES else {}
-        plug_ins = {"loss": LOSSES[loss], "norm": NORMS["l1inf"]}
-        fits.append(SOLVERS[solver].fit(made, **plug_ins, radius=np.array([0.3, 1.0]), n_iter=40, **options))
-        absent = fits[-1].dual[made.c[:, 0] == 0]
-        assert len(made.y) == length and len(absent) == length - 190 and not absent.any()
+        made = Problem.from_matrix(X, Y[:, 1:], weights, normalisation=normalisation, intercept=intercept)
+        fits.append(SOLVERS[solver].fit(made, **plug_ins, radius=np.array([0.3, 1.0]), n_iter=40))
+        assert len(made.y) == length and not fits[-1].dual[made.c[:, 0] == 0].any()
     for name in ("W", "b", "objective", "bound", "gap"):
-        np.testing.assert_allclose(getattr(fits[0], name), getattr(fits[1], name), rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
-def test_absent_samples_that_cannot_be_multiplied_by_0_are_left_out(rng, bad):
-    X, Y = nearly_whole(rng)
-    X[40, 0] = bad
-    Y[40] = 0
-    assert [len(part.y) for part in Problem.from_matrix(X, Y).parts] == [99, 99, 90]
+        np.testing.assert_allclose(*(getattr(fit, name) for fit in fits), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -254,14 +224,14 @@ def test_numbers_too_large_to_square_are_refused(dtype, factor, container):
         Problem([container(X[:1]), container(X)], [np.ones(1), np.ones(3)])
 
 
-def test_every_row_that_a_task_has_is_looked_at():
-    X, Y = np.ones((30, 2)), np.ones((30, 3))
-    X[4], Y[:5, 0], Y[4, 1] = np.nan, 0, 0
-    with pytest.raises(ValueError, match=r"^features of task 2 must be finite .* got nan"):
-        Problem.from_matrix(X, Y)
-    X[4], X[29] = 1.0, np.inf
-    for column in (0, 1, 2):
-        Y = np.ones((30, 3))
-        Y[29], Y[20:, 0], Y[29, column] = 0, 0, 1
-        with pytest.raises(ValueError, match=rf"^features of task {column} must be finite .* got inf"):
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+def test_every_row_that_a_task_has_is_looked_at_and_no_other(rng, bad):
+    X, Y = nearly_whole(rng)
+    X[40, 0], Y[40] = bad, 0
+    assert [len(part.y) for part in Problem.from_matrix(X, Y).parts] == [99, 99, 90]
+    for column in range(3):
+        Y[40] = np.arange(3) == column
+        with pytest.raises(
+            ValueError, match=rf"^features of task {column} must be finite .* got {bad:.3g}".replace("+", r"\+")
+        ):
             Problem.from_matrix(X, Y)

@@ -43,20 +43,6 @@ def test_training_agrees_with_its_slow_twin(loss, norm, normalisation):
         np.testing.assert_allclose(trained.W[p], iterates[trained.objective[p].argmin()], atol=1e-12)
 
 
-@pytest.mark.parametrize("eta0", [0.0, -0.1, np.nan])
-def test_step_sizes_that_do_not_descend_are_refused(eta0):
-    with pytest.raises(ValueError, match=rf"^eta0 must be greater than 0, got {eta0}"):
-        fit(*draw_labels(), eta0=np.array([0.1, eta0]), radius=np.ones(2))
-
-
-@pytest.mark.parametrize("loss", sorted(LOSSES))
-@pytest.mark.parametrize("norm", sorted(NORMS))
-def test_the_bound_of_no_iterations_is_zero(loss, norm):
-    trained = fit(*draw_labels(), loss, norm, n_iter=0)
-    np.testing.assert_array_equal(trained.bound, 0)
-    np.testing.assert_allclose(trained.gap, 1, rtol=1e-14)
-
-
 def test_margins_of_few_features_are_those_of_all(monkeypatch):
     X, Y = draw_labels(n=60, d=100)
     expected = fit(X, Y, radius=RADIUS[[0, 1, 1, 3]] / 10, n_iter=20)

@@ -132,19 +132,24 @@ def bends(ball, row, sizes):  # type: ignore[no-untyped-def]
 
 
 @njit
+def entries_of(ball, row, a, out):  # type: ignore[no-untyped-def]
+    """Write the present entries of a row whose entries were once a, and return its level."""
+    level = max(level_of(ball, row), 0.0) if row.place > 0 else 0.0
+    for j in range(a.size):
+        out[j] = min(max(a[j], -level), level) if level > 0.0 else 0.0
+    return level
+
+
+@njit
 def take_out(ball, rows, values, totals, heap, i):  # type: ignore[no-untyped-def]
     """Take row i out of the ball and write its present entries."""
-    row, a = rows[i], values[i]
-    add_past(ball, row, a, totals[i] if totals.size else a[:0])
+    row = rows[i]
+    add_past(ball, row, values[i], totals[i])
+    level = entries_of(ball, row, values[i], values[i])
     if row.place > 0:
-        level = max(level_of(ball, row), 0.0)
-        for j in range(a.size):
-            a[j] = min(max(a[j], -level), level)
         ball.level -= level
         ball.slope -= 1.0 / row.count
         take_from_heap(ball, rows, heap, i)
-    else:
-        a[:] = 0.0
     row.place = -1
 
 
@@ -175,8 +180,8 @@ def settle(ball, rows, values, sizes, totals, heap, radius):  # type: ignore[no-
         ball.level = radius
         while ball.size > 0 and rows[heap[1]].bend <= ball.theta:
             i = heap[1]
-            row, a = rows[i], values[i]
-            add_past(ball, row, a, totals[i] if totals.size else a[:0])
+            row = rows[i]
+            add_past(ball, row, values[i], totals[i])
             ball.level -= level_of(ball, row)
             ball.slope -= 1.0 / row.count
             if bends(ball, row, sizes[i]):
@@ -194,7 +199,7 @@ def restart(ball, rows, values, totals, heap):  # type: ignore[no-untyped-def]
     for place in range(1, ball.size + 1):
         i = heap[place]
         row = rows[i]
-        add_past(ball, row, values[i], totals[i] if totals.size else values[i][:0])
+        add_past(ball, row, values[i], totals[i])
         level += level_of(ball, row)
         slope += 1.0 / row.count
         row.base -= ball.theta
@@ -251,17 +256,6 @@ def start_all(balls, rows, values, sizes, heaps):  # type: ignore[no-untyped-def
 
 
 @njit
-def entries_of(balls, rows, values, b, i, out):  # type: ignore[no-untyped-def]
-    """Write the present entries of row i of ball b."""
-    if rows[b, i].place == 0:
-        out[:] = 0.0
-        return
-    level = max(level_of(balls[b], rows[b, i]), 0.0)
-    for j in range(out.size):
-        out[j] = min(max(values[b, i, j], -level), level)
-
-
-@njit
 def margins(balls, rows, values, indptr, indices, data, F):  # type: ignore[no-untyped-def]
     """F = X W, X in CSR."""
     width = values.shape[2]
@@ -271,27 +265,17 @@ def margins(balls, rows, values, indptr, indices, data, F):  # type: ignore[no-u
         for p in range(indptr[n], indptr[n + 1]):
             for b in range(balls.size):
                 if rows[b, indices[p]].place > 0:
-                    entries_of(balls, rows, values, b, indices[p], a)
+                    entries_of(balls[b], rows[b, indices[p]], values[b, indices[p]], a)
                     for j in range(width):
                         F[n, b * width + j] += data[p] * a[j]
 
 
 @njit
-def write_all(balls, rows, values, W):  # type: ignore[no-untyped-def]
-    width = values.shape[2]
-    for b in range(balls.size):
-        for i in range(rows.shape[1]):
-            entries_of(balls, rows, values, b, i, W[i, b * width : (b + 1) * width])
-
-
-@njit
-def write_totals(balls, rows, values, totals, W):  # type: ignore[no-untyped-def]
-    """Write the sums of all iterates."""
-    width = values.shape[2]
+def add_all_past(balls, rows, values, totals):  # type: ignore[no-untyped-def]
+    """Let the totals hold the sums of all iterates."""
     for b in range(balls.size):
         for i in range(rows.shape[1]):
             add_past(balls[b], rows[b, i], values[b, i], totals[b, i])
-            W[i, b * width : (b + 1) * width] = totals[b, i]
 
 
 class Rows(NamedTuple):
@@ -381,7 +365,7 @@ class Lazy:
         n_balls, width = (n_tasks, 1) if ONE_BALL_PER_TASK[norm] else (1, n_tasks)
         self.values = np.zeros((n_balls, n_features, width))
         self.sizes = np.zeros_like(self.values)
-        self.totals = np.zeros((n_balls, n_features if average else 0, width))
+        self.totals = np.zeros((n_balls, n_features, width if average else 0))
         self.rows = np.zeros((n_balls, n_features), ROW)
         self.balls = np.zeros(n_balls, BALL)
         self.heaps = np.zeros((n_balls, n_features + 1), np.int32)
@@ -402,6 +386,10 @@ class Lazy:
         n_balls, n_features, width = self.values.shape
         return W.reshape(n_features, n_balls, width).transpose(1, 0, 2)
 
+    def by_feature(self, arrays: Matrix) -> Matrix:
+        """Undo `by_ball`."""
+        return arrays.transpose(1, 0, 2).reshape(self.shape)
+
     def step(self, X: Rows, G: Matrix) -> None:
         """W <- P(W + X^T G)."""
         self.written = None
@@ -416,17 +404,17 @@ class Lazy:
 
     def last(self) -> Matrix:
         if self.written is None:
-            self.written = np.empty(self.shape)
-            write_all(self.balls, self.rows, self.values, self.written)
-            pick("norms", self.norm).project(
-                self.written, self.radius, out=self.written
-            )  # rounding may leave the norm just above the radius
+            rows, theta = self.rows, self.balls["theta"][:, np.newaxis]
+            levels = (rows["sum"] - (theta - rows["base"])) / np.maximum(rows["count"], 1)
+            levels = np.where(rows["place"] > 0, np.maximum(levels, 0), 0)[..., np.newaxis]
+            self.written = self.by_feature(np.minimum(np.maximum(self.values, -levels), levels))
+            # Rounding may leave the norm just above the radius.
+            pick("norms", self.norm).project(self.written, self.radius, out=self.written)
         return self.written
 
     def sum(self) -> Matrix:
-        W = np.empty(self.shape)
-        write_totals(self.balls, self.rows, self.values, self.totals, W)
-        return W
+        add_all_past(self.balls, self.rows, self.values, self.totals)
+        return self.by_feature(self.totals)
 
 
 Iterate = Eager | Lazy

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import Floats
+from jointsparse.checks import FLOATING, Floats, require
 
 Loop = Callable[..., None]
 Function = Callable[..., NDArray[Any]]
@@ -96,8 +96,7 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
             Where shapes or types do not fit.
         """
         A, Y, c = _checked(A, Y, c)
-        if np.shape(F) != A.shape:
-            raise ValueError(f"F must have the shape of A, got {np.shape(F)}, {A.shape}")
+        require(np.shape(F) == A.shape, f"F must have the shape of A, got {np.shape(F)}, {A.shape}")
         B = np.empty_like(A)
         dual_steps(A, _fitting(F, "F", A), Y, c, np.asarray(sigma, dtype=np.float64) * np.ones(A.shape[1]), B)
         return B
@@ -108,21 +107,18 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
 def _checked(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
     """Arrays of margins or dual variables F, labels Y and weights c, if their shapes and types fit."""
     F = np.asarray(F)
-    if F.dtype != np.float64 and F.dtype != np.float32:
+    if F.dtype not in FLOATING:
         raise ValueError(f"F must be float64 or float32, got {F.dtype}")
-    c = np.ones((len(F), 1), F.dtype) if c is None else c
-    return _plain(F), _fitting(Y, "Y", F), _fitting(c, "c", F)
+    return _plain(F), _fitting(Y, "Y", F), _fitting(np.ones((len(F), 1), F.dtype) if c is None else c, "c", F)
 
 
 def _fitting(values: ArrayLike, name: str, F: Floats) -> NDArray[Any]:
     """Labels or weights as an array."""
     array = np.asarray(values)
-    if array.dtype.kind not in "fi":
-        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    if F.ndim != 2 or array.ndim != 2 or len(array) != len(F) or array.shape[1] not in (1, F.shape[1]):
-        raise ValueError(
-            f"{name} must have the shape of F (n_samples, n_tasks) or (n_samples, 1), got {array.shape}, {F.shape}"
-        )
+    fits = F.ndim == array.ndim == 2 and len(array) == len(F) and array.shape[1] in (1, F.shape[1])
+    if not fits or array.dtype.kind not in "fi":
+        expected = f"{name} must hold real numbers in the shape of F (n_samples, n_tasks) or (n_samples, 1)"
+        raise ValueError(f"{expected}, got {array.dtype} {array.shape}, {F.shape}")
     return _plain(array if array.dtype.kind == "f" else array.astype(np.float64))
 
 

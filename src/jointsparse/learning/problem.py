@@ -4,8 +4,9 @@ minimise over W  sum_k sum_i c_ik loss(f_ik, y_ik),  f_k = X_k w_k + b_k,
 subject to ||W|| <= radius, or with penalty * ||W|| added. Source: Quattoni et al. (2009), eq. 1 and 2.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
+from functools import cached_property
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from scipy import sparse
 from jointsparse.checks import Misfit, require
 from jointsparse.compiled import njit
 
-Watch = Callable[[int, float, float], bool]  # see `learning.solvers`
+Watch = Callable[[int, float, float], object]  # see `learning.solvers`
 
 # OpenBLAS copies the operands of larger products first. With few columns, this doubles the time.
 SMALL_PRODUCT_MULTIPLICATIONS = 10**6
@@ -48,6 +49,8 @@ class Part(NamedTuple):
         Labels.
     c : array (n, n_tasks of the part), float64
         Weights of the losses.
+    first : bool
+        True if it holds the first samples of its tasks.
     """
 
     tasks: slice
@@ -55,18 +58,19 @@ class Part(NamedTuple):
     X: Any
     y: np.ndarray
     c: np.ndarray
+    first: bool
 
     def margins(self, W: np.ndarray, b: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
         """X w_k + b_k. W: (n_tasks, n_features, n_pairs). b: (n_tasks, n_pairs). used: the features with weights."""
         W, b = W[self.tasks], b[self.tasks].reshape(-1)
         return product(self.X, W[0] if len(W) == 1 else W[:, :, 0].T, used) + b
 
-    def add_transposed(self, A: np.ndarray, V: np.ndarray, first: bool) -> None:
-        """Add X^T A to V (n_tasks, n_features, n_pairs), or write it there if it is the first."""
+    def add_transposed(self, A: np.ndarray, V: np.ndarray) -> None:
+        """Add X^T A to V (n_tasks, n_features, n_pairs), or write it there if the part is the first."""
         V = V[self.tasks]
         if len(V) == 1:
-            add_transposed_product(self.X, A, V[0], first)
-        elif first:
+            add_transposed_product(self.X, A, V[0], self.first)
+        elif self.first:
             V[:, :, 0] = A.T @ self.X
         else:
             V[:, :, 0] += A.T @ self.X
@@ -100,8 +104,6 @@ class Problem:
     ----------
     X : list of arrays or CSR matrices (n_k, n_features)
         Features of each task's samples.
-    parts : list of Part
-        The samples of all tasks, one task after the other, each task in one part or more.
     y, c : arrays (n, 1), float64
         Labels and weights of the samples of all parts.
 
@@ -121,16 +123,21 @@ class Problem:
         intercept: bool = False,
     ) -> None:
         require(normalisation in ("sum", "mean"), f"normalisation must be 'sum' or 'mean', got {normalisation!r}")
-        self.n_tasks, self.n_features, self.dtype = len(X), X[0].shape[1], X[0].dtype
-        self.intercept = intercept
-        tasks = []
-        for k, X_k in enumerate(X):
-            c = np.ones(len(y[k])) if weights is None else np.asarray(weights[k], dtype=np.float64)
-            tasks.append(_task(k, X_k, y[k], c, normalisation))
-        self.y = np.concatenate([task.y for task in tasks]).astype(np.float64)[:, np.newaxis]
-        self.c = np.concatenate([task.c for task in tasks])[:, np.newaxis]
-        self.X = list(_features(X, tasks))
-        self.parts = _parts(self.X, self.y, self.c)
+        self.n_tasks, self.n_features, self.dtype, self.intercept = len(X), X[0].shape[1], X[0].dtype, intercept
+        sound = {key: magnitude(X_k) <= magnitude_limit(self.dtype) for key, X_k in stored(X).items()}
+        labels, of_losses, rows = [], [], []
+        for k, (X_k, y_k) in enumerate(zip(X, y, strict=True)):
+            c_k = np.ones(len(y_k)) if weights is None else np.asarray(weights[k], dtype=np.float64)
+            y_k = _checked_labels(k, X_k, y_k, c_k)
+            shares = sound[id(X_k)] and SAMPLES_PER_ABSENT * np.count_nonzero(c_k == 0) < max(len(c_k), 1)
+            rows.append(slice(None) if shares else np.flatnonzero(c_k))
+            if normalisation == "mean" and c_k.any():
+                c_k = c_k / c_k[c_k != 0].sum()
+            labels.append(y_k[rows[k]])
+            of_losses.append(c_k[rows[k]])
+        self.y = np.concatenate(labels).astype(np.float64)[:, np.newaxis]
+        self.c = np.concatenate(of_losses)[:, np.newaxis]
+        self.X = _features(X, rows)
 
     @classmethod
     def from_matrix(
@@ -176,14 +183,30 @@ class Problem:
         tasks = [X if sparse.issparse(X) else np.ascontiguousarray(X)] * Y.shape[1]
         return cls(tasks, list(Y.T), list(weights.T), normalisation=normalisation, intercept=intercept)
 
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The samples of all tasks, one task after the other, each task in one part or more."""
+        parts: list[Part] = []
+        width, offset = self.y.shape[1], 0
+        for k, X in enumerate(self.X[: self.n_tasks // width]):
+            for start, end in pairwise(_ends(X)):
+                rows = slice(offset + start, offset + end)
+                X_part = X if end - start == X.shape[0] else X[start:end]  # a slice of CSR is a copy
+                parts.append(Part(slice(k, k + width), rows, X_part, self.y[rows], self.c[rows], start == 0))
+            offset += X.shape[0]
+        return parts
+
     @property
     def is_sparse(self) -> bool:
         """True if the features of any task are a CSR matrix."""
         return any(map(sparse.issparse, self.X))
 
-    def stored(self) -> dict[int, Any]:
-        """The features that tasks have, each once, by their identity."""
-        return {id(X): X for X in self.X}
+    def changed(self, **attributes: Any) -> "Problem":
+        """Return the same problem with other attributes."""
+        other = copy(self)
+        vars(other).pop("parts", None)
+        vars(other).update(attributes)
+        return other
 
     def together(self) -> "Problem":
         """Return the same problem in one part for all tasks, if these share X: products are then of matrices.
@@ -192,29 +215,17 @@ class Problem:
         """
         if self.y.shape[1] > 1 or any(X is not self.X[0] for X in self.X):
             return self
-        whole = copy(self)
-        whole.y, whole.c = (column.reshape(self.n_tasks, -1).T.copy() for column in (self.y, self.c))
-        whole.parts = _parts(self.X[:1], whole.y, whole.c)
-        return whole
+        y, c = (column.reshape(self.n_tasks, -1).T.copy() for column in (self.y, self.c))
+        return self.changed(y=y, c=c)
 
     def compact(self) -> "Problem":
         """Return the same problem in sparse form, if few of the entries are not 0."""
-        stored = self.stored()
-        n_entries = sum(X.shape[0] * X.shape[1] for X in stored.values())
-        if self.is_sparse or sum(map(np.count_nonzero, stored.values())) * ENTRIES_PER_NONZERO >= n_entries:
+        of_all = stored(self.X)
+        n_entries = sum(X.shape[0] * X.shape[1] for X in of_all.values())
+        if self.is_sparse or sum(map(np.count_nonzero, of_all.values())) * ENTRIES_PER_NONZERO >= n_entries:
             return self
-        copies = {key: sparse.csr_matrix(X) for key, X in stored.items()}
-        small = copy(self)
-        small.X = [copies[id(X)] for X in self.X]
-        small.parts = _parts(small.X, small.y, small.c)
-        return small
-
-    def of_first_task(self) -> "Problem":
-        """Return the problem of the first task alone, of several in one part."""
-        one = copy(self)
-        one.n_tasks, one.X, one.y, one.c = 1, self.X[:1], self.y[:, :1].copy(), self.c[:, :1].copy()
-        one.parts = _parts(one.X, one.y, one.c)
-        return one
+        copies = {key: sparse.csr_matrix(X) for key, X in of_all.items()}
+        return self.changed(X=[copies[id(X)] for X in self.X])
 
     def arranged(self, dual: np.ndarray) -> np.ndarray:
         """Arrange dual variables of one pair like y, if they are those of the other form of this problem."""
@@ -226,19 +237,20 @@ class Problem:
     def transposed(self, dual: np.ndarray) -> np.ndarray:
         """Multiply X^T by the dual variables of each task: (n_tasks, n_features, n_pairs), in their precision."""
         V = np.empty((self.n_tasks, self.n_features, dual.shape[1] // self.y.shape[1]), dtype=dual.dtype)
-        previous = None
         for part in self.parts:
-            part.add_transposed(dual[part.rows], V, first=part.tasks != previous)
-            previous = part.tasks
+            part.add_transposed(dual[part.rows], V)
         return V
+
+    def per_task(self, A: np.ndarray, dtype: Any = None) -> np.ndarray:
+        """Add up margins or dual variables for each task, (n_tasks, n_pairs), in their precision or another one."""
+        sums = np.zeros((self.n_tasks, A.shape[1] // self.y.shape[1]), dtype=dtype or A.dtype)
+        for part in self.parts:
+            sums[part.tasks] += part.per_task(A[part.rows].sum(axis=0, dtype=dtype))
+        return sums
 
     def per_pair(self, sums: np.ndarray) -> np.ndarray:
         """Add up sums of the columns of margins or dual variables for each pair."""
         return sums.reshape(self.y.shape[1], -1).sum(axis=0)
-
-    def columns(self, pairs: np.ndarray, n_pairs: int) -> np.ndarray:
-        """Columns of margins and dual variables that belong to these of all pairs."""
-        return (np.arange(self.y.shape[1])[:, np.newaxis] * n_pairs + pairs).reshape(-1)
 
     def restricted(self, columns: np.ndarray, scale: np.ndarray | None = None) -> "Problem":
         """Return the problem of some features only, which may be scaled.
@@ -255,28 +267,16 @@ class Problem:
         problem : Problem
             Its features are copies. A feature -1 is 0 in all samples.
         """
-        small = copy(self)
-        small.n_features = len(columns)
         if columns.ndim == 1:
-            copies = {key: _columns(X, columns, scale) for key, X in self.stored().items()}
-            small.X = [copies[id(X)] for X in self.X]
-        else:
-            small.X = [_padded(X, columns[:, k]) for k, X in enumerate(self.X)]
-        small.parts = _parts(small.X[: self.n_tasks // self.y.shape[1]], self.y, self.c)
-        return small
+            copies = {key: _columns(X, columns, scale) for key, X in stored(self.X).items()}
+            return self.changed(n_features=len(columns), X=[copies[id(X)] for X in self.X])
+        padded = [_padded(X, of_task) for X, of_task in zip(self.X, columns.T, strict=True)]
+        return self.changed(n_features=len(columns), X=padded)
 
 
-def _parts(X: list[Any], y: np.ndarray, c: np.ndarray) -> list[Part]:
-    """Cut the samples of each X into parts. y, c: those of all, (n_samples, 1), or (n_samples, n_tasks) of one X."""
-    parts: list[Part] = []
-    offset = 0
-    for k, X_k in enumerate(X):
-        for start, end in pairwise(_ends(X_k)):
-            rows = slice(offset + start, offset + end)
-            X_part = X_k if end - start == X_k.shape[0] else X_k[start:end]  # a slice of CSR is a copy
-            parts.append(Part(slice(k, k + y.shape[1]), rows, X_part, y[rows], c[rows]))
-        offset += X_k.shape[0]
-    return parts
+def stored(X: Sequence[Any]) -> dict[int, Any]:
+    """The features that tasks have, each once, by their identity."""
+    return {id(X_k): X_k for X_k in X}
 
 
 def _columns(X: Any, columns: np.ndarray, scale: np.ndarray | None) -> Any:
@@ -291,23 +291,16 @@ def _columns(X: Any, columns: np.ndarray, scale: np.ndarray | None) -> Any:
 
 def _padded(X: Any, columns: np.ndarray) -> Any:
     """Copy these columns of X, with zeros for -1."""
-    found = X[:, np.maximum(columns, 0)]
-    if (columns < 0).any():
-        if sparse.issparse(found):
-            return found @ sparse.diags_array((columns >= 0).astype(found.dtype), format="csr")
-        found[:, columns < 0] = 0
+    found, there = X[:, np.maximum(columns, 0)], columns >= 0
+    if not sparse.issparse(found):
+        found[:, ~there] = 0
+    elif not there.all():
+        return found @ sparse.diags_array(there.astype(found.dtype), format="csr")
     return found
 
 
-class _Task(NamedTuple):
-    """Labels and weights of a task's samples. rows: their places in X, None if the task shares X."""
-
-    y: np.ndarray
-    c: np.ndarray
-    rows: np.ndarray | None
-
-
-def _task(k: int, X: Any, y: np.ndarray, c: np.ndarray, normalisation: str) -> _Task:
+def _checked_labels(k: int, X: Any, y: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Labels of a task, 0 where the weight is 0. Raises ValueError where they or the weights do not fit."""
     require(
         X.shape[0] == len(y) == len(c),
         f"task {k} must have a label and a weight for each of its {X.shape[0]} samples, got {len(y)}, {len(c)}",
@@ -316,40 +309,26 @@ def _task(k: int, X: Any, y: np.ndarray, c: np.ndarray, normalisation: str) -> _
     with np.errstate(over="ignore"):
         size = c * np.maximum(np.abs(y), 1)
     require_magnitude(size, X.dtype, f"weights times labels of task {k}")
-    rows = None if _shares(X, c) else np.flatnonzero(c)
-    if normalisation == "mean" and c.any():
-        c = c / c[c != 0].sum()
-    return _Task(y, c, None) if rows is None else _Task(y[rows], c[rows], rows)
+    return y
 
 
-def _shares(X: Any, c: np.ndarray) -> bool:
-    """True if a task of weights c can keep all rows of X: it lacks few, and these can be multiplied by 0."""
-    absent = np.flatnonzero(c == 0)
-    few = SAMPLES_PER_ABSENT * len(absent) < max(len(c), 1)
-    return few and magnitude(X[absent]) <= magnitude_limit(X.dtype)
-
-
-def _features(X: Sequence[Any], tasks: list[_Task]) -> Iterator[Any]:
-    """Features of each task, checked: X itself if it is shared, else a copy of the task's rows."""
-    n_copied = sum(
-        len(task.rows) for X_k, task in zip(X, tasks, strict=True) if task.rows is not None and not sparse.issparse(X_k)
-    )
+def _features(X: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
+    """Features of each task: X itself if it shares all of them, else a copy of its rows, which is checked."""
+    dense = [r for X_k, r in zip(X, rows, strict=True) if not (isinstance(r, slice) or sparse.issparse(X_k))]
     # One array for all copies: the system then maps it in large pages, and products take a few percent less time.
-    copies = np.empty((n_copied, X[0].shape[1]), dtype=X[0].dtype)
-    checked = None
-    for k, (X_k, task) in enumerate(zip(X, tasks, strict=True)):
-        if task.rows is None:
-            found = X_k if sparse.issparse(X_k) else np.ascontiguousarray(X_k)
-        elif sparse.issparse(X_k):
-            found = X_k[task.rows]
+    copies = np.empty((sum(map(len, dense)), X[0].shape[1]), dtype=X[0].dtype)
+    found = []
+    for k, (X_k, r) in enumerate(zip(X, rows, strict=True)):
+        if isinstance(r, slice):
+            found.append(X_k if sparse.issparse(X_k) else np.ascontiguousarray(X_k))
+            continue
+        if sparse.issparse(X_k):
+            found.append(X_k[r])
         else:
-            found, copies = copies[: len(task.rows)], copies[len(task.rows) :]
-            np.take(X_k, task.rows, axis=0, out=found, mode="clip")
-        if task.rows is not None or X_k is not checked:
-            require_magnitude(found, X_k.dtype, f"features of task {k}")
-        if task.rows is None:
-            checked = X_k
-        yield found
+            found.append(np.take(X_k, r, axis=0, out=copies[: len(r)], mode="clip"))
+            copies = copies[len(r) :]
+        require_magnitude(found[k], X_k.dtype, f"features of task {k}")
+    return found
 
 
 def _ends(X: Any) -> list[int]:
@@ -515,6 +494,14 @@ class Regulariser(NamedTuple):
         given = {"weights": self.weights, "groups": self.groups}
         return {name: array for name, array in given.items() if array is not None}
 
+    def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """Weights of some features."""
+        return None if self.weights is None else self.weights[rows]
+
+    def penalties(self, n_features: int) -> np.ndarray:
+        """Penalty of each feature of the first pair, (n_features,), or (n_tasks, n_features) if tasks differ."""
+        return np.multiply.outer(self.radius[0], np.ones(n_features) if self.weights is None else self.weights)
+
     def gradient(self, V: np.ndarray) -> np.ndarray:
         """The part of X^T dual that the bound of all W counts: what is above 0, if W is at least 0."""
         return np.maximum(V, 0) if self.positive else V
@@ -552,22 +539,47 @@ class Regulariser(NamedTuple):
         return [{"warm": self.norm.Warm()} if takes_one else {} for _ in self.radius]
 
 
-class Trace:
-    """Objectives at the iterates of each pair, as they come: room for all iterations may be more than there is."""
+class Trace(list[tuple[int, Any, Any]]):
+    """Iterate, pairs and their objectives, as they come: room for all iterations may be more than there is."""
 
-    def __init__(self, n_pairs: int) -> None:
-        self.n_pairs, self.seen = n_pairs, list[tuple[int, Any, Any]]()
-
-    def note(self, t: int, value: Any, pairs: Any = slice(None)) -> None:
-        """Keep the objectives of these pairs at iterate t."""
-        self.seen.append((t, pairs, value))
-
-    def until(self, t: int) -> np.ndarray:
+    def until(self, t: int, n_pairs: int) -> np.ndarray:
         """Objectives (n_pairs, t + 1), NaN where none was kept."""
-        objective = np.full((self.n_pairs, t + 1), np.nan)
-        for at, pairs, value in self.seen:
+        objective = np.full((n_pairs, t + 1), np.nan)
+        for at, pairs, value in self:
             objective[pairs, at] = value
         return objective
+
+
+class Best:
+    """Iterate of smallest objective of each pair, and the objectives of all iterates.
+
+    Choice: the papers do not say which iterate is kept. The one of smallest objective is usual.
+    """
+
+    def __init__(self, problem: Problem, n_pairs: int, objective: Trace) -> None:
+        self.W = np.zeros((n_pairs, problem.n_features, problem.n_tasks), dtype=problem.dtype)
+        self.b = np.zeros((n_pairs, problem.n_tasks), dtype=problem.dtype)
+        self.objective, self.smallest = objective, np.full(n_pairs, np.inf)
+
+    def take(self, t: int, pairs: np.ndarray, value: np.ndarray, W: np.ndarray, b: np.ndarray) -> None:
+        """Note the objectives of these pairs at iterate t, and take the iterates that are better.
+
+        Parameters
+        ----------
+        t : int
+            Iterate.
+        pairs : int array (n,)
+            Numbers of the pairs.
+        value : array (n,)
+            Their objectives.
+        W : array (n, n_features, n_tasks)
+            Their weights.
+        b : array (n, n_tasks)
+            Their intercepts.
+        """
+        self.objective.append((t, pairs, value))
+        for i in np.flatnonzero(value < self.smallest[pairs]):
+            self.smallest[pairs[i]], self.W[pairs[i]], self.b[pairs[i]] = value[i], W[i], b[i]
 
 
 class Fit(NamedTuple):
@@ -619,20 +631,12 @@ class Fit(NamedTuple):
     def stack(fits: Sequence["Fit"]) -> "Fit":
         """Put fits of one pair each into one."""
         n_iter = max(fit.n_iter for fit in fits)
-        objective = np.full((len(fits), n_iter + 1), np.nan)
-        for row, fit in zip(objective, fits, strict=True):
-            row[: fit.objective.shape[1]] = fit.objective[0]
-        joined = {
-            name: np.concatenate([getattr(fit, name) for fit in fits]) for name in ("W", "b", "value", "bound", "gap")
-        }
-        return Fit(
-            **joined,
-            objective=objective,
-            n_iter=n_iter,
-            dual=np.hstack([fit.dual for fit in fits]),
-            omega=np.concatenate([np.ones(1) if fit.omega is None else fit.omega for fit in fits]),
-            rounds=[fit.rounds[0] for fit in fits],
-        )
+        missing = [((0, 0), (0, n_iter + 1 - fit.objective.shape[1])) for fit in fits]
+        objective = [np.pad(fit.objective, gap, constant_values=np.nan) for fit, gap in zip(fits, missing, strict=True)]
+        names = ("W", "b", "value", "bound", "gap", "omega")
+        joined = {name: np.concatenate([getattr(fit, name) for fit in fits]) for name in names}
+        dual, rounds = np.hstack([fit.dual for fit in fits]), [fit.rounds[0] for fit in fits]
+        return Fit(**joined, objective=np.concatenate(objective), n_iter=n_iter, dual=dual, rounds=rounds)
 
 
 def lower_bound(problem: Problem, loss: ModuleType, regulariser: Regulariser, dual: np.ndarray) -> np.ndarray:
@@ -707,12 +711,7 @@ def bound_from(
 
 def balanced(problem: Problem, dual: np.ndarray) -> np.ndarray:
     """Scale the larger of the positive and negative sums of each task's dual variables down to the other."""
-    n_pairs = dual.shape[1] // problem.y.shape[1]
-    up, down = (np.zeros((problem.n_tasks, n_pairs)) for _ in range(2))
-    for part in problem.parts:
-        A = dual[part.rows]
-        up[part.tasks] += part.per_task(np.maximum(A, 0).sum(axis=0, dtype=np.float64))
-        down[part.tasks] -= part.per_task(np.minimum(A, 0).sum(axis=0, dtype=np.float64))
+    up, down = problem.per_task(np.maximum(dual, 0), float), -problem.per_task(np.minimum(dual, 0), float)
     even, tiny = np.minimum(up, down), np.finfo(float).tiny
     shrink_up, shrink_down = even / np.maximum(up, tiny), even / np.maximum(down, tiny)
     even_dual = np.empty_like(dual)
@@ -755,11 +754,6 @@ def objective_of(
     return value
 
 
-def _loss_of_intercepts(problem: Problem, loss: ModuleType, b: np.ndarray) -> float:
-    """Sum of the losses for W = 0 and intercepts b (n_tasks,)."""
-    return float(loss.value(intercepts_of_samples(problem, b), problem.y, problem.c).sum())
-
-
 def intercepts_of_samples(problem: Problem, b: np.ndarray) -> np.ndarray:
     """Margins for W = 0 and intercepts b (n_tasks,), like the problem's y."""
     return np.vstack([np.broadcast_to(b[part.tasks], part.y.shape) for part in problem.parts])
@@ -774,21 +768,15 @@ def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
     if not problem.intercept:
         return b
     if loss.QUADRATIC:
-        sums, total = np.zeros_like(b), np.zeros_like(b)
-        for part in problem.parts:
-            sums[part.tasks] += (part.c * part.y).sum(axis=0)
-            total[part.tasks] += part.c.sum(axis=0)
-        return np.divide(sums, total, out=b, where=total > 0)
+        total = problem.per_task(problem.c)[:, 0]
+        return np.divide(problem.per_task(problem.c * problem.y)[:, 0], total, out=b, where=total > 0)
     # Beyond 40 the logistic loss is 0 to double precision.
     size = 40.0 * max(1.0, magnitude(problem.y))
     low, high = b - size, b + size
     for _ in range(64):
         b = (low + high) / 2
-        slopes, slope = loss.subgradient(intercepts_of_samples(problem, b), problem.y, problem.c), np.zeros_like(b)
-        for part in problem.parts:
-            slope[part.tasks] += slopes[part.rows].sum(axis=0)
-        low, high = np.where(slope < 0, b, low), np.where(slope > 0, b, high)
-        low, high = np.where(slope == 0, b, low), np.where(slope == 0, b, high)
+        slope = problem.per_task(loss.subgradient(intercepts_of_samples(problem, b), problem.y, problem.c))[:, 0]
+        low, high = np.where(slope <= 0, b, low), np.where(slope >= 0, b, high)
     return b * (1 - 1e-6)
 
 
@@ -808,11 +796,12 @@ class AtZero(NamedTuple):
 def solve_at_zero(problem: Problem, loss: ModuleType) -> AtZero:
     """Compute the best intercepts and the objective for W = 0."""
     b = best_intercepts(problem, loss)
-    without = _loss_of_intercepts(problem, loss, np.zeros(problem.n_tasks))
-    return AtZero(b, max(_loss_of_intercepts(problem, loss, b), 1e-6 * without) if problem.intercept else without)
+    margins = (intercepts_of_samples(problem, one) for one in (b, np.zeros_like(b)))
+    best, without = (float(loss.value(F, problem.y, problem.c).sum()) for F in margins)
+    return AtZero(b, max(best, 1e-6 * without))
 
 
-def relative_gap(objective: np.ndarray, bound: np.ndarray, at_zero: float) -> np.ndarray:
+def relative_gap(objective: Any, bound: Any, at_zero: float) -> Any:
     """objective - bound, relative to the objective or to how far the bound is below that at W = 0, if this is less.
 
     It is relative to a thousandth of the objective at W = 0 where that is larger. So W = 0 has a gap of 0 where it is

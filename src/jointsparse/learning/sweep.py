@@ -112,7 +112,7 @@ def run(
     intercept : bool
         Whether each task learns an intercept, which is not kept: it changes no ranking by a task's scores.
     progress : function (done, total), optional
-        Called after iterations.
+        Called after iterations, from 0 on again for each radius of a solver that takes one after the other.
 
     Returns
     -------
@@ -120,7 +120,9 @@ def run(
     """
     solver_module = pick("solvers", solver)
     plug_ins: dict[str, Any] = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
-    options: dict[str, Any] = {"n_iter": n_iter, "progress": progress}
+    options: dict[str, Any] = {"n_iter": n_iter}
+    if progress:
+        options["watch"] = lambda t, objective, gap: progress(t, n_iter)
     steps: Sequence[float] = eta0 if "eta0" in solver_module.TAKES else [np.nan]
     require(
         len(radius) and len(steps) and np.isfinite(np.asarray(radius, dtype=float)).all(),
@@ -197,17 +199,13 @@ def path(
     fits: dict[int, Fit] = {}
     scored: dict[int, float] = {}
 
-    def learn(step: int) -> None:
-        start = fits.get(step + 1 if step < 0 else step - 1)
-        options = {"radius": np.array([scales.radius_at(unit, step)]), "tol": tol, "n_iter": n_iter, "start": start}
-        fits[step] = solver_module.fit(problem, **plug_ins, **options)
+    step: int | None = 0
+    while step is not None:
+        radius, start = np.array([scales.radius_at(unit, step)]), fits.get(step + 1 if step < 0 else step - 1)
+        fits[step] = solver_module.fit(problem, **plug_ins, radius=radius, tol=tol, n_iter=n_iter, start=start)
         scored[step] = score(fits[step].W[0]) if score else -float(fits[step].value[0])
         if progress:
             progress(len(fits), len(fits) + FALLEN_FOR)
-
-    step: int | None = 0
-    while step is not None:
-        learn(step)
         ended = unit == 0 or _ended([fits[one] for one in sorted(fits)], at_zero, tol)
         step = next_step(scored, downwards=score is not None and unit > 0, ended=ended)
     ordered = [fits[step] for step in sorted(fits)]
@@ -306,8 +304,7 @@ def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
 
 def best_pairs(fits: Sweep) -> NDArray[Any]:
     """Indices of the pairs whose W a sweep holds: for each power in turn the best eta0 of each radius."""
-    powers = dict.fromkeys(fits.power.tolist())
-    of_powers = [np.flatnonzero(fits.power == power) for power in powers]
+    of_powers = [np.flatnonzero(fits.power == power) for power in dict.fromkeys(fits.power.tolist())]
     return np.concatenate([pairs[choose_eta0(fits.radius[pairs], fits.objective[pairs])] for pairs in of_powers])
 
 

@@ -132,8 +132,6 @@ def choose_words(
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
         left_out |= ENGLISH_STOP_WORDS
-    else:
-        min_length = 1
     stem = stemmer("english").stemWord if join_inflections else str
     row = {image: i for i, image in enumerate(images["image"])}
     for image in captions["image"][~captions["image"].isin(row)].head(1):
@@ -141,33 +139,29 @@ def choose_words(
     rows_with: dict[str, set[int]] = defaultdict(set)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     for image, caption in zip(captions["image"], captions["caption"], strict=True):
-        for word in words_of(caption) if split_captions else [normalised(caption)]:
-            if len(word) >= min_length and not {word.lower(), word.partition("'")[0]} & left_out:
-                key = stem(word)
-                rows_with[key].add(row[image])
-                forms[key][word] += 1
+        words = words_of(caption) if split_captions else [normalised(caption)]
+        for word in words:
+            short = len(word) < (min_length if split_captions else 1)
+            if not short and not {word.lower(), word.partition("'")[0]} & left_out:
+                rows_with[stem(word)].add(row[image])
+                forms[stem(word)][word] += 1
 
     in_split = {split: (images["split"] == split).to_numpy() for split in ("train", "validation", "test")}
     train_counts = {key: int(in_split["train"][list(rows)].sum()) for key, rows in rows_with.items()}
-    ranked = sorted((key for key in rows_with if train_counts[key]), key=lambda key: (-train_counts[key], key))
-    if isinstance(n_words, str):
-        ranked = [key for key in ranked if train_counts[key] >= (smallest_size or 1)]
+    least = (smallest_size or 1) if n_words == AUTO else 1
+    ranked = sorted((key for key in rows_with if train_counts[key] >= least), key=lambda key: (-train_counts[key], key))
     most = MOST_WORDS if isinstance(n_words, str) else n_words
-    if smallest_size is None:
-        require(
-            n_words == AUTO or len(ranked) >= most,
-            f"n_words must be at most {len(ranked)}, the number of content words in training captions, got {n_words}",
-        )
-    else:
+    if smallest_size is not None:
         _require_images(in_split["test"].sum(), "test")
-    kept: list[dict[str, Any]] = []
-    refused: list[dict[str, Any]] = []
-    columns = []
+    require(
+        n_words == AUTO or smallest_size is not None or len(ranked) >= most,
+        f"n_words must be at most {len(ranked)}, the number of content words in training captions, got {n_words}",
+    )
+    kept, refused, columns = list[dict[str, Any]](), list[dict[str, Any]](), []
     for key in ranked if n_words == AUTO else ranked[:most]:
         if len(kept) == most:
             break
-        has_it = np.zeros(len(images), dtype=bool)
-        has_it[list(rows_with[key])] = True
+        has_it = np.isin(np.arange(len(images)), list(rows_with[key]))
         row_of_word = _row_of_word(forms[key], has_it, in_split, smallest_size)
         if row_of_word["warning"].startswith(LEFT_OUT):
             warnings.warn(f"the word {row_of_word['word']!r} is {row_of_word['warning']}", stacklevel=2)
@@ -296,10 +290,8 @@ def thinned(chosen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
     For runs that would not differ otherwise, such as those of methods without any random step.
     """
-    kept = chosen.copy()
-    members = np.flatnonzero(chosen)
-    kept[rng.permutation(members)[: len(members) // 10]] = False
-    return kept
+    members = rng.permutation(np.flatnonzero(chosen))
+    return chosen & ~np.isin(np.arange(len(chosen)), members[: len(members) // 10])
 
 
 def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator) -> np.ndarray:
@@ -309,14 +301,11 @@ def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.G
     Source: Quattoni et al. 2008, sec. 5.2: a basis from images that no task uses.
     """
     result = split.astype(object)
-    for name in sorted(numbers):
+    for name, n in sorted(numbers.items()):
         members = np.flatnonzero(split == name)
-        require(
-            not 0 < numbers[name] >= len(members),
-            f"the number of {name} images to set aside must be less than {len(members)}, the number there is, "
-            f"got {numbers[name]}",
-        )
-        result[rng.permutation(members)[: numbers[name]]] = "unlabelled"
+        limit = f"less than {len(members)}, the number there is"
+        require(n == 0 or n < len(members), f"the number of {name} images to set aside must be {limit}, got {n}")
+        result[rng.permutation(members)[:n]] = "unlabelled"
     return result
 
 
@@ -339,16 +328,11 @@ class Tasks(NamedTuple):
     validation_words: NDArray[Any]
 
     def each_size(self) -> list[int]:
-        """The sizes. Raises Misfit where Y and the sizes do not belong together."""
-        Y, sizes = self.Y, self.sizes
-        kinds = Y.dtype.kind + sizes.dtype.kind
-        if Y.ndim != 3 or sizes.shape != Y.shape[:1] or not len(sizes) or kinds not in ("ii", "iu"):
-            got = f"{Y.dtype} {Y.shape}, {sizes.dtype} {sizes.shape}"
-            raise Misfit(f"tasks must be whole numbers Y (sizes, images, words) and their sizes, got {got}")
-        return [int(n) for n in sizes]
+        """The sizes."""
+        return [int(n) for n in self.sizes]
 
     def size_at_most(self, most: int) -> int:
-        """The largest size that is at most `most`, or the smallest if all are larger. Raises Misfit as `each_size`."""
+        """The largest size that is at most `most`, or the smallest if all are larger."""
         sizes = self.each_size()
         return max([n for n in sizes if n <= most], default=min(sizes))
 
@@ -373,15 +357,6 @@ def auto_sizes(n_positives: np.ndarray) -> list[int]:
     [10, 20]
     """
     return [n for n in AUTO_SIZES if n == AUTO_SIZES[0] or 2 * np.sum(n_positives >= n) >= len(n_positives)]
-
-
-def _number_of_validation_words(asked: int | str, n_there: int, n_words: int | str | None) -> int:
-    """The number of validation words: as asked, of fewer words than asked for as large a part, of "auto" a quarter."""
-    if isinstance(asked, str):
-        return max(1, n_there // WORDS_PER_VALIDATION_WORD)
-    if isinstance(n_words, int) and n_there < n_words:
-        return max(1, asked * n_there // n_words)
-    return asked
 
 
 def draw(
@@ -441,7 +416,11 @@ def draw(
         f"got {labels.dtype} with shape {labels.shape}",
         Misfit,
     )
-    number = _number_of_validation_words(n_validation_words, n_there, n_words)
+    number: Any = n_validation_words
+    if n_validation_words == AUTO:
+        number = max(1, n_there // WORDS_PER_VALIDATION_WORD)
+    elif isinstance(n_words, int) and n_there < n_words:  # as large a part of fewer words
+        number = max(1, number * n_there // n_words)
     require(
         0 < number < n_there,
         f"n_validation_words must be between 1 and {n_there - 1} (n_words - 1), got {number}",
@@ -464,8 +443,7 @@ def draw(
         _check_enough(len(positives), len(negatives), min(numbers), word)
         for s, n in enumerate(numbers):
             with_word, without = positives[:n], negatives[: negatives_per_positive * n]
-            Y[s, with_word, k] = 1
-            Y[s, without, k] = -1
+            Y[s, with_word, k], Y[s, without, k] = 1, -1
             capped = len(with_word) < n or len(without) < negatives_per_positive * n
             table.append((n, word, len(with_word), len(without), capped))
     columns = ["n", "word", "positives", "negatives", "capped"]
@@ -494,9 +472,8 @@ def _check_evaluable(labels: np.ndarray, words: Sequence[str], split: str) -> No
     """Raise ValueError where a part lacks a positive or a negative of a word, as AUC takes both."""
     _require_images(len(labels), split)
     for kind, counts in (("with", labels.sum(axis=0)), ("without", (~labels).sum(axis=0))):
-        bad = np.flatnonzero(counts == 0)
-        if len(bad):
+        for k in np.flatnonzero(counts == 0)[:1]:
             raise ValueError(
-                f"the {split} part must hold an image {kind} each word, got none {kind} {words[bad[0]]!r}: "
+                f"the {split} part must hold an image {kind} each word, got none {kind} {words[k]!r}: "
                 f"make the {split} part larger, choose fewer words, or add the word to stop_words"
             )

@@ -20,7 +20,7 @@ array([3.466, 0.   ])
 array([[ 0.5  , -0.929]])
 """
 
-from math import exp, log, log1p
+from math import exp, factorial, log, log1p
 
 import numpy as np
 
@@ -35,6 +35,7 @@ LOG_2 = log(2.0)
 PER_LOG_2 = 1 / LOG_2
 LOG_2_HIGH = float.fromhex("0x1.62e42feep-1")  # its products with small whole numbers are exact
 LOG_2_LOW = LOG_2 - LOG_2_HIGH + 2.319046813846299e-17  # with the digits of log 2 after the 53rd bit
+TAYLOR = tuple(1 / factorial(k) for k in range(13, 1, -1))  # of exp
 LEAST_EXPONENT = -700.0  # smaller ones count as minus infinity
 ROUNDER = 1.5 * 2.0**52  # added and taken off again, leaves a whole number
 
@@ -85,18 +86,9 @@ def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
     for i in range(x.size):
         k = powers[i] - ROUNDER
         r = (x[i] - k * LOG_2_HIGH) - k * LOG_2_LOW
-        p = 1.0 / 6227020800.0  # 1 / 13!
-        p = p * r + 1.0 / 479001600.0
-        p = p * r + 1.0 / 39916800.0
-        p = p * r + 1.0 / 3628800.0
-        p = p * r + 1.0 / 362880.0
-        p = p * r + 1.0 / 40320.0
-        p = p * r + 1.0 / 5040.0
-        p = p * r + 1.0 / 720.0
-        p = p * r + 1.0 / 120.0
-        p = p * r + 1.0 / 24.0
-        p = p * r + 1.0 / 6.0
-        p = p * r + 0.5
+        p = TAYLOR[0]
+        for coefficient in TAYLOR[1:]:
+            p = p * r + coefficient
         y[i] = 0.0 if x[i] < LEAST_EXPONENT else (p * r) * r + r + 1.0
     bits = powers.view(np.int64)  # their lowest ones are those of k
     for i in range(x.size):

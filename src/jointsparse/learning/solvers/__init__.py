@@ -8,7 +8,7 @@ data are read once per iteration; `working_set` trains one after the other, each
 
 A solver tells the function ``watch`` (iterations done, objective, gap) now and then: of several pairs the sum of the
 objectives and the largest gap. The gap is NaN where none is known for the whole problem. The solver ends where the
-function returns True, and certifies what it has.
+function returns something true, and certifies what it has.
 """
 
 from importlib import import_module

@@ -9,7 +9,6 @@ Sources:
   hybrid gradient (PDLP), 2021.
 """
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 from jointsparse.checks import one_thread, require
 from jointsparse.compiled import njit
 from jointsparse.learning.problem import (
+    Best,
     Fit,
     Problem,
     Regulariser,
@@ -71,22 +71,6 @@ class Point(NamedTuple):
         return Point(*(np.ascontiguousarray(array[..., _columns(pairs, array)]) for array in self))
 
 
-class Metric(NamedTuple):
-    """Sizes of steps: tau = 1 / omega, sigma_k = omega / spectral_k.
-
-    spectral : array (n_tasks,)
-        Upper bounds of ||X_k||^2.
-    b_scale : array (n_tasks,)
-        Factors of the intercepts' steps.
-    omega : array (n_pairs,)
-        Balance of the two step sizes.
-    """
-
-    spectral: np.ndarray
-    b_scale: np.ndarray
-    omega: np.ndarray
-
-
 @njit
 def ascend(W, V, tau, by_pair):  # type: ignore[no-untyped-def]
     """by_pair (n_pairs, n_features, n_tasks) = W + tau V, both (n_tasks, n_features, n_pairs)."""
@@ -127,18 +111,11 @@ def _squared_distance(new: np.ndarray, at: np.ndarray) -> np.ndarray:
     return sums
 
 
-def sums(problem: Problem, A: np.ndarray) -> np.ndarray:
-    """Sum of each task's A, (n_tasks, n_pairs)."""
-    s = np.zeros((problem.n_tasks, A.shape[1] // problem.y.shape[1]), dtype=A.dtype)
-    for part in problem.parts:
-        s[part.tasks] += part.per_task(A[part.rows].sum(axis=0))
-    return s
-
-
 def spectral_bounds(problem: Problem) -> np.ndarray:
     """Estimate ||X_k||^2 of each task, (n_tasks,), 5 % above the result of Lanczos, which is seldom 1 % too low."""
     if problem.y.shape[1] > 1 and problem.c.all():  # all tasks have the same samples
-        return np.repeat(spectral_bounds(problem.of_first_task()), problem.n_tasks)
+        alone = problem.changed(n_tasks=1, X=problem.X[:1], y=problem.y[:, :1].copy(), c=problem.c[:, :1].copy())
+        return np.repeat(spectral_bounds(alone), problem.n_tasks)
     v = np.random.default_rng(0).normal(size=problem.n_features)
     v = np.tile(v / np.linalg.norm(v), (problem.n_tasks, 1)) if problem.n_features else np.zeros((problem.n_tasks, 0))
     before, beta = np.zeros_like(v), np.zeros(problem.n_tasks)
@@ -190,15 +167,13 @@ def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: F
     at : Point
     """
     n_pairs = len(regulariser.radius)
-    W = np.zeros((problem.n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
-    b = np.zeros((problem.n_tasks, n_pairs), dtype=problem.dtype)
-    if start is None:
-        b[...] = b_zero[:, np.newaxis]
-    else:
-        by_pair = np.array(np.broadcast_to(start.W, (n_pairs, *W.shape[1::-1])), dtype=problem.dtype)
-        b[...] = start.b.T if problem.intercept else 0
-        project_all(regulariser, by_pair)
-        by_task(by_pair, W)
+    W_start, b_start = (np.zeros(1), b_zero) if start is None else (start.W, start.b)
+    by_pair = np.empty((n_pairs, problem.n_features, problem.n_tasks), dtype=problem.dtype)
+    by_pair[...] = W_start
+    project_all(regulariser, by_pair)
+    W = np.empty((problem.n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
+    by_task(by_pair, W)
+    b = np.broadcast_to(b_start * problem.intercept, (n_pairs, problem.n_tasks)).T.astype(problem.dtype, order="C")
     used = np.flatnonzero(W.any(axis=(0, 2)))
     F = np.vstack([part.margins(W, b, used) for part in problem.parts])
     if start is None or start.dual.size not in (F.size, F.size // n_pairs):
@@ -207,19 +182,7 @@ def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: F
         A = np.array(np.broadcast_to(problem.arranged(start.dual), F.shape), dtype=problem.dtype)
         # A step of size 0 leads into the domain if the weights have changed.
         A = loss.dual_step(A, F, problem.y, problem.c, 0.0)
-    return Point(W, b, problem.transposed(A), sums(problem, A), A, F)
-
-
-def _metric(problem: Problem, regulariser: Regulariser, at: Point, omega: np.ndarray | None) -> Metric:
-    """Sizes of steps; omega: a balance that is known, or None."""
-    spectral = spectral_bounds(problem)
-    n = np.zeros(problem.n_tasks)
-    for part in problem.parts:
-        n[part.tasks] += np.count_nonzero(part.c, axis=0)
-    if omega is None:
-        omega = _first_balance(problem, regulariser, at, spectral, n.sum())
-    b_scale = INTERCEPT_SHARE * spectral / np.maximum(n, 1)
-    return Metric(spectral * (1 + INTERCEPT_SHARE if problem.intercept else 1.0), b_scale, omega)
+    return Point(W, b, problem.transposed(A), problem.per_task(A), A, F)
 
 
 def _first_balance(
@@ -251,58 +214,7 @@ def _first_balance(
     return np.where((dual > 0) & (length > 0), np.sqrt(dual) / np.where(length > 0, length, 1), 1.0)
 
 
-def _step(
-    problem: Problem, loss: ModuleType, regulariser: Regulariser, metric: Metric, at: Point, warm: list[Any]
-) -> tuple[Point, np.ndarray]:
-    """Take a step: the new point, and its W by pair, (n_pairs, n_features, n_tasks). X is read once."""
-    tau = 1 / metric.omega
-    by_pair = np.empty((at.W.shape[2], *at.W.shape[1::-1]), dtype=problem.dtype)
-    ascend(at.W, at.V, tau.astype(problem.dtype), by_pair)
-    for pair, from_last in enumerate(warm):
-        regulariser.step(by_pair[pair], pair, float(tau[pair]), **from_last)
-    W, _, V, _, A, F = (np.empty_like(array) for array in at)
-    new = Point(W, at.b.copy(), V, np.zeros_like(at.s), A, F)
-    by_task(by_pair, new.W)
-    if problem.intercept:
-        new.b[...] += metric.b_scale[:, np.newaxis] * tau * at.s
-    previous = None
-    for part in problem.parts:
-        F, A = part.margins(new.W, new.b), new.A[part.rows]
-        new.F[part.rows] = F
-        sigma = (metric.omega / metric.spectral[part.tasks, np.newaxis]).reshape(-1)
-        loss.dual_steps(at.A[part.rows], 2 * F - at.F[part.rows], part.y, part.c, sigma, A)
-        part.add_transposed(A, new.V, first=part.tasks != previous)
-        if problem.intercept:
-            new.s[part.tasks] += part.per_task(A.sum(axis=0))
-        previous = part.tasks
-    return new, by_pair
-
-
-def _movements(problem: Problem, metric: Metric, at: Point, new: Point) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Movement of W and b, of A, and of all in the metric of the method, (n_pairs,) each."""
-    primal, cross = _squared_distance(new.W, at.W), np.zeros(at.W.shape[2])
-    add_products(_flat(new.W), _flat(at.W), _flat(new.V), _flat(at.V), cross)
-    if problem.intercept:
-        primal += (np.square(new.b - at.b, dtype=np.float64) / metric.b_scale[:, np.newaxis]).sum(axis=0)
-        add_products(new.b, at.b, new.s, at.s, cross)
-    dual = np.zeros_like(primal)
-    for part in problem.parts:
-        squares = _squared_distance(new.A[part.rows], at.A[part.rows])
-        dual += metric.spectral[part.tasks] @ part.per_task(squares)
-    both = np.sqrt(np.maximum(metric.omega * primal + dual / metric.omega - 2 * cross, 0))
-    return np.sqrt(primal), np.sqrt(dual), both
-
-
-def _quick_bounds(problem: Problem, loss: ModuleType, regulariser: Regulariser, at: Point) -> np.ndarray:
-    """Compute `lower_bound` in the problem's precision, without products if there is no intercept."""
-    A, V = at.A, at.V
-    if problem.intercept:
-        A = balanced(problem, A)
-        V = problem.transposed(A)
-    return bound_from(problem, loss, regulariser, A, V)
-
-
-class Best:
+class Proof(Best):
     """Best feasible W and best dual variables of each pair so far, and the gap between them."""
 
     def __init__(
@@ -315,13 +227,11 @@ class Best:
         objective: Trace,
     ) -> None:
         n_pairs = len(regulariser.radius)
-        self.tol, self.wanted = tol, np.full(n_pairs, float(tol))
+        super().__init__(problem, n_pairs, objective)
         self.problem, self.loss, self.regulariser = problem, loss, regulariser
-        self.W = np.zeros((n_pairs, problem.n_features, problem.n_tasks), dtype=problem.dtype)
-        self.b = np.zeros((n_pairs, problem.n_tasks), dtype=problem.dtype)
-        self.dual = np.zeros((len(problem.y), problem.y.shape[1] * n_pairs), dtype=problem.dtype)
-        self.objective, self.at_zero = objective, at_zero
-        self.smallest, self.bound = np.full(n_pairs, np.inf), np.full(n_pairs, -np.inf)
+        self.tol, self.wanted, self.at_zero = tol, np.full(n_pairs, float(tol)), at_zero
+        self._dual = np.zeros((*problem.y.shape, n_pairs), dtype=problem.dtype)
+        self.bound = np.full(n_pairs, -np.inf)
 
     def look(self, t: int, pairs: np.ndarray, at: Point, by_pair: np.ndarray) -> None:
         """Take the W and the dual variables that are better at iteration t.
@@ -337,17 +247,22 @@ class Best:
         by_pair : array (n_pairs, n_features, n_tasks)
             Their W.
         """
-        regulariser = self.regulariser.of(pairs)
+        regulariser, problem = self.regulariser.of(pairs), self.problem
         value = np.array([regulariser.cost(W, pair) for pair, W in enumerate(by_pair)])
-        value += self.problem.per_pair(self.loss.value(at.F, self.problem.y, self.problem.c))
-        self.objective.note(t, value, pairs)
-        better = value < self.smallest[pairs]
-        self.smallest[pairs[better]] = value[better]
-        self.W[pairs[better]], self.b[pairs[better]] = by_pair[better], at.b.T[better]
-        bound = _quick_bounds(self.problem, self.loss, regulariser, at)
+        value += problem.per_pair(self.loss.value(at.F, problem.y, problem.c))
+        self.take(t, pairs, value, by_pair, at.b.T)
+        A, V = at.A, at.V
+        if problem.intercept:
+            A = balanced(problem, A)
+            V = problem.transposed(A)
+        bound = bound_from(problem, self.loss, regulariser, A, V)  # in the problem's precision
         better = bound > self.bound[pairs]
         self.bound[pairs[better]] = bound[better]
-        self.dual[:, self.problem.columns(pairs[better], len(self.bound))] = at.A[:, _columns(better, at.A)]
+        self._dual[..., pairs[better]] = at.A.reshape(*problem.y.shape, -1)[..., better]
+
+    def dual(self, pairs: Any = slice(None)) -> np.ndarray:
+        """The best dual variables of these pairs, in columns."""
+        return self._dual[..., pairs].reshape(len(self._dual), -1)
 
     def gap(self) -> np.ndarray:
         """Relative gap of each pair."""
@@ -367,22 +282,28 @@ class Best:
             regulariser = self.regulariser.of(pairs)
             found = self.W[pairs], self.b[pairs]
             self.smallest[pairs] = objective_of(self.problem, self.loss, regulariser, *found)
-            dual = self.dual[:, self.problem.columns(pairs, len(self.bound))]
-            self.bound[pairs] = lower_bound(self.problem, self.loss, regulariser, dual)
+            self.bound[pairs] = lower_bound(self.problem, self.loss, regulariser, self.dual(pairs))
 
 
 class Run:
-    """Pairs that still iterate, and the rule that restarts them.
+    """Pairs that still iterate, with their step sizes tau = 1 / omega, sigma_k = omega / spectral_k, and restarts.
 
     index: (n_pairs,), their numbers. first: the point of the last restart. since: iterations done since then. begun,
-    previous: movement in the first iteration after the restart and at the last look. omega: see `Metric`.
+    previous: movement in the first iteration after the restart and at the last look. omega: (n_pairs,), the balance of
+    the two step sizes. spectral: (n_tasks,), upper bounds of ||X_k||^2. b_scale: (n_tasks,), factors of the intercepts'
+    steps.
     """
 
-    def __init__(self, problem: Problem, regulariser: Regulariser, at: Point, omega: np.ndarray | None) -> None:
+    def __init__(
+        self, problem: Problem, loss: ModuleType, regulariser: Regulariser, at: Point, omega: np.ndarray | None
+    ) -> None:
         n_pairs = len(regulariser.radius)
-        self.problem, self.regulariser, self.index = problem, regulariser, np.arange(n_pairs)
+        self.problem, self.loss, self.regulariser, self.index = problem, loss, regulariser, np.arange(n_pairs)
         self.at, self.first = at, at.of(np.ones(n_pairs, dtype=bool))
-        self.metric = _metric(problem, regulariser, at, omega)
+        spectral, n = spectral_bounds(problem), problem.per_task((problem.c != 0).astype(float))[:, 0]
+        self.omega = _first_balance(problem, regulariser, at, spectral, n.sum()) if omega is None else omega
+        self.b_scale = INTERCEPT_SHARE * spectral / np.maximum(n, 1)
+        self.spectral = spectral * (1 + INTERCEPT_SHARE if problem.intercept else 1.0)
         self.warm = regulariser.warm_starts()
         self.since = np.zeros(n_pairs, dtype=int)
         self.begun, self.previous = np.zeros(n_pairs), np.zeros(n_pairs)
@@ -394,15 +315,16 @@ class Run:
         kept = ~done
         self.index, self.regulariser = self.index[kept], self.regulariser.of(kept)
         self.at, self.first = self.at.of(kept), self.first.of(kept)
-        self.metric = self.metric._replace(omega=self.metric.omega[kept])
         self.warm = [warm for warm, stays in zip(self.warm, kept, strict=True) if stays]
-        self.since, self.begun, self.previous = self.since[kept], self.begun[kept], self.previous[kept]
+        self.omega, self.since, self.begun, self.previous = (
+            array[kept] for array in (self.omega, self.since, self.begun, self.previous)
+        )
 
-    def iterate(self, t: int, loss: ModuleType, best: Best | None) -> None:
+    def iterate(self, t: int, best: Proof | None) -> None:
         """Do iteration t. best: given at a look only."""
-        new, by_pair = _step(self.problem, loss, self.regulariser, self.metric, self.at, self.warm)
+        new, by_pair = self.step()
         if t % ITERATIONS_PER_LOOK == 1:
-            moved = _movements(self.problem, self.metric, self.at, new)[2]
+            moved = self.movements(self.at, new)[2]
             fresh = self.since == 0
             self.begun[fresh] = self.previous[fresh] = moved[fresh]
         self.since += 1
@@ -414,24 +336,56 @@ class Run:
             self.rebalance(restart, new)
         self.move(new, restart)
 
+    def step(self) -> tuple[Point, np.ndarray]:
+        """Take a step: the new point, and its W by pair, (n_pairs, n_features, n_tasks). X is read once."""
+        problem, at, tau = self.problem, self.at, 1 / self.omega
+        by_pair = np.empty((at.W.shape[2], *at.W.shape[1::-1]), dtype=problem.dtype)
+        ascend(at.W, at.V, tau.astype(problem.dtype), by_pair)
+        for pair, from_last in enumerate(self.warm):
+            self.regulariser.step(by_pair[pair], pair, float(tau[pair]), **from_last)
+        W, b, V, s, A, F = (np.empty_like(array) for array in at)
+        by_task(by_pair, W)
+        b[...] = at.b + self.b_scale[:, np.newaxis] * tau * at.s if problem.intercept else at.b
+        for part in problem.parts:
+            F[part.rows] = margins = part.margins(W, b)
+            sigma = (self.omega / self.spectral[part.tasks, np.newaxis]).reshape(-1)
+            self.loss.dual_steps(at.A[part.rows], 2 * margins - at.F[part.rows], part.y, part.c, sigma, A[part.rows])
+            part.add_transposed(A[part.rows], V)
+        s[...] = problem.per_task(A) if problem.intercept else 0
+        return Point(W, b, V, s, A, F), by_pair
+
+    def movements(self, at: Point, new: Point) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Movement of W and b, of A, and of all in the metric of the method, (n_pairs,) each."""
+        primal, cross = _squared_distance(new.W, at.W), np.zeros(at.W.shape[2])
+        add_products(_flat(new.W), _flat(at.W), _flat(new.V), _flat(at.V), cross)
+        if self.problem.intercept:
+            primal += (np.square(new.b - at.b, dtype=np.float64) / self.b_scale[:, np.newaxis]).sum(axis=0)
+            add_products(new.b, at.b, new.s, at.s, cross)
+        dual = np.zeros_like(primal)
+        for part in self.problem.parts:
+            squares = _squared_distance(new.A[part.rows], at.A[part.rows])
+            dual += self.spectral[part.tasks] @ part.per_task(squares)
+        both = np.sqrt(np.maximum(self.omega * primal + dual / self.omega - 2 * cross, 0))
+        return np.sqrt(primal), np.sqrt(dual), both
+
     def to_restart(self, t: int, new: Point) -> np.ndarray:
         """Pairs that restart at a look in iteration t, (n_pairs,) bool."""
         # Choice: PDLP's rule of restarts, by the length of a step and with 0.4 for 0.2; 0.2 to 0.6 take as long.
-        moved = _movements(self.problem, self.metric, self.at, new)[2]
+        moved = self.movements(self.at, new)[2]
         stalled = (moved <= 0.8 * self.begun) & (moved > self.previous)
         self.previous = moved
         return (moved <= 0.4 * self.begun) | stalled | (self.since >= 0.36 * t)
 
     def rebalance(self, restart: np.ndarray, new: Point) -> None:
         """Balance the step sizes of the pairs that restart by how far W and A moved."""
-        W_moved, A_moved, _ = _movements(self.problem, self.metric, self.first, new)
+        W_moved, A_moved, _ = self.movements(self.first, new)
         # A W that stays in a corner moves by rounding, which says nothing of the balance.
         size = np.sqrt(_squared_distance(new.W, np.zeros_like(new.W)))
         moved = W_moved > 100 * np.finfo(self.problem.dtype).eps * size
         balance = np.where(moved, A_moved / np.where(moved, W_moved, 1), 0)
-        square = self.metric.omega * balance
+        square = self.omega * balance
         change = restart & (square > 0)
-        self.metric.omega[change] = np.sqrt(square)[change]
+        self.omega[change] = np.sqrt(square)[change]
 
     def move(self, new: Point, restart: np.ndarray) -> None:
         """Reflect the pairs at the new point, and set those that restart on it."""
@@ -458,7 +412,6 @@ def fit(
     positive: bool = False,
     groups: np.ndarray | None = None,
     start: Fit | None = None,
-    progress: Callable[[int, int], None] | None = None,
     watch: Watch | None = None,
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs together.
@@ -491,8 +444,6 @@ def fit(
         The group of each feature, from 0 to n_groups - 1. The norm counts a group as one row. None: no groups.
     start : Fit or None
         Fit of the same problem to begin from instead of 0.
-    progress : function or None
-        Called with (iterations done, of all).
     watch : function or None
         See the room's docstring.
 
@@ -509,20 +460,17 @@ def fit(
     regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
     at_zero = solve_at_zero(problem, loss)
     at = begin(problem, loss, regulariser, start, at_zero.b)
-    best = Best(problem, loss, regulariser, tol, at_zero.objective, Trace(len(regulariser.radius)))
-    run = Run(problem, regulariser, at, None)
+    best = Proof(problem, loss, regulariser, tol, at_zero.objective, Trace())
+    run = Run(problem, loss, regulariser, at, None)
     best.look(0, run.index, at, np.ascontiguousarray(at.W.transpose(2, 1, 0)))
     for t in range(n_iter + 1):
         look = t % ITERATIONS_PER_LOOK == 0 or t == n_iter
         if t > 0:
-            run.iterate(t, loss, best if look else None)
-        stop = False
+            run.iterate(t, best if look else None)
         if look:
             run.drop(best.proven(run.index))
-            stop = bool(watch and watch(t, float(best.smallest.sum()), float(best.gap().max())))
-        if progress:
-            progress(t, n_iter)
-        if stop or not len(run.index):
-            break
+            if (watch and watch(t, float(best.smallest.sum()), float(best.gap().max()))) or not len(run.index):
+                break
     best.certify(run.index)
-    return Fit(best.W, best.b, best.objective.until(t), best.smallest, best.bound, best.gap(), t, best.dual)
+    objective = best.objective.until(t, len(best.W))
+    return Fit(best.W, best.b, objective, best.smallest, best.bound, best.gap(), t, best.dual())

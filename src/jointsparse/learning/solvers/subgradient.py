@@ -3,49 +3,28 @@
 Source: Quattoni et al. 2009, sec. 3.3.
 """
 
-from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
 
-from jointsparse.checks import one_thread
+from jointsparse.checks import one_thread, require
 from jointsparse.compiled import njit
 from jointsparse.learning.problem import (
+    Best,
     Fit,
     Problem,
     Regulariser,
     Trace,
     Watch,
-    add_transposed_product,
     by_task,
     lower_bound,
     objective_of,
-    product,
     relative_gap,
     solve_at_zero,
 )
 
 TAKES = ("eta0",)
 STOPS_AT_TOL = False
-
-
-@njit
-def any_weight(w):  # type: ignore[no-untyped-def]
-    """True if a weight is not 0. Without an early end the loop vectorises."""
-    found = False
-    for k in range(w.size):
-        found |= w[k] != 0
-    return found
-
-
-@njit
-def features_in_use(W, used):  # type: ignore[no-untyped-def]
-    """used[i] = True if any weight of feature i is not 0."""
-    for i in range(W.shape[1]):
-        p = 0
-        while p < W.shape[0] and not any_weight(W[p, i]):
-            p += 1
-        used[i] = p < W.shape[0]
 
 
 @njit
@@ -71,7 +50,6 @@ def fit(
     weights: np.ndarray | None = None,
     positive: bool = False,
     groups: np.ndarray | None = None,
-    progress: Callable[[int, int], None] | None = None,
     watch: Watch | None = None,
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs together.
@@ -102,8 +80,6 @@ def fit(
         True to allow no weights W below 0.
     groups : int array (n_features,) or None
         The group of each feature, from 0 to n_groups - 1. The norm counts a group as one row. None: no groups.
-    progress : function or None
-        Called with (iterations done, of all).
     watch : function or None
         See the room's docstring.
 
@@ -117,46 +93,37 @@ def fit(
         If a step size is not above 0, a radius below 0, or training diverges, and if the norm takes no weights.
     """
     eta0 = np.atleast_1d(eta0).astype(float)
-    if not np.all(eta0 > 0):
-        raise ValueError(f"eta0 must be greater than 0, got {np.min(eta0)}")
+    require((eta0 > 0).all(), f"eta0 must be greater than 0, got {np.min(eta0)}")
     regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
-    radius = regulariser.radius
-    W = np.zeros((len(radius), problem.n_features, problem.n_tasks), dtype=problem.dtype)
-    b = np.zeros((len(radius), problem.n_tasks), dtype=problem.dtype)
-    warm = regulariser.warm_starts()
-    visit, best = _Visit(problem, loss, len(radius)), _Best(W, b)
-    total, weights = np.zeros_like(visit.slopes), np.zeros(len(radius), dtype=problem.dtype)
+    n_pairs, warm = len(regulariser.radius), regulariser.warm_starts()
+    visit, best = _Visit(problem, loss, n_pairs), Best(problem, n_pairs, Trace())
+    W, b = best.W.copy(), best.b.copy()
+    total, weights = np.zeros_like(visit.slopes), np.zeros(n_pairs, dtype=problem.dtype)
     for t in range(n_iter + 1):
         visit.at(W, b, last=t == n_iter)
-        costs = [regulariser.cost(w, pair) for pair, w in enumerate(W)]
-        best.objective.note(t, value := loss.value(visit.F, problem.y, problem.c) + costs)
-        best.look(value, W, b)
-        if progress:
-            progress(t, n_iter)
-        if t == n_iter or (watch and watch(t, float(best.smallest.sum()), np.nan)):
+        value = loss.value(visit.F, problem.y, problem.c) + [regulariser.cost(w, pair) for pair, w in enumerate(W)]
+        best.take(t, np.arange(n_pairs), value, W, b)
+        if (watch and watch(t, float(best.smallest.sum()), np.nan)) or t == n_iter:
             break
         step = (eta0 / np.sqrt(t + 1)).astype(problem.dtype)  # Paper: eta = eta0 / sqrt(t), t = 1, 2, …
         # Choice: later dual variables weigh more. With step sizes as weights the gaps were three to six times as wide.
         weight = (t + 1) ** 2 * step
-        total -= np.multiply(visit.slopes, weight, out=visit.slopes)
-        weights += weight
         subtract_gradient(W, visit.G, step)
         b -= step[:, np.newaxis] * visit.slope_b
-        for pair in range(len(radius)):
+        total -= np.multiply(visit.slopes, weight, out=visit.slopes)
+        weights += weight
+        for pair, w in enumerate(W):
             try:
-                regulariser.step(W[pair], pair, float(step[pair]), **warm[pair])
+                regulariser.step(w, pair, float(step[pair]), **warm[pair])
             except ValueError:
-                if np.isfinite(W[pair]).all():
-                    raise
-                raise ValueError(
-                    f"training diverged in iteration {t + 1}: choose an eta0 below {eta0[pair]:g}, "
-                    "or scale the features"
-                ) from None
+                advice = f"choose an eta0 below {eta0[pair]:g}, or scale the features"
+                require(np.isfinite(w).all(), f"training diverged in iteration {t + 1}: {advice}")
+                raise
     total /= np.where(weights > 0, weights, 1)
     bound = lower_bound(problem, loss, regulariser, total)
     value = objective_of(problem, loss, regulariser, best.W, best.b)
     gap = relative_gap(value, bound, solve_at_zero(problem, loss).objective)
-    return Fit(best.W, best.b, best.objective.until(t), value, bound, gap, t, total)
+    return Fit(best.W, best.b, best.objective.until(t, n_pairs), value, bound, gap, t, total)
 
 
 class _Visit:
@@ -168,43 +135,16 @@ class _Visit:
     def __init__(self, problem: Problem, loss: ModuleType, n_pairs: int) -> None:
         self.problem, self.loss = problem, loss
         self.W_of = np.empty((problem.n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
-        self.G, self.in_use = np.zeros_like(self.W_of), np.empty(problem.n_features, dtype=bool)
+        self.G = np.zeros_like(self.W_of)
         self.F, self.slopes = (np.zeros((len(problem.y), n_pairs), dtype=problem.dtype) for _ in range(2))
 
     def at(self, W: np.ndarray, b: np.ndarray, last: bool) -> None:
         """Compute all of them at W (n_pairs, n_features, n_tasks) and b (n_pairs, n_tasks); F alone if it is last."""
         by_task(W, self.W_of)
-        features_in_use(W, self.in_use)
-        used = np.flatnonzero(self.in_use)
-        self.slope_b = np.zeros_like(b)
-        previous = -1
+        used = np.flatnonzero(W.any(axis=(0, 2)))
         for part in self.problem.parts:
-            k = part.tasks.start
-            margins = product(part.X, self.W_of[k], used)
-            if self.problem.intercept:
-                margins += b[:, k]
-            self.F[part.rows] = margins
+            self.F[part.rows] = margins = part.margins(self.W_of, b.T, used)
             if not last:
-                slopes = self.loss.subgradient(margins, part.y, part.c)
-                add_transposed_product(part.X, slopes, self.G[k], first=k != previous)
-                self.slopes[part.rows] = slopes
-                if self.problem.intercept:
-                    self.slope_b[:, k] += slopes.sum(axis=0)
-            previous = k
-
-
-class _Best:
-    """Iterate of smallest objective of each pair, and the objectives of all iterates.
-
-    Choice: the papers do not say which iterate is kept. The one of smallest objective is usual.
-    """
-
-    def __init__(self, W: np.ndarray, b: np.ndarray) -> None:
-        self.W, self.b = W.copy(), b.copy()
-        self.objective, self.smallest = Trace(len(W)), np.full(len(W), np.inf)
-
-    def look(self, objective: np.ndarray, W: np.ndarray, b: np.ndarray) -> None:
-        """Take the pairs whose objective is smaller than before."""
-        for pair in np.flatnonzero(objective < self.smallest):
-            self.smallest[pair] = objective[pair]
-            self.W[pair], self.b[pair] = W[pair], b[pair]
+                self.slopes[part.rows] = slopes = self.loss.subgradient(margins, part.y, part.c)
+                part.add_transposed(slopes, self.G)
+        self.slope_b = self.problem.per_task(self.slopes).T if self.problem.intercept else 0.0

@@ -12,9 +12,8 @@ Sources: docs/training.md, and for the lasso
 - Massias, Gramfort and Salmon, Celer: a fast solver for the lasso with dual extrapolation, 2018.
 """
 
-from collections.abc import Callable
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -33,6 +32,7 @@ from jointsparse.learning.problem import (
     objective_of,
     relative_gap,
     solve_at_zero,
+    stored,
 )
 from jointsparse.learning.solvers import pdhg
 
@@ -61,15 +61,12 @@ class Round(NamedTuple):
         Rows in the working set; the most of any task if each task has its own.
     n_iter : int
         Iterations done in all rounds.
-    work : float
-        Products with X and its transpose in all rounds, in iterations over all rows.
     gap : float
         Relative duality gap of the whole problem after the round.
     """
 
     n_rows: int
     n_iter: int
-    work: float
     gap: float
 
 
@@ -87,7 +84,6 @@ def fit(
     positive: bool = False,
     groups: np.ndarray | None = None,
     start: Fit | None = None,
-    progress: Callable[[int, int], None] | None = None,
     watch: Watch | None = None,
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one pair after the other.
@@ -118,8 +114,6 @@ def fit(
         The group of each feature, from 0 to n_groups - 1. The norm counts a group as one row. None: no groups.
     start : Fit or None
         Fit of the same problem to begin from instead of 0.
-    progress : function or None
-        Called with (iterations done, of all).
     watch : function or None
         See the room's docstring.
 
@@ -133,21 +127,9 @@ def fit(
         If `tol` or a radius is below 0, or the norm takes no weights.
     """
     if not norm.SPARSE or groups is not None:
-        return pdhg.fit(
-            problem,
-            loss=loss,
-            norm=norm,
-            radius=radius,
-            tol=tol,
-            n_iter=n_iter,
-            penalised=penalised,
-            weights=weights,
-            positive=positive,
-            groups=groups,
-            start=start,
-            progress=progress,
-            watch=watch,
-        )
+        options: dict[str, Any] = {"tol": tol, "n_iter": n_iter, "start": start, "watch": watch}
+        options |= {"penalised": penalised, "weights": weights, "positive": positive, "groups": groups}
+        return pdhg.fit(problem, loss=loss, norm=norm, radius=radius, **options)
     require(tol >= 0, f"tol must be at least 0, got {tol}")
     regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
     # Tasks with working sets of their own have no product in common.
@@ -159,12 +141,11 @@ def fit(
     whole = problem.together()
     at_zero = solve_at_zero(whole, loss)
     sweeps = loss.DESCENDS and norm.PER_TASK and penalised and whole.is_sparse and whole.y.shape[1] == whole.n_tasks
-    setting = Setting(problem, whole, loss, at_zero, per_task, descends, sweeps, scale, tol, n_iter, progress, watch)
-    n_pairs = len(regulariser.radius)
+    setting = Setting(problem, whole, loss, at_zero, per_task, descends, sweeps, scale, tol, n_iter, watch)
     fits = []
-    for pair in range(n_pairs):
+    for pair in range(len(regulariser.radius)):
         begin = None if start is None else start.of(pair)
-        fits.append(_Search(setting, regulariser.of([pair]), begin, (pair, n_pairs)).run())
+        fits.append(_Search(setting, regulariser.of([pair]), begin).run())
     return Fit.stack(fits)
 
 
@@ -175,18 +156,15 @@ def scale_of(problem: Problem) -> np.ndarray | None:
     difference away, and the norm weighs the scaled features accordingly. On sparse features, where the size says how
     many samples have the feature, this does not pay.
     """
-    if problem.is_sparse:
-        return None
     squares, n_samples, n_entries = np.zeros(problem.n_features), 0, 0
-    for X in problem.stored().values():
+    for X in () if problem.is_sparse else stored(problem.X).values():
         some = X[:: max(len(X) * len(problem.X) // SCALE_SAMPLES, 1)].astype(np.float64)
         squares += np.square(some).sum(axis=0)
         n_samples, n_entries = n_samples + len(some), n_entries + int(np.count_nonzero(some))
     rms = np.sqrt(squares / max(n_samples, 1))
-    if not (rms > 0).any() or n_entries < DENSE_SHARE * n_samples * problem.n_features:
-        return None
     logarithms = np.log(rms[rms > 0])
-    if np.std(logarithms) < LEAST_SPREAD:
+    few = not len(logarithms) or n_entries < DENSE_SHARE * n_samples * problem.n_features
+    if few or np.std(logarithms) < LEAST_SPREAD:
         return None
     scale = np.ones_like(rms)
     scale[rms > 0] = np.exp(-0.5 * (logarithms - logarithms.mean()))
@@ -212,12 +190,12 @@ class Setting(NamedTuple):
     per_task : bool
         True if each task has a working set of its own.
     descends : bool
-        True if `_Descent` solves the problem on few rows.
+        True if `_RowSweeps` solve the problem on few rows.
     sweeps : bool
-        True if the loss has sweeps over the weights of each task, and these share sparse features.
+        True if `_TaskSweeps` solve the whole problem: the loss has them, and tasks share sparse features.
     scale : array (n_features,) or None
         See `scale_of`.
-    tol, n_iter, progress, watch
+    tol, n_iter, watch
         As in `fit`.
     """
 
@@ -231,95 +209,43 @@ class Setting(NamedTuple):
     scale: np.ndarray | None
     tol: float
     n_iter: int
-    progress: Callable[[int, int], None] | None
     watch: Watch | None
 
-
-class _Descent:
-    """Block coordinate descent on some rows of W, for the squared loss with a penalty and tasks that share samples.
-
-    X and Y are here times the roots of the weights, and centred if there are intercepts. With Q = X^T Y: A and H are
-    X^T X and (Q - X^T X W)^T, or with fewer samples than rows X^T and (Y - X W)^T, see `jointsparse.norms.rows`.
-    """
-
-    def __init__(self, whole: Problem, regulariser: Regulariser, rows: np.ndarray, W: np.ndarray) -> None:
-        (X,) = whole.restricted(rows).X[:1]
-        X = X.toarray() if sparse.issparse(X) else X
-        self.X, c = X.astype(np.float64, copy=False), whole.c[:, :1]
-        self.x_mean, self.y_mean = (
-            (c * array).sum(axis=0) / (c.sum() or 1.0) if whole.intercept else np.zeros(array.shape[1])
-            for array in (self.X, whole.y)
-        )
-        centred = self.X - self.x_mean if whole.intercept else self.X
-        XT = np.multiply(centred.T, np.sqrt(c).T, order="C")
-        Y = np.sqrt(c) * (whole.y - self.y_mean)
-        self.W, self.regulariser = W.astype(np.float64), regulariser
-        self.squares, self.Q = float((Y * Y).sum()), XT @ Y
-        self.by_samples = len(X) < len(rows)
-        if self.by_samples:
-            self.A, self.lengths = XT, np.einsum("ij,ij->i", XT, XT)
-            H = Y.T - self.W.T @ XT
-        else:
-            self.A = XT @ XT.T  # a product with itself takes half the time
-            H, self.lengths = (self.Q - self.A @ self.W).T, self.A.diagonal().copy()
-        self.H = np.ascontiguousarray(H)
-        of_rows = np.ones(len(rows)) if regulariser.weights is None else regulariser.weights
-        self.penalties = regulariser.radius[0] * of_rows
-
-    def sweep(self, n_sweeps: int) -> tuple[float, float]:
-        """Sweep over the rows; return the objective, and a lower bound of all objectives on these rows."""
-        self.regulariser.norm.descend(self.A, self.lengths, self.H, self.W, self.penalties, n_sweeps)
-        V = self.A @ self.H.T if self.by_samples else self.H.T  # X^T (Y - X W)
-        of_fit = float((self.W * self.Q).sum())
-        losses = self.squares - of_fit - float((self.W * V).sum())  # twice
-        value = 0.5 * losses + self.regulariser.cost(self.W, 0)
-        size = float(self.regulariser.norm.dual_norm(V, **self.regulariser.options))
-        radius = float(self.regulariser.radius[0])
-        share = radius / max(size, radius) if radius > 0 else 0.0
-        return value, share * (self.squares - of_fit) - 0.5 * share**2 * losses
-
-    def intercepts(self) -> np.ndarray:
-        """The best intercepts, (n_tasks,)."""
-        return np.asarray(self.y_mean - self.x_mean @ self.W)
+    def value(self, F: np.ndarray, regulariser: Regulariser, W: np.ndarray) -> float:
+        """Objective of W (n_features, n_tasks) with margins F."""
+        return float(self.loss.value(F, self.whole.y, self.whole.c).sum()) + regulariser.cost(W, 0)
 
 
 class _Search:
-    """One pair, whose place is its number and that of all pairs.
+    """One pair.
 
     W, b, value: the best so far, and its objective. A, V, s: the last dual variables, X^T A of all rows, and each
     task's sum of A. bound, best_dual: the best bound and its dual variables. inside: the working set, (n_features,) or
-    (n_features, n_tasks) bool. now, best: the iterations on it, and their best point.
+    (n_features, n_tasks) bool. now: the iterations on it.
     """
 
-    def __init__(self, setting: Setting, regulariser: Regulariser, start: Fit | None, place: tuple[int, int]) -> None:
+    def __init__(self, setting: Setting, regulariser: Regulariser, start: Fit | None) -> None:
         whole, loss = setting.whole, setting.loss
-        self.setting, self.regulariser, self.place = setting, regulariser, place
-        self.t, self.rounds, self.stopped = 0, list[Round](), False
-        self.objective = Trace(1)
+        self.setting, self.regulariser = setting, regulariser
+        self.t, self.rounds, self.stopped, self.objective = 0, list[Round](), False, Trace()
         at = pdhg.begin(whole, loss, regulariser, start, setting.at_zero.b)
-        self.W, self.b = np.ascontiguousarray(at.W.transpose(2, 1, 0)), np.ascontiguousarray(at.b.T)
-        self.value = float(loss.value(at.F, whole.y, whole.c).sum()) + regulariser.cost(self.W[0], 0)
+        self.W, self.b = np.ascontiguousarray(at.W[:, :, 0].T), at.b[:, 0]
+        self.value = setting.value(at.F, regulariser, self.W)
         self.omega = None if start is None else start.omega
         self.bound, self.best_dual = -np.inf, at.A
-        self.inside = np.zeros(self.W[0].shape if setting.per_task else whole.n_features, dtype=bool)
-        self.now: pdhg.Run | _Descent | None = None
-        self.work = 0.5 + self.share_of_margins()
+        self.inside = np.zeros(self.W.shape if setting.per_task else whole.n_features, dtype=bool)
+        self.now: Any = None
         self.see(at.A)
         few = whole.n_features // 16
         if setting.descends:  # rows that get weights in the first sweep if all are there
             few = min(np.count_nonzero(self.row_duals > regulariser.radius[0]), FIRST_ROWS_OF_DESCENT)
         self.first_rows = max(FIRST_ROWS, few)
 
-    def share_of_margins(self) -> float:
-        """Work of computing the margins of W."""
-        return int(np.count_nonzero(self.W.any(axis=(0, 2)))) / max(2 * self.W.shape[1], 1)
-
     def see(self, A: np.ndarray) -> None:
         """Compute X^T A for all rows, what it proves, and each row's part in its dual norm."""
         whole = self.setting.whole
         self.A = balanced(whole, A) if whole.intercept else A
-        self.V, self.s = whole.transposed(self.A), pdhg.sums(whole, self.A)
-        self.work += 0.5
+        self.V, self.s = whole.transposed(self.A), whole.per_task(self.A)
         bound = bound_from(whole, self.setting.loss, self.regulariser, self.A, self.V)[0]
         if bound > self.bound:
             self.bound, self.best_dual = bound, self.A
@@ -331,23 +257,21 @@ class _Search:
 
     def gap(self) -> float:
         """Relative gap that is known so far."""
-        return float(relative_gap(np.array([self.value]), np.array([self.bound]), self.setting.at_zero.objective)[0])
+        return float(relative_gap(self.value, self.bound, self.setting.at_zero.objective))
 
-    def certify(self) -> None:
-        """Compute the objective of W and the bound again, in double precision."""
+    def certify(self) -> float:
+        """Compute the objective of W and the bound again, in double precision, and return their gap."""
         whole, loss = self.setting.whole, self.setting.loss
-        if isinstance(self.now, _Descent) and whole.dtype == np.float64:
-            return  # `descend` has done so
-        self.value = objective_of(whole, loss, self.regulariser, self.W, self.b)[0]
+        self.value = float(objective_of(whole, loss, self.regulariser, self.W[np.newaxis], self.b[np.newaxis])[0])
         self.bound = lower_bound(whole, loss, self.regulariser, self.best_dual)[0]
-        self.work += 0.5 + self.share_of_margins()
+        return self.gap()
 
     def choose_rows(self) -> None:
         """Choose the working set; begin anew on it if it has changed.
 
         It holds the rows with weights, and those with parts near the largest. At first it holds the largest parts.
         """
-        parts, used = self.row_duals, self.W[0] != 0 if self.setting.per_task else self.W[0].any(axis=1)
+        parts, used = self.row_duals, self.W != 0 if self.setting.per_task else self.W.any(axis=1)
         growth = GROWTH_OF_DESCENT if self.setting.descends else 1
         size = np.maximum(growth * self.inside.sum(axis=0), self.first_rows)
         largest = np.max(parts, axis=0, where=self.inside, initial=0.0)
@@ -357,157 +281,9 @@ class _Search:
         new = (outside > 0) & (ranks < size)
         if self.now is None or new.any() or 2 * kept.sum() < self.inside.sum():
             self.inside = kept | new
-            self.begin()
-
-    def run(self) -> Fit:
-        """Do rounds until the gap is proven, or the iterations are used up."""
-        wanted = self.setting.tol
-        self.objective.note(0, self.value)
-        self.tell()
-        if self.setting.sweeps:
-            self.sweep_tasks()
-        while True:
-            gap = self.gap()
-            if gap <= wanted:
-                self.certify()
-                gap = self.gap()
-                if gap <= self.setting.tol:
-                    self.watched(self.value, gap)
-                    break
-                wanted /= 2  # single precision promised too much
-            if self.t >= self.setting.n_iter or self.watched(self.value, gap):
-                self.certify()
-                break
-            self.choose_rows()
-            (self.descend if isinstance(self.now, _Descent) else self.solve)(
-                max(ROUND_SHARE * gap, LAST_SHARE * wanted)
-            )
-            self.rounds.append(Round(int(self.inside.sum(axis=0).max()), self.t, self.work, self.gap()))
-        if self.rounds:  # the certificate belongs to the last one
-            self.rounds[-1] = self.rounds[-1]._replace(work=self.work, gap=self.gap())
-        return Fit(
-            self.W,
-            self.b,
-            self.objective.until(self.t),
-            np.array([self.value]),
-            np.array([self.bound]),
-            np.array([self.gap()]),
-            self.t,
-            self.setting.problem.arranged(self.best_dual),
-            self.omega,
-            [self.rounds],
-        )
-
-    def begin(self) -> None:
-        """Begin to iterate on the working set, from the best W and the last dual variables."""
-        rows, setting = self.rows(), self.setting
-        if setting.descends and len(rows) <= MOST_ROWS_OF_DESCENT:
-            weights = None if self.regulariser.weights is None else self.regulariser.weights[rows]
-            of_rows = self.regulariser._replace(weights=weights)
-            self.now = _Descent(setting.whole, of_rows, rows, self.W[0][rows])
-            self.share = len(rows) / max(setting.whole.n_features, 1)
-            self.work += self.share
-            return
-        base, dtype = setting.problem if setting.per_task else setting.whole, setting.problem.dtype
-        scale = None if setting.scale is None else setting.scale[rows]
-        small = base.restricted(rows, scale)
-        weights = None if self.regulariser.weights is None else self.regulariser.weights[rows]
-        if scale is not None:
-            weights = scale if weights is None else weights * scale
-        regulariser = self.regulariser._replace(weights=weights)
-        self.share = len(rows) / max(base.n_features, 1)
-        pick = np.maximum(rows, 0), slice(None) if rows.ndim == 1 else np.arange(base.n_tasks)
-        W, V = self.W[0][pick], self.V[:, :, 0].T[pick]
-        if scale is not None:
-            W, V = ((array * factors[:, np.newaxis]).astype(dtype) for array, factors in ((W, 1 / scale), (V, scale)))
-        W[rows < 0] = V[rows < 0] = 0
-        W, V = (np.ascontiguousarray(array.T)[:, :, np.newaxis] for array in (W, V))
-        b, A = np.ascontiguousarray(self.b.T), small.arranged(self.A).copy()
-        at = pdhg.Point(W, b, V, self.s.copy(), A, np.vstack([part.margins(W, b) for part in small.parts]))
-        self.now = pdhg.Run(small, regulariser, at, self.omega)
-        self.best = pdhg.Best(small, setting.loss, regulariser, setting.tol, setting.at_zero.objective, self.objective)
-        self.best.look(self.t, self.now.index, at, np.ascontiguousarray(W.transpose(2, 1, 0)))
-        as_one = small.y.shape[1] > 1 and small.c.all()
-        self.work += self.share * (0.5 + pdhg.LANCZOS_STEPS / (small.n_tasks if as_one else 1))
-
-    def tell(self) -> None:
-        """Tell how many iterations are done, of all."""
-        done, of_all = self.place
-        if self.setting.progress:
-            self.setting.progress(done * self.setting.n_iter + self.t, of_all * self.setting.n_iter)
-
-    def watched(self, value: float, gap: float) -> bool:
-        """True if the search shall end. value, gap: objective, and certified gap of the whole problem, or NaN."""
-        if self.setting.watch and not self.stopped:
-            self.stopped = self.setting.watch(self.t, value, gap)
-        return self.stopped
-
-    def solve(self, tol: float) -> None:
-        """Iterate on the working set to this gap, then see all rows."""
-        setting, run, done = self.setting, self.now, False
-        while isinstance(run, pdhg.Run) and not done:
-            self.t += 1
-            look = self.t % pdhg.ITERATIONS_PER_LOOK == 0 or self.t == setting.n_iter
-            run.iterate(self.t, setting.loss, self.best if look else None)
-            self.omega = run.metric.omega
-            self.work += self.share * (1.5 if look and setting.whole.intercept else 1)
-            if look:
-                done = bool(self.best.gap()[0] <= tol) or self.t == setting.n_iter
-                done |= self.watched(float(self.best.smallest[0]), np.nan)
-            self.tell()
-        rows, W = self.rows(), np.zeros_like(self.W)
-        if rows.ndim == 1:
-            W[0][rows] = self.best.W[0] if setting.scale is None else self.best.W[0] * setting.scale[rows, np.newaxis]
-        else:
-            inside, task = np.nonzero(rows >= 0)
-            W[0][rows[inside, task], task] = self.best.W[0][inside, task]
-        self.W, self.b, self.value = W, self.best.b, float(self.best.smallest[0])
-        self.see(setting.whole.arranged(self.best.dual).copy())
-
-    def descend(self, tol: float) -> None:
-        """Sweep over the working set to this gap, then see all rows."""
-        setting, now, done = self.setting, self.now, False
-        rows = self.rows()
-        while isinstance(now, _Descent) and not done:
-            n_sweeps = min(SWEEPS_PER_LOOK, setting.n_iter - self.t)
-            value, bound = now.sweep(n_sweeps)
-            self.t += n_sweeps
-            self.work += self.share * n_sweeps * len(rows) / max(len(setting.whole.y), 1)
-            self.objective.note(self.t, value)
-            gap = relative_gap(np.array([value]), np.array([bound]), setting.at_zero.objective)[0]
-            done = bool(gap <= tol) or self.t == setting.n_iter or self.watched(value, np.nan)
-            self.tell()
-        if isinstance(now, _Descent):
-            self.W = np.zeros_like(self.W)
-            self.W[0][rows] = now.W
-            self.b = now.intercepts()[np.newaxis].astype(self.b.dtype)
-            F, whole = now.X @ now.W + now.intercepts(), setting.whole
-            self.value = float(setting.loss.value(F, whole.y, whole.c).sum()) + self.regulariser.cost(self.W[0], 0)
-            self.see((whole.c * (whole.y - F)).astype(self.W.dtype))
-
-    def sweep_tasks(self) -> None:
-        """Sweep over the weights of each task until the gap is proven."""
-        setting, whole, regulariser = self.setting, self.setting.whole, self.regulariser
-        X = whole.X[0].tocsc().astype(np.float64)
-        y, c, W, b = (np.ascontiguousarray(of.T, dtype=np.float64) for of in (whole.y, whole.c, self.W[0], self.b[0]))
-        F = np.ascontiguousarray((X @ W.T + b).T)
-        A = np.empty_like(F)
-        of_rows = np.ones(X.shape[1]) if regulariser.weights is None else regulariser.weights
-        penalties = np.multiply.outer(np.broadcast_to(regulariser.radius[0], len(W)), of_rows)
-        while self.gap() > setting.tol and self.t < setting.n_iter and not self.watched(self.value, self.gap()):
-            n_sweeps = min(SWEEPS_OF_TASKS, setting.n_iter - self.t)
-            setting.loss.descend(
-                *(X.indptr, X.indices, X.data, y, c, F, A, W, b, penalties),
-                *(regulariser.positive, whole.intercept, n_sweeps),
-            )
-            self.t += n_sweeps
-            self.W, self.b = (np.ascontiguousarray(of.T[np.newaxis], dtype=self.W.dtype) for of in (W, b))
-            self.value = float(setting.loss.value(F.T, whole.y, whole.c).sum()) + regulariser.cost(self.W[0], 0)
-            self.objective.note(self.t, self.value)
-            self.see(np.ascontiguousarray(A.T, dtype=self.W.dtype))
-            self.work += n_sweeps
-            self.tell()
-            self.rounds.append(Round(int((W != 0).sum(axis=1).max()), self.t, self.work, self.gap()))
+            rows = self.rows()
+            by_descent = self.setting.descends and len(rows) <= MOST_ROWS_OF_DESCENT
+            self.now = (_RowSweeps if by_descent else _Steps)(self, rows)
 
     def rows(self) -> np.ndarray:
         """Rows of the working set: (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer."""
@@ -516,3 +292,176 @@ class _Search:
         size = self.inside.sum(axis=0)
         order = np.argsort(~self.inside, axis=0, kind="stable")[: size.max()]
         return np.where(np.arange(len(order))[:, np.newaxis] < size, order, -1)
+
+    def run(self) -> Fit:
+        """Do rounds until the gap is proven, or the iterations are used up."""
+        setting, wanted = self.setting, self.setting.tol
+        self.objective.append((0, 0, self.value))
+        if setting.sweeps:
+            self.inside[...], self.now = True, _TaskSweeps(self)
+        while True:
+            gap = self.gap()
+            if gap <= wanted:
+                gap = self.certify()
+                if gap <= setting.tol:
+                    self.watched(self.value, gap)
+                    break
+                wanted /= 2  # single precision promised too much
+            if self.t >= setting.n_iter or self.watched(self.value, gap):
+                self.certify()
+                break
+            if not setting.sweeps:
+                self.choose_rows()
+            self.solve(max(ROUND_SHARE * gap, LAST_SHARE * wanted))
+            self.rounds.append(Round(int(self.inside.sum(axis=0).max()), self.t, self.gap()))
+        if self.rounds:  # the certificate belongs to the last one
+            self.rounds[-1] = self.rounds[-1]._replace(gap=self.gap())
+        value, bound, gaps = (np.array([number]) for number in (self.value, self.bound, self.gap()))
+        found = self.W[np.newaxis], self.b[np.newaxis], self.objective.until(self.t, 1), value, bound, gaps, self.t
+        omega = np.ones(1) if self.omega is None else self.omega
+        return Fit(*found, setting.problem.arranged(self.best_dual), omega, [self.rounds])
+
+    def solve(self, tol: float) -> None:
+        """Iterate on the working set to this gap, then see all rows."""
+        done = False
+        while not done:
+            look = self.now.go(self)
+            if look:
+                value, gap = look
+                done = self.watched(value, np.nan) or gap <= tol or self.t == self.setting.n_iter
+        self.W, self.b, self.value, A = self.now.found(self)
+        self.see(A)
+
+    def watched(self, value: float, gap: float) -> bool:
+        """True if the search shall end. value, gap: objective, and certified gap of the whole problem, or NaN."""
+        if self.setting.watch and not self.stopped:
+            self.stopped = bool(self.setting.watch(self.t, value, gap))
+        return self.stopped
+
+
+# Iterations on a working set. `go` does one or some, counts them in search.t, and returns the objective and the gap on
+# these rows, or nothing between looks. `found` returns W, b, their objective and the dual variables.
+
+
+class _Steps:
+    """Steps of `pdhg`, from the best W and the last dual variables."""
+
+    def __init__(self, search: _Search, rows: np.ndarray) -> None:
+        setting, regulariser = search.setting, search.regulariser
+        base, dtype = setting.problem if setting.per_task else setting.whole, setting.problem.dtype
+        scale = None if setting.scale is None else setting.scale[rows]
+        small = base.restricted(rows, scale)
+        given = [weights for weights in (scale, regulariser.weights_of(rows)) if weights is not None]
+        regulariser = regulariser._replace(weights=np.prod(given, axis=0) if given else None)
+        pick = np.maximum(rows, 0), slice(None) if rows.ndim == 1 else np.arange(base.n_tasks)
+        W, V = search.W[pick], search.V[:, :, 0].T[pick]
+        if scale is not None:
+            W, V = ((array * factors[:, np.newaxis]).astype(dtype) for array, factors in ((W, 1 / scale), (V, scale)))
+        W[rows < 0] = V[rows < 0] = 0
+        W, V = (np.ascontiguousarray(array.T)[:, :, np.newaxis] for array in (W, V))
+        b, A = search.b[:, np.newaxis].copy(), small.arranged(search.A).copy()
+        at = pdhg.Point(W, b, V, search.s.copy(), A, np.vstack([part.margins(W, b) for part in small.parts]))
+        self.rows, self.run = rows, pdhg.Run(small, setting.loss, regulariser, at, search.omega)
+        at_zero = setting.at_zero.objective
+        self.best = pdhg.Proof(small, setting.loss, regulariser, setting.tol, at_zero, search.objective)
+        self.best.look(search.t, self.run.index, at, np.ascontiguousarray(W.transpose(2, 1, 0)))
+
+    def go(self, search: _Search) -> tuple[float, float] | None:
+        search.t += 1
+        look = search.t % pdhg.ITERATIONS_PER_LOOK == 0 or search.t == search.setting.n_iter
+        self.run.iterate(search.t, self.best if look else None)
+        search.omega = self.run.omega
+        return (float(self.best.smallest[0]), float(self.best.gap()[0])) if look else None
+
+    def found(self, search: _Search) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+        setting, rows, W = search.setting, self.rows, np.zeros_like(search.W)
+        if rows.ndim == 1:
+            W[rows] = self.best.W[0] if setting.scale is None else self.best.W[0] * setting.scale[rows, np.newaxis]
+        else:
+            inside, task = np.nonzero(rows >= 0)
+            W[rows[inside, task], task] = self.best.W[0][inside, task]
+        dual = setting.whole.arranged(self.best.dual()).copy()
+        return W, self.best.b[0], float(self.best.smallest[0]), dual
+
+
+class _RowSweeps:
+    """Block coordinate descent on some rows of W, for the squared loss with a penalty and tasks that share samples.
+
+    X and Y are here times the roots of the weights, and centred if there are intercepts. With Q = X^T Y: A and H are
+    X^T X and (Q - X^T X W)^T, or with fewer samples than rows X^T and (Y - X W)^T, see `jointsparse.norms.rows`.
+    """
+
+    def __init__(self, search: _Search, rows: np.ndarray) -> None:
+        whole, regulariser = search.setting.whole, search.regulariser
+        (X,) = whole.restricted(rows).X[:1]
+        X = X.toarray() if sparse.issparse(X) else X
+        self.X, self.rows, c = X.astype(np.float64, copy=False), rows, whole.c[:, :1]
+        self.x_mean, self.y_mean = (
+            (c * array).sum(axis=0) / (c.sum() or 1.0) if whole.intercept else np.zeros(array.shape[1])
+            for array in (self.X, whole.y)
+        )
+        centred = self.X - self.x_mean if whole.intercept else self.X
+        XT = np.multiply(centred.T, np.sqrt(c).T, order="C")
+        Y = np.sqrt(c) * (whole.y - self.y_mean)
+        self.regulariser = regulariser._replace(weights=regulariser.weights_of(rows))
+        self.W, self.squares, self.Q = search.W[rows].astype(np.float64), float((Y * Y).sum()), XT @ Y
+        self.by_samples = len(X) < len(rows)
+        if self.by_samples:
+            self.A, self.lengths = XT, np.einsum("ij,ij->i", XT, XT)
+            H = Y.T - self.W.T @ XT
+        else:
+            self.A = XT @ XT.T  # a product with itself takes half the time
+            H, self.lengths = (self.Q - self.A @ self.W).T, self.A.diagonal().copy()
+        self.H = np.ascontiguousarray(H)
+        self.penalties = self.regulariser.penalties(len(rows))
+
+    def go(self, search: _Search) -> tuple[float, float]:
+        n_sweeps = min(SWEEPS_PER_LOOK, search.setting.n_iter - search.t)
+        search.t += n_sweeps
+        self.regulariser.norm.descend(self.A, self.lengths, self.H, self.W, self.penalties, n_sweeps)
+        V = self.A @ self.H.T if self.by_samples else self.H.T  # X^T (Y - X W)
+        of_fit = float((self.W * self.Q).sum())
+        losses = self.squares - of_fit - float((self.W * V).sum())  # twice
+        value = 0.5 * losses + self.regulariser.cost(self.W, 0)
+        search.objective.append((search.t, 0, value))
+        size = float(self.regulariser.norm.dual_norm(V, **self.regulariser.options))
+        radius = float(self.regulariser.radius[0])
+        share = radius / max(size, radius) if radius > 0 else 0.0
+        bound = share * (self.squares - of_fit) - 0.5 * share**2 * losses
+        return value, float(relative_gap(value, bound, search.setting.at_zero.objective))
+
+    def found(self, search: _Search) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+        whole, W = search.setting.whole, np.zeros_like(search.W)
+        W[self.rows] = self.W
+        b = self.y_mean - self.x_mean @ self.W
+        F = self.X @ self.W + b
+        value = search.setting.value(F, search.regulariser, W)
+        return W, b.astype(search.b.dtype), value, (whole.c * (whole.y - F)).astype(W.dtype)
+
+
+class _TaskSweeps:
+    """Sweeps over all weights of each task, by the loss's `descend`, for a penalty and sparse features."""
+
+    def __init__(self, search: _Search) -> None:
+        whole = search.setting.whole
+        self.X = whole.X[0].tocsc().astype(np.float64)
+        self.y, self.c, self.W, self.b = (
+            np.ascontiguousarray(of.T, dtype=np.float64) for of in (whole.y, whole.c, search.W, search.b)
+        )
+        self.F = np.ascontiguousarray((self.X @ self.W.T + self.b).T)
+        self.A = np.empty_like(self.F)
+        self.penalties = np.broadcast_to(search.regulariser.penalties(whole.n_features), self.W.shape).copy()
+
+    def go(self, search: _Search) -> tuple[float, float]:
+        n_sweeps = min(SWEEPS_OF_TASKS, search.setting.n_iter - search.t)
+        search.t += n_sweeps
+        options = search.regulariser.positive, search.setting.whole.intercept, n_sweeps
+        arrays = self.X.indptr, self.X.indices, self.X.data, self.y, self.c, self.F, self.A, self.W, self.b
+        search.setting.loss.descend(*arrays, self.penalties, *options)
+        value = search.setting.value(self.F.T, search.regulariser, self.W.T)
+        search.objective.append((search.t, 0, value))
+        return value, 0.0  # all rows are looked at now
+
+    def found(self, search: _Search) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+        W, b, A = (np.ascontiguousarray(of.T, dtype=search.W.dtype) for of in (self.W, self.b, self.A))
+        return W, b, search.setting.value(self.F.T, search.regulariser, W), A

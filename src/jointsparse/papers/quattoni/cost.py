@@ -17,7 +17,7 @@ from scipy import sparse
 from jointsparse.checks import require
 from jointsparse.datasets.synthetic import Synthetic, draw
 from jointsparse.learning.losses import hinge
-from jointsparse.learning.problem import Fit, Problem
+from jointsparse.learning.problem import Fit, Problem, Watch
 from jointsparse.learning.solvers import subgradient
 from jointsparse.norms import l1, l1inf
 from jointsparse.papers.harness import (
@@ -176,11 +176,11 @@ def _iteration(data: Synthetic, n: int) -> float:
     return float(np.median(np.diff(stamps)))
 
 
-def _fit(X: list[Any], y: list[Any], W: np.ndarray, n_iter: int, progress: Progress = silent) -> Fit:
+def _fit(X: list[Any], y: list[Any], W: np.ndarray, n_iter: int, watch: Watch | None = None) -> Fit:
     """Train tasks by the paper's method, in the ball of the true weights W."""
     problem, radius = Problem(X, y, normalisation="mean"), np.array([l1inf.norm(W)])
     eta0 = np.array([ETA0])
-    return subgradient.fit(problem, loss=hinge, norm=l1inf, radius=radius, eta0=eta0, n_iter=n_iter, progress=progress)
+    return subgradient.fit(problem, loss=hinge, norm=l1inf, radius=radius, eta0=eta0, n_iter=n_iter, watch=watch)
 
 
 def _training(columns: dict[str, Any], method: str, data: Synthetic, m: int) -> float:
