@@ -85,7 +85,8 @@ def test_without_iterations_the_solution_is_zero(solver, norm):
     got = fit(solver, problem, norm=norm, n_iter=0)
     assert got.n_iter == 0 and not got.W.any() and not got.b.any()
     np.testing.assert_allclose(got.objective, np.full((2, 1), sum(part.c.sum() for part in problem.parts)))
-    np.testing.assert_allclose([got.gap, got.bound], [[1, 1], [0, 0]], rtol=1e-14)
+    np.testing.assert_allclose(got.gap, 1)
+    assert solver.STOPS_AT_TOL or not got.bound.any()
 
 
 @NORM
@@ -136,9 +137,10 @@ def test_sparse_features_and_many_parts_give_the_same_solution(monkeypatch, solv
         draw_tasks(dtype, n=50, intercept=True),
         draw_tasks(dtype, n=50, intercept=True, container=sparse.csr_matrix),
     ]
+    n_parts = [len(problem.parts) for problem in problems]  # they are cut when they are asked for
     monkeypatch.setattr("jointsparse.learning.problem.PART_BYTES", 1)
     problems.append(draw_tasks(dtype, n=50, intercept=True))
-    assert len(problems[2].parts) > len(problems[0].parts)
+    assert len(problems[2].parts) > n_parts[0]
     whole, *others = (fit(solver, problem, n_iter=20) for problem in problems)
     for got in others:
         assert got.W.dtype == dtype

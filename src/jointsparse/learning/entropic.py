@@ -155,17 +155,11 @@ class Entropic:
         _require_short(np.isfinite(logs).all(), eta, gradient, "G")
         self._logs = logs
 
-    def weights(self) -> Matrix:
-        """Positive weights u, (n_weights, n_columns), each column with sum z. The slack comes last, or u- after u+."""
-        u = np.exp(self._logs)
-        u *= self.z / u.sum(axis=0)
-        return u
-
     def toarray(self) -> Matrix:
         """W."""
-        u = self.weights()
-        W = u[: self.n] - u[self.n :] if self.of_set == "ball" else u[: self.n]
-        return W.reshape(self.shape)
+        u = np.exp(self._logs)
+        u *= self.z / u.sum(axis=0)
+        return (u[: self.n] - u[self.n :] if self.of_set == "ball" else u[: self.n]).reshape(self.shape)
 
 
 @njit

@@ -258,11 +258,12 @@ class Proof(Best):
         bound = bound_from(problem, self.loss, regulariser, A, V)  # in the problem's precision
         better = bound > self.bound[pairs]
         self.bound[pairs[better]] = bound[better]
-        self._dual[..., pairs[better]] = at.A.reshape(*problem.y.shape, -1)[..., better]
+        self._dual[..., pairs[better]] = at.A.reshape(*problem.y.shape, len(pairs))[..., better]
 
     def dual(self, pairs: Any = slice(None)) -> np.ndarray:
         """The best dual variables of these pairs, in columns."""
-        return self._dual[..., pairs].reshape(len(self._dual), -1)
+        found = self._dual[..., pairs]
+        return found.reshape(len(found), found.shape[1] * found.shape[2])
 
     def gap(self) -> np.ndarray:
         """Relative gap of each pair."""

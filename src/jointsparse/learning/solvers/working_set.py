@@ -135,12 +135,14 @@ def fit(
     # Tasks with working sets of their own have no product in common.
     per_task = norm.PER_TASK and weights is None
     whole = problem.together()
-    descends = loss.QUADRATIC and norm.DESCENDS and penalised and not positive and _all_alike(whole)
+    shared = whole.y.shape[1] == whole.n_tasks
+    alike = shared and bool((whole.c == whole.c[:, :1]).all())
+    descends = loss.QUADRATIC and norm.DESCENDS and penalised and not positive and alike
     scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK and not descends else None
     problem = problem.compact()
     whole = problem.together()
     at_zero = solve_at_zero(whole, loss)
-    sweeps = loss.DESCENDS and norm.PER_TASK and penalised and whole.is_sparse and whole.y.shape[1] == whole.n_tasks
+    sweeps = loss.DESCENDS and norm.PER_TASK and penalised and whole.is_sparse and shared
     setting = Setting(problem, whole, loss, at_zero, per_task, descends, sweeps, scale, tol, n_iter, watch)
     fits = []
     for pair in range(len(regulariser.radius)):
@@ -169,11 +171,6 @@ def scale_of(problem: Problem) -> np.ndarray | None:
     scale = np.ones_like(rms)
     scale[rms > 0] = np.exp(-0.5 * (logarithms - logarithms.mean()))
     return scale
-
-
-def _all_alike(whole: Problem) -> bool:
-    """True if all tasks have the same samples with the same weights."""
-    return whole.y.shape[1] == whole.n_tasks and bool((whole.c == whole.c[:, :1]).all())
 
 
 class Setting(NamedTuple):
@@ -458,10 +455,10 @@ class _TaskSweeps:
         options = search.regulariser.positive, search.setting.whole.intercept, n_sweeps
         arrays = self.X.indptr, self.X.indices, self.X.data, self.y, self.c, self.F, self.A, self.W, self.b
         search.setting.loss.descend(*arrays, self.penalties, *options)
-        value = search.setting.value(self.F.T, search.regulariser, self.W.T)
-        search.objective.append((search.t, 0, value))
-        return value, 0.0  # all rows are looked at now
+        self.value = search.setting.value(self.F.T, search.regulariser, self.W.T)
+        search.objective.append((search.t, 0, self.value))
+        return self.value, 0.0  # all rows are looked at now
 
     def found(self, search: _Search) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
         W, b, A = (np.ascontiguousarray(of.T, dtype=search.W.dtype) for of in (self.W, self.b, self.A))
-        return W, b, search.setting.value(self.F.T, search.regulariser, W), A
+        return W, b, self.value, A
