@@ -18,8 +18,8 @@ import pandas as pd
 import yaml
 
 from jointsparse.explorer import findings
-from jointsparse.papers import catalogue, claims, page
-from jointsparse.papers.claims import CLAIMS, overall
+from jointsparse.papers import catalogue, page, verdicts
+from jointsparse.papers.verdicts import CLAIMS, overall
 
 DOCS = Path(__file__).parent
 REAL = ("flickr8k", "scene15", "reuters21578", "mnist", "synthetic-full")
@@ -34,6 +34,7 @@ ARMS = {  # of the comparison on Flickr8k, by dataset and study
     ("flickr8k-arms", "arm-more-words"): "120 words, down to rarer ones",
     ("flickr8k-arms", "arm-few"): "fewer training images",
 }
+VERDICTS = ["dataset", "study", "id", "n", "number", "low", "high", "verdict"]  # columns of verdicts.csv
 LARGEST_BYTES = 1_500_000  # larger tables stay where they were made; no verdict rests on one
 PACKED = ("weights",)  # large, and compressed when they are copied
 MARKS = "**What comes out.**", "**Your own photographs**"  # the README's paragraph with numbers, and the next one
@@ -43,7 +44,7 @@ OPENING = """# Results
 Every number here follows from the tables under `results/tables/`, which `snakemake reproduce-all` made with the
 `config.yaml` beside them. `docs/collect_results.py` judges the claims, draws the figures and writes these pages from
 the tables; nobody typed a verdict. `records/` beside the tables says what made each.
-Studies without records were made by an earlier version, and claims that need newer columns are missing for them.
+Studies without records were made by an earlier version. `results/verdicts.csv` has all verdicts with their numbers.
 
 All tables were made before paths of radii went a decade up. Of 1,176 fits with radii that the data choose, one ranks
 validation images no better than chance: hinge-l2 in `annotation-whitened-1000` of Flickr8k, run 5, 40 positives. Its
@@ -94,7 +95,7 @@ def copy(results: Path, target: Path) -> None:
     for config in sorted(results.glob("*/*/config.yaml")):
         block = yaml.safe_load(config.read_text())["studies"][config.parent.name]
         needed = {"chosen", "differences"}
-        needed |= {table for name in block["claims"] for table in (*CLAIMS[name].tables, CLAIMS[name].instead)}
+        needed |= {table for name in block["claims"] for table in CLAIMS[name].tables}
         kinds = [catalogue.FIGURES[name] for name in block["figures"]]
         needed |= {table for kind in kinds for table in (kind.table, kind.beside)}
         copied = target / config.parent.relative_to(results)
@@ -125,18 +126,9 @@ def studies(tables: Path, datasets: tuple[str, ...]) -> Iterator[Study]:
 
 
 def judged(study: Study, tables: Path) -> pd.DataFrame:
-    """The verdicts of a study, with where they come from. Claims that need tables of a newer version are left out."""
-    parts = []
-    for name in study.block["claims"]:
-        try:
-            parts.append(
-                claims.judge(study.tables, [name], demonstration=bool(study.entry.get("demonstration", False)))
-            )
-        except (KeyError, ValueError) as error:
-            print(f"{study.dataset}, {study.name}: {name} is not judged: {error}")
-    if not parts:
-        return pd.DataFrame()
-    rows = pd.concat(parts, ignore_index=True)
+    """The verdicts of a study, with where they come from."""
+    demonstration = bool(study.entry.get("demonstration", False))
+    rows = verdicts.judge(study.tables, study.block["claims"], demonstration=demonstration)
     sources = {name: f"tables/{file.relative_to(tables)}" for name, file in files_of(study.folder).items()}
     config = f"tables/{(study.folder / 'config.yaml').relative_to(tables)}"
     origin = {"dataset": study.dataset, "study": study.name, "seed": study.settings["seed"], "config": config}
@@ -146,20 +138,19 @@ def judged(study: Study, tables: Path) -> pd.DataFrame:
 def write(docs: Path, readme: Path, *, figures: bool = True) -> None:
     """Write all pages, and the README's numbers. figures: False to leave the pictures as they are."""
     tables = docs / "results" / "tables"
-    by_dataset = {}
-    for dataset in REAL:
-        found = [rows for study in studies(tables, (dataset,)) if len(rows := judged(study, tables))]
-        if found:
-            by_dataset[dataset] = pd.concat(found, ignore_index=True)
-            (docs / "results" / f"{dataset}.md").write_text(page.page(by_dataset[dataset]))
+    by_study = [rows for study in studies(tables, REAL + DRAWN) if len(rows := judged(study, tables))]
+    verdicts_of_all = pd.concat(by_study, ignore_index=True)
+    verdicts_of_all[VERDICTS].to_csv(docs / "results" / "verdicts.csv", index=False)
+    by_dataset = {name: rows for name, rows in verdicts_of_all.groupby("dataset", sort=False) if name in REAL}
+    for dataset, rows in by_dataset.items():
+        (docs / "results" / f"{dataset}.md").write_text(page.page(rows))
     lines = [OPENING, "## Claims", "", *summary(by_dataset), "", "## Figures", ""]
     lines += drawn(docs, REAL, "results/", figures=figures)
     lines += arms(tables)
     (docs / "results.md").write_text("\n".join(lines).rstrip() + "\n")
-    shown = [rows for study in studies(tables, DRAWN) if len(rows := judged(study, tables))]
     lines = [DEMONSTRATIONS, *drawn(docs, DRAWN, "", figures=figures)]
-    text = page.page(pd.concat(shown, ignore_index=True)) if shown else ""
-    (docs / "results" / "demonstrations.md").write_text("\n".join([*lines, text.replace("# The", "## The", 1)]))
+    text = page.page(verdicts_of_all[verdicts_of_all["dataset"].isin(DRAWN)]).replace("# The", "## The", 1)
+    (docs / "results" / "demonstrations.md").write_text("\n".join([*lines, text]))
     before, _, rest = readme.read_text(encoding="utf-8").partition(MARKS[0])
     _, _, after = rest.partition(MARKS[1])
     readme.write_text(f"{before}{MARKS[0]} {numbers(tables)}\n{MARKS[1]}{after}", encoding="utf-8")

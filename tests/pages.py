@@ -72,7 +72,7 @@ def study(rng, runs=2):
 
 
 def claims():
-    """A row of `claims.judge` with texts that are hostile."""
+    """A row of `verdicts.judge` with texts that are hostile."""
     row = {
         "id": "auc-order",
         "paper": "A paper",

@@ -90,7 +90,9 @@ COLLAGE += "datasets/collage/sentences datasets/checker datasets/folder datasets
 COLLAGE += "datasets/text registry"
 SCORES = "datasets/splits learning/flag scores/flags"
 TRAINING = "learning/flag learning/problem learning/scales learning/sweep learning/tasks registry"
-CLAIMS = f"{SCORES} scores/many papers/claims papers/judging papers/duchi/claims papers/quattoni/claims "
+CLAIMS = (
+    f"{SCORES} scores/many papers/verdicts papers/judging papers/shapes papers/duchi/claims papers/quattoni/claims "
+)
 CLAIMS += "papers/quattoni/numbers"
 FRAME = "explorer/frame explorer/frame.html.jinja explorer/explorer.css explorer/explorer.js"
 RUNNING = ("repeat", "measure")  # the rules of experiments
@@ -228,7 +230,7 @@ def test_every_rule_has_a_log_a_benchmark_and_the_place_of_its_values():
         ),
         ("figures/style figures/scores papers/catalogue papers/duchi/figures", {"draw_figures"}),
         ("papers/quattoni/numbers", {"draw_figures", "judge_claims", "write_page"}),
-        ("papers/judging papers/duchi/claims papers/quattoni/claims", {"judge_claims", "write_page"}),
+        ("papers/judging papers/shapes papers/duchi/claims papers/quattoni/claims", {"judge_claims", "write_page"}),
         ("papers/quattoni/recovery", {"repeat recovery"}),
         ("papers/duchi/race", {"repeat race"}),
         ("papers/duchi/online", {"repeat online"}),

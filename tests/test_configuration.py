@@ -15,7 +15,7 @@ from configuration.file import ConfigError, check_file
 
 from jointsparse.datasets.folder import read_folder
 from jointsparse.papers.catalogue import FIGURES
-from jointsparse.papers.claims import CLAIMS
+from jointsparse.papers.verdicts import CLAIMS
 from jointsparse.registry import ROOMS, pick, room
 
 ROOT = Path(__file__).parents[1]

@@ -1,191 +1,124 @@
 """The page of claims: what it counts, shows, marks and escapes."""
 
-import re
-from itertools import takewhile
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from jointsparse.papers import claims, page
+from jointsparse.papers import page, verdicts
 from jointsparse.provenance import tables
+
+NASTY = "a|b\nc <script>x</script> & `d` \\| [e](f) *g* _h_"
 
 
 def row(**values):
-    """A row of `claims.judge`."""
+    """A row of `verdicts.judge`."""
     claim = {"id": "a-claim", "paper": "A paper", "place": "sec. 1", "claim": "It is so."}
     number = {"n": 40, "number": 0.125, "low": 0.1, "high": 0.15, "number_means": "a number (fraction)"}
     number |= {"least": 0.05, "most": np.inf}
     judged = {"verdict": "holds", "table": "chosen", "rows": "n=40", "timed": False}
-    study = {"dataset": "photos", "study": "stories", "source": "chosen.csv", "seed": 1, "config": "config.yaml"}
-    return claim | number | judged | study | values
+    study = {"dataset": "one", "study": "a", "source": "chosen.csv", "seed": 20_090_614, "config": "a.yaml"}
+    return claim | number | judged | study | {"note": None} | values
 
 
-def lines_of(*rows):
-    return page.page(pd.DataFrame(rows)).split("\n")
+MEANS, ROWS = "over {0}; mean", "metric=auc, n={1}, against={0}"
+SHOWN = [
+    row(id="b", claim="Another.", verdict="demonstration", number=2.0, low=1.0, high=3.0, most=0.5, least=-np.inf),
+    row(number_means=MEANS.format("hinge-l1") + "; plain", rows=ROWS.format("hinge-l1", 40), note="made\nup"),
+    row(n=80, number_means=MEANS.format("svm-l2"), rows=ROWS.format("svm-l2", 80), note="made\nup", low=-0.05),
+    row(
+        n=None, verdict="not tested", number=np.nan, low=np.nan, high=np.nan, rows=None, number_means="there is no row"
+    ),
+    row(dataset="two", verdict="does not hold", number_means=MEANS.format("svm-l2"), rows="metric=auc", timed=True),
+    row(id="b", dataset="two", claim=NASTY, low=np.nan, high=np.nan, n=8.0, note=" "),
+]
+SHOWN[3] |= {"note": "made\nup"}
+COUNTS = "holds: 2; level: 0; does not hold: 1; undecided: 0; not tested: 0; demonstration: 1"
+EXPECTED = r"""## A paper
+
+**It is so.** sec. 1 (`a-claim`)
+
+- one, a\*: **holds** (2 hold, 1 not tested)
+- two, a: **does not hold** (1 does not hold)
+
+Number: mean (metric=auc).
+
+| study | n | of | number | interval | verdict | notes |
+| --- | --- | --- | --- | --- | --- | --- |
+| one, a\* | 40 | against hinge-l1 | 0.125 (0.1 to 0.15) | ··········&#124;····---o-- | holds | over the other; plain |
+| one, a\* | 80 | against svm-l2 | 0.125 (-0.05 to 0.15) | ----------&#124;-------o-- | holds | over the other |
+| one, a\* |  |  |  |  | not tested | there is no row |
+| two, a | 40 |  | 0.125 (0.1 to 0.15) | ··········&#124;····---o-- | does not hold (timed) | over svm-l2 |
+
+**a&#124;b c &lt;script&gt;x&lt;/script&gt; &amp; \`d\` \\&#124; \[e\](f) \*g\* \_h\_** sec. 1 (`b`)
+
+- two, a: **holds** (1 holds)
+
+Number: a number (fraction).
+
+| study | n | of | number | interval | verdict | notes |
+| --- | --- | --- | --- | --- | --- | --- |
+| two, a | 8 |  | 0.125 |  | holds |  |
+
+## Demonstrations of A paper
+
+**Another.** sec. 1 (`b`)
+
+- one, a: **demonstration** (1 demonstration)
+
+Number: a number (fraction).
+
+| study | n | of | number | interval | verdict | notes |
+| --- | --- | --- | --- | --- | --- | --- |
+| one, a | 40 |  | 2 (1 to 3) | ···&#124;··-------o------- | demonstration |  |
+
+## Where the numbers stand
+
+| study | table | file | seed | run with | note |
+| --- | --- | --- | --- | --- | --- |
+| one, a\* | chosen | chosen.csv | 20090614 | a.yaml | made up |
+| two, a | chosen | chosen.csv | 20090614 | a.yaml |  |
+"""
 
 
-def cells(line):
-    return [cell.strip() for cell in line.strip("|").split("|")]
+def test_the_page_shows_counts_claims_rows_and_where_the_numbers_stand(tmp_path):
+    table = pd.DataFrame(SHOWN)
+    lines = page.page(table).split("\n")
+    assert lines[2] == f"{COUNTS} (each claim once per study)"
+    assert "\n".join(lines[lines.index("## A paper") :]) == EXPECTED
+    assert all(f"- {exception}".split(":")[0] in "\n".join(lines) for exception in verdicts.EXCEPTIONS)
+    tables.write_table(table.astype({"n": "Int64"}), tmp_path / "claims.csv")
+    assert page.page(tables.read_table(tmp_path / "claims.csv")).split("\n") == lines
 
 
-def tables_of(lines):
-    """The cells of every claim's table, header left out."""
-    starts = [i for i, line in enumerate(lines) if line.startswith("| study | n |")]
-    return [[cells(line) for line in takewhile(bool, lines[start + 2 :])] for start in starts]
+def test_exceptions_name_claims():
+    named = " ".join(verdicts.EXCEPTIONS)
+    assert all(
+        name in named and name in verdicts.CLAIMS for name in ("convergence-200", "auc-significant", "slows-down")
+    )
 
 
-def test_page_has_counts_on_top_and_a_table_per_claim():
-    lines = lines_of(row(), row(paper="Another", id="b", verdict="undecided"), row(id="c", verdict="not tested"))
-    counts = "holds: 1; level: 0; does not hold: 0; undecided: 1; not tested: 1; demonstration: 0"
-    assert lines[2] == f"{counts} (each claim once per study)"
-    assert [line for line in lines if line.startswith("## ")] == [
-        "## A paper",
-        "## Another",
-        "## Where the numbers stand",
-    ]
-    at = lines.index("## A paper")
-    assert lines[at : at + 9] == [
-        "## A paper",
-        "",
-        "**It is so.** sec. 1 (`a-claim`)",
-        "",
-        "- photos, stories: **holds** (1 holds)",
-        "",
-        "Number: a number (fraction).",
-        "",
-        "| study | n | of | number | interval | verdict | notes |",
-    ]
-    first, *others = tables_of(lines)
-    bar = "&#124;·········-----o-----"
-    assert first == [["photos, stories", "40", "", "0.125 (0.1 to 0.15)", bar, "holds", ""]]
-    assert list(map(len, others)) == [1, 1]
+def test_notes_are_not_spoken_of_where_there_are_none():
+    without = page.page(pd.DataFrame([row()]).drop(columns="note"))
+    assert "has a note" not in without and "| note |" not in without
+    assert page.page(pd.DataFrame([row(note=np.nan)])) == without
 
 
-def test_what_rows_share_stands_once_and_the_rest_beside_each():
-    of = "AUC of hinge-l1inf minus that of {0} (fraction); mean over runs"
-    rows = [
-        row(n=n, number_means=of.format(other) + told, rows=f"metric=auc, n={n}, method=hinge-l1inf, against={other}")
-        for n, other, told in ((40, "hinge-l1", "; plain: 0.1"), (80, "svm-l2", ""))
-    ]
-    reason = row(n=160, verdict="not tested", number=np.nan, number_means="there is no row", rows="", low=np.nan)
-    lines = lines_of(*rows, reason)
-    shared = "AUC of hinge-l1inf minus that of the other (fraction); mean over runs"
-    assert f"Number: {shared} (metric=auc, method=hinge-l1inf)." in lines
-    (table,) = tables_of(lines)
-    assert [[line[i] for i in (1, 2, 6)] for line in table] == [
-        ["40", "against hinge-l1", "plain: 0.1"],
-        ["80", "against svm-l2", ""],
-        ["160", "", "there is no row"],
-    ]
-
-
-def test_bars_of_a_claim_share_a_scale_with_their_limits():
-    rows = [row(number=0.0, low=-1.0, high=1.0, least=-np.inf, most=0.5), row(number=2.0, low=1.0, high=3.0, most=0.5)]
-    rows += [row(number=0.5, low=np.nan, high=np.nan, most=0.5)]
-    (table,) = tables_of(lines_of(*(one | {"least": -np.inf} for one in rows)))
-    assert [line[4].replace("&#124;", "|") for line in table] == ["-----o--|--··········", "········|·-----o-----", ""]
-
-
-def test_demonstrations_stand_at_the_end_under_headings_of_their_own():
-    rows = [row(id="a", verdict="demonstration"), row(id="b"), row(id="a", study="other", verdict="holds")]
-    headings = [line for line in lines_of(*rows) if line.startswith(("## ", "**"))]
-    paper = row()["paper"]
-    titles = [line.removeprefix("## ") for line in headings if line.startswith("## ")]
-    assert titles[:2] == [paper, f"Demonstrations of {paper}"]
-    named = ["".join(part for part in "ab" if f"`{part}`" in line) for line in headings if line.startswith("**")]
-    assert named == ["b", "a", "a"]
-
-
-def test_page_judges_and_counts_a_claim_once_per_study():
-    of_one = ["holds", "holds", "undecided", "not tested"]
-    of_two = ["does not hold", "does not hold", "undecided", "holds"]
-    told = [row(dataset=d, verdict=v) for d, all_of in (("one", of_one), ("two", of_two)) for v in all_of]
-    lines = lines_of(*told, row(dataset="one", study="scenes"), row(dataset="one", id="b", verdict="not tested"))
-    counts = "holds: 1; level: 0; does not hold: 1; undecided: 1; not tested: 1; demonstration: 0"
-    assert lines[2] == f"{counts} (each claim once per study)"
-    assert [line for line in lines if line.startswith("- ") and "**" in line] == [
-        "- one, stories: **undecided** (2 hold, 1 undecided, 1 not tested)",
-        "- two, stories: **does not hold** (1 holds, 2 do not hold, 1 undecided)",
-        "- one, scenes: **holds** (1 holds)",
-        "- one, stories: **not tested** (1 not tested)",
-    ]
-    assert len(tables_of(lines)[0]) == 9
-
-
-def test_page_names_the_exceptions_of_its_rule():
-    text = "\n".join(lines_of(row()))
-    for name in ("convergence-200", "feature-sharing", "auc-significant", "features-to-match", "slows-down"):
-        assert all(name in place for place in (text, " ".join(claims.EXCEPTIONS), claims.CLAIMS))
-
-
-def test_page_marks_datasets_with_a_note():
-    note = "made | up <b>\ndata"
-    lines = lines_of(row(note=note), row(dataset="two", note=None), row(dataset="three", note=np.nan))
-    assert '\\* The dataset has a note: see "Where the numbers stand".' in lines
-    assert [line[0] for line in tables_of(lines)[0]] == ["photos, stories\\*", "two, stories", "three, stories"]
-    assert {"- photos, stories\\*: **holds** (1 holds)", "- two, stories: **holds** (1 holds)"} <= set(lines)
-    at = lines.index("## Where the numbers stand")
-    assert [cells(lines[at + i]) for i in (2, 4, 5)] == [
-        ["study", "table", "file", "seed", "run with", "note"],
-        ["photos, stories\\*", "chosen", "chosen.csv", "1", "config.yaml", "made &#124; up &lt;b&gt; data"],
-        ["two, stories", "chosen", "chosen.csv", "1", "config.yaml", ""],
-    ]
-
-
-def test_page_without_notes_does_not_speak_of_them():
-    without = lines_of(row())
-    assert "has a note" not in "\n".join(without)
-    assert lines_of(row(note=None)) == lines_of(row(note=" ")) == without
-
-
-def test_page_is_the_same_from_a_file(tmp_path):
-    told = [row(note="drawn"), row(n=None, low=np.nan, high=np.nan), row(timed=True, number=np.nan)]
-    table = pd.DataFrame(told).astype({"n": "Int64"})
-    tables.write_table(table, tmp_path / "claims.csv")
-    assert page.page(tables.read_table(tmp_path / "claims.csv")) == page.page(table)
-
-
-def test_page_puts_a_claim_together_and_says_where_its_numbers_stand():
-    told = [row(id=name, dataset=d, seed=20_090_614) for d in ("one", "two") for name in ("a", "b")]
-    lines = lines_of(*told)
-    assert [[line[0] for line in table] for table in tables_of(lines)] == [["one, stories", "two, stories"]] * 2
-    at = lines.index("## Where the numbers stand")
-    origin = ["chosen", "chosen.csv", "20090614", "config.yaml"]
-    assert [cells(line) for line in lines[at + 4 : at + 7]] == [
-        ["one, stories", *origin],
-        ["two, stories", *origin],
-        [""],
-    ]
-
-
-def test_page_leaves_out_what_is_missing_and_marks_timed_verdicts():
-    missing = row(n=None, number=np.nan, low=np.nan, high=np.nan, rows=None, verdict="not tested", source=None)
-    (table,) = tables_of(lines_of(row(timed=True, low=np.nan, high=np.nan), missing, row(n=80.0)))
-    assert table[0][3:6] == ["0.125", "", "holds (timed)"]
-    assert table[1][1:6] == ["", "", "", "", "not tested"]
-    assert table[2][1] == "80"
-
-
-def test_page_escapes_text():
-    nasty = "a|b\nc <script>x</script> & `d` \\| [e](f) *g* _h_"
-    lines = lines_of(row(claim=nasty, dataset=nasty, paper=nasty, rows=nasty, source=nasty))
-    assert {len(cells(line)) for line in lines if line.startswith("| ")} == {7, 5}
-    text = "\n".join(lines)
-    assert not re.search(r"<script>|a\|b|\nc ", text)
-    # A pipe escaped by a backslash would end the cell where the text has a backslash before it.
-    expected = r"a&#124;b c &lt;script&gt;x&lt;/script&gt; &amp; \`d\` \\&#124; \[e\](f) \*g\* \_h\_"
-    assert tables_of(lines)[0][0][0] == f"{expected}, stories"
-    assert f"## {expected}" in text
-    assert f"**{expected}** sec. 1 (`a-claim`)" in text
-
-
-def test_page_of_no_rows_counts_none():
-    text = page.page(claims.judge({}, []).assign(**dict.fromkeys(page.ORIGINS)))
+def test_the_page_of_no_rows_counts_none():
+    text = page.page(verdicts.judge({}, []).assign(**dict.fromkeys(page.ORIGINS)))
     assert "holds: 0; level: 0; does not hold: 0; undecided: 0; not tested: 0" in text
     assert "|" not in text
 
 
-def test_page_needs_the_columns():
+def test_html_shows_the_same_with_pictures_of_its_tables():
+    given = pd.DataFrame(SHOWN)
+    html = page.section(given, {("one", "a", "chosen"): ["auc.png"], ("else", "a", "chosen"): ["b.png"]})
+    assert html.count("<details") == 3 and html.count('src="auc.png"') == 2 and "b.png" not in html
+    assert "a|b\nc &lt;script&gt;x&lt;/script&gt; &amp; `d`" in html
+    assert '<span class="verdict does-not-hold" title="two, a: 1 does not hold">does not hold</span>' in html
+    for text in ("0.125 (-0.05 to 0.15)", "over the other", "against svm-l2"):
+        assert text in html
+
+
+def test_the_page_needs_the_columns():
     with pytest.raises(ValueError, match="table must have the columns verdict, got id, "):
         page.page(pd.DataFrame([row()]).drop(columns="verdict"))

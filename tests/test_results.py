@@ -1,25 +1,32 @@
-"""The results pages and the README's numbers follow from the tables that are committed beside them."""
+"""The results pages, their verdicts and the README's numbers follow from the tables that are committed beside them."""
 
 import shutil
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import pandas as pd
+
 ROOT = Path(__file__).parents[1]
 
 
-def test_pages_and_numbers_follow_from_the_committed_tables(tmp_path):
+def test_pages_verdicts_and_numbers_follow_from_the_committed_tables(tmp_path):
     spec = spec_from_file_location("collect_results", ROOT / "docs" / "collect_results.py")
     collect = module_from_spec(spec)
     spec.loader.exec_module(collect)
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / "README.md", tmp_path)
-    pages = [*(tmp_path / "docs" / "results").glob("*.md"), tmp_path / "docs" / "results.md"]
+    results = tmp_path / "docs" / "results"
+    pages = [*results.glob("*.md"), tmp_path / "docs" / "results.md"]
     assert len(pages) > 2
-    for page in pages:
+    for page in [*pages, results / "verdicts.csv"]:
         page.unlink()
     readme = tmp_path / "README.md"
     before, _, rest = readme.read_text().partition(collect.MARKS[0])
     readme.write_text(before + collect.MARKS[0] + " numbers\n" + "".join(rest.partition(collect.MARKS[1])[1:]))
     collect.write(tmp_path / "docs", readme, figures=False)
+    got, expected = (pd.read_csv(folder / "verdicts.csv") for folder in (results, ROOT / "docs" / "results"))
+    # Sums may be taken in another order on another machine.
+    pd.testing.assert_frame_equal(got, expected, rtol=1e-9, atol=1e-12)
+    assert set(collect.CLAIMS) <= set(got["id"])
     for page in [*pages, readme]:
         assert page.read_text() == (ROOT / page.relative_to(tmp_path)).read_text(), page.name

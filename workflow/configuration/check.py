@@ -27,7 +27,7 @@ from configuration.studies import (
 )
 from jointsparse.datasets.splits import require_fractions
 from jointsparse.papers.catalogue import FIGURES
-from jointsparse.papers.claims import CLAIMS
+from jointsparse.papers.verdicts import CLAIMS
 from jointsparse.registry import pick
 
 SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled one where there is one
@@ -176,7 +176,7 @@ def _check_study(config: dict[str, Any], block: dict[str, Any], schema: dict[str
         _check_words_study(config, block, where)
     made = set(tables_of(block))
     figures = {name: {figure.table} for name, figure in FIGURES.items()}
-    claims = {name: {claim.tables[0], claim.instead} - {""} for name, claim in CLAIMS.items()}
+    claims = {name: {part.table for part in (claim, *claim.more)} for name, claim in CLAIMS.items()}
     for key, tables in (("figures", figures), ("claims", claims)):
         for i, name in enumerate(block[key]):
             at = f"{where}.{key}[{i}]"

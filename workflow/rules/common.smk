@@ -33,7 +33,7 @@ from jointsparse.app import internals, terminal
 from jointsparse.app.blas import use_best_kernel
 from jointsparse.learning.tasks import AUTO_SIZES
 from jointsparse.papers.catalogue import FIGURES
-from jointsparse.papers.claims import CLAIMS
+from jointsparse.papers.verdicts import CLAIMS
 from jointsparse.registry import pick, room
 from jointsparse.papers.quattoni.numbers import report_size
 
@@ -270,7 +270,7 @@ def judged_studies(datasets):
     """What the claims of each study that has some are judged by, and the columns that say where a verdict comes from."""
     judged = []
     for name, one, block in studies(datasets):
-        needed = {each for claim in block["claims"] for each in (*CLAIMS[claim].tables, CLAIMS[claim].instead)}
+        needed = {each for claim in block["claims"] for each in CLAIMS[claim].tables}
         made = sorted(needed & set(of_config.tables_of(block)))
         judged.append(
             {

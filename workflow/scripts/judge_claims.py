@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 from job import job
 
-from jointsparse.papers import claims, page
+from jointsparse.papers import page, verdicts
 from jointsparse.provenance.tables import read_table, write_table, written
 
 
@@ -19,7 +19,7 @@ def main(studies, output):
 
 
 def _of_study(ids, tables, demonstration, **origin):
-    judged = claims.judge({Path(file).stem: read_table(file) for file in tables}, ids, demonstration=demonstration)
+    judged = verdicts.judge({Path(file).stem: read_table(file) for file in tables}, ids, demonstration=demonstration)
     return judged.assign(source=judged["table"].map({Path(file).stem: file for file in tables}), **origin)
 
 

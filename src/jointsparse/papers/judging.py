@@ -1,128 +1,107 @@
 """Judge a claim: its number, the interval of that number, and the rows of tables that give them.
 
-`claims` states the rule; `quattoni.claims` and `duchi.claims` hold the claims.
+`verdicts` states the rule, `shapes` computes the numbers; `quattoni.claims` and `duchi.claims` hold the claims.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import special  # not stats, which takes half a second to import
 
 from jointsparse.checks import require
-from jointsparse.scores.many import FEWEST_RUNS, holm
+from jointsparse.scores.many import FEWEST_RUNS, half_width, holm
 
 Tables = Mapping[str, pd.DataFrame]
+Where = dict[str, Any]  # columns of a table with values, see `rows_with`
 
 HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED = "holds", "does not hold", "undecided", "not tested"
 LEVEL = "level"  # of two methods that differ by less than matters
 DEMONSTRATION = "demonstration"  # of numbers on drawn or composed data, which are no evidence
 VERDICTS = (HOLDS, LEVEL, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, DEMONSTRATION)
 
-# "Above" and "below" 0, strictly: the closed limits next to it.
+# "Above" and "below" 0, "more" and "less" as a ratio, strictly: the closed limits next to 0 and to 1.
 ABOVE, BELOW = float(np.nextafter(0.0, 1.0)), float(np.nextafter(0.0, -1.0))
+MORE, LESS = float(np.nextafter(1.0, 2.0)), float(np.nextafter(1.0, 0.0))
 
 CONFIDENCE = 0.95
-SEVERAL_SIZES = 3  # Choice: this number of large sizes is enough for a slope without the small ones.
+MOST_RUNS = 1000  # Choice: more are no advice
 FAR_BELOW = 0.1  # Choice: "far below" is less than a tenth.
 COMPETITIVE = 2  # Choice: at most this many times the cost of another method. The papers give no number.
 NEARLY_FLAT_SLOPE = 0.15  # Choice: exponent by which seconds may outgrow the stated cost, as caches overflow.
 
+# Tables whose rows are fits, or records of fits from step to step; and those of measured seconds.
+OF_FITS = ("chosen", "sparsity", "recovery")
+OF_STEPS = ("exponentiated", "exponentiated_seconds", "digits", "online", "race", "race_seconds")
+OF_SECONDS = ("cost", "projection", "updates", "exponentiated_seconds", "race_seconds")  # verdicts on them are "timed"
 
-class Judgement(NamedTuple):
-    """A number, its 95 % interval (NaN: there is none) and the verdict they lead to.
-
-    number_means: the quantity with its unit, and the source of its interval; the reason, if not tested. rows: the rows
-    of a table that gave the number. n: their size, if there is one. table: its name, if not the claim's first table.
-    reversal: one-sided p-value of a number on the wrong side of its limit, 1 on the right side. NaN: no interval.
-    least, most: the claimed limits of the number. level: a difference of at most this does not matter.
-    """
-
-    number: float
-    low: float
-    high: float
-    verdict: str
-    number_means: str
-    rows: str
-    n: int | None = None
-    table: str = ""
-    reversal: float = np.nan
-    least: float = -np.inf
-    most: float = np.inf
-    level: float = 0.0
+EVERY, TOGETHER = "every value", "all values together"  # of a column; see `Claim.each`
 
 
-Judge = Callable[[Tables], list[Judgement]]
+def at_least(value: float) -> pd.Interval:
+    """All values from this one on."""
+    return pd.Interval(value, np.inf, closed="left")
 
 
 class Claim(NamedTuple):
-    """A claim of a paper, in our words, with the function that judges it; see `claim`."""
+    """A claim of a paper: its sentence in our words, and the number that it is about with its claimed limits.
 
-    sentence: str
-    judge: Judge
-    paper: str
-    place: str
-    tables: tuple[str, ...]
-    timed: bool
-    of_fits: bool
-    instead: str
-
-
-def claim(
-    registered: dict[str, Claim],
-    name: str,
-    *,
-    paper: str,
-    place: str,
-    tables: tuple[str, ...],
-    timed: bool = False,
-    of_fits: bool = False,
-    instead: str = "",
-) -> Callable[[Judge], Judge]:
-    """Register the decorated function as the judge of a claim. Its docstring is the claim's sentence.
-
-    Parameters
-    ----------
-    registered : dict
-        The claims of a module, by id.
-    name : str
-        The id, in kebab-case.
-    paper : str
-        Its short name and year.
-    place : str
-        Section, figure or table of the claim.
-    tables : tuple of str
-        The tables that the function, or the count of warnings, reads. Rows are of the first one unless the judgement
-        names another.
-    timed : bool
-        True if the verdict rests on measured seconds.
-    of_fits : bool
-        True if the claim is about the accuracy or sparsity of fits. There is no verdict if many of them are unfinished.
-    instead : str
-        A table with the same columns that replaces the first one in studies without it.
+    sentence, paper, place: what is claimed, and where.
+    table: the table that is read. beside: others that are read, too.
+    shape: a function of `shapes`, or one of the paper's own, that judges the rows of one case.
+    number: a column, or an expression of columns. means: what it is, with its unit; braces are filled from the rows.
+    where: the rows, see `rows_with`. "against" is the value of the column `by` that the rows are compared with; of
+    several the first that there is.
+    each: a case for each combination of values of these columns. EVERY: all that the table has. TOGETHER: all in one.
+    by: the column that tells compared rows apart.
+    x: the column along which the number grows, or is compared. group: points of a slope that share an intercept.
+    least, most: the limits, included. level: a difference of two methods that does not matter.
+    exact: True for a count, which needs no interval. of_fits: True for accuracy and sparsity, which have no verdict
+    where many fits are unfinished, and none on drawn data.
+    more: other numbers of the claim, or other tables that have it. A table that a study lacks is left out.
     """
 
-    def register(judge: Judge) -> Judge:
-        sentence = " ".join(str(judge.__doc__).split())
-        registered[name] = Claim(sentence, judge, paper, place, tables, timed, of_fits, instead)
-        return judge
+    sentence: str
+    paper: str
+    place: str
+    table: str
+    shape: Callable[["Claim", Tables, Where], "list[Judgement]"]
+    means: str
+    number: str = ""
+    where: Where = {}  # noqa: RUF012
+    each: dict[str, tuple[Any, ...]] = {}  # noqa: RUF012
+    by: str = "method"
+    x: str = "x"
+    group: str = ""
+    least: float = -np.inf
+    most: float = np.inf
+    level: float = 0.0
+    exact: bool = False
+    of_fits: bool = False
+    beside: tuple[str, ...] = ()
+    more: "tuple[Claim, ...]" = ()
 
-    return register
+    def and_also(self, **changes: Any) -> "Claim":
+        """The claim with one more number, or another table that has it: this row with changes."""
+        return self._replace(more=(*self.more, self._replace(more=(), **changes)))
 
+    @property
+    def fits(self) -> str:
+        """The table of the fits that the claim is about, or nothing."""
+        return self.table if self.table in (*OF_FITS, *OF_STEPS) else "chosen" * self.of_fits
 
-def either(tables: Tables, name: str, instead: str) -> str:
-    """Name of a table, or of its replacement if there is no table of that name."""
-    return instead if instead in tables and name not in tables else name
-
-
-class NotTested(Exception):
-    """Raised with the reason if the tables say nothing about a claim."""
+    @property
+    def tables(self) -> set[str]:
+        """All tables that are read, as far as a study has them."""
+        return {part.table for part in (self, *self.more)} | {self.fits, *self.beside} - {""}
 
 
 class Estimate(NamedTuple):
-    """A number, its interval (NaN: none), the source of that interval, and the degrees of freedom of its t quantile.
+    """A number, its 95 % interval (NaN: none), where that comes from, and the degrees of freedom of its t quantile.
 
     over_runs: the part of the interval's half width that more runs make smaller; NaN if none does. wants: what would
     make the interval smaller then.
@@ -137,169 +116,180 @@ class Estimate(NamedTuple):
     wants: str = "more runs"
 
 
-def decide(low: float, high: float, least: float, most: float) -> str:
-    """Return the verdict on an interval [low, high] that is claimed to lie in [least, most].
+class Judgement(NamedTuple):
+    """A number of a claim and the verdict that it leads to.
+
+    number_means: the quantity with its unit, and the source of its interval; the reason, if not tested. where: the rows
+    that gave the number. n: their size, if there is one.
+    """
+
+    claim: Claim
+    estimate: Estimate
+    verdict: str
+    number_means: str
+    where: Where
+    n: int | None = None
+
+    def adding(self, *told: str, verdict: str = "") -> "Judgement":
+        """The judgement with more text about its number, and perhaps another verdict."""
+        return self._replace(number_means=self.number_means + "".join(told), verdict=verdict or self.verdict)
+
+    def withheld(self, verdict: str, why: str = "no number of runs would decide it, as it is a bound") -> "Judgement":
+        """Turn this verdict into "undecided": the number is a bound, say, and the true one may contradict it."""
+        return self.adding(f"; {why}", verdict=UNDECIDED) if self.verdict == verdict else self
+
+
+class NotTested(Exception):
+    """Raised with the reason if the tables say nothing about a claim."""
+
+
+def judged(claim: Claim, tables: Tables) -> list[Judgement]:
+    """Judge each case of a claim; one without data is not tested. "Does not hold" is kept if Holm's correction does."""
+    parts = [part for part in (claim, *claim.more) if part.table in tables] or [claim]
+    judgements = [one for part in parts for one in _of_part(part, tables)]
+    p_values = np.array([_reversal(one) for one in judgements])
+    tested = ~np.isnan(p_values)
+    p_values[tested] = holm(p_values[tested])
+    told = f"; it would not hold alone, but after Holm's correction over {tested.sum()} rows more runs would decide it"
+    return [
+        one.adding(told, verdict=_level_or_undecided(one))
+        if one.verdict == DOES_NOT_HOLD and p > 1 - CONFIDENCE
+        else one
+        for one, p in zip(judgements, p_values, strict=True)
+    ]
+
+
+def _of_part(claim: Claim, tables: Tables) -> Iterator[Judgement]:
+    try:
+        for where in cases(claim, tables):
+            try:
+                yield from claim.shape(claim, tables, _with_known(claim, tables, where))
+            except NotTested as reason:
+                yield _not_tested(claim, reason, where)
+    except NotTested as reason:
+        yield _not_tested(claim, reason, {})
+
+
+def _not_tested(claim: Claim, reason: NotTested, where: Where) -> Judgement:
+    return Judgement(claim, Estimate(np.nan, np.nan, np.nan, ""), NOT_TESTED, str(reason), where, where.get("n"))
+
+
+def cases(claim: Claim, tables: Tables) -> list[Where]:
+    """The rows of each case of a claim, one per combination of values in `claim.each`."""
+    marked = [column for column, values in claim.each.items() if {EVERY, TOGETHER} & {*values}]
+    rows = rows_with(tables, claim.table, *marked, **_without(claim.where, "against"))
+    choices = []
+    for column, values in claim.each.items():
+        found = list(rows[column].unique()) if column in marked else []
+        expanded = {EVERY: found, TOGETHER: [tuple(found) if len(found) > 1 else found[0]] if found else []}
+        choices.append(dict.fromkeys(one for value in values for one in expanded.get(value, [value])))
+    return [{**claim.where, **dict(zip(claim.each, values, strict=True))} for values in product(*choices)]
+
+
+def _with_known(claim: Claim, tables: Tables, where: Where) -> Where:
+    """The rows of a case, compared with the first known of several."""
+    if isinstance(where.get("against"), tuple):
+        rows = rows_with(tables, claim.table, **_without(where, claim.by, "against"))
+        where["against"] = known(rows, "against" if "against" in rows else claim.by, where["against"])
+    return where
+
+
+def conclude(claim: Claim, estimate: Estimate, where: Where, **row: Any) -> Judgement:
+    """Judge a number. Raises NotTested if it is NaN.
 
     Parameters
     ----------
-    low : float
-        Lower end of the interval; NaN is undecided.
-    high : float
-        Upper end.
-    least : float
-        Lower limit of the claim, included.
-    most : float
-        Upper limit, included.
+    claim : Claim
+        Its limits, and what the number means.
+    estimate : Estimate
+        The number with its interval.
+    where : dict
+        The rows that gave it.
+    **row : Any
+        Other values for the braces of `claim.means`.
     """
+    told = {column: _text(value) if isinstance(value, tuple) else value for column, value in where.items()}
+    means = claim.means.format(**told | row)
+    if np.isnan(estimate.number):
+        raise NotTested(f"{means} is not a number")
+    ends = (estimate.number, estimate.number) if claim.exact and np.isnan(estimate.low) else estimate[1:3]
+    verdict = decide(*ends, claim.least, claim.most)
+    judgement = Judgement(claim, estimate, verdict, f"{means}; {estimate.origin}", where, where.get("n"))
+    if verdict == UNDECIDED:
+        verdict = _level_or_undecided(judgement)
+    return judgement.adding(f"; {_wanted(judgement)} would decide it" * (verdict == UNDECIDED), verdict=verdict)
+
+
+def decide(low: float, high: float, least: float, most: float) -> str:
+    """Return the verdict on an interval [low, high], NaN if there is none, that is claimed to lie in [least, most]."""
     if least <= low and high <= most:
         return HOLDS
     return DOES_NOT_HOLD if high < least or low > most else UNDECIDED
 
 
-def conclude(
-    estimate: Estimate,
-    what: str,
-    rows: str,
-    *,
-    n: int | None = None,
-    table: str = "",
-    least: float = -np.inf,
-    most: float = np.inf,
-    level: float = 0.0,
-    count: bool = False,
-) -> Judgement:
-    """Judge a number that is claimed to lie in [least, most].
-
-    Parameters
-    ----------
-    estimate : Estimate
-        The number with its interval.
-    what : str
-        Meaning of the number, with its unit.
-    rows : str
-        The rows it was computed from; see `describe`.
-    n : int, optional
-        Their size.
-    table : str
-        Their table, if not the claim's first one.
-    least : float
-        Lower limit of the claim, included.
-    most : float
-        Upper limit, included.
-    level : float
-        Difference between two methods that does not matter. An undecided one is level if its whole interval is as near
-        to 0 as this.
-    count : bool
-        True for a count, which needs no interval.
-
-    Raises
-    ------
-    NotTested
-        If the number is NaN.
-    """
-    number, low, high, origin, freedom, over_runs, wants = estimate
-    if np.isnan(number):
-        raise NotTested(f"{what} is not a number")
-    exact = count and np.isnan(low)
-    verdict = decide(number, number, least, most) if exact else decide(low, high, least, most)
-    reversal = _reversal(number, low, high, least, most, freedom)
-    judgement = Judgement(number, low, high, verdict, f"{what}; {origin}", rows, n, table, reversal, least, most, level)
-    if verdict == UNDECIDED:
-        judgement = _level_or_undecided(judgement)
-    if judgement.verdict != UNDECIDED:
-        return judgement
-    if np.isnan(over_runs):
-        return adding(judgement, f"; {wants} would decide it")
-    return adding(judgement, _runs_to_decide(judgement, over_runs, round(freedom) + 1))
+def _level_or_undecided(judgement: Judgement) -> str:
+    """Verdict on a number that lies on neither side of its limits for certain."""
+    level, estimate = judgement.claim.level, judgement.estimate
+    return LEVEL if -level <= estimate.low and estimate.high <= level else UNDECIDED
 
 
-def _level_or_undecided(judgement: Judgement) -> Judgement:
-    """Judgement of a number that lies on neither side of its limits for certain."""
-    near = -judgement.level <= judgement.low and judgement.high <= judgement.level
-    return judgement._replace(verdict=LEVEL if near else UNDECIDED)
-
-
-MOST_RUNS = 1000  # Choice: more are no advice
-
-
-def _runs_to_decide(judgement: Judgement, over_runs: float, runs: int) -> str:
-    """About how many runs would decide an undecided judgement, if its number stays; none would if images alone cover.
-
-    over_runs: half width of the t interval over `runs` runs.
-    """
-    number, low, high, least, most = judgement.number, judgement.low, judgement.high, judgement.least, judgement.most
-    ends = [(number - low, number - least), (high - number, most - number)]
+def _wanted(judgement: Judgement) -> str:
+    """Name the runs that would decide an undecided judgement, if its number stays."""
+    (number, low, high, _, freedom, over_runs, wants), claim = judgement.estimate, judgement.claim
+    if np.isnan(over_runs + low):
+        return wants
+    ends = [(number - low, number - claim.least), (high - number, claim.most - number)]
     half, distance = min(((half, abs(away)) for half, away in ends), key=lambda end: end[1])
     room = distance**2 - (half**2 - over_runs**2)
-    needed = runs * over_runs**2 / room if room > 0 else np.inf
-    if needed > MOST_RUNS:
-        return "; no number of runs would decide it" if room <= 0 else f"; more than {MOST_RUNS:,} runs would decide it"
-    return f"; about {int(np.ceil(needed))} runs would decide it"
+    if room <= 0:
+        return "no number of runs"
+    needed = (round(freedom) + 1) * over_runs**2 / room
+    return f"more than {MOST_RUNS:,} runs" if needed > MOST_RUNS else f"about {int(np.ceil(needed))} runs"
 
 
-def _reversal(number: float, low: float, high: float, least: float, most: float, freedom: float) -> float:
-    """One-sided p-value of a number outside [least, most], by the t distribution that its interval comes from."""
-    half, distance = (high - number, least - number) if number < least else (number - low, number - most)
+def _reversal(judgement: Judgement) -> float:
+    """One-sided p-value of a number outside its limits, by the t distribution of its interval; 1 inside. NaN: none."""
+    (number, low, high, _, freedom, _, _), claim = judgement.estimate, judgement.claim
+    half, distance = (
+        (high - number, claim.least - number) if number < claim.least else (number - low, number - claim.most)
+    )
     if np.isnan(half) or distance <= 0:
-        return float(half * 0 + 1)
-    quantile = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+        return half * 0 + 1
+    quantile = special.stdtrit(freedom, (1 + CONFIDENCE) / 2)
     return float(special.stdtr(freedom, -quantile * distance / half)) if half > 0 else 0.0
 
 
-def only_after_holm(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Judgements of a claim, in which "does not hold" remains where Holm's correction over all of them leaves it."""
-    tested = [one for one in judgements if not np.isnan(one.reversal)]
-    corrected = dict(zip(map(id, tested), holm(np.array([one.reversal for one in tested])), strict=True))
-    told = f"; it would not hold alone, but after Holm's correction over {len(tested)} rows more runs would decide it"
-    return [
-        adding(_level_or_undecided(one), told)
-        if one.verdict == DOES_NOT_HOLD and corrected.get(id(one), 0.0) > 1 - CONFIDENCE
-        else one
-        for one in judgements
-    ]
+# Rows
 
 
-def not_tested(reason: NotTested, n: int | None = None, rows: str = "") -> Judgement:
-    """Judgement of a claim that the tables say nothing about."""
-    return Judgement(np.nan, np.nan, np.nan, NOT_TESTED, str(reason), rows, n)
+def describe(where: Where) -> str:
+    """Describe the selected rows in words.
+
+    >>> describe({"n": 1, "method": ("d", "e"), "x": pd.Interval(10, np.inf, closed="left")})
+    'n=1, method=d or e, 10<=x'
+    """
+    return ", ".join(
+        _range(column, value) if isinstance(value, pd.Interval) else f"{column}={_text(value)}"
+        for column, value in where.items()
+    )
 
 
-def withhold(
-    judgement: Judgement, verdict: str, why: str = "no number of runs would decide it, as it is a bound"
-) -> Judgement:
-    """Turn this verdict into "undecided": the number is a bound, say, and the true one may contradict the verdict."""
-    if judgement.verdict != verdict:
-        return judgement
-    return adding(judgement._replace(verdict=UNDECIDED), f"; {why}")
+def _range(column: str, values: pd.Interval) -> str:
+    upper = f"{'<=' if values.closed == 'both' else '<'}{values.right:g}"
+    return f"{values.left:g}<=" * (values.left > 0) + column + upper * (values.right < np.inf)
 
 
-def adding(judgement: Judgement, *told: str) -> Judgement:
-    """Judgement with more text about its number."""
-    return judgement._replace(number_means=judgement.number_means + "".join(told))
+def _text(value: Any) -> str:
+    return " or ".join(map(str, several(value)))
 
 
-def each(judge_one: Callable[..., Judgement], tables: Tables, **choices: Iterable[Any]) -> list[Judgement]:
-    """One judgement per combination of the choices. A combination without data is not tested; the rest is judged."""
-    judgements = []
-    for values in product(*choices.values()):
-        case = dict(zip(choices, values, strict=True))
-        try:
-            judgements.append(judge_one(tables, **case))
-        except NotTested as reason:
-            judgements.append(not_tested(reason, case.get("n"), describe(**case)))
-    return judgements
-
-
-# Rows and estimates
-
-
-def describe(**where: Any) -> str:
-    """Describe the selected rows in words, by a value for each column or a tuple of accepted values."""
-    return ", ".join(f"{column}={' or '.join(map(str, _several(value)))}" for column, value in where.items())
-
-
-def _several(value: Any) -> tuple[Any, ...]:
+def several(value: Any) -> tuple[Any, ...]:
+    """A tuple as it is, another value as a tuple of it."""
     return value if isinstance(value, tuple) else (value,)
+
+
+def _without(where: Where, *columns: str) -> Where:
+    return {column: value for column, value in where.items() if column not in columns}
 
 
 def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.DataFrame:
@@ -312,9 +302,9 @@ def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.Da
     name : str
         The table to read.
     *needed : str
-        Other columns that it must have.
+        Other columns, or expressions of columns, that it must have.
     **where : Any
-        A value for each column, or a tuple of accepted values.
+        A value for each column or expression, a tuple of accepted values, or a pandas Interval.
 
     Raises
     ------
@@ -326,174 +316,119 @@ def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.Da
     table = tables.get(name)
     if table is None or table.empty:
         raise NotTested(f"there is no table {name}, or it is empty")
-    missing = [column for column in (*needed, *where) if column not in table]
+    missing = [column for one in (*needed, *where) for column in columns_of(one) if column not in table]
     require(not missing, f"table {name} must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
-    for column, value in where.items():
-        table = table[table[column].isin(_several(value))]
+    table = of_where(table, where)
     if table.empty:
-        raise NotTested(f"table {name} has no row with {describe(**where)}")
+        raise NotTested(f"table {name} has no row with {describe(where)}")
     return table
 
 
-def sizes_of(rows: pd.DataFrame) -> list[int]:
-    """Sizes n of the rows, in increasing order."""
-    return sorted(int(n) for n in rows["n"].unique())
+def columns_of(expression: str) -> list[str]:
+    """Columns in an expression.
+
+    >>> columns_of("seconds / (x * log(x))")
+    ['seconds', 'x', 'x']
+    """
+    return [name for name in re.findall(r"[^\W\d]\w*", expression) if name != "log"]
 
 
-def known(rows: pd.DataFrame, column: str, names: str | tuple[str, ...]) -> str:
+def of_where(table: pd.DataFrame, where: Where) -> pd.DataFrame:
+    """The rows of a table with these values, as far as it has the columns."""
+    chosen = np.ones(len(table), dtype=bool)
+    for expression, value in where.items():
+        if set(columns_of(expression)) <= set(table):
+            chosen &= _accepted(values_of(table, expression), value).to_numpy(bool)
+    return table[chosen]
+
+
+def values_of(table: pd.DataFrame, expression: str) -> pd.Series:
+    """A column, or what an expression of columns yields."""
+    values: pd.Series = table[expression] if expression in table else table.eval(expression)  # type: ignore[assignment]
+    return values
+
+
+def _accepted(values: pd.Series, value: Any) -> pd.Series:
+    if isinstance(value, pd.Interval):
+        return values.between(value.left, value.right, inclusive=value.closed)
+    return values.isin(several(value))
+
+
+def pair(claim: Claim, tables: Tables, where: Where, *needed: str) -> list[pd.DataFrame]:
+    """The rows of a case, and those that they are compared with.
+
+    Parameters
+    ----------
+    claim : Claim
+        Its table, and the column that tells the two apart.
+    tables : mapping
+        Tables by name.
+    where : dict
+        The rows of the case.
+    *needed : str
+        Other columns that the table must have.
+    """
+    rest = _without(where, claim.by, "against")
+    return [
+        rows_with(tables, claim.table, *needed, **rest, **{claim.by: which})
+        for which in (where[claim.by], where["against"])
+    ]
+
+
+def known(rows: pd.DataFrame, column: str, names: tuple[str, ...]) -> str:
     """First of these names that the column has."""
-    found = [name for name in _several(names) if name in set(rows[column])]
-    if not found:
-        raise NotTested(f"there is no row with {describe(**{column: names})}")
-    return found[0]
+    for name in names:
+        if (rows[column] == name).any():
+            return name
+    raise NotTested(f"there is no row with {describe({column: names})}")
 
 
-def mean_over(values: pd.Series, of: str = "run") -> Estimate:
+def once(rows: pd.DataFrame, key: str) -> pd.DataFrame:
+    """Return rows by a column. Raises ValueError if one of its values stands in several rows."""
+    several_rows = rows[key][rows[key].duplicated()].unique()
+    require(not len(several_rows), f"expected one row for each {key}, got several for {list(several_rows)}")
+    return rows.set_index(key)
+
+
+# Estimates
+
+
+def mean_over(values: Iterable[float], of: str = "run") -> Estimate:
     """Mean and t interval of values, one per run or per `of`. NaN are left out. Few values have no interval."""
-    there = values.dropna().to_numpy(dtype=float)
+    there = pd.Series(values, dtype=float).dropna().to_numpy()
     if not len(there):
         raise NotTested(f"no {of} has all numbers that are needed")
     mean = float(there.mean())
     if len(there) < FEWEST_RUNS:
         counted = f"one {of}" if len(there) == 1 else f"mean over {len(there)} {of}s"
         return Estimate(mean, np.nan, np.nan, f"{counted}, no interval, which takes {FEWEST_RUNS}")
-    half = float(special.stdtrit(len(there) - 1, (1 + CONFIDENCE) / 2) * there.std(ddof=1) / np.sqrt(len(there)))
+    half = float(half_width(there.std(ddof=1), len(there)))
     origin = f"mean and 95 % t interval over {len(there)} {of}s"
     return Estimate(mean, mean - half, mean + half, origin, len(there) - 1, half)
 
 
-def geometric_mean_over(ratios: pd.Series, of: str = "run") -> Estimate:
-    """Geometric mean of ratios and its interval, computed from their logarithms."""
+def geometric_mean_over(ratios: pd.Series) -> Estimate:
+    """Geometric mean of ratios, one per run, and its interval, computed from their logarithms."""
     if not ratios.dropna().between(0, np.inf, inclusive="neither").all():
         raise NotTested("a geometric mean needs positive, finite numbers")
-    mean = mean_over(np.log(ratios), of)
-    number, low, high = np.exp(mean[:3])
-    return mean._replace(
-        number=number,
-        low=low,
-        high=high,
-        origin=mean.origin.replace("mean", "geometric mean"),
-        over_runs=np.nan,
-        wants=f"more {of}s",
-    )
+    mean = mean_over(np.log(ratios))
+    number, low, high = map(float, np.exp(mean[:3]))
+    return Estimate(number, low, high, mean.origin.replace("mean", "geometric mean"), mean.freedom)
 
 
-def by_run(rows: pd.DataFrame, value: str) -> pd.Series:
-    """Return a column by run. The rows must hold each run once."""
-    require(
-        not rows["run"].duplicated().any(),
-        f"expected one row per run to read {value} from, got {len(rows)} for {rows['run'].nunique()}",
-    )
-    return rows.set_index("run")[value]
-
-
-def paired_difference(
-    tables: Tables, name: str, value: str, where: dict[str, Any], by: str, one: str, other: str
-) -> Estimate:
-    """Mean difference of a value between two kinds of rows, paired by run.
-
-    Parameters
-    ----------
-    tables : mapping
-        Tables by name.
-    name : str
-        The table.
-    value : str
-        Its column that is compared.
-    where : dict
-        Selects the rows of both kinds; see `rows_with`.
-    by : str
-        The column that tells the two kinds apart.
-    one : str
-        Value of `by` in the rows that count as plus.
-    other : str
-        Value of `by` in the rows that count as minus.
-    """
-    left, right = (
-        by_run(rows_with(tables, name, "run", value, **where, **{by: which}), value) for which in (one, other)
-    )
-    return mean_over(left - right)
-
-
-def warned(fits: pd.DataFrame, why: str) -> str:
-    """Count the fits, one per row, that carry a warning, as text. why: the subjects of such warnings."""
-    count = int((fits["warning"].notna() & (fits["warning"] != "")).sum())
-    return f"; {count} of {len(fits)} fits carry a warning ({why})" if count else ""
-
-
-class Line(NamedTuple):
-    """A straight line through points: its slope with a 95 % interval (NaN below 3 points), and their scatter.
-
-    scatter: logarithm of a factor. The ratio of two points agrees with the line within that factor in 95 of 100 cases.
-    """
-
-    slope: float
-    low: float
-    high: float
-    scatter: float
-
-
-def log_log(x: np.ndarray, y: np.ndarray, group: np.ndarray | None = None) -> Line:
-    """Least squares of log y on log x. All groups of points share one slope, each has its own intercept."""
-    if not ((x > 0) & (y > 0) & np.isfinite(y)).all():
+def slope_of(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> Estimate:
+    """Slope of log y on log x by least squares, and its t interval. Groups of points have an intercept each."""
+    points = pd.DataFrame({"u": np.asarray(x, float), "v": np.asarray(y, float)})
+    if not ((points > 0) & np.isfinite(points)).all(axis=None):
         raise NotTested("a slope between logarithms needs positive, finite numbers")
-    points = pd.DataFrame({"u": np.log(x), "v": np.log(y)})
-    groups = points.groupby(np.zeros(len(x)) if group is None else group)
+    points = points.transform("log")
+    groups = points.groupby(np.zeros(len(points)) if group is None else np.asarray(group))
     if groups["u"].nunique().max() < 2:
         raise NotTested(f"a slope needs two sizes, got {groups['u'].nunique().max()}")
     u, v = (points - groups.transform("mean")).to_numpy().T
-    spread = float(u @ u)
+    spread, freedom = float(u @ u), len(points) - groups.ngroups - 1
     slope = float(u @ v) / spread
-    freedom = len(points) - groups.ngroups - 1
-    if freedom == 0:
-        return Line(slope, np.nan, np.nan, np.nan)
-    residual = v - slope * u
-    error = np.sqrt(float(residual @ residual) / freedom)
-    quantile = float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
-    half = quantile * error / np.sqrt(spread)
-    return Line(slope, slope - half, slope + half, quantile * error * np.sqrt(2))
-
-
-def slope_of(x: np.ndarray, y: np.ndarray, group: np.ndarray | None = None) -> Estimate:
-    """Slope of `log_log` and its t interval."""
-    groups = 1 if group is None else len(np.unique(group))
-    origin = f"log-log slope over {len(x)} sizes, 95 % t interval"
-    return Estimate(*log_log(x, y, group)[:3], origin, max(len(x) - groups - 1, 1), wants="more sizes")
-
-
-def ratio_slope(rows: pd.DataFrame, others: pd.DataFrame) -> tuple[Estimate, str]:
-    """Slope of `log_log` of the ratio of seconds of two methods over x, and the ratio at the largest x in words."""
-    ratio = (rows.set_index("x")["seconds"] / others.set_index("x")["seconds"]).dropna().sort_index()
-    if ratio.empty:
-        raise NotTested("the two were not measured at the same sizes")
-    largest = f" (at {ratio.index[-1]:,.0f} the ratio is {ratio.iloc[-1]:.3g})"
-    return slope_of(ratio.index.to_numpy(dtype=float), ratio.to_numpy()), largest
-
-
-def ratio_of_medians(one: dict[Any, Any], other: dict[Any, Any]) -> Estimate:
-    """Ratio of the seconds of two rows. The interval rests on the intervals of the medians, if the rows have any."""
-    ratio, origin = one["seconds"] / other["seconds"], f"medians of {min(one['repeats'], other['repeats'])} repeats"
-    if "low" not in one:
-        return Estimate(ratio, np.nan, np.nan, f"{origin}, no interval; timed", wants="more repeats")
-    low, high = one["low"] / other["high"], one["high"] / other["low"]
-    return Estimate(
-        ratio, low, high, f"{origin}, the ends of their 95 % intervals divided; timed", wants="more repeats"
-    )
-
-
-def ratio_at_largest(rows: pd.DataFrame, others: pd.DataFrame) -> tuple[Estimate, float]:
-    """Ratio of seconds at the largest x that both methods were measured at, and this x."""
-    common = set(rows["x"]) & set(others["x"])
-    if not common:
-        raise NotTested("the two were not measured at the same sizes")
-    x = max(common)
-    one, other = (of.set_index("x").loc[x].to_dict() for of in (rows, others))
-    return ratio_of_medians(one, other), x
-
-
-def without_small(rows: pd.DataFrame, selector: str, least: float) -> tuple[str, pd.DataFrame]:
-    """Drop the rows whose x is below `least` if several sizes remain. Return the selector in words, and the rows."""
-    large = rows[rows["x"] >= least]
-    if large["x"].nunique() < SEVERAL_SIZES:
-        return selector, rows
-    return f"{selector}, x>={least:g}", large
+    error = np.sqrt(((v - slope * u) ** 2).sum() / freedom / spread) if freedom else np.nan
+    half = float(special.stdtrit(max(freedom, 1), (1 + CONFIDENCE) / 2) * error)
+    origin = f"log-log slope over {len(points)} sizes, 95 % t interval"
+    return Estimate(slope, slope - half, slope + half, origin, max(freedom, 1), wants="more sizes")

@@ -1,19 +1,21 @@
-"""The papers' claims and our verdicts on them, as a page of Markdown and as HTML."""
+"""The papers' claims and our verdicts on them: one outline, written as a page of Markdown and as HTML."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 import markupsafe
 import numpy as np
 import pandas as pd
 
-from jointsparse.papers.claims import COLUMNS, EXCEPTIONS, NOT_JUDGED, overall
+from jointsparse.checks import require
 from jointsparse.papers.judging import DEMONSTRATION, DOES_NOT_HOLD, HOLDS, NOT_TESTED, VERDICTS
+from jointsparse.papers.verdicts import COLUMNS, EXCEPTIONS, NOT_JUDGED, overall
 
-ORIGINS = ("dataset", "study", "source", "seed", "config")  # columns besides those of `claims.judge`
+ORIGINS = ("dataset", "study", "source", "seed", "config")  # columns besides those of `verdicts.judge`
+BAR = 21  # characters
 
 # Signs that Markdown or HTML would not print as they stand.
 _ESCAPED = str.maketrans(
@@ -25,12 +27,12 @@ _OF_SEVERAL = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold"}
 def page(table: pd.DataFrame) -> str:
     """Write verdicts as Markdown: their counts, the verdict of each study on each claim, and the files they rest on.
 
-    table: rows of `claims.judge`, of one or more studies, with the columns ORIGINS. source is the file of the table
+    table: rows of `verdicts.judge`, of one or more studies, with the columns ORIGINS. source is the file of the table
     that gave the number, config the file of the study's settings. Studies of datasets with text in a column note are
-    marked. Each claim has one verdict per study (see `claims.overall`), which is the one counted. Text is escaped.
+    marked. Each claim has one verdict per study (see `verdicts.overall`), which is the one counted. Text is escaped.
     Raises ValueError if columns are missing.
     """
-    return _rendered("page.md.jinja", table, _cell)
+    return _written("page.md.jinja", _outline(table, {}), _in_markdown)
 
 
 def section(table: pd.DataFrame, figures: Mapping[tuple[str, str, str], Sequence[str]]) -> markupsafe.Markup:
@@ -38,12 +40,7 @@ def section(table: pd.DataFrame, figures: Mapping[tuple[str, str, str], Sequence
 
     table: as in `page`. figures: by dataset, study and table, the pictures that show it. Text is escaped.
     """
-
-    def of_claim(rows: pd.DataFrame) -> list[str]:
-        named = zip(rows["dataset"], rows["study"], rows["table"], strict=True)
-        return list(dict.fromkeys(file for key in named for file in figures.get(key, ())))
-
-    return markupsafe.Markup(_rendered("claims.html.jinja", table, _text_or_nothing, figures=of_claim))
+    return markupsafe.Markup(_written("claims.html.jinja", _outline(table, figures), lambda value: value))
 
 
 def counts(table: pd.DataFrame) -> str:
@@ -52,31 +49,8 @@ def counts(table: pd.DataFrame) -> str:
     return "; ".join(f"{verdict}: {by_study.get(verdict, 0)}" for verdict in VERDICTS)
 
 
-def _rendered(template: str, table: pd.DataFrame, finalize: Callable[[Any], Any], **more: Any) -> str:
-    missing = [column for column in (*COLUMNS, *ORIGINS) if column not in table]
-    if missing:
-        raise ValueError(f"table must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
-    notes = table.get("note", pd.Series("", table.index)).fillna("").astype(str).str.strip()
-    names = {"groups": _groups, "tally": _tally, "number": _number, "shortened": _shortened, "overall": overall}
-    return _template(template, finalize).render(
-        names | more,
-        table=_ordered(table.assign(note=notes)),
-        noted=notes.any(),
-        counts=counts(table),
-        exceptions=EXCEPTIONS,
-        not_judged=NOT_JUDGED,
-    )
-
-
-def _ordered(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the demonstrations last. shown: what stands before the paper's name."""
-    demonstration = table["verdict"] == DEMONSTRATION
-    shown = table.assign(shown=np.where(demonstration, "Demonstrations of", ""))
-    return pd.concat([shown[~demonstration], shown[demonstration]])
-
-
-def _template(name: str, finalize: Callable[[Any], Any]) -> jinja2.Template:
-    """A template in which every value is escaped. finalize: makes text of each."""
+def _written(template: str, outline: dict[str, Any], finalize: Callable[[Any], Any]) -> str:
+    """An outline through a template in which every value is escaped. finalize: makes text of each."""
     environment = jinja2.Environment(
         autoescape=True,
         finalize=finalize,
@@ -85,13 +59,63 @@ def _template(name: str, finalize: Callable[[Any], Any]) -> jinja2.Template:
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.from_string((files("jointsparse.papers") / name).read_text(encoding="utf-8"))
+    text = (files("jointsparse.papers") / template).read_text(encoding="utf-8")
+    return environment.from_string(text).render(outline)
 
 
-def _groups(table: pd.DataFrame, *columns: str) -> Iterator[tuple[dict[Any, Any], pd.DataFrame]]:
+def _in_markdown(value: Any) -> markupsafe.Markup:
+    """A value as one line of text that Markdown prints as it stands."""
+    return markupsafe.Markup(" ".join(str(value).split()).translate(_ESCAPED))
+
+
+def _outline(table: pd.DataFrame, figures: Mapping[Any, Sequence[str]]) -> dict[str, Any]:
+    """All that both pages show, in order: papers with their claims, demonstrations last, and the origin of numbers."""
+    missing = [column for column in (*COLUMNS, *ORIGINS) if column not in table]
+    require(not missing, f"table must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
+    notes = pd.Series(table.get("note"), table.index, dtype=object).fillna("").astype(str).str.strip()
+    demonstration = table["verdict"] == DEMONSTRATION
+    title = demonstration.map({True: "Demonstrations of ", False: ""}) + table["paper"].astype(str)
+    text = table["dataset"].astype(str) + ", " + table["study"].astype(str) + (notes != "").map({True: "*", False: ""})
+    shown = table.astype({"n": "Int64"}).astype(object).where(table.notna(), "")
+    shown = shown.assign(note=notes, title=title, text=text, **_drawn(table))
+    shown = pd.concat([shown[~demonstration], shown[demonstration]])
+    papers = [
+        {"title": first["title"], "claims": [_claim(*one, figures) for one in _groups(rows, "id")]}
+        for first, rows in _groups(shown, "title")
+    ]
+    origins = [first for first, _ in _groups(shown, "dataset", "study", "table")]
+    told = {"counts": counts(table), "exceptions": EXCEPTIONS, "not_judged": NOT_JUDGED}
+    return told | {"papers": papers, "origins": origins, "noted": notes.any()}
+
+
+def _groups(table: pd.DataFrame, *columns: str) -> list[tuple[dict[Any, Any], pd.DataFrame]]:
     """First row and all rows of each group, in order of appearance."""
-    for _, rows in table.groupby(list(columns), sort=False):
-        yield rows.iloc[0].to_dict(), rows
+    return [(rows.iloc[0].to_dict(), rows) for _, rows in table.groupby(list(columns), sort=False)]
+
+
+def _claim(first: dict[Any, Any], rows: pd.DataFrame, figures: Mapping[Any, Sequence[str]]) -> dict[str, Any]:
+    """A claim with its verdict by study, and its rows, in which text that all tested ones share stands once.
+
+    what: the number. rows: the rows of tables that gave it. Of each record: own, the rows of its own; notes, the rest
+    of what its number is.
+    """
+    studies = [
+        one | {"verdict": overall(of_study["verdict"]), "tally": _tally(of_study["verdict"])}
+        for one, of_study in _groups(rows, "dataset", "study")
+    ]
+    records = [record | _parts(record) for record in rows.to_dict("records")]
+    tested = [record for record in records if record["verdict"] != NOT_TESTED]
+    means, selected = (
+        [part for part in (tested[0][key] if tested else []) if all(part in record[key] for record in tested)]
+        for key in ("means", "selected")
+    )
+    for record in records:
+        own = (part for part in record["selected"] if part not in selected)
+        record["own"] = ", ".join(part.replace("against=", "against ") for part in own)
+        record["notes"] = "; ".join(part for part in record["means"] if part not in means)
+    pictures = [file for row in records for file in figures.get((row["dataset"], row["study"], row["table"]), ())]
+    shared = {"what": "; ".join(means), "rows": ", ".join(selected), "pictures": list(dict.fromkeys(pictures))}
+    return first | {"studies": studies, "records": records} | shared
 
 
 def _tally(verdicts: pd.Series) -> str:
@@ -100,95 +124,42 @@ def _tally(verdicts: pd.Series) -> str:
     return ", ".join(f"{n} {_OF_SEVERAL.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in counts if n)
 
 
-def _number(row: dict[Any, Any]) -> str:
-    """A number with its interval, as far as they are known."""
-    number, low, high = (float(row[column]) for column in ("number", "low", "high"))
+def _parts(record: dict[Any, Any]) -> dict[str, list[str]]:
+    """The parts of two texts: means, in which methods that others are compared with are "the other", and selected."""
+    selected = [part for part in record["rows"].split(", ") if part and not part.startswith("n=")]
+    means = record["number_means"]
+    # Names with a hyphen, as others are words of the text, too.
+    for other in re.findall(r"against=(\w+-[\w-]*)", record["rows"]):
+        means = re.sub(rf"(?<![\w-]){other}(?![\w-])", "the other", means)
+    return {"means": means.split("; "), "selected": selected}
+
+
+def _drawn(table: pd.DataFrame) -> dict[str, list[str]]:
+    """Numbers with their intervals, as text and as bars, on the scale of all intervals and limits of the claim."""
+    values = table[["low", "number", "high", "least", "most"]].astype(float)
+    ends = values.drop(columns="number").where(np.isfinite).groupby(table["id"])
+    scales = zip(ends.transform("min").min(axis=1), ends.transform("max").max(axis=1), strict=True)
+    rows = values.to_numpy()
+    bars = [_bar(list(row), *scale) for row, scale in zip(rows, scales, strict=True)]
+    return {"interval": [_number(*row[:3]) for row in rows], "bar": bars}
+
+
+def _number(low: float, number: float, high: float) -> str:
     shown = "" if np.isnan(number) else f"{number:.3g}"
     return shown if np.isnan(low) else f"{shown} ({low:.3g} to {high:.3g})"
 
 
-class _Short(NamedTuple):
-    """The rows of a claim with what they share: what the number is, the values of the tables' rows, and the rest."""
-
-    what: str
-    rows: str
-    records: list[dict[Any, Any]]
-
-
-def _shortened(of_claim: pd.DataFrame) -> _Short:
-    """The rows of a claim, in which text that all of them share stands once.
-
-    Columns more: own_rows and notes, with the text of each row's own, and bar, see `_bar`.
-    """
-    records = of_claim.to_dict("records")
-    tested = [record["verdict"] != NOT_TESTED for record in records]
-    means, selected = [], []
-    for record in records:
-        parts = [part for part in _text(record["rows"]).split(", ") if part and not part.startswith("n=")]
-        # Names with a hyphen, as others are words of the text, too.
-        others = {part.removeprefix("against=") for part in parts if re.match(r"against=\w+-", part)}
-        text = _text(record["number_means"])
-        for other in others:
-            text = re.sub(rf"(?<![\w-]){re.escape(other)}(?![\w-])", "the other", text)
-        means.append(text.split("; "))
-        selected.append(parts)
-    what, rows = (
-        [part for part in (of[tested.index(True)] if any(tested) else []) if _in_all(part, of, tested)]
-        for of in (means, selected)
-    )
-    ends = [record[end] for record in records for end in ("low", "high") if np.isfinite(record[end])]
-    for record, parts, told in zip(records, selected, means, strict=True):
-        record["own_rows"] = ", ".join(part.replace("against=", "against ") for part in parts if part not in rows)
-        record["notes"] = "; ".join(part for part in told if part not in what)
-        record["bar"] = _bar(record, min(ends, default=0.0), max(ends, default=0.0))
-    return _Short("; ".join(what), ", ".join(rows), records)
-
-
-def _text(value: Any) -> str:
-    return "" if pd.isna(value) else str(value)
-
-
-def _in_all(part: str, of: list[list[str]], tested: list[bool]) -> bool:
-    return all(part in parts for parts, counts in zip(of, tested, strict=True) if counts)
-
-
-BAR = 21  # characters
-
-
-def _bar(record: dict[Any, Any], lowest: float, highest: float) -> str:
-    """An interval as text, on the scale of all intervals of the claim and its limits: ``··|··---o---·``.
-
-    o is the number, - its interval, | a limit of the claim.
-    """
-    limits = [limit for limit in (record["least"], record["most"]) if np.isfinite(limit)]
-    lowest, highest = min([lowest, *limits]), max([highest, *limits])
-    if not np.isfinite([record["low"], record["number"], record["high"]]).all() or highest <= lowest:
+def _bar(values: list[float], left: float, right: float) -> str:
+    """Five values as text: ``··|··---o---·``. o is the number, - its interval, | a limit of the claim."""
+    low, number, high, *limits = values
+    if not np.isfinite([low, number, high]).all() or right <= left:
         return ""
-
-    def place(value: float) -> int:
-        return round((BAR - 1) * (value - lowest) / (highest - lowest))
-
-    signs = ["·"] * BAR
-    signs[place(record["low"]) : place(record["high"]) + 1] = "-" * (place(record["high"]) + 1 - place(record["low"]))
-    for limit in limits:
-        signs[place(limit)] = "|"
-    signs[place(record["number"])] = "o"
+    limits = [limit for limit in limits if np.isfinite(limit)]
+    start, at, end, *marks = (
+        round((BAR - 1) * (value - left) / (right - left)) for value in (low, number, high, *limits)
+    )
+    signs = list("·" * start + "-" * (end + 1 - start) + "·" * (BAR - 1 - end))
+    for mark in marks:
+        signs[mark] = "|"
+    signs[at] = "o"
     return "".join(signs)
-
-
-def _text_or_nothing(value: Any) -> Any:
-    """A value; nothing for a missing one."""
-    if isinstance(value, markupsafe.Markup):
-        return value
-    return "" if pd.isna(value) else int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _cell(value: Any) -> markupsafe.Markup:
-    """A value as one line of text that Markdown prints as it stands; nothing for a missing one."""
-    if isinstance(value, markupsafe.Markup):  # done before
-        return value
-    if pd.isna(value):
-        return markupsafe.Markup()
-    if isinstance(value, float) and value.is_integer():  # a whole number beside missing ones
-        value = int(value)
-    return markupsafe.Markup(" ".join(str(value).split()).translate(_ESCAPED))
