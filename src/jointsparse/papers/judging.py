@@ -221,7 +221,19 @@ def conclude(claim: Claim, estimate: Estimate, where: Where, **row: Any) -> Judg
 
 
 def decide(low: float, high: float, least: float, most: float) -> str:
-    """Return the verdict on an interval [low, high], NaN if there is none, that is claimed to lie in [least, most]."""
+    """Return the verdict on an interval [low, high] that is claimed to lie in [least, most].
+
+    Parameters
+    ----------
+    low : float
+        Lower end of the interval; NaN is undecided.
+    high : float
+        Upper end.
+    least : float
+        Lower limit of the claim, included.
+    most : float
+        Upper limit, included.
+    """
     if least <= low and high <= most:
         return HOLDS
     return DOES_NOT_HOLD if high < least or low > most else UNDECIDED

@@ -3,8 +3,6 @@
 Each takes the claim, the tables, and `where`: the rows of the case (see `judging.cases`).
 """
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
