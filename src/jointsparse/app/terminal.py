@@ -44,7 +44,7 @@ class Calm(logging.Filter):
             case "progress":
                 self.done, self.total = values["done"], values["total"]
         if message.startswith("Nothing to be done"):
-            self.end([self.without_jobs()])
+            self.end([message, self.without_jobs()])
         if message.startswith("Terminating processes on user request"):
             self.end(["error: interrupted"])
         # A job that was killed has said nothing of it, so Snakemake's words stay.
