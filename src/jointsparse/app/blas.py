@@ -5,6 +5,7 @@ matrices then takes up to twice as long.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 # What OpenBLAS's kernel of this name is compiled for.
@@ -17,10 +18,7 @@ def use_best_kernel(cpuinfo: str | Path = "/proc/cpuinfo") -> None:
     A value that is set already stays, also an empty one. cpuinfo: the file in which Linux describes the processor;
     nothing happens without it.
     """
-    try:
-        text = Path(cpuinfo).read_text(encoding="utf-8")
-    except OSError:
-        return
-    flags = {flag for line in text.splitlines() if line.startswith("flags") for flag in line.split()}
-    if flags >= SKYLAKEX:
-        os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
+    with suppress(OSError):
+        lines = Path(cpuinfo).read_text(encoding="utf-8").splitlines()
+        if {flag for line in lines if line.startswith("flags") for flag in line.split()} >= SKYLAKEX:
+            os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
