@@ -6,11 +6,10 @@ Source: Quattoni et al. (2009), eq. 1 and 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,15 +32,17 @@ from jointsparse.checks import (
     warn_user,
 )
 from jointsparse.estimators.watch import CALLBACK, INTERRUPT, Interrupted, Watch
-from jointsparse.learning.problem import Fit, Problem
+from jointsparse.learning.problem import Fit, Problem, solve_at_zero
 from jointsparse.learning.scales import Scales, scales
-from jointsparse.learning.sweep import choose_eta0
+from jointsparse.learning.sweep import NOTHING_LEFT, choose_eta0
 from jointsparse.registry import pick
 
 # Default iterations. Solvers that stop at tol rarely need so many. Other solvers do them all: Quattoni et al. use 200.
 N_ITER_TO_TOL, N_ITER = 10_000, 200
 # Choice: automatic radii in natural units, where they are not one; see benchmarks/defaults.py.
 UNITS = {"squared": 2.0}
+RADII_SPAN = (0.1, 10.0)  # of a grid, in natural units of the data; see `learning.scales`
+PENALTIES_SPAN = (1e-3, 1.0)  # likewise: from 1 on, W is 0
 FLOATING = [np.float64, np.float32]
 SWITCHES = ("fit_intercept", "positive", "warm_start", "verbose")
 
@@ -83,54 +84,37 @@ def given_one(radius: Any, penalty: Any, names: str = "radius and penalty") -> t
     return (radius, False) if penalty is None else (penalty, True)
 
 
-def _numbers(y: Any) -> Any:
-    """Targets that scikit-learn can check. It fails on text and dates without naming y."""
-    require(not sparse.issparse(y), "y must hold targets in an array, got a sparse matrix: pass y.toarray()")
-    return y if y is None or np.asarray(y).dtype.kind in "fiubc" else real_array(y, "y")
+def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
+    """Check X, or X and y, as scikit-learn does, and refuse masked arrays, whose mask it loses.
 
-
-def validated(estimator: BaseEstimator, *X_and_y: Any, **options: Any) -> Any:
-    """Check X, or X and y, as scikit-learn does, and refuse masked arrays, whose mask it loses."""
-    for name, array in zip("Xy", X_and_y, strict=False):
-        require_unmasked(array, name)
-    require_sound(X_and_y[0])
-    if options.get("y_numeric"):
-        X, y = X_and_y
-        X_and_y = X, _numbers(y)
-    return validate_data(estimator, *X_and_y, accept_sparse="csr", dtype=FLOATING, **options)
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        It keeps the number and the names of the features.
+    X : Any
+        Features, as the user gave them.
+    *y : Any
+        Labels or targets, if there are any.
+    **options : Any
+        Of `validate_data`.
+    """
+    require_unmasked(X, "X")
+    require_sound(X)
+    return validate_data(estimator, X, *y, accept_sparse="csr", dtype=FLOATING, **options)
 
 
 def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
-    """The weights of the samples, (n_samples,) or (n_samples, n_tasks) float64, at least 0."""
+    """The weights of the samples, at least 0: float64 (n_samples, 1), or (n_samples, n_tasks) if they came so."""
     require_unmasked(sample_weight, "sample_weight")
-    if np.asarray(sample_weight).ndim < 2:
-        return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    require(len(weights) == X.shape[0], f"sample_weight must have {X.shape[0]} rows, got shape {weights.shape}")
-    require(
-        bool(np.isfinite(weights).all()) and weights.min(initial=0) >= 0,
-        "sample_weight must hold finite numbers of at least 0",
-    )
-    return weights
+    shape, of = (-1, 1), X
+    if np.asarray(sample_weight).ndim == 2:
+        shape = np.shape(sample_weight)
+        require(shape[0] == X.shape[0], f"sample_weight must have {X.shape[0]} rows, got shape {shape}")
+        sample_weight = of = np.ravel(sample_weight)
+    return np.reshape(_check_sample_weight(sample_weight, of, dtype=np.float64, ensure_non_negative=True), shape)
 
 
-def spread(weight: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Weights of the samples as weights in each task, which some have already. shape: (n_samples, n_tasks)."""
-    require(
-        weight.ndim == 1 or weight.shape == shape,
-        f"sample_weight must have a number per sample, or one per sample and task, {shape}, got shape {weight.shape}",
-    )
-    return np.broadcast_to(weight if weight.ndim == 2 else weight[:, np.newaxis], shape)
-
-
-def in_columns(y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """y, (n_samples,) or (n_samples, n_tasks), as a matrix of this shape."""
-    Y = y[:, np.newaxis] if y.ndim == 1 else y
-    require(Y.shape == shape, f"y must have one row per sample and one column per task, {shape}, got shape {y.shape}")
-    return Y
-
-
-def _by_name(numbers: Any, names: np.ndarray | None) -> Any:
+def by_name(numbers: Any, names: np.ndarray | None) -> Any:
     """A pandas Series in the order of the names, if these are its index. All else stays as it is."""
     labels: Any = getattr(numbers, "index", None)  # a method of lists
     named = names is not None and np.shape(labels) == names.shape and set(labels) == set(names)
@@ -142,54 +126,77 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
 
 
-def known(y: Any, filling: Any) -> tuple[Any, np.ndarray | None]:
-    """Fill in missing labels or targets, and mark them.
+def known(y: Any) -> tuple[Any, np.ndarray]:
+    """Fill in missing labels or targets, and mark the others.
 
     Parameters
     ----------
     y : array, DataFrame or Series (n_samples,) or (n_samples, n_tasks)
         Labels or targets. NaN, None and pandas.NA are missing.
-    filling : object
-        Takes their place in a matrix. In a vector the first one that is not missing does.
 
     Returns
     -------
     y : array or as it came
-        Without missing entries.
-    missing : bool array of the shape of y, or None
-        Marks them.
+        With the first one that is known in the place of those that are missing.
+    is_known : bool array (n_samples, 1) or (n_samples, n_tasks), or (1, 1) if all are
+        Marks those that were not missing.
     """
-    if y is None or sparse.issparse(y) or np.ma.isMaskedArray(y):
-        return y, None
+    require_unmasked(y, "y")
+    all_known = np.ones((1, 1), dtype=bool)
+    if y is None or sparse.issparse(y):
+        return y, all_known
     array = np.asarray(y)
     require(array.ndim, f"y must be a vector or a matrix, got {type(y).__name__}")
-    if array.dtype.kind == "f":
-        missing = np.isnan(array)
-    elif array.dtype.kind == "O":
-        missing = np.frompyfunc(_is_missing, 1, 1)(array).astype(bool)
-    else:
-        return y, None
-    if not missing.any():
-        if array.dtype.kind == "O" and hasattr(y, "isna"):  # pandas' own numbers
-            y = np.array(array.tolist())
-        return y, None
-    require(not missing.all(), "y must hold at least one label or target, got missing ones only")
-    filled = array.copy()
-    filled[missing] = filling if array.ndim == 2 else array[~missing][0]
-    return np.array(filled.tolist()) if array.dtype.kind == "O" else filled, missing
+    if array.dtype.kind not in "fO":
+        return y, all_known
+    missing = np.isnan(array) if array.dtype.kind == "f" else np.frompyfunc(_is_missing, 1, 1)(array).astype(bool)
+    if missing.any():
+        require(not missing.all(), "y must hold at least one label or target, got missing ones only")
+        array = np.where(missing, array[~missing][0], array)
+    elif not hasattr(y, "isna"):  # but for pandas' own numbers
+        return y, all_known
+    return np.array(array.tolist()) if array.dtype.kind == "O" else array, ~missing.reshape(len(missing), -1)
 
 
-def names_of(y: Any) -> np.ndarray | None:
-    """Names of the columns of a DataFrame, or None."""
-    return np.asarray(y.columns) if hasattr(y, "columns") else None
+class Samples(NamedTuple):
+    """Samples of all tasks.
+
+    X : array or CSR matrix (n_samples, n_features)
+        Features.
+    Y : array (n_samples, n_tasks)
+        Targets, or signs -1 and +1. It is 0 where the sample is not part of the task.
+    weights : array (n_samples, n_tasks)
+        Weights of the losses, 0 likewise.
+    """
+
+    X: Any
+    Y: np.ndarray
+    weights: np.ndarray
+
+    def of(self, rows: np.ndarray) -> Samples:
+        """Return some of the samples."""
+        return Samples(*(array[rows] for array in self))
+
+
+def names_of_tasks(estimator: Any) -> list[Any]:
+    """Names of the tasks of a fitted estimator, or their numbers."""
+    names: Any = getattr(estimator, "_names", None)
+    names = getattr(estimator, "classes_", ()) if names is None else names
+    n_tasks = len(np.atleast_2d(estimator.coef_))
+    return list(names if len(names) == n_tasks else range(n_tasks))  # two classes are one task
 
 
 class Linear(BaseEstimator):
-    """A linear model of features that are dense or sparse."""
+    """A linear model of features that are dense or sparse, for tasks that are columns of y.
+
+    `_flat` is True if y was a vector. `_n_columns` and `_names` are those of the columns, if these had names.
+    """
 
     coef_: np.ndarray
     intercept_: np.ndarray
-    _names: np.ndarray | None = None  # of the tasks, if they came in a DataFrame or a mapping
+    loss: str
+    _numeric = False  # True if y holds targets, False for labels
+    _names: np.ndarray | None = None
 
     def coef_frame(self) -> Any:
         """Return W as a pandas DataFrame: a row per feature, a column per task, with the names that `fit` has seen."""
@@ -197,27 +204,15 @@ class Linear(BaseEstimator):
 
         check_is_fitted(self)
         W = np.atleast_2d(self.coef_).T
-        columns = getattr(self, "classes_", ()) if self._names is None else self._names
-        if len(columns) != W.shape[1]:  # two classes are one task
-            columns = range(W.shape[1])
-        return pd.DataFrame(W, index=getattr(self, "feature_names_in_", None), columns=list(columns))
-
-    def _require_names(self, y: Any, name: str = "y") -> None:
-        """Raise ValueError if the columns of a DataFrame y are not those that `fit` has seen, in their order."""
-        got = names_of(y)
-        if got is not None and self._names is not None:
-            require(
-                np.array_equal(got, self._names),
-                f"{name} must have the columns {self._names.tolist()} in this order, got {got.tolist()}",
-            )
+        return pd.DataFrame(W, index=getattr(self, "feature_names_in_", None), columns=names_of_tasks(self))
 
     def _in_frame(self, predicted: np.ndarray, X: Any) -> Any:
         """Predictions (n_samples, n_tasks) as a DataFrame, if the tasks have names."""
-        if self._names is None or predicted.ndim != 2:
+        if self._names is None:
             return predicted
         import pandas as pd
 
-        return pd.DataFrame(predicted, index=getattr(X, "index", None), columns=list(self._names))
+        return pd.DataFrame(predicted, index=X.index if hasattr(X, "iloc") else None, columns=list(self._names))
 
     def _margins(self, X: Any) -> np.ndarray:
         """X W + b, (n_samples, n_tasks)."""
@@ -225,17 +220,93 @@ class Linear(BaseEstimator):
         X = validated(self, X, reset=False)
         return np.asarray(X @ np.atleast_2d(self.coef_).T) + self.intercept_
 
+    def _checked(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, Any, np.ndarray, np.ndarray]:
+        """X and y, checked, the marks of what is known of y, and the weights of the samples."""
+        y, is_known = known(y)
+        y = y.toarray() if sparse.issparse(y) else y
+        if self._numeric and y is not None and np.asarray(y).dtype.kind not in "fiubc":
+            y = real_array(y, "y")  # scikit-learn fails on text and dates without naming y
+        options = {"order": "C", "multi_output": True, "y_numeric": self._numeric} | options
+        X, y = validated(self, X, y, **options)
+        return X, y, is_known, weights_of(sample_weight, X)
+
+    def _read(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        reset: bool = True,
+        training: bool = True,
+        name: str = "y",
+        classes: Any = None,
+    ) -> Samples:
+        """Check samples, and turn y in any coding into numbers and weights.
+
+        Parameters
+        ----------
+        X, y, sample_weight : Any
+            As the user gave them.
+        reset : bool
+            True to learn features and coding of y from these samples. Else they must be those that are known.
+        training : bool
+            True to weigh the classes.
+        name : str
+            Name of y, for messages.
+        classes : array or None
+            Classes that the user names.
+        """
+        names = np.asarray(y.columns) if hasattr(y, "columns") else None
+        if not reset and names is not None and self._names is not None:
+            require(
+                np.array_equal(names, self._names),
+                f"{name} must have the columns {self._names.tolist()} in this order, got {names.tolist()}",
+            )
+        X, y, is_known, weight = self._checked(X, y, sample_weight, reset=reset)
+        if reset:
+            self._flat, self._n_columns = y.ndim == 1, y.size // len(y)
+            self._names = None if self._flat else names
+            self._learn_coding(y[weight.any(axis=1) & is_known.any(axis=1)], classes)
+        require(
+            y.size == len(y) * self._n_columns,
+            f"{name} must have one row per sample and one column per task, ({len(y)}, {self._n_columns}), got shape "
+            f"{y.shape}",
+        )
+        Y, weights = self._in_tasks(y, is_known, weight, name)
+        return Samples(X, Y, self._weigh(Y, weights) if training else weights)
+
+    def _in_tasks(
+        self, y: np.ndarray, is_known: np.ndarray, weight: np.ndarray, name: str = "y"
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers and weights of samples, see `Samples`, before classes are weighed."""
+        counted = np.asarray(weight.any(axis=1) & is_known.any(axis=1))
+        Y = self._as_numbers(y, counted, name)
+        require(
+            weight.shape[1] in (1, Y.shape[1]),
+            f"sample_weight must have a number per sample, or one per sample and task, {Y.shape}, got shape "
+            f"{weight.shape}",
+        )
+        inside = (weight * is_known > 0) & ~np.isnan(Y)
+        return np.where(inside, Y, 0.0), weight * inside
+
+    def _learn_coding(self, y: np.ndarray, classes: Any) -> None:
+        """Keep what predictions and later samples need to know of y. Targets have nothing."""
+
+    def _as_numbers(self, y: np.ndarray, counted: np.ndarray, name: str) -> np.ndarray:
+        """y as a matrix of numbers, (n_samples, n_tasks), NaN for what is not part of a task.
+
+        counted: (n_samples,), False for samples whose y has no meaning.
+        """
+        return y.reshape(len(y), -1)
+
+    def _weigh(self, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Weights with those of the classes, if there are any."""
+        return weights
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class Posed(NamedTuple):
-    """A problem, and numbers that its targets are less than those given, (n_tasks,)."""
-
-    problem: Problem
-    centres: np.ndarray
 
 
 @parameters
@@ -246,6 +317,7 @@ class Trained(SelectorMixin, Linear):
     solver: str = "working_set"
     n_iter: int | None = None
     tol: float = 1e-3
+    eta0: float | Sequence[float] = 1.0
     normalisation: str = "sum"
     fit_intercept: bool = True
     feature_weights: ArrayLike | None = None
@@ -256,129 +328,124 @@ class Trained(SelectorMixin, Linear):
     callback: Callable[[int, float, float], object] | None = None
     verbose: bool = False
 
-    def _check_switches(self) -> None:
-        for name in SWITCHES:
-            value = getattr(self, name)
-            require(isinstance(value, bool | np.bool_ | int), f"{name} must be True or False, got {value!r}")
-        require(
-            self.callback is None or callable(self.callback),
-            f"callback must be a function or None, got {self.callback!r}",
-        )
-
     def _options_of_norm(self, n_features: int) -> dict[str, Any]:
         """feature_weights, groups and positive, checked, as the solvers take them."""
         norm = pick("norms", self.norm)
         options: dict[str, Any] = {"positive": bool(self.positive)}
-        groups, n_rows = None, n_features
+        names, each = getattr(self, "feature_names_in_", None), f"{n_features} features"
+        n_rows = n_features
         if self.groups is not None:
             require(norm.GROUPED, f"groups must be None with norm={self.norm!r}, which takes none")
             try:
-                names, groups = np.unique(np.asarray(self.groups), return_inverse=True)
+                names, options["groups"] = np.unique(np.asarray(self.groups), return_inverse=True)
             except TypeError:
                 raise ValueError(f"groups must hold names of one type, got {shortened(self.groups)}") from None
+            shape, n_rows = options["groups"].shape, len(names)
             require(
-                groups.shape == (n_features,),
-                f"groups must name a group for each of {n_features} features, got shape {groups.shape}",
+                shape == (n_features,), f"groups must name a group for each of {n_features} features, got shape {shape}"
             )
-            n_rows = len(names)
+            each = f"{n_rows} groups, in the order of their sorted names"
         if self.feature_weights is not None:
             require(norm.WEIGHTED, f"feature_weights must be None with norm={self.norm!r}, which takes none")
-            features = getattr(self, "feature_names_in_", None)
-            weights = real_array(
-                _by_name(self.feature_weights, features if groups is None else names), "feature_weights"
-            )
-            weights = weights.astype(float)
-            expected = (
-                f"feature_weights must hold a number above 0 for each of {n_rows} "
-                f"{'features' if groups is None else 'groups, in the order of their sorted names'}"
-            )
-            require(weights.shape == (n_rows,), f"{expected}, got shape {weights.shape}")
+            weights = real_array(by_name(self.feature_weights, names), "feature_weights").astype(float)
             wrong = weights[~((weights > 0) & np.isfinite(weights))]
-            require(not len(wrong), f"{expected}, got {wrong[:1]}")
+            got = wrong[:1] if weights.shape == (n_rows,) else f"shape {weights.shape}"
+            require(
+                weights.shape == (n_rows,) and not len(wrong),
+                f"feature_weights must hold a number above 0 for each of {each}, got {got}",
+            )
             options["weights"] = weights
-        return options if groups is None else options | {"groups": groups}
+        return options
+
+    def _scales(self, problem: Problem) -> Scales:
+        """The natural scales of radii and penalties, see `learning.scales`."""
+        options = self._options_of_norm(problem.n_features)
+        return scales(problem, loss=pick("losses", self.loss), norm=pick("norms", self.norm), **options)
+
+    def _grid(self, problem: Problem, given: Any, penalised: bool, name: str) -> np.ndarray:
+        """Strengths in increasing order: those given, or so many, equally far apart in their logarithms."""
+        if np.ndim(given) or isinstance(given, str | bytes | float):
+            grid = np.unique([as_finite(value, f"each of {name}") for value in np.atleast_1d(given)])
+            require(len(grid), f"{name} must hold at least one number, got none")
+            return grid
+        require_count(given, "n_points")
+        natural = self._scales(problem)
+        unit, span = (natural.penalty, PENALTIES_SPAN) if penalised else (natural.radius, RADII_SPAN)
+        return np.geomspace(*span, given) * unit if unit > 0 else np.zeros(1)
+
+    def _nothing_left(self, problem: Problem) -> float:
+        """Objective below which a larger radius changes nothing."""
+        return NOTHING_LEFT * solve_at_zero(problem, pick("losses", self.loss)).objective
 
     def _train(
-        self,
-        problem: Problem,
-        loss: str,
-        radii: Sequence[float],
-        penalised: bool,
-        eta0: Sequence[float],
-        *,
-        tol: float | None = None,
-        **options: Any,
-    ) -> tuple[np.ndarray, Fit]:
-        """Fit all pairs (radius, eta0), and return both; without step sizes each radius is one pair with eta0 NaN.
+        self, problem: Problem, strength: float, penalised: bool, *, tol: float | None = None, **options: Any
+    ) -> tuple[float, Fit]:
+        """Fit one radius or penalty; return the best of the step sizes, NaN without any, and its fit.
 
         options: of the solver, such as start and watch.
         """
-        solver = pick("solvers", self.solver)
+        solver, steps = pick("solvers", self.solver), np.array([np.nan])
         if self.n_iter is not None:
             require_count(self.n_iter, "n_iter")
-        takes_eta0 = "eta0" in solver.TAKES
-        steps = eta0 if takes_eta0 else [np.nan]
-        require(len(steps), "eta0 must hold at least one number, got none")
-        pairs = np.array(list(product(radii, steps)), dtype=float)
-        if takes_eta0:
-            options["eta0"] = pairs[:, 1]
+        if "eta0" in solver.TAKES:
+            steps = options["eta0"] = np.atleast_1d(np.asarray(self.eta0, dtype=float))
+            require(len(steps), "eta0 must hold at least one number, got none")
         own_tol = as_radius(self.tol, "tol")
         if solver.STOPS_AT_TOL:
             options["tol"] = own_tol if tol is None else tol
-        return pairs, solver.fit(
+        radii = np.full(len(steps), strength)
+        fitted = solver.fit(
             problem,
-            loss=pick("losses", loss),
+            loss=pick("losses", self.loss),
             norm=pick("norms", self.norm),
-            radius=pairs[:, 0],
+            radius=radii,
             penalised=penalised,
             n_iter=int(self.n_iter or (N_ITER_TO_TOL if solver.STOPS_AT_TOL else N_ITER)),
             **self._options_of_norm(problem.n_features),
             **options,
         )
+        best = int(choose_eta0(radii, fitted.objective)[0])
+        return float(steps[best]), fitted.of(best)
 
-    def _train_one(self, posed: Posed, loss: str, radius: Any, penalty: Any, eta0: Any) -> None:
+    def _stops(self) -> bool:
+        return bool(pick("solvers", self.solver).STOPS_AT_TOL)
+
+    def _unproven(self, gaps: np.ndarray, tol: float) -> np.ndarray:
+        """Mark the gaps, (n_fits,), that are not certified to be within tol although the solver stops there."""
+        return ~(gaps <= tol) & self._stops()
+
+    def _train_one(self, problem: Problem, centres: np.ndarray, radius: Any, penalty: Any) -> Self:
         """Train with one radius or penalty, and the best of the step sizes, and keep the result."""
-        problem = posed.problem
         value, penalised = given_one(radius, penalty)
-        if value is radius and isinstance(value, str) and value == "auto":
-            value = UNITS.get(loss, 1.0) * self._scales(problem, loss).radius
+        if not penalised and isinstance(value, str) and value == "auto":
+            value = UNITS.get(self.loss, 1.0) * self._scales(problem).radius
         value = as_finite(value, "penalty" if penalised else "radius")
-        options: dict[str, Any] = {"start": start} if (start := self._start(problem)) else {}
+        start: Any = getattr(self, "_last_fit", None) if self.warm_start and self._stops() else None
+        fits = start is not None and start.W.shape[1:] == (problem.n_features, problem.n_tasks)
+        options = {"start": start} if fits else {}
         max_time = None if self.max_time is None else as_positive(self.max_time, "max_time")
         with Watch(self.callback, max_time, bool(self.verbose)) as watch:
-            steps = list(np.atleast_1d(eta0))
-            pairs, fitted = self._train(problem, loss, [value], penalised, steps, watch=watch, **options)
-        best = int(choose_eta0(pairs[:, 0], fitted.objective)[0])
-        self.eta0_ = float(pairs[best, 1])
+            self.eta0_, fitted = self._train(problem, value, penalised, watch=watch, **options)
         self.radius_ = None if penalised else value
         self.penalty_ = value if penalised else None
-        self._keep(fitted, best, posed.centres, watch.ended_by)
-        self._last_fit = fitted.of(best) if self.warm_start else None
+        self._keep(fitted, centres, watch.ended_by)
+        self._last_fit = fitted if self.warm_start else None
         if watch.ended_by == INTERRUPT:
             raise Interrupted
+        return self
 
-    def _scales(self, problem: Problem, loss: str) -> Scales:
-        """The natural scales of radii and penalties, see `learning.scales`."""
-        options = self._options_of_norm(problem.n_features)
-        return scales(problem, loss=pick("losses", loss), norm=pick("norms", self.norm), **options)
-
-    def _start(self, problem: Problem) -> Fit | None:
-        """The last fit, if the next one shall start from it and its weights have the right shape."""
-        last = getattr(self, "_last_fit", None) if self.warm_start else None
-        fits = last is not None and last.W.shape[1:] == (problem.n_features, problem.n_tasks)
-        return last if fits and pick("solvers", self.solver).STOPS_AT_TOL else None
-
-    def _keep(self, fitted: Fit, pair: int, centres: np.ndarray, ended_by: str) -> None:
-        """Set the attributes that describe one pair of a fit, and warn if a solver that stops at tol did not."""
-        self.coef_ = np.ascontiguousarray(fitted.W[pair].T)
-        self.intercept_ = (fitted.b[pair] + centres).astype(fitted.b.dtype)
-        self.selected_features_ = self.get_support(indices=True)
-        if hasattr(self, "feature_names_in_"):
-            self.selected_features_ = self.feature_names_in_[self.selected_features_]
+    def _keep(self, fitted: Fit, centres: np.ndarray, ended_by: str) -> None:
+        """Set the attributes that describe a fit, and warn if a solver that stops at tol did not."""
+        self.coef_ = np.ascontiguousarray(fitted.W[0].T)
+        self.intercept_ = (fitted.b[0] + centres).astype(fitted.b.dtype)
+        if self._numeric and self._flat:
+            self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
+        features = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        self.selected_features_ = features[self.get_support()]
         self.n_iter_ = int(fitted.n_iter)
-        self.objective_ = fitted.objective[pair, : self.n_iter_ + 1].copy()
-        self.duality_gap_ = float(fitted.gap[pair])
-        if self._unproven(fitted)[pair] and ended_by not in (CALLBACK, INTERRUPT):
+        self.objective_ = fitted.objective[0, : self.n_iter_ + 1].copy()
+        self.duality_gap_ = float(fitted.gap[0])
+        if self._unproven(fitted.gap, self.tol)[0] and ended_by not in (CALLBACK, INTERRUPT):
             strength = f"penalty={self.penalty_:.4g}" if self.radius_ is None else f"radius={self.radius_:.4g}"
             limit = f"max_time={self.max_time:g}" if ended_by else "n_iter"
             warn_user(
@@ -392,47 +459,25 @@ class Trained(SelectorMixin, Linear):
         check_is_fitted(self)
         return np.asarray(np.atleast_2d(self.coef_).any(axis=0))
 
-    def _unproven(self, fitted: Fit) -> np.ndarray:
-        """Mark the pairs, (n_pairs,), that are not certified to be within tol although the solver stops there."""
-        return ~(fitted.gap <= self.tol) & pick("solvers", self.solver).STOPS_AT_TOL
+    def _pose(
+        self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]
+    ) -> tuple[Problem, np.ndarray]:
+        """Pose a problem, and return it with the numbers, (n_tasks,), that its targets are less than those given.
 
-    def _pose(self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> Posed:
-        """Tasks without their samples of weight 0. X, Y, weights: per task (n_k, n_features), (n_k,), (n_k,)."""
-        self._check_switches()
-        centres = self._centres_of(Y, weights)
-        Y = [y - centre for y, centre in zip(Y, centres, strict=True)]
-        problem = Problem(X, Y, weights, normalisation=self.normalisation, intercept=bool(self.fit_intercept))
-        return Posed(problem, centres)
-
-    def _centres_of(self, Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> np.ndarray:
-        """Numbers, (n_tasks,), that are taken off the targets before training."""
-        return np.zeros(len(Y))
-
-    def _pose_shared(self, X: Any, Y: np.ndarray, weights: np.ndarray) -> Posed:
-        """Tasks that share their samples. X: (n_samples, n_features). Y, weights: (n_samples, n_tasks)."""
-        return self._pose([X] * Y.shape[1], list(Y.T), list(weights.T))
-
-    def _read_tasks(
-        self,
-        tasks: Sequence[tuple[Any, ArrayLike]] | Mapping[Any, tuple[Any, ArrayLike]],
-        sample_weight: Sequence[ArrayLike] | None,
-        y_numeric: bool,
-    ) -> tuple[list[Any], list[np.ndarray], list[np.ndarray]]:
-        """Check tasks with samples of their own; return features of one dtype, targets and weights per task."""
-        self._names = np.array(list(tasks), dtype=object) if isinstance(tasks, Mapping) else None
-        tasks = list(tasks.values()) if isinstance(tasks, Mapping) else list(tasks)
+        X, Y, weights: per task (n_k, n_features), (n_k,), (n_k,).
+        """
+        for name, value in ((name, getattr(self, name)) for name in SWITCHES):
+            require(isinstance(value, bool | np.bool_ | int), f"{name} must be True or False, got {value!r}")
         require(
-            tasks and all(isinstance(task, (tuple, list)) and len(task) == 2 for task in tasks),
-            "tasks must be a list of pairs (X_k, y_k), at least one",
+            self.callback is None or callable(self.callback),
+            f"callback must be a function or None, got {self.callback!r}",
         )
-        given = [None] * len(tasks) if sample_weight is None else list(sample_weight)
-        require(len(given) == len(tasks), f"sample_weight must hold one array per task, {len(tasks)}, got {len(given)}")
-        features, targets, weights = [], [], []
-        for k, ((X_k, y_k), weight) in enumerate(zip(tasks, given, strict=True)):
-            y_k, missing = known(y_k, None)
-            X_k, y_k = validated(self, X_k, y_k, reset=k == 0, order="C", y_numeric=y_numeric)
-            features.append(X_k)
-            targets.append(y_k)
-            weights.append(weights_of(weight, X_k) * (1.0 if missing is None else ~missing))
-        dtype = np.result_type(*(X_k.dtype for X_k in features))
-        return [X_k.astype(dtype, copy=False) for X_k in features], targets, weights
+        # Targets far from 0 would lose digits. And gaps, relative to the objective at W = 0, would look small.
+        centred = self._numeric and self.fit_intercept
+        means = [np.average(y, weights=c) if centred and c.any() else 0.0 for y, c in zip(Y, weights, strict=True)]
+        Y = [y - mean for y, mean in zip(Y, means, strict=True)]
+        problem = Problem(X, Y, weights, normalisation=self.normalisation, intercept=bool(self.fit_intercept))
+        return problem, np.array(means)
+
+    def _pose_shared(self, samples: Samples) -> tuple[Problem, np.ndarray]:
+        return self._pose([samples.X] * samples.Y.shape[1], list(samples.Y.T), list(samples.weights.T))

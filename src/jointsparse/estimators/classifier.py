@@ -1,16 +1,231 @@
-"""The solvers as a scikit-learn classifier."""
+"""The solvers as a scikit-learn classifier: codings of labels, their weights, and predictions in the same coding."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
+from sklearn.base import ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
-from jointsparse.estimators.base import Posed, all_or_nothing, parameters
-from jointsparse.estimators.labels import Labelled, as_signs
+from jointsparse.checks import require
+from jointsparse.estimators.base import Linear, known, parameters, weights_of
 from jointsparse.estimators.path import OneStrength
+
+# Numbers that a matrix y may hold under each value of `labels`.
+CODES = {"classes": (0, 1), "01": (0, 1), "signed": (-1, 1), "masked": (-1, 0, 1)}
+
+
+def has_probabilities(classifier: Any) -> bool:
+    if classifier.loss == "logistic" or hasattr(classifier, "calibration_"):
+        return True
+    raise AttributeError(
+        f"probabilities need loss='logistic', or calibrate(X, y) on held-out samples, got loss={classifier.loss!r}"
+    )
+
+
+@parameters
+class Labelled(ClassifierMixin, Linear):
+    """A classifier for labels in every coding: class weights, decisions and predictions."""
+
+    loss: str = "logistic"
+    labels: str = "classes"
+    class_weight: str | Mapping[Any, float] | None = None
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, Any, np.ndarray, np.ndarray]:
+        require(self.labels in [*CODES], f"labels must be one of {', '.join(map(repr, CODES))}, got {self.labels!r}")
+        X, y, is_known, weight = super()._checked(X, y, sample_weight, **options)
+        if self.labels == "classes" and y.shape[1:] == (1,) and (options["reset"] or self._flat):
+            y = column_or_1d(y, warn=True)
+        return X, y, is_known, weight
+
+    def _learn_coding(self, y: np.ndarray, classes: Any) -> None:
+        """Set classes_, and the codes of labels: the classes of a vector, or two, of which the negative comes first."""
+        self._codes = np.array([CODES[self.labels][0], 1])
+        if self.labels == "classes" and (self._flat or classes is not None):
+            self._codes = np.unique(y if classes is None else np.asarray(classes))
+            n, expected = len(self._codes), "or more" if self._flat else "that are the same in all tasks"
+            require(
+                n == 2 or (n > 2 and self._flat),
+                f"labels='classes' expects two classes {expected}, got {n} class{'es' * (n > 1)} of positive weight, "
+                f"{self._codes.tolist()}",
+            )
+            check_classification_targets(y)
+        self.classes_ = self._codes
+        if not self._flat:
+            self.classes_ = np.arange(self._n_columns) if self._names is None else self._names
+        if hasattr(self, "calibration_"):
+            del self.calibration_
+
+    def _has_names(self) -> bool:
+        """True for a vector of classes, which may have any names."""
+        return self.labels == "classes" and self._flat
+
+    def _places(self, F: np.ndarray) -> np.ndarray:
+        """Places of predictions in `_codes`, (n_samples, 1) or (n_samples, n_tasks), from decisions or signs F."""
+        return F.argmax(axis=1)[:, np.newaxis] if self._flat and F.shape[1] > 1 else (F > 0).astype(int)
+
+    def _as_numbers(self, y: np.ndarray, counted: np.ndarray, name: str) -> np.ndarray:
+        """Signs, of y in the coding that fit has seen."""
+        found, codes = self._codes, CODES[self.labels]
+        Y = y.reshape(len(y), -1)
+        if self._has_names() or not np.isin(found, codes).all():
+            unknown = y[counted][~np.isin(y[counted], found)].tolist()
+            require(not unknown, f"{name} must hold the classes {found.tolist()}, got {unknown[:1]}")
+            return np.where((found[1:] if len(found) == 2 else found) == Y, 1.0, -1.0)
+        wrong, others = Y[~np.isin(Y, codes)].tolist(), ", ".join(repr(name) for name in CODES if name != self.labels)
+        matrix = "a matrix y" if self.labels == "classes" else "y"
+        require(
+            not wrong,
+            f"labels={self.labels!r} expects {', '.join(map(str, codes))} in {matrix}, got {wrong[:1]}; labels may "
+            f"also be {others}",
+        )
+        return np.where(Y == 0, -1.0 if 0 in found else np.nan, Y.astype(float))
+
+    def _weigh(self, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Weights (n_samples, n_tasks) of the losses: sample weight times class weight."""
+        if self.class_weight is None:
+            return weights
+        if not isinstance(self.class_weight, Mapping):
+            return weights * self._balance(Y, weights)
+        classes = self._codes.tolist()
+        unknown = set(self.class_weight) - set(classes)
+        require(not unknown, f"class_weight must name classes of y, {classes}, got {sorted(unknown, key=str)}")
+        of_class = np.array([self.class_weight.get(value, 1.0) for value in classes], dtype=float)
+        require(np.all(of_class >= 0), f"class_weight must hold numbers of at least 0, got {dict(self.class_weight)}")
+        return weights * of_class[self._places(Y)]  # of several classes the sample's own, in every task
+
+    def _balance(self, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Factors (n_samples, n_tasks) that let positives and negatives of a task weigh the same in total."""
+        require(
+            self.class_weight == "balanced",
+            f"class_weight must be 'balanced', a dict or None, got {self.class_weight!r}",
+        )
+        # Choice: each task is balanced by itself, its positives against its negatives.
+        sides = np.array([(weights * (sign * Y > 0)).sum(axis=0) for sign in (-1, 1)])
+        share = sides.sum(axis=0) / (np.maximum((sides > 0).sum(axis=0), 1) * np.where(sides > 0, sides, 1))
+        return np.where(Y > 0, share[1], share[0])
+
+    def decision_function(self, X: Any) -> Any:
+        """Compute x·w_k + b_k, which is positive where task k is predicted to hold.
+
+        X: (n_samples, n_features), dense or sparse. Returns (n_samples, n_tasks), or (n_samples,) for two classes and
+        for a single task whose labels came as a vector.
+
+        >>> from jointsparse import JointSparseClassifier
+        >>> model = JointSparseClassifier(radius=1.0).fit([[1.0], [-1.0]], ["no", "yes"])
+        >>> model.decision_function([[2.0]]).round(2)
+        array([-2.])
+        """
+        F = self._margins(X)
+        return F[:, 0] if self._flat and F.shape[1] == 1 else self._in_frame(F, X)
+
+    def predict(self, X: Any) -> Any:
+        """Predict the class of each sample, or its label in each task, in the coding that fit has seen.
+
+        X: (n_samples, n_features), dense or sparse. Returns (n_samples,) or (n_samples, n_tasks). Of several classes
+        this is the one with the largest decision. Else it is the positive label where the decision is above 0.
+
+        >>> from jointsparse import JointSparseClassifier
+        >>> model = JointSparseClassifier(radius=1.0).fit([[1.0], [-1.0]], ["no", "yes"])
+        >>> model.predict([[2.0], [-3.0]]).tolist()
+        ['no', 'yes']
+        """
+        F = self._margins(X)
+        predicted = np.asarray(self._codes[self._places(F)])
+        return predicted[:, 0] if self._flat else self._in_frame(predicted, X)
+
+    @available_if(has_probabilities)
+    def predict_proba(self, X: Any) -> Any:
+        """Predict the probability of each class, or of a positive label in each task.
+
+        It is the logistic function of the decisions with loss="logistic", or of the decisions after `calibrate`. Class
+        weights move the decisions and so the probabilities. X: (n_samples, n_features), dense or sparse. Returns
+        (n_samples, n_classes) for y a vector, and (n_samples, n_tasks) for a matrix.
+
+        >>> from jointsparse import JointSparseClassifier
+        >>> model = JointSparseClassifier(radius=1.0).fit([[1.0], [-1.0]], ["no", "yes"])
+        >>> model.predict_proba([[2.0]]).round(2)
+        array([[0.88, 0.12]])
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    @available_if(has_probabilities)
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of `predict_proba`. X: (n_samples, n_features), dense or sparse."""
+        F = self._margins(X)
+        if hasattr(self, "calibration_"):
+            F = F * self.calibration_[:, 0] + self.calibration_[:, 1]
+        L = np.asarray(special.log_expit(F))  # finite where a probability rounds to 0
+        if not self._flat:
+            return self._in_frame(L, X)
+        return special.log_softmax(L, axis=1) if L.shape[1] > 1 else np.hstack([special.log_expit(-F), L])
+
+    def calibrate(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit probabilities to the decisions on held-out samples, for each task by itself, and return the classifier.
+
+        The probability is logistic(a f + b) of the decision f. This is Platt's method, and takes a matrix of labels,
+        which scikit-learn's CalibratedClassifierCV does not. Use it for the hinge and squared loss, or after class
+        weights. a is `calibration_[k, 0]`, b `calibration_[k, 1]`. `predict` goes by the decisions as before, which may
+        disagree with a probability of 0.5.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix (n_samples, n_features)
+            Features of samples that were not trained on.
+        y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
+            Their labels, coded as in fit.
+        sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
+            Weights of the samples.
+
+        Raises
+        ------
+        ValueError
+            If a task has no positive, or no negative sample.
+        """
+        F = self._margins(X)
+        _, Y, weights = self._read(X, y, sample_weight, reset=False, training=False)
+        calibration = []
+        for k in range(F.shape[1]):
+            positive, negative = (float(weights[sign * Y[:, k] > 0, k].sum()) for sign in (1, -1))
+            require(positive > 0 and negative > 0, f"task {k} must have a positive and a negative to be calibrated")
+            # Paper: Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), as weights of both labels.
+            target = np.where(Y[:, k] > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
+            both = np.concatenate([weights[:, k] * target, weights[:, k] * (1 - target)])
+            f, sides = np.tile(F[:, [k]], (2, 1)).astype(float), np.repeat([1, 0], len(F))
+            fitted = LogisticRegression(C=np.inf).fit(f, sides, sample_weight=both)
+            calibration.append([fitted.coef_[0, 0], fitted.intercept_[0]])
+        self.calibration_ = np.array(calibration)
+        return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the fraction of correct predictions.
+
+        With labels="classes" a sample counts as correct where all of its known labels are, as everywhere in
+        scikit-learn. Else each label counts by itself, over the samples of its task. X: (n_samples, n_features). y: as
+        in fit. sample_weight: (n_samples,).
+        """
+        F = self._margins(X)
+        if self._has_names():
+            y, is_known = known(y)
+            return float(super().score(X, y, (weights_of(sample_weight, F) * is_known)[:, 0]))
+        _, Y, weights = self._read(X, y, sample_weight, reset=False, training=False)
+        require(weights.any(), "y must hold at least one label of a sample of positive weight, got none")
+        correct = (F > 0) == (Y > 0)
+        if self.labels == "classes":
+            correct, weights = (correct | (weights == 0)).all(axis=1), weights.max(axis=1)
+        return float(np.average(correct, weights=weights))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
 
 @parameters
@@ -132,74 +347,3 @@ class JointSparseClassifier(Labelled, OneStrength):
     >>> model.predict([[2.0, 5.0]]).tolist(), model.selected_features_.tolist()
     ([[1, 0]], [0])
     """
-
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Train on samples that the tasks share.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix (n_samples, n_features)
-            Features.
-        y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
-            Labels, coded as `labels` says. NaN, None and pandas.NA are unknown.
-        sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
-            Weights of the samples. Weight 2 is the sample twice.
-
-        Returns
-        -------
-        self : JointSparseClassifier
-
-        Raises
-        ------
-        ValueError
-            If input or parameters make no sense. The estimator keeps its previous state.
-        """
-        self._train_one(self._posed(X, y, sample_weight), self.loss, self.radius, self.penalty, self.eta0)
-        return self
-
-    def _posed(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Posed:
-        X, _, Y, weights = self._read(X, y, sample_weight)
-        return self._pose_shared(X, Y, weights)
-
-    @all_or_nothing
-    def fit_tasks(
-        self,
-        tasks: Sequence[tuple[Any, ArrayLike]] | Mapping[Any, tuple[Any, ArrayLike]],
-        sample_weight: Sequence[ArrayLike] | None = None,
-    ) -> Self:
-        """Train on tasks that have samples of their own. Predictions have a column per task.
-
-        Parameters
-        ----------
-        tasks : list of pairs (X_k, y_k) of shapes (n_k, n_features) and (n_k,), or mapping from names to them
-            Labels are coded as `labels` says. With "classes" all tasks have the same two classes.
-        sample_weight : list of arrays (n_k,), at least 0, or None
-            Weights of the samples, per task.
-
-        Examples
-        --------
-        >>> tasks = [([[1.0, 0.0], [-1.0, 0.1]], [1, 0]), ([[2.0, 0.0]], [0])]
-        >>> JointSparseClassifier(radius=0.5).fit_tasks(tasks).predict([[1.0, 0.0]]).tolist()
-        [[1, 0]]
-        """
-        self._check_labels()
-        features, targets, given = self._read_tasks(tasks, sample_weight, y_numeric=False)
-        self._flat = False
-        self._name_tasks(np.empty((0, len(targets))), self._names)
-        if self.labels == "classes":
-            self._codes = np.unique(np.concatenate(targets))
-            if len(self._codes) != 2:
-                raise ValueError(
-                    f"labels='classes' expects two classes, the same in all tasks, got {self._codes.tolist()}"
-                )
-            signs = [np.where(y_k == self._codes[1], 1.0, -1.0) for y_k in targets]
-        else:
-            signs = [as_signs(y_k, self.labels) for y_k in targets]
-        weights = [
-            self._weigh(y_k, Y_k[:, np.newaxis], weight)[:, 0]
-            for y_k, Y_k, weight in zip(targets, signs, given, strict=True)
-        ]
-        posed = self._pose(features, signs, weights)
-        self._train_one(posed, self.loss, self.radius, self.penalty, self.eta0)
-        return self

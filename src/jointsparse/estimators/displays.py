@@ -5,7 +5,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from jointsparse.checks import require
+from jointsparse.checks import require, require_extra
+from jointsparse.estimators.base import names_of_tasks
 from jointsparse.estimators.path import OneStrength, Path
 
 MOST_NAMES = 40  # on an axis; more would overlap
@@ -17,10 +18,9 @@ def _axes(n: int, axes: Any, size: tuple[float, float]) -> tuple[Any, list[Any]]
         found = list(np.ravel(np.asarray(axes, dtype=object)))
         require(len(found) == n, f"ax must be {n} axes, got {len(found)}")
         return found[0].figure, found
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError as error:
-        raise ImportError("displays need matplotlib: pip install matplotlib") from error
+    require_extra("jointsparse.estimators.displays", "matplotlib")
+    from matplotlib import pyplot as plt
+
     figure, made = plt.subplots(n, 1, sharex=True, figsize=size, layout="constrained", squeeze=False)
     return figure, list(made[:, 0])
 
@@ -129,15 +129,8 @@ class SupportDisplay:
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Plot the weights of a fitted estimator. ax: Axes, or None for a new figure."""
         check_is_fitted(estimator)
-        coef = np.atleast_2d(estimator.coef_)
-        tasks = getattr(estimator, "classes_", np.empty(0))
-        named = getattr(estimator, "_names", None)
-        if named is not None:
-            tasks = named
-        if len(tasks) != len(coef):  # two classes are one task
-            tasks = np.arange(len(coef))
-        features = getattr(estimator, "feature_names_in_", np.arange(coef.shape[1]))
-        return cls(coef, tasks, features).plot(ax=ax)
+        features = getattr(estimator, "feature_names_in_", range(np.shape(estimator.coef_)[-1]))
+        return cls(estimator.coef_, names_of_tasks(estimator), features).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Plot and return the display. ax: Axes, or None for a new figure."""
@@ -154,21 +147,16 @@ class SupportDisplay:
         self.figure_.colorbar(image, ax=self.ax_, label="weight; grey: 0")
         self.ax_.set_facecolor("0.75")
         self.ax_.set(xlabel=f"features used ({n_used})", ylabel=f"tasks ({n_tasks})")
-        for axis, names, options in (
-            (self.ax_.xaxis, self.features, {"rotation": 90}),
-            (self.ax_.yaxis, self.tasks, {}),
-        ):
-            axis.set_ticks(range(len(names)) if len(names) <= MOST_NAMES else [])
-            if len(names) <= MOST_NAMES:
-                axis.set_ticklabels(names, **options)
+        for axis, names, rotation in ((self.ax_.xaxis, self.features, 90), (self.ax_.yaxis, self.tasks, 0)):
+            shown_names = names if len(names) <= MOST_NAMES else []
+            axis.set_ticks(range(len(shown_names)), shown_names, rotation=rotation)
         return self
 
 
 def _chain(used: np.ndarray) -> list[int]:
     """Order of the tasks: the one with most features first, then always the nearest in the features it shares."""
     left = list(np.argsort(-used.sum(axis=1), kind="stable"))
-    order = left[:1]
-    left = left[1:]
+    order = [left.pop(0)]
     while left:
         shared = [int((used[order[-1]] & used[row]).sum()) for row in left]
         order.append(left.pop(int(np.argmax(shared))))

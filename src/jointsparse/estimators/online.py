@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
 from jointsparse.checks import as_finite, as_positive, require, require_count
-from jointsparse.estimators.base import all_or_nothing, names_of, parameters, positional, validated
-from jointsparse.estimators.labels import Labelled
-from jointsparse.learning.lazy import LARGEST_STEP_SUM, ONE_BALL_PER_TASK, Eager, Iterate, Lazy, Matrix, csr
+from jointsparse.estimators.base import all_or_nothing, parameters, positional, validated
+from jointsparse.estimators.classifier import Labelled
+from jointsparse.learning.lazy import LARGEST_STEP_SUM, ONE_BALL_PER_TASK, Eager, Lazy, Matrix, csr
 from jointsparse.learning.problem import magnitude
 from jointsparse.registry import pick
 
@@ -124,11 +124,11 @@ class OnlineJointSparseClassifier(Labelled):
             If input or parameters make no sense. The estimator keeps its previous state.
         """
         self._check_parameters()
-        self._coding = self.labels
         require_count(self.max_iter, "max_iter")
         require_count(self.batch_size, "batch_size")
-        X, y, Y, weights = self._read(X, y, sample_weight)
-        self._iterate = self._new_iterate(X, Y.shape[1])
+        X, Y, weights = self._read(X, y, sample_weight)
+        self._coding = self.labels
+        self._iterate: Any = None
         rng = check_random_state(self.random_state)
         members = np.flatnonzero(weights.any(axis=1))
         for _ in range(self.max_iter):
@@ -171,73 +171,43 @@ class OnlineJointSparseClassifier(Labelled):
             not isinstance(self.class_weight, str),
             "class_weight must be a dict or None for partial_fit: give the weights themselves",
         )
-        first, names = not _is_fitted(self), names_of(y)
-        if not first:
-            self._require_names(y)
-        X, y, weight = self._validated(X, y, sample_weight, reset=first)
+        first = not _is_fitted(self)
         if first:
-            self._flat, self._coding = y.ndim == 1, self.labels
-        require(
-            self.labels == self._coding, f"labels must stay {self._coding!r}, as at the first step, got {self.labels!r}"
-        )
-        require(
-            self._flat == (y.ndim == 1),
-            f"y must be a {'vector' if self._flat else 'matrix'} as at first, got shape {y.shape}",
-        )
-        self._learn_classes(y, classes, names, first)
-        Y = self._signs(y)
-        weights = self._weigh(y, Y, weight)
+            needs_classes = self.labels == "classes" and np.shape(y)[1:] in ((), (1,))
+            require(not needs_classes or classes is not None, "classes must be passed on the first call to partial_fit")
+        else:
+            require(
+                self.labels == self._coding,
+                f"labels must stay {self._coding!r}, as at the first step, got {self.labels!r}",
+            )
+            require(
+                self._iterate.settings == (self.norm, float(self.radius), bool(self.average)),
+                "norm, radius and average must stay as they were at the first step; fit begins anew",
+            )
+        X, Y, weights = self._read(X, y, sample_weight, reset=first, classes=classes)
         if first:
-            self._iterate = self._new_iterate(X, Y.shape[1])
-        require(
-            self._iterate.settings == (self.norm, float(self.radius), bool(self.average)),
-            "norm, radius and average must stay as they were at the first step; fit begins anew",
-        )
-        require(
-            Y.shape[1] == self._iterate.shape[1],
-            f"y must have one column per task, {self._iterate.shape[1]}, got {Y.shape[1]}",
-        )
+            self._coding, self._iterate = self.labels, None
+        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self._codes):
+            raise ValueError(f"classes must be {self._codes.tolist()}, got {np.asarray(classes).tolist()}")
         members = weights.any(axis=1)
         if not members.all():
             X, Y, weights = X[members], Y[members], weights[members]
         self._steps(X, Y, weights, max(len(Y), 1))
         return self
 
-    def _learn_classes(self, y: np.ndarray, classes: ArrayLike | None, names: np.ndarray | None, first: bool) -> None:
-        """Set classes_ at the first step; check y and `classes` against it at every step."""
-        if first:
-            require(
-                not (self._has_names() and classes is None), "classes must be passed on the first call to partial_fit"
-            )
-            if self._has_names():
-                self.classes_ = np.unique(np.asarray(classes))
-            self._name_tasks(y, names)
-            found = self.classes_ if self._has_names() else self._codes
-            require(len(found) >= 2, f"classes must hold at least two classes, got 1 class: {found[0]!r}")
-        known_classes = self.classes_ if self._has_names() else self._codes
-        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known_classes):
-            raise ValueError(f"classes must be {known_classes.tolist()}, got {np.asarray(classes).tolist()}")
-        self._require_classes(y)
-
     def _check_parameters(self) -> None:
-        self._check_labels()
-        pick("losses", self.loss)
         pick("norms", self.norm)
         as_finite(self.radius, "radius")
         as_positive(self.eta0, "eta0")
 
-    def _kind(self, X: Any) -> type[Iterate]:
-        """Class of the iterate whose steps suit X."""
-        return Lazy if sparse.issparse(X) and self.norm in ONE_BALL_PER_TASK else Eager
-
-    def _new_iterate(self, X: Any, n_tasks: int) -> Iterate:
-        return self._kind(X)(self.n_features_in_, n_tasks, self.norm, float(self.radius), bool(self.average))
-
     def _steps(self, X: Any, Y: Matrix, weights: Matrix, size: int) -> None:
-        """Take steps with `size` samples each."""
-        if not isinstance(self._iterate, self._kind(X)):
-            previous, self._iterate = self._iterate, self._new_iterate(X, Y.shape[1])
-            self._iterate.start_from(previous)
+        """Take steps with `size` samples each, with the iterate whose steps suit X. The first one begins at W = 0."""
+        kind = Lazy if sparse.issparse(X) and self.norm in ONE_BALL_PER_TASK else Eager
+        if not isinstance(self._iterate, kind):
+            previous = self._iterate
+            self._iterate = kind(self.n_features_in_, Y.shape[1], self.norm, float(self.radius), bool(self.average))
+            if previous is not None:
+                self._iterate.start_from(previous)
         loss, iterate = pick("losses", self.loss), self._iterate
         rows = csr(X) if isinstance(iterate, Lazy) else None
         for start in range(0, len(Y), size):
@@ -252,11 +222,8 @@ class OnlineJointSparseClassifier(Labelled):
             iterate.step(part, G)
 
     def _W(self) -> Matrix:
-        """W, (n_features, n_tasks)."""
         check_is_fitted(self)
-        if not self.average:
-            return self._iterate.last()
-        return self._iterate.sum() / max(self._iterate.t, 1)
+        return self._iterate.sum() / max(self._iterate.t, 1) if self.average else self._iterate.last()
 
     @property
     def t_(self) -> int:
@@ -273,7 +240,7 @@ class OnlineJointSparseClassifier(Labelled):
         return np.zeros(self._iterate.shape[1])
 
     @property
-    def selected_features_(self) -> NDArray[np.int64]:
+    def selected_features_(self) -> np.ndarray:
         return np.flatnonzero(self._W().any(axis=1))
 
     def _margins(self, X: Any) -> np.ndarray:

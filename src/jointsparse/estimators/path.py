@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from jointsparse.checks import as_finite, require, require_count, warn_user
-from jointsparse.estimators.base import Posed, Trained, given_one, parameters, positional
-from jointsparse.learning.problem import Fit, solve_at_zero
-from jointsparse.learning.sweep import NOTHING_LEFT
-from jointsparse.registry import pick
-
-RADII_SPAN = (0.1, 10.0)  # of a path, in natural units of the data; see `learning.scales`
-PENALTIES_SPAN = (1e-3, 1.0)  # likewise: from 1 on, W is 0
+from jointsparse.checks import require, warn_user
+from jointsparse.estimators.base import Trained, all_or_nothing, given_one, parameters, positional
+from jointsparse.learning.problem import Fit
 
 
 class Path(NamedTuple):
@@ -52,17 +47,15 @@ class Path(NamedTuple):
         return np.asarray(self.coef.any(axis=1).sum(axis=1))
 
 
-def grid_of(scale: Any, n_points: int, penalised: bool) -> np.ndarray:
-    """Radii or penalties in increasing order, equally far apart in their logarithms. scale: see `learning.scales`."""
-    require_count(n_points, "n_points")
-    unit, span = (scale.penalty, PENALTIES_SPAN) if penalised else (scale.radius, RADII_SPAN)
-    return np.geomspace(*span, n_points) * unit if unit > 0 else np.zeros(1)
-
-
 def fits_along(
-    train: Callable[[float, Fit | None], Fit], strengths: np.ndarray, penalised: bool, least: float = -np.inf
+    train: Callable[[float, Fit | None], Fit],
+    strengths: np.ndarray,
+    penalised: bool,
+    *,
+    start: Fit | None = None,
+    least: float = -np.inf,
 ) -> list[Fit]:
-    """Fit each strength from the fit before, the most regularised first.
+    """Fit each strength from the fit before, the most regularised first, and return the fits by increasing strength.
 
     Parameters
     ----------
@@ -72,18 +65,16 @@ def fits_along(
         Radii or penalties in increasing order.
     penalised : bool
         True for penalties.
+    start : Fit or None
+        Fit to start the first one from.
     least : float
         Objective at which a path of radii ends.
-
-    Returns
-    -------
-    fits : list of Fit
-        By increasing strength.
     """
     fits: list[Fit] = []
     for strength in strengths[:: -1 if penalised else 1]:
-        fits.append(train(float(strength), fits[-1] if fits else None))
-        if fits[-1].value[0] <= least and not penalised:
+        start = train(float(strength), start)
+        fits.append(start)
+        if start.value[0] <= least and not penalised:
             break
     return fits[:: -1 if penalised else 1]
 
@@ -94,11 +85,80 @@ class OneStrength(Trained):
 
     radius: float | str | None = positional("auto")
     penalty: float | None = None
-    eta0: float = 1.0
 
-    def _posed(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Posed:
-        """The problem that `fit` solves."""
-        raise NotImplementedError
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on samples that the tasks share.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix (n_samples, n_features)
+            Features.
+        y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
+            Labels, coded as `labels` says, or a regressor's targets. NaN, None and pandas.NA are unknown.
+        sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
+            Weights of the samples. Weight 2 is the sample twice.
+
+        Returns
+        -------
+        self : estimator
+
+        Raises
+        ------
+        ValueError
+            If input or parameters make no sense. The estimator keeps its previous state.
+        """
+        posed = self._pose_shared(self._read(X, y, sample_weight))
+        return self._train_one(*posed, self.radius, self.penalty)
+
+    @all_or_nothing
+    def fit_tasks(
+        self,
+        tasks: Sequence[tuple[Any, ArrayLike]] | Mapping[Any, tuple[Any, ArrayLike]],
+        sample_weight: Sequence[ArrayLike] | None = None,
+    ) -> Self:
+        """Train on tasks that have samples of their own. Predictions have a column per task.
+
+        Parameters
+        ----------
+        tasks : list of pairs (X_k, y_k) of shapes (n_k, n_features) and (n_k,), or mapping from names to them
+            Features, and targets or labels, which are coded as `labels` says. With "classes" all tasks have the same
+            two classes.
+        sample_weight : list of arrays (n_k,), at least 0, or None
+            Weights of the samples, per task.
+
+        Examples
+        --------
+        >>> from jointsparse import JointSparseClassifier, JointSparseRegressor
+        >>> tasks = [([[1.0, 0.0], [-1.0, 0.1]], [1, 0]), ([[2.0, 0.0]], [0])]
+        >>> JointSparseClassifier(radius=0.5).fit_tasks(tasks).predict([[1.0, 0.0]]).tolist()
+        [[1, 0]]
+        >>> tasks = {"near": ([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.1]), "far": ([[1.0, 0.0]], [-5.0])}
+        >>> model = JointSparseRegressor(radius=1.0, fit_intercept=False, tol=1e-6).fit_tasks(tasks)
+        >>> model.predict([[2.0, 1.0]]).round(2).to_dict("list"), model.selected_features_.tolist()
+        ({'near': [2.0], 'far': [-2.0]}, [0])
+        """
+        names = np.array(list(tasks), dtype=object) if isinstance(tasks, Mapping) else None
+        tasks = list(tasks.values()) if isinstance(tasks, Mapping) else list(tasks)
+        require(
+            tasks and all(isinstance(task, (tuple, list)) and len(task) == 2 for task in tasks),
+            "tasks must be a list of pairs (X_k, y_k), at least one",
+        )
+        given = [None] * len(tasks) if sample_weight is None else list(sample_weight)
+        require(len(given) == len(tasks), f"sample_weight must hold one array per task, {len(tasks)}, got {len(given)}")
+        self._flat, self._n_columns, self._names = False, len(tasks), names
+        read = [
+            self._checked(X_k, y_k, weight, reset=k == 0, multi_output=False)
+            for k, ((X_k, y_k), weight) in enumerate(zip(tasks, given, strict=True))
+        ]
+        y = np.concatenate([y_k for _, y_k, _, _ in read])
+        self._learn_coding(y, classes=y)
+        dtype = np.result_type(*(X_k.dtype for X_k, *_ in read))
+        X = [X_k.astype(dtype, copy=False) for X_k, *_ in read]
+        in_tasks = [self._in_tasks(y_k, is_known, weight) for _, y_k, is_known, weight in read]
+        weights = [self._weigh(Y_k, c)[:, 0] for Y_k, c in in_tasks]
+        posed = self._pose(X, [Y_k[:, 0] for Y_k, _ in in_tasks], weights)
+        return self._train_one(*posed, self.radius, self.penalty)
 
     def path(
         self,
@@ -152,22 +212,18 @@ class OneStrength(Trained):
         ([1, 1], (2, 1, 2))
         """
         model = clone(self)
-        stops = pick("solvers", model.solver).STOPS_AT_TOL
-        require(stops, f"a path needs a solver that stops at tol, got {model.solver!r}")
+        require(model._stops(), f"a path needs a solver that stops at tol, got {model.solver!r}")
         _, penalised = given_one(model.radius, model.penalty)
-        problem, centres = model._posed(X, y, sample_weight)
-        if strengths is None:
-            grid = grid_of(model._scales(problem, model.loss), n_points, penalised)
-        else:
-            grid = np.unique([as_finite(value, "each of strengths") for value in np.atleast_1d(strengths)])
-            require(len(grid), "strengths must hold at least one number, got none")
+        problem, centres = model._pose_shared(model._read(X, y, sample_weight))
+        grid = model._grid(problem, n_points if strengths is None else np.atleast_1d(strengths), penalised, "strengths")
 
         def train(strength: float, start: Fit | None) -> Fit:
-            return model._train(problem, model.loss, [strength], penalised, [np.nan], start=start)[1]
+            return model._train(problem, strength, penalised, start=start)[1]
 
-        at_zero = solve_at_zero(problem, pick("losses", model.loss)).objective
-        fits = fits_along(train, grid, penalised, NOTHING_LEFT * at_zero if strengths is None else -np.inf)
-        unproven = sum(bool(model._unproven(fit)[0]) for fit in fits)
+        least = model._nothing_left(problem) if strengths is None else -np.inf
+        fits = fits_along(train, grid, penalised, least=least)
+        gaps = np.concatenate([fit.gap for fit in fits])
+        unproven = model._unproven(gaps, model.tol).sum()
         if unproven:
             warn_user(
                 f"{unproven} of {len(fits)} points of the path are not certified to be within tol={model.tol:g} of "
@@ -180,5 +236,5 @@ class OneStrength(Trained):
             coef=np.concatenate([fit.W for fit in fits]).transpose(0, 2, 1),
             intercept=np.concatenate([fit.b for fit in fits]) + centres,
             objective=np.concatenate([fit.value for fit in fits]),
-            gap=np.concatenate([fit.gap for fit in fits]),
+            gap=gaps,
         )

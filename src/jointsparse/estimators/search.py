@@ -7,157 +7,91 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse, special
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer, r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import column_or_1d
 
-from jointsparse.checks import as_finite, as_radius, require, shortened, warn_user
+from jointsparse.checks import as_radius, require, shortened, warn_user
 from jointsparse.estimators.base import (
-    Posed,
+    Samples,
     Trained,
     all_or_nothing,
     given_one,
     known,
     parameters,
     positional,
-    validated,
 )
-from jointsparse.estimators.labels import CODES, Labelled, probabilities_of_classes, to_dense
-from jointsparse.estimators.path import grid_of
+from jointsparse.estimators.classifier import Labelled, has_probabilities
+from jointsparse.estimators.path import fits_along
 from jointsparse.estimators.regressor import Targets
-from jointsparse.learning.problem import Fit, Problem, solve_at_zero
+from jointsparse.learning.problem import Fit
 from jointsparse.learning.scales import PER_DECADE, radius_at
-from jointsparse.learning.sweep import MOST_RADII, NOTHING_LEFT, SELECTIONS, TIE, choose_eta0, next_step
-from jointsparse.registry import pick
+from jointsparse.learning.sweep import MOST_RADII, TIE, choose_radius, next_step
 
 FOLD_TOL = 1e-2  # Choice: folds are trained to this gap at least, as scores hardly tell closer fits apart.
 FIRST_STEPS = range(-2, PER_DECADE + 1)  # of automatic radii
 PATIENCE = 2  # automatic radii without a better score before a path ends
 
 
-class Samples(NamedTuple):
-    """Samples of all splits: X (n_samples, n_features), targets or signs Y and weights (n_samples, n_tasks)."""
-
-    X: Any
-    Y: np.ndarray
-    weights: np.ndarray
-
-    def of(self, rows: np.ndarray) -> Samples:
-        """Some of the samples."""
-        return Samples(*(array[rows] for array in self))
-
-
 Split = tuple[np.ndarray, np.ndarray]  # rows to train on, and held-out rows
 
 
 class Scored(NamedTuple):
-    """Scores of some strengths on the held-out samples of a split.
+    """Fits of some strengths on the samples that a split trains on.
 
-    scores, gaps, unproven: per strength, in the order in which they were fitted. ended: True if a path came to its end,
-    so that larger radii change nothing. last: the last fit.
+    scores, gaps: by increasing strength, the scores on its held-out samples. ended: True if larger radii change
+    nothing. largest: the fit of the largest strength.
     """
 
-    scores: np.ndarray
-    gaps: np.ndarray
-    unproven: np.ndarray
+    scores: list[float]
+    gaps: list[float]
     ended: bool
-    last: Fit
+    largest: Fit
 
 
-class _Classified(ClassifierMixin, BaseEstimator):
-    """A stand-in for a classifier whose decisions are known, for scorers."""
+class _Classified(Labelled):
+    """A classifier whose decisions are known, for scorers."""
 
-    def __init__(self, decisions: np.ndarray, classes: np.ndarray, probabilities: np.ndarray | None) -> None:
-        self.decisions, self.classes, self.probabilities, self.classes_ = decisions, classes, probabilities, classes
+    def __init__(self, loss: str, classes: np.ndarray, decisions: np.ndarray) -> None:
+        super().__init__(loss=loss)
+        self._flat, self._codes, self.classes_, self.decisions = True, classes, classes, decisions
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def _margins(self, X: Any) -> np.ndarray:
         return self.decisions
 
-    def predict(self, X: Any) -> np.ndarray:
-        chosen = self.decisions.argmax(axis=1) if self.decisions.ndim == 2 else (self.decisions > 0).astype(int)
-        return np.asarray(self.classes[chosen])
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        if self.probabilities is None:
-            raise AttributeError("probabilities need loss='logistic'")
-        return self.probabilities
+    def predict_proba(self, X: Any) -> Any:
+        return super().predict_proba(X) if has_probabilities(self) else None
 
 
-class _Regressed(RegressorMixin, BaseEstimator):
-    """A stand-in for a regressor whose predictions are known, for scorers."""
+class _Regressed(Targets):
+    """A regressor that predicts its only feature, for scorers."""
 
-    def __init__(self, predicted: np.ndarray) -> None:
-        self.predicted = predicted
+    _flat = True
 
-    def predict(self, X: Any) -> np.ndarray:
-        return self.predicted
+    def _margins(self, X: Any) -> np.ndarray:
+        return np.asarray(X)
 
 
 def _called(scorer: Callable[..., Any], stand_in: BaseEstimator, X: Any, y: np.ndarray) -> float:
     """The score of a scorer, which must be a finite number."""
     value = scorer(stand_in, X, y)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    require(np.isfinite(number), f"scoring must give one finite number, got {shortened(value)}")
-    return number
+    require(
+        isinstance(value, float | int | np.number) and np.isfinite(value),
+        f"scoring must give one finite number, got {shortened(value)}",
+    )
+    return float(value)
 
 
-def mean_over_tasks(
-    score: Callable[..., float], F: np.ndarray, Y: np.ndarray, weights: np.ndarray, counts: Callable[..., bool]
-) -> float:
-    """Average the scores of the tasks that count; NaN if none does.
+def comparable(scores: np.ndarray) -> np.ndarray:
+    """Scores (n_strengths, n_splits) in units of the range of their means, without splits that have none.
 
-    Parameters
-    ----------
-    score : function (y, f, c)
-        Score of a task, of samples of positive weight.
-    F : array (n_samples, n_tasks)
-        Decisions or predictions.
-    Y : array (n_samples, n_tasks)
-        Signs or targets.
-    weights : array (n_samples, n_tasks)
-        Weights of the samples.
-    counts : function (y)
-        True for a task that counts.
+    For `sweep` scores are equal that differ by less than a number, whatever they measure.
     """
-    found = []
-    for y, f, c in zip(Y.T, F.T, weights.T, strict=True):
-        inside = c > 0
-        if counts(y[inside]):
-            found.append(score(y[inside], f[inside], c[inside]))
-    return float(np.mean(found)) if found else np.nan
-
-
-def has_both(y: np.ndarray) -> bool:
-    """True if there are positives and negatives."""
-    return len(np.unique(y)) == 2
-
-
-def choose(scores: np.ndarray, penalised: bool, selection: str) -> int:
-    """Index of the best mean score, of equally good ones that of the most regularised.
-
-    Parameters
-    ----------
-    scores : array (n_grid, n_folds)
-        By increasing radius or penalty; larger is better.
-    penalised : bool
-        True for penalties, of which the largest regularises most.
-    selection : "best" or "one_standard_error"
-        Means are equally good within `sweep.TIE` of their range, or within the best one's standard error over folds.
-    """
-    require(selection in SELECTIONS, f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}")
-    means = scores.mean(axis=1)
-    slack = TIE * float(np.ptp(means))
-    if selection == "one_standard_error" and scores.shape[1] > 1:
-        slack = max(slack, float(scores[np.argmax(means)].std(ddof=1) / np.sqrt(scores.shape[1])))
-    order = np.arange(len(means))[:: -1 if penalised else 1]
-    return int(order[np.argmax(means[order] >= means.max() - slack)])
+    counted = scores[:, ~np.isnan(scores).any(axis=0)]
+    return counted / (np.ptp(counted.mean(axis=1)) or 1.0) if counted.size else counted
 
 
 def strata(Y: np.ndarray, n_folds: int) -> np.ndarray:
@@ -171,11 +105,6 @@ def strata(Y: np.ndarray, n_folds: int) -> np.ndarray:
     rarest = np.where(positive.any(axis=1), order[positive.argmax(axis=1)], -1)
     found, n = np.unique(rarest, return_counts=True)
     return np.where(np.isin(rarest, found[n >= n_folds]), rarest, found[n.argmax()])
-
-
-def _table(found: Sequence[Scored]) -> np.ndarray:
-    """Scores of several splits, (n_strengths, n_splits)."""
-    return np.array([one.scores for one in found]).T
 
 
 @parameters
@@ -193,79 +122,107 @@ class Search(Trained):
 
     _chance: ClassVar[float]  # the default score of what says nothing
 
-    def _score_of(self, F: np.ndarray, held_out: Samples) -> float:
-        """Score of the decisions or predictions F (n_samples, n_tasks) on held-out samples."""
+    def _score_task(self, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
+        """Score of the decisions or predictions f for signs or targets y, of weights c; NaN if they tell nothing."""
         raise NotImplementedError
 
-    def _search(self, samples: Samples, splits: Sequence[Split], posed: Posed) -> None:
-        """Choose on splits of the samples, then train on a problem. Sets the attributes of both."""
+    def _folds(self, y: Any, samples: Samples) -> Iterable[Split]:
+        return check_cv(self.cv, y, classifier=not self._numeric).split(samples.X, y)
+
+    @all_or_nothing
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, X_val: Any = None, y_val: Any = None
+    ) -> Self:
+        """Choose and train.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix (n_samples, n_features)
+            Features.
+        y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
+            Labels, coded as `labels` says, or a regressor's targets. NaN, None and pandas.NA are unknown.
+        sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
+            Weights of the samples. Weight 2 is the sample twice. Scorers other than the default do not see them.
+        X_val : array, DataFrame or sparse matrix (n_held_out, n_features), or None
+            Held-out samples that choose instead of folds, as in the papers. None of them is trained on. A Pipeline
+            hands them on as they are: transform them first.
+        y_val : array, DataFrame or sparse matrix (n_held_out,) or (n_held_out, n_tasks), or None
+            Their labels or targets.
+
+        Returns
+        -------
+        self : estimator
+
+        Raises
+        ------
+        ValueError
+            If input or parameters make no sense, or no fold has a validation task with both positives and negatives.
+            The estimator keeps its previous state.
+
+        Warns
+        -----
+        ConvergenceWarning
+            Once, if fits that the choice rests on did not reach their gap.
+        UserWarning
+            If tasks of a matrix lack positives or negatives in a fold.
+        """
+        require((X_val is None) == (y_val is None), "X_val and y_val must be given together")
+        samples = self._read(X, y, sample_weight)
+        n, n_tasks = samples.Y.shape
+        self._counted = self._validation_tasks(n_tasks)
+        problem, centres = self._pose_shared(samples)
+        if X_val is None:
+            splits = list(self._folds(known(y)[0], samples))
+        else:
+            held_out = self._read(X_val, y_val, None, reset=False, training=False, name="y_val")
+            stacks = sparse.vstack if sparse.issparse(samples.X) else np.vstack, np.vstack, np.vstack
+            samples = Samples(*(stack(both) for stack, *both in zip(stacks, samples, held_out, strict=True)))
+            splits = [(np.arange(n), np.arange(n, len(samples.Y)))]
         require(splits, "cv must give at least one fold, got none")
         require(
             len(splits) > 1 or self.selection != "one_standard_error",
             "selection must be 'best' without two folds or more, as with X_val, got 'one_standard_error'",
         )
-        problem = posed.problem
         if isinstance(self.radii, str) and self.penalties is None:
             require(self.radii == "auto", f"radii must be 'auto', a number of radii or radii, got {self.radii!r}")
-            self._extend(samples, splits, self._scales(problem, self.loss).radius)
             penalised = False
+            self._extend(samples, splits, self._scales(problem).radius)
         else:
-            grid, penalised = self._read_grid(problem)
-            self._score_grid(samples, splits, grid, penalised)
-        best = self._choose(penalised)
-        value = float(self.grid_[best])
-        radius, penalty = (None, value) if penalised else (value, None)
-        self._train_one(posed, self.loss, radius, penalty, self.eta0)
-
-    def _read_grid(self, problem: Problem) -> tuple[np.ndarray, bool]:
-        """The radii or penalties in increasing order, and True if they are penalties."""
-        values, penalised = given_one(self.radii, self.penalties, "radii and penalties")
-        name = "penalties" if penalised else "radii"
-        if np.ndim(values) == 0 and not isinstance(values, (str, bytes, float)):
-            return grid_of(self._scales(problem, self.loss), values, penalised), penalised
-        grid = np.unique([as_finite(value, f"each of {name}") for value in np.atleast_1d(values)])
-        require(len(grid), f"{name} must hold at least one number, got none")
-        return grid, penalised
-
-    def _score_grid(self, samples: Samples, splits: Sequence[Split], grid: np.ndarray, penalised: bool) -> None:
-        """Set grid_ and scores_, (n_grid, n_splits)."""
-        order = slice(None, None, -1 if penalised else 1)
-        found = self._scored(samples, splits, grid[order], penalised, [None] * len(splits))
-        self.grid_, self.scores_ = grid, _table(found)[order]
-        self._warn_of_gaps(found)
+            values, penalised = given_one(self.radii, self.penalties, "radii and penalties")
+            grid = self._grid(problem, values, penalised, "penalties" if penalised else "radii")
+            self._keep_scores(grid, [self._scored(samples, splits, grid, penalised)])
+        value = float(self.grid_[self._choose(penalised)])
+        return self._train_one(problem, centres, *((None, value) if penalised else (value, None)))
 
     def _extend(self, samples: Samples, splits: Sequence[Split], unit: float) -> None:
-        """Set grid_ and scores_ of automatic radii: more are tried until the best one is inside, or the path ends."""
-        cold: list[Fit | None] = [None] * len(splits)
+        """Score automatic radii: more are tried until the best one is inside, or the path ends."""
 
-        def score(steps: list[int], starts: Sequence[Fit | None]) -> list[Scored]:
+        def score(steps: Sequence[int], starts: Sequence[Fit] = ()) -> list[Scored]:
             return self._scored(samples, splits, np.array([radius_at(unit, step) for step in steps]), False, starts)
 
         steps = list(FIRST_STEPS) if unit > 0 else [0]
-        top = score(steps, cold)  # with the largest radius so far
-        rounds, scores = list(top), _table(top)
-        while unit > 0 and len(steps) < MOST_RADII:
-            counted = scores[:, ~np.isnan(scores).any(axis=0)]
-            if not counted.size:
-                break
-            means = counted.mean(axis=1)
-            slack, ended = TIE * float(np.ptp(means)), all(one.ended for one in top)
-            step = next_step(dict(zip(steps, means, strict=True)), ended=ended, slack=slack, patience=PATIENCE)
-            if choose(counted, False, self.selection) == 0 and abs(means[0] - means[1]) > slack:
-                step = steps[0] - 1
+        rounds = [score(steps)]
+        while True:
+            self._keep_scores(np.array([radius_at(unit, step) for step in steps]), rounds)
+            step = self._next_step(steps, ended=all(one.ended for one in rounds[-1])) if unit > 0 else None
             if step is None:
                 break
             if step < 0:
                 more = [step - 1, step]
-                added = score(more, cold)  # cheap, as small balls are near W = 0
-                steps, scores = more + steps, np.vstack([_table(added), scores])
+                steps, rounds = more + steps, [score(more), *rounds]  # cheap, as small balls are near W = 0
             else:
                 more = [step, step + 1]
-                added = top = score(more, [one.last for one in top])
-                steps, scores = steps + more, np.vstack([scores, _table(added)])
-            rounds += added
-        self.grid_, self.scores_ = np.array([radius_at(unit, step) for step in steps]), scores
-        self._warn_of_gaps(rounds)
+                steps, rounds = steps + more, [*rounds, score(more, [one.largest for one in rounds[-1]])]
+
+    def _next_step(self, steps: Sequence[int], ended: bool) -> int | None:
+        """Step of the radius to try next, None where the path ends."""
+        scores = comparable(self.scores_)
+        if not scores.size or len(steps) >= MOST_RADII:
+            return None
+        means = scores.mean(axis=1)
+        if choose_radius(scores, selection=self.selection) == 0 and abs(means[0] - means[1]) > TIE:
+            return steps[0] - 1
+        return next_step(dict(zip(steps, means.tolist(), strict=True)), ended=ended, patience=PATIENCE)
 
     def _scored(
         self,
@@ -273,68 +230,69 @@ class Search(Trained):
         splits: Sequence[Split],
         strengths: np.ndarray,
         penalised: bool,
-        starts: Sequence[Fit | None],
+        starts: Sequence[Fit | None] = (),
     ) -> list[Scored]:
-        """Score strengths, the most regularised first, on each split."""
         jobs = (
             delayed(self._score_split)(samples, split, strengths, penalised, start)
-            for split, start in zip(splits, starts, strict=True)
+            for split, start in zip(splits, starts or len(splits) * [None], strict=True)
         )
         return list(Parallel(n_jobs=self.n_jobs)(jobs))
 
     def _score_split(
         self, samples: Samples, split: Split, strengths: np.ndarray, penalised: bool, start: Fit | None
     ) -> Scored:
-        problem, centres = self._pose_shared(*samples.of(split[0]))
+        problem, centres = self._pose_shared(samples.of(split[0]))
         held_out = samples.of(split[1])
-        nothing = NOTHING_LEFT * solve_at_zero(problem, pick("losses", self.loss)).objective
-        fits: list[Fit] = []
-        scores: list[float] = []
-        for strength in strengths:
-            if start is not None and not penalised and fits and start.value[0] <= nothing:
-                fits.append(start)  # a larger ball changes nothing
-                scores.append(scores[-1])
-                continue
-            start = self._fold_fit(problem, float(strength), penalised, start)
-            fits.append(start)
-            scores.append(self._score_of(np.asarray(held_out.X @ start.W[0]) + start.b[0] + centres, held_out))
-        gaps = np.array([fit.gap[0] for fit in fits])
-        stops = pick("solvers", self.solver).STOPS_AT_TOL
-        ended = bool(fits[-1].value[0] <= nothing)
-        return Scored(np.array(scores), gaps, stops & ~(gaps <= self._fold_tol()), ended, fits[-1])
+
+        def train(strength: float, start: Fit | None) -> Fit:
+            options = {"start": start} if self._stops() else {}
+            return self._train(problem, strength, penalised, tol=self._fold_tol(), **options)[1]
+
+        least = self._nothing_left(problem)
+        fits = fits_along(train, strengths, penalised, start=start, least=least)
+        scores = [self._score_of(np.asarray(held_out.X @ fit.W[0]) + fit.b[0] + centres, held_out) for fit in fits]
+        gaps = [float(fit.gap[0]) for fit in fits]
+        n_alike = len(strengths) - len(fits)  # larger balls, which change nothing
+        ended = bool(fits[-1].value[0] <= least)
+        return Scored(scores + n_alike * scores[-1:], gaps + n_alike * gaps[-1:], ended, fits[-1])
+
+    def _score_of(self, F: np.ndarray, held_out: Samples) -> float:
+        """Score of the decisions or predictions F (n_samples, n_tasks) on held-out samples, NaN if no task counts."""
+        tasks = zip(*(array[:, self._counted].T for array in (held_out.Y, F, held_out.weights)), strict=True)
+        scores = np.array([self._score_task(y[c > 0], f[c > 0], c[c > 0]) for y, f, c in tasks])
+        found = scores[~np.isnan(scores)]
+        return float(found.mean()) if len(found) else np.nan
 
     def _fold_tol(self) -> float:
         return max(as_radius(self.tol, "tol"), FOLD_TOL)
 
-    def _fold_fit(self, problem: Problem, strength: float, penalised: bool, start: Fit | None) -> Fit:
-        """Fit of one strength, from the fit before if the solver can."""
-        stops = pick("solvers", self.solver).STOPS_AT_TOL
-        options = {"start": start} if stops else {}
-        pairs, fitted = self._train(
-            problem, self.loss, [strength], penalised, list(np.atleast_1d(self.eta0)), tol=self._fold_tol(), **options
+    def _keep_scores(self, grid: np.ndarray, rounds: Sequence[Sequence[Scored]]) -> None:
+        """Set grid_ and scores_, (n_grid, n_splits), and the gaps of the fits. rounds: by increasing strength."""
+        self.grid_ = grid
+        self.scores_, self._gaps = (
+            np.vstack([np.array([getattr(one, name) for one in found]).T for found in rounds])
+            for name in ("scores", "gaps")
         )
-        return fitted.of(int(choose_eta0(pairs[:, 0], fitted.objective)[0]))
-
-    def _warn_of_gaps(self, found: Iterable[Scored]) -> None:
-        gaps, unproven = (np.concatenate([getattr(one, name) for one in found]) for name in ("gaps", "unproven"))
-        if unproven.any():
-            warn_user(
-                f"the choice rests on {len(gaps)} fits, of which {unproven.sum()} are not certified to be within "
-                f"{self._fold_tol():g} of their optima, but within {gaps.max():.2g} (relative) at worst: raise n_iter "
-                "or tol, or centre and scale the features",
-                ConvergenceWarning,
-            )
 
     def _choose(self, penalised: bool) -> int:
         """Set best_score_ and return the place of the best radius or penalty in the grid."""
-        counted = ~np.isnan(self.scores_).any(axis=0)
+        unproven = self._unproven(self._gaps, self._fold_tol())
+        if unproven.any():
+            warn_user(
+                f"the choice rests on {self._gaps.size} fits, of which {unproven.sum()} are not certified to be within "
+                f"{self._fold_tol():g} of their optima, but within {self._gaps.max():.2g} (relative) at worst: raise "
+                "n_iter or tol, or centre and scale the features",
+                ConvergenceWarning,
+            )
+        scores = comparable(self.scores_)
         require(
-            counted.any(),
+            scores.size,
             "held-out samples must include a positive and a negative of some validation task, got none: choose "
             "fewer folds (cv) or other validation_tasks",
         )
-        chosen = choose(self.scores_[:, counted], penalised, self.selection)
-        self.best_score_ = float(self.scores_[chosen, counted].mean())
+        regularised_first = np.arange(len(scores))[:: -1 if penalised else 1]
+        chosen = int(regularised_first[choose_radius(scores[regularised_first], selection=self.selection)])
+        self.best_score_ = float(np.nanmean(self.scores_[chosen]))
         if self.scoring is None and self.best_score_ <= self._chance:
             warn_user(
                 f"the chosen {'penalty' if penalised else 'radius'} has a score of {self.best_score_:.3g} on held-out "
@@ -342,28 +300,19 @@ class Search(Trained):
             )
         return chosen
 
-    def _read_tasks_of_choice(self, n_tasks: int) -> None:
-        """Set the indices of the validation tasks."""
-        self._counted = np.arange(n_tasks)
-        if self.validation_tasks is None:
-            return
-        try:
-            tasks = np.arange(n_tasks)[np.asarray(self.validation_tasks)]
-        except IndexError:
-            tasks = np.empty(0, dtype=int)
+    def _validation_tasks(self, n_tasks: int) -> np.ndarray:
+        tasks = np.arange(n_tasks)
+        if self.validation_tasks is not None:
+            try:
+                tasks = tasks[np.asarray(self.validation_tasks)]
+            except IndexError:
+                tasks = np.empty(0, dtype=int)
         require(
             tasks.ndim == 1 and len(tasks),
             f"validation_tasks must be indices of tasks, 0 to {n_tasks - 1}, or one bool per task, and name one at "
             f"least, got {self.validation_tasks!r}",
         )
-        self._counted = tasks
-
-    def _with_held_out(self, train: Samples, held_out: Samples) -> tuple[Samples, list[Split]]:
-        """All samples, and the one split that the user has made."""
-        stack = sparse.vstack if sparse.issparse(train.X) else np.vstack
-        both = Samples(stack([train.X, held_out.X]), *map(np.vstack, zip(train[1:], held_out[1:], strict=True)))
-        n = len(train.Y)
-        return both, [(np.arange(n), np.arange(n, len(both.Y)))]
+        return tasks
 
 
 @parameters
@@ -441,109 +390,39 @@ class JointSparseClassifierCV(Labelled, Search):
 
     _chance = 0.5  # AUC
 
-    @all_or_nothing
-    def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, X_val: Any = None, y_val: Any = None
-    ) -> Self:
-        """Choose and train.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix (n_samples, n_features)
-            Features.
-        y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
-            Labels, coded as `labels` says. NaN, None and pandas.NA are unknown.
-        sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
-            Weights of the samples. Weight 2 is the sample twice. Scorers other than the default do not see them.
-        X_val : array, DataFrame or sparse matrix (n_held_out, n_features), or None
-            Held-out samples that choose instead of folds, as in the papers. None of them is trained on. A Pipeline
-            hands them on as they are: transform them first.
-        y_val : array or sparse matrix (n_held_out,) or (n_held_out, n_tasks), or None
-            Their labels.
-
-        Returns
-        -------
-        self : JointSparseClassifierCV
-
-        Raises
-        ------
-        ValueError
-            If input or parameters make no sense, or no fold has a validation task with both positives and negatives.
-            The estimator keeps its previous state.
-
-        Warns
-        -----
-        ConvergenceWarning
-            Once, if fits that the choice rests on did not reach their gap.
-        UserWarning
-            If tasks of a matrix lack positives or negatives in a fold.
-        """
-        X, y, Y, weights = self._read(X, y, sample_weight)
-        require((X_val is None) == (y_val is None), "X_val and y_val must be given together")
-        self._read_tasks_of_choice(Y.shape[1])
-        samples = Samples(X, Y, weights)
-        posed = self._pose_shared(*samples)
-        if X_val is not None:
-            samples, splits = self._with_held_out(samples, self._read_held_out(X_val, y_val, Y.shape[1]))
-        else:
-            splits = self._folds(X, y, Y)
-            if not self._flat:
-                self._warn_of_absent(samples, splits)
-        self._search(samples, splits, posed)
-        return self
-
-    def _folds(self, X: Any, y: Any, Y: np.ndarray) -> list[Split]:
-        if self._flat or not isinstance(self.cv, (int, np.integer)):
-            splitter = check_cv(self.cv, y if self._flat else None, classifier=self._flat)
-            return list(splitter.split(X, y))
-        by = strata(Y, int(self.cv))
-        return list(StratifiedKFold(self.cv, shuffle=True, random_state=0).split(X, by))
-
-    def _warn_of_absent(self, samples: Samples, splits: Sequence[Split]) -> None:
-        """Warn of tasks that some folds cannot judge."""
-        absent = np.zeros(samples.Y.shape[1], dtype=int)
-        for _, rows in splits:
-            inside, positive = samples.weights[rows] > 0, samples.Y[rows] > 0
-            absent += ~((inside & positive).any(axis=0) & (inside & ~positive).any(axis=0))
-        names = [str(self.classes_[k]) for k in self._counted if absent[k]]
+    def _folds(self, y: Any, samples: Samples) -> Iterable[Split]:
+        if self._flat:
+            return super()._folds(y, samples)
+        folds = super()._folds(y, samples)
+        if isinstance(self.cv, (int, np.integer)):
+            by = strata(samples.Y, int(self.cv))
+            folds = StratifiedKFold(self.cv, shuffle=True, random_state=0).split(samples.X, by)
+        splits = list(folds)
+        held_out = [samples.Y[rows] * samples.weights[rows] for _, rows in splits]
+        judged = np.all([(Y > 0).any(axis=0) & (Y < 0).any(axis=0) for Y in held_out], axis=0)
+        names = [str(self.classes_[k]) for k in self._counted if splits and not judged[k]]
         if names:
             warn_user(
                 f"{len(names)} of {len(self._counted)} tasks have no positives or no negatives in some of the "
                 f"{len(splits)} folds and do not count there: {', '.join(names[:10])}{', ...' * (len(names) > 10)}",
             )
+        return splits
 
     def _score_of(self, F: np.ndarray, held_out: Samples) -> float:
-        F, Y, weights = (array[:, self._counted] for array in (F, held_out.Y, held_out.weights))
+        if self.scoring is None or not self._has_names() or F.shape[1] == 1:
+            return super()._score_of(F, held_out)
+        rows = held_out.weights.any(axis=1)
+        F, y = F[rows][:, self._counted], held_out.Y[rows][:, self._counted].argmax(axis=1)
+        classes = self.classes_[self._counted]
+        return _called(get_scorer(self.scoring), _Classified(self.loss, classes, F), held_out.X[rows], classes[y])
+
+    def _score_task(self, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
+        if len(np.unique(y)) < 2:
+            return np.nan
         if self.scoring is None:
-            return mean_over_tasks(lambda y, f, c: roc_auc_score(y > 0, f, sample_weight=c), F, Y, weights, has_both)
-        scorer = get_scorer(self.scoring)
-        likely = self.loss == "logistic"
-        if self._has_names() and Y.shape[1] > 1:
-            P = probabilities_of_classes(F) if likely else None
-            rows = weights.any(axis=1)
-            stand_in = _Classified(F[rows], self.classes_[self._counted], None if P is None else P[rows])
-            return _called(scorer, stand_in, held_out.X[rows], self.classes_[held_out.Y[rows].argmax(axis=1)])
-
-        def score(y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
-            p = special.expit(f)
-            stand_in = _Classified(f, np.array([0, 1]), np.column_stack([1 - p, p]) if likely else None)
-            return _called(scorer, stand_in, np.empty((len(y), 0)), (y > 0).astype(int))
-
-        return mean_over_tasks(score, F, Y, weights, has_both)
-
-    def _read_held_out(self, X_val: Any, y_val: Any, n_tasks: int) -> Samples:
-        """Held-out samples, of weight 1 or 0."""
-        self._require_names(y_val, "y_val")
-        y_val, missing = known(y_val, CODES[self.labels][0])
-        X_val, y_val = validated(self, X_val, to_dense(y_val), reset=False, multi_output=True)
-        if self._flat:
-            y_val = column_or_1d(y_val)
-            self._require_classes(y_val, "y_val")
-        elif y_val.shape[1:] != (n_tasks,):
-            raise ValueError(f"y_val must have one column per task, {n_tasks}, got shape {y_val.shape}")
-        Y_val = self._signs(y_val)
-        weights = (Y_val != 0).astype(float)
-        return Samples(X_val, Y_val, weights if missing is None else weights * ~missing.reshape(len(missing), -1))
+            return float(roc_auc_score(y > 0, f, sample_weight=c))
+        stand_in = _Classified(self.loss, np.array([0, 1]), f[:, np.newaxis])
+        return _called(get_scorer(self.scoring), stand_in, np.empty((len(y), 0)), (y > 0).astype(int))
 
 
 @parameters
@@ -587,62 +466,14 @@ class JointSparseRegressorCV(Targets, Search):
 
     _chance = 0.0  # R^2
 
-    @all_or_nothing
-    def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, X_val: Any = None, y_val: Any = None
-    ) -> Self:
-        """Choose and train.
+    def _folds(self, y: Any, samples: Samples) -> Iterable[Split]:
+        if not isinstance(self.cv, (int, np.integer)):
+            return super()._folds(y, samples)
+        return KFold(self.cv, shuffle=True, random_state=0).split(samples.X)
 
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix (n_samples, n_features)
-            Features.
-        y : array or DataFrame (n_samples,) or (n_samples, n_tasks)
-            Targets, real numbers. NaN is unknown.
-        sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
-            Weights of the samples.
-        X_val : array, DataFrame or sparse matrix (n_held_out, n_features), or None
-            Held-out samples that choose instead of folds. A Pipeline hands them on as they are: transform them first.
-        y_val : array (n_held_out,) or (n_held_out, n_tasks), or None
-            Their targets.
-
-        Returns
-        -------
-        self : JointSparseRegressorCV
-
-        Raises
-        ------
-        ValueError
-            If input or parameters make no sense. The estimator keeps its previous state.
-        """
-        samples = Samples(*self._read(X, y, sample_weight))
-        require((X_val is None) == (y_val is None), "X_val and y_val must be given together")
-        self._read_tasks_of_choice(samples.Y.shape[1])
-        posed = self._pose_shared(*samples)
-        if X_val is not None:
-            self._require_names(y_val, "y_val")
-            flat, names = self._flat, self._names
-            held_out = Samples(*self._read(X_val, y_val, None, reset=False))
-            self._flat, self._names = flat, names
-            require(
-                held_out.Y.shape[1:] == samples.Y.shape[1:],
-                f"y_val must have one column per task, {samples.Y.shape[1]}, got shape {held_out.Y.shape}",
-            )
-            samples, splits = self._with_held_out(samples, held_out)
-        elif isinstance(self.cv, (int, np.integer)):
-            splits = list(KFold(self.cv, shuffle=True, random_state=0).split(samples.X))
-        else:
-            splits = list(check_cv(self.cv).split(samples.X, samples.Y))
-        self._search(samples, splits, posed)
-        return self
-
-    def _score_of(self, F: np.ndarray, held_out: Samples) -> float:
-        scorer = None if self.scoring is None else get_scorer(self.scoring)
-
-        def score(y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
-            if scorer is None:
-                return float(r2_score(y, f, sample_weight=c))
-            return _called(scorer, _Regressed(f), np.empty((len(y), 0)), y)
-
-        F, Y, weights = (array[:, self._counted] for array in (F, held_out.Y, held_out.weights))
-        return mean_over_tasks(score, F, Y, weights, lambda y: len(y) > 1)
+    def _score_task(self, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
+        if len(y) < 2:
+            return np.nan
+        if self.scoring is None:
+            return float(r2_score(y, f, sample_weight=c))
+        return _called(get_scorer(self.scoring), _Regressed(), f[:, np.newaxis], y)

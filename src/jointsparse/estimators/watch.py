@@ -68,9 +68,7 @@ class Watch:
         try:
             wants_end = self.callback is not None and bool(self.callback(iteration, objective, gap))
         except KeyboardInterrupt:
-            if self.ended_by == INTERRUPT:  # the second one
-                raise
-            self.ended_by = INTERRUPT
+            self._interrupt(signal.SIGINT, None)
         if not self.ended_by:
             self.ended_by = CALLBACK if wants_end else TIME if time.monotonic() > self.until else ""
         return bool(self.ended_by)
