@@ -1,4 +1,4 @@
-"""Facts of online learning: lazy steps are eager steps, regret grows like sqrt(T), nothing changes when refused."""
+"""Facts of online learning: lazy steps are eager steps, and nothing changes when a call is refused."""
 
 import copy
 import pickle
@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from jointsparse.estimators.labels import to_dense
 from jointsparse.estimators.online import OnlineJointSparseClassifier
 from jointsparse.learning.lazy import ONE_BALL_PER_TASK, Eager, Lazy, csr
 from jointsparse.learning.losses import LOSSES
-from jointsparse.learning.problem import Problem
-from jointsparse.learning.solvers import pdhg
 from jointsparse.norms import NORMS
-from jointsparse.registry import pick
 
 
 def examples(rng, n, d, density=0.3):
@@ -39,6 +35,12 @@ def draw(rng, n, d, m):
 
 
 LAZY = sorted(ONE_BALL_PER_TASK)
+
+
+def to_dense(X):
+    return X.toarray() if sparse.issparse(X) else X
+
+
 KINDS = pytest.mark.parametrize("make", [sparse.csr_array, to_dense], ids=["sparse", "dense"])
 
 
@@ -82,26 +84,9 @@ def draw_steps(rng, d, m):
 @pytest.mark.parametrize(("d", "m", "radius"), [(30, 5, 1.0), (150, 12, 5.0), (20, 3, 1e-3), (1, 4, 0.5), (40, 1, 0.3)])
 def test_lazy_steps_are_eager_steps(rng, norm, d, m, radius):
     (lazy, eager), steps = both(d, m, norm, radius, average=True), draw_steps(rng, d, m)
-    for _ in range(40):
+    for _ in range(25):
         assert_same_steps(lazy, eager, islice(steps, 20))
     assert np.max(NORMS[norm].norm(lazy.last())) <= radius * (1 + 1e-15)
-
-
-@pytest.mark.parametrize("norm", LAZY)
-def test_a_hundred_thousand_steps_gather_no_error(norm):
-    rng = np.random.default_rng(1)
-    d, m, T = 40, 4, 100_000
-    lazy, eager = both(d, m, norm, 2.0, average=True)
-    features, values = rng.integers(0, d, (T, 3)), rng.normal(size=(T, 3))
-    steps = rng.normal(size=(T, 1, m)) * 0.1  # all of one length: the rounding of Theta grows most
-    for t in range(T):
-        X = sparse.csr_array((values[t], features[t], [0, 3]), shape=(1, d))
-        lazy.step(csr(X), steps[t])
-        np.add.at(eager.W, features[t], values[t][:, np.newaxis] * steps[t])
-        pick("norms", norm).project(eager.W, 2.0, out=eager.W)
-        eager.total += eager.W
-    np.testing.assert_allclose(lazy.last(), eager.W, atol=1e-10)
-    np.testing.assert_allclose(lazy.sum() / T, eager.total / T, atol=1e-10)
 
 
 def test_ties_and_entries_that_return_to_zero(rng):
@@ -151,23 +136,18 @@ def test_a_feature_that_no_example_holds_is_not_visited():
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("average", [False, True])
 def test_sparse_and_dense_examples_teach_the_same_also_in_turns(rng, norm, loss, average):
-    X, Y = draw(rng, 300, 30, 5)
-    X_test = examples(rng, 20, 30)
+    X, Y = draw(rng, 120, 30, 5)
     thin, dense, mixed = (online(norm=norm, loss=loss, average=average, radius=2.0) for _ in range(3))
-    for start in range(0, 300, 20):
-        part = slice(start, start + 20)
-        for model, make in (
-            (thin, sparse.csr_array),
-            (dense, to_dense),
-            (mixed, to_dense if start % 40 else sparse.csr_array),
-        ):
-            streams(model, make(X[part]), Y[part], 2)
-    assert thin.t_ == dense.t_ == mixed.t_ == 150
-    for model in (thin, dense, mixed):
-        np.testing.assert_allclose(model.coef_, dense.coef_, atol=1e-12)
+    for start in range(0, 120, 20):
+        part, in_turn = slice(start, start + 20), to_dense if start % 40 else sparse.csr_array
+        for model, make in ((thin, sparse.csr_array), (dense, to_dense), (mixed, in_turn)):
+            streams(model, make(X[part]).astype(np.float64 if start else np.float32), Y[part], 2)
+    for model in (thin, mixed):
+        assert model.t_ == dense.t_ == 60 and model.coef_.dtype == np.float64
+        np.testing.assert_allclose(model.coef_, dense.coef_, atol=1e-7)
         np.testing.assert_array_equal(model.selected_features_, dense.selected_features_)
-        for A in (X_test, X_test.toarray()):
-            np.testing.assert_allclose(model.decision_function(A), A @ dense.coef_.T, atol=1e-11)
+        for A in (X, X.toarray()):
+            np.testing.assert_allclose(model.decision_function(A), A @ model.coef_.T, atol=1e-11)
 
 
 def test_steps_by_hand(rng):
@@ -186,8 +166,7 @@ def test_fit_is_partial_fit_in_some_order(rng):
     X, Y = draw(rng, 40, 15, 3)
     fitted = online(max_iter=2, batch_size=5, random_state=3).fit(X, Y)
     orders, expected = np.random.RandomState(3), online()
-    for _ in range(2):
-        order = orders.permutation(40)
+    for order in (orders.permutation(40), orders.permutation(40)):
         streams(expected, X[order], Y[order], 5)
     np.testing.assert_array_equal(fitted.coef_, expected.coef_)
     assert fitted.t_ == 16
@@ -220,15 +199,12 @@ def test_a_vector_of_classes_is_one_task_per_class(rng, classes, shape, of_margi
 def test_weight_zero_is_no_example_and_weight_two_a_longer_step(rng):
     X, Y = draw(rng, 30, 8, 2)
     kept = rng.random(30) < 0.5
-    np.testing.assert_array_equal(
-        online().partial_fit(X, Y, sample_weight=kept.astype(int)).coef_, online().partial_fit(X[kept], Y[kept]).coef_
-    )
-    doubled = online(eta0=0.25).partial_fit(X, Y, sample_weight=np.full(30, 2.0))
-    np.testing.assert_allclose(doubled.coef_, online().partial_fit(X, Y).coef_, atol=1e-15)
-    by_class = online(class_weight={1: 2.0, -1: 2.0}, eta0=0.25).partial_fit(X, Y)
-    np.testing.assert_array_equal(by_class.coef_, doubled.coef_)
-    masked = online(labels="masked").partial_fit(X, Y).partial_fit(X, 0 * Y)
-    assert masked.t_ == 1  # a sample that is part of no task is no example
+    plain, some = (online().partial_fit(X[rows], Y[rows]).coef_ for rows in (slice(None), kept))
+    np.testing.assert_array_equal(online().partial_fit(X, Y, sample_weight=kept.astype(int)).coef_, some)
+    doubled = online(eta0=0.25).partial_fit(X, Y, sample_weight=np.full(30, 2.0)).coef_
+    np.testing.assert_allclose(doubled, plain, atol=1e-15)
+    np.testing.assert_array_equal(online(class_weight={1: 2.0, -1: 2.0}, eta0=0.25).partial_fit(X, Y).coef_, doubled)
+    assert online(labels="masked").partial_fit(X, Y).partial_fit(X, 0 * Y).t_ == 1  # a sample of no task is no example
 
 
 @KINDS
@@ -239,23 +215,12 @@ def test_radius_zero_gives_zero(rng, make):
 
 
 @KINDS
-def test_float32_is_learnt_in_double(rng, make):
-    X, Y = draw(rng, 100, 20, 3)
-    X = X.astype(np.float32)
-    model, expected = streams(online(), make(X), Y), streams(online(), make(X.astype(np.float64)), Y)
-    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6)
-    assert model.coef_.dtype == np.float64
-
-
-@KINDS
 def test_pickled_and_copied_models_learn_on_as_the_model_does(rng, make):
     X, Y = draw(rng, 60, 10, 3)
-    X = make(X)
-    model = streams(online(average=True), X[:30], Y[:30])
+    model = streams(online(average=True), make(X[:30]), Y[:30])
     copies = pickle.loads(pickle.dumps(model)), copy.deepcopy(model), model
-    for each in copies:
-        streams(each, X[30:], Y[30:])
-        np.testing.assert_array_equal(each.coef_, copies[0].coef_)
+    expected = [streams(each, make(X[30:]), Y[30:]).coef_ for each in copies]
+    np.testing.assert_array_equal(expected, [expected[0]] * 3)
 
 
 REFUSED = {
@@ -263,8 +228,8 @@ REFUSED = {
     "infinity": (lambda X, Y: (X + np.inf, Y), {}, "infinity"),
     "NaN in y": (lambda X, Y: (X, Y * np.nan), {}, "y must hold at least one label or target, got missing"),
     "labels": (lambda X, Y: (X, 3 * Y), {}, "labels='signed' expects"),
-    "columns of y": (lambda X, Y: (X, Y[:, :2]), {}, "one column per task, 3, got 2"),
-    "vector": (lambda X, Y: (X, Y[:, 0]), {}, "y must be a matrix"),
+    "columns of y": (lambda X, Y: (X, Y[:, :2]), {}, r"one column per task, \(4, 3\), got shape \(4, 2\)"),
+    "vector": (lambda X, Y: (X, Y[:, 0]), {}, r"one column per task, \(4, 3\), got shape \(4,\)"),
     "lengths": (lambda X, Y: (X, Y[:-1]), {}, "inconsistent numbers of samples"),
     "features": (lambda X, Y: (X[:, 1:], Y), {}, "expecting 5 features"),
     "empty": (lambda X, Y: (X[:0], Y[:0]), {}, "0 sample"),
@@ -320,7 +285,7 @@ def changes(**options):
         (fits(max_iter=0), "max_iter must be a whole number of at least 1, got 0"),
         (fits(batch_size=1.5), "batch_size must be a whole number"),
         (takes(NAMES, labels="classes"), "classes must be passed on the first call"),
-        (takes(NAMES, ["no"], labels="classes"), "at least two classes"),
+        (takes(NAMES, ["no"], labels="classes"), "^labels='classes' expects two classes or more, got 1 class"),
         (takes(NAMES, ["no", "maybe"], labels="classes"), r"must hold the classes \['maybe', 'no'\], got .*'yes'"),
         (takes(SIGNS, class_weight="balanced"), "class_weight must be a dict or None"),
         (changes(radius=2.0), "must stay as they were"),
@@ -338,29 +303,3 @@ def test_a_column_of_classes_is_a_vector_with_a_warning():
     with pytest.warns(DataConversionWarning):
         model = online(labels="classes").partial_fit([[1.0], [-1.0]], [["b"], ["a"]], classes=["a", "b"])
     assert model.predict([[3.0]]).tolist() == ["b"]
-
-
-def test_regret_grows_like_the_root_of_time():
-    """The slope of log regret against log T, for regret against the best fixed W of the first T examples."""
-    slopes, horizons = [], [100, 300, 1000, 3000]
-    loss = LOSSES["hinge"]
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(3000, 20))
-        Y = signs(rng, X, 4)
-        model = online(radius=3.0, eta0=0.1).partial_fit(0 * X[:1], Y[:1])  # W = 0
-        losses = []
-        for x, y in zip(X[:, np.newaxis], Y[:, np.newaxis], strict=True):
-            losses.append(loss.value(x @ model.coef_.T, y).sum())
-            model.partial_fit(x, y)
-        problems = [Problem.from_matrix(X[:T], Y[:T]) for T in horizons]
-        best = [
-            pdhg.fit(problem, loss=loss, norm=NORMS["l1inf"], radius=np.array([3.0]), n_iter=2000, tol=1e-4)
-            for problem in problems
-        ]
-        assert max(fit.gap[0] for fit in best) <= 1e-4
-        # No fixed W does better than the bound.
-        regret = np.cumsum(losses)[np.array(horizons) - 1] - [fit.bound[0] for fit in best]
-        assert min(regret) > 0
-        slopes.append(np.polyfit(np.log(horizons), np.log(regret), 1)[0])
-    assert np.mean(slopes) <= 0.6
