@@ -124,11 +124,16 @@ def test_a_record_holds_what_a_file_was_made_with():
 
 
 def test_a_folder_has_a_record_beside_it():
-    Path("results/figures").mkdir(parents=True)
+    for name in ("results/figures", "results/thumbnails"):  # the second is empty
+        Path(name).mkdir(parents=True)
     Path("results/figures/a.png").write_bytes(b"a")
-    records.write_records(["results/figures"], records.read_inputs([]), job="", code=[], values={}, raw={})
+    folders = ["results/figures", "results/thumbnails"]
+    records.write_records(folders, records.read_inputs([]), job="", code=[], values={}, raw={})
     Path("results/figures/.snakemake_timestamp").touch()  # as Snakemake does after the job
-    assert records.read_inputs(["results/figures"]).files == records.checksums(["results/figures"])
+    assert records.read_inputs(folders).files == records.checksums(folders)
+    Path("results/figures/a.png").unlink()
+    with pytest.raises(Damaged, match="^results/figures is damaged"):
+        records.read_inputs(folders)
 
 
 @pytest.mark.parametrize("name", ["results/a/words.csv", "results/a/W.npz"])

@@ -66,7 +66,7 @@ def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, larg
             look = _look(name)
             seen[look] = known.get(look) or (_sha256(name, largest) if look else None)
             below[os.path.relpath(name, path)] = seen[look]
-        if below:
+        if os.path.lexists(path):
             found[path] = below["."] if below.keys() == {"."} else digest(below)
     if cache and seen != known:
         with suppress(OSError):  # a folder that may not be written to
