@@ -297,7 +297,7 @@ def test_no_shell_or_other_program_is_run_and_no_pickle_is_read():
         re.MULTILINE,
     )
     # The manifest asks git for the commit, and pictures are checked by a process, with arguments that no data enter.
-    # Numba's cache of kernels is pickles: see there whose folder it may be. Pandas evaluates expressions of claims alone.
+    # Numba's cache of kernels is pickles: see there. Pandas evaluates expressions of claims alone.
     allowed = {"records.py", "checker.py", "compiled.py", "judging.py"}
     assert {file.name for file, text in code().items() if found.search(text)} == allowed
 
