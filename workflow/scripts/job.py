@@ -20,13 +20,12 @@ from jointsparse.provenance import records  # noqa: E402
 from jointsparse.provenance.tables import Damaged  # noqa: E402
 
 SHOWN_FILES = 6  # in a message; the log has all
-SECONDS_BETWEEN_LINES = 10  # in the log file
-SECONDS_BETWEEN_LINES_ON_SCREEN = 60
+SECONDS_BETWEEN_LINES = 60
 
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
-    """Run a job. Give `progress(done, total)`: a line a minute, and lines in the log file.
+    """Run a job. Give `progress(done, total)`: a line a minute, here and in the log file.
 
     A ValueError ends the job with one line: its message, and the place in config.yaml where the values come from. For
     a damaged file, or files that do not belong together, the line has the command that removes them. The next run
@@ -40,21 +39,18 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     logging.basicConfig(filename=log, filemode="a", format="%(asctime)s %(message)s", level=logging.INFO)
     logging.captureWarnings(True)
     logging.info("%s begins", name)
-    last_line = last_told = time.monotonic()
+    last = time.monotonic()
 
     def tell(line: str) -> None:
+        logging.info("%s", line)
         # In one piece, as jobs side by side write to the same place.
         sys.stderr.write(f"{ERASE if sys.stderr.isatty() else ''}{line}\n")
 
     def progress(done: int, total: int) -> None:
-        nonlocal last_line, last_told
-        now = time.monotonic()
-        if now - last_told > SECONDS_BETWEEN_LINES_ON_SCREEN:
-            last_told = now
+        nonlocal last
+        if time.monotonic() - last > SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
             tell(f"{name}: {done} of {total}")
-        if now - last_line > SECONDS_BETWEEN_LINES or done == total:
-            last_line = now
-            logging.info("%d of %d", done, total)
 
     try:
         inputs = records.read_inputs(snakemake.input)
@@ -64,9 +60,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
         records.write_records(snakemake.output, inputs, job=name, code=code, values=values, raw=raw)
     except Exception as error:
         logging.info("%s", traceback.format_exc())
-        said = " ".join(f"error: {name}: {_explained(error, snakemake)}".split())
-        logging.error("%s", said)
-        tell(said)
+        tell(" ".join(f"error: {name}: {_explained(error, snakemake)}".split()))
         sys.exit(1)
     logging.info("%s ends", name)
 
