@@ -132,7 +132,7 @@ def test_a_folder_has_a_record_beside_it():
     Path("results/figures/.snakemake_timestamp").touch()  # as Snakemake does after the job
     assert records.read_inputs(folders).files == records.checksums(folders)
     Path("results/figures/a.png").unlink()
-    with pytest.raises(Damaged, match="^results/figures is damaged"):
+    with pytest.raises(Damaged, match=r"^results/figures is damaged"):
         records.read_inputs(folders)
 
 
