@@ -34,7 +34,7 @@ def makers_of(table: str) -> list[str]:
 
 
 def is_measured(kind: str) -> bool:
-    """True if a study of this kind is measured once, with the machine to itself, and not repeated."""
+    """True if a study of this kind is measured once and not repeated."""
     return pick("experiments", kind).TABLES[kind] == "timings"
 
 

@@ -46,7 +46,7 @@ rule gather_runs:
 
 
 rule measure:
-    """Measure the seconds of an experiment, with the machine to itself."""
+    """Measure the CPU seconds of an experiment, on one core."""
     input:
         unpack(samples),
     output:
@@ -58,7 +58,6 @@ rule measure:
     wildcard_constraints:
         study=of_kind(*MEASURED),
         kind=any_of(MEASURED),
-    threads: workflow.cores
     params:
         *code("measure", experiments=lambda w: study(w)["kind"]),
         where=lambda w: f"studies.{w.study}",

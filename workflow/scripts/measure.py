@@ -1,4 +1,4 @@
-"""Measure the seconds of an experiment, with the machine to itself."""
+"""Measure the CPU seconds of an experiment, on one core."""
 
 import numpy as np
 from job import job
