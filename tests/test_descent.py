@@ -37,11 +37,11 @@ PENALISED = {
 METHODS = CONSTRAINED | PENALISED
 
 
-def run(method, objective, limit, /, **options):
+def run(method, objective, limit, /, at=None, **options):
     """The records of a method, with w. limit: the radius of a constrained problem, or else the penalty."""
     certify = objective.certify_penalised if method in PENALISED else objective.certify_in_ball
     look = descent.looking(objective, lambda view: certify(view, limit), w=np.copy)
-    return record(partial(METHODS.get(method, method), objective, limit, **options), look)
+    return record(partial(METHODS.get(method, method), objective, limit, **options), look, at=at)
 
 
 def drawn(loss, n_samples=30, density=1.0):
@@ -179,7 +179,7 @@ def test_line_search_ends_at_an_exact_optimum():
 def test_steps_along_gradients_come_near_the_optimum(loss, eta0, method, kind):
     objective = objective_of(loss, n_samples=60, kind=kind)
     expected, _ = optimum(objective, radius=2.0)
-    options = {"n_iter": 3000, "method": method}
+    options = {"n_iter": 3000, "method": method, "at": range(2950, 3001)}
     whole = run(descent.descend, objective, 2.0, eta0=eta0, **options)
     assert whole["objective"].iloc[-1] < (1 + 1e-4) * expected and whole["bound"].max() > (1 - 1e-2) * expected
     parts = run(few, objective, 2.0, eta0=eta0 / 10, batch_size=6, seed=2, **options)

@@ -230,12 +230,6 @@ def looks_of(axes):
     return [(line.get_color(), str(line._dash_pattern)) for line in ours(axes)]
 
 
-def test_projection_tells_n_by_dashes_and_methods_by_colour():
-    (_, right) = catalogue.draw("projection", made("projection")).axes
-    assert len({colour for colour, _ in looks_of(right)}) == 2
-    assert len(set(looks_of(right))) == 4
-
-
 def test_online_tells_radii_by_dashes_and_methods_by_colour():
     axes, *_ = catalogue.draw("online", made("online", radius=(3.0, 30.0, 300.0))).axes
     colours, dashes = zip(*looks_of(axes), strict=True)

@@ -344,16 +344,9 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
             [
                 "sort",
                 "newton",
-                "measured",
+                "subgradient",
                 "papers: N log N in the number N of non-zero entries; linear in the number of samples",
             ],
-        ),
-        # Another part is drawn against x.
-        (
-            labels,
-            "cost",
-            made("cost").query("d == 200").drop(columns="method").assign(part="loading"),
-            [("x", "seconds")],
         ),
         # Empty axes say why.
         (notes, "eer_by_word", made("eer_by_word").assign(validation_word=True), [["no word with an EER"]]),
@@ -622,7 +615,7 @@ def test_cost_draws_the_seconds_of_each_part_in_a_panel():
     size, training = catalogue.draw("cost", table).axes
     rows = [(method, f"part == 'projection size' and method == '{method}'") for method in ("sort", "newton")]
     assert_lines(size, table, "x", "seconds", rows)
-    assert_lines(training, table, "x", "seconds", [("measured", "part == 'training samples'")])
+    assert_lines(training, table, "x", "seconds", [("subgradient", "part == 'training samples'")])
     x, seconds = size.lines[-1].get_xydata().T  # through the last point of the first method, in proportion to x log x
     np.testing.assert_allclose(seconds, 0.2 * x * np.log(x) / (4e6 * np.log(4e6)), rtol=1e-13)
     np.testing.assert_allclose(training.lines[-1].get_xydata(), training.lines[0].get_xydata(), rtol=1e-13)
