@@ -83,11 +83,6 @@ def test_the_overall_verdict(found, expected):
     assert overall(found) == overall(pd.Series(found[::-1], dtype=object)) == expected
 
 
-def test_an_unknown_verdict_is_refused():
-    with pytest.raises(ValueError, match=r"verdicts must be of holds, level, does not hold, .*, got maybe"):
-        overall([HOLDS, "maybe"])
-
-
 # The committed tables with a change
 
 FLICKR, STORIES, SWEEP = "flickr8k/annotation", "flickr8k/stories", "flickr8k/annotation-sweep"

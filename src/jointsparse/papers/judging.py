@@ -19,10 +19,9 @@ from jointsparse.scores.many import FEWEST_RUNS, half_width, holm
 Tables = Mapping[str, pd.DataFrame]
 Where = dict[str, Any]  # columns of a table with values, see `rows_with`
 
-HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED = "holds", "does not hold", "undecided", "not tested"
-LEVEL = "level"  # of two methods that differ by less than matters
-DEMONSTRATION = "demonstration"  # of numbers on drawn or composed data, which are no evidence
-VERDICTS = (HOLDS, LEVEL, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, DEMONSTRATION)
+# Level: two methods differ by less than matters. Demonstration: drawn or composed data are no evidence.
+VERDICTS = ("holds", "level", "does not hold", "undecided", "not tested", "demonstration")
+HOLDS, LEVEL, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, DEMONSTRATION = VERDICTS
 
 # "Above" and "below" 0, "more" and "less" as a ratio, strictly: the closed limits next to 0 and to 1.
 ABOVE, BELOW = float(np.nextafter(0.0, 1.0)), float(np.nextafter(0.0, -1.0))
@@ -147,15 +146,14 @@ def judged(claim: Claim, tables: Tables) -> list[Judgement]:
     """Judge each case of a claim; one without data is not tested. "Does not hold" is kept if Holm's correction does."""
     parts = [part for part in (claim, *claim.more) if part.table in tables] or [claim]
     judgements = [one for part in parts for one in _of_part(part, tables)]
-    p_values = np.array([_reversal(one) for one in judgements])
-    tested = ~np.isnan(p_values)
-    p_values[tested] = holm(p_values[tested])
-    told = f"; it would not hold alone, but after Holm's correction over {tested.sum()} rows more runs would decide it"
+    p_values = pd.Series([_reversal(one) for one in judgements]).dropna()
+    p_values = pd.Series(holm(p_values.to_numpy()), p_values.index)
+    told = f"; it would not hold alone, but after Holm's correction over {len(p_values)} rows more runs would decide it"
     return [
         one.adding(told, verdict=_level_or_undecided(one))
-        if one.verdict == DOES_NOT_HOLD and p > 1 - CONFIDENCE
+        if one.verdict == DOES_NOT_HOLD and p_values.get(i, 0.0) > 1 - CONFIDENCE
         else one
-        for one, p in zip(judgements, p_values, strict=True)
+        for i, one in enumerate(judgements)
     ]
 
 
@@ -187,7 +185,6 @@ def cases(claim: Claim, tables: Tables) -> list[Where]:
 
 
 def _with_known(claim: Claim, tables: Tables, where: Where) -> Where:
-    """The rows of a case, compared with the first known of several."""
     if isinstance(where.get("against"), tuple):
         rows = rows_with(tables, claim.table, **_without(where, claim.by, "against"))
         where["against"] = known(rows, "against" if "against" in rows else claim.by, where["against"])
@@ -240,9 +237,8 @@ def decide(low: float, high: float, least: float, most: float) -> str:
 
 
 def _level_or_undecided(judgement: Judgement) -> str:
-    """Verdict on a number that lies on neither side of its limits for certain."""
-    level, estimate = judgement.claim.level, judgement.estimate
-    return LEVEL if -level <= estimate.low and estimate.high <= level else UNDECIDED
+    (_, low, high, *_), level = judgement.estimate, judgement.claim.level
+    return LEVEL if decide(low, high, -level, level) == HOLDS else UNDECIDED
 
 
 def _wanted(judgement: Judgement) -> str:

@@ -89,7 +89,6 @@ def _outline(table: pd.DataFrame, figures: Mapping[Any, Sequence[str]]) -> dict[
 
 
 def _groups(table: pd.DataFrame, *columns: str) -> list[tuple[dict[Any, Any], pd.DataFrame]]:
-    """First row and all rows of each group, in order of appearance."""
     return [(rows.iloc[0].to_dict(), rows) for _, rows in table.groupby(list(columns), sort=False)]
 
 
@@ -119,7 +118,6 @@ def _claim(first: dict[Any, Any], rows: pd.DataFrame, figures: Mapping[Any, Sequ
 
 
 def _tally(verdicts: pd.Series) -> str:
-    """Number of rows with each verdict, as text."""
     counts = [(verdict, int((verdicts == verdict).sum())) for verdict in VERDICTS]
     return ", ".join(f"{n} {_OF_SEVERAL.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in counts if n)
 

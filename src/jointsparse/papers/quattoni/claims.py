@@ -75,8 +75,7 @@ L2_OF_ICML, L2_OF_REPORT = ("svm-l2", L2), (L2, "svm-l2")
 
 def precision_at_equal_recall(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Difference of precisions, withheld where recalls may differ, not tested where they do."""
-    one, other = (once(rows, "run")["recall"] for rows in pair(claim, tables, where, "run", "recall"))
-    recall = mean_over(one - other)
+    recall = difference(claim._replace(number="recall"), tables, where)[0].estimate
     if abs(recall.number) > EQUAL_RECALL:
         raise NotTested(f"recalls differ by {recall.number:+.3f}, more than {EQUAL_RECALL:g}")
     (judgement,) = difference_if_imperfect(claim, tables, where)
@@ -126,15 +125,18 @@ def _over_runs(p_values: pd.Series) -> float:
     return min(1.0, several * float(p_values.astype(float).fillna(1).median()))
 
 
+OF_EACH_FIT = ("run", "features", "validation", "auc_weighted")  # columns of the table sparsity
+
+
 def difference_of_few(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Difference of the fits with few features that each method has on the validation words."""
-    one, other = (_chosen_with_few(rows)[claim.number] for rows in _fits_by_features(claim, tables, where))
+    one, other = (_chosen_with_few(rows)[claim.number] for rows in pair(claim, tables, where, *OF_EACH_FIT))
     return [conclude(claim, mean_over(one - other), where)]
 
 
 def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Features with which one method reaches the validation AUC of another's few, over these few."""
-    l1, joint = _fits_by_features(claim, tables, where)
+    l1, joint = pair(claim, tables, where, *OF_EACH_FIT)
     few = _chosen_with_few(joint)
     target, n_runs = few["validation"], joint["run"].nunique()
     most = l1[l1["run"].isin(target.index)].groupby("run")["features"].max()
@@ -150,10 +152,6 @@ def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgem
         why = "no number of runs would decide it, as some have no number"
         judgement = judgement.withheld(HOLDS, why).adding(told)
     return [judgement]
-
-
-def _fits_by_features(claim: Claim, tables: Tables, where: Where) -> list[pd.DataFrame]:
-    return pair(claim, tables, where, "run", "features", "validation", "auc_weighted")
 
 
 def _chosen_with_few(rows: pd.DataFrame) -> pd.DataFrame:
