@@ -418,6 +418,13 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {UNDECIDED: 1},
         "by projection full of non-zeros over those by the tree (1.07e+06 non-zero weights, 1000 touched)",
     ),
+    "steps of the exponentiated gradient beside projections": (
+        "entropic-cheaper-when-sparse",
+        PROJECTION,
+        [("projection", "method == 'full'", {"method": "entropic"})],
+        {HOLDS: 1, UNDECIDED: 1},
+        "an update by the tree (1000 of 1e+06 features touched)",
+    ),
     "dense gradients": (
         "entropic-cheaper-when-sparse",
         BIGRAMS,
@@ -445,6 +452,13 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         [("race", f"{OURS} and run > 1", {"suboptimality": 0.5})],
         {UNDECIDED: 4},
         "batch or stochastic or line-search gets there in 1 of 5 runs",
+    ),
+    "exactly the accuracy is enough": (
+        "first-digits-flops",
+        RACE,
+        [("race", "suboptimality < 0.01", {"suboptimality": 0.01})],
+        {HOLDS: 4},
+        "until a suboptimality of 0.01",
     ),
     "nobody gets there": (
         "first-digits-flops",
