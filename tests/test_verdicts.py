@@ -275,14 +275,14 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         SWEEP,
         [("convergence", "n > 0", {"eta0": np.nan})],
         {UNTESTED: 2},
-        "without step sizes",
+        "a solver with step sizes",
     ),
     "more iterations": (
         "convergence-200",
         SWEEP,
         [("convergence", "iteration == 200", {"iteration": 201})],
         {UNTESTED: 2},
-        "201 iterations, more than 200",
+        "at most 200 iterations",
     ),
     "no chosen radius": (
         "convergence-200",

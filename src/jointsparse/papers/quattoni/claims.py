@@ -170,10 +170,8 @@ def distance_from_optimum(claim: Claim, tables: Tables, where: Where) -> list[Ju
     )
     n = int(rows["n"].max())
     rows = rows[rows["n"] == n]
-    if rows["eta0"].isna().all():
-        raise NotTested(f"table {claim.table} holds fits of a solver without step sizes")
-    if rows["iteration"].max() > N_ITER:
-        raise NotTested(f"table {claim.table} holds fits of {rows['iteration'].max()} iterations, more than {N_ITER}")
+    if rows["eta0"].isna().all() or rows["iteration"].max() > N_ITER:
+        raise NotTested(f"table {claim.table} must hold at most {N_ITER} iterations of a solver with step sizes")
     fits = rows.groupby(["run", "radius"], as_index=False).agg(gap=("gap", "first"), objective=("objective", "min"))
     # The optimum falls as the radius grows, so the objective of a smaller radius bounds it from above.
     above = fits["objective"] - fits.groupby("run")["objective"].cummin()
@@ -192,8 +190,7 @@ def share_of_topics(claim: Claim, tables: Tables, where: Where) -> list[Judgemen
     where = {"n": report_size(rows_with(tables, claim.table, "n")["n"].unique()), **where}
     rows = rows_with(tables, claim.table, "method", "word", claim.number, n=where["n"], validation_word=False)
     methods = [known(rows, "method", names) for names in ((JOINT,), (L1,), L2_OF_REPORT)]
-    means = rows.pivot_table(values=claim.number, index="word", columns="method", aggfunc="mean")
-    values = means.reindex(columns=methods).dropna()
+    values = rows.pivot_table(claim.number, "word", "method", aggfunc="mean").reindex(columns=methods).dropna()
     if values.empty:
         raise NotTested(f"no topic has an EER of {', '.join(methods)} at n={where['n']}")
     best = values[JOINT] < values[methods[1:]].min(axis=1)
