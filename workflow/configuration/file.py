@@ -1,17 +1,18 @@
 """config.yaml as a file: plain YAML without surprises, checked before Snakemake reads it."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import yaml
 
 # Limits that no file written by hand reaches, and beyond which Snakemake needs hours or all memory.
-MOST_CHARACTERS = 1_000_000
+MOST_BYTES = 1_000_000
 DEEPEST_NESTING = 50
-LARGEST_NUMBER = 2**63
+# By type that YAML reads, how a value looks that is what it seems. Others are numbers that YAML takes for octal,
+# hexadecimal or minutes, or that are too long, dates, signs with a meaning of their own, and half characters.
+PLAIN = {"int": "[-+]?(0|[1-9][0-9_]{,18})", "float": "[^:]*", "str": "[^\ud800-\udfff]*", "null": ".*", "bool": ".*"}
 
 
 class ConfigError(ValueError):
@@ -28,37 +29,31 @@ def check_file(path: Path) -> None:
     Refused are
 
     - a key given twice, of which YAML would keep the last;
-    - numbers that YAML takes for octal or for minutes, and dates;
+    - values that are not what they seem (see `PLAIN`);
     - aliases and deep nesting, which can stand for more than any memory holds;
     - tags and templates (`__use_yte__`), which run code.
     """
-    mistake = _first_mistake(path.read_bytes())
-    if mistake:
-        said, line = mistake
-        raise ConfigError(f"{said} ({path.name}, line {line + 1})")
-
-
-def _first_mistake(content: bytes) -> tuple[str, int] | None:
-    """The first mistake in a file and its line, counted from 0."""
-    text = ""
+    content = path.read_bytes()
+    if len(content) > MOST_BYTES:
+        raise ConfigError(
+            f"the file must have at most {MOST_BYTES:,} bytes, got {len(content):,} ({path.name}, line 1)"
+        )
     try:
         text = content.decode("utf-8-sig")
-        if len(text) > MOST_CHARACTERS:
-            return f"the file must have at most {MOST_CHARACTERS:,} characters, got {len(text):,}", 0
         _PlainLoader(text).get_single_node()
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start)
-        return f"the file must be UTF-8 text, got byte {error.object[error.start]:#04x}", line
-    except Surprise as error:
-        return str(error.problem), error.problem_mark.line
-    except yaml.MarkedYAMLError as error:
-        problem = f"{error.context or ''} {error.problem or ''}"
-        place = error.problem_mark or error.context_mark
-        return f"the file is no YAML: {problem.strip()}", place.line if place else 0
+        said = f"the file must be UTF-8 text, got byte {content[error.start]:#04x}"
+        line = content.count(b"\n", 0, error.start)
     except yaml.reader.ReaderError as error:
+        said = f"the file is no YAML: it holds the character {error.character:#04x}"
         line = text.count("\n", 0, error.position)
-        return f"the file is no YAML: it holds the character {error.character:#04x}", line
-    return None
+    except yaml.MarkedYAMLError as error:
+        words = [] if isinstance(error, Surprise) else ["the file is no YAML:", error.context]
+        said = " ".join(filter(None, [*words, error.problem]))
+        line = (error.problem_mark or error.context_mark).line
+    else:
+        return
+    raise ConfigError(f"{said} ({path.name}, line {line + 1})")
 
 
 class _PlainLoader(yaml.SafeLoader):
@@ -77,14 +72,15 @@ class _PlainLoader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self.depth -= 1
         if isinstance(node, yaml.ScalarNode):
-            _check_scalar(node)
+            plain = re.fullmatch(PLAIN.get(node.tag.rpartition(":")[2], "(?!)"), node.value, re.DOTALL)
+            fit = "put it in quotes, or write a decimal number of at most 18 digits"
+            _require_plain(plain, f"{node.value[:40]!a} is not what it seems to YAML: {fit}", node)
         elif isinstance(node, yaml.MappingNode):
             _check_keys(node)
         return node
 
 
-def _require_plain(holds: bool, said: str, place: yaml.Event | yaml.Node) -> None:
-    """Raise Surprise with the place in the file unless something holds."""
+def _require_plain(holds: object, said: str, place: yaml.Event | yaml.Node) -> None:
     if not holds:
         raise Surprise(problem=said, problem_mark=place.start_mark)
 
@@ -98,48 +94,13 @@ def _check_keys(block: yaml.MappingNode) -> None:
         seen.add(key.value)
 
 
-def _check_scalar(scalar: yaml.ScalarNode) -> None:
-    """Raise Surprise for a number or text that YAML takes for something else."""
-    value, kind = scalar.value, scalar.tag.rpartition(":")[2]
-    half = any("\ud800" <= letter <= "\udfff" for letter in value)
-    _require_plain(not half, "text must be UTF-8, got half a character", scalar)
-    if kind == "int":
-        number = value.replace("_", "").lstrip("+-")
-        _require_plain(
-            re.fullmatch("0|[1-9][0-9]*", number) is not None,
-            f"{value} is not what it seems to YAML: write it as a decimal number, or in quotes as text",
-            scalar,
-        )
-        _require_plain(
-            len(number) <= len(str(LARGEST_NUMBER)),
-            f"numbers must be below {LARGEST_NUMBER}, got one of {len(number)} digits",
-            scalar,
-        )
-    if kind in ("timestamp", "merge", "value") or (kind == "float" and ":" in value):
-        # Not by `_require_plain`: to shorten every value would take as long as all other checks.
-        raise Surprise(
-            problem=f"{shorten(value[:80], 40)} is not what it seems to YAML: put it in quotes",
-            problem_mark=scalar.start_mark,
-        )
-
-
 def require(holds: object, said: str, where: str) -> None:
     """Raise ConfigError with a place in config.yaml unless something holds."""
     if not holds:
-        raise ConfigError(f"{said} {place(where)}")
+        raise ConfigError(f"{said} (config.yaml: {where.lstrip('.') or 'top level'})")
 
 
-def require_known(key: str, known: Collection[Any], got: Any, where: str) -> None:
+def require_known(key: str, known: Iterable[Any], got: Any, where: str) -> None:
     """Raise ConfigError with all known names for another one."""
-    if got not in known:
-        raise ConfigError(one_of(key, known, got, where))
-
-
-def one_of(key: str, known: Iterable[Any], got: Any, where: str) -> str:
-    """One line for an unknown name."""
-    return f"{key} must be one of {', '.join(map(str, known))}, got {got!r} {place(where)}"
-
-
-def place(where: str) -> str:
-    """A place in config.yaml, in brackets."""
-    return f"(config.yaml: {where.lstrip('.') or 'top level'})"
+    known = list(known)
+    require(got in known, f"{key} must be one of {', '.join(map(str, known))}, got {got!r}", where)

@@ -3,66 +3,47 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from configuration.file import require, require_known
 from jointsparse.registry import pick, room
 
 AUTO = "auto"  # in the place of radii, sizes, and numbers of words and features: the data choose
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
 # Tables of such a study whose rows may carry a warning, besides those of its tasks.
 WARNED = ("odd_features", "words", "chosen", "by_word")
 
 
-def experiment(block: dict[str, Any]) -> ModuleType | None:
-    """The plug-in of a study's kind; None for words."""
-    return None if block["kind"] == WORDS else pick("experiments", block["kind"])
+def chosen_datasets(config: dict[str, Any]) -> list[str]:
+    """The datasets to run."""
+    return [config["dataset"]] if isinstance(config["dataset"], str) else config["dataset"]
 
 
-def kinds_for(loader: str) -> list[str]:
-    """The kinds of studies that a dataset of this loader serves."""
-    offered = offers(loader)
-    served = [kind for kind in names_of("experiments") if offered == pick("experiments", kind).SERVES]
-    return served if offered == "drawn" else [WORDS, *served]
+def datasets_of(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Every dataset's entry in full: with defaults, its own `features`, and the whole blocks of its studies."""
+    return {
+        name: {"options": {}, "shards": 1}
+        | entry
+        | {
+            "features": merged(config["features"], entry.get("features", {})),
+            "studies": {study: full_block(config, study, entry["studies"]) for study in entry["studies"]},
+        }
+        for name, entry in config["datasets"].items()
+    }
 
 
-def makers_of(table: str) -> list[str]:
-    """The kinds of studies, other than words, that make a table."""
-    return [kind for kind in names_of("experiments") if table in pick("experiments", kind).TABLES]
-
-
-def is_measured(kind: str) -> bool:
-    """True if a study of this kind is measured once and not repeated."""
-    return pick("experiments", kind).TABLES[kind] == "timings"
-
-
-def warned_tables(block: dict[str, Any]) -> list[str]:
-    """The names of a study's tables whose rows may carry a warning."""
-    own = experiment(block)
-    if own:
-        return list(own.WARNS)
-    return [name for name in tables_of(block) if name in WARNED or name.startswith("tasks_run")]
-
-
-def tables_of(block: dict[str, Any]) -> list[str]:
-    """The names of a study's tables."""
-    own = experiment(block)
-    if own:
-        return [*own.TABLES, *(["warnings"] if own.WARNS else [])]
-    return [
-        *("odd_features", "repeated", "warnings", "words"),
-        *("chosen", "words_learnt", "by_word", "convergence", "sparsity", "weights"),
-        *(f"tasks_run{run}" for run in range(1, block["runs"] + 1)),
-        *(("significance", "differences") if len(block["methods"]) > 1 else ()),
-    ]
-
-
-def folder_of(table: str, block: dict[str, Any]) -> str:
-    """The folder of a study's table: `tables` if it is the same on each run, `timings` if it rests on seconds."""
-    own = experiment(block)
-    return own.TABLES.get(table, "tables") if own else "tables"
+def full_block(config: dict[str, Any], study: str, replacing: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A study's block with that of the study that it is like. replacing: values by study, which it or both may have."""
+    names = [study]
+    while "like" in config["studies"][names[0]]:
+        like, where = config["studies"][names[0]]["like"], f"studies.{names[0]}.like"
+        require_known("like", [name for name in config["studies"] if name not in names], like, where)
+        names.insert(0, like)
+    block: dict[str, Any] = {}
+    for name in names:
+        block = merged(merged(block, config["studies"][name]), (replacing or {}).get(name, {}))
+    return {key: value for key, value in block.items() if key != "like"}
 
 
 def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
@@ -74,57 +55,13 @@ def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in result.items() if value is not None or key not in replacing}
 
 
-def dataset_entry(config: dict[str, Any], name: str) -> dict[str, Any]:
-    """A dataset's entry, with default options and shards."""
-    require_known("dataset", config["datasets"], name, "dataset")
-    return {"options": {}, "shards": 1} | config["datasets"][name]
-
-
-def features_block(config: dict[str, Any], dataset: str) -> dict[str, Any]:
-    """The block `features`, with the values that a dataset replaces."""
-    return merged(config["features"], dataset_entry(config, dataset).get("features", {}))
-
-
-def chosen_datasets(config: dict[str, Any]) -> list[str]:
-    """The datasets to run."""
-    return [config["dataset"]] if isinstance(config["dataset"], str) else config["dataset"]
-
-
-def offers(loader: str) -> str:
-    """The content of a dataset: pictures, samples whose features are given, or tasks that each study draws."""
-    return str(pick("datasets", loader).OFFERS)
-
-
-def study_block(config: dict[str, Any], dataset: str, study: str) -> dict[str, Any]:
-    """A study's block, with the values that a dataset's entry replaces, here and in the study that it is like."""
-    return full_block(config, study, dataset_entry(config, dataset)["studies"])
-
-
-def full_block(config: dict[str, Any], study: str, replacing: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
-    """A study's block with that of the study that it is like. replacing: values by study, which it or both may have."""
-    require_known("study", config["studies"], study, "studies")
-    names = [study]
-    while "like" in config["studies"][names[0]]:
-        like, where = config["studies"][names[0]]["like"], f"studies.{names[0]}.like"
-        require_known("like", [name for name in config["studies"] if name not in names], like, where)
-        names.insert(0, like)
-    block: dict[str, Any] = {}
-    for name in names:
-        own = {key: value for key, value in config["studies"][name].items() if key != "like"}
-        block = merged(merged(block, own), replacing.get(name, {}))
-    return block
-
-
 def settings_of(config: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
     """The part of the configuration that a run on these datasets uses."""
-    studies = {study for name in datasets for study in dataset_entry(config, name)["studies"]}
-    return {
-        "dataset": datasets,
-        "seed": config["seed"],
-        "features": config["features"],
-        "datasets": {name: config["datasets"][name] for name in datasets},
-        "studies": {name: full_block(config, name) for name in config["studies"] if name in studies},
-    }
+    entries = {name: config["datasets"][name] for name in datasets}
+    used = {study for entry in entries.values() for study in entry["studies"]}
+    studies = {name: full_block(config, name) for name in config["studies"] if name in used}
+    own = {"dataset": datasets, "seed": config["seed"], "features": config["features"]}
+    return own | {"datasets": entries, "studies": studies}
 
 
 def names_of(room_name: str) -> list[str]:
@@ -132,26 +69,63 @@ def names_of(room_name: str) -> list[str]:
     return sorted(room(room_name))
 
 
-def raw_files(config: dict[str, Any], dataset: str) -> list[str]:
+def offers(loader: str) -> str:
+    """The content of a dataset: pictures, samples whose features are given, or tasks that each study draws."""
+    return str(pick("datasets", loader).OFFERS)
+
+
+def kinds_for(loader: str) -> list[str]:
+    """The kinds of studies that a dataset of this loader serves."""
+    served = [kind for kind in names_of("experiments") if offers(loader) == pick("experiments", kind).SERVES]
+    return served if offers(loader) == "drawn" else [WORDS, *served]
+
+
+def is_measured(kind: str) -> bool:
+    """True if a study of this kind is measured once, and not repeated."""
+    return pick("experiments", kind).TABLES[kind] == "timings"
+
+
+def _experiment(block: dict[str, Any]) -> ModuleType | None:
+    """The plug-in of a study's kind; None for words."""
+    return None if block["kind"] == WORDS else pick("experiments", block["kind"])
+
+
+def tables_of(block: dict[str, Any]) -> dict[str, str]:
+    """A study's tables, and the folder of each: `tables` if it is the same on each run, `timings` if it has seconds."""
+    own = _experiment(block)
+    if own:
+        return own.TABLES | ({"warnings": "tables"} if own.WARNS else {})
+    names = ["odd_features", "repeated", "warnings", "words"]
+    names += ["chosen", "words_learnt", "by_word", "convergence", "sparsity", "weights"]
+    names += [f"tasks_run{run}" for run in range(1, block["runs"] + 1)]
+    return dict.fromkeys(names + ["significance", "differences"] * (len(block["methods"]) > 1), "tables")
+
+
+def warned_tables(block: dict[str, Any]) -> list[str]:
+    """The names of a study's tables whose rows may carry a warning."""
+    own = _experiment(block)
+    words = [name for name in tables_of(block) if name in WARNED or name.startswith("tasks_run")]
+    return list(own.WARNS) if own else words
+
+
+def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
     """The files that a dataset is read from, and the folder of its pictures; none if it is composed.
 
     Files that need not be there are among them, so that a new one is seen.
     """
-    entry = dataset_entry(config, dataset)
-    if "root" not in entry["options"]:
+    options, plug_in, where = entry["options"], pick("datasets", entry["loader"]), f"datasets.{name}.options.root"
+    if "root" not in options:
         return []
-    root, plug_in = Path(entry["options"]["root"]), pick("datasets", entry["loader"])
-    where = f"datasets.{dataset}.options.root"
+    root = Path(options["root"])
     if plug_in.OFFERS == "pictures":
-        require(
-            os.path.isdir(root / "images"),  # Path.is_dir fails on names that are too long
-            f"root must be a folder that holds a folder 'images', got {str(root)!r}: put the data there, link it, "
-            "or name another",
-            where,
+        captions = [options.get("captions", "captions.csv")] if "captions" in plug_in.TAKES else []
+        files, required = ["images", *captions, "splits.csv"], {"a folder 'images'": os.path.isdir(root / "images")}
+    else:
+        files = [options[key] for key in plug_in.FILES if key in options]
+        required = {repr(file): os.path.isfile(root / file) for file in files}  # Path's own fails on too long names
+    for file, is_there in required.items():
+        said = (
+            f"root must be a folder that holds {file}, got {str(root)!r}: put the data there, link it, or name another"
         )
-        captions = [entry["options"].get("captions", "captions.csv")] if "captions" in plug_in.TAKES else []
-        return [str(root / name) for name in ("images", *captions, "splits.csv")]
-    named = [root / entry["options"][key] for key in plug_in.FILES if key in entry["options"]]
-    for path in named:
-        require(os.path.isfile(path), f"root must be a folder that holds {path.name!r}, got {str(root)!r}", where)
-    return [str(path) for path in named]
+        require(is_there, said, where)
+    return [str(root / file) for file in files]

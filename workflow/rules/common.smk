@@ -23,7 +23,6 @@ sys.path.insert(0, str(BASE / "workflow"))
 from jointsparse.app.interrupt import end_interrupts_with
 
 end_interrupts_with("error: interrupted\n")  # the imports below take a while
-import jointsparse
 from jointsparse.provenance import manifest, records
 from configuration import studies as of_config
 from configuration.check import check
@@ -37,7 +36,6 @@ from jointsparse.papers.verdicts import CLAIMS
 from jointsparse.registry import pick, room
 from jointsparse.papers.quattoni.numbers import report_size
 
-LIBRARY = Path(jointsparse.__file__).parent
 # Of each page, besides the files that its script imports.
 FRAME = ["explorer/frame.html.jinja", "explorer/explorer.css", "explorer/explorer.js"]
 calm = terminal.calm(workflow, without_jobs=lambda: verified())
@@ -63,9 +61,9 @@ configfile: str(SETTINGS)
 
 try:
     check(config, BASE / "workflow" / "config.schema.yaml")
-    CHOSEN = of_config.chosen_datasets(config)
+    CHOSEN, DATASETS = of_config.chosen_datasets(config), of_config.datasets_of(config)
     for name in CHOSEN:
-        of_config.raw_files(config, name)
+        of_config.raw_files(name, DATASETS[name])
 except ConfigError as error:
     raise WorkflowError(str(error))
 
@@ -81,7 +79,7 @@ def without(block, *keys):
 
 
 PICTURES, SAMPLES, DRAWN = (
-    [name for name, entry in config["datasets"].items() if of_config.offers(entry["loader"]) == what]
+    [name for name, entry in DATASETS.items() if of_config.offers(entry["loader"]) == what]
     for what in ("pictures", "samples", "drawn")
 )
 MEASURED = [kind for kind in room("experiments") if of_config.is_measured(kind)]
@@ -94,11 +92,9 @@ def of_kind(*kinds):
 
 
 wildcard_constraints:
-    datasets=rf"({any_of(config['datasets'])})(\+({any_of(config['datasets'])}))*",
-    dataset=any_of(config["datasets"]),
-    vocabulary=any_of(
-        {v for name in config["datasets"] for v in of_config.features_block(config, name)["vocabularies"]}
-    ),
+    datasets=rf"({any_of(DATASETS)})(\+({any_of(DATASETS)}))*",
+    dataset=any_of(DATASETS),
+    vocabulary=any_of({name for entry in DATASETS.values() for name in entry["features"]["vocabularies"]}),
     study=any_of(config["studies"]),
     run=r"\d+",
     shard=r"\d+",
@@ -110,17 +106,17 @@ wildcard_constraints:
 
 def dataset(w):
     """The entry of the dataset that a job is about."""
-    return of_config.dataset_entry(config, w.dataset)
+    return DATASETS[w.dataset]
 
 
 def features(w):
     """The block `features`, as the dataset that a job is about has it."""
-    return of_config.features_block(config, w.dataset)
+    return dataset(w)["features"]
 
 
 def study(w):
     """The block of the study that a job is about, with the values that the dataset's entry replaces."""
-    return of_config.study_block(config, w.dataset, w.study)
+    return dataset(w)["studies"][w.study]
 
 
 def vocabulary(w):
@@ -134,7 +130,7 @@ def code(script, *files, **plug_ins):
     files: library files besides those that the script imports. plug_ins: the name of the plug-in that the script
     picks in a room, or a function of the wildcards that returns the name.
     """
-    lines = code_of(LIBRARY, BASE / "workflow" / "scripts" / f"{script}.py", *files)
+    lines = code_of(BASE / "workflow" / "scripts" / f"{script}.py", *files)
 
     # One param for each file that some plug-in needs. It is empty for jobs that pick another plug-in, so that a dry run
     # names only the edited file.
@@ -142,7 +138,7 @@ def code(script, *files, **plug_ins):
         return lambda w: line if line in each[picked(w)] else ""
 
     for room_name, picked in plug_ins.items():
-        each = {name: code_of(LIBRARY, plug_in_file(room_name, name)) for name in room(room_name)}
+        each = {name: code_of(plug_in_file(room_name, name)) for name in room(room_name)}
         if isinstance(picked, str):
             lines += each[picked]
         else:
@@ -157,7 +153,7 @@ def raw_of(name):
 
     As it is a param, a job runs again if they are others, whatever their dates.
     """
-    paths, seen = of_config.raw_files(config, name), f"results/{name}/records/raw_files.json"
+    paths, seen = of_config.raw_files(name, DATASETS[name]), f"results/{name}/records/raw_files.json"
     try:
         found = records.checksums(paths, seen, records.LARGEST_RAW)
         return {"paths": paths, "cache": seen, "digest": records.digest(found)}
@@ -249,7 +245,7 @@ def at_size(w):
 
 def table(name, block):
     """The path of a table in its study's folder. Measured seconds lie apart."""
-    return f"{of_config.folder_of(name, block)}/{name}.csv"
+    return f"{of_config.tables_of(block)[name]}/{name}.csv"
 
 
 def tables_of_figures(w):
@@ -262,8 +258,8 @@ def tables_of_figures(w):
 def studies(datasets):
     """Each dataset with each of its studies and the block of that study."""
     for name in datasets:
-        for one in of_config.dataset_entry(config, name)["studies"]:
-            yield name, one, of_config.study_block(config, name, one)
+        for one, block in DATASETS[name]["studies"].items():
+            yield name, one, block
 
 
 def judged_studies(datasets):
@@ -280,8 +276,8 @@ def judged_studies(datasets):
                 "study": one,
                 "seed": config["seed"],
                 "config": f"results/{name}/{one}/config.yaml",
-                "note": of_config.dataset_entry(config, name).get("note", ""),
-                "demonstration": of_config.dataset_entry(config, name).get("demonstration", False),
+                "note": DATASETS[name].get("note", ""),
+                "demonstration": DATASETS[name].get("demonstration", False),
             }
         )
     return [one for one in judged if one["ids"]]
@@ -332,8 +328,8 @@ def settings_of_studies():
     return {
         f"results/{name}/{one}": {
             "seed": config["seed"],
-            "datasets": {name: without(of_config.dataset_entry(config, name), "studies", "note", "features")},
-            "features": of_config.features_block(config, name),
+            "datasets": {name: without(DATASETS[name], "studies", "note", "features")},
+            "features": DATASETS[name]["features"],
             "studies": {one: block},
         }
         for name, one, block in studies(CHOSEN)
@@ -344,7 +340,7 @@ def norms_of_run(datasets):
     """The norms that jobs of these datasets use: those of their methods, and those that their experiments import."""
     blocks = [block for _, _, block in studies(datasets)]
     kinds = {block["kind"] for block in blocks} & set(room("experiments"))
-    imported = {line.split()[0] for kind in kinds for line in code_of(LIBRARY, plug_in_file("experiments", kind))}
+    imported = {line.split()[0] for kind in kinds for line in code_of(plug_in_file("experiments", kind))}
     methods = {method for block in blocks for method in block.get("methods", {}) if method != "svm-l2"}
     of_methods = {method.rpartition("-")[2] for method in methods}
     return sorted(norm for norm in room("norms") if norm in of_methods or f"norms/{norm}.py" in imported)

@@ -40,7 +40,7 @@ rule write_page:
 rule write_index:
     """Write the list of all pages."""
     input:
-        findings=expand("results/{dataset}/findings.json", dataset=of_config.chosen_datasets(config)),
+        findings=expand("results/{dataset}/findings.json", dataset=CHOSEN),
     output:
         index="results/index.html",
     log:
