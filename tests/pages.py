@@ -40,7 +40,7 @@ def study(rng, runs=2):
                 used = {
                     "validation_word": [True, False, False],
                     "positives": labels.sum(axis=0),
-                    "features": 2,
+                    "n_features": 2,
                     "warning": "",
                 }
                 by_word.append(pd.DataFrame({**key, "word": WORDS, **used, "auc": METRICS["auc"](X @ W[1], labels)}))

@@ -141,14 +141,14 @@ def test_documents_are_told_by_their_largest_features(fits):
 
 OF_WORDS = pd.DataFrame(
     {"run": [1, 2], "n": 5, "method": "a", "word": "cat", "validation_word": False, "positives": 8}
-).assign(auc=[0.6, 0.8], features=[1, 2])
+).assign(auc=[0.6, 0.8], n_features=[1, 2])
 
 
 def test_a_word_is_tested_against_chance():
     (row,) = words_learnt(OF_WORDS, 20).to_dict("records")
     # Variance of the Mann-Whitney statistic over its number of pairs: 21 / (12 * 8 * 12).
     assert row["p"] == pytest.approx(0.5 * (1 - math.erf(0.2 / math.sqrt(2 * 21 / 1152))))
-    assert (row["auc"], row["features"], row["runs"], row["best"]) == (pytest.approx(0.7), 1.5, 2, True)
+    assert (row["auc"], row["n_features"], row["runs"], row["best"]) == (pytest.approx(0.7), 1.5, 2, True)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_interval_of_a_word_holds_its_true_auc(n_runs, positives, true, width):
     moved = np.sqrt(2.04) * stats.norm.ppf(true) + 0.2 * rng.normal(size=(n_runs, 1000))
     scores = rng.normal(size=(3 * positives, 1000))
     labels = np.tile(np.arange(len(scores))[:, np.newaxis] < positives, 1000)
-    rows = pd.DataFrame({"n": 5, "word": np.tile(np.arange(1000), n_runs), "validation_word": False, "features": 0})
+    rows = pd.DataFrame({"n": 5, "word": np.tile(np.arange(1000), n_runs), "validation_word": False, "n_features": 0})
     rows["auc"] = np.concatenate([auc(scores + labels * by, labels) for by in moved])
     table = by_size(rows.assign(method=rows["word"] // 10, positives=positives), len(scores))
     # A single run says nothing of other training sets: the interval holds the AUC of its fit.

@@ -113,7 +113,7 @@
           element("td", {}, button),
           element("td", { className: known ? "" : "chance", title: known ? "" : "no better than chance" }, number(own.auc)),
           element("td", {}, element("span", { className: "meter", title: "the line is chance" }, bar, element("b", {}))),
-          element("td", {}, number(own.features, 0)),
+          element("td", {}, number(own.n_features, 0)),
           element("td", {}, String(one.positives))
         );
         row.addEventListener("click", () => {
@@ -137,7 +137,7 @@
     const facts = [
       `${one.positives} test ${data.things} have it`,
       `AUC ${number(own.auc)}${interval}, ${chance} (${p}, corrected for the number of words)`,
-      `${number(own.features, 0)} features`,
+      `${number(own.n_features, 0)} features`,
     ];
     if (one.best) facts.push(`best method: ${label(one.best)}`);
     if (one.always) facts.push("this word helped to choose the radius in every run, so it is no test word");

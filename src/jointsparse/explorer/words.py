@@ -47,7 +47,7 @@ def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Seq
         methods = {}
         for row in rows.to_dict("records"):
             methods[row["method"]] = {
-                **{key: _number(row[key]) for key in ("auc", "low", "high", "p_holm", "features")},
+                **{key: _number(row[key]) for key in ("auc", "low", "high", "p_holm", "n_features")},
                 "sizes": sizes[word, row["method"]],
                 **_ranked(fits.scores[row["method"]][:, k], fits.labels[:, k]),
                 **_beside(fits, row["method"], k),

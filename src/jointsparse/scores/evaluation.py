@@ -85,7 +85,7 @@ class Evaluation(NamedTuple):
         a choice no better than chance, or scores that say nothing. note: a flag of training images that many W explain
         whole.
     by_word : table
-        One row per run, n, method and word. features: how many the word uses. warning: scores that say nothing.
+        One row per run, n, method and word. n_features: how many the word uses. warning: scores that say nothing.
     sparsity : table
         One row per run, n, method, power and radius at its best eta0. chosen: True for the radius that validation
         chooses for its power. warning: a gap above 5 %.
@@ -344,7 +344,7 @@ def _by_word(
 ) -> pd.DataFrame:
     """Rows of one chosen fit in `Evaluation.by_word`."""
     known = {"word": list(words), "validation_word": one.validation_words, "positives": positives}
-    used = {"features": np.count_nonzero(W, axis=0)}
+    used = {"n_features": np.count_nonzero(W, axis=0)}
     return pd.DataFrame(one.key | known | used | by_word | {"warning": list(of_scores)})
 
 

@@ -29,7 +29,7 @@ def words_learnt(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
         with the highest AUC of a word, on the same test images.
 
     >>> rows = pd.DataFrame({"run": 1, "n": 5, "method": "hinge-l1", "word": ["cat", "dog"], "positives": 10})
-    >>> table = words_learnt(rows.assign(validation_word=False, auc=[0.9, 0.5], features=3), 30)
+    >>> table = words_learnt(rows.assign(validation_word=False, auc=[0.9, 0.5], n_features=3), 30)
     >>> table[["word", "auc", "p", "best"]].round(4).to_numpy().tolist()
     [['cat', 0.9, 0.0002, True], ['dog', 0.5, 0.5, True]]
     """
@@ -53,8 +53,8 @@ def by_size(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
     """Join the runs of each word, method and size.
 
     by_word, n_images: see `words_learnt`. runs: how many, without those in which the word chose the radius.
-    validation_word: True for a word that chose it in every run, which keeps them all. auc, features (in use for the
-    word): mean over these runs. low, high: ends of the 95 % interval of auc, see `_interval`. positives: test images
+    validation_word: True for a word that chose it in every run, which keeps them all. auc, n_features (in use for
+    the word): mean over these runs. low, high: ends of the 95 % interval of auc, see `_interval`. positives: test images
     with the word.
     """
     keys = ["word", "method", "n"]
@@ -66,7 +66,7 @@ def by_size(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
             validation_word=("validation_word", "first"),
             positives=("positives", "first"),
             runs=("auc", "count"),
-            features=("features", "mean"),
+            n_features=("n_features", "mean"),
             auc=("auc", "mean"),
             spread=("auc", "std"),
         )
