@@ -45,7 +45,7 @@ rule evaluate:
 
 
 rule compare_methods:
-    """Test the first method against each other one by sign tests."""
+    """Compare the first method with each other one: by sign tests, and by resampling the test images."""
     input:
         scores="results/{dataset}/{study}/scores.npz",
     output:
@@ -55,24 +55,6 @@ rule compare_methods:
             category="Tables",
             labels={"dataset": "{dataset}", "study": "{study}", "shows": "sign tests"},
         ),
-    log:
-        "results/{dataset}/{study}/logs/compare_methods.log",
-    benchmark:
-        "results/{dataset}/{study}/timings/compare_methods.tsv"
-    params:
-        *code("compare_methods"),
-        where=lambda w: f"studies.{w.study}.tests",
-        n_pairings=lambda w: study(w)["tests"]["n_pairings"],
-        seed=config["seed"],
-    script:
-        "../scripts/compare_methods.py"
-
-
-rule resample_differences:
-    """Resample the test images for intervals of the first method's lead over each other one."""
-    input:
-        scores="results/{dataset}/{study}/scores.npz",
-    output:
         differences=report(
             "results/{dataset}/{study}/tables/differences.csv",
             caption="../report/differences.rst",
@@ -80,13 +62,13 @@ rule resample_differences:
             labels={"dataset": "{dataset}", "study": "{study}", "shows": "leads with intervals"},
         ),
     log:
-        "results/{dataset}/{study}/logs/resample_differences.log",
+        "results/{dataset}/{study}/logs/compare_methods.log",
     benchmark:
-        "results/{dataset}/{study}/timings/resample_differences.tsv"
+        "results/{dataset}/{study}/timings/compare_methods.tsv"
     params:
-        *code("resample_differences"),
+        *code("compare_methods"),
         where=lambda w: f"studies.{w.study}.tests",
-        n_resamples=lambda w: study(w)["tests"]["n_resamples"],
+        tests=lambda w: study(w)["tests"],
         seed=config["seed"],
     script:
-        "../scripts/resample_differences.py"
+        "../scripts/compare_methods.py"

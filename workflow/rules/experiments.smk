@@ -15,7 +15,8 @@ rule repeat:
         where=lambda w: f"studies.{w.study}",
         kind=lambda w: study(w)["kind"],
         options=options_of_study,
-        seed=config["seed"],
+        seed=lambda w: [config["seed"], int(w.run)],
+        columns=lambda w: {"run": int(w.run)},
     script:
         "../scripts/repeat.py"
 
@@ -46,7 +47,7 @@ rule gather_runs:
 
 
 rule measure:
-    """Measure the CPU seconds of an experiment, on one core."""
+    """Run an experiment once whose numbers are CPU seconds, on one core."""
     input:
         unpack(samples),
     output:
@@ -59,10 +60,11 @@ rule measure:
         study=of_kind(*MEASURED),
         kind=any_of(MEASURED),
     params:
-        *code("measure", experiments=lambda w: study(w)["kind"]),
+        *code("repeat", experiments=lambda w: study(w)["kind"]),
         where=lambda w: f"studies.{w.study}",
         kind=lambda w: study(w)["kind"],
         options=options_of_study,
         seed=config["seed"],
+        columns={},
     script:
-        "../scripts/measure.py"
+        "../scripts/repeat.py"

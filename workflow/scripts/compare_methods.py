@@ -1,4 +1,4 @@
-"""Test the first method against each other one by sign tests."""
+"""Compare the first method with each other one: by sign tests, and by resampling the test images."""
 
 from job import job
 
@@ -6,16 +6,10 @@ from jointsparse.provenance.tables import read_record, write_table
 from jointsparse.scores import comparison
 from jointsparse.scores.metrics import Scores
 
-
-def main(scores, n_pairings, seed, output):
-    write_table(comparison.significance(read_record(Scores, scores), n_pairings=n_pairings, seed=seed), output)
-
-
 if __name__ == "__main__":
     with job(snakemake):
-        main(
-            scores=snakemake.input.scores,
-            n_pairings=snakemake.params.n_pairings,
-            seed=snakemake.params.seed,
-            output=snakemake.output.significance,
-        )
+        scores, seed, tests = read_record(Scores, snakemake.input.scores), snakemake.params.seed, snakemake.params.tests
+        significance = comparison.significance(scores, n_pairings=tests["n_pairings"], seed=seed)
+        write_table(significance, snakemake.output.significance)
+        differences = comparison.differences(scores, n_resamples=tests["n_resamples"], seed=seed)
+        write_table(differences, snakemake.output.differences)

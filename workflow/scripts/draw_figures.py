@@ -7,22 +7,13 @@ from job import job
 from jointsparse.papers import catalogue
 from jointsparse.provenance.tables import read_table, written
 
-
-def main(figures, tables, beside_paper, folder):
-    tables = {Path(file).stem: read_table(file) for file in tables}
-    for figure in figures:
-        kind = catalogue.FIGURES[figure]
-        drawn = catalogue.draw(figure, tables[kind.table], beside=tables.get(kind.beside), beside_paper=beside_paper)
-        for suffix in ("png", "pdf"):
-            with written(Path(folder) / f"{figure}.{suffix}") as path:
-                drawn.savefig(path, metadata={"CreationDate": None} if suffix == "pdf" else None)
-
-
 if __name__ == "__main__":
     with job(snakemake):
-        main(
-            figures=list(snakemake.params.captions),
-            tables=snakemake.input.tables,
-            beside_paper=snakemake.params.beside_paper,
-            folder=snakemake.output.figures,
-        )
+        tables = {Path(file).stem: read_table(file) for file in snakemake.input.tables}
+        for figure in snakemake.params.captions:
+            kind, beside_paper = catalogue.FIGURES[figure], snakemake.params.beside_paper
+            beside = tables.get(kind.beside)
+            drawn = catalogue.draw(figure, tables[kind.table], beside=beside, beside_paper=beside_paper)
+            for suffix, metadata in (("png", None), ("pdf", {"CreationDate": None})):
+                with written(Path(snakemake.output.figures) / f"{figure}.{suffix}") as path:
+                    drawn.savefig(path, metadata=metadata)

@@ -5,18 +5,9 @@ from job import job
 from jointsparse.features import vocabulary_tree
 from jointsparse.provenance.tables import read_array, read_record, write_matrix
 
-
-def main(descriptors, counts, tree, output):
-    tree = read_record(vocabulary_tree.Tree, tree)
-    histograms = vocabulary_tree.encode(tree, read_array(descriptors, mapped=True), read_array(counts))
-    write_matrix(output, histograms)
-
-
 if __name__ == "__main__":
     with job(snakemake):
-        main(
-            descriptors=snakemake.input.descriptors,
-            counts=snakemake.input.counts,
-            tree=snakemake.input.tree,
-            output=snakemake.output.histograms,
-        )
+        tree = read_record(vocabulary_tree.Tree, snakemake.input.tree)
+        descriptors = read_array(snakemake.input.descriptors, mapped=True)
+        histograms = vocabulary_tree.encode(tree, descriptors, read_array(snakemake.input.counts))
+        write_matrix(snakemake.output.histograms, histograms)

@@ -11,46 +11,30 @@ from jointsparse.scores import evaluation
 from jointsparse.scores.learnt import words_learnt
 
 
-def trained_sweeps(tasks, methods, sweeps):
-    sweeps = dict(zip(product(tasks, methods), sweeps, strict=True))
+def trained_sweeps(tasks, methods, files):
+    files = dict(zip(product(tasks, methods), files, strict=True))
     for run in tasks:
         for n, method in product(tasks[run].each_size(), methods):
-            yield evaluation.trained_sweep(run, n, method, tasks[run], read_record(Sweep, sweeps[run, method], n))
-
-
-def main(images, features, words, labels, tasks, sweeps, runs, methods, metric, selection, at_size, output):
-    labels = read_array(labels)
-    tasks = {run: read_record(Tasks, path) for run, path in zip(runs, tasks, strict=True)}
-    tables = evaluation.evaluate(
-        trained_sweeps(tasks, methods, sweeps),
-        read_matrix(features),
-        labels,
-        read_table(images, "split")["split"].to_numpy(),
-        names_of(read_table(words, "word", "images", "warning"), labels),
-        converging_method=methods[0],
-        metric=metric,
-        selection=selection,
-        at_size=tasks[runs[0]].size_at_most(at_size),
-    )
-    for name in ("chosen", "by_word", "sparsity", "convergence", "weights"):
-        write_table(getattr(tables, name), output[name])
-    write_table(words_learnt(tables.by_word, len(tables.scores.labels)), output["words_learnt"])
-    write_arrays(output["scores"], **tables.scores._asdict())
+            yield evaluation.trained_sweep(run, n, method, tasks[run], read_record(Sweep, files[run, method], n))
 
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(
-            images=snakemake.input.images,
-            features=snakemake.input.features,
-            words=snakemake.input.words,
-            labels=snakemake.input.labels,
-            tasks=snakemake.input.tasks,
-            sweeps=snakemake.input.sweeps,
-            runs=snakemake.params.runs,
-            methods=snakemake.params.methods,
-            metric=snakemake.params.metric,
-            selection=snakemake.params.selection,
-            at_size=snakemake.params.at_size,
-            output=dict(snakemake.output.items()),
+        input, params, output = snakemake.input, snakemake.params, dict(snakemake.output.items())
+        tasks = {run: read_record(Tasks, path) for run, path in zip(params.runs, input.tasks, strict=True)}
+        labels = read_array(input.labels)
+        tables = evaluation.evaluate(
+            trained_sweeps(tasks, params.methods, input.sweeps),
+            read_matrix(input.features),
+            labels,
+            read_table(input.images, "split")["split"].to_numpy(),
+            names_of(read_table(input.words, "word", "images", "warning"), labels),
+            converging_method=params.methods[0],
+            metric=params.metric,
+            selection=params.selection,
+            at_size=tasks[params.runs[0]].size_at_most(params.at_size),
         )
+        write_arrays(output.pop("scores"), **tables.scores._asdict())
+        write_table(words_learnt(tables.by_word, len(tables.scores.labels)), output.pop("words_learnt"))
+        for name, path in output.items():
+            write_table(getattr(tables, name), path)

@@ -5,16 +5,8 @@ from job import job
 
 from jointsparse.provenance.tables import read_table, write_table
 
-
-def main(runs, with_seconds, output):
-    table = pd.concat(map(read_table, runs), ignore_index=True)
-    write_table(table if with_seconds else table.drop(columns="seconds", errors="ignore"), output)
-
-
 if __name__ == "__main__":
     with job(snakemake):
-        main(
-            runs=snakemake.input.runs,
-            with_seconds=snakemake.wildcards.folder == "timings",
-            output=snakemake.output.table,
-        )
+        table = pd.concat(map(read_table, snakemake.input.runs), ignore_index=True)
+        timed = snakemake.wildcards.folder == "timings"
+        write_table(table if timed else table.drop(columns="seconds", errors="ignore"), snakemake.output.table)

@@ -4,7 +4,7 @@ import logging
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
@@ -65,9 +65,10 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     logging.info("%s ends", name)
 
 
-def part_of(progress: Callable[[int, int], None], before: int, parts: int) -> Callable[[int, int], None]:
-    """Progress of one of several parts of a job, as long as each other; `before` parts are done."""
-    return lambda done, total: progress(before * total + done, parts * total)
+def parts(items: Sequence[Any], progress: Callable[[int, int], None]) -> Iterator[tuple[Any, Callable[..., None]]]:
+    """Each of the items of a job, which take as long as each other, with its own progress."""
+    for before, item in enumerate(items):
+        yield item, lambda done, total, before=before: progress(before * total + done, len(items) * total)
 
 
 def _unchanged(paths: list[str], cache: str, digest: str) -> str:

@@ -9,20 +9,17 @@ from jointsparse.papers import page, verdicts
 from jointsparse.provenance.tables import read_table, write_table, written
 
 
-def main(studies, output):
-    judged = pd.concat([_of_study(**one) for one in studies], ignore_index=True)
-    timed = judged["timed"]
-    for rows, table, text in ((~timed, output.table, output.page), (timed, output.timed, output.timed_page)):
-        write_table(judged[rows], table)
-        with written(text) as path:
-            path.write_text(page.page(judged[rows]), encoding="utf-8")
-
-
-def _of_study(ids, tables, demonstration, **origin):
+def of_study(ids, tables, demonstration, **origin):
     judged = verdicts.judge({Path(file).stem: read_table(file) for file in tables}, ids, demonstration=demonstration)
     return judged.assign(source=judged["table"].map({Path(file).stem: file for file in tables}), **origin)
 
 
 if __name__ == "__main__":
     with job(snakemake):
-        main(studies=snakemake.params.studies, output=snakemake.output)
+        output = snakemake.output
+        judged = pd.concat([of_study(**one) for one in snakemake.params.studies], ignore_index=True)
+        timed = judged["timed"]
+        for rows, table, text in ((~timed, output.table, output.page), (timed, output.timed, output.timed_page)):
+            write_table(judged[rows], table)
+            with written(text) as path:
+                path.write_text(page.page(judged[rows]), encoding="utf-8")

@@ -4,15 +4,7 @@ from job import job
 
 from jointsparse.registry import pick
 
-
-def main(loader, options, output):
-    pick("datasets", loader).read(**options).write(**output)
-
-
 if __name__ == "__main__":
     with job(snakemake):
-        main(
-            loader=snakemake.params.loader,
-            options=snakemake.params.options,
-            output=dict(snakemake.output.items()),
-        )
+        samples = pick("datasets", snakemake.params.loader).read(**snakemake.params.options)
+        samples.write(**dict(snakemake.output.items()))

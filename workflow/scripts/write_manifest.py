@@ -6,20 +6,11 @@ from job import job
 from jointsparse.provenance import manifest, records
 from jointsparse.provenance.tables import write_table
 
-
-def main(tables, inputs, settings, output):
-    raw = {name: records.checksums(one["paths"], one["cache"], records.LARGEST_RAW) for name, one in inputs.items()}
-    made = manifest.make(tables, raw, settings)
-    records.write_json(output.manifest, made)
-    rows = [(name, value) for name, values in sorted(made["made_with"].items()) for value in values]
-    write_table(pd.DataFrame(rows, columns=["name", "value"]), output.made_with)
-
-
 if __name__ == "__main__":
     with job(snakemake):
-        main(
-            tables=snakemake.input.tables,
-            inputs=snakemake.params.inputs,
-            settings=snakemake.params.settings,
-            output=snakemake.output,
-        )
+        inputs, output = snakemake.params.inputs, snakemake.output
+        raw = {name: records.checksums(one["paths"], one["cache"], records.LARGEST_RAW) for name, one in inputs.items()}
+        made = manifest.make(snakemake.input.tables, raw, snakemake.params.settings)
+        records.write_json(output.manifest, made)
+        rows = [(name, value) for name, values in sorted(made["made_with"].items()) for value in values]
+        write_table(pd.DataFrame(rows, columns=["name", "value"]), output.made_with)
