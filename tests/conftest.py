@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
+from miniature import Project, made_once
 from PIL import Image
 from scipy import sparse
 
@@ -27,6 +28,12 @@ LONGEST = ["test_workflow.py", "test_bad_input.py"]
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The workflow in a folder of its own, in which the embedded run has been made in miniature."""
+    return made_once(tmp_path_factory)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The whole workflow in miniature, in a folder of its own."""
 
 import contextlib
+import fcntl
 import io
 import os
 import re
@@ -12,10 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 BASE = Path(__file__).parents[1]
-CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
+CONFIG = yaml.safe_load((BASE / "config.yaml").read_text(encoding="utf-8"))
+for dataset, study in (("collage", "annotation-whitened"), ("documents", "text")):  # whose jobs the others have, too
+    del CONFIG["datasets"][dataset]["studies"][study]
 DATASETS = tuple(CONFIG["dataset"])
 
 
@@ -39,17 +43,18 @@ def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> 
 
 
 class Project:
-    """A copy of the workflow in a folder of its own."""
+    """A copy of the workflow in a folder of its own, made if there is none."""
 
     def __init__(self, root: Path):
         self.root = root
         self.variables: dict[str, str] = {}  # of the environment of runs
-        root.mkdir()
-        for name in ("Snakefile", "config.yaml"):
-            shutil.copy(BASE / name, root)
+        if root.exists():
+            return
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         for name in ("workflow", "src", "profiles"):
             shutil.copytree(BASE / name, root / name, ignore=ignored)
+        shutil.copy(BASE / "Snakefile", root)
+        (root / "config.yaml").write_text(yaml.safe_dump(CONFIG, sort_keys=False), encoding="utf-8")
         shutil.copy(BASE / "tests" / "config.yaml", root / "overlay.yaml")
 
     def command(self, *arguments: str, cores: int = 2, overlays: tuple[str, ...] = ()) -> list[str]:
@@ -101,3 +106,16 @@ class Project:
         results = self.root / "results"
         files = [path for path in sorted(results.rglob("*.csv")) if "timings" not in path.parts]
         return {str(path.relative_to(results)): path.read_bytes() for path in files}
+
+
+def made_once(factory: pytest.TempPathFactory) -> Project:
+    """A copy of a project whose embedded run has been made, once for all processes that test."""
+    folder = factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    with (folder / "miniature.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "miniature").exists():
+            made = Project(folder / "unfinished")
+            made.run()
+            made.root.rename(folder / "miniature")
+    return Project(shutil.copytree(folder / "miniature", factory.mktemp("workflow") / "project", symlinks=True))

@@ -1,0 +1,152 @@
+"""The jobs that a change reruns: of settings, code, raw files and results. Nothing else runs again."""
+
+import os
+import shutil
+from collections import Counter
+from contextlib import ExitStack
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from conftest import make_album
+from miniature import CONFIG, DATASETS
+
+from jointsparse.provenance import manifest
+
+DRAWN = [study for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]]
+RADII = "hinge-l1: {eta0: [0.1, 1], radius: [1, 10]}"
+L2 = "      hinge-l2: {eta0: [0.1, 1], radius: [1, 10]}"
+PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  annotation-sweep"
+SPACE = ("import numpy", "import  numpy")
+PAGE, PAGES = {"write_page": 1, "write_index": 1}, {"write_page": 5, "write_index": 1}
+# Jobs that follow others and take moments. A test of an edit counts them only if it names them.
+CHEAP = {"draw_figures", "gather_warnings", "judge_claims", "write_configs", "write_index", "write_manifest"}
+CHEAP |= {"write_page"}
+# Paths of annotation, stories (two runs) and scenes.
+RERUNS_OF_L1INF = {"compile_kernels": 1, "train_sweep": 1, "train_path": 4, "repeat": 2, "measure": 1}
+EDITS = {  # file, old text, new text, and the number of jobs of each rule that the edit reruns
+    "radii": ("overlay.yaml", RADII, "hinge-l1: {eta0: [1], radius: [5]}", {"train_sweep": 1}),
+    "method": (
+        "overlay.yaml",
+        L2,
+        f"{L2}\n      logistic-l12: {{eta0: [0.1], radius: [1]}}",
+        {"train_sweep": 1, "compile_kernels": 1},
+    ),
+    "pairings": ("overlay.yaml", PAIRINGS, PAIRINGS.replace("7", "8"), {"compare_methods": 2}),
+    "norm": ("src/jointsparse/norms/l1inf.py", *SPACE, RERUNS_OF_L1INF),
+    "figures": (
+        "src/jointsparse/papers/quattoni/figures.py",
+        *SPACE,
+        {"draw_figures": sum(bool(CONFIG["studies"][study]["figures"]) for study in DRAWN)},
+    ),
+    "claims": ("src/jointsparse/papers/judging.py", *SPACE, {"judge_claims": 1}),
+    "estimators": ("src/jointsparse/estimators/classifier.py", *SPACE, {}),
+}
+# Edits of the same row have no job in common, so one dry run shows what each of them reruns.
+TOGETHER = (("radii",), ("pairings", "figures"), ("method", "claims"), ("norm",), ("estimators",))
+FOLLOWING = {  # what follows jobs whose results change
+    "train_sweep": ("evaluate", "compare_methods"),
+    "train_path": ("evaluate",),
+    "repeat": ("gather_runs",),
+}
+
+
+@pytest.mark.parametrize("names", TOGETHER, ids=" and ".join)
+def test_an_edit_reruns_the_jobs_that_depend_on_it_and_no_others(project, names):
+    expected = {rule: n for name in names for rule, n in EDITS[name][-1].items()}
+    with ExitStack() as stack:
+        for name in names:
+            stack.enter_context(project.edited(*EDITS[name][:-1]))
+        planned = project.planned()
+    following = {rule for made in expected for rule in FOLLOWING.get(made, ())}
+    assert following <= set(planned)
+    ignored = (following | CHEAP) - set(expected)
+    assert {rule: n for rule, n in planned.items() if rule not in ignored} == expected
+    assert bool(planned) == bool(expected)
+
+
+def test_a_copied_and_moved_checkout_has_nothing_to_do_and_a_new_dataset_reruns_nothing_of_the_old(project):
+    assert manifest.verify(project.manifest()).differences == []  # the project is such a copy
+    make_album(project.root / "mine", 30)
+    entry = {"loader": "photos", "shards": 1, "options": {"root": "mine"}, "studies": {"annotation": {"sizes": [2, 3]}}}
+    (project.root / "mine.yaml").write_text(yaml.safe_dump({"datasets": {"mine": entry}}))
+    assert project.planned(overlays=("mine.yaml",)) == {}
+    outputs = project.run("--dry-run", "--config", "dataset=mine", overlays=("mine.yaml",))
+    assert "rule read_images:" in outputs
+    assert "results/collage" not in outputs
+
+
+def test_own_photographs_are_fitted_without_a_number(project):
+    root, names = make_album(project.root / "own", 60) / "captions.csv", ("dog", "cat", "cow", "elk", "yak")
+    rows = [f"{i:03}.jpg,{' '.join(word for k, word in enumerate(names) if i % (k + 2) == 0)}" for i in range(60)]
+    root.write_text("\n".join(["image,caption", *rows]))
+    words = dict.fromkeys(("n_words", "n_validation_words"), "auto")
+    values = {"words": words, "sizes": "auto", "basis": {"rank": "auto", "power": 1}}
+    entry = {"loader": "photos", "options": {"root": "own"}, "studies": {"annotation": values}}
+    (project.root / "own.yaml").write_text(yaml.safe_dump({"datasets": {"own": entry}}))
+    made = project.root / "results" / "own" / "annotation"
+    files = [str(made.relative_to(project.root) / name) for name in ("tables/tasks_run1.csv", "basis/basis.npz")]
+    done = project.snakemake(*files, overlays=("own.yaml",))
+    assert done.returncode == 0, done.stderr
+    words, drawn = (pd.read_csv(made / "tables" / f"{name}.csv") for name in ("words", "tasks_run1"))
+    assert set(words["word"]) <= set(names) and (words["train"] >= 10).all()
+    assert set(drawn["word"]) == set(words.loc[words["warning"].isna(), "word"]) and drawn["n"].min() == 10
+    n_train = (pd.read_parquet(made.parent / "images.parquet")["split"] == "train").sum()
+    assert len(np.load(made / "basis" / "basis.npz")["singular_values"]) == n_train // 2
+
+
+def test_other_data_are_read_again_and_the_same_data_are_not(project, tmp_path):
+    """Whatever their dates, and wherever a link to them points."""
+    for name in ("first", "copy", "other"):
+        make_album(tmp_path / name, 12).joinpath("captions.csv").rename(tmp_path / name / "words.txt")
+    link, words = project.root / "linked", tmp_path / "copy" / "words.txt"
+    link.symlink_to(tmp_path / "first")
+    options = {"root": "linked", "captions": "words.txt"}
+    entry = {"loader": "photos", "shards": 1, "options": options, "studies": {"annotation": {"sizes": [2, 3]}}}
+    (project.root / "linked.yaml").write_text(yaml.safe_dump({"datasets": {"linked": entry}}))
+    arguments, options = ("results/linked/images.parquet",), {"overlays": ("linked.yaml",)}
+    done = project.snakemake(*arguments, **options)
+    assert done.returncode == 0, done.stderr
+
+    def reads(target):
+        link.unlink()
+        link.symlink_to(tmp_path / target)
+        said = project.snakemake("--dry-run", *arguments, **options).stdout
+        assert ("rule read_images:" in said) != ("Nothing to be done" in said), said
+        return "rule read_images:" in said
+
+    os.utime(words)
+    assert not reads("copy")  # which has the same contents
+    status, text = words.stat(), words.read_text()
+    words.write_text(text.replace("dog", "cow"))
+    os.utime(words, ns=(status.st_atime_ns, status.st_mtime_ns - 10**15))  # an older file
+    assert reads("copy")
+    words.write_text(text)
+    (tmp_path / "copy" / "images" / "000.jpg").unlink()
+    assert not reads("other")
+    assert reads("copy")
+
+
+@pytest.mark.parametrize(
+    ("deleted", "rebuilt"),
+    [
+        # Everything made of descriptors and of tasks is there.
+        (("annotation/figures", "descriptors", "annotation/tasks"), {"draw_figures": 1} | PAGE),
+        (
+            ("annotation/tables/significance.csv",),
+            {"compare_methods": 1, "draw_figures": 1, "judge_claims": 1, "write_manifest": 1} | PAGES,
+        ),
+        (("left_out.csv",), {"read_images": 1}),
+        (("annotation/tables/words.csv",), {"choose_words": 1, "fit_basis": 0}),
+    ],
+)
+def test_deleted_output_is_rebuilt_with_what_needs_it(project, tmp_path, deleted, rebuilt):
+    paths = [project.root / "results" / "collage" / name for name in deleted]
+    for i, path in enumerate(paths):
+        shutil.move(path, tmp_path / f"{i}")
+    planned = Counter(project.planned())
+    for i, path in enumerate(paths):
+        shutil.move(tmp_path / f"{i}", path)
+    more = deleted[0] in ("left_out.csv", "annotation/tables/words.csv")  # nearly all follows from these
+    assert {rule: planned[rule] for rule in (rebuilt if more else planned | rebuilt)} == rebuilt
