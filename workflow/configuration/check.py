@@ -67,9 +67,6 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
     _check_folders(config["features"]["vocabularies"], (), "features.vocabularies")
     for name in config["studies"]:
         _check_study(schema, full_block(config, name), config["features"], f"studies.{name}")
-    for name, entry in config["datasets"].items():
-        for study in entry["studies"]:
-            require_known("a study", config["studies"], study, f"datasets.{name}.studies")
     for name, entry in datasets_of(config).items():
         _check_options(entry["loader"], entry["options"], f"datasets.{name}.options")
         _check_schema(schema, "#/properties/features", entry["features"], f"datasets.{name}.features")

@@ -27,14 +27,20 @@ def datasets_of(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
         | entry
         | {
             "features": merged(config["features"], entry.get("features", {})),
-            "studies": {study: full_block(config, study, entry["studies"]) for study in entry["studies"]},
+            "studies": {study: full_block(config, study, entry["studies"], name) for study in entry["studies"]},
         }
         for name, entry in config["datasets"].items()
     }
 
 
-def full_block(config: dict[str, Any], study: str, replacing: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A study's block with that of the study that it is like. replacing: values by study, which it or both may have."""
+def full_block(
+    config: dict[str, Any], study: str, replacing: Mapping[str, Any] | None = None, dataset: str = ""
+) -> dict[str, Any]:
+    """A study's block with that of the study that it is like.
+
+    replacing: values by study, which it or both may have. dataset: the one that has these.
+    """
+    require_known("a study", config["studies"], study, f"datasets.{dataset}.studies")
     names = [study]
     while "like" in config["studies"][names[0]]:
         like, where = config["studies"][names[0]]["like"], f"studies.{names[0]}.like"

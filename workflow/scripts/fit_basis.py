@@ -11,7 +11,8 @@ if __name__ == "__main__":
     with job(snakemake):
         X = read_matrix(snakemake.input.features)
         rows = read_table(snakemake.input.images, "split")["split"].isin(snakemake.params.fitted_on).to_numpy()
-        rng = np.random.default_rng(snakemake.params.seed)
-        fitted = basis.fit(select(X, rows), **snakemake.params.options, rng=rng)
+        fitted = basis.fit(
+            select(X, rows), **snakemake.params.options, rng=np.random.default_rng(snakemake.params.seed)
+        )
         write_arrays(snakemake.output.basis, **fitted._asdict())
         write_matrix(snakemake.output.features, basis.project(X, fitted))

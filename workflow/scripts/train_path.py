@@ -20,11 +20,18 @@ if __name__ == "__main__":
         input, params = snakemake.input, snakemake.params
         X, tasks = read_matrix(input.features), read_record(Tasks, input.tasks)
         scales = factors(*read_arrays(input.basis, "singular_values").values(), params.powers) if input.basis else {}
-        options = {"loss": snakemake.wildcards.loss, "norm": snakemake.wildcards.norm} | params.training
-        options |= {"labels": read_array(input.labels), "words": tasks.validation_words, "metric": params.metric}
-        options["split"] = read_table(input.images, "split")["split"].to_numpy()
-        paths = {}
-        for n, part in parts(tasks.each_size(), progress):
-            train = partial(path, Y=tasks.training_sets(n), progress=part, **options)
-            paths[n] = sweep.in_powers(X, scales, train)
+        train = partial(
+            path,
+            labels=read_array(input.labels),
+            split=read_table(input.images, "split")["split"].to_numpy(),
+            words=tasks.validation_words,
+            metric=params.metric,
+            loss=snakemake.wildcards.loss,
+            norm=snakemake.wildcards.norm,
+            **params.training,
+        )
+        paths = {
+            n: sweep.in_powers(X, scales, partial(train, Y=tasks.training_sets(n), progress=part))
+            for n, part in parts(tasks.each_size(), progress)
+        }
         write_records(snakemake.output.path, paths)

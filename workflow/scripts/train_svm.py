@@ -14,8 +14,9 @@ if __name__ == "__main__":
         input, params = snakemake.input, snakemake.params
         X, tasks = read_matrix(input.features), read_record(Tasks, input.tasks)
         scales = factors(*read_arrays(input.basis, "singular_values").values(), params.powers) if input.basis else {}
-        sweeps = {}
-        for n, part in parts(tasks.each_size(), progress):
-            train = partial(svm.run, Y=tasks.training_sets(n), progress=part, seed=params.seed, **params.grid)
-            sweeps[n] = sweep.in_powers(X, scales, train)
+        train = partial(svm.run, seed=params.seed, **params.grid)
+        sweeps = {
+            n: sweep.in_powers(X, scales, partial(train, Y=tasks.training_sets(n), progress=part))
+            for n, part in parts(tasks.each_size(), progress)
+        }
         write_records(snakemake.output.sweep, sweeps)

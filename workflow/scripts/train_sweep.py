@@ -15,8 +15,8 @@ if __name__ == "__main__":
         X, tasks = read_matrix(input.features), read_record(Tasks, input.tasks)
         scales = factors(*read_arrays(input.basis, "singular_values").values(), params.powers) if input.basis else {}
         options = {"loss": snakemake.wildcards.loss, "norm": snakemake.wildcards.norm} | params.grid | params.training
-        sweeps = {}
-        for n, part in parts(tasks.each_size(), progress):
-            train = partial(sweep.run, Y=tasks.training_sets(n), progress=part, **options)
-            sweeps[n] = sweep.in_powers(X, scales, train)
+        sweeps = {
+            n: sweep.in_powers(X, scales, partial(sweep.run, Y=tasks.training_sets(n), progress=part, **options))
+            for n, part in parts(tasks.each_size(), progress)
+        }
         write_records(snakemake.output.sweep, sweeps)
