@@ -53,8 +53,8 @@ def by_size(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
     """Join the runs of each word, method and size.
 
     by_word, n_images: see `words_learnt`. runs: how many, without those in which the word chose the radius.
-    validation_word: True for a word that chose it in every run, which keeps them all. auc, n_features (in use for
-    the word): mean over these runs. low, high: ends of the 95 % interval of auc, see `_interval`. positives: test images
+    validation_word: True for a word that chose it in every run, which keeps them all. auc, n_features (in use for the
+    word): mean over these runs. low, high: ends of the 95 % interval of auc, see `_interval`. positives: test images
     with the word.
     """
     keys = ["word", "method", "n"]
