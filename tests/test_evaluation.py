@@ -128,12 +128,6 @@ def test_radius_has_the_largest_auc_or_the_smallest_eer(metric, expected):
     assert chosen == expected
 
 
-@pytest.mark.parametrize("metric", ["auc", "eer"])
-def test_of_equally_good_radii_the_smallest_is_chosen(metric):
-    table = evaluate(example(), one_sweep(W=np.ones((2, 3, 4))), metric=metric).chosen
-    assert table["radius"].tolist() == [1.0]
-
-
 def test_sparse_features_give_the_same_tables():
     data = example()
     dense, compressed = (
@@ -263,22 +257,6 @@ MISFITS = {  # data and sweep, one of them of another dataset or configuration
 def test_what_does_not_belong_together_is_not_evaluated(data, one):
     with pytest.raises(checks.Misfit):
         evaluate(data, one)
-
-
-def test_path_is_a_sweep_of_which_every_radius_is_tested():
-    data = example()
-    Y = np.where(data.split == "train", 1, 0)[:, None] * np.where(data.labels, 1, -1)
-    path = sweep.path(data.X, Y, loss="hinge", norm="l1", n_iter=50, normalisation="sum", tol=0.1)
-    one = evaluation.TrainedSweep(1, 30, "hinge-l1", 120, path, np.array([True, False, False, True]))
-    table = evaluate(data, one).sparsity
-    assert table["radius"].tolist() == path.radius.tolist()
-    test = data.split == "test"
-    for row, W in zip(table.to_dict("records"), path.W, strict=True):
-        by_word = [roc_auc_score(data.labels[test, k], data.X[test] @ W[:, k]) for k in (1, 2)]
-        assert row["auc"] == pytest.approx(np.mean(by_word))
-        assert row["features"] == pytest.approx(np.mean((W != 0).any(axis=1)))
-        hinge = np.maximum(0, 1 - Y * (data.X @ W))[Y != 0].sum()
-        assert row["objective"] == pytest.approx(hinge / np.count_nonzero(Y), rel=1e-4)
 
 
 def test_power_is_chosen_by_validation_after_a_radius_for_each():

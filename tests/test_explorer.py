@@ -186,19 +186,6 @@ def test_interval_of_a_word_lies_between_0_and_1(area, n_runs, positives):
     assert 0 < row["low"] <= max(area, 0.2) and min(area, 0.8) <= row["high"] < 1 and row["high"] - row["low"] > 0.02
 
 
-def test_words_without_positives_are_no_better_than_chance():
-    table = words_learnt(OF_WORDS.assign(run=1, method=["a", "b"], positives=0, auc=np.nan), 20)
-    assert table["p"].tolist() == [1.0, 1.0]
-    assert table["best"].tolist() == [True, False]
-
-
-def test_only_the_largest_size_counts():
-    rows = OF_WORDS.assign(run=1, n=[5, 9])
-    assert words_learnt(rows, 20)[["n", "auc"]].to_numpy().tolist() == [[9, 0.8]]
-    with pytest.raises(ValueError, match="by_word must have rows, got none"):
-        words_learnt(rows[:0], 20)
-
-
 # What words share
 
 

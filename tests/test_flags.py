@@ -62,14 +62,6 @@ def test_repetition_is_bit_by_bit_and_not_of_images_without_features():
     assert table["warning"].tolist() == ["", "images without any feature: 2", ""]
 
 
-def test_how_a_sparse_row_is_stored_does_not_matter_and_stays():
-    data, indices = [2.0, 1, 0, 1, 2], [3, 1, 0, 1, 3]
-    given = sparse.csr_matrix((data, indices, [0, 3, 5]), shape=(2, 4))
-    _, repeated = flags.of_features(given, given, images(["train", "test"]))
-    assert repeated["image"].tolist() == ["1.jpg"]
-    assert given.data.tolist() == data and given.indices.tolist() == indices
-
-
 @pytest.mark.parametrize("rows", [(4, 5), (5, 4)])
 def test_features_of_other_images_are_refused(rows):
     with pytest.raises(Misfit, match="must have a row for each of 5 images, got shape"):

@@ -95,17 +95,6 @@ def test_training_images_have_a_mean_squared_length_of_1(measure, centred):
         assert (Z >= 0).all()
 
 
-@pytest.mark.parametrize("measure", similarities.MEASURES)
-def test_an_image_is_projected_the_same_in_any_company(measure):
-    X, others = histograms(60), histograms(40, seed=5)
-    fitted = fit(X, measure)
-    whole = similarities.project(others, fitted)
-    for i in (0, 39):
-        np.testing.assert_array_equal(similarities.project(others[[i]], fitted), whole[[i]])
-    raw = similarities.to_prototypes(others, fitted.prototypes, measure=measure, gamma=fitted.gamma)
-    np.testing.assert_allclose(whole, fitted.scale * (raw - fitted.mean), rtol=1e-5, atol=1e-7)
-
-
 def test_prototypes_are_rows_of_the_candidates_and_the_same_for_the_same_seed():
     X = histograms(60)
     first, second = fit(X, "rbf"), fit(X, "rbf")

@@ -163,23 +163,6 @@ def test_transformers_are_cloned_and_pickled(descriptors, X):
             assert_same(*((got[0], expected[0]) if isinstance(got, list) else (got, expected)))
 
 
-def test_columns_have_names(descriptors, X):
-    tree = words().fit(descriptors)
-    names = tree.get_feature_names_out()
-    assert (names[0], len(names)) == ("vocabularytree0", tree.transform(descriptors).shape[1])
-    frame = SVDBasis(2).set_output(transform="pandas").fit_transform(X)
-    assert list(frame.columns) == ["svdbasis0", "svdbasis1"]
-
-
-@pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csc_matrix, np.asfortranarray, np.ndarray.tolist])
-@pytest.mark.parametrize("rank", [2, 6])
-def test_every_container_has_the_same_basis(container, rank, X):
-    got, expected = (SVDBasis(rank, random_state=SEED).fit(one) for one in (container(X), X))
-    for of_got, of_expected in zip(got.basis_, expected.basis_, strict=True):
-        np.testing.assert_array_equal(of_got, of_expected)
-    np.testing.assert_allclose(got.transform(container(X)), expected.transform(X), atol=1e-6)  # other order of sums
-
-
 # Pictures
 
 

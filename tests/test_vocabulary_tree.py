@@ -60,14 +60,6 @@ def test_paths_are_the_greedy_ones(tree):
     np.testing.assert_array_equal(quantise(tree, descriptors), expected, strict=True)
 
 
-def test_early_leaves_end_their_paths(full, early):
-    assert np.bincount(full.level).tolist() == [1, 3, 9, 27]
-    assert ((early.n_children == 0) & (early.level < 3)).any()
-    paths = quantise(early, np.full((1, 12), 255, np.uint8))[0]
-    assert paths[0] > 0 and paths[-1] == -1
-    assert early.n_children[paths[paths > 0][-1]] == 0
-
-
 def test_centres_of_the_first_level_are_the_means_of_their_descriptors(full):
     descriptors = points(2000)
     first = quantise(full, descriptors)[:, 0]
@@ -81,13 +73,6 @@ def test_equal_children_go_to_the_first():
     centres = np.array([[0, 0], [9, 9], [5, 5], [5, 5]], np.float32)
     tree = Tree(centres, np.array([1, 0, 0, 0], np.int32), np.array([3, 0, 0, 0], np.int32), level)
     assert quantise(tree, np.array([[5, 5], [7, 7], [0, 0]], np.uint8)).tolist() == [[2], [1], [2]]
-
-
-def test_two_tight_groups_are_found():
-    descriptors = np.repeat(np.array([[0, 0], [0, 9], [90, 0], [90, 9]], np.uint8), 5, axis=0)
-    tree = grow(descriptors, branching=2, depth=3, min_points=2, seed=0)
-    assert tree.level.tolist() == [0, 1, 1, 2, 2, 2, 2]  # four distinct descriptors: nothing left for level 3
-    assert sorted(tree.centres[3:].tolist()) == [[0, 0], [0, 9], [90, 0], [90, 9]]
 
 
 def test_tree_depends_on_descriptors_and_seed_alone(full):
@@ -148,12 +133,6 @@ def test_blocks_and_memory_maps_change_nothing(full, tmp_path, monkeypatch, bloc
     assert got.has_canonical_format
 
 
-def test_no_images_and_no_descriptors(full):
-    assert encode(full, points(0), np.zeros(0, int)).shape == (0, 39)
-    assert encode(full, points(0), np.zeros(2, int)).nnz == 0
-    assert quantise(full, points(0)).shape == (0, 3)
-
-
 @pytest.fixture
 def counts(full):
     return encode(full, points(90, seed=5), np.array([50, 0, 38, 2]))
@@ -181,12 +160,6 @@ def test_weights_follow_their_formula_and_each_level_has_unit_norm(full, counts,
         expected[:, full.level[1:] == level] = part / np.where(norms > 0, norms, 1)
     got = weigh(counts, full, **options).toarray()
     np.testing.assert_allclose(got, expected, atol=1e-6)
-
-
-def test_weigh_leaves_the_counts_alone(full, counts):
-    single = counts.astype(np.float32)
-    weigh(single, full)
-    assert (single != counts).nnz == 0
 
 
 @pytest.mark.parametrize(
@@ -245,7 +218,3 @@ def test_counts_of_another_tree_are_refused(full, counts):
     for use in (lambda part: weigh(part, full), lambda part: vocabulary_tree.stack([counts, part], full)):
         with pytest.raises(ValueError, match="counts must have one column for each of the tree's 39 words, got 38"):
             use(counts[:, :-1])
-
-
-def test_histograms_of_shards_stand_below_each_other(full, counts):
-    assert (vocabulary_tree.stack([counts[:3], counts[3:]], full) != counts).nnz == 0
