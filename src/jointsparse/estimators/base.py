@@ -75,8 +75,7 @@ def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
 
 def given_one(radius: Any, penalty: Any, names: str = "radius and penalty") -> tuple[Any, bool]:
     """Return the one of radius and penalty that is given, and True if it is the penalty; "auto" gives way to one."""
-    if isinstance(radius, str) and radius == "auto" and penalty is not None:
-        radius = None
+    radius = None if isinstance(radius, str) and radius == "auto" and penalty is not None else radius
     require(
         (radius is None) != (penalty is None),
         f"exactly one of {names} must be given and the other one None, got {radius!r} and {penalty!r}",
@@ -174,7 +173,6 @@ class Samples(NamedTuple):
     weights: np.ndarray
 
     def of(self, rows: np.ndarray) -> Samples:
-        """Return some of the samples."""
         return Samples(*(array[rows] for array in self))
 
 
@@ -203,8 +201,8 @@ class Linear(BaseEstimator):
         import pandas as pd  # which is no dependency
 
         check_is_fitted(self)
-        W = np.atleast_2d(self.coef_).T
-        return pd.DataFrame(W, index=getattr(self, "feature_names_in_", None), columns=names_of_tasks(self))
+        features = getattr(self, "feature_names_in_", None)
+        return pd.DataFrame(np.atleast_2d(self.coef_).T, index=features, columns=names_of_tasks(self))
 
     def _in_frame(self, predicted: np.ndarray, X: Any) -> Any:
         """Predictions (n_samples, n_tasks) as a DataFrame, if the tasks have names."""
@@ -279,8 +277,7 @@ class Linear(BaseEstimator):
         self, y: np.ndarray, is_known: np.ndarray, weight: np.ndarray, name: str = "y"
     ) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and weights of samples, see `Samples`, before classes are weighed."""
-        counted = np.asarray(weight.any(axis=1) & is_known.any(axis=1))
-        Y = self._as_numbers(y, counted, name)
+        Y = self._as_numbers(y, np.asarray(weight.any(axis=1) & is_known.any(axis=1)), name)
         require(
             weight.shape[1] in (1, Y.shape[1]),
             f"sample_weight must have a number per sample, or one per sample and task, {Y.shape}, got shape "
@@ -332,8 +329,7 @@ class Trained(SelectorMixin, Linear):
         """feature_weights, groups and positive, checked, as the solvers take them."""
         norm = pick("norms", self.norm)
         options: dict[str, Any] = {"positive": bool(self.positive)}
-        names, each = getattr(self, "feature_names_in_", None), f"{n_features} features"
-        n_rows = n_features
+        names, n_rows, each = getattr(self, "feature_names_in_", None), n_features, f"{n_features} features"
         if self.groups is not None:
             require(norm.GROUPED, f"groups must be None with norm={self.norm!r}, which takes none")
             try:
@@ -385,8 +381,7 @@ class Trained(SelectorMixin, Linear):
         options: of the solver, such as start and watch.
         """
         solver, steps = pick("solvers", self.solver), np.array([np.nan])
-        if self.n_iter is not None:
-            require_count(self.n_iter, "n_iter")
+        require_count(N_ITER if self.n_iter is None else self.n_iter, "n_iter")
         if "eta0" in solver.TAKES:
             steps = options["eta0"] = np.atleast_1d(np.asarray(self.eta0, dtype=float))
             require(len(steps), "eta0 must hold at least one number, got none")

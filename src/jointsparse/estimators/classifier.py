@@ -60,8 +60,7 @@ class Labelled(ClassifierMixin, Linear):
         self.classes_ = self._codes
         if not self._flat:
             self.classes_ = np.arange(self._n_columns) if self._names is None else self._names
-        if hasattr(self, "calibration_"):
-            del self.calibration_
+        self.__dict__.pop("calibration_", None)
 
     def _has_names(self) -> bool:
         """True for a vector of classes, which may have any names."""

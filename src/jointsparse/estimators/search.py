@@ -391,17 +391,15 @@ class JointSparseClassifierCV(Labelled, Search):
     _chance = 0.5  # AUC
 
     def _folds(self, y: Any, samples: Samples) -> Iterable[Split]:
-        if self._flat:
-            return super()._folds(y, samples)
-        folds = super()._folds(y, samples)
-        if isinstance(self.cv, (int, np.integer)):
+        if self._flat or not isinstance(self.cv, (int, np.integer)):
+            splits = list(super()._folds(y, samples))
+        else:
             by = strata(samples.Y, int(self.cv))
-            folds = StratifiedKFold(self.cv, shuffle=True, random_state=0).split(samples.X, by)
-        splits = list(folds)
+            splits = list(StratifiedKFold(self.cv, shuffle=True, random_state=0).split(samples.X, by))
         held_out = [samples.Y[rows] * samples.weights[rows] for _, rows in splits]
         judged = np.all([(Y > 0).any(axis=0) & (Y < 0).any(axis=0) for Y in held_out], axis=0)
         names = [str(self.classes_[k]) for k in self._counted if splits and not judged[k]]
-        if names:
+        if names and not self._flat:
             warn_user(
                 f"{len(names)} of {len(self._counted)} tasks have no positives or no negatives in some of the "
                 f"{len(splits)} folds and do not count there: {', '.join(names[:10])}{', ...' * (len(names) > 10)}",
