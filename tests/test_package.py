@@ -10,7 +10,6 @@ import pytest
 
 import jointsparse
 
-CORE = {"numba", "numpy", "scipy", "scikit-learn"}
 PIPELINE = ("pandas", "pyarrow", "psutil", "matplotlib", "PIL", "skimage", "snowballstemmer", "snakemake")
 
 
@@ -35,18 +34,8 @@ sys.meta_path.insert(0, Hidden())
 
 
 def test_the_core_needs_four_packages():
-    assert {line.split(">")[0] for line in requires("jointsparse") if "extra ==" not in line} == CORE
-
-
-def test_importing_the_package_imports_nothing_heavy():
-    done = run("import sys, jointsparse; print(sorted({'numpy', 'numba', 'sklearn', 'scipy'} & set(sys.modules)))")
-    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
-
-
-def test_jobs_that_make_features_do_not_wait_for_scikit_learn():
-    names = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense_sift", "shards", "vocabulary_tree"))
-    done = run(f"import sys, {names}; print('sklearn' in sys.modules)")
-    assert (done.stdout, done.returncode) == ("False\n", 0), done.stderr
+    core = {line.split(">")[0] for line in requires("jointsparse") if "extra ==" not in line}
+    assert core == {"numba", "numpy", "scipy", "scikit-learn"}
 
 
 def test_estimators_are_found_when_they_are_asked_for():
@@ -56,28 +45,41 @@ def test_estimators_are_found_when_they_are_asked_for():
         jointsparse.JointSparse  # noqa: B018
 
 
-def test_norms_learning_and_estimators_need_no_extra():
-    code = (
-        "import jointsparse.norms, jointsparse.learning.solvers, jointsparse.learning.sweep, jointsparse.learning.svm\n"
-        "from jointsparse import JointSparseClassifier\n"
-        "from jointsparse.features import SVDBasis, VocabularyTree\n"
-        "import sys; print('pandas' in sys.modules)"
-    )
-    done = without_extra(code)
-    assert (done.stdout, done.returncode) == ("False\n", 0), done.stderr
+FEATURES = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense_sift", "shards", "vocabulary_tree"))
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "said"),
+    [
+        (run, "import jointsparse; print({'numpy', 'numba', 'sklearn', 'scipy'} & set(sys.modules))", "set()"),
+        (run, f"import {FEATURES}; print('sklearn' in sys.modules)", "False"),
+        (
+            without_extra,
+            "import jointsparse.norms, jointsparse.learning.solvers, jointsparse.learning.sweep\n"
+            "import jointsparse.learning.svm\n"
+            "from jointsparse import JointSparseClassifier\n"
+            "from jointsparse.features import SVDBasis, VocabularyTree\n"
+            "print('pandas' in sys.modules)",
+            "False",
+        ),
+        (
+            without_extra,
+            "from jointsparse.app.command_line import main; main(['--version'])",
+            f"jointsparse {version('jointsparse')}",
+        ),
+    ],
+    ids=["nothing heavy", "features without scikit-learn", "the core without the extra", "version"],
+)
+def test_an_import_brings_no_more_than_it_needs(call, code, said):
+    done = call(f"import sys\n{code}")
+    assert (done.stdout, done.returncode) == (f"{said}\n", 0), done.stderr
 
 
 @pytest.mark.parametrize("module", ["datasets", "figures", "learning.tasks", "papers", "scores", "provenance.tables"])
 def test_what_needs_the_extra_says_so_in_one_sentence(module):
     done = without_extra(f"import jointsparse.{module}")
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith(f"ImportError: jointsparse.{module} needs pandas")
-    assert last.endswith(": pip install 'jointsparse[pipeline]'")
-
-
-def test_the_command_line_tells_its_version_without_the_extra():
-    done = without_extra("from jointsparse.app.command_line import main; main(['--version'])")
-    assert done.stdout == f"jointsparse {version('jointsparse')}\n", done.stderr
+    said = rf"ImportError: jointsparse\.{module} needs pandas.*: pip install 'jointsparse\[pipeline\]'"
+    assert re.fullmatch(said, done.stderr.splitlines()[-1])
 
 
 @pytest.mark.parametrize(

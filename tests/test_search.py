@@ -119,7 +119,7 @@ def test_the_rule_of_choice():
         (np.array([[0.5, 0.5, 0.5], [0.7, 0.8, 0.9], [0.6, 0.9, 1.0]]), "one_standard_error", 1),
         (np.array([[0.5, 0.5, 0.5], [0.64, 0.8, 0.9], [0.7, 0.9, 1.0]]), "one_standard_error", 1),
         (np.array([[0.5, 0.5, 0.5], [0.6, 0.75, 0.9], [0.7, 0.9, 1.0]]), "one_standard_error", 2),
-        (np.array([[0.0], [1.0], [1.0 - 1e-9], [0.5]]), "best", 1),
+        (np.array([[0.0], [1.0 - 1e-9], [1.0], [0.5]]), "best", 1),
         (small, "best", 2),  # scores of another unit
         (np.hstack([small, small + np.nan]), "best", 2),
         (np.ones((3, 2)), "best", 0),

@@ -9,8 +9,7 @@ from jointsparse.estimators import Path
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 6))
 Y = (X[:, :3] + rng.normal(size=(60, 3)) > 0).astype(int)
-named = pd.DataFrame(Y, columns=["a", "b", "c"]).astype("Int64")
-named.iloc[:5, 0] = pd.NA
+named = pd.DataFrame(Y, columns=["a", "b", "c"]).astype("Int64").mask(rng.random((60, 3)) < 0.05)
 
 classifier = JointSparseClassifier(
     "l1inf",
@@ -25,17 +24,14 @@ classifier = JointSparseClassifier(
 ).fit(X, named, sample_weight=np.ones((60, 3)))
 probable: pd.DataFrame = classifier.predict_proba(X)
 weights: pd.DataFrame = classifier.coef_frame()
-features: np.ndarray = classifier.get_feature_names_out()
 kept: np.ndarray = classifier.transform(X)
 path: Path = classifier.path(X, Y, n_points=3)
-assert path.n_features.shape == path.gap.shape == (3,)
 calibrated = JointSparseClassifier(loss="hinge", groups=["u", "u", "v", "v", "w", "w"]).fit(X, Y).calibrate(X, Y)
-assert calibrated.predict_proba(X).shape == (60, 3)
+assert calibrated.predict_proba(X).shape == (60, 3) and path.n_features.shape == path.gap.shape == (3,)
 
 search = JointSparseClassifierCV(cv=2, scoring="roc_auc", selection="one_standard_error", n_jobs=1).fit(X, named)
 radius: float | None = search.radius_
-scores: np.ndarray = search.scores_
-assert radius is not None and scores.shape == (len(search.grid_), 2)
+assert radius is not None and search.scores_.shape == (len(search.grid_), 2)
 
 regressor = JointSparseRegressor(penalty=0.1).fit_tasks({"a": (X, X[:, 0]), "b": (X[:30], X[:30, 1])})
 found: float = JointSparseRegressorCV(radii=3, cv=2).fit(X, X[:, :2]).best_score_
