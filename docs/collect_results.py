@@ -11,6 +11,7 @@ import gzip
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -268,6 +269,7 @@ def files_of(folder: Path) -> dict[str, Path]:
     return {file.name.split(".")[0]: file for file in sorted(folder.glob("t[ai]*/*.csv*"))}
 
 
+@cache
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     return {name: pd.read_csv(file) for name, file in files_of(folder).items()}
 

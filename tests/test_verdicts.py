@@ -326,6 +326,16 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {UNTESTED: 1},
         "no row with method=hinge-l1",
     ),
+    "EERs that differ by less than matters": (
+        "l1-over-l2",
+        STORIES,
+        [
+            ("chosen", "n > 0", {"eer": 0.2, "gap": 0.0}),
+            ("chosen", "method == 'hinge-l1' and run == 1", {"eer": 0.199}),
+        ],
+        {LEVEL: 5},
+        "average EER of hinge-l1 minus that of hinge-l2",
+    ),
     "no l2 below l1": (
         "l1-over-l2",
         STORIES,
