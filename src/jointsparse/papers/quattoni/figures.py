@@ -54,48 +54,40 @@ def convergence(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
         xlabel="iteration",
         ylabel="objective / objective at W = 0",
         title=f"Convergence of {largest['method'].iloc[0]}, {largest['n_samples'].iloc[0]:,} samples"
-        + _if(beside_paper, "\n(paper: Fig. 2, radius 0.1, 1, 10, 100, 63,408 samples)"),
+        + "\n(paper: Fig. 2, radius 0.1, 1, 10, 100, 63,408 samples)" * beside_paper,
     )
     legend(figure)
     return figure
 
 
-def _if(beside_paper: bool, text: str) -> str:
-    """The text that names the paper's figure; empty if it is not asked for."""
-    return text if beside_paper else ""
-
-
 def auc(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, beside_paper: bool = True) -> Figure:
     """Average test AUC against the number of training samples (Quattoni et al. 2009, Fig. 3)."""
     stated = Range("paper's Fig. 3 (Reuters)", *FIGURE_3_AUC_RANGE) if beside_paper else None
-    return scores.auc(table, beside=beside, stated=stated, source=_if(beside_paper, " (paper: Fig. 3)"))
+    return scores.auc(table, beside=beside, stated=stated, source=" (paper: Fig. 3)" * beside_paper)
 
 
 def eer(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, beside_paper: bool = True) -> Figure:
     """Average test equal error rate against the number of positive samples (Quattoni et al. 2008, Fig. 3 left)."""
-    return scores.eer(table, beside=beside, source=_if(beside_paper, "\n(paper: report, Fig. 3 left, l1inf < l1 < l2)"))
+    return scores.eer(table, beside=beside, source="\n(paper: report, Fig. 3 left, l1inf < l1 < l2)" * beside_paper)
 
 
 def eer_by_word(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     """Test equal error rate of each word at one size (Quattoni et al. 2008, Fig. 3 right)."""
-    source = _if(beside_paper, f"\n(paper: report, Fig. 3 right, n = {REPORT_SIZE})")
+    source = f"\n(paper: report, Fig. 3 right, n = {REPORT_SIZE})" * beside_paper
     return scores.eer_by_word(table, n=report_size(table["n"].unique()), source=source)
 
 
 def sparsity(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     """Average test AUC against the share of features that any word uses (Quattoni et al. 2009, Fig. 4)."""
-    stated = _of_figure_4() if beside_paper else ()
-    return scores.auc_by_features(table, stated=stated, source=_if(beside_paper, " (paper: Fig. 4, Reuters)"))
-
-
-def _of_figure_4() -> list[Star]:
     text = "paper: {} {:.0%} AUC with {:.0%} of features"
-    return [Star(method, used, reached, text.format(method, reached, used)) for method, used, reached in FIGURE_4]
+    stars = [Star(method, used, reached, text.format(method, reached, used)) for method, used, reached in FIGURE_4]
+    stated = stars if beside_paper else ()
+    return scores.auc_by_features(table, stated=stated, source=" (paper: Fig. 4, Reuters)" * beside_paper)
 
 
 def weights(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     """Absolute weights of each word (column) and feature (row), by method (Quattoni et al. 2008, Fig. 4)."""
-    return scores.weights(table, source=_if(beside_paper, " (paper: report, Fig. 4)"))
+    return scores.weights(table, source=" (paper: report, Fig. 4)" * beside_paper)
 
 
 def significance(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
@@ -130,7 +122,7 @@ def significance(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     for column in range(len(header)):
         drawn[0, column].set_height(1.9 * drawn[0, column].get_height())
     title = f"Sign tests: is {method} better? One-sided p-values, {runs} run{'s' if runs > 1 else ''}"
-    axes.set_title(title + _if(beside_paper, " (paper: Table 1, Reuters photographs)"))
+    axes.set_title(title + " (paper: Table 1, Reuters photographs)" * beside_paper)
     axes.text(
         0.5,
         0.0,
