@@ -51,6 +51,7 @@ def test_table_has_a_run_for_each_form_and_method(table):
         np.testing.assert_allclose(first, [0, np.log(2), 0.5, 0])
         assert len(run[["schedule", "eta0", "warning"]].drop_duplicates()) == 1
         assert (run["best_suboptimality"] <= run["suboptimality"] + 1e-15).all()
+        assert run["best_suboptimality"].is_monotonic_decreasing
     assert (table["radius"] == 4).all()
 
 
