@@ -1,6 +1,6 @@
 """The l1 sections of projections.py: dense vectors, all columns of a matrix at once, sparse updates.
 
-`kernel` is our default method without the checks of its input. The peers are measured if they are installed:
+The peers are measured if they are installed:
 
 - optax's projection onto the l1 ball, compiled by jax, with one thread per operation as far as it obeys;
 - POT's projection onto the simplex, of the absolute values, as only its time is of interest;
@@ -62,7 +62,6 @@ def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Itera
                     z, b = l1.norm(v) * fraction, np.empty_like(v)
                     tasks |= {
                         f"{dtype} limit": vector_limit(v),
-                        f"{dtype} kernel": lambda v=v, z=z, b=b: l1.project_vector(v, z, l1.BALL, b),
                         f"{dtype} ours": lambda v=v, z=z, b=b: l1.project(v, z, out=b),
                     }
                 if n < SLOW_ENTRIES or (entries, fraction) == ("normal", 0.1):
@@ -74,8 +73,7 @@ def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Itera
                 row: dict[str, object] = {"n": n, "entries": entries, "radius / norm": fraction}
                 for dtype in ("float64", "float32"):
                     row[f"{dtype} limit (us)"] = t[f"{dtype} limit"] * 1e6
-                    for what in ("kernel", "ours"):
-                        row[f"{dtype} {what} / limit"] = t[f"{dtype} {what}"] / t[f"{dtype} limit"]
+                    row[f"{dtype} ours / limit"] = t[f"{dtype} ours"] / t[f"{dtype} limit"]
                 row["float32 / float64"] = t["float32 ours"] / t["float64 ours"]
                 row |= {
                     f"{name} / ours": t[name] / t["float64 ours"] for name in ("pivot", "sort", *PEERS) if name in t

@@ -7,7 +7,7 @@ projections.png. The limit is the least that any projection can do, compiled in 
 The plain limit is that of l1,inf as one would write it first in Numba. Numbers are medians of interleaved rounds in one
 process: of CPU time.
 
-Peers are measured if they are installed: `pip install spams-bin POT optax`. SPAMS has the proximal operator of the
+Peers are measured if they are installed: `pip install jointsparse[bench]`. SPAMS has the proximal operator of the
 l1,inf norm, so a projection built on it searches for theta. A single call at the known theta is timed too; no such
 search can cost less. The conversion to the Fortran order that SPAMS needs is not counted.
 """
@@ -339,21 +339,17 @@ def show_vectors(table: pd.DataFrame) -> None:
 
 def figure(tables: dict[str, pd.DataFrame]) -> Figure:
     with as_file(files("jointsparse.figures") / "jointsparse.mplstyle") as sheet, style.context(str(sheet)):
-        drawn = Figure(figsize=(17, 8.5))
-        panels = drawn.subplots(2, 4).ravel()
-        matrices = tables["projections"]
-        normal = matrices[matrices["entries"] == "normal"]
+        drawn = Figure(figsize=(13, 8.5))
+        panels = drawn.subplots(2, 3).ravel()
+        normal = tables["projections"].query("entries == 'normal'")
+        top = 1.05 * normal[["cold / limit", "warm / limit"]].max(axis=None)
         for axes, dtype in zip(panels[:2], ("float64", "float32"), strict=True):
             draw_by_radius(axes, normal[normal["dtype"] == dtype], dtype)
-        top = 1.05 * normal[["cold / limit", "warm / limit"]].max(axis=None)
-        panels[0].set_ylim(0, top)
-        panels[1].set_ylim(0, top)
-        draw_spams(panels[2], normal[normal["dtype"] == "float64"])
-        panels[3].set_axis_off()
-        draw_growth(panels[4], tables["growth"])
-        draw_sparse_matrices(panels[5], tables["rows"])
-        draw_l1(panels[6], tables["l1-dense"])
-        draw_updates(panels[7], tables["l1-sparse"])
+            axes.set_ylim(0, top)
+        draw_growth(panels[2], tables["growth"])
+        draw_sparse_matrices(panels[3], tables["rows"])
+        draw_l1(panels[4], tables["l1-dense"])
+        draw_updates(panels[5], tables["l1-sparse"])
     return drawn
 
 
@@ -363,18 +359,6 @@ def draw_by_radius(axes: Axes, rows: pd.DataFrame, dtype: str) -> None:
         axes.plot(cells["radius / norm"], cells["warm / limit"], "--", color=line.get_color())
     axes.set(xscale="log", xlabel="radius / norm", ylabel="time / limit", title=f"l1,inf, {dtype}; dashed: warm start")
     axes.legend(title="features x tasks")
-
-
-def draw_spams(axes: Axes, rows: pd.DataFrame) -> None:
-    axes.set(xscale="log", yscale="log", xlabel="radius / norm", ylabel="time / ours", title="l1,inf, float64, SPAMS")
-    if "SPAMS search / ours" not in rows:
-        axes.text(0.5, 0.5, "spams-bin is not installed", ha="center", transform=axes.transAxes)
-        return
-    for shape, cells in rows.groupby("features x tasks", sort=False):
-        (line,) = axes.plot(cells["radius / norm"], cells["SPAMS search / ours"], "o-", label=shape)
-        axes.plot(cells["radius / norm"], cells["SPAMS prox / ours"], ":", color=line.get_color())
-    axes.axhline(1, color="0.35", linewidth=1)
-    axes.set_title("l1,inf, float64: SPAMS; dotted: one prox")
 
 
 def draw_growth(axes: Axes, grown: pd.DataFrame) -> None:

@@ -11,7 +11,7 @@ from jointsparse.norms import NORMS
 # --- norms and losses -------------------------------------------------------------------------------------------------
 
 
-def project(norm, W, radius):
+def project_by_bisection(norm, W, radius):
     """Project W onto the ball of any norm module: the prox whose norm is the radius, its step by bisection."""
     low, high = 0.0 * np.asarray(norm.norm(W)), np.asarray(norm.dual_norm(W))
     for _ in range(64):
@@ -21,16 +21,21 @@ def project(norm, W, radius):
     return np.where(norm.norm(W) <= radius, W, norm.prox(W, high))
 
 
-PROJECTIONS = {name: partial(project, norm) for name, norm in NORMS.items()}
+def project_simplex(v, z):
+    """(v - theta)_+, theta by sorting ([D08] Fig. 1) below the largest entry."""
+    below = np.asarray(v, np.longdouble) - np.max(v)
+    theta = ((np.cumsum(np.sort(below)[::-1]) - z) / np.arange(1, len(v) + 1)).max()
+    return np.maximum(below - theta, 0)
 
 
-def bisect(decreasing, target, high):
-    """The x in [0, high] with decreasing(x) = target, in extended precision."""
-    low, high = np.longdouble(0), np.longdouble(high)
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if decreasing(middle) > target else (low, middle)
-    return (low + high) / 2
+def project_l1_vector(v, radius):
+    """sign(v) (|v| - theta)_+."""
+    v = np.asarray(v, np.longdouble)
+    return v if np.abs(v).sum() <= radius else np.sign(v) * project_simplex(np.abs(v), radius)
+
+
+def project_nonnegative(v, z):
+    return project_l1_vector(np.maximum(v, 0), z)
 
 
 def project_l1_weighted(v, a, z):
@@ -39,46 +44,16 @@ def project_l1_weighted(v, a, z):
     size = np.abs(v)
     if (a * size).sum() <= z:
         return v
-    theta = bisect(lambda theta: (a * np.maximum(size - theta * a, 0)).sum(), z, (size / a).max())
-    return np.sign(v) * np.maximum(size - theta * a, 0)
-
-
-def project_l1_vector(v, radius):
-    """sign(v) (|v| - theta)_+, theta by bisection."""
-    return project_l1_weighted(v, np.ones(np.shape(v)), radius)
-
-
-def project_l1_by_sorting(v, radius):
-    """sign(v) (|v| - theta)_+, theta by sorting ([D08] Fig. 1): a quicker twin for long vectors."""
-    v = np.asarray(v, np.longdouble)
-    size = np.abs(v)
-    return v if size.sum() <= radius else np.sign(v) * project_simplex_by_sorting(size, radius)
-
-
-def project_simplex(v, z):
-    """(v - theta)_+, theta by bisection below the maximum."""
-    v = np.asarray(v, np.longdouble)
-    below = v - v.max()
-    depth = bisect(lambda depth: -np.maximum(below + depth, 0).sum(), -z, z)
-    return np.maximum(below + depth, 0)
-
-
-def project_simplex_by_sorting(v, z):
-    """(v - theta)_+, theta by sorting ([D08] Fig. 1)."""
-    v = np.asarray(v, np.longdouble)
-    theta = ((np.cumsum(np.sort(v)[::-1]) - z) / np.arange(1, len(v) + 1)).max()
-    return np.maximum(v - theta, 0)
-
-
-def project_nonnegative(v, z):
-    """max(v, 0) if its sum is at most z, else onto the simplex."""
-    clipped = np.maximum(np.asarray(v, np.longdouble), 0)
-    return clipped if clipped.sum() <= z else project_simplex(v, z)
+    low, high = np.longdouble(0), (size / a).max()
+    for _ in range(200):
+        theta = (low + high) / 2
+        low, high = (theta, high) if (a * np.maximum(size - theta * a, 0)).sum() > z else (low, theta)
+    return np.sign(v) * np.maximum(size - high * a, 0)
 
 
 def project_l1(W, radius, weights=1.0):
-    a = np.broadcast_to(weights, len(W))
-    return np.stack([project_l1_weighted(w, a, z) for w, z in zip(W.T, radius, strict=True)], axis=1)
+    a, radii = np.broadcast_to(weights, len(W)), np.broadcast_to(radius, W.shape[1])
+    return np.stack([project_l1_weighted(w, a, z) for w, z in zip(W.T, radii, strict=True)], axis=1)
 
 
 def project_l2(W, radius):
@@ -134,6 +109,19 @@ def features_of_rows(rows, groups, n_tasks):
     for g, row in enumerate(rows):
         W[groups == g] = row[: (groups == g).sum() * n_tasks].reshape(-1, n_tasks)
     return W
+
+
+# A norm without a twin here is compared with its own prox.
+TWINS = {"l1": project_l1, "l2": project_l2, "l12": project_l12, "l1inf": project_l1inf}
+PROJECTIONS = {name: TWINS.get(name, partial(project_by_bisection, norm)) for name, norm in NORMS.items()}
+
+
+def project(name, W, radius, weights=None, groups=None):
+    """Projection of W by name of the norm, perhaps with weights and groups."""
+    options = {} if weights is None else {"weights": weights}
+    if groups is None:
+        return PROJECTIONS[name](W, radius, **options)
+    return features_of_rows(PROJECTIONS[name](rows_of_groups(W, groups), radius, **options), groups, W.shape[1])
 
 
 LOSSES = {

@@ -13,6 +13,7 @@ CONVEX_NORMS = {
     "l1inf": lambda W, s: s @ cp.max(cp.abs(W), axis=1),
 }
 ORDERS = {"l12": 2, "l1inf": "inf"}
+assert set(CONVEX_NORMS) == set(NORMS), "a norm must have its convex expression here, or no optimum is compared with it"
 
 
 def convex_norm(norm, W, s, groups=None):

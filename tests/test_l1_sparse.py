@@ -41,12 +41,8 @@ def test_long_sequences_from_a_full_point(rng, radius, scale):
     n = 300
     ball = SparseL1Ball(n, radius * scale, rng.normal(size=n) * scale)
     updates = [(rng.integers(0, n, 7), rng.standard_t(1.5, size=7) * 0.1 * scale) for _ in range(300)]
+    updates += [(rng.integers(0, n, 9), rng.integers(-2, 3, 9) / 8 * scale) for _ in range(100)]  # ties
     follow(ball, updates, tolerance=1e-14)
-
-
-def test_many_ties(rng):
-    ball = SparseL1Ball(200, 8.0)
-    follow(ball, [(rng.integers(0, 200, 9), rng.integers(-2, 3, 9) / 8) for _ in range(300)], tolerance=1e-14)
 
 
 @pytest.mark.parametrize("step", [1, -1])
@@ -94,24 +90,20 @@ def test_the_shift_is_rebased(rng):
 # The point
 
 
-def test_inside_the_ball_nothing_is_shifted(rng):
-    w = rng.normal(size=50)
-    ball = SparseL1Ball(50, 1e3, w)
-    np.testing.assert_array_equal(ball.toarray(), w)
-    ball.add([3, 7], [0.25, -0.5])
-    w[[3, 7]] += [0.25, -0.5]
-    np.testing.assert_array_equal(ball.toarray(), w)
-
-
-def test_the_first_point_is_projected(rng):
+def test_the_first_point_is_projected_and_inside_the_ball_nothing_is_shifted(rng):
     w = rng.normal(size=500)
     np.testing.assert_array_equal(SparseL1Ball(500, 3.0, w).toarray(), l1.project(w, 3.0))
+    ball = SparseL1Ball(500, 1e3, w)
+    np.testing.assert_array_equal(ball.toarray(), w)
+    ball.add([3, 7], [0.25, -0.5])
+    np.testing.assert_array_equal(np.flatnonzero(ball.toarray() != w), [3, 7])
 
 
 @pytest.mark.parametrize(
     "radius, updates, expected",
     [
         (10.0, [([1, 2, 1, 1], [1.0, 2.0, 3.0, -0.5])], [0, 3.5, 2]),  # duplicates add up
+        (10.0, [([1, 2], [1.0, 2.0]), ([1], [-1.0])], [0, 0, 2]),  # taken back
         (0.0, [([0, 1, 2], [1.0, 2.0, 3.0]), ([0], [1.0])], [0, 0, 0]),
         (1.0, [([0, 1, 2], [0.5, 0.25, 0.25]), ([1, 2], [1e20, -1e250])], [0, 0, -1]),  # one far beyond all others
         (1.0, [([1, 2], [1e20, -1e250]), ([0], [0.5])], [0.25, 0, -0.75]),
@@ -123,13 +115,6 @@ def test_corners(radius, updates, expected):
         ball.add(indices, values)
     np.testing.assert_array_equal(ball.toarray(), expected)
     assert ball.norm() == np.abs(expected).sum()
-
-
-def test_a_coordinate_that_is_taken_back_is_gone():
-    ball = SparseL1Ball(3, 10.0)
-    ball.add([1, 2], [1.0, 2.0])
-    ball.add([1], [-1.0])
-    assert (ball.nonzero().tolist(), ball.count_nonzero(), ball[1], ball.norm()) == ([2], 1, 0.0, 2.0)
 
 
 def test_coordinates_norm_and_zeros_agree_with_the_array(rng):
@@ -180,8 +165,8 @@ def test_the_same_updates_give_the_same_point(rng):
     [
         ([0, 5], [1.0, 1.0], r"^indices must be in 0\.\.4, got 5$"),
         ([-1], [1.0], r"^indices must be in 0\.\.4, got -1$"),
-        ([0.0], [1.0], r"^indices must be integers, got dtype float64$"),
-        ([0, 1], [1.0], r"^indices and values must be vectors of one length, got \(2,\), \(1,\)$"),
+        ([0.0], [1.0], r"^indices and values must be .* the first of integers, got float64 \(1,\) and \(1,\)$"),
+        ([0, 1], [1.0], r"^indices and values must be vectors of one length, .* got int64 \(2,\) and \(1,\)$"),
         (0, 1.0, r"^indices and values must be vectors of one length"),
         ([0, 1], [1.0, np.nan], r"^values must be finite, got nan at \(1,\)$"),
         ([0, 1], [1.0, -np.inf], r"^values must be finite, got -inf at \(1,\)$"),
@@ -199,10 +184,10 @@ def test_unfit_updates_are_refused_and_change_nothing(indices, values, message):
 @pytest.mark.parametrize(
     "n, radius, point, message",
     [
-        (-1, 1.0, None, r"n must be between 0 and 2147483646, got -1$"),
-        (2**31, 1.0, None, "n must be between"),
-        (3.0, 1.0, None, r"n must be an integer, got 3\.0$"),
-        ("3", 1.0, None, "n must be an integer, got '3'$"),
+        *(
+            (bad, 1.0, None, f"n must be a whole number from 0 to 2147483646, got {bad!r}$")
+            for bad in (-1, 2**31, 3.0, "3")
+        ),
         (2, 1e308, None, r"radius must be at most 2\^900 or infinite, got 1e\+308$"),
         (2, np.inf, [1e308, 1e308], r"point must have a sum of magnitudes of at most 2\^900$"),
         (2, -1.0, None, r"radius must be at least 0, got -1\.0$"),

@@ -123,28 +123,46 @@ def test_many_rows_agree_with_extended_precision(rng, dtype, d, m):
                 check(W, radius, expected, **options)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_theta_and_mu_agree_with_bisection(rng, method):
+def test_the_papers_theta_and_mu_agree_with_bisection(rng):
+    for what, W in many_rows(rng, 30, 7).items():
+        for fraction in (0.1, 0.5, 0.99):
+            radius = fraction * l1inf.norm(W)
+            got, expected = l1inf.sort_and_merge(W, radius), oracles.solve_l1inf(W, radius)
+            assert abs(got[0] - expected[0]) <= 1e-11 * size(W) and size(got[1] - expected[1]) <= 1e-11 * size(W), what
+
+
+@pytest.mark.parametrize("method, spread", [("newton", 0.0), ("sort", 0.0), *(("newton", p) for p in (0.3, 2.0, 10.0))])
+def test_theta_and_mu_agree_with_bisection(rng, method, spread):
     normal = rng.normal(size=(30, 7))
     others = {"tiny": normal * 1e-300, "huge": normal * 1e300, "long rows": rng.normal(size=(60, 200))}
-    for what, W in (many_rows(rng, 30, 7) | others).items():
-        for fraction in (1e-3, 0.1, 0.5, 0.99, 1 - EPS / 2):
-            radius, tolerance = fraction * l1inf.norm(W), 4e-15 * size(W)
-            B, theta, mu = l1inf.project(W, radius, method=method, return_theta=True)
-            expected_theta, expected_mu = oracles.solve_l1inf(W, radius)
-            assert theta > 0 and np.all(mu >= 0), what
-            assert abs(theta - expected_theta) <= tolerance * W.shape[1] and size(mu - expected_mu) <= tolerance, what
-            np.testing.assert_allclose(mu.sum(), radius, rtol=1e-12, err_msg=what)
+    for what, W in (many_rows(rng, 300 if spread else 30, 7) | ({} if spread else others)).items():
+        if spread and what == "1e-150 beside 1e150":
+            continue  # most rows do not show beside the others
+        s = 10.0 ** rng.uniform(-spread, spread, size=len(W))
+        options = {"weights": s} if spread else {"method": method}
+        for fraction in (1e-2, 0.1, 0.5, 0.99, 1 - EPS / 2):
+            radius = fraction * float((s * np.abs(W).max(axis=1)).sum())
+            tolerance = (1e-13 if spread else 4e-15) * size(W)
+            B, theta, mu = l1inf.project(W, radius, return_theta=True, **options)
+            expected_theta, expected_mu = oracles.solve_l1inf(W, radius, s)
+            assert theta > 0 and np.all(mu >= 0) and size(mu - expected_mu) <= tolerance, what
+            assert size((s * (theta - expected_theta))[mu > 0]) <= tolerance * W.shape[1], what
+            np.testing.assert_allclose((s * mu).sum(), radius, rtol=1e-12, err_msg=what)
             np.testing.assert_array_equal(B, np.clip(W, -mu[:, np.newaxis], mu[:, np.newaxis]), err_msg=what)
 
 
-def test_theta_where_nothing_or_everything_is_removed(rng):
-    W = rng.normal(size=(30, 7))
-    _, theta, mu = l1inf.project(W, 1000.0, return_theta=True)
-    np.testing.assert_equal([theta, mu], [0.0, np.abs(W).max(axis=1)])
-    B, theta, mu = l1inf.project(W, 0.0, return_theta=True)
-    np.testing.assert_allclose(theta, np.abs(W).sum(axis=1).max(), rtol=1e-15)
-    assert not B.any() and not mu.any()
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, 30)])
+@pytest.mark.parametrize("groups", [None, np.arange(30) // 2, np.arange(30) ** 2 // 60])
+def test_theta_where_nothing_or_everything_is_removed(rng, weights, groups):
+    W, n = rng.normal(size=(30, 7)), 30 if groups is None else groups.max() + 1
+    options = {"weights": None if weights is None else weights[:n], "groups": groups}
+    _, theta, mu = l1inf.project(W, 1000.0, return_theta=True, **options)
+    assert (
+        theta == 0
+        and size(mu - [size(W[np.arange(30) == i if groups is None else groups == i]) for i in range(n)]) == 0
+    )
+    B, theta, mu = l1inf.project(W, 0.0, return_theta=True, **options)
+    np.testing.assert_equal([theta, mu], [l1inf.dual_norm(W, **options), np.zeros(n)])
     B, theta, mu = l1inf.project(np.empty((3, 0)), 1.0, return_theta=True)
     assert (B.shape, theta, mu.tolist()) == ((3, 0), 0.0, [0.0, 0.0, 0.0])
 
@@ -159,26 +177,34 @@ def test_a_nonsensical_warm_start_is_still_exact(rng, mu, theta):
     np.testing.assert_allclose(l1inf.project(W, 3.0, warm=warm), l1inf.project(W, 3.0), rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("fraction", [0.001, 0.1])
-def test_few_surviving_rows_of_a_large_matrix(rng, fraction):
+@pytest.mark.parametrize("fraction, weighted", [(0.001, False), (0.1, False), (0.01, True)])
+def test_few_surviving_rows_of_a_large_matrix(rng, fraction, weighted):
     """Beyond 2**20 entries the surviving rows are gathered first."""
-    W = rng.normal(size=(27_000, 40)) * rng.gamma(0.5, size=(27_000, 1))
-    radius = fraction * l1inf.norm(W)
-    B, theta, mu = l1inf.project(W, radius, return_theta=True)
+    W, s = rng.normal(size=(27_000, 40)) * rng.gamma(0.5, size=(27_000, 1)), np.ones(27_000)
+    s = rng.uniform(0.5, 2, size=27_000) if weighted else s
+    options = {"weights": s} if weighted else {}
+    radius = fraction * l1inf.norm(W, **options)
+    B, theta, mu = l1inf.project(W, radius, return_theta=True, **options)
     assert 0 < np.count_nonzero(mu) < len(W) / 2
-    kept = np.abs(W).sum(axis=1) > 0.99 * theta  # the oracle need not see the others: they are zero
+    kept = np.abs(W).sum(axis=1) > 0.99 * theta * s  # the oracle need not see the others: they are zero
     assert not B[~kept].any()
-    check(W[kept], radius)
-    np.testing.assert_array_less(np.abs(B[kept] - oracles.project_l1inf(W[kept], radius)), 4e-15 * W.max())
-    again = l1inf.project(W, radius, warm=warm_from(W, 1.01 * fraction))
-    np.testing.assert_allclose(again, B, rtol=0, atol=4e-15 * W.max())
+    assert size(B[kept] - oracles.project_l1inf(W[kept], radius, s[kept])) <= (1e-14 if weighted else 4e-15) * size(W)
+    warm = l1inf.Warm()
+    l1inf.project(W, 1.01 * radius, warm=warm, **options)
+    assert size(l1inf.project(W, radius, warm=warm, **options) - B) <= 1e-14 * size(W)
 
 
-def test_projection_of_many_rows_is_the_prox_with_step_theta(rng):
+def test_many_rows_in_another_order_or_by_their_prox_or_near_each_other(rng):
     for what, W in many_rows(rng, 600, 8).items():
+        order = np.ix_(rng.permutation(600), rng.permutation(8))
         for fraction in (1e-4, 0.1, 0.9):
-            B, theta, _ = l1inf.project(W, fraction * l1inf.norm(W), return_theta=True)
-            np.testing.assert_allclose(l1inf.prox(W, theta), B, rtol=0, atol=8e-15 * np.abs(W).max(), err_msg=what)
+            radius, tolerance = fraction * l1inf.norm(W), 8e-15 * size(W)
+            B, theta, _ = l1inf.project(W, radius, return_theta=True)
+            assert size(l1inf.prox(W, theta) - B) <= tolerance, what
+            assert size(l1inf.project(W[order], radius) - B[order]) <= tolerance, what
+            V = W + 1e-3 * size(W) * rng.standard_t(1.5, size=W.shape)
+            apart = np.linalg.norm((l1inf.project(V, radius) - B) / size(W))
+            assert apart <= np.linalg.norm((V - W) / size(W)) + 4e-15 * np.sqrt(W.size), what
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -193,24 +219,6 @@ def test_powers_of_two_scale_many_rows_exactly(rng, method, dtype, power):
             got = l1inf.project(np.ldexp(W, power), np.ldexp(radius, power), method=method)
             expected = np.ldexp(l1inf.project(W, radius, method=method), power)
             np.testing.assert_array_equal(got, expected, err_msg=what)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_the_order_of_many_rows_does_not_matter(rng, method):
-    for what, W in many_rows(rng, 600, 8).items():
-        order = np.ix_(rng.permutation(600), rng.permutation(8))
-        radius = 10 ** rng.uniform(-3, 0) * l1inf.norm(W)
-        got, expected = (l1inf.project(V, radius, method=method) for V in (W[order], W))
-        np.testing.assert_allclose(got, expected[order], rtol=0, atol=8e-15 * size(W), err_msg=what)
-
-
-def test_pairs_of_many_rows_come_no_further_apart(rng):
-    for what, V in many_rows(rng, 600, 8).items():
-        for distance in (1e-12, 1e-3, 1.0):
-            W = V + distance * size(V) * rng.standard_t(1.5, size=V.shape)
-            radius = 10 ** rng.uniform(-3, 0) * l1inf.norm(V)
-            got = np.linalg.norm((l1inf.project(V, radius) - l1inf.project(W, radius)) / size(V))
-            assert got <= np.linalg.norm((V - W) / size(V)) + 4e-15 * np.sqrt(V.size), what
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -243,50 +251,6 @@ def test_any_matrix_any_weights_any_warm_start(W, fraction, spread, seed):
         assert l1inf.project(got, radius, weights=s).tobytes() == got.tobytes()
 
 
-@pytest.mark.parametrize("spread", [0.3, 2.0, 10.0])
-def test_weighted_theta_and_mu_agree_with_bisection(rng, spread):
-    for what, W in many_rows(rng, 300, 7).items():
-        if what == "1e-150 beside 1e150":
-            continue  # most rows do not show beside the others
-        s = 10.0 ** rng.uniform(-spread, spread, size=len(W))
-        for fraction in (1e-2, 0.1, 0.5, 0.99, 1 - EPS / 2):
-            radius = fraction * l1inf.norm(W, weights=s)
-            B, theta, mu = l1inf.project(W, radius, weights=s, return_theta=True)
-            expected_theta, expected_mu = oracles.solve_l1inf(W, radius, s)
-            assert theta > 0 and np.all(mu >= 0), what
-            assert size(mu - expected_mu) <= 1e-13 * size(W), what
-            assert size(s[mu > 0] * (theta - expected_theta)) <= 1e-13 * size(W) * W.shape[1], what
-            np.testing.assert_allclose((s * mu).sum(), radius, rtol=1e-12, err_msg=what)
-            np.testing.assert_array_equal(B, np.clip(W, -mu[:, np.newaxis], mu[:, np.newaxis]), err_msg=what)
-            if fraction < 0.9:  # else theta has few digits
-                again = l1inf.prox(W, theta, weights=s)
-                np.testing.assert_allclose(again, B, rtol=0, atol=1e-13 * size(W), err_msg=what)
-
-
-def test_weighted_theta_where_nothing_or_everything_is_removed(rng):
-    W, s = rng.normal(size=(30, 7)), rng.uniform(0.5, 2, size=30)
-    _, theta, mu = l1inf.project(W, 1000.0, weights=s, return_theta=True)
-    np.testing.assert_equal([theta, mu], [0.0, np.abs(W).max(axis=1)])
-    _, theta, mu = l1inf.project(W, 0.0, weights=s, return_theta=True)
-    np.testing.assert_equal([theta, mu], [l1inf.dual_norm(W, weights=s), np.zeros(30)])
-
-
-def test_few_surviving_weighted_rows_of_a_large_matrix(rng):
-    W, s = rng.normal(size=(27_000, 40)) * rng.gamma(0.5, size=(27_000, 1)), rng.uniform(0.5, 2, size=27_000)
-    radius = 0.01 * l1inf.norm(W, weights=s)
-    B, theta, mu = l1inf.project(W, radius, weights=s, return_theta=True)
-    assert 0 < np.count_nonzero(mu) < len(W) / 2
-    kept = np.abs(W).sum(axis=1) > 0.99 * theta * s  # the oracle need not see the others: they are zero
-    assert not B[~kept].any()
-    assert size(B[kept] - oracles.project_l1inf(W[kept], radius, s[kept])) <= 1e-14 * size(W)
-
-
-def test_tasks_with_weights_may_stand_in_rows(rng):
-    W, s = rng.normal(size=(30, 4)), rng.uniform(0.5, 2, size=30)
-    for verb in (l1inf.norm, l1inf.dual_norm, partial(l1inf.project, radius=3.0), partial(l1inf.prox, step=0.5)):
-        np.testing.assert_array_equal(np.transpose(verb(W.T, axis=0, weights=s)), verb(W, weights=s))
-
-
 def test_theta_and_mu_of_groups_meet_their_conditions(rng):
     W, groups, s = rng.normal(size=(30, 4)), rng.permutation(np.arange(30) ** 2 // 60), rng.uniform(0.5, 2, size=15)
     B, theta, mu = l1inf.project(W, 5.0, groups=groups, weights=s, return_theta=True)
@@ -295,29 +259,6 @@ def test_theta_and_mu_of_groups_meet_their_conditions(rng):
     np.testing.assert_allclose(taken[mu > 0], theta * s[mu > 0], rtol=1e-13)
     assert np.all(taken[mu == 0] <= theta * s[mu == 0])
     np.testing.assert_allclose(s @ mu, 5.0, rtol=1e-14)
-    _, theta, mu = l1inf.project(W, 0.0, groups=groups, weights=s, return_theta=True)
-    np.testing.assert_equal([theta, mu], [l1inf.dual_norm(W, groups=groups, weights=s), np.zeros(15)])
-    _, theta, mu = l1inf.project(W, np.inf, groups=groups, return_theta=True)
-    assert theta == 0 and mu.sum() == pytest.approx(l1inf.norm(W, groups=groups), rel=1e-14)
-
-
-def test_tasks_of_grouped_features_may_stand_in_rows(rng):
-    W, groups = rng.normal(size=(30, 4)), np.arange(30) ** 2 // 60
-    for verb in (l1inf.norm, l1inf.dual_norm, partial(l1inf.project, radius=3.0), partial(l1inf.prox, step=0.5)):
-        np.testing.assert_array_equal(np.transpose(verb(W.T, axis=0, groups=groups)), verb(W, groups=groups))
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"method": "sort", "weights": np.ones(3)}, "method must be newton where weights are given, got 'sort'$"),
-        ({"method": "sort", "groups": [0, 1, 1]}, "method must be newton where groups are given, got 'sort'$"),
-        ({"warm": l1inf.Warm(), "groups": [0, 1, 1]}, "warm must be None where groups are given, got <"),
-    ],
-)
-def test_weights_and_groups_take_the_default_method_and_groups_from_cold(options, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        l1inf.project(np.ones((3, 2)), 1.0, **options)
 
 
 # Where rounding decides
@@ -411,6 +352,16 @@ def test_other_byte_orders_keep_their_precision(rng):
         (np.ma.array(np.eye(2), mask=np.eye(2)), 1.0, {"axis": 0}, "W must hold a number everywhere, got a masked"),
         (np.ones((2, 2)), 1.0, {"warm": 3}, "warm must be a Warm object or None, got 3"),
         (np.ones((2, 2)), 1.0, {"method": "bisect"}, "method must be newton or sort, got 'bisect'"),
+        *(
+            (np.ones((3, 2)), 1.0, {"method": "sort", name: given}, f"method must be newton where {name} are given")
+            for name, given in (("weights", np.ones(3)), ("groups", [0, 1, 1]))
+        ),
+        (
+            np.ones((3, 2)),
+            1.0,
+            {"warm": l1inf.Warm(), "groups": [0, 1, 1]},
+            "warm must be None where groups are given, got <",
+        ),
         *((np.ones((2, 2)), 1.0, {"axis": bad}, f"axis must be 0 or 1, got {bad!r}") for bad in (2, -1, None, "tasks")),
     ],
 )
@@ -423,18 +374,20 @@ def test_unfit_arguments_are_refused(W, radius, options, message):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("method", ["newton", "sort"])
-def test_tasks_may_stand_in_rows(rng, method, order):
+@pytest.mark.parametrize(
+    "options", [{}, {"method": "sort"}, {"weights": np.linspace(0.5, 2, 30)}, {"groups": np.arange(30) ** 2 // 60}]
+)
+def test_tasks_may_stand_in_rows(rng, order, options):
     W = rng.normal(size=(30, 4))
     rows = np.array(W.T, order=order)
-    options = {"radius": 0.3 * l1inf.norm(W), "method": method, "return_theta": True}
-    got, expected = l1inf.project(rows, axis=0, **options), l1inf.project(W, **options)
+    got, expected = (l1inf.project(V, 3.0, axis=a, return_theta=True, **options) for V, a in ((rows, 0), (W, 1)))
     for one, other in zip(got, expected, strict=True):
         np.testing.assert_array_equal(np.transpose(one), other)
-    assert l1inf.project(rows, axis=0, out=rows, **options)[0] is rows
+    assert l1inf.project(rows, 3.0, axis=0, out=rows, **options) is rows
     np.testing.assert_array_equal(rows.T, expected[0])
-    for verb in (l1inf.norm, l1inf.dual_norm, partial(l1inf.prox, step=0.5)):
-        np.testing.assert_array_equal(np.transpose(verb(W.T, axis=0)), verb(W))
+    if "method" not in options:
+        for verb in (l1inf.norm, l1inf.dual_norm, partial(l1inf.prox, step=0.5)):
+            np.testing.assert_array_equal(np.transpose(verb(W.T, axis=0, **options)), verb(W, **options))
 
 
 # Many callers

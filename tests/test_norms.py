@@ -1,7 +1,7 @@
-"""Facts that hold for every registered norm, one test each; then facts of the papers' four norms.
+"""Facts that hold for every registered norm, one test each, with and without its weights and groups.
 
-A new norm needs no entry here. Its four verbs are checked by their definitions. Norm and dual norm must fulfil Hölder's
-inequality and reach equality. project and prox must fulfil their conditions of optimality and agree with oracles.py.
+A new norm is tested by its definitions: Hölder's inequality and its equality, conditions of optimality of project and
+prox, and a convex solver, which needs the norm's expression in oracles_convex.py.
 """
 
 import re
@@ -15,21 +15,25 @@ import numpy as np
 import oracles
 import pandas as pd
 import pytest
+from oracles_convex import convex_norm
 
-from jointsparse.norms import NORMS, l1, l1inf, l2, l12
+from jointsparse.norms import NORMS, l1, l2, l12
 
 EPS = np.finfo(float).eps
-SLOW = {l1: oracles.project_l1, l12: oracles.project_l12, l1inf: oracles.project_l1inf}  # with weights
-PER_TASK = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.PER_TASK]
-WARM = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.WARM]
-SPARSE = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.SPARSE]
-WEIGHTED = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.WEIGHTED]
-GROUPED = [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.GROUPED]
+
+
+def norms(flag):
+    """The norms that have a flag, as parameters."""
+    return pytest.mark.parametrize("norm", [pytest.param(n, id=name) for name, n in NORMS.items() if getattr(n, flag)])
 
 
 @pytest.fixture(params=sorted(NORMS))
 def norm(request):
     return NORMS[request.param]
+
+
+def name_of(norm):
+    return norm.__name__.rpartition(".")[2]
 
 
 def matrices(rng):
@@ -46,18 +50,48 @@ def matrices(rng):
         "one feature": normal[:1],
         "single": np.array([[-2.0]]),
         "many tasks": rng.normal(size=(3, 90)),
+        "squares below the smallest float": normal * 1e-160,
         "tiny": normal * 1e-300,
         "huge": normal * 1e300,
         "scales": np.array([[1e-150, -2e-150], [1e150, 3e150], [1.0, -1.0]]),
     }
 
 
+def variants(norm, W, rng):
+    """Options of a norm, by name: weights and groups of many kinds, where it takes them."""
+    d = len(W)
+    numbers = np.arange(d)
+    weights = {
+        "like": rng.uniform(0.5, 2, size=d),
+        "spread": 10.0 ** rng.uniform(-10, 10, size=d),
+        "one heavy": np.where(numbers == d // 2, 1e10, 1.0),
+    }
+    groups = {
+        "own": rng.permutation(d),
+        "one": np.zeros(d, int),
+        "of one size": rng.permutation(numbers // (2 if d % 2 == 0 else 1)),
+        "random": np.unique(rng.integers(0, d, size=d), return_inverse=True)[1],
+        "one large": rng.permutation(np.maximum(numbers - d * 2 // 3, 0)),
+    }
+    found = {"plain": {}}
+    if np.abs(W).max() < 1e100 and norm.WEIGHTED:  # else some weighted norms are above the largest float
+        found |= {f"weights {kind}": {"weights": s} for kind, s in weights.items()}
+    if norm.GROUPED:
+        found |= {f"groups {kind}": {"groups": g} for kind, g in groups.items()}
+    if len(found) > 6:
+        for kind in ("of one size", "one large"):
+            s = 10.0 ** rng.uniform(-10, 10, size=groups[kind].max() + 1)
+            found[f"groups {kind} with weights"] = {"groups": groups[kind], "weights": s}
+    return found
+
+
 def cases(norm, rng):
-    """Name, matrix, radius from well inside to just inside the norm, and the projection."""
+    """Name, matrix, options, radius from well inside to just inside the norm, and the projection."""
     for what, W in matrices(rng).items():
-        for fraction in (1e-3, 0.01, 0.1, 0.5, 0.99, 1 - EPS / 2):
-            radius = norm.norm(W) * fraction
-            yield f"{what}, {fraction} of the norm", W, radius, norm.project(W, radius)
+        for kind, options in variants(norm, W, rng).items():
+            for fraction in (1e-3, 0.1, 0.5, 0.99, 1 - EPS / 2) if kind == "plain" else (1e-2, 0.5, 1 - EPS / 2):
+                radius = norm.norm(W, **options) * fraction
+                yield f"{what}, {kind}, {fraction}", W, options, radius, norm.project(W, radius, **options)
 
 
 def inner(norm, V, W):
@@ -74,21 +108,23 @@ def verbs(norm):
     return norm.norm, norm.dual_norm, partial(norm.project, radius=3.0), partial(norm.prox, step=3.0)
 
 
+def read_only(W):
+    W = W.copy()
+    W.flags.writeable = False
+    return W
+
+
 # Norm and dual norm
 
 
-def test_norm_and_dual_norm_are_norms(norm, rng):
+def test_norm_and_dual_norm_are_norms_with_a_float_or_one_number_per_task(norm, rng):
     V, W = rng.normal(size=(2, 30, 7))
     for size in (norm.norm, norm.dual_norm):
-        assert np.all(size(W) > 0) and not np.any(size(0 * W))
-        assert np.all(size(V + W) <= (size(V) + size(W)) * (1 + 1e-14))
-        np.testing.assert_allclose(size(-3 * W), 3 * size(W), rtol=1e-14)
-
-
-def test_norm_is_a_float_or_one_number_per_task_as_declared(norm):
-    for size in (norm.norm, norm.dual_norm):
-        got = size(np.ones((3, 2)))
-        assert (got.shape, got.dtype) == ((2,), np.float64) if norm.PER_TASK else type(got) is float
+        got = size(W)
+        assert (got.shape, got.dtype) == ((7,), np.float64) if norm.PER_TASK else type(got) is float
+        assert np.all(got > 0) and not np.any(size(0 * W))
+        assert np.all(size(V + W) <= (size(V) + got) * (1 + 1e-14))
+        np.testing.assert_allclose(size(-3 * W), 3 * got, rtol=1e-14)
 
 
 def test_dual_norm_bounds_inner_products_and_is_reached(norm, rng):
@@ -100,20 +136,79 @@ def test_dual_norm_bounds_inner_products_and_is_reached(norm, rng):
     np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
+FORMULAS = {
+    "l1": lambda W: np.abs(W).sum(axis=0),
+    "l12": lambda W: np.sqrt((W**2).sum(axis=1)).sum(),
+    "l1inf": lambda W: np.abs(W).max(axis=1).sum(),
+    "l2": lambda W: np.sqrt((W**2).sum(axis=0)),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_norm_agrees_with_its_formula(name, rng):
+    for what, W in matrices(rng).items():
+        expected = FORMULAS[name](W.astype(np.longdouble)).astype(float)
+        np.testing.assert_allclose(NORMS[name].norm(W), expected, rtol=1e-14, err_msg=what)
+
+
+@norms("WEIGHTED")
+def test_weights_multiply_rows_in_the_norm_and_divide_them_in_the_dual(norm, rng):
+    W, s = rng.normal(size=(30, 7)), 10.0 ** rng.uniform(-10, 10, size=30)
+    np.testing.assert_allclose(norm.norm(W, weights=s), norm.norm(s[:, np.newaxis] * W), rtol=1e-14)
+    np.testing.assert_allclose(norm.dual_norm(W, weights=s), norm.dual_norm(W / s[:, np.newaxis]), rtol=1e-14)
+
+
+@norms("GROUPED")
+def test_a_group_is_a_row_of_all_its_entries(norm, rng):
+    for what, W in matrices(rng).items():
+        for kind, options in variants(norm, W, rng).items():
+            if "groups" in options:
+                rows, s = oracles.rows_of_groups(W, options["groups"]), options.get("weights")
+                for size in (norm.norm, norm.dual_norm, norm.dual_rows):
+                    np.testing.assert_allclose(size(W, **options), size(rows, weights=s), rtol=1e-14, err_msg=what)
+                step = 0.7 * unit(W)
+                expected = oracles.features_of_rows(norm.prox(rows, step, weights=s), options["groups"], W.shape[1])
+                assert np.abs(norm.prox(W, step, **options) - expected).max() <= 1e-14 * np.abs(W).max(), (what, kind)
+
+
+@norms("SPARSE")
+def test_the_largest_part_of_a_row_is_the_dual_norm(norm, rng):
+    for what, W in matrices(rng).items():
+        for kind, options in variants(norm, W, rng).items():
+            got = norm.dual_rows(W, **options)
+            n = options["groups"].max() + 1 if "groups" in options else len(W)
+            assert got.shape == (W.shape if norm.PER_TASK else (n,)), what
+            np.testing.assert_array_equal(got.max(axis=0), norm.dual_norm(W, **options), err_msg=f"{what}, {kind}")
+
+
 # Projection
 
 
-def test_projection_lands_on_the_ball(norm, rng):
-    for what, _, radius, B in cases(norm, rng):
-        np.testing.assert_allclose(norm.norm(B), radius, rtol=1e-12, err_msg=what)
+def test_projection_lands_on_the_ball_keeps_signs_and_zeros_and_enlarges_nothing(norm, rng):
+    for what, W, options, radius, B in cases(norm, rng):
+        np.testing.assert_allclose(norm.norm(B, **options), radius, rtol=1e-12, err_msg=what)
+        assert np.all((np.sign(B) == np.sign(W)) | (B == 0)) and np.all(np.abs(B) <= np.abs(W)), what
+        again = norm.project(B, radius, **options)
+        np.testing.assert_allclose(again, B, rtol=1e-12, atol=1e-15 * np.abs(B).max(), err_msg=what)
 
 
 def test_projection_is_optimal(norm, rng):
     """W - B is normal to the ball at B: <W - B, B> = radius * dual_norm(W - B)."""
-    for what, W, radius, B in cases(norm, rng):
+    for what, W, options, radius, B in cases(norm, rng):
         rest = (W - B) / unit(W)
-        got, expected = inner(norm, rest, B / unit(W)), radius / unit(W) * norm.dual_norm(rest)
-        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-14 * W.size, err_msg=what)
+        got, expected = inner(norm, rest, B / unit(W)), radius / unit(W) * norm.dual_norm(rest, **options)
+        s = options.get("weights", np.ones(1))
+        rounding = (
+            1e-14 * W.size * max(np.max(radius / unit(W)), 1) / min(s.min(), 1)
+        )  # of a row of `rest`, in the dual
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=rounding, err_msg=what)
+
+
+def test_projection_agrees_with_extended_precision(norm, rng):
+    for what, W, options, radius, got in cases(norm, rng):
+        expected = oracles.project(name_of(norm), W, radius, **options)
+        exact = 4e-15 if not options and name_of(norm) in oracles.TWINS else 1e-13
+        assert np.abs(got - expected).max() <= exact * np.abs(W).max(), what
 
 
 def test_projection_is_closer_than_other_points_of_the_ball(norm, rng):
@@ -127,27 +222,37 @@ def test_projection_is_closer_than_other_points_of_the_ball(norm, rng):
         assert np.linalg.norm(W - B) <= min(np.linalg.norm(W - Z), np.linalg.norm(W - near))
 
 
-def test_projection_agrees_with_bisection(norm, rng):
-    for what, W, radius, got in cases(norm, rng):
-        expected = oracles.project(norm, W, radius)
-        assert np.abs(got - expected).max() <= 1e-13 * np.abs(W).max(), what
+@pytest.mark.parametrize("positive", [False, True])
+def test_projection_and_prox_agree_with_a_convex_solver(norm, rng, positive):
+    s, groups = np.array([0.1, 0.5, 1.0, 1.0, 2.0, 7.0]), np.array([0, 2, 0, 1, 2, 0])
+    forms = [{}, *([{"weights": s}] if norm.WEIGHTED else []), *([{"groups": groups, "weights": s[:3]}] * norm.GROUPED)]
+    for radius, options in product((0.3, 2.0, 50.0), forms):
+        W, B = rng.normal(size=(6, 4)), cvxpy.Variable((6, 4))
+        columns = [B[:, [l]] for l in range(4)] if norm.PER_TASK else [B]
+        arguments = options.get("weights", np.ones(6)), options.get("groups")
+        sizes = [convex_norm(name_of(norm), part, *arguments) for part in columns]
+        signs, distance = [B >= 0] if positive else [], cvxpy.sum_squares(B - W)
+        for verb, objective, constraints in (
+            (norm.project, distance, [size <= radius for size in sizes]),
+            (norm.prox, distance / 2 + radius * sum(sizes), []),
+        ):
+            cvxpy.Problem(cvxpy.Minimize(objective), signs + constraints).solve(solver="CLARABEL")
+            np.testing.assert_allclose(verb(W, radius, positive=positive, **options), B.value, atol=1e-4)
 
 
 def test_a_point_inside_comes_back_bit_for_bit(norm, rng):
     for what, W in matrices(rng).items():
-        for radius in (norm.norm(W), np.multiply(norm.norm(W), 2), np.inf):
-            got = norm.project(W, radius)
-            assert got.tobytes() == W.tobytes() and got is not W, what
+        for kind, options in variants(norm, W, rng).items():
+            for radius in (norm.norm(W, **options), np.inf):
+                got = norm.project(W, radius, **options)
+                assert got.tobytes() == W.tobytes() and got is not W, (what, kind)
 
 
-def test_projecting_twice_does_nothing_more(norm, rng):
-    for what, _, radius, B in cases(norm, rng):
-        np.testing.assert_allclose(norm.project(B, radius), B, rtol=1e-12, atol=1e-15 * np.abs(B).max(), err_msg=what)
-
-
-def test_signs_and_zeros_are_kept(norm, rng):
-    for what, W, _, B in cases(norm, rng):
-        assert np.all((np.sign(B) == np.sign(W)) | (B == 0)), what
+def test_radius_zero_gives_zeros(norm, rng):
+    for what, W in matrices(rng).items():
+        for kind, options in variants(norm, W, rng).items():
+            got = norm.project(W, 0, **options)
+            assert got.shape == W.shape and not got.any(), (what, kind)
 
 
 def test_projection_brings_points_no_further_apart(norm, rng):
@@ -157,73 +262,45 @@ def test_projection_brings_points_no_further_apart(norm, rng):
         assert got <= np.linalg.norm(V - W)
 
 
-def test_the_order_of_features_and_tasks_does_not_matter(norm, rng):
-    W = rng.normal(size=(30, 7))
-    order = np.ix_(rng.permutation(30), rng.permutation(7))
-    np.testing.assert_allclose(norm.project(W[order], 2.0), norm.project(W, 2.0)[order], atol=1e-15)
+def test_the_order_of_features_tasks_and_groups_does_not_matter(norm, rng):
+    W, order, tasks = rng.normal(size=(30, 7)), rng.permutation(30), rng.permutation(7)
+    for kind, options in variants(norm, W, rng).items():
+        moved = {
+            key: value if "groups" in options and key == "weights" else value[order] for key, value in options.items()
+        }
+        for verb in (norm.project, norm.prox):
+            expected = verb(W, 0.8, **options)[np.ix_(order, tasks)]
+            np.testing.assert_allclose(verb(W[np.ix_(order, tasks)], 0.8, **moved), expected, atol=1e-14, err_msg=kind)
+    if norm.GROUPED:
+        groups, numbers, s = np.maximum(np.arange(30) - 9, 0), rng.permutation(21), rng.uniform(0.5, 2, size=21)
+        got = norm.project(W, 0.8, groups=numbers[groups], weights=s)
+        np.testing.assert_allclose(got, norm.project(W, 0.8, groups=groups, weights=s[numbers]), atol=1e-14)
 
 
 @pytest.mark.parametrize("power", [-300, -37, 1, 100, 700])
 def test_powers_of_two_scale_exactly(norm, rng, power):
-    W = rng.normal(size=(30, 7))
-    for fraction in (0.01, 0.5, 1 - EPS):
-        radius = norm.norm(W) * fraction
-        got = norm.project(np.ldexp(W, power), np.ldexp(radius, power))
-        np.testing.assert_array_equal(got, np.ldexp(norm.project(W, radius), power))
+    W, s = rng.normal(size=(30, 7)), 10.0 ** rng.uniform(-3, 3, size=30)
+    for fraction, weights in product((0.01, 0.5, 1 - EPS), (None, s) if norm.WEIGHTED else (None,)):
+        options = {} if weights is None else {"weights": weights}
+        radius = norm.norm(W, **options) * fraction
+        expected = norm.project(W, radius, **options)
+        got = norm.project(np.ldexp(W, power), np.ldexp(radius, power), **options)
+        np.testing.assert_array_equal(got, np.ldexp(expected, power))
+        if options:
+            got = norm.project(W, np.ldexp(radius, power), weights=np.ldexp(s, power))
+            np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("norm", WARM)
+@norms("WARM")
 def test_a_warm_start_gives_the_cold_projection_whatever_came_before(norm, rng):
-    warm, W = norm.Warm(), rng.normal(size=(300, 7))
-    for step in range(60):
+    warm, W, s = norm.Warm(), rng.normal(size=(300, 7)), 10.0 ** rng.uniform(-2, 2, size=300)
+    for step in range(80):
         W += 0.05 * rng.normal(size=W.shape)
         V = W * (10.0 ** rng.integers(-12, 13) if step % 7 == 6 else 1.0)  # now and then an unrelated matrix
-        radius = rng.uniform(1e-4, 1.1) * norm.norm(V)
-        got, expected = norm.project(V, radius, warm=warm), norm.project(V, radius)
+        options = {"weights": s} if norm.WEIGHTED and step % 11 > 6 else {}
+        radius = rng.uniform(1e-4, 1.1) * norm.norm(V, **options)
+        got, expected = norm.project(V, radius, warm=warm, **options), norm.project(V, radius, **options)
         np.testing.assert_allclose(got, expected, rtol=0, atol=1e-14 * np.abs(V).max())
-
-
-# Corners
-
-
-def test_radius_zero_gives_zeros(norm, rng):
-    for what, W in matrices(rng).items():
-        got = norm.project(W, 0)
-        assert got.shape == W.shape and not got.any(), what
-
-
-@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (4, 3)])
-def test_empty_and_zero_matrices_stay_as_they_are(norm, shape):
-    W = np.zeros(shape)
-    for got in (norm.project(W, 1.0), norm.project(W, 0.0), norm.prox(W, 1.0)):
-        assert got.shape == shape and not got.any()
-    assert np.sum(norm.norm(W)) == np.sum(norm.dual_norm(W)) == 0
-
-
-def test_sums_that_overflow_are_no_obstacle(norm):
-    W = np.full((4, 4), 1.5e308)
-    B = norm.project(W, 1e308)
-    np.testing.assert_allclose(norm.norm(B), 1e308)
-    np.testing.assert_allclose(B, B[0, 0])
-    assert norm.project(W, np.inf).tobytes() == W.tobytes()
-    np.testing.assert_allclose(norm.prox(W, 1e308) / 1e308, norm.prox(W / 1e308, 1.0))
-
-
-@pytest.mark.parametrize("name", ["l1", "l12", "l2"])
-@pytest.mark.parametrize("radius", [1e-20, 1e-120, 1e-270])
-def test_a_small_radius_beside_entries_near_the_largest_float_is_kept(name, radius):
-    norm = NORMS[name]
-    B = norm.project([[1e300, 1e200], [0.0, 0.0]], radius)
-    np.testing.assert_allclose(norm.norm(B), radius, rtol=1e-14)
-
-
-def test_one_row_beyond_all_others(norm):
-    """Rows of scale 1e-150 beside 1e150 do not disturb the projection, and it does not enlarge them."""
-    W = np.full((3, 2), 1e-150)
-    W[1] = 1e150
-    B = norm.project(W, 1e149)
-    np.testing.assert_allclose(norm.norm(B), 1e149)
-    assert np.all(np.abs(B) <= np.abs(W))
 
 
 # Prox
@@ -232,12 +309,15 @@ def test_one_row_beyond_all_others(norm):
 def test_prox_is_optimal(norm, rng):
     """V = W - prox(W, step) has dual_norm(V) <= step and <V, prox> = step * norm(prox)."""
     for what, W in matrices(rng).items():
-        for step in (1e-3, 0.1, 0.5, 1.0, 10.0):
-            B = norm.prox(W, step * unit(W)) / unit(W)
-            V = W / unit(W) - B
-            assert np.all(norm.dual_norm(V) <= step * (1 + 1e-12)), what
-            got, expected = inner(norm, V, B), step * norm.norm(B)
-            np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14, err_msg=what)
+        for kind, options in variants(norm, W, rng).items():
+            for step in (1e-3, 0.1, 1.0, 10.0):
+                B = norm.prox(W, step * unit(W), **options) / unit(W)
+                V, s = W / unit(W) - B, options.get("weights", np.ones(1))
+                assert np.all(norm.dual_norm(V, **options) <= step * (1 + 1e-12) + EPS / s.min()), (what, kind)
+                got, expected = inner(norm, V, B), step * norm.norm(B, **options)
+                np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-13, err_msg=f"{what}, {kind}")
+            for step, expected in ((0.0, W), (np.inf, 0 * W)):
+                np.testing.assert_array_equal(norm.prox(W, step, **options), expected, err_msg=f"{what}, {kind}")
 
 
 def test_prox_is_zero_from_the_dual_norm_on(norm, rng):
@@ -245,8 +325,64 @@ def test_prox_is_zero_from_the_dual_norm_on(norm, rng):
     size = norm.dual_norm(W)
     assert not norm.prox(W, size * (1 + 1e-12)).any()
     assert np.all(norm.norm(norm.prox(W, size * (1 - 1e-6))) > 0)
-    np.testing.assert_array_equal(norm.prox(W, 0), W)
-    np.testing.assert_array_equal(norm.prox(W, np.inf), 0 * W)
+
+
+# Corners
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (4, 3)])
+def test_empty_and_zero_matrices_stay_as_they_are(norm, shape):
+    W, s, groups = np.zeros(shape), np.arange(1.0, 1 + shape[0]), [[], [], [], [1, 0, 0], [1, 0, 0, 1]][shape[0]]
+    forms = [{}] + norm.WEIGHTED * [{"weights": s}] + norm.GROUPED * [{"groups": groups}]
+    for options in forms:
+        for got in (norm.project(W, 1.0, **options), norm.project(W, 0, **options), norm.prox(W, 1, **options)):
+            assert got.shape == shape and not got.any()
+        assert np.sum(norm.norm(W, **options)) == np.sum(norm.dual_norm(W, **options)) == 0
+
+
+def test_sums_that_overflow_are_no_obstacle(norm):
+    W = np.full((5, 4), 1.5e308)
+    for options in [{}, *norm.GROUPED * [{"groups": [0, 1, 1, 1, 0]}]]:
+        B = norm.project(W, 1e308, **options)
+        np.testing.assert_allclose(norm.norm(B, **options), 1e308)
+        assert norm.project(W, np.inf, **options).tobytes() == W.tobytes()
+        scaled = norm.prox(W / 1e308, 1.0, **options)
+        np.testing.assert_allclose(norm.prox(W, 1e308, **options) / 1e308, scaled)
+
+
+@pytest.mark.parametrize("norm", [l1, l12, l2])
+@pytest.mark.parametrize("radius", [1e-20, 1e-120, 1e-270])
+def test_a_small_radius_beside_entries_near_the_largest_float_is_kept(norm, radius):
+    B = norm.project([[1e300, 1e200], [0.0, 0.0]], radius)
+    np.testing.assert_allclose(norm.norm(B), radius, rtol=1e-14)
+
+
+def test_one_row_beyond_all_others(norm):
+    """Rows of scale 1e-150 beside 1e150 do not disturb the projection."""
+    W = np.array([[1e-150], [1e150], [1e-150]]) * np.ones(2)
+    B = norm.project(W, 1e149)
+    np.testing.assert_allclose(norm.norm(B), 1e149)
+    assert np.all(np.abs(B) <= np.abs(W)) and not (norm.SPARSE and B[[0, 2]].any())
+
+
+@norms("WEIGHTED")
+def test_the_smallest_numbers_keep_their_places_with_weights(norm, rng):
+    W, s = rng.integers(0, 1000, size=(9, 3)) * 5e-324, rng.uniform(0.1, 10, size=9)
+    for fraction in (0.3, 0.9):
+        radius = norm.norm(W, weights=s) * fraction
+        expected = oracles.project(name_of(norm), W, radius, s)
+        assert np.abs(norm.project(W, radius, weights=s) - expected).max() <= 20 * 5e-324
+
+
+@norms("GROUPED")
+def test_a_large_group_costs_no_memory_for_the_small_ones(norm, rng):
+    W, groups = rng.normal(size=(20_000, 2)), np.maximum(np.arange(20_000) - 10_000, 0)
+    tracemalloc.start()
+    for verb in (norm.project, norm.prox):
+        verb(W, 0.5, groups=groups)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * W.nbytes  # 5,000 times W with padding
 
 
 # Types and memory
@@ -255,35 +391,32 @@ def test_prox_is_zero_from_the_dual_norm_on(norm, rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_precision_is_kept(norm, rng, dtype):
     W = rng.normal(size=(30, 7)).astype(dtype)
-    for radius in (0.1, 2.0, 1000.0):
-        got = norm.project(W, radius)
-        assert got.dtype == norm.prox(W, radius).dtype == dtype
-        np.testing.assert_allclose(got, norm.project(W.astype(float), radius), atol=2 * np.finfo(dtype).eps)
+    for radius, (kind, options) in product((0.1, 2.0, 1000.0), variants(norm, W, rng).items()):
+        if "spread" not in kind and "with weights" not in kind:
+            got = norm.project(W, radius, **options)
+            assert got.dtype == norm.prox(W, radius, **options).dtype == dtype
+            expected = norm.project(W.astype(float), radius, **options)
+            np.testing.assert_allclose(got, expected, atol=4 * np.finfo(dtype).eps, err_msg=kind)
 
 
-def read_only(W):
-    W = W.copy()
-    W.flags.writeable = False
-    return W
+CONVERSIONS = [
+    np.asfortranarray,
+    lambda W: np.repeat(np.repeat(W, 2, axis=0), 3, axis=1)[::2, ::3],
+    lambda W: W[::-1].copy()[::-1],
+    read_only,
+    np.ndarray.tolist,
+    *(partial(np.ndarray.astype, dtype=dtype) for dtype in (int, np.int8, ">f8", np.float16, object)),
+    pd.DataFrame,
+]
 
 
-@pytest.mark.parametrize(
-    "convert",
-    [
-        np.asfortranarray,
-        lambda W: np.repeat(np.repeat(W, 2, axis=0), 3, axis=1)[::2, ::3],
-        lambda W: W[::-1].copy()[::-1],
-        read_only,
-        np.ndarray.tolist,
-        *(partial(np.ndarray.astype, dtype=dtype) for dtype in (int, np.int8, ">f8", np.float16, object)),
-        pd.DataFrame,
-    ],
-)
-def test_other_layouts_and_types_give_the_same(norm, rng, convert):
-    W = rng.integers(-9, 9, size=(6, 5)).astype(float)
-    for verb in verbs(norm):
-        got = verb(convert(W))
-        np.testing.assert_array_equal(got, verb(W))
+def test_other_layouts_and_types_give_the_same(norm, rng):
+    W, s = rng.integers(-9, 9, size=(6, 5)).astype(float), read_only(rng.uniform(0.5, 2, size=6))
+    forms = [{}] + norm.WEIGHTED * [{"weights": s}, {"weights": s.tolist()}]
+    forms += norm.GROUPED * [{"groups": np.uint8([0, 1, 1, 0, 2, 1])}, {"groups": [0, 1, 1, 0, 2, 1]}]
+    for convert, verb, options in product(CONVERSIONS, verbs(norm), forms):
+        got = verb(convert(W), **options)
+        np.testing.assert_array_equal(got, verb(W, **options))
         assert np.asarray(got).dtype == np.float64
 
 
@@ -297,16 +430,16 @@ def test_input_is_left_alone(norm, rng):
 
 def test_out_takes_the_result(norm, rng):
     W = rng.normal(size=(30, 7))
-    for radius in (0.0, 2.0, 1000.0):
-        expected = norm.project(W, radius)
+    for radius, options in product((0.0, 2.0, 1000.0), [{}] + norm.GROUPED * [{"groups": np.arange(30) ** 2 // 60}]):
+        expected = norm.project(W, radius, **options)
         for out in (np.empty_like(W), np.empty((7, 30)).T, np.zeros((30, 14))[:, ::2], W.copy()):
-            assert norm.project(W, radius, out=out) is out
+            assert norm.project(W, radius, out=out, **options) is out
             np.testing.assert_array_equal(out, expected)
         for itself in (W.copy(), np.asfortranarray(W)):
-            norm.project(itself, radius, out=itself)
+            norm.project(itself, radius, out=itself, **options)
             np.testing.assert_array_equal(itself, expected)
         shifted = np.vstack([W, W[:1]])
-        norm.project(shifted[:-1], radius, out=shifted[1:])  # overlaps the input
+        norm.project(shifted[:-1], radius, out=shifted[1:], **options)  # overlaps the input
         np.testing.assert_array_equal(shifted[1:], expected)
 
 
@@ -321,62 +454,104 @@ def test_eight_threads_may_share_their_input(norm, rng):
 
 # Refusals
 
+FINITE = "weights must be positive and finite, got {} at (1,)"
+GROUPS = "groups must be one whole number per feature, shape (3,), got "
+GAPS = "groups must be numbered 0, 1, 2, … without gaps, got {} in the place of {}"
+NAN, MASKED = np.array([[1.0], [np.nan], [2.0]]), np.ma.array(np.eye(2), mask=np.eye(2))
+# Verbs, arguments, what a norm must have to take them, and the message.
+REFUSED = [
+    *(
+        ("all", {"W": bad}, "", "W must ")
+        for bad in (1.0, np.ones((2, 2, 2)), np.eye(2) * 1j, [["a"]], [[1.0], [1, 2]], None, MASKED)
+    ),
+    *(
+        ("project", {"out": bad}, "", "out must be ")
+        for bad in (np.eye(2), np.ones((3, 2), "f"), [[1.0]], read_only(np.ones((3, 2))))
+    ),
+    *(("project", {"radius": bad}, "", "radius must be ") for bad in ("1", b"1", None, [[1.0]], [1.0, 2.0, 3.0])),
+    *(
+        (verb, {"W": np.ones(shape), name: bad}, "", f"{name} must be at least 0, got {float(bad)}")
+        for verb, name in (("project", "radius"), ("prox", "step"))
+        for bad in (-3, np.nan, -np.inf, -5e-324)
+        for shape in ((3, 2), (0, 2))
+    ),
+    *(
+        ("project prox", {"W": [[1.0, bad]], "positive": True}, "", f"W must be finite, got {bad} at (0, 1)")
+        for bad in (np.nan, -np.inf)
+    ),
+    ("project", {"radius": [1.0, -2.0]}, "PER_TASK", "radius must be at least 0, got -2.0"),
+    *(
+        ("rows", {"weights": [1.0, bad, 1.0]}, "WEIGHTED", FINITE.format(float(bad)))
+        for bad in (0, -2.0, np.nan, np.inf)
+    ),
+    *(
+        ("rows", {"weights": bad}, "WEIGHTED", "weights must be one per feature, shape (3,)")
+        for bad in ([1.0, 2.0], 1.0, np.ones((3, 1)))
+    ),
+    ("rows", {"weights": ["a", "b", "c"]}, "WEIGHTED", "weights must hold real numbers"),
+    ("rows", {"weights": [1e-300, 1.0, 1e300]}, "WEIGHTED", "weights must differ by a factor of at most 2^500"),
+    *(
+        ("rows", {"groups": bad}, "GROUPED", GROUPS + got)
+        for bad, got in (
+            ([0, 1], "shape (2,), dtype int64"),
+            (0, "shape ()"),
+            ([[0], [1], [1]], "shape (3, 1)"),
+            ([[0], [1, 1], [1]], "list"),
+            ([0.0, 1.0, 1.0], "shape (3,), dtype float64"),
+            ([True, False, True], "shape (3,), dtype bool"),
+            (["a", "b", "c"], "shape (3,), dtype <U1"),
+        )
+    ),
+    *(
+        ("rows", {"groups": bad}, "GROUPED", GAPS.format(got, place))
+        for bad, got, place in (([0, -1, 1], -1, 0), ([0, 2, 2], 2, 1), ([1, 1, 2], 1, 0))
+    ),
+    (
+        "rows",
+        {"groups": [0, 1, 1], "weights": np.ones(3)},
+        "GROUPED",
+        "weights must be one per group, shape (2,), got shape (3,)",
+    ),
+    *(
+        ("rows", {"W": NAN, "groups": bad}, "GROUPED", "W must be finite, got nan at (1, 0)")
+        for bad in ([2, 1, 0], [1, 0, 0])
+    ),
+]
 
-@pytest.mark.parametrize(
-    "out", [np.ones((2, 3)), np.ones((3, 2), np.float32), [[1.0, 1.0]] * 3, read_only(np.ones((3, 2)))]
-)
-def test_unfit_out_is_refused(norm, out):
-    with pytest.raises(ValueError, match="out must be"):
-        norm.project(np.ones((3, 2)), 1.0, out=out)
+
+@pytest.mark.parametrize("called, arguments, flag, message", REFUSED)
+def test_unfit_arguments_are_refused(norm, called, arguments, flag, message):
+    names = {"all": "norm dual_norm project prox", "rows": "norm dual_norm dual_rows project prox"}.get(called, called)
+    for name in names.split() if not flag or getattr(norm, flag) else ():
+        needed = {"project": {"radius": 1.0}, "prox": {"step": 1.0}}.get(name, {})
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+            getattr(norm, name)(**{"W": np.ones((3, 2))} | needed | arguments)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(3, 2), (40, 50), (200, 3), (5000, 3)])
-def test_nan_and_infinity_are_refused_wherever_they_are(norm, bad, dtype, shape):
-    for verb, place in product(verbs(norm), [(0, 0), (2, 1), (shape[0] // 2, 1), (shape[0] - 1, shape[1] - 1)]):
-        W = np.ones(shape, dtype)
-        W[place] = bad
-        with pytest.raises(ValueError, match=re.escape(f"W must be finite, got {bad} at {place}")):
-            verb(W)
-
-
-@pytest.mark.parametrize("bad", [1.0, np.ones((2, 2, 2)), np.ones((2, 2)) * 1j, [["a"]], [[1.0], [1.0, 2.0]], None])
-def test_anything_but_a_real_matrix_is_refused(norm, bad):
-    for verb in verbs(norm):
-        with pytest.raises(ValueError, match=r"^W must "):
-            verb(bad)
-
-
-@pytest.mark.parametrize("bad, got", [(-3, "-3.0"), (np.nan, "nan"), (-np.inf, "-inf"), (-5e-324, "-5e-324")])
-@pytest.mark.parametrize("verb, name", [("project", "radius"), ("prox", "step")])
-@pytest.mark.parametrize("shape", [(3, 2), (0, 2)])
-def test_negative_radius_and_step_are_refused(norm, bad, got, verb, name, shape):
-    with pytest.raises(ValueError, match=f"^{name} must be at least 0, got {got}$"):
-        getattr(norm, verb)(np.ones(shape), bad)
-
-
-@pytest.mark.parametrize("bad", ["one", None, [[1.0]], [1.0, 2.0, 3.0]])
-def test_radius_must_be_a_number(norm, bad):
-    with pytest.raises(ValueError, match=r"^radius must be"):
-        norm.project(np.ones((3, 2)), bad)
+def test_nan_and_infinity_are_refused_wherever_they_are(norm, bad, dtype):
+    for shape in [(3, 2), (40, 50), (200, 3), (5000, 3)]:
+        for verb, place in product(verbs(norm), [(0, 0), (2, 1), (shape[0] // 2, 1), (shape[0] - 1, shape[1] - 1)]):
+            W = np.ones(shape, dtype)
+            W[place] = bad
+            for V, at in [(W, place), *norm.PER_TASK * [(W[:, place[1]].copy(), place[:1])]]:
+                with pytest.raises(ValueError, match=re.escape(f"W must be finite, got {bad} at {at}")):
+                    verb(V)
 
 
 # Norms per task
 
 
-@pytest.mark.parametrize("norm", PER_TASK)
+@norms("PER_TASK")
 def test_each_task_may_have_its_own_radius(norm, rng):
-    W = rng.normal(size=(30, 4))
-    radii = [0.0, 0.5, 2.0, 1000.0]
+    W, radii = rng.normal(size=(30, 4)), [0.0, 0.5, 2.0, 1000.0]
     for verb in (norm.project, norm.prox):
         expected = np.stack([verb(w, radius) for w, radius in zip(W.T, radii, strict=True)], axis=1)
         np.testing.assert_allclose(verb(W, radii), expected, rtol=4 * EPS)
-    with pytest.raises(ValueError, match=r"^radius must be at least 0, got -2\.0$"):
-        norm.project(W, [1.0, -2.0, 3.0, -4.0])
 
 
-@pytest.mark.parametrize("norm", PER_TASK)
+@norms("PER_TASK")
 def test_a_vector_is_one_task(norm, rng):
     w = rng.normal(size=30)
     for verb in verbs(norm):
@@ -387,17 +562,7 @@ def test_a_vector_is_one_task(norm, rng):
     np.testing.assert_array_equal(itself, norm.project(w, 1.0))
 
 
-@pytest.mark.parametrize("norm", PER_TASK)
-@pytest.mark.parametrize("place", [0, 1, 128, 4999])
-def test_nan_in_a_vector_is_refused_wherever_it_is(norm, place):
-    w = np.eye(1, 5000, place)[0]
-    w[place] = np.nan
-    for verb in verbs(norm):
-        with pytest.raises(ValueError, match=rf"W must be finite, got nan at \({place},"):
-            verb(w)
-
-
-@pytest.mark.parametrize("norm", PER_TASK)
+@norms("PER_TASK")
 def test_a_huge_task_does_not_disturb_a_tiny_one(norm):
     W = np.array([[1e-300, 1.5e308], [2e-300, 1.5e308], [0.0, 1.5e308]])
     B = norm.project(W, 1.0)
@@ -405,452 +570,30 @@ def test_a_huge_task_does_not_disturb_a_tiny_one(norm):
     np.testing.assert_allclose(norm.norm(B)[1], 1.0)
 
 
-# Row parts of the dual norm
-
-
-@pytest.mark.parametrize("norm", SPARSE)
-def test_the_largest_part_of_a_row_is_the_dual_norm(norm, rng):
-    for what, W in matrices(rng).items():
-        got = norm.dual_rows(W)
-        assert got.shape == (W.shape if norm.PER_TASK else W.shape[:1]), what
-        np.testing.assert_array_equal(got.max(axis=0), norm.dual_norm(W), err_msg=what)
-
-
-# Weights: one factor for each feature
-
-
-def weights_for(W, rng):
-    """Weights of many kinds, by name."""
-    d = len(W)
-    return {
-        "like": rng.uniform(0.5, 2, size=d),
-        "spread": 10.0 ** rng.uniform(-10, 10, size=d),
-        "powers of two": 2.0 ** rng.integers(-30, 30, size=d),
-        "one heavy": np.where(np.arange(d) == d // 2, 1e10, 1.0),
-    }
-
-
-def weighted_cases(norm, rng):
-    """Name, matrix, weights, radius from well inside to just inside the norm, and the projection."""
-    for what, W in matrices(rng).items():
-        if what in ("huge", "scales"):
-            continue  # some weighted norms are above the largest float, or lose the small rows
-        for kind, s in weights_for(W, rng).items():
-            for fraction in (0.01, 0.1, 0.5, 0.99, 1 - EPS / 2):
-                radius = norm.norm(W, weights=s) * fraction
-                B = norm.project(W, radius, weights=s)
-                yield f"{what}, weights {kind}, {fraction} of the norm", W, s, radius, B
-
-
-@pytest.mark.parametrize("norm", WEIGHTED)
-def test_weights_multiply_rows_in_the_norm_and_divide_them_in_the_dual(norm, rng):
-    W = rng.normal(size=(30, 7))
-    for kind, s in weights_for(W, rng).items():
-        column = s[:, np.newaxis]
-        np.testing.assert_allclose(norm.norm(W, weights=s), norm.norm(column * W), rtol=1e-14, err_msg=kind)
-        np.testing.assert_allclose(norm.dual_norm(W, weights=s), norm.dual_norm(W / column), rtol=1e-14, err_msg=kind)
-        np.testing.assert_array_equal(norm.dual_rows(W, weights=s).max(axis=0), norm.dual_norm(W, weights=s))
-
-
-@pytest.mark.parametrize("norm", WEIGHTED)
-def test_weighted_projection_agrees_with_extended_precision(norm, rng):
-    for what, W, s, radius, got in weighted_cases(norm, rng):
-        expected = SLOW[norm](W, radius, s)
-        assert np.abs(got - expected).max() <= 1e-13 * np.abs(W).max(), what
-        assert np.all(norm.norm(got, weights=s) <= np.multiply(radius, 1 + 1e-12)), what
-
-
-@pytest.mark.parametrize("norm", WEIGHTED)
-def test_weighted_projection_is_optimal(norm, rng):
-    """W - B is normal to the ball at B."""
-    for what, W, s, radius, B in weighted_cases(norm, rng):
-        rest = (W - B) / unit(W)
-        got, expected = inner(norm, rest, B / unit(W)), radius / unit(W) * norm.dual_norm(rest, weights=s)
-        rounding = 1e-14 * W.size * np.max(radius / unit(W)) / s.min()  # of a row of `rest`, in the dual norm
-        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=rounding, err_msg=what)
-
-
-@pytest.mark.parametrize("norm", WEIGHTED)
-def test_weighted_point_inside_comes_back_bit_for_bit(norm, rng):
-    for what, W in matrices(rng).items():
-        for kind, s in weights_for(W, rng).items():
-            for radius in (norm.norm(W, weights=s), np.inf):
-                assert norm.project(W, radius, weights=s).tobytes() == W.tobytes(), f"{what}, weights {kind}"
-
-
-@pytest.mark.parametrize("norm", WEIGHTED)
-def test_weights_of_one_are_no_weights(norm, rng):
-    for what, W, radius, expected in cases(norm, rng):
-        got = norm.project(W, radius, weights=np.ones(len(W)))
-        assert np.abs(got - expected).max() <= 1e-15 * np.abs(W).max(), what
-
-
-@pytest.mark.parametrize("norm", WEIGHTED)
-@pytest.mark.parametrize("power", [-600, -37, 1, 600])
-def test_the_unit_of_weights_does_not_matter(norm, rng, power):
-    W, s = rng.normal(size=(30, 7)), 10.0 ** rng.uniform(-3, 3, size=30)
-    for fraction in (0.01, 0.5, 1 - EPS):
-        radius = norm.norm(W, weights=s) * fraction
-        got = norm.project(W, np.ldexp(radius, power), weights=np.ldexp(s, power))
-        np.testing.assert_array_equal(got, norm.project(W, radius, weights=s))
-
-
-@pytest.mark.parametrize("norm", WEIGHTED)
-def test_weighted_prox_is_optimal(norm, rng):
-    """V = W - prox(W, step) has dual_norm(V) <= step and <V, prox> = step * norm(prox)."""
-    W = rng.normal(size=(30, 7))
-    for kind, s in weights_for(W, rng).items():
-        for step in (1e-3, 0.1, 1.0):
-            B = norm.prox(W, step, weights=s)
-            assert np.all(norm.dual_norm(W - B, weights=s) <= step * (1 + 1e-12) + EPS / s.min()), kind
-            got, expected = inner(norm, W - B, B), step * norm.norm(B, weights=s)
-            np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-13, err_msg=kind)
-        for step, expected in ((0.0, W), (np.inf, 0 * W)):
-            np.testing.assert_array_equal(norm.prox(W, step, weights=s), expected)
-
-
-@pytest.mark.parametrize("norm", [each for each in WARM if each in WEIGHTED])
-def test_a_weighted_warm_start_gives_the_cold_projection_whatever_came_before(norm, rng):
-    warm, W, s = norm.Warm(), rng.normal(size=(300, 7)), 10.0 ** rng.uniform(-2, 2, size=300)
-    for step in range(40):
-        W += 0.05 * rng.normal(size=W.shape)
-        options = {"weights": s if step % 7 < 5 else None}
-        radius = rng.uniform(1e-2, 1.1) * norm.norm(W, **options)
-        got, expected = norm.project(W, radius, warm=warm, **options), norm.project(W, radius, **options)
-        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-14 * np.abs(W).max())
-
-
-@pytest.mark.parametrize("norm", WEIGHTED)
-def test_weights_in_the_corners(norm, rng):
-    for shape in [(0, 0), (0, 3), (3, 0), (4, 3)]:
-        W, s = np.zeros(shape), np.arange(1.0, 1 + shape[0])
-        for got in (norm.project(W, 1.0, weights=s), norm.project(W, 0.0, weights=s), norm.prox(W, 1.0, weights=s)):
-            assert got.shape == shape and not got.any()
-        assert np.sum(norm.norm(W, weights=s)) == np.sum(norm.dual_norm(W, weights=s)) == 0
-    for what, W in matrices(rng).items():
-        assert not norm.project(W, 0, weights=10.0 ** rng.uniform(-10, 10, size=len(W))).any(), what
-    W, s = rng.normal(size=(30, 7)), rng.uniform(0.1, 10, size=30)
-    radius = norm.norm(W, weights=s) / 3
-    expected = norm.project(W, radius, weights=s)
-    for other in (np.asfortranarray(W), W.tolist(), read_only(W)):
-        np.testing.assert_array_equal(norm.project(other, radius, weights=read_only(s)), expected)
-    single = norm.project(np.float32(W), radius, weights=s.tolist())
-    assert single.dtype == norm.prox(np.float32(W), 0.1, weights=s).dtype == np.float32
-    np.testing.assert_allclose(single, expected, atol=1e-6)
-    smallest = rng.integers(0, 1000, size=(9, 3)) * 5e-324
-    for fraction in (0.3, 0.9):
-        radius = norm.norm(smallest, weights=s[:9]) * fraction
-        got = norm.project(smallest, radius, weights=s[:9])
-        assert np.abs(got - SLOW[norm](smallest, radius, s[:9])).max() <= 20 * 5e-324
-
-
-@pytest.mark.parametrize("norm", WEIGHTED)
-@pytest.mark.parametrize(
-    "bad, message",
-    [
-        *(
-            ([1.0, value, 1.0], f"weights must be positive and finite, got {float(value)} at (1,)")
-            for value in (0, -2.0, np.nan, np.inf)
-        ),
-        ([1.0, 2.0], "weights must be one per feature, shape (3,)"),
-        (1.0, "weights must be one per feature, shape (3,)"),
-        (np.ones((3, 1)), "weights must be one per feature, shape (3,)"),
-        (["a", "b", "c"], "weights must hold real numbers"),
-        ([1e-300, 1.0, 1e300], "weights must differ by a factor of at most 2^500"),
-    ],
-)
-def test_unfit_weights_are_refused(norm, bad, message):
-    W = np.ones((3, 2))
-    for verb in (*verbs(norm), norm.dual_rows):
-        with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-            verb(W, weights=bad)
-
-
-# Groups of features: one row for each
-
-
-def groups_for(W, rng):
-    """Groups of many kinds, by name."""
-    d = len(W)
-    numbers = np.arange(d)
-    return {
-        "own": rng.permutation(d),
-        "one": np.zeros(d, int),
-        "of one size": rng.permutation(numbers // (2 if d % 2 == 0 else 1)),
-        "random": np.unique(rng.integers(0, d, size=d), return_inverse=True)[1],
-        "one large": rng.permutation(np.maximum(numbers - d * 2 // 3, 0)),
-    }
-
-
-def grouped_cases(norm, rng):
-    """Name, matrix, groups with or without weights, radius as in `cases`, and the projection."""
-    for what, W in matrices(rng).items():
-        for kind, groups in groups_for(W, rng).items():
-            weighted = kind in ("random", "one large") and what not in ("huge", "scales")
-            for weights in (None, 10.0 ** rng.uniform(-10, 10, size=groups.max() + 1)) if weighted else (None,):
-                options = {"groups": groups, "weights": weights}
-                for fraction in (1e-3, 0.3, 1 - EPS / 2):
-                    radius = norm.norm(W, **options) * fraction
-                    B = norm.project(W, radius, **options)
-                    yield f"{what}, groups {kind}, {weights}, {fraction} of the norm", W, options, radius, B
-
-
-@pytest.mark.parametrize("norm", GROUPED)
-def test_a_group_is_a_row_of_all_its_entries(norm, rng):
-    for what, W in matrices(rng).items():
-        for kind, groups in groups_for(W, rng).items():
-            rows = oracles.rows_of_groups(W, groups)
-            for s in (None, rng.uniform(0.5, 2, size=len(rows))):
-                for size in (norm.norm, norm.dual_norm, norm.dual_rows):
-                    got, expected = size(W, groups=groups, weights=s), size(rows, weights=s)
-                    np.testing.assert_allclose(got, expected, rtol=1e-14, err_msg=f"{what}, groups {kind}")
-                step = 0.7 * unit(W)
-                got = norm.prox(W, step, groups=groups, weights=s)
-                expected = oracles.features_of_rows(norm.prox(rows, step, weights=s), groups, W.shape[1])
-                assert np.abs(got - expected).max() <= 1e-14 * np.abs(W).max(), f"{what}, groups {kind}"
-
-
-@pytest.mark.parametrize("norm", GROUPED)
-def test_grouped_projection_agrees_with_extended_precision(norm, rng):
-    for what, W, options, radius, got in grouped_cases(norm, rng):
-        s = 1.0 if options["weights"] is None else options["weights"]
-        rows = SLOW[norm](oracles.rows_of_groups(W, options["groups"]), radius, s)
-        expected = oracles.features_of_rows(rows, options["groups"], W.shape[1])
-        assert np.abs(got - expected).max() <= 1e-13 * np.abs(W).max(), what
-        assert norm.norm(got, **options) <= radius * (1 + 1e-12), what
-        assert np.all(np.abs(got) <= np.abs(W)) and np.all((np.sign(got) == np.sign(W)) | (got == 0)), what
-
-
-@pytest.mark.parametrize("norm", GROUPED)
-def test_groups_of_one_feature_are_no_groups(norm, rng):
-    for what, W, radius, expected in cases(norm, rng):
-        got = norm.project(W, radius, groups=np.arange(len(W)))
-        assert np.abs(got - expected).max() <= 1e-15 * np.abs(W).max(), what
-
-
-@pytest.mark.parametrize("norm", GROUPED)
-def test_grouped_point_inside_comes_back_bit_for_bit(norm, rng):
-    for what, W in matrices(rng).items():
-        for kind, groups in groups_for(W, rng).items():
-            for radius in (norm.norm(W, groups=groups), np.inf):
-                assert norm.project(W, radius, groups=groups).tobytes() == W.tobytes(), f"{what}, groups {kind}"
-
-
-@pytest.mark.parametrize("norm", GROUPED)
-def test_the_order_of_features_and_the_numbers_of_groups_do_not_matter(norm, rng):
-    W, groups, order = rng.normal(size=(30, 7)), rng.permutation(np.maximum(np.arange(30) - 9, 0)), rng.permutation(30)
-    s, numbers = rng.uniform(0.5, 2, size=21), rng.permutation(21)
-    for verb in (norm.project, norm.prox):
-        expected = verb(W, 0.8, groups=groups, weights=s[numbers])
-        got = verb(W[order], 0.8, groups=groups[order], weights=s[numbers])
-        np.testing.assert_allclose(got, expected[order], atol=1e-14)
-        np.testing.assert_allclose(verb(W, 0.8, groups=numbers[groups], weights=s), expected, atol=1e-14)
-
-
-@pytest.mark.parametrize("norm", GROUPED)
-@pytest.mark.parametrize("positive", [False, True])
-def test_grouped_projection_and_prox_agree_with_a_convex_solver(norm, rng, positive):
-    groups, s = np.array([0, 2, 0, 1, 2, 0]), np.array([0.5, 1.0, 2.0])
-    size = {l12: cvxpy.norm, l1inf: lambda B: cvxpy.max(cvxpy.abs(B))}[norm]
-    for radius in (0.3, 2.0, 50.0):
-        W, B = rng.normal(size=(6, 4)), cvxpy.Variable((6, 4))
-        sizes = sum(s[g] * size(cvxpy.vec(B[np.flatnonzero(groups == g)], order="C")) for g in range(3))
-        signs, distance = [B >= 0] if positive else [], cvxpy.sum_squares(B - W)
-        for verb, problem in (
-            (norm.project, cvxpy.Problem(cvxpy.Minimize(distance), [*signs, sizes <= radius])),
-            (norm.prox, cvxpy.Problem(cvxpy.Minimize(distance / 2 + radius * sizes), signs)),
-        ):
-            problem.solve(solver="CLARABEL")
-            got = verb(W, radius, groups=groups, weights=s, positive=positive)
-            np.testing.assert_allclose(got, B.value, atol=1e-4)
-
-
-@pytest.mark.parametrize("norm", GROUPED)
-def test_groups_in_the_corners(norm, rng):
-    for shape, groups in (((0, 0), []), ((0, 3), []), ((3, 0), [1, 0, 0]), ((4, 3), [1, 0, 0, 1]), ((3, 2), [1, 0, 0])):
-        W = np.zeros(shape)
-        for got in (
-            norm.project(W, 1.0, groups=groups),
-            norm.project(W, 0, groups=groups),
-            norm.prox(W, 1, groups=groups),
-        ):
-            assert got.shape == shape and not got.any()
-        assert norm.norm(W, groups=groups) == norm.dual_norm(W, groups=groups) == 0
-    for what, W in matrices(rng).items():
-        for groups in groups_for(W, rng).values():
-            assert not norm.project(W, 0, groups=groups).any(), what
-            for step, expected in ((0.0, W), (np.inf, 0 * W)):
-                np.testing.assert_array_equal(norm.prox(W, step, groups=groups), expected, err_msg=what)
-    W = rng.normal(size=(30, 7))
-    groups = groups_for(W, rng)["one large"]
-    W[groups == 3] = 0
-    radius = norm.norm(W, groups=groups) / 3
-    expected = norm.project(W, radius, groups=groups)
-    assert not expected[groups == 3].any() and expected.any()
-    for other, numbers in product(
-        (np.asfortranarray(W), W.tolist(), read_only(W)), (groups.tolist(), np.uint8(groups))
-    ):
-        np.testing.assert_array_equal(norm.project(other, radius, groups=numbers), expected)
-    for out in (np.empty_like(W), np.asfortranarray(W), W.copy()):
-        assert norm.project(W, radius, groups=groups, out=out) is out
-        np.testing.assert_array_equal(out, expected)
-    single = norm.project(np.float32(W), radius, groups=groups)
-    assert single.dtype == norm.prox(np.float32(W), 0.1, groups=groups).dtype == np.float32
-    np.testing.assert_allclose(single, expected, atol=1e-6)
-    full = np.full((5, 2), 1.5e308)
-    B = norm.project(full, 1e308, groups=[0, 1, 1, 1, 0])
-    np.testing.assert_allclose(norm.norm(B, groups=[0, 1, 1, 1, 0]), 1e308)
-    scaled = norm.prox(full / 1e308, 1.0, groups=[0, 1, 1, 1, 0])
-    np.testing.assert_allclose(norm.prox(full, 1e308, groups=[0, 1, 1, 1, 0]) / 1e308, scaled)
-
-
-@pytest.mark.parametrize("norm", GROUPED)
-def test_a_large_group_costs_no_memory_for_the_small_ones(norm, rng):
-    W, groups = rng.normal(size=(20_000, 2)), np.maximum(np.arange(20_000) - 10_000, 0)
-    tracemalloc.start()
-    for verb in (norm.project, norm.prox):
-        verb(W, 0.5, groups=groups)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 20 * W.nbytes  # 5,000 times W with padding
-
-
-@pytest.mark.parametrize("norm", GROUPED)
-@pytest.mark.parametrize(
-    "bad, message",
-    [
-        ([0, 1], "groups must be one whole number per feature, shape (3,), got shape (2,), dtype int64"),
-        (0, "groups must be one whole number per feature, shape (3,), got shape ()"),
-        ([[0], [1], [1]], "groups must be one whole number per feature, shape (3,), got shape (3, 1)"),
-        ([[0], [1, 1], [1]], "groups must be one whole number per feature, shape (3,), got list"),
-        ([0.0, 1.0, 1.0], "groups must be one whole number per feature, shape (3,), got shape (3,), dtype float64"),
-        ([True, False, True], "groups must be one whole number per feature, shape (3,), got shape (3,), dtype bool"),
-        (["a", "b", "c"], "groups must be one whole number per feature, shape (3,), got shape (3,), dtype <U1"),
-        ([0, -1, 1], "groups must be numbered 0, 1, 2, … without gaps, got -1 in the place of 0"),
-        ([0, 2, 2], "groups must be numbered 0, 1, 2, … without gaps, got 2 in the place of 1"),
-        ([1, 1, 2], "groups must be numbered 0, 1, 2, … without gaps, got 1 in the place of 0"),
-    ],
-)
-def test_unfit_groups_are_refused(norm, bad, message):
-    for verb in (*verbs(norm), norm.dual_rows):
-        with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-            verb(np.ones((3, 2)), groups=bad)
-
-
-@pytest.mark.parametrize("norm", GROUPED)
-def test_weights_of_groups_and_entries_are_checked(norm):
-    for verb in (*verbs(norm), norm.dual_rows):
-        with pytest.raises(ValueError, match=re.escape("weights must be one per group, shape (2,), got shape (3,)")):
-            verb(np.ones((3, 2)), groups=[0, 1, 1], weights=np.ones(3))
-        for groups in ([2, 1, 0], [1, 0, 0]):
-            with pytest.raises(ValueError, match=re.escape("W must be finite, got nan at (1, 0)")):
-                verb([[1.0], [np.nan], [2.0]], groups=groups)
-
-
 # Non-negative weights
 
 
 def test_positive_projects_the_positive_part(norm, rng):
     for what, W in matrices(rng).items():
-        part = np.maximum(W, 0)
-        for radius in (0.0, norm.norm(W) / 3, norm.norm(part), np.inf):
-            got = norm.project(W, radius, positive=True)
-            np.testing.assert_array_equal(got, norm.project(part, radius), err_msg=what)
-            assert got.dtype == W.dtype and not np.signbit(got).any(), what
-        np.testing.assert_array_equal(norm.prox(W, unit(W), positive=True), norm.prox(part, unit(W)), err_msg=what)
-        if norm.GROUPED:
-            options = {"groups": np.arange(len(W)) * 2 // 3}
-            got, expected = (norm.project(V, unit(W), **options, positive=V is W) for V in (W, part))
-            np.testing.assert_array_equal(got, expected, err_msg=what)
-    before, out = W.copy(), W.copy(order="F")
-    assert norm.project(out, 1.0, positive=True, out=out) is out
-    np.testing.assert_array_equal(out, norm.project(W, 1.0, positive=True))
-    np.testing.assert_array_equal(W, before)
+        part, out = np.maximum(W, 0), W.copy(order="F")
+        for options in variants(norm, W, rng).values():
+            for radius in (0.0, norm.norm(W) / 3, norm.norm(part), np.inf):
+                got = norm.project(W, radius, positive=True, **options)
+                np.testing.assert_array_equal(got, norm.project(part, radius, **options), err_msg=what)
+                assert got.dtype == W.dtype and not np.signbit(got).any(), what
+            got = norm.prox(W, unit(W), positive=True, **options)
+            np.testing.assert_array_equal(got, norm.prox(part, unit(W), **options), err_msg=what)
+        assert norm.project(out, 1.0, positive=True, out=out) is out
+        np.testing.assert_array_equal(out, norm.project(part, 1.0), err_msg=what)
 
 
-@pytest.mark.parametrize("bad", [np.nan, -np.inf])
-def test_the_positive_part_hides_no_bad_entry(norm, bad):
-    for verb in (norm.project, norm.prox):
-        with pytest.raises(ValueError, match=re.escape(f"W must be finite, got {bad} at (0, 1)")):
-            verb([[1.0, bad]], 1.0, positive=True)
-
-
-# The papers' four norms: formula, projection in extended precision, and the formula as a convex expression
-
-FOUR = pytest.mark.parametrize(
-    "norm, formula, slow, expressions",
-    [
-        (
-            l1,
-            lambda W: np.abs(W).sum(axis=0),
-            oracles.project_l1,
-            lambda B: [cvxpy.norm1(B[:, l]) for l in range(B.shape[1])],
-        ),
-        (
-            l12,
-            lambda W: np.sqrt((W**2).sum(axis=1)).sum(),
-            oracles.project_l12,
-            lambda B: [cvxpy.sum(cvxpy.norm(B, 2, axis=1))],
-        ),
-        (
-            l1inf,
-            lambda W: np.abs(W).max(axis=1).sum(),
-            oracles.project_l1inf,
-            lambda B: [cvxpy.sum(cvxpy.max(cvxpy.abs(B), axis=1))],
-        ),
-        (
-            l2,
-            lambda W: np.sqrt((W**2).sum(axis=0)),
-            oracles.project_l2,
-            lambda B: [cvxpy.norm(B[:, l], 2) for l in range(B.shape[1])],
-        ),
-    ],
-    ids=["l1", "l12", "l1inf", "l2"],
-)
-
-
-@FOUR
-def test_norm_agrees_with_its_formula(norm, formula, slow, expressions, rng):
-    for what, W in matrices(rng).items():
-        expected = formula(W.astype(np.longdouble)).astype(float)
-        np.testing.assert_allclose(norm.norm(W), expected, rtol=1e-14, err_msg=what)
-
-
-@FOUR
-def test_projection_agrees_with_extended_precision(norm, formula, slow, expressions, rng):
-    for what, W, radius, got in cases(norm, rng):
-        assert np.abs(got - slow(W, radius)).max() <= 4e-15 * np.abs(W).max(), what
-
-
-@FOUR
-@pytest.mark.parametrize("positive", [False, True])
-def test_projection_and_prox_agree_with_a_convex_solver(norm, formula, slow, expressions, rng, positive):
-    s = np.array([0.1, 0.5, 1.0, 1.0, 2.0, 7.0])
-    for radius, weighted in product((0.3, 2.0, 50.0), (False, True) if norm.WEIGHTED else (False,)):
-        options = {"positive": positive} | ({"weights": s} if weighted else {})
-        W, B = rng.normal(size=(6, 4)), cvxpy.Variable((6, 4))
-        sizes = expressions(np.diag(s) @ B if weighted else B)
-        signs = [B >= 0] if positive else []
-        distance = cvxpy.sum_squares(B - W)
-        cvxpy.Problem(cvxpy.Minimize(distance), signs + [size <= radius for size in sizes]).solve(solver="CLARABEL")
-        np.testing.assert_allclose(norm.project(W, radius, **options), B.value, atol=1e-4)
-        cvxpy.Problem(cvxpy.Minimize(distance / 2 + radius * sum(sizes)), signs).solve(solver="CLARABEL")
-        np.testing.assert_allclose(norm.prox(W, radius, **options), B.value, atol=1e-4)
-
-
-@pytest.mark.parametrize("norm", [l1, l12, l1inf])
-def test_small_rows_beside_large_ones_become_zero(norm):
-    W = np.array([[1e-150], [1e150], [1e-150]]) * np.ones(2)
-    assert not norm.project(W, 1e149)[[0, 2]].any()
-
-
-def test_l12_of_one_task_is_the_l1_ball(rng):
-    w = rng.normal(size=(50, 1))
-    np.testing.assert_allclose(l12.project(w, 1.0), l1.project(w, 1.0), atol=1e-15)
+# Rows that become zero
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_l12_keeps_zero_rows_however_near_the_radius_is_to_the_norm(rng, dtype):
+    single = np.array([[0.41643062916792795], [0.8523841701715669], [0.0], [0.47138529765377946]])
+    np.testing.assert_allclose(l12.project(single, 1.7402000969932743), single, rtol=1e-15)
     for _ in range(300):
         W = (rng.uniform(size=(4, 2)) * (rng.random((4, 1)) < 0.7)).astype(dtype)
         for radius in (l12.norm(W), np.nextafter(l12.norm(W), 0), l12.norm(W) * 0.5):
@@ -859,43 +602,30 @@ def test_l12_keeps_zero_rows_however_near_the_radius_is_to_the_norm(rng, dtype):
             assert not l12.project(got, radius)[got == 0].any()
 
 
-def test_l12_of_a_zero_row_among_rows_that_sum_to_the_radius():
-    W = [[0.41643062916792795], [0.8523841701715669], [0.0], [0.47138529765377946]]
-    np.testing.assert_allclose(l12.project(W, 1.7402000969932743), W, rtol=1e-15)
-
-
-# Sweeps over rows
-
-
 @pytest.mark.parametrize("n_samples", [9, 4])
-@pytest.mark.parametrize("norm", [pytest.param(norm, id=name) for name, norm in NORMS.items() if norm.DESCENDS])
+@norms("DESCENDS")
 def test_a_sweep_solves_each_row_by_the_proximal_operator(norm, n_samples):
     """A row alone minimises 1/2 g ||w||^2 - <u, w> + p norm(w), whose solution is prox(u, p) / g."""
     rng = np.random.default_rng(0)
-    X, Y, W, penalties = (
-        rng.normal(size=(n_samples, 6)),
-        rng.normal(size=(n_samples, 3)),
-        rng.normal(size=(6, 3)),
-        rng.random(6),
-    )
+    X, Y, W = rng.normal(size=(n_samples, 6)), rng.normal(size=(n_samples, 3)), rng.normal(size=(6, 3))
+    penalties = rng.random(6)
     X[:, 2] = 0.0  # a feature that is 0 stays as it is
-    G, Q = X.T @ X, X.T @ Y
     penalties[4] = 100.0
+    G, Q = X.T @ X, X.T @ Y
     expected = W.copy()
     for i in (0, 1, 3, 4, 5):
         u = Q[i] - G[i] @ expected + G[i, i] * expected[i]
         expected[i] = norm.prox(u[np.newaxis], penalties[i])[0] / G[i, i]
     few = n_samples < 6
     A, H = (np.ascontiguousarray(array) for array in ((X.T, (Y - X @ W).T) if few else (G, (Q - G @ W).T)))
-    lengths = G.diagonal().copy()
 
     def objective():
         return 0.5 * np.sum((Y - X @ W) ** 2) + np.sum(penalties * [norm.norm(w[np.newaxis]) for w in W])
 
-    norm.descend(A, lengths, H, W, penalties, 1)
+    norm.descend(A, G.diagonal().copy(), H, W, penalties, 1)
     np.testing.assert_allclose(W, expected, atol=1e-12)
     np.testing.assert_allclose(H, (Y - X @ W).T if few else (Q - G @ W).T, atol=1e-12)
     assert not W[4].any()
     before = objective()
-    norm.descend(A, lengths, H, W, penalties, 20)
+    norm.descend(A, G.diagonal().copy(), H, W, penalties, 20)
     assert objective() <= before

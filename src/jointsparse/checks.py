@@ -96,9 +96,8 @@ def require_unmasked(array: Any, name: str) -> None:
 
 def require_finite(W: Floats, name: str = "W") -> None:
     """Raise ValueError if an entry of `W` is NaN or infinite, and name the first one."""
-    bad = np.argwhere(~np.isfinite(W))
-    if len(bad):
-        place = tuple(int(index) for index in bad[0])
+    for bad in np.argwhere(~np.isfinite(W)):
+        place = tuple(bad.tolist())
         raise ValueError(f"{name} must be finite, got {float(W[place])} at {place}")
 
 
@@ -113,16 +112,14 @@ def as_radius(radius: Any, name: str = "radius") -> float:
 def as_finite(value: Any, name: str) -> float:
     """`value` as a float, at least 0 and finite."""
     number = as_radius(value, name)
-    if number == np.inf:
-        raise ValueError(f"{name} must be finite, got {number}")
+    require(number < np.inf, f"{name} must be finite, got {number}")
     return number
 
 
 def as_positive(value: Any, name: str) -> float:
     """`value` as a float, above 0 and finite."""
     number = _number(value, name)
-    if not 0 < number < np.inf:
-        raise ValueError(f"{name} must be above 0 and finite, got {number}")
+    require(0 < number < np.inf, f"{name} must be above 0 and finite, got {number}")
     return number
 
 
@@ -163,9 +160,9 @@ def require_count(value: Any, name: str, most: int | None = None, *, least: int 
     ValueError
     """
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
-        expected = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{name} must be a whole number {expected}, got {value!r}")
+    expected = f"of at least {least}" if most is None else f"from {least} to {most}"
+    fit = whole and least <= value <= (np.inf if most is None else most)
+    require(fit, f"{name} must be a whole number {expected}, got {value!r}")
 
 
 def as_radii(radius: ArrayLike, n_tasks: int, name: str = "radius") -> NDArray[np.float64]:
@@ -175,9 +172,8 @@ def as_radii(radius: ArrayLike, n_tasks: int, name: str = "radius") -> NDArray[n
     radii = real_array(radius, name).astype(np.float64)
     if radii.shape != (n_tasks,):
         raise ValueError(f"{name} must be one number or one per task, shape ({n_tasks},), got shape {radii.shape}")
-    negative = radii[~(radii >= 0)]
-    if len(negative):
-        raise ValueError(f"{name} must be at least 0, got {negative[0]}")
+    for negative in radii[~(radii >= 0)]:
+        raise ValueError(f"{name} must be at least 0, got {negative}")
     return radii
 
 
@@ -208,8 +204,8 @@ def as_groups(groups: Any, n_features: int) -> Groups | None:
         array = np.asarray(groups)
     except ValueError:
         raise ValueError(f"{expected}, got {type(groups).__name__}") from None
-    if array.shape != (n_features,) or (array.dtype.kind not in "iu" and array.size):
-        raise ValueError(f"{expected}, got shape {array.shape}, dtype {array.dtype}")
+    fit = array.shape == (n_features,) and (array.dtype.kind in "iu" or not array.size)
+    require(fit, f"{expected}, got shape {array.shape}, dtype {array.dtype}")
     order = np.argsort(array, kind="stable")
     numbers, starts = np.unique(array[order], return_index=True)
     for g in np.flatnonzero(numbers != np.arange(len(numbers)))[:1]:
@@ -226,7 +222,7 @@ def as_weights(weights: ArrayLike, rows: int | Groups, *, shape: tuple[int, ...]
         raise ValueError(f"weights must be one per {each}, shape ({n},){other}, got shape {array.shape}")
     least, most = np.atleast_1d(array.min(axis=0, initial=np.inf), array.max(axis=0, initial=0.0))
     if not ((least > 0) & (most < np.inf)).all():
-        place = tuple(int(index) for index in np.argwhere(~((array > 0) & (array < np.inf)))[0])
+        place = tuple(np.argwhere(~((array > 0) & (array < np.inf)))[0].tolist())
         raise ValueError(f"weights must be positive and finite, got {array[place]} at {place}")
     for l in np.flatnonzero(least < most / MOST_SPREAD)[:1]:
         raise ValueError(
@@ -235,9 +231,20 @@ def as_weights(weights: ArrayLike, rows: int | Groups, *, shape: tuple[int, ...]
     return array
 
 
-def positive_part(W: Floats) -> Floats:
+def as_rows(
+    W: Floats, weights: ArrayLike | None, groups: Any, positive: bool = False
+) -> tuple[Floats, NDArray[np.float64] | None, Groups | None]:
+    """Matrix W or its positive part, weights and groups of its rows as `as_weights` and `as_groups` return them."""
+    members = as_groups(groups, len(W))
+    s = None if weights is None else as_weights(weights, members or len(W))
+    if members is not None:
+        require_finite(W)  # before rows are moved, so that the message names the right place
+    return positive_part(W) if positive else W, s, members
+
+
+def positive_part(W: Floats, name: str = "W") -> Floats:
     """max(W, 0), a new array. NaN or infinity: ValueError."""
-    require_finite(W)
+    require_finite(W, name)
     return np.where(W > 0, W, W.dtype.type(0))
 
 
@@ -267,11 +274,10 @@ def deliver(B: Floats, out: Any) -> Floats:
 def as_places(indices: ArrayLike, n: int) -> NDArray[np.int64]:
     """`indices`, a vector of integers in 0..n-1, as int64."""
     where = np.asarray(indices)
-    if where.ndim != 1 or (where.dtype.kind not in "iu" and where.size):
-        raise ValueError(f"indices must be a vector of integers, got shape {where.shape}, dtype {where.dtype}")
-    outside = where[(where < 0) | (where >= n)]
-    if len(outside):
-        raise ValueError(f"indices must be in 0..{n - 1}, got {outside[0]}")
+    fit = where.ndim == 1 and (where.dtype.kind in "iu" or not where.size)
+    require(fit, f"indices must be a vector of integers, got shape {where.shape}, dtype {where.dtype}")
+    for outside in where[(where < 0) | (where >= n)]:
+        raise ValueError(f"indices must be in 0..{n - 1}, got {outside}")
     return np.ascontiguousarray(where, np.int64)
 
 
@@ -303,8 +309,7 @@ def require_sound(X: Any) -> None:
 
 def require_extra(module: str, *packages: str) -> None:
     """Raise ImportError if packages of the extra "pipeline" are missing."""
-    missing = [package for package in packages if find_spec(package) is None]
-    if missing:
+    if missing := [package for package in packages if find_spec(package) is None]:
         raise ImportError(f"{module} needs {', '.join(missing)}: pip install 'jointsparse[pipeline]'")
 
 

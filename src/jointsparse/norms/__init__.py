@@ -30,8 +30,9 @@ checks and their messages. A matrix inside the ball comes back bit for bit, and 
 overflow. Entries from 1e-150 to 1e150 may stand in one matrix. A matrix and radius times a power of two give the same
 result times that power. A projection keeps signs, enlarges no entry, and meets the radius to 1e-12 of it.
 
-A new norm is a module beside these and its name in ``NORMS``. Nothing else has to change. It rests on no other norm.
-`l1_sparse` is no norm, but the l1 ball under sparse updates; `rows` has what sweeps of all norms share.
+A new norm is a module beside these, its name in ``NORMS``, and its expression in tests/oracles_convex.py. Nothing
+else has to change. It rests on no other norm. `l1_sparse` is no norm, but the l1 ball under sparse updates; `rows` has
+what all norms share.
 """
 
 from importlib import import_module

@@ -4,24 +4,15 @@ Obozinski, Taskar, Jordan: Multi-task feature selection, 2006; the l1-2 norm tha
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointsparse.checks import (
-    Floats,
-    Groups,
-    as_groups,
-    as_matrix,
-    as_output,
-    as_radius,
-    as_weights,
-    deliver,
-    positive_part,
-)
+from jointsparse.checks import Floats, Groups, as_matrix, as_output, as_radius, as_rows, deliver
 from jointsparse.compiled import njit
 from jointsparse.norms import l1
-from jointsparse.norms.l2 import Vector, directions, scaled, scaled_lengths
+from jointsparse.norms.l2 import LARGEST_SQUARES, SMALLEST_SQUARES, Vector, scaled
 from jointsparse.norms.rows import aim_row, take_row
 
 WARM = False  # `project` takes no warm start
@@ -30,9 +21,6 @@ SPARSE = True  # rows become 0, see `dual_rows`
 WEIGHTED = True  # takes `weights`, one per feature or group
 GROUPED = True  # takes `groups` of features
 DESCENDS = True  # has `descend`
-
-# A sum of squares between these has lost nothing to underflow or overflow.
-SMALLEST_SQUARES, LARGEST_SQUARES = 2.0**-600, 2.0**600
 
 
 @njit(fastmath={"reassoc", "contract"})
@@ -55,63 +43,52 @@ def plain_lengths(W, lengths):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(inline="always")
-def scale_row_entries(w, inverse, length, b):  # type: ignore[no-untyped-def]
-    for j in range(w.size):
-        b[j] = (w[j] * inverse) * length
-
-
 @njit
-def scale_row_here(b, inverse, length):  # type: ignore[no-untyped-def]
-    scale_row_entries(b, inverse, length, b)
+def scale_rows(B, lengths, shorter):  # type: ignore[no-untyped-def]
+    """Scale the rows of B from `lengths` to the lengths `shorter`. Equal lengths leave a row as it is."""
+    for i in range(B.shape[0]):
+        inverse, length = (1.0, 1.0) if shorter[i] == lengths[i] else (1.0 / lengths[i], shorter[i])
+        b = B[i]
+        for j in range(b.size):
+            b[j] = (b[j] * inverse) * length if length > 0.0 else 0.0
 
 
-@njit
-def scale_rows(W, lengths, shorter, B):  # type: ignore[no-untyped-def]
-    """Scale the rows of W from `lengths` to the lengths `shorter`. B may be W."""
-    # The compiler vectorises if it knows that B is W, or sees that they do not overlap.
-    here = B.ctypes.data == W.ctypes.data
-    for i in range(W.shape[0]):
-        if shorter[i] == 0.0 or lengths[i] == 0.0:
-            B[i] = 0
-        elif here:
-            scale_row_here(B[i], 1.0 / lengths[i], shorter[i])
-        else:
-            scale_row_entries(W[i], 1.0 / lengths[i], shorter[i], B[i])
-
-
-def row_lengths(W: Floats) -> Vector:
-    """l2 length of each row, (n_features,); infinite above the largest float."""
-    lengths = np.empty(len(W))
-    if not plain_lengths(W, lengths):
-        V, power = scaled(W, axis=1)
-        plain_lengths(V, lengths)
-        with np.errstate(over="ignore"):
-            lengths /= power[:, 0]
-    return lengths
-
-
-def group_lengths(W: Floats, groups: Groups | None) -> Vector:
-    """l2 length of each group's rows together, (n_groups,), or of each row; infinite above the largest float."""
-    lengths = row_lengths(W)
+def scaled_lengths(W: Floats, groups: Groups | None) -> tuple[Vector, Vector, Vector]:
+    """V, which is W times a power of two for each row or group, the lengths of these in V, and the powers."""
+    tops = np.abs(W).max(axis=1, initial=0.0).astype(np.float64)
     if groups is None:
+        V, power = scaled(W, tops[:, np.newaxis])
+        return V, np.sqrt(np.square(V).sum(axis=1)), power[:, 0]
+    tops = groups.reduce(np.maximum, tops)
+    power = scaled(tops, tops)[1]
+    V = W * power[groups.of_feature, np.newaxis]
+    return V, np.sqrt(groups.reduce(np.add, np.square(V).sum(axis=1))), power
+
+
+def lengths_of(W: Floats, groups: Groups | None) -> Vector:
+    """l2 length of each row, or of each group's rows together; infinite above the largest float."""
+    lengths = np.empty(len(W))
+    if groups is None and plain_lengths(W, lengths):
         return lengths
-    # Powers of two bring the longest row of a group near 1, so that squares neither overflow nor vanish.
-    power = np.ldexp(1.0, -np.maximum(np.frexp(groups.reduce(np.maximum, lengths))[1], -1000))
+    _, lengths, power = scaled_lengths(W, groups)
     with np.errstate(over="ignore"):
-        return np.sqrt(groups.reduce(np.add, np.square(lengths * power[groups.of_feature]))) / power
+        return lengths / power
 
 
-def finite_group_lengths(W: Floats, groups: Groups) -> tuple[Vector, float]:
-    """`group_lengths` times a power of two at which they do not overflow, and that power."""
-    unit = 2.0**-64 if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0
-    return group_lengths(W * unit, groups), unit
-
-
-def _scale_groups(W: Floats, groups: Groups, lengths: Vector, shorter: Vector) -> Floats:
-    """Scale the groups of W from `lengths` to the lengths `shorter`."""
-    shares = shorter / np.where(lengths > 0, lengths, 1.0)
-    return (W * shares[groups.of_feature, np.newaxis]).astype(W.dtype)
+def shorten(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float], Vector], B: Floats) -> None:
+    """Write rows or groups of W to B with the lengths `shorter(lengths * unit, unit)`, which do not overflow."""
+    lengths = np.empty(len(W))
+    if groups is None and plain_lengths(W, lengths):
+        np.copyto(B, W)  # the compiler vectorises where a kernel writes what it reads
+        scale_rows(B, lengths, shorter(lengths, 1.0))
+        return
+    V, lengths, power = scaled_lengths(W, groups)
+    unit = 2.0**-64 if power.min(initial=1.0) < 2.0**-900 else 1.0
+    true_lengths = lengths * (unit / power)
+    wanted = shorter(true_lengths, unit)
+    inverses, kept = 1.0 / np.where(lengths > 0, lengths, 1.0), wanted == true_lengths
+    rows = (slice(None) if groups is None else groups.of_feature, np.newaxis)
+    B[...] = np.where(kept[rows], W, (V * inverses[rows]) * (wanted / unit)[rows] + 0.0)  # -0 + 0 is 0
 
 
 def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
@@ -124,12 +101,9 @@ def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | 
     >>> norm([[3.0, 4.0], [0.0, 2.0]])
     7.0
     """
-    W = as_matrix(W)
-    members = as_groups(groups, len(W))
-    lengths = group_lengths(W, members)
-    if weights is not None:
-        weights = as_weights(weights, members or len(W))
-    return float(l1.norm(lengths, weights=weights)) if np.isfinite(lengths).all() else np.inf
+    W, s, members = as_rows(as_matrix(W), weights, groups)
+    lengths = lengths_of(W, members)
+    return float(l1.norm(lengths, weights=s)) if np.isfinite(lengths).all() else np.inf
 
 
 def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
@@ -155,13 +129,9 @@ def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLi
     >>> dual_rows([[3.0, 4.0], [0.0, 2.0]])
     array([5., 2.])
     """
-    W = as_matrix(W)
-    members = as_groups(groups, len(W))
-    lengths = group_lengths(W, members)
-    if weights is None:
-        return lengths
+    W, s, members = as_rows(as_matrix(W), weights, groups)
     with np.errstate(over="ignore"):
-        return lengths / as_weights(weights, members or len(W))
+        return lengths_of(W, members) / (1.0 if s is None else s)
 
 
 def project(
@@ -215,37 +185,10 @@ def project(
            [2.8],
            [0.5]])
     """
-    W = as_matrix(W)
+    W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     radius = as_radius(radius)
-    members = as_groups(groups, len(W))
-    if weights is not None:
-        weights = as_weights(weights, members or len(W))
-    if positive:
-        W = positive_part(W)
     B = as_output(out, W)
-    if members is not None:
-        lengths, unit = finite_group_lengths(W, members)
-        inside = l1.norm(lengths, weights=weights) <= radius * unit
-        shorter = l1.project(lengths, radius * unit, weights=weights)
-        B[...] = W if inside else _scale_groups(W, members, lengths, shorter)
-        return deliver(B, out)
-    lengths, unit = np.empty(len(W)), 1.0
-    plain = plain_lengths(W, lengths)
-    if plain:
-        V, P, true_lengths = W, B, lengths
-    else:
-        V, power = scaled(W, axis=1)
-        plain_lengths(V, lengths)
-        P = np.empty_like(V)
-        # Lengths that would overflow are counted in a larger unit.
-        unit = 2.0**-64 if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0
-        true_lengths = lengths * (unit / power[:, 0])
-    if l1.norm(true_lengths, weights=weights) <= radius * unit:
-        B[...] = W
-    else:
-        scale_rows(V, lengths, l1.project(true_lengths, radius * unit, weights=weights) / unit, P)
-        if not plain:
-            B[...] = P
+    shorten(W, members, lambda lengths, unit: l1.project(lengths, radius * unit, weights=s), B)
     return deliver(B, out)
 
 
@@ -290,23 +233,12 @@ def prox(
     array([[1.5, 2. ],
            [0. , 0. ]])
     """
-    W = as_matrix(W)
-    step = as_radius(step, "step")
-    members = as_groups(groups, len(W))
-    s = 1.0 if weights is None else as_weights(weights, members or len(W))[:, np.newaxis]
-    if positive:
-        W = positive_part(W)
-    if members is not None:
-        lengths, unit = finite_group_lengths(W, members)
-        with np.errstate(over="ignore"):
-            shorter = np.maximum(lengths - step * unit * np.ravel(s), 0.0)
-        return _scale_groups(W, members, lengths, shorter) if step > 0.0 else W.copy()
-    lengths, power = scaled_lengths(W, axis=1)
-    if step == 0.0:
-        return W.copy()
+    W, s, members = as_rows(as_matrix(W), weights, groups, positive)
+    step, B = as_radius(step, "step"), np.empty_like(W)
     with np.errstate(over="ignore"):  # a step that overflows here is larger than the length
-        shorter = np.maximum(lengths - step * s * power, 0.0)
-    return (directions(W, lengths, power) * shorter / power).astype(W.dtype)
+        steps = step * (1.0 if s is None else s)
+        shorten(W, members, lambda lengths, unit: np.maximum(lengths - steps * unit, 0.0), B)
+    return B
 
 
 @njit

@@ -11,12 +11,12 @@ Erratum: the keys of Fig. 3 are unshifted, so its search returns the whole new T
 """
 
 import math
-import operator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import Floats, as_places, as_radius, real_array, require, require_finite
+from jointsparse.checks import Floats, as_places, as_radius, real_array, require, require_count, require_finite
 from jointsparse.compiled import njit
 from jointsparse.norms import l1
 
@@ -42,6 +42,38 @@ LARGEST_SUM = 2.0**900  # of the radius and of an update's magnitudes: no sum of
 # Keys of nodes outside the tree:
 UNTOUCHED = 0.0
 TOUCHED = -1.0  # by the present update; the node's sign holds its new value
+
+
+@njit
+def shift_for(nodes, root, z):  # type: ignore[no-untyped-def]
+    """Theta with sum (key - Theta)_+ = z. Paper: Fig. 3, the search for the pivot."""
+    s, rho = 0.0, 0
+    while root:
+        larger_s = s + (nodes[root].sum_right + nodes[root].key)
+        larger_rho = rho + nodes[root].count_right + 1
+        if larger_s - larger_rho * nodes[root].key < z:
+            s, rho, root = larger_s, larger_rho, nodes[root].left
+        else:
+            root = nodes[root].right
+    return (s - z) / rho
+
+
+@njit
+def project_tree(nodes, root, theta, z, path):  # type: ignore[no-untyped-def]
+    """Project onto the ball. Return the root and Theta. Paper: Fig. 3."""
+    count, total = count_and_sum(nodes, root)
+    if total - count * theta > z:
+        theta = max(shift_for(nodes, root, z), theta)
+        smaller, root = split(nodes, root, theta, nodes.size, path)
+        drop_tree(nodes, smaller, path)
+        count, total = count_and_sum(nodes, root)
+    if count == 0:
+        return 0, 0.0
+    # The old keys summed to less than z when Theta was 0. So if this holds, half of the entries are new since then, and
+    # they pay for it. No entry loses more digits than the mean one would have lost.
+    if count * theta > 2.0 * z:
+        theta = rebase(nodes, root, theta, path)
+    return root, theta
 
 
 @njit
@@ -160,20 +192,6 @@ def remove(nodes, root, node, path):  # type: ignore[no-untyped-def]
 
 
 @njit
-def shift_for(nodes, root, z):  # type: ignore[no-untyped-def]
-    """Theta with sum (key - Theta)_+ = z. Paper: Fig. 3, the search for the pivot."""
-    s, rho = 0.0, 0
-    while root:
-        larger_s = s + (nodes[root].sum_right + nodes[root].key)
-        larger_rho = rho + nodes[root].count_right + 1
-        if larger_s - larger_rho * nodes[root].key < z:
-            s, rho, root = larger_s, larger_rho, nodes[root].left
-        else:
-            root = nodes[root].right
-    return (s - z) / rho
-
-
-@njit
 def count_and_sum(nodes, root):  # type: ignore[no-untyped-def]
     """Number and sum of the keys of a tree."""
     if root == 0:
@@ -205,26 +223,14 @@ def drop_tree(nodes, root, path):  # type: ignore[no-untyped-def]
 
 
 @njit
-def finish_right_spine(nodes, spine, depth, above):  # type: ignore[no-untyped-def]
-    """Take nodes whose right subtrees are complete off the spine: those below the height `above`."""
-    last = 0
-    while depth > 0 and np.int64(height(spine[depth - 1])) < above:
-        depth -= 1
-        set_right(nodes, spine[depth], last)
-        last = spine[depth]
-    return last, depth
-
-
-@njit
 def build(nodes, order, path):  # type: ignore[no-untyped-def]
-    """Build the tree of nodes that are ordered from left to right, in linear time. Return the root."""
-    depth = 0
+    """Build the tree of nodes that are ordered from left to right. Return the root."""
+    root = 0
     for node in order:
-        last, depth = finish_right_spine(nodes, path, depth, np.int64(height(node)))
-        set_left(nodes, node, last)
-        path[depth] = node
-        depth += 1
-    return finish_right_spine(nodes, path, depth, np.int64(2**32))[0]
+        set_left(nodes, node, 0)
+        set_right(nodes, node, 0)
+        root = merge(nodes, root, node, path)
+    return root
 
 
 @njit
@@ -277,24 +283,6 @@ def insert_touched(nodes, root, theta, touched, path):  # type: ignore[no-untype
 
 
 @njit
-def project_tree(nodes, root, theta, z, path):  # type: ignore[no-untyped-def]
-    """Project onto the ball. Return the root and Theta. Paper: Fig. 3."""
-    count, total = count_and_sum(nodes, root)
-    if total - count * theta > z:
-        theta = max(shift_for(nodes, root, z), theta)
-        smaller, root = split(nodes, root, theta, nodes.size, path)
-        drop_tree(nodes, smaller, path)
-        count, total = count_and_sum(nodes, root)
-    if count == 0:
-        return 0, 0.0
-    # The old keys summed to less than z when Theta was 0. So if this holds, half of the entries are new since then, and
-    # they pay for it. No entry loses more digits than the mean one would have lost.
-    if count * theta > 2.0 * z:
-        theta = rebase(nodes, root, theta, path)
-    return root, theta
-
-
-@njit
 def update_tree(nodes, root, theta, z, indices, values, path):  # type: ignore[no-untyped-def]
     """Add the values and project. Return the root, Theta, and touched nodes that are not in the tree.
 
@@ -315,14 +303,12 @@ def update_tree(nodes, root, theta, z, indices, values, path):  # type: ignore[n
 
 
 @njit
-def first_unfit(indices, values, n):  # type: ignore[no-untyped-def]
-    """Place of the first index outside 0..n-1, or their number; True if sum |values| is not too large."""
-    total, place = 0.0, indices.size
+def are_fit(indices, values, n):  # type: ignore[no-untyped-def]
+    """True if all indices are in 0..n-1 and sum |values| is not too large."""
+    total = 0.0
     for k in range(indices.size):
-        total += abs(values[k])
-        if place == indices.size and not 0 <= indices[k] < n:
-            place = k
-    return place, total <= LARGEST_SUM
+        total += abs(values[k]) if 0 <= indices[k] < n else math.inf
+    return total <= LARGEST_SUM
 
 
 class SparseL1Ball:
@@ -357,19 +343,13 @@ class SparseL1Ball:
     """
 
     def __init__(self, n: int, radius: float, point: ArrayLike | None = None) -> None:
-        try:
-            self.n = operator.index(n)
-        except TypeError:
-            raise ValueError(f"n must be an integer, got {n!r}") from None
-        require(0 <= self.n <= MOST_COORDINATES, f"n must be between 0 and {MOST_COORDINATES}, got {n}")
-        self.radius = as_radius(radius)
-        require(
-            not (LARGEST_SUM < self.radius < math.inf), f"radius must be at most 2^900 or infinite, got {self.radius}"
-        )
+        require_count(n, "n", MOST_COORDINATES, least=0)
+        self.n, self.radius = int(n), as_radius(radius)
+        fit = self.radius <= LARGEST_SUM or self.radius == math.inf
+        require(fit, f"radius must be at most 2^900 or infinite, got {self.radius}")
         self._nodes = np.zeros(self.n + 1, NODE)
         self._path = np.empty(self.n + 2, np.int64)
-        self._root = 0
-        self._theta = 0.0
+        self._root, self._theta = 0, 0.0
         if point is not None:
             start = real_array(point, "point").astype(np.float64)
             require(start.shape == (self.n,), f"point must have shape ({self.n},), got {start.shape}")
@@ -395,15 +375,12 @@ class SparseL1Ball:
         """
         where = np.asarray(indices)
         numbers = real_array(values, "values").astype(np.float64, copy=False)
-        if where.dtype.kind not in "iu" and where.size:
-            raise ValueError(f"indices must be integers, got dtype {where.dtype}")
-        if where.ndim != 1 or where.shape != numbers.shape:
-            raise ValueError(f"indices and values must be vectors of one length, got {where.shape}, {numbers.shape}")
+        if where.ndim != 1 or where.shape != numbers.shape or (where.dtype.kind not in "iu" and where.size):
+            got = f"{where.dtype} {where.shape} and {numbers.shape}"
+            raise ValueError(f"indices and values must be vectors of one length, the first of integers, got {got}")
         where = np.ascontiguousarray(where, np.int64)
-        place, small = first_unfit(where, numbers, self.n)
-        if place < len(where):
-            raise ValueError(f"indices must be in 0..{self.n - 1}, got {where[place]}")
-        if not small:
+        if not are_fit(where, numbers, self.n):
+            as_places(where, self.n)
             require_finite(numbers, "values")
             raise ValueError("values must have a sum of magnitudes of at most 2^900")
         self._root, self._theta, alone = update_tree(
@@ -419,18 +396,18 @@ class SparseL1Ball:
         """Coordinate `index`, in 0..n-1."""
         if not 0 <= index < self.n:
             raise IndexError(f"index must be in 0..{self.n - 1}, got {index}")
-        node = self._nodes[index + 1]
-        return float(node["sign"] * (node["key"] - self._theta)) if node["key"] > 0 else 0.0
+        return float(self._values(self._nodes[index + 1]))
 
     def take(self, indices: ArrayLike) -> NDArray[np.float64]:
         """Coordinates (k,) for k indices in 0..n-1, in O(k). Raises ValueError for others."""
-        nodes = self._nodes[as_places(indices, self.n) + 1]
-        return np.where(nodes["key"] > 0, nodes["sign"] * (nodes["key"] - self._theta), 0.0)
+        return self._values(self._nodes[as_places(indices, self.n) + 1])
 
     def toarray(self) -> NDArray[np.float64]:
         """The point, (n,)."""
-        key = self._nodes["key"][1:]
-        return np.where(key > 0, self._nodes["sign"][1:] * (key - self._theta), 0.0)
+        return self._values(self._nodes[1:])
+
+    def _values(self, nodes: Any) -> NDArray[np.float64]:
+        return np.where(nodes["key"] > 0, nodes["sign"] * (nodes["key"] - self._theta), 0.0)
 
     def nonzero(self) -> NDArray[np.int64]:
         """The coordinates that are not zero, in increasing order."""

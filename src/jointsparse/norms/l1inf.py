@@ -5,12 +5,12 @@ Quattoni, Carreras, Collins, Darrell: An efficient projection for l1,inf regular
 Letters as in docs/algorithms.md: theta is the mass that every surviving row gives up, and mu_i the level at which row i
 is clipped. m is the number of tasks. A row is dead once mu_i is 0.
 
-`project` checks its input and calls `project_by_newton`, which finds theta and mu by `theta_and_mu` and writes the
-result by `clip_rows`. `theta_and_mu` calls `find_theta`: a bound from row sums and maxima, for many rows a guess from a
-sample, then `newton_with_sets`. `sort_and_merge` is the paper's algorithm. Source keys: see `jointsparse`.
+`sort_and_merge` is the paper's algorithm. The rest of this file is only quicker: Newton's method on theta, from a bound
+that row sums and maxima give, and for many rows from a guess by a sample. It takes a tenth of the paper's time or less.
+Source keys: see `jointsparse`.
 """
 
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,18 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 from jointsparse.checks import (
     Floats,
     Groups,
-    as_groups,
     as_matrix,
     as_output,
     as_radius,
-    as_weights,
+    as_rows,
     deliver,
-    positive_part,
     require,
     require_finite,
 )
 from jointsparse.compiled import njit
-from jointsparse.norms.rows import aim_row, take_row
+from jointsparse.norms.rows import add_compensated, aim_row, copy_numbers, take_row
 
 WARM = True  # `project` takes a warm start, see `Warm`
 PER_TASK = False  # one number for all tasks together
@@ -38,21 +36,49 @@ WEIGHTED = True  # takes `weights`, one per feature or group
 GROUPED = True  # takes `groups` of features
 DESCENDS = True  # has `descend`
 
+Vector = NDArray[np.float64]
+
+
+def sort_and_merge(W: Floats, radius: float) -> tuple[float, Vector]:
+    """theta and mu by the paper's algorithm ([Q09] sec. 4.2 and appendix, [Q08] Fig. 1), for 0 < radius < ||W||."""
+    d, m = W.shape
+    # Paper: s_i, row i sorted in decreasing order, with an added 0 at position m + 1.
+    s = np.zeros((d, m + 1))
+    s[:, :m] = -np.sort(-np.abs(W), axis=1)
+    # Paper: r_ik = sum_{j <= k-1} s_ij - (k - 1) s_ik, for 1 <= k <= m + 1: where h_i, our mu_i, bends.
+    k = np.arange(1, m + 2)
+    sums = np.zeros((d, m + 1))
+    np.cumsum(s[:, :m], axis=1, out=sums[:, 1:])
+    r = np.maximum.accumulate(sums - (k - 1) * s, axis=1)  # rounding must not undo their order
+    # Paper: merge all r_ik in increasing order. Choice: one stable sort does the merging.
+    visits = np.argsort(r, axis=None, kind="stable")
+    r_visited = r.ravel()[visits]
+    # Paper: h_i has slope -1/k after r_ik; and 0 after the last one, k = m + 1, where row i dies.
+    slope_of_piece = np.append(-1 / k[:m], 0.0)
+    change_at_k = np.diff(slope_of_piece, prepend=0.0)
+    # Paper: N at each visited point, from ||W|| downwards, until it would pass C. Choice: from N = 0 at the last point
+    # upwards, where slopes and pieces only add up. Downwards they cancel, and little is left of a small C.
+    steepness = np.cumsum(change_at_k[visits[:0:-1] % (m + 1)])
+    N = np.append(0.0, np.cumsum(steepness * -np.diff(r_visited[::-1])))[::-1]
+    t = max(int((radius < N).sum()) - 1, 0)
+    # Paper: theta = r^t + (N^t - C) / sum_i 1/k_i, where k_i is the last visited value of row i.
+    k_i = np.count_nonzero(r <= r_visited[t], axis=1)
+    theta = r_visited[t] + (N[t] - radius) / np.sum(1 / k_i[k_i <= m])
+    # Paper: mu_i = s_ik - (theta - r_ik) / k, or 0 for a dead row.
+    last = np.arange(d), k_i - 1
+    return float(theta), np.where(k_i <= m, np.maximum(s[last] - (theta - r[last]) / k_i, 0.0), 0.0)
+
+
+# Quicker from here on.
+
 # Allow reordering so that sums vectorise. NaN and infinity still propagate.
 REORDER = {"reassoc", "nsz", "contract"}
 # For entries that are known to be finite.
 FINITE = REORDER | {"nnan", "ninf"}
 
-Vector = NDArray[np.float64]
-
 # The bits of non-negative floats, read as integers, have the order of the floats. The compiler vectorises a maximum of
-# integers but not one of floats. NaN and infinity have the largest bits of all, so the same maximum finds them.
+# integers but not one of floats, which takes six times as long.
 INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
-
-# In the place of theta, which is never negative:
-NOT_FINITE = -1.0  # an entry is NaN or infinite
-OVERFLOW = -2.0  # a row sum, or the sum of all, is above the largest float
-NOT_COMPUTED = -3.0  # theta is yet to be found
 
 CACHED_ENTRIES = 2**20  # larger matrices are read slowly where only some of their rows are needed
 ROW_BLOCK_ENTRIES = 4096  # entries of a row that are added up in the matrix's own precision
@@ -61,6 +87,7 @@ SAMPLE_ROWS = 64  # the least number of rows in that sample
 SAMPLE_STRIDE_ROWS = 64  # a sample takes no fewer than every 64th row
 BELOW_GUESS = 0.97  # fraction of the guessed theta; rows with smaller sums are left out at first
 NEAR_BOUND = 0.2  # fraction of the bound of theta; a warm start whose bound is further away is not used
+SMALLER = 2.0**-64  # the scale at which matrices are projected whose sums overflow
 SMALLEST = 5e-324  # theta outside the ball is at least this, whatever rounding says
 
 
@@ -82,13 +109,6 @@ def abs_sum(a):  # type: ignore[no-untyped-def]
 
 
 @njit
-def copy_numbers(x, out):  # type: ignore[no-untyped-def]
-    """Copy a vector. `out[:] = x` would take three seconds to compile: it allows for any shapes."""
-    for i in range(x.size):
-        out[i] = x[i]
-
-
-@njit
 def top_bits(bits, no_sign):  # type: ignore[no-untyped-def]
     top = bits[0] & no_sign
     for j in range(1, bits.size):
@@ -99,17 +119,13 @@ def top_bits(bits, no_sign):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def row_statistics(W, bits, sums, maxima):  # type: ignore[no-untyped-def]
-    """Write sum and maximum of |W_ij| for each row. False if an entry is NaN or infinite. `bits`: W as integers."""
+    """Write sum and maximum of |W_ij| for each row. A sum is not finite if an entry is not. `bits`: W as integers."""
     no_sign = ~np.array([-0.0], W.dtype).view(bits.dtype)[0]
-    infinite = np.array([np.inf], W.dtype).view(bits.dtype)[0]
     tops = np.empty(W.shape[0], bits.dtype)
-    top = infinite & 0
     for i in range(W.shape[0]):
         sums[i] = abs_sum_of_block(W[i]) if W.shape[1] <= ROW_BLOCK_ENTRIES else abs_sum(W[i])
         tops[i] = top_bits(bits[i], no_sign)
-        top = max(top, tops[i])
     copy_numbers(tops.view(W.dtype), maxima)
-    return top < infinite
 
 
 @njit
@@ -117,20 +133,19 @@ def compensated_sum(x):  # type: ignore[no-untyped-def]
     """sum x_i with the rounding errors added back at the end: twice the digits, and zeros do not alter the result."""
     result, lost = 0.0, 0.0
     for i in range(x.size):
-        larger = result + x[i]
-        added = larger - result
-        lost += (result - (larger - added)) + (x[i] - added)
-        result = larger
+        result, lost = add_compensated(result, lost, x[i])
     return result + lost if result < np.inf else result
 
 
 def statistics(W: Floats) -> tuple[Vector, Vector]:
     """Sum and maximum of each row's absolute values. A sum may be infinite; NaN or infinity in W: ValueError."""
     sums, maxima = np.zeros(len(W)), np.zeros(len(W))
-    if W.size and not row_statistics(W, W.view(INTEGER[W.dtype]), sums, maxima):
+    if W.size:
+        row_statistics(W, W.view(INTEGER[W.dtype]), sums, maxima)
+    if not np.isfinite(sums).all():
         require_finite(W)
-    if W.dtype == np.float32 and np.isinf(sums).any():
-        return statistics(W.astype(np.float64))
+        if W.dtype == np.float32:
+            return statistics(W.astype(np.float64))
     return sums, maxima
 
 
@@ -153,10 +168,10 @@ def features_first(W: ArrayLike, axis: int) -> Floats:
     return as_matrix(W.T if W.ndim == 2 else W)
 
 
-def weighted_sum(levels: Vector, weights: Vector) -> float:
+def weighted_sum(levels: Vector, weights: Vector | None) -> float:
     """sum_i s_i levels_i, infinite above the largest float."""
     with np.errstate(over="ignore"):
-        return float(compensated_sum(weights * levels))
+        return float(compensated_sum(levels if weights is None else weights * levels))
 
 
 def norm(
@@ -187,12 +202,8 @@ def norm(
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     5.0
     """
-    W = features_first(W, axis)
-    members = as_groups(groups, len(W))
-    maxima = group_statistics(W, members)[1]
-    if weights is None:
-        return float(compensated_sum(maxima))
-    return weighted_sum(maxima, as_weights(weights, members or len(W)))
+    W, s, members = as_rows(features_first(W, axis), weights, groups)
+    return weighted_sum(group_statistics(W, members)[1], s)
 
 
 def dual_norm(
@@ -236,13 +247,9 @@ def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLi
     >>> dual_rows([[3.0, -1.0], [0.0, 2.0]])
     array([4., 2.])
     """
-    W = as_matrix(W)
-    members = as_groups(groups, len(W))
-    sums = group_statistics(W, members)[0]
-    if weights is None:
-        return sums
+    W, s, members = as_rows(as_matrix(W), weights, groups)
     with np.errstate(over="ignore"):
-        return sums / as_weights(weights, members or len(W))
+        return group_statistics(W, members)[0] / (1.0 if s is None else s)
 
 
 @njit(fastmath=FINITE)
@@ -438,8 +445,8 @@ def find_theta(W, radius, sums, maxima, warm, mu, squares):  # type: ignore[no-u
     m, share = W.shape[1], 1.0 / W.shape[1]
     rounding = 4 * np.finfo(W.dtype).eps
     least = theta_bound(sums, maxima, m, radius, squares) * (1.0 - rounding)
-    # A bad warm start is slower than a cold one. Where theta jumps, so does its bound.
-    if warm[0] > least and abs(warm[1] - least) < NEAR_BOUND * least:
+    # A bad warm start is slower than a cold one. Where theta jumps, so does its bound; NaN says that it does not.
+    if warm[0] > least and not abs(warm[1] - least) >= NEAR_BOUND * least:
         guess, height = warm[0], 0.0
     else:
         guess, height = guess_from_sample(W, sums, maxima, least, np.nonzero(sums > least)[0], squares)
@@ -485,28 +492,32 @@ def shrink_into_ball(mu, radius, weights):  # type: ignore[no-untyped-def]
 
 
 @njit
-def theta_and_mu(W, radius, sums, maxima, warm, mu):  # type: ignore[no-untyped-def]
-    """Return theta, or OVERFLOW, and write mu. warm: see `find_theta`."""
+def find_levels(W, bits, radius, warm, mu):  # type: ignore[no-untyped-def]
+    """False if a sum is not finite, and theta; write mu. theta is 0 inside the ball. warm: see `find_theta`."""
+    sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
+    row_statistics(W, bits, sums, maxima)
     if not np.isfinite(sums.sum()):
-        return OVERFLOW
+        return False, 0.0
     if compensated_sum(maxima) <= radius:
         copy_numbers(maxima, mu)
-        return 0.0
+        return True, 0.0
     if radius == 0.0:
         mu[:] = 0.0
-        return sums.max()
+        return True, sums.max()
     theta = find_theta(W, radius, sums, maxima, warm, mu, None)
     shrink_into_ball(mu, radius, None)
-    return max(theta, SMALLEST)
+    return True, max(theta, SMALLEST)
 
 
 @njit
-def round_down(mu, rounded):  # type: ignore[no-untyped-def]
-    """Write mu in the matrix's precision, never larger."""
+def rounded_down(mu, W):  # type: ignore[no-untyped-def]
+    """mu in the precision of W, never larger."""
+    rounded = np.empty(mu.size, W.dtype)
     for i in range(mu.size):
         rounded[i] = mu[i]
         if rounded[i] > mu[i]:
-            rounded[i] = np.nextafter(rounded[i], rounded.dtype.type(0))
+            rounded[i] = np.nextafter(rounded[i], W.dtype.type(0))
+    return rounded
 
 
 @njit(fastmath={"nnan", "nsz"})
@@ -518,76 +529,16 @@ def clip_row(a, top, b):  # type: ignore[no-untyped-def]
 @njit(nogil=True)
 def clip_rows(W, mu, B):  # type: ignore[no-untyped-def]
     """B_ij = sign(W_ij) min(|W_ij|, mu_i)."""
+    tops = rounded_down(mu, W)
     for i in range(W.shape[0]):
-        if mu[i] == 0.0:
+        if tops[i] == 0.0:
             B[i] = 0.0
         else:
-            clip_row(W[i], mu[i], B[i])  # a function of its own, so that it vectorises
-
-
-@njit
-def project_by_newton(W, bits, radius, warm, mu, rounded, B):  # type: ignore[no-untyped-def]
-    """Project by the default method. Return theta; write mu, also rounded, and B."""
-    sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
-    if not row_statistics(W, bits, sums, maxima):
-        return NOT_FINITE
-    theta = theta_and_mu(W, radius, sums, maxima, warm, mu)
-    if theta > 0.0:
-        round_down(mu, rounded)
-        clip_rows(W, rounded, B)
-    return theta
-
-
-def sort_and_merge(W: Floats, radius: float) -> tuple[float, Vector]:
-    """theta and mu by the paper's algorithm ([Q09] sec. 4.2 and appendix, [Q08] Fig. 1), for 0 < radius < ||W||."""
-    d, m = W.shape
-    # Paper: s_i, row i sorted in decreasing order, with an added 0 at position m + 1.
-    s = np.zeros((d, m + 1))
-    s[:, :m] = -np.sort(-np.abs(W), axis=1)
-    # Paper: r_ik = sum_{j <= k-1} s_ij - (k - 1) s_ik, for 1 <= k <= m + 1: where h_i, our mu_i, bends.
-    k = np.arange(1, m + 2)
-    sums = np.zeros((d, m + 1))
-    np.cumsum(s[:, :m], axis=1, out=sums[:, 1:])
-    r = np.maximum.accumulate(sums - (k - 1) * s, axis=1)  # rounding must not undo their order
-    # Paper: merge all r_ik in increasing order. Choice: one stable sort does the merging.
-    visits = np.argsort(r, axis=None, kind="stable")
-    r_visited = r.ravel()[visits]
-    # Paper: h_i has slope -1/k after r_ik; and 0 after the last one, k = m + 1, where row i dies.
-    slope_of_piece = np.append(-1 / k[:m], 0.0)
-    change_at_k = np.diff(slope_of_piece, prepend=0.0)
-    # Paper: N at each visited point, from ||W|| downwards, until it would pass C. Choice: from N = 0 at the last point
-    # upwards, where slopes and pieces only add up. Downwards they cancel, and little is left of a small C.
-    steepness = np.cumsum(change_at_k[visits[:0:-1] % (m + 1)])
-    N = np.append(0.0, np.cumsum(steepness * -np.diff(r_visited[::-1])))[::-1]
-    t = max(int((radius < N).sum()) - 1, 0)
-    theta = float(r_visited[t])
-
-    def at(theta: float) -> tuple[Vector, Vector, float]:
-        # Paper: k_i is the last visited value of row i; mu_i = max(s_ik - (theta - r_ik) / k, 0), slope -sum_i 1/k_i.
-        k_i = np.count_nonzero(r <= theta, axis=1)
-        last = np.arange(d), k_i - 1
-        mu = np.maximum(s[last] - (theta - r[last]) / k_i, 0.0)
-        return mu, k_i.astype(np.float64), float((1 / k_i[k_i <= m]).sum())
-
-    # Paper: theta = r^t + (N^t - C) / sum_i 1/k_i. Choice: repeated, as the running sum N that chose the piece has
-    # gathered rounding errors, and many rows may bend or die within them. low and high bracket theta.
-    low, high = 0.0, np.inf
-    while True:
-        mu, _, slope = at(theta)
-        N_theta = compensated_sum(mu)
-        low, high = (theta, high) if N_theta >= radius else (low, theta)
-        better = theta + (N_theta - radius) / slope if slope > 0 else low
-        if not low < better < high:
-            better = low + (high - low) / 2
-        if N_theta == radius or better in (low, high):
-            break
-        theta = better
-    mu, k_i, _ = at(low)
-    return low + last_step(mu, 1 / k_i, radius, None), mu
+            clip_row(W[i], tops[i], B[i])  # a function of its own, so that it vectorises
 
 
 @np.errstate(over="ignore")  # a theta that overflows is larger than the group's sum
-def _levels_of_groups(
+def levels_of_groups(
     V: Vector, groups: Groups, theta: float | Vector, radius: float | None = None, squares: float | Vector = 1.0
 ) -> tuple[Any, Vector]:
     """theta and mu of groups of rows of a non-negative V. Without a radius theta is given, perhaps one per group.
@@ -632,99 +583,77 @@ class Warm:
         self.mu = np.empty(0)
 
 
-@np.errstate(over="ignore")  # theta of very small weights
-def _theta_and_mu_weighted(
-    W: Floats, radius: float, weights: Vector, groups: Groups | None, warm: Warm
-) -> tuple[float, Vector]:
-    """theta and mu of the row-weighted ball, sum_i s_i max_j |B_ij| <= radius. The warm start is updated.
+def levels(W: Floats, radius: float, warm: Warm | None, method: str = "newton") -> tuple[float, Vector]:
+    """theta and mu. theta is 0 inside the ball. A warm start is updated."""
+    start, mu = np.zeros(2), np.zeros(len(W))
+    if method == "sort":
+        start, mu = sorted_start(W, radius)
+    elif warm is not None and len(warm.mu) == len(W):
+        start[:], mu[:] = (warm.theta, warm.bound), warm.mu
+    fit, theta = find_levels(W, W.view(INTEGER[W.dtype]), radius, start, mu) if W.size else (True, 0.0)
+    if not fit:
+        require_finite(W)
+        theta, mu = levels(W.astype(np.float64) * SMALLER, radius * SMALLER, None, method)
+        return theta / SMALLER, mu / SMALLER
+    if warm is not None:
+        warm.theta, warm.bound, warm.mu = theta, start[1], mu
+    return theta, mu
 
-    With groups a row is a group with all its entries, and a warm start must be a new one.
+
+def sorted_start(W: Floats, radius: float) -> tuple[Vector, Vector]:
+    """Result of `sort_and_merge` as a warm start: Newton's method corrects its last digits."""
+    sums, maxima = statistics(W)
+    start, mu, rows = np.array([0.0, np.nan]), np.zeros(len(W)), np.flatnonzero(maxima)
+    with np.errstate(over="ignore"):
+        if 0.0 < radius < compensated_sum(maxima) and np.isfinite(sums.sum()):
+            # Paper: the algorithm only needs to consider non-zero rows.
+            start[0], mu[rows] = sort_and_merge(W[rows].astype(np.float64), radius)
+    return start, mu
+
+
+@np.errstate(over="ignore")  # theta of very small weights
+def levels_weighted(
+    W: Floats, radius: float, weights: Vector, warm: Warm | None, groups: Groups | None = None
+) -> tuple[float, Vector]:
+    """theta and mu of the row-weighted ball, sum_i s_i max_j |B_ij| <= radius. A warm start is updated.
+
+    With groups a row is a group with all its entries, and there is no warm start.
     """
     # With V_ij = |W_ij| / s_i and nu_i = mu_i / s_i the condition of a row is the unweighted one:
     # sum_j (V_ij - nu_i)_+ = theta. Only in sums over rows, N(theta) = sum_i s_i^2 nu_i, the weights stay.
     sums, maxima = group_statistics(W, groups)
     if weighted_sum(maxima, weights) <= radius:
-        warm.theta, warm.mu = 0.0, maxima
-    elif radius == 0.0:
-        warm.theta, warm.mu = float((sums / weights).max()), np.zeros(len(maxima))
+        return 0.0, maxima
+    if radius == 0.0:
+        return float((sums / weights).max()), np.zeros(len(maxima))
+    # Powers of two bring the largest entry and the largest weight near 1, so that no square overflows.
+    entries = min(max(-int(np.frexp(maxima.max())[1]), -1000), 400)
+    heaviest = min(-int(np.frexp(weights.max())[1]), 1000)
+    s = weights * 2.0**heaviest
+    to_nu = 2.0**entries / s
+    V = W * (to_nu if groups is None else to_nu[groups.of_feature])[:, np.newaxis]
+    start, nu, part = np.zeros(2), np.zeros(len(W)), float(np.ldexp(radius, entries + heaviest))
+    if warm is not None and len(warm.mu) == len(W):
+        start, nu = np.ldexp([warm.theta, warm.bound], entries - heaviest), warm.mu * to_nu
+    if groups is None:
+        theta = find_theta(V, part, *statistics(V), start, nu, s * s)
     else:
-        # Powers of two bring the largest entry and the largest weight near 1, so that no square overflows.
-        entries = min(max(-int(np.frexp(maxima.max())[1]), -1000), 400)
-        heaviest = min(-int(np.frexp(weights.max())[1]), 1000)
-        s = weights * 2.0**heaviest
-        to_nu = 2.0**entries / s
-        V = W * (to_nu if groups is None else to_nu[groups.of_feature])[:, np.newaxis]
-        start, nu, part = np.zeros(2), np.zeros(len(W)), float(np.ldexp(radius, entries + heaviest))
-        if len(warm.mu) == len(W):
-            start, nu = np.ldexp([warm.theta, warm.bound], entries - heaviest), warm.mu * to_nu
-        if groups is None:
-            theta = find_theta(V, part, *statistics(V), start, nu, s * s)
-        else:
-            theta, nu = _levels_of_groups(np.abs(V), groups, 0.0, part, s * s)
-        mu = np.minimum(nu / to_nu, maxima)
-        shrink_into_ball(mu, radius, weights)
-        warm.bound = float(np.ldexp(start[1], heaviest - entries))
-        warm.theta, warm.mu = max(float(np.ldexp(theta, heaviest - entries)), SMALLEST), mu
-    return warm.theta, warm.mu.copy()
+        theta, nu = levels_of_groups(np.abs(V), groups, 0.0, part, s * s)
+    mu = np.minimum(nu / to_nu, maxima)
+    shrink_into_ball(mu, radius, weights)
+    theta, bound = (max(float(np.ldexp(value, heaviest - entries)), SMALLEST) for value in (theta, start[1]))
+    if warm is not None:
+        warm.theta, warm.bound, warm.mu = theta, bound, mu
+    return theta, mu
 
 
-def _theta_and_mu_of_groups(W: Floats, radius: float, weights: Vector | None, groups: Groups) -> tuple[float, Vector]:
-    """theta and mu (n_groups,) where a row is a group with all its entries."""
-    stacked = groups.stacked(W)
-    if stacked is not None:
-        return project(stacked, radius, weights=weights, return_theta=True)[1:]
-    s = np.ones(len(groups.starts)) if weights is None else weights
-    return _theta_and_mu_weighted(W, radius, s, groups, Warm())
-
-
-def _theta_and_mu_by(method: str, W: Floats, radius: float) -> tuple[float, Vector]:
-    """theta and mu by "sort", or by either method if row sums overflow in W's precision."""
-    if W.dtype == np.float32:
-        return _theta_and_mu_by(method, W.astype(np.float64), radius)
-    sums, maxima = statistics(W)
-    with np.errstate(over="ignore"):
-        overflow = np.isinf(sums.sum())
-    if overflow:
-        theta, mu = _theta_and_mu_by(method, W * 2.0**-64, radius * 2.0**-64)
-        return theta * 2.0**64, mu * 2.0**64 if theta else maxima
-    if method == "newton" or compensated_sum(maxima) <= radius or radius == 0.0:
-        mu = np.zeros(len(W))
-        return float(theta_and_mu(W, radius, sums, maxima, np.zeros(2), mu)), mu
-    # Paper: the algorithm only needs to consider non-zero rows.
-    rows, mu = np.flatnonzero(maxima), np.zeros(len(W))
-    theta, mu[rows] = sort_and_merge(W[rows], radius)
-    shrink_into_ball(mu, radius, None)
-    return max(theta, SMALLEST), mu
-
-
-@overload
-def project(
-    W: ArrayLike,
-    radius: float,
-    *,
-    axis: Literal[0, 1] = 1,
-    out: Floats | None = None,
-    method: Literal["newton", "sort"] = "newton",
-    warm: Warm | None = None,
-    weights: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    positive: bool = False,
-    return_theta: Literal[False] = False,
-) -> Floats: ...
-@overload
-def project(
-    W: ArrayLike,
-    radius: float,
-    *,
-    axis: Literal[0, 1] = 1,
-    out: Floats | None = None,
-    method: Literal["newton", "sort"] = "newton",
-    warm: Warm | None = None,
-    weights: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    positive: bool = False,
-    return_theta: Literal[True],
-) -> tuple[Floats, float, Floats]: ...
+def require_fit(method: str, warm: Warm | None, weights: Vector | None, groups: Groups | None) -> None:
+    """Raise ValueError for options of `project` that do not go together."""
+    require(method in ("newton", "sort"), f"method must be newton or sort, got {method!r}")
+    require(warm is None or isinstance(warm, Warm), f"warm must be a Warm object or None, got {warm!r}")
+    for name, given in (("weights", weights), ("groups", groups)):
+        require(given is None or method == "newton", f"method must be newton where {name} are given, got {method!r}")
+    require(warm is None or groups is None, f"warm must be None where groups are given, got {warm!r}")
 
 
 def project(
@@ -739,7 +668,7 @@ def project(
     groups: ArrayLike | None = None,
     positive: bool = False,
     return_theta: bool = False,
-) -> Floats | tuple[Floats, float, Floats]:
+) -> Any:
     """min_B 1/2 ||B - W||_F^2  subject to  sum_i max_j |B_ij| <= radius.
 
     The solution clips row i at a level mu_i: B_ij = sign(W_ij) min(|W_ij|, mu_i). It takes the same mass theta off
@@ -804,49 +733,24 @@ def project(
            [-1. ],
            [ 1.5]])
     """
-    W = features_first(W, axis)
+    W, s, members = as_rows(features_first(W, axis), weights, groups, positive)
     radius = as_radius(radius)
-    if method not in ("newton", "sort"):
-        raise ValueError(f"method must be newton or sort, got {method!r}")
-    if warm is not None and not isinstance(warm, Warm):
-        raise ValueError(f"warm must be a Warm object or None, got {warm!r}")
-    members = as_groups(groups, len(W))
-    if members is not None:
-        require(method == "newton", f"method must be newton where groups are given, got {method!r}")
-        require(warm is None, f"warm must be None where groups are given, got {warm!r}")
-        require_finite(W)  # before rows are moved, so that the message names the right place
-    if weights is not None:
-        weights = as_weights(weights, members or len(W))
-        require(method == "newton", f"method must be newton where weights are given, got {method!r}")
-    if positive:
-        W = positive_part(W)
-    target = out if axis == 1 or not isinstance(out, np.ndarray) else out.T
-    B = as_output(target, W)
-    mu = np.zeros(len(W) if members is None else len(members.starts))
-    rounded = mu if W.dtype == np.float64 else np.empty(len(mu), W.dtype)
-    theta = NOT_COMPUTED if W.size else 0.0
-    if W.size and method == "newton" and weights is None and members is None:
-        start = np.zeros(2)
-        if warm is not None and len(warm.mu) == len(W):
-            start[:], mu[:] = (warm.theta, warm.bound), warm.mu
-        theta = float(project_by_newton(W, W.view(INTEGER[W.dtype]), radius, start, mu, rounded, B))
-        if warm is not None and theta >= 0.0:
-            warm.theta, warm.bound, warm.mu = theta, start[1], mu.copy()
-    if theta < 0.0:  # NOT_COMPUTED, NOT_FINITE or OVERFLOW
-        if members is not None:
-            theta, mu[:] = _theta_and_mu_of_groups(W, radius, weights, members)
-        elif weights is None:
-            theta, mu[:] = _theta_and_mu_by(method, W, radius)
-        else:
-            theta, mu[:] = _theta_and_mu_weighted(W, radius, weights, None, warm or Warm())
-        if theta > 0.0:
-            round_down(mu, rounded)
-            clip_rows(W, rounded if members is None else rounded[members.of_feature], B)
+    if method != "newton" or members is not None or not (warm is None or isinstance(warm, Warm)):
+        require_fit(method, warm, s, members)
+    B = as_output(out if axis == 1 or not isinstance(out, np.ndarray) else out.T, W)
+    V = W if members is None else members.stacked(W)
+    if V is None:
+        theta, mu = levels_weighted(W, radius, np.ones(len(members.starts)) if s is None else s, None, members)
+    elif s is None:
+        theta, mu = levels(V, radius, warm, method)
+    else:
+        theta, mu = levels_weighted(V, radius, s, warm)
     if theta == 0.0:
-        rounded[:] = mu
         B[...] = W
+    else:
+        clip_rows(W, mu if members is None else mu[members.of_feature], B)
     B = deliver(B if axis == 1 else B.T, out)
-    return (B, theta, rounded) if return_theta else B
+    return (B, theta, rounded_down(mu, W)) if return_theta else B
 
 
 @njit
@@ -863,28 +767,19 @@ def write_mu(W, theta, sums, maxima, mu):  # type: ignore[no-untyped-def]
                 better = at + (excess - theta[i]) / count if count > 0 else 0.0
 
 
-def mu_for_theta(W: Floats, theta: Vector) -> Vector:
-    """mu_i(theta_i) of every row."""
-    sums, maxima = statistics(W)
-    if (sums > np.finfo(W.dtype).max).any():
-        W = W.astype(np.float64)
-    mu = np.empty(len(W))
-    overflow = np.isinf(sums)  # of finite entries
-    sums[overflow] = 0.0
-    write_mu(W, theta, sums, maxima, mu)
-    if overflow.any():
-        mu[overflow] = mu_for_theta(W[overflow] * 2.0**-64, theta[overflow] * 2.0**-64) * 2.0**64
+def mu_for_theta(W: Floats, theta: Vector, groups: Groups | None = None) -> Vector:
+    """mu_i(theta_i) of every row, or of every group."""
+    V = W if groups is None else groups.stacked(W)
+    if V is None:
+        unit = SMALLER if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0  # no sum overflows
+        return levels_of_groups(np.abs(W * unit, dtype=np.float64), groups, theta * unit)[1] / unit
+    sums, maxima = statistics(V)
+    if not (sums <= np.finfo(V.dtype).max).all():
+        scale = np.where(np.isfinite(sums), 1.0, SMALLER)
+        return mu_for_theta(V * scale[:, np.newaxis], theta * scale) / scale
+    mu = np.empty(len(V))
+    write_mu(V, theta, sums, maxima, mu)
     return mu
-
-
-def mu_of_groups(W: Floats, theta: Vector, groups: Groups) -> Vector:
-    """mu_g(theta_g) of every group, (n_groups,)."""
-    require_finite(W)
-    stacked = groups.stacked(W)
-    if stacked is not None:
-        return mu_for_theta(stacked, theta)
-    unit = 2.0**-64 if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0  # no sum overflows
-    return _levels_of_groups(np.abs(W * unit, dtype=np.float64), groups, theta * unit)[1] / unit
 
 
 def prox(
@@ -933,18 +828,15 @@ def prox(
     array([[ 2., -1.],
            [ 1.,  1.]])
     """
-    W = features_first(W, axis)
+    W, s, members = as_rows(features_first(W, axis), weights, groups, positive)
     step = as_radius(step, "step")
-    members = as_groups(groups, len(W))
-    if positive:
-        W = positive_part(W)
     n = len(W) if members is None else len(members.starts)
     with np.errstate(over="ignore"):  # a row whose step overflows becomes 0
-        steps = np.full(n, step) if weights is None else step * as_weights(weights, members or len(W))
-    mu = mu_for_theta(W, steps) if members is None else mu_of_groups(W, steps, members)[members.of_feature]
+        steps = np.full(n, step) if s is None else step * s
+    mu = mu_for_theta(W, steps, members)
     B = W.copy()
     if step > 0.0:
-        clip_rows(W, mu.astype(W.dtype), B)
+        clip_rows(W, mu if members is None else mu[members.of_feature], B)
     return B if axis == 1 else B.T
 
 

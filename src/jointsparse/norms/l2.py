@@ -52,69 +52,41 @@ def column_lengths(W):  # type: ignore[no-untyped-def]
     return lengths
 
 
-@njit(inline="always")
-def scale_entries(w, inverse, radii, b):  # type: ignore[no-untyped-def]
-    n_tasks = inverse.size
-    for first in range(0, w.size, n_tasks):
-        x, y = w[first : first + n_tasks], b[first : first + n_tasks]
-        for l in range(n_tasks):
-            y[l] = (x[l] * inverse[l]) * radii[l]
-
-
 @njit
-def scale_here(b, inverse, radii):  # type: ignore[no-untyped-def]
-    scale_entries(b, inverse, radii, b)
-
-
-@njit
-def project_columns(W, radii, B):  # type: ignore[no-untyped-def]
-    """Write the projection to B, which may be W. False if a column has no safe length."""
-    n_features, n_tasks = W.shape
-    lengths = column_lengths(W)
-    size = n_tasks * min(n_features, max(1, TILE_ENTRIES // n_tasks))
-    inverses, scales = np.ones(size), np.ones(size)
-    for k in range(size):
-        l = k % n_tasks
-        if not lengths[l] <= radii[l]:
-            inverses[k], scales[k] = 1.0 / lengths[l], radii[l]
+def project_columns(B, radii):  # type: ignore[no-untyped-def]
+    """Replace B by its projection. False, and nothing is changed, if a column has no safe length."""
+    lengths = column_lengths(B)
+    inverses, scales = np.ones(radii.size), np.ones(radii.size)
+    for l in range(radii.size):
         if math.isnan(lengths[l]):
             return False
-    w, b = W.reshape(W.size), B.reshape(W.size)
-    whole = w.size - w.size % size
-    # The compiler vectorises if it knows that B is W, or sees that they do not overlap.
-    if B.ctypes.data == W.ctypes.data:
-        scale_here(b[:whole], inverses, scales)
-    else:
-        scale_entries(w[:whole], inverses, scales, b[:whole])
-    for k in range(w.size - whole):
-        b[whole + k] = (w[whole + k] * inverses[k]) * scales[k]
+        if lengths[l] > radii[l]:
+            inverses[l], scales[l] = 1.0 / lengths[l], radii[l]
+    for i in range(B.shape[0]):
+        b = B[i]
+        for l in range(b.size):
+            b[l] = (b[l] * inverses[l]) * scales[l]
     return True
 
 
-def scaled(W: Floats, axis: int) -> tuple[Vector, Vector]:
-    """W with the largest entry along `axis` brought near 1 by a power of two, and that power, with `axis` of size 1.
+def scaled(W: Floats, tops: Vector) -> tuple[Vector, Vector]:
+    """W times powers of two that bring its largest entries `tops` near 1, and these powers. No square is unsafe then.
 
-    NaN or infinity: ValueError.
+    `tops`: one for each column, or for each row (n_features, 1). NaN or infinity in W: ValueError.
     """
-    tops = np.abs(W).max(axis=axis, keepdims=True, initial=0.0).astype(np.float64)
     if not np.isfinite(tops).all():
         require_finite(W)
     power = np.ldexp(1.0, -np.maximum(np.frexp(tops)[1], -1000))
     return W * power, power
 
 
-def scaled_lengths(W: Floats, axis: int) -> tuple[Vector, Vector]:
-    """l2 lengths along `axis` times a power of two, and that power, so that squares neither overflow nor vanish.
-
-    Both keep `axis` as an axis of size 1. NaN or infinity: ValueError.
-    """
-    V, power = scaled(W, axis)
-    return np.sqrt(np.square(V).sum(axis=axis, keepdims=True)), power
-
-
-def directions(W: Floats, lengths: Vector, power: Vector) -> Floats:
-    """W with its rows or columns scaled to length 1. Zeros stay zeros."""
-    return W * power / np.where(lengths > 0, lengths, 1.0)
+def safe_lengths(W: Floats) -> tuple[Vector, Floats, Vector]:
+    """Lengths of the columns of V, V, and the powers of two by which it differs from W: 1 unless squares are unsafe."""
+    lengths = column_lengths(W) if W.size else np.zeros(W.shape[1])
+    if not np.isnan(lengths).any():
+        return lengths, W, np.ones(len(lengths))
+    V, power = scaled(W, np.abs(W).max(axis=0).astype(np.float64))
+    return column_lengths(V), V, power
 
 
 def norm(W: ArrayLike) -> Any:
@@ -127,12 +99,9 @@ def norm(W: ArrayLike) -> Any:
     array([5., 1.])
     """
     W = as_columns(W)
-    columns = W if W.ndim == 2 else W[:, np.newaxis]
-    lengths = column_lengths(columns) if W.size else np.zeros(columns.shape[1])
-    if np.isnan(lengths).any():
-        V, power = scaled(columns, axis=0)
-        with np.errstate(over="ignore"):  # a length above the largest float is infinite
-            lengths = column_lengths(V) / power[0]
+    lengths, _, power = safe_lengths(W if W.ndim == 2 else W[:, np.newaxis])
+    with np.errstate(over="ignore"):  # a length above the largest float is infinite
+        lengths = lengths / power
     return lengths if W.ndim == 2 else float(lengths[0])
 
 
@@ -185,13 +154,13 @@ def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, posit
     if positive:
         W = positive_part(W)
     B = as_output(out, W)
-    radii = as_radii(radius, W.shape[1] if W.ndim == 2 else 1)
     columns, result = (W, B) if W.ndim == 2 else (W[:, np.newaxis], B[:, np.newaxis])
-    if W.size and not project_columns(columns, radii, result):
-        V, power = scaled(columns, axis=0)
-        lengths = column_lengths(V)
+    radii = as_radii(radius, columns.shape[1])
+    np.copyto(B, W)  # the compiler vectorises where a kernel writes what it reads
+    if W.size and not project_columns(result, radii):
+        lengths, V, power = safe_lengths(columns)
         with np.errstate(all="ignore"):  # a radius that overflows here is larger than the length, which may be 0
-            result[...] = np.where(lengths <= radii * power[0], columns, V * (1.0 / lengths) * radii)
+            result[...] = np.where(lengths <= radii * power, columns, V * (1.0 / lengths) * radii)
     return deliver(B, out)
 
 
@@ -206,11 +175,10 @@ def prox(W: ArrayLike, step: ArrayLike, *, positive: bool = False) -> Floats:
     >>> prox([3.0, 4.0], step=2.5)
     array([1.5, 2. ])
     """
-    W = as_columns(W)
+    W = positive_part(as_columns(W)) if positive else as_columns(W)
     steps = as_radii(step, W.shape[1] if W.ndim == 2 else 1, "step")
-    if positive:
-        W = positive_part(W)
-    lengths, power = scaled_lengths(W, axis=0)
-    with np.errstate(over="ignore"):  # a step that overflows here is larger than the length
-        shorter = np.maximum(lengths - steps * power, 0.0)
-    return np.where(steps == 0, W, directions(W, lengths, power) * shorter / power).astype(W.dtype)
+    lengths = np.atleast_1d(norm(W))
+    if not np.isfinite(lengths).all():  # above the largest float
+        unit = np.where(np.isfinite(lengths), 1.0, 2.0**-64)
+        return prox(W * unit, steps * unit) / unit
+    return project(W, np.maximum(lengths - steps, 0.0))

@@ -1,10 +1,25 @@
-"""Descent along the rows of W for 1/2 ||Y - X W||^2: the steps that the norms' `descend` share. No norm.
+"""Sums without loss, and descent along the rows of W for 1/2 ||Y - X W||^2: what the norms share. No norm.
 
 Either A is the Gram matrix X^T X, and H is (X^T Y - X^T X W)^T. Or A is X^T, with more features than samples, and H is
 (Y - X W)^T. In both, W_i + d leaves H - d A_i^T.
 """
 
 from jointsparse.compiled import njit
+
+
+@njit
+def add_compensated(total, lost, part):  # type: ignore[no-untyped-def]
+    """total + part, and what rounding has lost so far. Their sum is as good as exact."""
+    larger = total + part
+    added = larger - total
+    return larger, lost + ((total - (larger - added)) + (part - added))
+
+
+@njit
+def copy_numbers(x, out):  # type: ignore[no-untyped-def]
+    """Copy a vector. `out[:] = x` would take seconds to compile: it allows for any shapes."""
+    for i in range(x.size):
+        out[i] = x[i]
 
 
 @njit(forceinline=True, fastmath={"reassoc", "contract"})
