@@ -178,7 +178,7 @@ def expected_files(rule, wildcards):
     files = set(named.format(**wildcards, **picked).split())
     if rule == "write_page":
         files |= set(OF_LOADER.get(dataset["loader"], "datasets/samples datasets/splits").split())
-    files |= {"norms/rows"} if "norms/l1inf" in files else set()
+    files |= {"norms/rows"} if files & {"norms/l1", "norms/l12", "norms/l1inf"} else set()
     return files | ({"learning/solvers/pdhg"} if "learning/solvers/working_set" in files else set())
 
 

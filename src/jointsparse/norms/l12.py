@@ -58,7 +58,9 @@ def scaled_lengths(W: Floats, groups: Groups | None) -> tuple[Vector, Vector, Ve
     tops = np.abs(W).max(axis=1, initial=0.0).astype(np.float64)
     if groups is None:
         V, power = scaled(W, tops[:, np.newaxis])
-        return V, np.sqrt(np.square(V).sum(axis=1)), power[:, 0]
+        lengths = np.empty(len(W))
+        plain_lengths(V, lengths)
+        return V, lengths, power[:, 0]
     tops = groups.reduce(np.maximum, tops)
     power = scaled(tops, tops)[1]
     V = W * power[groups.of_feature, np.newaxis]
@@ -75,7 +77,7 @@ def lengths_of(W: Floats, groups: Groups | None) -> Vector:
         return lengths / power
 
 
-def shorten(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float], Vector], B: Floats) -> None:
+def _shorten(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float], Vector], B: Floats) -> None:
     """Write rows or groups of W to B with the lengths `shorter(lengths * unit, unit)`, which do not overflow."""
     lengths = np.empty(len(W))
     if groups is None and plain_lengths(W, lengths):
@@ -88,7 +90,7 @@ def shorten(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float],
     wanted = shorter(true_lengths, unit)
     inverses, kept = 1.0 / np.where(lengths > 0, lengths, 1.0), wanted == true_lengths
     rows = (slice(None) if groups is None else groups.of_feature, np.newaxis)
-    B[...] = np.where(kept[rows], W, (V * inverses[rows]) * (wanted / unit)[rows] + 0.0)  # -0 + 0 is 0
+    B[...] = np.where(kept[rows], W, (V * inverses[rows]) * wanted[rows] / unit + 0.0)  # -0 + 0 is 0
 
 
 def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
@@ -188,7 +190,7 @@ def project(
     W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     radius = as_radius(radius)
     B = as_output(out, W)
-    shorten(W, members, lambda lengths, unit: l1.project(lengths, radius * unit, weights=s), B)
+    _shorten(W, members, lambda lengths, unit: l1.project(lengths, radius * unit, weights=s), B)
     return deliver(B, out)
 
 
@@ -237,7 +239,7 @@ def prox(
     step, B = as_radius(step, "step"), np.empty_like(W)
     with np.errstate(over="ignore"):  # a step that overflows here is larger than the length
         steps = step * (1.0 if s is None else s)
-        shorten(W, members, lambda lengths, unit: np.maximum(lengths - steps * unit, 0.0), B)
+        _shorten(W, members, lambda lengths, unit: np.maximum(lengths - steps * unit, 0.0), B)
     return B
 
 

@@ -5,8 +5,8 @@ Quattoni, Carreras, Collins, Darrell: An efficient projection for l1,inf regular
 Letters as in docs/algorithms.md: theta is the mass that every surviving row gives up, and mu_i the level at which row i
 is clipped. m is the number of tasks. A row is dead once mu_i is 0.
 
-`sort_and_merge` is the paper's algorithm. The rest of this file is only quicker: Newton's method on theta, from a bound
-that row sums and maxima give, and for many rows from a guess by a sample. It takes a tenth of the paper's time or less.
+`sort_and_merge` is the paper's algorithm. The rest of this file is only quicker: it takes a tenth of the time or less.
+It is Newton's method on theta, from a bound that row sums and maxima give. For many rows a sample gives a better start.
 Source keys: see `jointsparse`.
 """
 
@@ -538,7 +538,7 @@ def clip_rows(W, mu, B):  # type: ignore[no-untyped-def]
 
 
 @np.errstate(over="ignore")  # a theta that overflows is larger than the group's sum
-def levels_of_groups(
+def _levels_of_groups(
     V: Vector, groups: Groups, theta: float | Vector, radius: float | None = None, squares: float | Vector = 1.0
 ) -> tuple[Any, Vector]:
     """theta and mu of groups of rows of a non-negative V. Without a radius theta is given, perhaps one per group.
@@ -583,7 +583,7 @@ class Warm:
         self.mu = np.empty(0)
 
 
-def levels(W: Floats, radius: float, warm: Warm | None, method: str = "newton") -> tuple[float, Vector]:
+def _levels(W: Floats, radius: float, warm: Warm | None, method: str = "newton") -> tuple[float, Vector]:
     """theta and mu. theta is 0 inside the ball. A warm start is updated."""
     start, mu = np.zeros(2), np.zeros(len(W))
     if method == "sort":
@@ -593,7 +593,7 @@ def levels(W: Floats, radius: float, warm: Warm | None, method: str = "newton") 
     fit, theta = find_levels(W, W.view(INTEGER[W.dtype]), radius, start, mu) if W.size else (True, 0.0)
     if not fit:
         require_finite(W)
-        theta, mu = levels(W.astype(np.float64) * SMALLER, radius * SMALLER, None, method)
+        theta, mu = _levels(W.astype(np.float64) * SMALLER, radius * SMALLER, None, method)
         return theta / SMALLER, mu / SMALLER
     if warm is not None:
         warm.theta, warm.bound, warm.mu = theta, start[1], mu
@@ -612,7 +612,7 @@ def sorted_start(W: Floats, radius: float) -> tuple[Vector, Vector]:
 
 
 @np.errstate(over="ignore")  # theta of very small weights
-def levels_weighted(
+def _levels_weighted(
     W: Floats, radius: float, weights: Vector, warm: Warm | None, groups: Groups | None = None
 ) -> tuple[float, Vector]:
     """theta and mu of the row-weighted ball, sum_i s_i max_j |B_ij| <= radius. A warm start is updated.
@@ -638,7 +638,7 @@ def levels_weighted(
     if groups is None:
         theta = find_theta(V, part, *statistics(V), start, nu, s * s)
     else:
-        theta, nu = levels_of_groups(np.abs(V), groups, 0.0, part, s * s)
+        theta, nu = _levels_of_groups(np.abs(V), groups, 0.0, part, s * s)
     mu = np.minimum(nu / to_nu, maxima)
     shrink_into_ball(mu, radius, weights)
     theta, bound = (max(float(np.ldexp(value, heaviest - entries)), SMALLEST) for value in (theta, start[1]))
@@ -647,7 +647,7 @@ def levels_weighted(
     return theta, mu
 
 
-def require_fit(method: str, warm: Warm | None, weights: Vector | None, groups: Groups | None) -> None:
+def _require_fit(method: str, warm: Warm | None, weights: Vector | None, groups: Groups | None) -> None:
     """Raise ValueError for options of `project` that do not go together."""
     require(method in ("newton", "sort"), f"method must be newton or sort, got {method!r}")
     require(warm is None or isinstance(warm, Warm), f"warm must be a Warm object or None, got {warm!r}")
@@ -736,15 +736,15 @@ def project(
     W, s, members = as_rows(features_first(W, axis), weights, groups, positive)
     radius = as_radius(radius)
     if method != "newton" or members is not None or not (warm is None or isinstance(warm, Warm)):
-        require_fit(method, warm, s, members)
+        _require_fit(method, warm, s, members)
     B = as_output(out if axis == 1 or not isinstance(out, np.ndarray) else out.T, W)
-    V = W if members is None else members.stacked(W)
+    V, n = (W, len(W)) if members is None else (members.stacked(W), len(members.starts))
     if V is None:
-        theta, mu = levels_weighted(W, radius, np.ones(len(members.starts)) if s is None else s, None, members)
+        theta, mu = _levels_weighted(W, radius, np.ones(n) if s is None else s, None, members)
     elif s is None:
-        theta, mu = levels(V, radius, warm, method)
+        theta, mu = _levels(V, radius, warm, method)
     else:
-        theta, mu = levels_weighted(V, radius, s, warm)
+        theta, mu = _levels_weighted(V, radius, s, warm)
     if theta == 0.0:
         B[...] = W
     else:
@@ -770,9 +770,10 @@ def write_mu(W, theta, sums, maxima, mu):  # type: ignore[no-untyped-def]
 def mu_for_theta(W: Floats, theta: Vector, groups: Groups | None = None) -> Vector:
     """mu_i(theta_i) of every row, or of every group."""
     V = W if groups is None else groups.stacked(W)
-    if V is None:
+    if groups is not None and V is None:
         unit = SMALLER if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0  # no sum overflows
-        return levels_of_groups(np.abs(W * unit, dtype=np.float64), groups, theta * unit)[1] / unit
+        return _levels_of_groups(np.abs(W * unit, dtype=np.float64), groups, theta * unit)[1] / unit
+    V = W if V is None else V
     sums, maxima = statistics(V)
     if not (sums <= np.finfo(V.dtype).max).all():
         scale = np.where(np.isfinite(sums), 1.0, SMALLER)
