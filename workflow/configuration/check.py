@@ -17,16 +17,12 @@ from configuration.studies import (
     chosen_datasets,
     datasets_of,
     full_block,
-    kinds_for,
     names_of,
-    offers,
     tables_of,
 )
 from jointsparse.papers.catalogue import FIGURES
 from jointsparse.papers.verdicts import CLAIMS
 from jointsparse.registry import pick
-
-SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled one where there is one
 
 MARKUP = re.compile("</|<!")  # Snakemake's report copies settings into its page as they are
 TYPES = {
@@ -49,22 +45,21 @@ EXPECTED = {  # by keyword of the schema, whose value takes the place of {}
     "const": "{}",
     "pattern": "named with 1 to 100 letters, digits, - and _",
     "markup": "without </ and <!, which end a script of the report",
-}
-# Folders of the results beside those of datasets, and of a dataset beside those of its studies.
-DATASET_NAMES = ("claims", "kernels", "logs", "records", "timings")
-STUDY_NAMES = ("descriptors", "logs", "records", "timings", "vocabularies")
+}  # Names that are folders of the results, beside those of datasets, or of a dataset, beside those of its studies.
+TAKEN = {"claims", "descriptors", "kernels", "logs", "records", "timings", "vocabularies"}
 
 
 def check(config: dict[str, Any], schema_file: Path) -> None:
     """Raise ConfigError with one line on the first mistake: what was expected, what came, and where."""
-    keys = SafeLoader(schema_file.read_text(encoding="utf-8")).get_single_data()
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled one where there is one
+    keys = loader(schema_file.read_text(encoding="utf-8")).get_single_data()
     schema = Validator(keys | {"$schema": None})  # without a name, for which jsonschema would take its own keywords
     _check_schema(schema, "#", config, "")
     for name in chosen_datasets(config):
         require_known("dataset", config["datasets"], name, "dataset")
-    _check_folders(config["datasets"], DATASET_NAMES, "datasets")
-    _check_folders(config["studies"], STUDY_NAMES, "studies")
-    _check_folders(config["features"]["vocabularies"], (), "features.vocabularies")
+    _check_folders(config["datasets"], "datasets")
+    _check_folders(config["studies"], "studies")
+    _check_folders(config["features"]["vocabularies"], "features.vocabularies")
     for name in config["studies"]:
         _check_study(schema, full_block(config, name), config["features"], f"studies.{name}")
     for name, entry in datasets_of(config).items():
@@ -77,16 +72,17 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
 
 
 def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:
-    """Raise ConfigError if a dataset cannot serve a study."""
-    kind, served = block["kind"], kinds_for(loader)
+    kind, offered = block["kind"], pick("datasets", loader).OFFERS
+    served = [WORDS] if offered != "drawn" else []
+    served += [one for one in names_of("experiments") if offered == pick("experiments", one).SERVES]
     require(kind in served, f"kind must be {' or '.join(served)} for the loader {loader}, got {kind!r}", where)
-    needs = offers(loader) == "pictures"
-    require("vocabulary" in block or not needs, "the key 'vocabulary' is missing, which pictures need", where)
+    has_vocabulary = "vocabulary" in block or offered != "pictures"
+    require(has_vocabulary, "the key 'vocabulary' is missing, which pictures need", where)
 
 
-def _check_folders(names: Iterable[str], taken: tuple[str, ...], where: str) -> None:
+def _check_folders(names: Iterable[str], where: str) -> None:
     """Raise ConfigError if two names are one folder of the results on a disk that takes upper and lower case as one."""
-    folders = [name.casefold() for name in (*names, *taken)]
+    folders = [name.casefold() for name in (*names, *TAKEN)]
     for name in reversed(list(names)):
         require(
             folders.count(name.casefold()) == 1,
@@ -96,10 +92,9 @@ def _check_folders(names: Iterable[str], taken: tuple[str, ...], where: str) -> 
 
 
 def _check_options(loader: str, options: dict[str, Any], where: str) -> None:
-    """Raise ConfigError if a loader lacks an option or does not take one."""
     plug_in = pick("datasets", loader)
-    takes = ", ".join(sorted(plug_in.TAKES)) or "none"
     for option, value in options.items():
+        takes = ", ".join(sorted(plug_in.TAKES)) or "none"
         require(
             option in plug_in.TAKES, f"the loader {loader} has no option {option!r}; its options are {takes}", where
         )
@@ -110,9 +105,10 @@ def _check_options(loader: str, options: dict[str, Any], where: str) -> None:
         )
     for option in plug_in.NEEDS:
         require(option in options, f"the option {option!r} is missing, which the loader {loader} needs", where)
-    fractions = options.get("fractions", {"train": 1})
     require(
-        math.isclose(sum(fractions.values()), 1), f"fractions must add up to 1, got {fractions}", f"{where}.fractions"
+        math.isclose(sum(options.get("fractions", {"train": 1}).values()), 1),
+        f"fractions must add up to 1, got {options.get('fractions')}",
+        f"{where}.fractions",
     )
 
 
@@ -123,17 +119,19 @@ def _check_study(schema: Any, block: dict[str, Any], features: dict[str, Any], w
     if block["kind"] == WORDS:
         _check_words(block, features["vocabularies"], where)
         _check_methods(block, where)
-    needed = {("figures", name): {figure.table} for name, figure in FIGURES.items()}
-    needed |= {("claims", name): {part.table for part in (claim, *claim.more)} for name, claim in CLAIMS.items()}
+    needed = {
+        "figures": {name: {figure.table} for name, figure in FIGURES.items()},
+        "claims": {name: {part.table for part in (claim, *claim.more)} for name, claim in CLAIMS.items()},
+    }
     makers = dict.fromkeys(("differences", "significance"), "takes two methods")
     makers |= {table: f"kind: {kind}" for kind in names_of("experiments") for table in pick("experiments", kind).TABLES}
     for key in ("figures", "claims"):
         for i, name in enumerate(block[key]):
             tables = " or ".join(
-                f"{table!r} ({makers.get(table, 'kind: words')})" for table in sorted(needed[key, name])
+                f"{table!r} ({makers.get(table, 'kind: words')})" for table in sorted(needed[key][name])
             )
             require(
-                needed[key, name] & tables_of(block).keys(),
+                needed[key][name] & tables_of(block).keys(),
                 f"{name} needs the table {tables}, which this study lacks",
                 f"{where}.{key}[{i}]",
             )
@@ -173,9 +171,8 @@ def _check_methods(block: dict[str, Any], where: str) -> None:
         f"eta0_unit is not for the solver {name}, which takes no eta0",
         f"{at}.eta0_unit",
     )
-    for method, grid in block["methods"].items():
-        if method == "svm-l2":
-            continue
+    trained = {method: grid for method, grid in block["methods"].items() if method != "svm-l2"}
+    for method, grid in trained.items():
         at = f"{where}.methods.{method}"
         loss, dash, norm = method.partition("-")
         require(dash, f"a method must be named loss-norm or svm-l2, got {method!r}", at)
@@ -208,7 +205,7 @@ def _type(validator: Any, types: Any, value: Any, schema: Any) -> Iterator[jsons
     yield from jsonschema.Draft202012Validator.VALIDATORS["type"](validator, types, value, schema)
 
 
-CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
+TYPE_CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
     {
         # A whole number is written as one: file names and array sizes are made of it.
         "integer": lambda _, value: isinstance(value, int) and not isinstance(value, bool),
@@ -217,12 +214,12 @@ CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
         ),
     }
 )
-KEYWORDS = {"known": _known, "type": _type}
-Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, KEYWORDS, type_checker=CHECKER)
+Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator, {"known": _known, "type": _type}, type_checker=TYPE_CHECKER
+)
 
 
 def _check_schema(schema: Any, part: str, block: Any, where: str) -> None:
-    """Raise ConfigError on the first value that a part of the schema refuses."""
     errors = schema.evolve(schema={"$ref": part}).iter_errors(block)
     for error in sorted(errors, key=lambda error: [str(part) for part in error.path])[:1]:
         path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.path)
@@ -230,14 +227,12 @@ def _check_schema(schema: Any, part: str, block: Any, where: str) -> None:
 
 
 def _sentence(error: jsonschema.ValidationError) -> str:
-    """What was expected, and what came."""
     if error.validator == "additionalProperties":
         known = sorted(error.schema.get("properties", {}))
-        unknown = [key for key in error.instance if key not in known]
-        return f"unknown key {unknown[0]!r}; the keys here are {', '.join(known)}"
+        unknown = next(key for key in error.instance if key not in known)
+        return f"unknown key {unknown!r}; the keys here are {', '.join(known)}"
     if error.validator == "required":
-        missing = [key for key in error.validator_value if key not in error.instance]
-        return f"the key {missing[0]!r} is missing"
+        return f"the key {next(key for key in error.validator_value if key not in error.instance)!r} is missing"
     key = next((part for part in reversed(error.path) if isinstance(part, str)), "the configuration")
     key = f"a key of {key}" if "propertyNames" in error.schema_path else key
     got = "nothing" if error.instance is None else shorten(repr(error.instance), 80, placeholder=" …")
@@ -247,7 +242,6 @@ def _sentence(error: jsonschema.ValidationError) -> str:
 
 
 def _expected(error: jsonschema.ValidationError) -> str:
-    """The demand of a schema, in words."""
     asked = error.validator_value
     if error.validator == "anyOf":
         return " or ".join(map(_expected, error.context))

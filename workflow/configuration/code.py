@@ -46,13 +46,12 @@ def _hash(path: Path) -> str:
 @cache
 def _imported(package: Path, path: Path) -> tuple[str, ...]:
     """The library files that a Python file imports."""
-    modules = _modules(path) if path.suffix == ".py" else ()
-    return tuple(name for module in modules for name in _file_of(package, module))
+    return tuple(name for module in _modules(path) for name in _file_of(package, module))
 
 
 def _modules(path: Path) -> Iterator[str]:
     """Every name that a file imports from the library. Ruff sees to it that imports name whole modules."""
-    todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))] if path.suffix == ".py" else []
     while todo:
         node = todo.pop()
         # Not ast.walk, which also enters expressions: these take most of its time.
@@ -73,5 +72,5 @@ def _file_of(package: Path, module: str) -> tuple[str, ...]:
         return ()
     if (package / f"{file}.py").is_file():
         return (f"{file}.py",)
-    has_code = own.is_file() and re.search("^(def|class) ", own.read_text(encoding="utf-8"), re.MULTILINE)
-    return (f"{file}/__init__.py",) if has_code else ()
+    code = own.read_text(encoding="utf-8") if own.is_file() else ""
+    return (f"{file}/__init__.py",) if re.search("^(def|class) ", code, re.MULTILINE) else ()

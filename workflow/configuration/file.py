@@ -42,8 +42,10 @@ def check_file(path: Path) -> None:
         text = content.decode("utf-8-sig")
         _PlainLoader(text).get_single_node()
     except UnicodeDecodeError as error:
-        said = f"the file must be UTF-8 text, got byte {content[error.start]:#04x}"
-        line = content.count(b"\n", 0, error.start)
+        said, line = (
+            f"the file must be UTF-8 text, got byte {content[error.start]:#04x}",
+            content[: error.start].count(10),
+        )
     except yaml.reader.ReaderError as error:
         said = f"the file is no YAML: it holds the character {error.character:#04x}"
         line = text.count("\n", 0, error.position)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from configuration.file import require, require_known
@@ -75,31 +74,10 @@ def names_of(room_name: str) -> list[str]:
     return sorted(room(room_name))
 
 
-def offers(loader: str) -> str:
-    """The content of a dataset: pictures, samples whose features are given, or tasks that each study draws."""
-    return str(pick("datasets", loader).OFFERS)
-
-
-def kinds_for(loader: str) -> list[str]:
-    """The kinds of studies that a dataset of this loader serves."""
-    served = [kind for kind in names_of("experiments") if offers(loader) == pick("experiments", kind).SERVES]
-    return served if offers(loader) == "drawn" else [WORDS, *served]
-
-
-def is_measured(kind: str) -> bool:
-    """True if a study of this kind is measured once, and not repeated."""
-    return pick("experiments", kind).TABLES[kind] == "timings"
-
-
-def _experiment(block: dict[str, Any]) -> ModuleType | None:
-    """The plug-in of a study's kind; None for words."""
-    return None if block["kind"] == WORDS else pick("experiments", block["kind"])
-
-
 def tables_of(block: dict[str, Any]) -> dict[str, str]:
     """A study's tables, and the folder of each: `tables` if it is the same on each run, `timings` if it has seconds."""
-    own = _experiment(block)
-    if own:
+    if block["kind"] != WORDS:
+        own = pick("experiments", block["kind"])
         return own.TABLES | ({"warnings": "tables"} if own.WARNS else {})
     names = ["odd_features", "repeated", "warnings", "words"]
     names += ["chosen", "words_learnt", "by_word", "convergence", "sparsity", "weights"]
@@ -109,9 +87,9 @@ def tables_of(block: dict[str, Any]) -> dict[str, str]:
 
 def warned_tables(block: dict[str, Any]) -> list[str]:
     """The names of a study's tables whose rows may carry a warning."""
-    own = _experiment(block)
-    words = [name for name in tables_of(block) if name in WARNED or name.startswith("tasks_run")]
-    return list(own.WARNS) if own else words
+    if block["kind"] != WORDS:
+        return list(pick("experiments", block["kind"]).WARNS)
+    return [name for name in tables_of(block) if name in WARNED or name.startswith("tasks_run")]
 
 
 def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
@@ -124,7 +102,7 @@ def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
         return []
     root = Path(options["root"])
     if plug_in.OFFERS == "pictures":
-        captions = [options.get("captions", "captions.csv")] if "captions" in plug_in.TAKES else []
+        captions = [options.get("captions", "captions.csv")] * ("captions" in plug_in.TAKES)
         files, required = ["images", *captions, "splits.csv"], {"a folder 'images'": os.path.isdir(root / "images")}
     else:
         files = [options[key] for key in plug_in.FILES if key in options]

@@ -79,10 +79,10 @@ def without(block, *keys):
 
 
 PICTURES, SAMPLES, DRAWN = (
-    [name for name, entry in DATASETS.items() if of_config.offers(entry["loader"]) == what]
+    [name for name, entry in DATASETS.items() if pick("datasets", entry["loader"]).OFFERS == what]
     for what in ("pictures", "samples", "drawn")
 )
-MEASURED = [kind for kind in room("experiments") if of_config.is_measured(kind)]
+MEASURED = [kind for kind in room("experiments") if pick("experiments", kind).TABLES[kind] == "timings"]
 REPEATED = [kind for kind in room("experiments") if kind not in MEASURED]
 
 

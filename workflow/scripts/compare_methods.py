@@ -9,7 +9,9 @@ from jointsparse.scores.metrics import Scores
 if __name__ == "__main__":
     with job(snakemake):
         scores, seed, tests = read_record(Scores, snakemake.input.scores), snakemake.params.seed, snakemake.params.tests
-        significance = comparison.significance(scores, n_pairings=tests["n_pairings"], seed=seed)
-        write_table(significance, snakemake.output.significance)
-        differences = comparison.differences(scores, n_resamples=tests["n_resamples"], seed=seed)
-        write_table(differences, snakemake.output.differences)
+        tables = {
+            "significance": comparison.significance(scores, n_pairings=tests["n_pairings"], seed=seed),
+            "differences": comparison.differences(scores, n_resamples=tests["n_resamples"], seed=seed),
+        }
+        for name, table in tables.items():
+            write_table(table, snakemake.output[name])

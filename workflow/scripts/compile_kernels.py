@@ -8,6 +8,5 @@ from jointsparse.provenance.tables import written
 
 if __name__ == "__main__":
     with job(snakemake), written(snakemake.output.done) as path:
-        norm = snakemake.wildcards.norm
-        warmup(norm, losses=("hinge",), dtypes=(np.float32,), progress=False)
-        path.write_text(f"The kernels of {norm} are compiled.\n", encoding="utf-8")
+        warmup(snakemake.wildcards.norm, losses=("hinge",), dtypes=(np.float32,), progress=False)
+        path.write_text(f"The kernels of {snakemake.wildcards.norm} are compiled.\n", encoding="utf-8")

@@ -24,10 +24,9 @@ def grey_of(image, *, loader, **options):
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        shard, n_shards = int(snakemake.wildcards.shard), int(snakemake.wildcards.shards)
-        params = snakemake.params
+        params, shard = snakemake.params, (int(snakemake.wildcards.shard), int(snakemake.wildcards.shards))
         descriptors, counts = shards.describe(
-            shards.part(read_table(snakemake.input.images, "image")["image"], shard, n_shards),
+            shards.part(read_table(snakemake.input.images, "image")["image"], *shard),
             partial(grey_of, loader=params.loader, **params.options, longest_side=params.longest_side),
             partial(pick("features", params.extractor).describe, **params.extractor_options),
             progress=progress,

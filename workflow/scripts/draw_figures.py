@@ -11,9 +11,13 @@ if __name__ == "__main__":
     with job(snakemake):
         tables = {Path(file).stem: read_table(file) for file in snakemake.input.tables}
         for figure in snakemake.params.captions:
-            kind, beside_paper = catalogue.FIGURES[figure], snakemake.params.beside_paper
-            beside = tables.get(kind.beside)
-            drawn = catalogue.draw(figure, tables[kind.table], beside=beside, beside_paper=beside_paper)
+            kind = catalogue.FIGURES[figure]
+            drawn = catalogue.draw(
+                figure,
+                tables[kind.table],
+                beside=tables.get(kind.beside),
+                beside_paper=snakemake.params.beside_paper,
+            )
             for suffix, metadata in (("png", None), ("pdf", {"CreationDate": None})):
                 with written(Path(snakemake.output.figures) / f"{figure}.{suffix}") as path:
                     drawn.savefig(path, metadata=metadata)

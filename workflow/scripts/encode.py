@@ -9,5 +9,5 @@ if __name__ == "__main__":
     with job(snakemake):
         tree = read_record(vocabulary_tree.Tree, snakemake.input.tree)
         descriptors = read_array(snakemake.input.descriptors, mapped=True)
-        histograms = vocabulary_tree.encode(tree, descriptors, read_array(snakemake.input.counts))
-        write_matrix(snakemake.output.histograms, histograms)
+        counts = read_array(snakemake.input.counts)
+        write_matrix(snakemake.output.histograms, vocabulary_tree.encode(tree, descriptors, counts))

@@ -9,10 +9,8 @@ from jointsparse.provenance.tables import read_matrix, read_table, write_arrays,
 
 if __name__ == "__main__":
     with job(snakemake):
-        X = read_matrix(snakemake.input.features)
+        X, rng = read_matrix(snakemake.input.features), np.random.default_rng(snakemake.params.seed)
         rows = read_table(snakemake.input.images, "split")["split"].isin(snakemake.params.fitted_on).to_numpy()
-        fitted = basis.fit(
-            select(X, rows), **snakemake.params.options, rng=np.random.default_rng(snakemake.params.seed)
-        )
+        fitted = basis.fit(select(X, rows), **snakemake.params.options, rng=rng)
         write_arrays(snakemake.output.basis, **fitted._asdict())
         write_matrix(snakemake.output.features, basis.project(X, fitted))

@@ -9,10 +9,13 @@ from jointsparse.provenance.tables import read_matrix, read_table, write_matrix
 
 if __name__ == "__main__":
     with job(snakemake):
-        X = read_matrix(snakemake.input.features)
-        split = read_table(snakemake.input.images, "split")["split"].to_numpy()
+        X, split = (
+            read_matrix(snakemake.input.features),
+            read_table(snakemake.input.images, "split")["split"].to_numpy(),
+        )
         unlabelled, training = (select(X, split == name) for name in ("unlabelled", "train"))
-        rng = np.random.default_rng(snakemake.params.seed)
-        fitted = similarities.fit(unlabelled, training, **snakemake.params.options, rng=rng)
+        fitted = similarities.fit(
+            unlabelled, training, **snakemake.params.options, rng=np.random.default_rng(snakemake.params.seed)
+        )
         write_matrix(snakemake.output.prototypes, fitted.prototypes)
         write_matrix(snakemake.output.features, similarities.project(X, fitted))

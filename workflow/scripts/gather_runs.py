@@ -7,6 +7,6 @@ from jointsparse.provenance.tables import read_table, write_table
 
 if __name__ == "__main__":
     with job(snakemake):
+        left_out = [] if snakemake.wildcards.folder == "timings" else ["seconds"]
         table = pd.concat(map(read_table, snakemake.input.runs), ignore_index=True)
-        timed = snakemake.wildcards.folder == "timings"
-        write_table(table if timed else table.drop(columns="seconds", errors="ignore"), snakemake.output.table)
+        write_table(table.drop(columns=left_out, errors="ignore"), snakemake.output.table)

@@ -16,10 +16,11 @@ def of_study(ids, tables, demonstration, **origin):
 
 if __name__ == "__main__":
     with job(snakemake):
-        output = snakemake.output
         judged = pd.concat([of_study(**one) for one in snakemake.params.studies], ignore_index=True)
-        timed = judged["timed"]
-        for rows, table, text in ((~timed, output.table, output.page), (timed, output.timed, output.timed_page)):
+        for rows, table, text in (
+            (~judged["timed"], snakemake.output.table, snakemake.output.page),
+            (judged["timed"], snakemake.output.timed, snakemake.output.timed_page),
+        ):
             write_table(judged[rows], table)
             with written(text) as path:
                 path.write_text(page.page(judged[rows]), encoding="utf-8")

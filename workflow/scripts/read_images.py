@@ -7,12 +7,13 @@ from jointsparse.registry import pick
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        params = snakemake.params
-        photographs = pick("datasets", params.loader).read(
-            **params.options,
-            smallest_side=pick("features", params.extractor).smallest_side(**params.extractor_options),
-            longest_side=params.longest_side,
+        tables = pick("datasets", snakemake.params.loader).read(
+            **snakemake.params.options,
+            smallest_side=pick("features", snakemake.params.extractor).smallest_side(
+                **snakemake.params.extractor_options
+            ),
+            longest_side=snakemake.params.longest_side,
             progress=progress,
         )
-        for name, table in photographs._asdict().items():
+        for name, table in tables._asdict().items():
             write_table(table, snakemake.output[name])

@@ -6,5 +6,5 @@ from jointsparse.registry import pick
 
 if __name__ == "__main__":
     with job(snakemake):
-        samples = pick("datasets", snakemake.params.loader).read(**snakemake.params.options)
-        samples.write(**dict(snakemake.output.items()))
+        dataset = pick("datasets", snakemake.params.loader)
+        dataset.read(**snakemake.params.options).write(**dict(snakemake.output.items()))

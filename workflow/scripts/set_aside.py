@@ -9,6 +9,6 @@ from jointsparse.provenance.tables import read_table, write_table
 if __name__ == "__main__":
     with job(snakemake):
         table = read_table(snakemake.input.images, "image", "split")
-        rng = np.random.default_rng(snakemake.params.seed)
-        split = tasks.set_aside(table["split"].to_numpy(), snakemake.params.numbers, rng=rng)
-        write_table(table.assign(split=split), snakemake.output.images)
+        split, rng = table["split"].to_numpy(), np.random.default_rng(snakemake.params.seed)
+        table["split"] = tasks.set_aside(split, snakemake.params.numbers, rng=rng)
+        write_table(table, snakemake.output.images)

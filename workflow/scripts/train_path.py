@@ -17,18 +17,21 @@ def path(X, labels, split, words, metric, **options):
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        input, params = snakemake.input, snakemake.params
-        X, tasks = read_matrix(input.features), read_record(Tasks, input.tasks)
-        scales = factors(*read_arrays(input.basis, "singular_values").values(), params.powers) if input.basis else {}
+        X, tasks = read_matrix(snakemake.input.features), read_record(Tasks, snakemake.input.tasks)
+        scales = (
+            factors(*read_arrays(snakemake.input.basis, "singular_values").values(), snakemake.params.powers)
+            if snakemake.input.basis
+            else {}
+        )
         train = partial(
             path,
-            labels=read_array(input.labels),
-            split=read_table(input.images, "split")["split"].to_numpy(),
+            labels=read_array(snakemake.input.labels),
+            split=read_table(snakemake.input.images, "split")["split"].to_numpy(),
             words=tasks.validation_words,
-            metric=params.metric,
+            metric=snakemake.params.metric,
             loss=snakemake.wildcards.loss,
             norm=snakemake.wildcards.norm,
-            **params.training,
+            **snakemake.params.training,
         )
         paths = {
             n: sweep.in_powers(X, scales, partial(train, Y=tasks.training_sets(n), progress=part))

@@ -11,10 +11,13 @@ from jointsparse.provenance.tables import read_arrays, read_matrix, read_record,
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        input, params = snakemake.input, snakemake.params
-        X, tasks = read_matrix(input.features), read_record(Tasks, input.tasks)
-        scales = factors(*read_arrays(input.basis, "singular_values").values(), params.powers) if input.basis else {}
-        train = partial(svm.run, seed=params.seed, **params.grid)
+        X, tasks = read_matrix(snakemake.input.features), read_record(Tasks, snakemake.input.tasks)
+        scales = (
+            factors(*read_arrays(snakemake.input.basis, "singular_values").values(), snakemake.params.powers)
+            if snakemake.input.basis
+            else {}
+        )
+        train = partial(svm.run, seed=snakemake.params.seed, **snakemake.params.grid)
         sweeps = {
             n: sweep.in_powers(X, scales, partial(train, Y=tasks.training_sets(n), progress=part))
             for n, part in parts(tasks.each_size(), progress)

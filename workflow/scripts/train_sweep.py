@@ -11,10 +11,17 @@ from jointsparse.provenance.tables import read_arrays, read_matrix, read_record,
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        input, params = snakemake.input, snakemake.params
-        X, tasks = read_matrix(input.features), read_record(Tasks, input.tasks)
-        scales = factors(*read_arrays(input.basis, "singular_values").values(), params.powers) if input.basis else {}
-        options = {"loss": snakemake.wildcards.loss, "norm": snakemake.wildcards.norm} | params.grid | params.training
+        X, tasks = read_matrix(snakemake.input.features), read_record(Tasks, snakemake.input.tasks)
+        scales = (
+            factors(*read_arrays(snakemake.input.basis, "singular_values").values(), snakemake.params.powers)
+            if snakemake.input.basis
+            else {}
+        )
+        options = (
+            {"loss": snakemake.wildcards.loss, "norm": snakemake.wildcards.norm}
+            | snakemake.params.grid
+            | snakemake.params.training
+        )
         sweeps = {
             n: sweep.in_powers(X, scales, partial(sweep.run, Y=tasks.training_sets(n), progress=part, **options))
             for n, part in parts(tasks.each_size(), progress)

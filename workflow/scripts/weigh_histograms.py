@@ -12,5 +12,6 @@ if __name__ == "__main__":
         counts = vocabulary_tree.stack([read_matrix(path) for path in snakemake.input.histograms], tree)
         training = (read_table(snakemake.input.images, "split")["split"] == "train").to_numpy()
         idf = vocabulary_tree.inverse_frequencies(select(counts, training, "histograms"))
-        weighted = vocabulary_tree.weigh(counts, tree, **snakemake.params.options, idf=idf)
-        write_matrix(snakemake.output.histograms, weighted)
+        write_matrix(
+            snakemake.output.histograms, vocabulary_tree.weigh(counts, tree, **snakemake.params.options, idf=idf)
+        )

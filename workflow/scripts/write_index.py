@@ -10,5 +10,6 @@ from jointsparse.provenance.tables import written
 
 if __name__ == "__main__":
     with job(snakemake), written(snakemake.output.index) as path:
-        findings = [json.loads(Path(file).read_bytes()) for file in snakemake.input.findings]
-        path.write_text(index(findings), encoding="utf-8")
+        path.write_text(
+            index([json.loads(Path(file).read_bytes()) for file in snakemake.input.findings]), encoding="utf-8"
+        )

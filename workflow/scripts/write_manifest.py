@@ -8,9 +8,11 @@ from jointsparse.provenance.tables import write_table
 
 if __name__ == "__main__":
     with job(snakemake):
-        inputs, output = snakemake.params.inputs, snakemake.output
-        raw = {name: records.checksums(one["paths"], one["cache"], records.LARGEST_RAW) for name, one in inputs.items()}
+        raw = {
+            name: records.checksums(one["paths"], one["cache"], records.LARGEST_RAW)
+            for name, one in snakemake.params.inputs.items()
+        }
         made = manifest.make(snakemake.input.tables, raw, snakemake.params.settings)
-        records.write_json(output.manifest, made)
+        records.write_json(snakemake.output.manifest, made)
         rows = [(name, value) for name, values in sorted(made["made_with"].items()) for value in values]
-        write_table(pd.DataFrame(rows, columns=["name", "value"]), output.made_with)
+        write_table(pd.DataFrame(rows, columns=["name", "value"]), snakemake.output.made_with)

@@ -47,25 +47,23 @@ if __name__ == "__main__":
         files = {Path(file).stem: file for file in snakemake.input.files if Path(file).parent.name == name}
         tables = {key: read_table(files[key]) if key in files else None for key in ("images", "captions", "left_out")}
         dataset, X = pick("datasets", params.loader), read_matrix(files["features"]) if "features" in files else None
-        vocabulary = {}  # of the features that the dataset comes with; a basis has others
-        if hasattr(dataset, "feature_names"):
-            vocabulary[files["features"]] = dataset.feature_names(**params.options)
+        names = dataset.feature_names(**params.options) if hasattr(dataset, "feature_names") else ()
+        vocabulary = {files.get("features"): names}  # a basis has other features
 
         def picture(row):
             if X is not None:
                 return thumbnails.of_features(X[row].toarray()[0])
-            longest_side = thumbnails.LONGEST_SIDE
-            return dataset.thumbnail(tables["images"]["image"][row], **params.options, longest_side=longest_side)
+            image = {"image": tables["images"]["image"][row], "longest_side": thumbnails.LONGEST_SIDE}
+            return dataset.thumbnail(**image, **params.options)
 
         has_pictures = dataset.OFFERS == "pictures" or (hasattr(dataset, "PIXELS") and picture(0) is not None)
         judged = [read_table(file).query("dataset == @name") for file in snakemake.input.claims]
-        judged = pd.concat(judged) if judged else None
         made = page(
             name,
             [read_study(**one, vocabulary=vocabulary) for one in params.studies],
             **tables,
-            claims="" if judged is None else section(judged, figures_of_tables(name, params.studies)),
-            verdicts="none" if judged is None else counts(judged),
+            claims=section(pd.concat(judged), figures_of_tables(name, params.studies)) if judged else "",
+            verdicts=counts(pd.concat(judged)) if judged else "none",
             note=params.note,
             thumbnail=thumbnails.file_of if has_pictures else None,
         )
