@@ -85,8 +85,9 @@ def _files(path: str) -> Iterator[str]:
             names = [""]  # the folder itself
         places.add(place)
         subfolders.sort()
-        # Snakemake stamps a folder after its job.
-        yield from (os.path.join(here, name) for name in sorted(names) if name != ".snakemake_timestamp")
+        # A run stamps a folder after its job.
+        kept = [name for name in sorted(names) if not (name.startswith(".") and name.endswith("_timestamp"))]
+        yield from (os.path.join(here, name) for name in kept)
 
 
 def _look(name: str) -> str:
