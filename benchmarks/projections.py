@@ -315,8 +315,7 @@ def show_matrices(table: pd.DataFrame) -> None:
             "warm / cold",
             "warm after a jump / cold",
         ]
-        second = ["float32 / float64"]
-        second += ["SPAMS prox / ours", "SPAMS search / ours", "SPAMS calls"]
+        second = ["float32 / float64", "SPAMS prox / ours", "SPAMS search / ours", "SPAMS calls"]
         for columns in (first, second):
             show(
                 title, by_radius(rows, [column for column in columns if column in rows and rows[column].notna().any()])
