@@ -30,7 +30,7 @@ from jointsparse.checks import (
     require_finite,
 )
 from jointsparse.compiled import njit
-from jointsparse.norms.rows import add_compensated, copy_numbers
+from jointsparse.norms.rows import add_compensated, copy_numbers, top_bits
 
 WARM = False  # `project` takes no warm start
 PER_TASK = True  # one number for each task
@@ -126,7 +126,6 @@ ENTRIES_PER_CANDIDATE = 4096
 VISIBLE_SHARE = 1e-3  # of z: if theta's rounding is larger, steps are too coarse for that expectation
 FAR_SHARE = 1 / 64  # of the sum: for smaller z, theta is nearer to the largest entry than to 0
 CLOSE_SHARE = 1e-4  # of the radius: a sum in float32 that is closer to the radius is taken again in float64
-LANES = 64  # maxima that are taken side by side
 BLOCK_ENTRIES = 1024  # whose sum is taken in any order; the sums of blocks are added without loss
 
 TILE_ENTRIES = 512  # of a matrix, at most, that are worked on side by side
@@ -149,19 +148,13 @@ def block_sum(v, zero):  # type: ignore[no-untyped-def]
 
 
 @njit
-def raise_tops(v, tops):  # type: ignore[no-untyped-def]
-    for k in range(v.size):
-        x = abs(v[k])
-        tops[k] = x if x > tops[k] else tops[k]
-
-
-@njit
 def largest_entry(v):  # type: ignore[no-untyped-def]
     """max |v_i|."""
-    tops = np.zeros(LANES, v.dtype)  # side by side, as one maximum would not vectorise
-    for start in range(0, v.size, LANES):
-        raise_tops(v[start : min(start + LANES, v.size)], tops)
-    return tops.max()
+    if v.itemsize == 4:
+        top = top_bits(v.view(np.int32), np.int32(0x7FFFFFFF))
+        return v.dtype.type(np.array([top], np.int32).view(np.float32)[0])
+    top8 = top_bits(v.view(np.int64), np.int64(0x7FFFFFFFFFFFFFFF))
+    return v.dtype.type(np.array([top8], np.int64).view(np.float64)[0])
 
 
 @njit
@@ -417,29 +410,30 @@ def tile_size(n_features, n_tasks):  # type: ignore[no-untyped-def]
 
 
 @njit
-def add_tile(w, theta, parts):  # type: ignore[no-untyped-def]
-    """Add |w_k|, (|w_k| - theta_k)_+, and 1 if that is not 0, to the three parts_k."""
-    zero, one, sizes, excesses, counts = theta.dtype.type(0), theta.dtype.type(1), parts[0], parts[1], parts[2]
+def add_tile(w, theta, excesses, counts, sizes):  # type: ignore[no-untyped-def]
+    """Add (|w_k| - theta_k)_+ to excesses_k, 1 to counts_k if that is not 0, and |w_k| to sizes_k, or None."""
+    zero, one = theta.dtype.type(0), theta.dtype.type(1)
     for k in range(w.size):
         x = abs(w[k]) - theta[k]
-        sizes[k] += abs(w[k])
         excesses[k] += x if x > zero else zero
         counts[k] += one if x > zero else zero
+        if sizes is not None:
+            sizes[k] += abs(w[k])
 
 
 @njit
-def add_tiles(w, theta, parts):  # type: ignore[no-untyped-def]
+def add_tiles(w, theta, excesses, counts, sizes):  # type: ignore[no-untyped-def]
     """`add_tile` for four tiles in a row: to read and write the sums for each would take most of the time."""
-    zero, one, sizes, excesses, counts = theta.dtype.type(0), theta.dtype.type(1), parts[0], parts[1], parts[2]
-    size = theta.size
+    zero, one, size = theta.dtype.type(0), theta.dtype.type(1), theta.size
     for k in range(size):
         t, w1, w2, w3, w4 = theta[k], abs(w[k]), abs(w[k + size]), abs(w[k + 2 * size]), abs(w[k + 3 * size])
         x1, x2, x3, x4 = w1 - t, w2 - t, w3 - t, w4 - t
-        sizes[k] += (w1 + w2) + (w3 + w4)
         part = (x1 if x1 > zero else zero) + (x2 if x2 > zero else zero)
         excesses[k] += part + ((x3 if x3 > zero else zero) + (x4 if x4 > zero else zero))
         few = (one if x1 > zero else zero) + (one if x2 > zero else zero)
         counts[k] += few + ((one if x3 > zero else zero) + (one if x4 > zero else zero))
+        if sizes is not None:
+            sizes[k] += (w1 + w2) + (w3 + w4)
 
 
 @njit
@@ -453,8 +447,8 @@ def fold(parts, sums, lost):  # type: ignore[no-untyped-def]
 
 
 @njit
-def survey_columns(W, theta):  # type: ignore[no-untyped-def]
-    """sum_i |W_il|, not finite if an entry is not, and what `above` returns, for every column l: (3, n_tasks).
+def survey_columns(W, theta, totals):  # type: ignore[no-untyped-def]
+    """`above` for every column. Unless None, `totals` takes sum |W_il|, not finite if an entry is not.
 
     Sums are taken in theta's precision and added up without loss.
     """
@@ -466,19 +460,32 @@ def survey_columns(W, theta):  # type: ignore[no-untyped-def]
     for panel in range(0, w.size, PANEL_TILES * size):
         start, end = panel, min(panel + PANEL_TILES * size, w.size)
         while start + 4 * size <= end:
-            add_tiles(w[start : start + 4 * size], thetas, parts)
+            tiles = w[start : start + 4 * size]
+            add_tiles(tiles, thetas, parts[0], parts[1], None if totals is None else parts[2])
             start += 4 * size
         for first in range(start, end, size):
-            add_tile(w[first : min(first + size, end)], thetas, parts)
-        for r in range(3):
+            tile = w[first : min(first + size, end)]
+            add_tile(tile, thetas, parts[0], parts[1], None if totals is None else parts[2])
+        for r in range(2 if totals is None else 3):
             fold(parts[r], sums[r], lost[r])
-    return sums + lost
+    if totals is not None:
+        copy_numbers(sums[2] + lost[2], totals)
+    return sums[0] + lost[0], sums[1]
 
 
 @njit
 def column_sums(W):  # type: ignore[no-untyped-def]
     """sum |W_il| for every column l, as good as exact; not finite if an entry is not."""
-    return survey_columns(W, np.full(W.shape[1], np.inf))[0]
+    totals = np.empty(W.shape[1])
+    survey_columns(W, np.full(W.shape[1], np.inf), totals)
+    return totals
+
+
+@njit
+def raise_tops(v, tops):  # type: ignore[no-untyped-def]
+    for k in range(v.size):
+        x = abs(v[k])
+        tops[k] = x if x > tops[k] else tops[k]
 
 
 @njit
@@ -539,7 +546,7 @@ def newton_columns(W, radii, theta, excess, count, state, guessed):  # type: ign
     sweep = 0 if guessed else 1
     while step_columns(radii, theta, excess, count, rest, n, previous, step, state, sweep) > n_tasks * FEW_SHARE:
         sweep += 1
-        _, excess, count = survey_columns(W, theta)
+        excess, count = survey_columns(W, theta, None)
     for l in range(n_tasks):
         if state[l] == ALONE:
             v = W[:, l].copy()
@@ -560,7 +567,8 @@ def guess_columns(W, radii):  # type: ignore[no-untyped-def]
                 copy_numbers(W[i * gap], sample[i])
             if theta.size == 0:
                 theta = column_bounds(sample, share)
-            totals, excess, count = survey_columns(sample, theta)
+            totals = np.empty(n_tasks)
+            excess, count = survey_columns(sample, theta, totals)
             if not (totals < np.inf).all():
                 return np.zeros(n_tasks, W.dtype)
             state = np.full(n_tasks, OPEN)
@@ -576,7 +584,8 @@ def guess_columns(W, radii):  # type: ignore[no-untyped-def]
 def solve_columns(W, radii):  # type: ignore[no-untyped-def]
     """True if W is fit, and theta, rest and n for every column."""
     theta = guess_columns(W, radii)
-    totals, excess, count = survey_columns(W, theta)
+    totals = np.empty(theta.size)
+    excess, count = survey_columns(W, theta, totals)
     if not (totals < np.inf).all():
         return False, theta, theta, totals
     if (np.abs(totals - radii) <= CLOSE_SHARE * radii).any():

@@ -27,7 +27,7 @@ from jointsparse.checks import (
     require_finite,
 )
 from jointsparse.compiled import njit
-from jointsparse.norms.rows import add_compensated, aim_row, copy_numbers, take_row
+from jointsparse.norms.rows import add_compensated, aim_row, copy_numbers, take_row, top_bits
 
 WARM = True  # `project` takes a warm start, see `Warm`
 PER_TASK = False  # one number for all tasks together
@@ -76,9 +76,7 @@ REORDER = {"reassoc", "nsz", "contract"}
 # For entries that are known to be finite.
 FINITE = REORDER | {"nnan", "ninf"}
 
-# The bits of non-negative floats, read as integers, have the order of the floats. The compiler vectorises a maximum of
-# integers but not one of floats, which takes six times as long.
-INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
+INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}  # whose bits `top_bits` reads
 
 CACHED_ENTRIES = 2**20  # larger matrices are read slowly where only some of their rows are needed
 ROW_BLOCK_ENTRIES = 4096  # entries of a row that are added up in the matrix's own precision
@@ -106,15 +104,6 @@ def abs_sum(a):  # type: ignore[no-untyped-def]
     for start in range(0, a.size, ROW_BLOCK_ENTRIES):
         result += abs_sum_of_block(a[start : start + ROW_BLOCK_ENTRIES])
     return result
-
-
-@njit
-def top_bits(bits, no_sign):  # type: ignore[no-untyped-def]
-    top = bits[0] & no_sign
-    for j in range(1, bits.size):
-        x = bits[j] & no_sign
-        top = x if x > top else top
-    return top
 
 
 @njit(nogil=True)
