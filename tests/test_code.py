@@ -65,8 +65,8 @@ def test_every_way_to_import_is_understood_and_a_changed_byte_changes_the_line_o
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
 KINDS = {study: of_config.full_block(CONFIG, study)["kind"] for study in CONFIG["studies"]}
 BASIS = {"checks", "provenance/tables"}
-COLLAGE = "datasets/collage datasets/collage/cutouts datasets/collage/painting datasets/collage/scenes "
-COLLAGE += "datasets/collage/sentences datasets/checker datasets/folder datasets/pictures datasets/splits "
+COLLAGE = "datasets/collage datasets/collage/materials datasets/collage/painting datasets/collage/plans "
+COLLAGE += "datasets/checker datasets/folder datasets/pictures datasets/splits "
 COLLAGE += "datasets/text registry"
 SCORES = "datasets/splits learning/flag scores/flags"
 TRAINING = "learning/flag learning/problem learning/scales learning/sweep learning/tasks registry"

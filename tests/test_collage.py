@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from jointsparse.datasets import collage
-from jointsparse.datasets.collage import scenes
+from jointsparse.datasets.collage import plans
 
 NUMBERS = (0, 7, 42, 3, 1799)
 NO_CAUSE = {"nice", "holiday", "friend", "monday", "friday", "weekend", "trip", "favourite", "album", "family", "today"}
@@ -104,10 +105,15 @@ def test_the_forty_most_frequent_words_allow_the_tasks_and_hold_words_without_ca
     assert len(NO_CAUSE & set(frequent)) >= 5
 
 
-def test_words_without_cause_fall_on_every_scene(default):
-    kinds = {name: scenes.plan_of(number, 0).scene for number, name in enumerate(names(range(1800)))}
-    named = default.captions[default.captions["caption"].str.contains("holiday")]
-    assert {kinds[name] for name in named["image"]} == set(scenes.SCENES)
+def test_things_ground_and_back_tell_nothing_of_each_other(default):
+    every = [plans.plan_of(number, 0) for number in range(1800)]
+    shown = {cause: np.array([cause in plan.causes for plan in every]) for plan in every for cause in plan.causes}
+    for cause, others in product(plans.THINGS, [f"on {ground}" for ground in plans.GROUNDS] + list(plans.BACKS)):
+        expected = shown[others].mean()
+        assert abs(shown[others][shown[cause]].mean() - expected) < 4 * np.sqrt(expected / shown[cause].sum())
+    holiday = default.captions["image"][default.captions["caption"].str.contains("holiday")]
+    numbers = holiday.drop_duplicates().str.removeprefix("collage_").astype(int)
+    assert {cause for number in numbers for cause in every[number].causes} == set(shown)
 
 
 @pytest.mark.parametrize("image", ["collage_1", "collage_00042.png", "cat", "collage_000042", ""])

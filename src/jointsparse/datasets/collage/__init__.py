@@ -1,8 +1,9 @@
 """The embedded dataset: photographs composed at run time out of real pictures that two dependencies install.
 
 Nothing is downloaded, and the seed and a picture's number alone decide the picture. A few visual causes (grass, bricks,
-a cat, the night, …) carry many words, and several words share a cause, as joint sparsity expects. Words are noisy
-labels, and some frequent words have no visual cause at all.
+a cat, the stars, …) carry many words, and several words share a cause, as joint sparsity expects. Things, ground and
+back are drawn apart, so that what a word is recognised by is where its cause is. Words are noisy labels, and some
+frequent words have no visual cause at all.
 
 Sources: installed files, which are altered in memory only. Terms are as the two packages state them.
 
@@ -23,10 +24,9 @@ from PIL import Image
 
 from jointsparse.checks import require
 from jointsparse.datasets.collage.painting import paint
-from jointsparse.datasets.collage.scenes import plan_of
-from jointsparse.datasets.collage.sentences import captions_of
+from jointsparse.datasets.collage.plans import captions_of, plan_of
 from jointsparse.datasets.folder import Photographs, Progress, gather
-from jointsparse.datasets.pictures import fitted_size, shrunk_colour, too_small
+from jointsparse.datasets.pictures import fitted_size, grey_of, shrunk_colour, too_small
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "pictures"
@@ -124,11 +124,7 @@ def picture(image: str, *, longest_side: int = 320, seed: int = 0, n_images: int
     greys : array, shape (height, width), float32, in [0, 1]
     """
     require(_number(image) < n_images, f"image must be one of '{_name(0)}' to '{_name(n_images - 1)}', got {image!r}")
-    grey = Image.fromarray(photograph(image, seed=seed)).convert("L")
-    size = fitted_size(*grey.size, longest_side)
-    if size != grey.size:
-        grey = grey.resize(size, Image.Resampling.LANCZOS)
-    return np.asarray(grey, dtype=np.float32) / np.float32(255)
+    return grey_of(photograph(image, seed=seed), longest_side)
 
 
 def thumbnail(image: str, *, longest_side: int, seed: int = 0, **options: Any) -> np.ndarray:

@@ -1,0 +1,163 @@
+"""Pictures of installed packages as things without their surroundings, and as grounds and backs of a photograph."""
+
+import re
+from functools import lru_cache
+from importlib import resources
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageOps
+from scipy import ndimage
+from skimage.segmentation import watershed
+
+LONGEST_SIDE_PIXELS = 300  # of a stored thing; photographs are about 320 x 240 pixels
+
+
+# Thing -> its source picture, and its rough outline there: x,y of the corners. The cut follows the strongest edge that
+# is at most so many pixels away.
+OUTLINES = {
+    "woman": (
+        "astronaut.png",
+        "20,515 20,440 22,390 32,330 48,280 72,247 105,230 120,215 118,180 130,160 150,150 180,148 180,135 "
+        "165,122 153,100 152,75 165,45 190,22 225,14 262,22 290,50 301,80 300,105 285,128 266,138 258,172 275,182 "
+        "295,205 303,235 330,252 350,285 358,347 400,344 440,352 475,385 495,430 508,470 508,515",
+        6,
+    ),
+    "man": (
+        "camera.png",
+        "20,300 20,240 35,205 60,160 85,140 120,128 160,120 168,100 185,78 210,65 240,72 262,95 271,120 "
+        "268,137 285,143 325,138 326,150 322,170 333,182 325,200 305,212 300,250 302,280 290,300",
+        4,
+    ),
+    "cat": (
+        "chelsea.png",
+        "32,-5 40,40 35,90 15,120 -5,130 -5,305 262,305 290,275 318,240 342,200 357,170 365,140 360,100 354,72 "
+        "372,60 395,-5",
+        3,
+    ),
+    "flower": (
+        "flower.jpg",
+        "170,215 172,180 190,140 220,112 260,95 310,86 350,92 390,112 420,145 440,185 445,220 440,265 420,300 "
+        "395,335 350,352 310,358 270,350 230,330 195,295 178,260",
+        10,
+    ),
+    "coffee": (
+        "coffee.png",
+        "475,249 460,283 437,313 407,340 371,361 331,375 288,383 244,382 202,373 164,357 131,335 105,306 87,271 "
+        "77,220 78,180 95,135 125,105 178,80 182,60 205,35 240,22 290,18 340,27 375,50 400,85 403,72 418,68 "
+        "425,80 418,108 445,140 470,185 478,220",
+        8,
+    ),
+}
+
+# The centre of each coin of a row of coins.png.
+COINS = ((45, 54), (101, 57), (156, 52), (216, 52), (276, 54), (335, 44))
+
+# Back of a photograph -> a source picture, and the box (x, y, x, y) of it that is seen.
+VIEWS = {
+    "temple": ("china.jpg", (60, 10, 500, 340)),
+    "rocket": ("rocket.jpg", (60, 120, 500, 427)),
+    "sky": ("china.jpg", (330, 0, 560, 190)),
+    "stars": ("hubble_deep_field.jpg", (0, 100, 640, 520)),
+    "leaves": ("flower.jpg", (0, 0, 165, 130)),
+    "town": ("camera.png", (338, 104, 511, 236)),
+}
+
+# Texture -> its source, and what its dark, middle and light grey levels become.
+TEXTURES = {
+    "grass": ("grass.png", (18, 34, 8), (84, 120, 42), (196, 214, 130)),
+    "gravel": ("gravel.png", (30, 28, 26), (132, 128, 122), (226, 222, 216)),
+    "bricks": ("brick.png", (58, 20, 14), (158, 76, 56), (236, 214, 196)),
+    "wood": ("grass.png", (52, 24, 10), (140, 84, 44), (222, 168, 112)),
+    "sand": ("moon.png", (96, 80, 52), (190, 168, 122), (244, 230, 196)),
+}
+
+
+@lru_cache
+def source(name: str) -> Image.Image:
+    """An installed picture, in colour."""
+    package = "sklearn.datasets.images" if name in ("china.jpg", "flower.jpg") else "skimage.data"
+    with resources.files(package).joinpath(name).open("rb") as file, Image.open(file) as picture:
+        return picture.convert("RGBA" if name == "horse.png" else "RGB")
+
+
+@lru_cache
+def back(name: str) -> Image.Image:
+    """A view, or the front of a texture, whose lower edge stands on the horizon."""
+    if name not in VIEWS:
+        return ground(name)
+    picture, box = VIEWS[name]
+    return source(picture).crop(box).resize((640, 480), Image.Resampling.BICUBIC)
+
+
+@lru_cache
+def ground(name: str) -> Image.Image:
+    """An evenly lit texture."""
+    picture, dark, middle, light = TEXTURES[name]
+    grey = np.asarray(source(picture).convert("L").crop((0, 0, 512, 512)), dtype=np.float32)
+    if name == "wood":  # grass, combed: long fibres make a grain
+        grey = ndimage.gaussian_filter1d(grey, 60, axis=1, mode="mirror")
+    grey = grey - ndimage.gaussian_filter(grey, 90, mode="mirror")
+    level = np.clip(122 + 46 * grey / grey.std(), 0, 255).astype(np.uint8)
+    return ImageOps.colorize(Image.fromarray(level), dark, light, middle)
+
+
+@lru_cache
+def thing(name: str, which: int = 0) -> Image.Image:
+    """A thing without its surroundings, RGBA, cropped to its extent. which: of the coins."""
+    if name == "coins":
+        x, y = COINS[which]
+        picture = source("coins.png").crop((x - 32, y - 34, x + 32, y + 34))
+        bright = ndimage.gaussian_filter(np.asarray(picture.convert("L"), dtype=np.float32), 1.2)
+        mask = ndimage.binary_fill_holes(bright > np.percentile(bright, [15, 85]).mean())
+    elif name == "page":
+        picture = source("page.png").crop((4, 4, 376, 178))
+        mask = np.ones(picture.size[::-1], bool)
+    elif name == "horse":
+        picture = source("horse.png")
+        mask = (np.asarray(picture.convert("L")) < 128) & (np.asarray(picture.getchannel("A")) > 128)
+    elif name == "motorcycle":
+        picture, mask = source("motorcycle_left.png"), _near()
+    else:
+        picture, mask = source(OUTLINES[name][0]), _along_edges(*OUTLINES[name])
+    cut = picture.convert("RGB")
+    cut.putalpha(_soft(_largest(mask)))
+    cut = cut.crop(cut.getchannel("A").point(lambda a: 255 * (a > 40)).getbbox())
+    cut.thumbnail((LONGEST_SIDE_PIXELS, LONGEST_SIDE_PIXELS), Image.Resampling.LANCZOS)
+    return cut
+
+
+def _along_edges(name: str, points: str, band: int) -> np.ndarray:
+    """The mask of an outline, moved to the strongest edges nearby."""
+    picture = source(name)
+    rough = Image.new("L", picture.size)
+    ImageDraw.Draw(rough).polygon([int(number) for number in re.findall(r"-?\d+", points)], fill=255)
+    inside = np.asarray(rough) > 0
+    # A border of the picture is no edge of the thing.
+    depth = ndimage.distance_transform_edt(np.pad(inside, 40, mode="edge"))[40:-40, 40:-40]
+    away = ndimage.distance_transform_edt(~inside)
+    smooth = ndimage.gaussian_filter(np.asarray(picture, dtype=np.float32), (1, 1, 0))
+    edges = np.max([ndimage.gaussian_gradient_magnitude(smooth[..., c], 0.7) for c in range(3)], axis=0)
+    cut = watershed(edges, np.where(depth > band, 1, np.where(away > band, 2, 0))) == 1
+    return np.asarray(ndimage.gaussian_filter(cut.astype(np.float32), 2.0) > 0.5)  # smooth, without frays
+
+
+def _near() -> np.ndarray:
+    """The motorcycle: nearer to the camera than what is behind and below, by the stereo pair's disparities."""
+    with resources.files("skimage.data").joinpath("motorcycle_disp.npz").open("rb") as file, np.load(file) as data:
+        disparity = data["arr_0"]
+    floor = np.array([np.median(row[np.isfinite(row)]) for row in disparity[:, 12:75]])
+    near = np.isfinite(disparity) & (disparity > np.maximum(floor, 33.0)[:, np.newaxis] + 3.0)
+    near[:, :95] = near[:, 690:] = False
+    return np.asarray(ndimage.binary_closing(near, iterations=2))
+
+
+def _largest(mask: np.ndarray) -> np.ndarray:
+    """The largest connected part of a mask."""
+    labels, _ = ndimage.label(mask)
+    return np.asarray(labels == np.bincount(labels[mask]).argmax())
+
+
+def _soft(mask: np.ndarray) -> Image.Image:
+    """A mask as transparency with an edge about two pixels wide, drawn in a little against fringes."""
+    alpha = ndimage.gaussian_filter(np.pad(mask, 8, mode="edge").astype(np.float32), 1.1)[8:-8, 8:-8]
+    return Image.fromarray((255 * np.clip(1.9 * alpha - 0.8, 0, 1)).astype(np.uint8))
