@@ -361,6 +361,8 @@ def test_weighted_corners(W, radius, weights, expected):
         ),
         (l1.project, [1.0], 1.0, {"weights": [1.0], "method": "sort"}, "method must be newton where .* got 'sort'$"),
         (l1.project, [1.0, 2.0], 1.0, {"weights": [[1.0, 1.0]]}, "weights must be one per feature"),
+        (l1.project, [1.0, 2.0], 1.0, {"weights": [[1.0], [1.0]]}, "weights must be one per feature"),
+        (l1.project, [1.0, np.nan], 1.0, {"weights": [1.0, 1.0]}, r"W must be finite, got nan at \(1,\)$"),
         *(
             (project, *rest)
             for project in (l1.project_simplex, l1.project_nonnegative)

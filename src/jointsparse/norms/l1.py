@@ -85,12 +85,12 @@ def theta_by_pivot(u, z):  # type: ignore[no-untyped-def]
     return (s - z) / rho
 
 
+@np.errstate(over="ignore")
 def theta_of_paper(method: Method, v: Floats, z: float) -> float:
-    """theta by a method of the paper. Minus infinity if it has nothing to do."""
+    """theta by a method of the paper. Minus infinity if it has nothing to do, or its sums overflow."""
     u = np.abs(v).astype(np.float64)
-    with np.errstate(over="ignore"):
-        if method == "newton" or not 0.0 < z < u.sum() < np.inf:
-            return -np.inf
+    if method == "newton" or not 0.0 < z < u.sum() < np.inf:
+        return -np.inf
     # Choice: theta is sought below the largest entry, among entries that can stay positive: small z keep their digits.
     top = float(u.max())
     below = u[u - top > -z] - top
@@ -835,7 +835,7 @@ def project(
     columns, result = (V, B) if V.ndim == 2 else (V[:, np.newaxis], B[:, np.newaxis])
     if weights is not None:
         require(method == "newton", f"method must be newton where weights are given, got {method!r}")
-        result[...] = _weighted(columns, radii, weights)
+        B[...] = _weighted(V, radii, weights)
     elif V.size and not _project_each(columns, radii, method, result):
         require_finite(V)
         result[...] = _scaled_down(columns, radii, method)
@@ -853,7 +853,7 @@ def _scaled_down(W: Floats, radii: Vector, method: Method) -> Floats:
 
 @np.errstate(over="ignore", invalid="ignore")  # a radius that overflows here is above the norm
 def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
-    """Projection of the columns of W with weights: Newton's method on the thetas of all columns."""
+    """Projection of W, a matrix or a vector, with weights: Newton's method on the thetas of all columns."""
     V, A, unit, heavy = weighted_columns(W, weights)
     z = np.ldexp(radii[:, np.newaxis], unit + heavy)
     theta = ((V - z / A) / A).max(axis=1, initial=0.0, keepdims=True)  # f is at least any of its terms alone
@@ -867,7 +867,7 @@ def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
         theta = np.maximum(theta + rest, theta)
     left = np.clip((V - theta * A) - np.maximum(rest, -theta) * A, 0.0, V) * (z > 0)
     inside = (V * A).sum(axis=1, keepdims=True) <= z
-    return np.where(inside.T, W, np.copysign(np.ldexp(left, -unit).T, W) + 0.0)
+    return np.where(inside.T, W, np.copysign(np.ldexp(left, -unit).T.reshape(W.shape), W) + 0.0)
 
 
 def project_simplex(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", out: Floats | None = None) -> Floats:
