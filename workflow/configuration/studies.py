@@ -47,8 +47,9 @@ def full_block(
         names.insert(0, like)
     block: dict[str, Any] = {}
     for name in names:
-        block = merged(merged(block, config["studies"][name]), (replacing or {}).get(name, {}))
-    return {key: value for key, value in block.items() if key != "like"}
+        own = {key: value for key, value in config["studies"][name].items() if key != "like"}
+        block = merged(merged(block, own), (replacing or {}).get(name, {}))
+    return block
 
 
 def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
