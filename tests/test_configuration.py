@@ -100,7 +100,7 @@ REFUSED = [
     # typing errors in keys
     (("datset",), "collage", "unknown key 'datset'; the keys here are dataset, datasets, ", "top level"),
     ((*ANNOTATION, "basis", "rnak"), 9, "unknown key 'rnak'; the keys here are centred,", "studies.annotation.basis"),
-    ((*OVERRIDE, "like"), "text", "unknown key 'like'; the keys here are at_size,", "datasets.collage.studies.annotation"),
+    ((*OVERRIDE, "like"), "text", "unknown key 'like'; the keys", "datasets.collage.studies.annotation"),
     ((*OVERRIDE, "szes"), [9], "unknown key 'szes'; the keys here are at_size,", "datasets.collage.studies.annotation"),
     (
         (*OVERRIDE, "basis", "rnak"),
