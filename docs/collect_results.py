@@ -252,8 +252,8 @@ def _filled(sentences: Iterable[str]) -> str:
 def _methods(annotation: dict[str, pd.DataFrame], whitened: dict[str, pd.DataFrame]) -> str:
     """The table that the page of a run begins with, for two studies side by side."""
     left, right = (findings.methods_table(study["chosen"]) for study in (annotation, whitened))
-    sizes = [f"n = {cell['n']}" for cell in left[0]["cells"]]
-    sizes += [f"whitened, n = {cell['n']}" for cell in right[0]["cells"]]
+    head = ["n", *(str(cell["n"]) for cell in left[0]["cells"])]
+    head += [f"whitened, {cell['n']}" for cell in right[0]["cells"]]
     rows = [
         [
             one["label"],
@@ -261,7 +261,8 @@ def _methods(annotation: dict[str, pd.DataFrame], whitened: dict[str, pd.DataFra
         ]
         for one, other in zip(left, right, strict=True)
     ]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [["", *sizes], ["---"] * (1 + len(sizes)), *rows])
+    first, *others = (f"| {' | '.join(cells)} |" for cells in [head, *rows])
+    return "\n".join([first, f"|{'---|' * len(head)}", *others])
 
 
 def files_of(folder: Path) -> dict[str, Path]:

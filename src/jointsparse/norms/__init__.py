@@ -31,8 +31,8 @@ overflow. Entries from 1e-150 to 1e150 may stand in one matrix. A matrix and rad
 result times that power. A projection keeps signs, enlarges no entry, and meets the radius to 1e-12 of it.
 
 A new norm is a module beside these, its name in ``NORMS``, and its expression in tests/oracles_convex.py. Nothing
-else has to change. It rests on no other norm. `l1_sparse` is no norm, but the l1 ball under sparse updates; `rows` has
-what all norms share.
+else has to change. It rests on no other norm; only `l12` projects by `l1` and `l2`. `l1_sparse` is no norm, but the l1
+ball under sparse updates; `rows` has what all norms share.
 """
 
 from importlib import import_module

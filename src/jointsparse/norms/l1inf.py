@@ -5,8 +5,9 @@ Quattoni, Carreras, Collins, Darrell: An efficient projection for l1,inf regular
 Letters as in docs/algorithms.md: theta is the mass that every surviving row gives up, and mu_i the level at which row i
 is clipped. m is the number of tasks. A row is dead once mu_i is 0.
 
-`sort_and_merge` is the paper's algorithm. The rest of this file is only quicker: it takes a tenth of the time or less.
-It is Newton's method on theta, from a bound that row sums and maxima give. For many rows a sample gives a better start.
+`sort_and_merge` is the paper's algorithm. `project` by default takes a tenth of its time or less. `newton_with_sets` is
+Newton's method on theta, from `theta_bound`, which needs row sums and maxima only. For many rows `guess_from_sample`
+gives a better start. `find_theta` joins the three.
 Source keys: see `jointsparse`.
 """
 

@@ -3,6 +3,7 @@
 Every solver takes many pairs, (eta0, radius) or just radii. `subgradient` and `pdhg` train them together, so that the
 data are read once per iteration; `working_set` trains one after the other, each on few rows.
 
+- ``fit(problem, *, loss, norm, radius, n_iter, penalised, weights, positive, groups, watch)`` returns a `Fit`.
 - ``TAKES`` lists the step sizes that ``fit`` takes per pair.
 - ``STOPS_AT_TOL`` says whether ``fit`` takes a duality gap ``tol`` to stop at, and a fit to ``start`` from.
 
