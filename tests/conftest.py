@@ -1,10 +1,14 @@
 """Fixtures shared by tests: small folders of photographs made on the spot."""
 
 import os
+import runpy
 from collections.abc import Generator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import job
 import numpy as np
 import pandas as pd
 import pytest
@@ -117,3 +121,24 @@ def draw_tasks(dtype=float, n=14, d=6, container=np.asarray, **options):
     y = [np.where(x[:, 0] + x[:, 1] * rng.random() + 0.5 + rng.normal(size=len(x)) > 0, 1.0, -1.0) for x in X]
     weights = [rng.choice([0.5, 1.0, 3.0], size=len(x)) for x in X]
     return Problem([container(x) for x in X], y, weights, **options)
+
+
+class Named(SimpleNamespace):
+    """Files or values of a job by name, as Snakemake gives them."""
+
+    def items(self):
+        return vars(self).items()
+
+
+@pytest.fixture
+def run_script(monkeypatch):
+    """Run a script as its job does, but without records. given: input, output, params and wildcards by name."""
+    monkeypatch.setattr(job, "job", lambda snakemake: nullcontext(print))
+
+    def run(name, **given):
+        parts = {part: {} for part in ("input", "output", "params", "wildcards")} | given
+        snakemake = SimpleNamespace(**{part: Named(**values) for part, values in parts.items()})
+        script = Path(__file__).parents[1] / "workflow" / "scripts" / f"{name}.py"
+        runpy.run_path(str(script), {"snakemake": snakemake}, "__main__")
+
+    return run

@@ -11,7 +11,6 @@ from io import BytesIO
 from pathlib import Path
 
 import describe
-import pandas as pd
 import psutil
 import pytest
 from conftest import failing
@@ -19,7 +18,6 @@ from PIL import Image
 
 from jointsparse.datasets import checker, folder, pictures
 from jointsparse.datasets.pictures import MachineError
-from jointsparse.provenance.tables import write_table
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 
@@ -171,21 +169,9 @@ def test_error_of_the_machine_ends_the_reading(album, monkeypatch):
     ],
 )
 def test_error_of_the_machine_in_a_later_stage_is_not_told_as_damage(album, monkeypatch, code, error, said):
-    write_table(pd.DataFrame({"image": ["003.jpg"]}), album / "images.parquet")
     failing(monkeypatch, Path, "open", "003.jpg", code)
     with pytest.raises(error, match=said):
-        describe.main(
-            images=album / "images.parquet",
-            shard=0,
-            n_shards=1,
-            loader="photos",
-            options={"root": album},
-            longest_side=320,
-            extractor="dense_sift",
-            extractor_options={},
-            output=None,
-            progress=None,
-        )
+        describe.grey_of("003.jpg", loader="photos", root=album, longest_side=320)
 
 
 LIMITED = """

@@ -3,14 +3,12 @@
 import inspect
 from types import SimpleNamespace
 
-import gather_runs
-import measure
 import numpy as np
 import pandas as pd
 import pytest
-import repeat
 from conftest import make_samples
 
+from jointsparse import registry
 from jointsparse.provenance.tables import read_table, write_table
 from jointsparse.registry import pick, room
 
@@ -24,49 +22,39 @@ def given(monkeypatch):
         seen.update(data=data, progress=progress, options=options)
         return pd.DataFrame({"n": [5, 9], "drawn": rng.random(2)})
 
-    for script in (repeat, measure):
-        monkeypatch.setattr(
-            script, "pick", lambda room, kind: {("experiments", "made-up"): SimpleNamespace(run=run)}[room, kind]
-        )
+    made_up = {("experiments", "made-up"): SimpleNamespace(run=run)}
+    monkeypatch.setattr(registry, "pick", lambda room, kind: made_up[room, kind])
     return seen
 
 
-GIVEN = {"kind": "made-up", "samples": {}, "progress": print}
+PARAMS = {"kind": "made-up", "options": {"sizes": [5]}, "seed": [7, 3], "columns": {"run": 3}}
 
 
-@pytest.mark.parametrize(
-    ("script", "number", "seed"),
-    [
-        pytest.param(repeat, {"run": 3}, [7, 3], id="a repetition draws from its seed and number"),
-        pytest.param(measure, {}, 7, id="a measurement has no number and draws from the seed"),
-    ],
-)
-def test_a_run_has_its_number_first_and_draws_from_its_seed(given, tmp_path, script, number, seed):
-    path = tmp_path / "run.csv"
-    script.main(**GIVEN, **number, options={"sizes": [5]}, seed=7, output=path)
-    expected = pd.DataFrame({**number, "n": [5, 9], "drawn": np.random.default_rng(seed).random(2)})
-    pd.testing.assert_frame_equal(read_table(path), expected)
+def test_a_run_has_its_number_first_and_draws_from_its_seed(given, tmp_path, run_script):
+    run_script("repeat", params=PARAMS, output={"table": tmp_path / "run.csv"})
+    expected = pd.DataFrame({"run": 3, "n": [5, 9], "drawn": np.random.default_rng([7, 3]).random(2)})
+    pd.testing.assert_frame_equal(read_table(tmp_path / "run.csv"), expected)
     assert given == {"data": None, "progress": print, "options": {"sizes": [5]}}
 
 
-@pytest.mark.parametrize(("script", "more"), [(repeat, {"run": 1}), (measure, {})])
-def test_samples_are_read_from_their_files(given, tmp_path, script, more):
+def test_samples_are_read_from_their_files(given, tmp_path, run_script):
     expected = make_samples(np.eye(4, dtype=np.float32), ["grain", "", "gold", ""], n_test=1)
     paths = {name: tmp_path / f"{name}.parquet" for name in ("images", "captions")} | {"features": tmp_path / "X.npz"}
     expected.write(**paths, left_out=tmp_path / "left_out.csv")
-    script.main(**GIVEN | {"samples": paths}, options={}, seed=0, output=tmp_path / "out.csv", **more)
+    run_script("repeat", params=PARAMS, input=paths, output={"table": tmp_path / "run.csv"})
     for table in ("images", "captions"):
         pd.testing.assert_frame_equal(getattr(given["data"], table), getattr(expected, table).reset_index(drop=True))
     np.testing.assert_array_equal(given["data"].X, np.eye(4))
 
 
-@pytest.mark.parametrize(("with_seconds", "dropped"), [(True, []), (False, ["seconds"])])
-def test_seconds_are_gathered_only_where_they_belong(tmp_path, with_seconds, dropped):
+@pytest.mark.parametrize(("folder", "dropped"), [("timings", []), ("tables", ["seconds"])])
+def test_seconds_are_gathered_only_where_they_belong(tmp_path, run_script, folder, dropped):
     tables = [pd.DataFrame({"run": [i, i], "auc": [0.5, 0.1 * i], "seconds": [1.0, 2.0]}) for i in (1, 2)]
     paths = [tmp_path / f"run{i}.csv" for i in (1, 2)]
     for table, path in zip(tables, paths, strict=True):
         write_table(table, path)
-    gather_runs.main(runs=paths, with_seconds=with_seconds, output=tmp_path / "all.csv")
+    output = {"table": tmp_path / "all.csv"}
+    run_script("gather_runs", input={"runs": paths}, output=output, wildcards={"folder": folder})
     expected = pd.concat(tables, ignore_index=True).drop(columns=dropped)
     pd.testing.assert_frame_equal(read_table(tmp_path / "all.csv"), expected)
 

@@ -2,16 +2,10 @@
 
 import pickle
 from pathlib import Path
-from types import SimpleNamespace
 
-import describe
-import encode
-import fit_basis
-import grow_vocabulary
 import numpy as np
 import pandas as pd
 import pytest
-import weigh_histograms
 import yaml
 from PIL import Image
 from scipy import sparse
@@ -63,38 +57,34 @@ def train(album):
     return names, split == "train"
 
 
-def run_scripts(root, weighting, longest_side):
+def run_scripts(run, root, weighting, longest_side):
     """The features that the scripts of the pipeline make of an album, and their basis."""
     images, tree, histograms = root / "images.parquet", root / "tree.npz", root / "histograms.npz"
     parts = [{name: root / f"{name}{shard}.npy" for name in ("descriptors", "counts")} for shard in range(2)]
-    given = {"loader": "photos", "options": {"root": str(root)}, "longest_side": longest_side}
-    given |= {"extractor": "dense_sift", "extractor_options": SIFT, "n_shards": 2, "progress": None}
+    options = {"loader": "photos", "options": {"root": str(root)}, "longest_side": longest_side}
+    options |= {"extractor": "dense_sift", "extractor_options": SIFT}
     for shard, part in enumerate(parts):
-        describe.main(images=images, shard=shard, output=SimpleNamespace(**part), **given)
-    grow_vocabulary.main(
-        images=images,
-        descriptors=[part["descriptors"] for part in parts],
-        counts=[part["counts"] for part in parts],
-        fitted_on=["train"],
-        sample_size=300,
-        options=TREE,
-        seed=SEED,
-        output=tree,
-        progress=None,
-    )
-    for shard, part in enumerate(parts):
-        encode.main(**part, tree=tree, output=root / f"counted{shard}.npz")
+        run("describe", input={"images": images}, output=part, params=options, wildcards={"shard": shard, "shards": 2})
+    described = {name: [part[name] for part in parts] for name in ("descriptors", "counts")}
+    options = {"fitted_on": ["train"], "sample_size": 300, "options": TREE, "seed": SEED}
+    run("grow_vocabulary", input=described | {"images": images}, output={"tree": tree}, params=options)
     counted = [root / f"counted{shard}.npz" for shard in range(2)]
-    options = {"weighting": weighting, "normalise": True}
-    weigh_histograms.main(images=images, histograms=counted, tree=tree, options=options, output=histograms)
-    output = SimpleNamespace(basis=root / "basis.npz", features=root / "features.npz")
-    fit_basis.main(images=images, features=histograms, fitted_on=["train"], options=BASIS, seed=SEED, output=output)
-    return read_matrix(histograms), read_matrix(output.features), read_arrays(output.basis, "singular_values")
+    for part, file in zip(parts, counted, strict=True):
+        run("encode", input=part | {"tree": tree}, output={"histograms": file})
+    given, options = (
+        {"images": images, "histograms": counted, "tree": tree},
+        {"weighting": weighting, "normalise": True},
+    )
+    run("weigh_histograms", input=given, output={"histograms": histograms}, params={"options": options})
+    output = {"basis": root / "basis.npz", "features": root / "features.npz"}
+    options = {"fitted_on": ["train"], "options": BASIS, "seed": SEED}
+    run("fit_basis", input={"images": images, "features": histograms}, output=output, params=options)
+    return read_matrix(histograms), read_matrix(output["features"]), read_arrays(output["basis"], "singular_values")
 
 
 @pytest.mark.parametrize(("weighting", "longest_side"), [("sqrt", 64), ("tf-idf", 50)])
-def test_the_pipeline_computes_the_same_bits(album, train, weighting, longest_side):
-    histograms, features, values = run_scripts(album, weighting, longest_side)
+def test_the_pipeline_computes_the_same_bits(run_script, album, train, weighting, longest_side):
+    histograms, features, values = run_scripts(run_script, album, weighting, longest_side)
     names, fitted = train
     model = make_pipeline(
         DenseSift(**SIFT, longest_side=longest_side),
