@@ -140,6 +140,8 @@ def test_a_failed_run_ends_with_the_sentence_of_each_log(tmp_path):
 def test_a_run_ends_with_what_was_found(tmp_path):
     (tmp_path / "mine").mkdir()
     assert terminal.last_words(["mine"], tmp_path) == []
+    (tmp_path / "mine" / "findings.json").write_text('{"dataset": "mi')
+    assert terminal.last_words(["mine"], tmp_path) == []
     (tmp_path / "mine" / "index.html").touch()
     found = {"dataset": "mine", "sentence": "31 of 40 words.", "warnings": 2}
     (tmp_path / "mine" / "findings.json").write_text(json.dumps(found))

@@ -6,6 +6,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -107,10 +108,12 @@ def calm(workflow: Any, without_jobs: Callable[[], str]) -> Calm:
 def last_words(datasets: Sequence[str], results: Path) -> list[str]:
     """Say in three lines what a run has found, where its page is, and what to do about warnings.
 
-    Files that are not there are passed over: a run may have been asked for a part.
+    Files that are not there, or damaged, are passed over: a run may have been asked for a part.
     """
-    files = [results / name / "findings.json" for name in datasets]
-    found = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
+    found = []
+    for name in datasets:
+        with suppress(OSError, ValueError):
+            found.append(json.loads((results / name / "findings.json").read_text(encoding="utf-8")))
     lines = [f"{one['dataset']}: {one['sentence']}" for one in found[:1]]
     page = results / (f"{datasets[0]}/index.html" if len(datasets) == 1 else "index.html")
     if page.is_file():
