@@ -132,6 +132,18 @@ def test_a_path_ends_four_radii_beside_the_best_score_and_a_decade_above_the_uni
     np.testing.assert_allclose(down.radius[:2], sizes[0] * 10 ** np.array([-2, -1.75]), rtol=5e-3)
 
 
+def test_a_path_is_not_led_down_by_ties():
+    """On tags of e-mails, scores of the smallest balls were level, and above that of the unit."""
+    rng, scores = np.random.default_rng(0), []
+    X, Y = rng.normal(size=(80, 30)), rng.choice([-1, 1], size=(80, 4))
+
+    def score(W):
+        scores.append([0.476, 0.458, 0.70][int(np.searchsorted([1, 8], l1inf.norm(W)))])
+        return scores[-1]
+
+    assert len(path(X, Y, score=score).radius) < 20 and max(scores) == 0.70
+
+
 @st.composite
 def curves(draw):
     """Scores by step: in both directions less than FALLEN_FOR worse ones, or below ties, then one as good or better."""
