@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import job
 import numpy as np
 import pandas as pd
 import pytest
@@ -133,7 +132,7 @@ class Named(SimpleNamespace):
 @pytest.fixture
 def run_script(monkeypatch):
     """Run a script as its job does, but without records. given: input, output, params and wildcards by name."""
-    monkeypatch.setattr(job, "job", lambda snakemake: nullcontext(print))
+    monkeypatch.setattr("job.job", lambda snakemake: nullcontext(print))
 
     def run(name, **given):
         parts = {part: {} for part in ("input", "output", "params", "wildcards")} | given

@@ -10,6 +10,5 @@ from jointsparse.provenance.tables import written
 
 if __name__ == "__main__":
     with job(snakemake), written(snakemake.output.index) as path:
-        path.write_text(
-            index([json.loads(Path(file).read_bytes()) for file in snakemake.input.findings]), encoding="utf-8"
-        )
+        found = [json.loads(Path(file).read_bytes()) for file in snakemake.input.findings]
+        path.write_text(index(found), encoding="utf-8")

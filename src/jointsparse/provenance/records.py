@@ -230,6 +230,8 @@ def environment(*, whole: bool = False) -> dict[str, str]:
             # Wheels of NumPy and SciPy keep theirs in these folders.
             owner = {"numpy.libs": "numpy's BLAS", "scipy.libs": "scipy's BLAS"}.get(Path(one["filepath"]).parent.name)
             found[owner or "BLAS"] = f"{one['internal_api']} {one.get('version')} {one.get('architecture', '')}".strip()
+    if "numpy's BLAS" in found:
+        found.pop("BLAS", None)  # of another package
     return found
 
 
