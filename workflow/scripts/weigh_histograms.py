@@ -10,8 +10,8 @@ if __name__ == "__main__":
     with job(snakemake):
         tree = read_record(vocabulary_tree.Tree, snakemake.input.tree)
         counts = vocabulary_tree.stack([read_matrix(path) for path in snakemake.input.histograms], tree)
-        training = (read_table(snakemake.input.images, "split")["split"] == "train").to_numpy()
-        idf = vocabulary_tree.inverse_frequencies(select(counts, training, "histograms"))
-        write_matrix(
-            snakemake.output.histograms, vocabulary_tree.weigh(counts, tree, **snakemake.params.options, idf=idf)
-        )
+        options, idf = snakemake.params.options, None
+        if options.get("weighting") == "tf-idf":
+            training = (read_table(snakemake.input.images, "split")["split"] == "train").to_numpy()
+            idf = vocabulary_tree.inverse_frequencies(select(counts, training, "histograms"))
+        write_matrix(snakemake.output.histograms, vocabulary_tree.weigh(counts, tree, **options, idf=idf))
