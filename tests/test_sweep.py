@@ -132,6 +132,17 @@ def test_a_path_ends_four_radii_beside_the_best_score_and_a_decade_above_the_uni
     np.testing.assert_allclose(down.radius[:2], sizes[0] * 10 ** np.array([-2, -1.75]), rtol=5e-3)
 
 
+@pytest.mark.parametrize(("norm", "goes_down"), [("l1inf", True), ("l1", True), ("l2", False)])
+def test_a_path_goes_down_to_few_features_where_the_norm_is_sparse(norm, goes_down):
+    X, Y = draw_labels(n=80, d=60)
+    X = X + np.outer(Y.sum(axis=1), np.linspace(1, 2, 60))  # many features that are about as good
+    plain, sparse = (path(X, Y, norm=norm, sparsest=share) for share in (1.0, 0.02))
+    more = len(sparse.radius) - len(plain.radius)
+    used = sparse.W.any(axis=2).mean(axis=1)
+    assert (more > 0) == goes_down and (used[0] <= 0.02 < used[1]) == goes_down
+    np.testing.assert_array_equal(sparse.W[more:], plain.W)
+
+
 def test_a_path_is_not_led_down_by_ties():
     """On tags of e-mails, scores of the smallest balls were level, and above that of the unit."""
     rng, scores = np.random.default_rng(0), []

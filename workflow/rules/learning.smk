@@ -39,7 +39,7 @@ rule train_sweep:
         where=lambda w: f"studies.{w.study}.methods.{w.loss}-{w.norm}",
         powers=powers_of_study,
         grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"],
-        training=lambda w: study(w)["training"],
+        training=lambda w: without(study(w)["training"], "sparsest"),
     script:
         "../scripts/train_sweep.py"
 

@@ -164,13 +164,14 @@ def path(
     intercept: bool = False,
     solver: str = "working_set",
     score: Callable[[NDArray[Any]], float] | None = None,
+    sparsest: float = 1.0,
     progress: Progress | None = None,
 ) -> Sweep:
     """Train a path of radii that the data choose, each from the solution for the one before.
 
     It begins at the natural unit of radii (see `learning.scales`), with `scales.PER_DECADE` radii in each factor of 10.
     It goes on in both directions as `next_step` says. It also ends upwards where next to nothing of the loss is left,
-    or where a larger ball changes nothing.
+    or where a larger ball changes nothing. For a sparse norm it then goes down to `sparsest`, for figures of sparsity.
 
     Parameters
     ----------
@@ -182,6 +183,8 @@ def path(
         Name of a solver that stops at `tol`.
     score : function, optional
         Of W (n_features, n_tasks): a number that is larger for a better W.
+    sparsest : float
+        Fraction of the features that the smallest ball uses at most, if it leaves a task more than one.
     progress : function (done, total), optional
         Called after each radius; how many there will be is a guess.
 
@@ -208,6 +211,11 @@ def path(
             progress(len(fits), len(fits) + FALLEN_FOR)
         ended = unit == 0 or _ended([fits[one] for one in sorted(fits)], at_zero, tol)
         step = next_step(scored, downwards=score is not None and unit > 0, ended=ended)
+        lowest = min(fits)
+        used = fits[lowest].W[0] != 0
+        dense = used.any(axis=1).mean() > sparsest and used.sum(axis=0).max() > 1
+        if step is None and plug_ins["norm"].SPARSE and dense and lowest > -MOST_RADII:
+            step = lowest - 1
     ordered = [fits[step] for step in sorted(fits)]
     return Sweep(
         radius=np.array([scales.radius_at(unit, step) for step in sorted(fits)]),
