@@ -5,11 +5,12 @@ import pandas as pd
 
 from jointsparse.explorer import thumbnails
 from jointsparse.explorer.fits import fits_of
-from jointsparse.explorer.page import Figure, Study, page
+from jointsparse.explorer.page import Study, page
 from jointsparse.learning.sweep import Sweep
 from jointsparse.papers.page import section
 from jointsparse.scores.learnt import words_learnt
-from jointsparse.scores.metrics import METRICS, Scores
+from jointsparse.scores.many import means
+from jointsparse.scores.metrics import METRICS, ScoredFits
 
 HOSTILE = "<script>document.title = 'caught'</script><img src=x onerror=\"document.title = 'caught'\"> & </script>"
 WORDS = ["grass", HOSTILE, "night"]
@@ -35,7 +36,12 @@ def study(rng, runs=2):
                     auc = METRICS["auc"](X @ W[place], labels)
                     rows.append(
                         {**key, "radius": radius, "power": 1.0, "features": (place + 1) / 6, "auc": auc.mean()}
-                        | {"auc_weighted": auc.mean() + 0.01 * run, "validation": auc.mean(), "chosen": place == 1}
+                        | {
+                            "auc_weighted": auc.mean() + 0.01 * run,
+                            "eer": 0.2,
+                            "validation": auc.mean(),
+                            "chosen": place == 1,
+                        }
                     )
                 used = {
                     "validation_word": [True, False, False],
@@ -49,7 +55,7 @@ def study(rng, runs=2):
     sparsity, by_word, places = pd.DataFrame(rows), pd.concat(by_word), pd.DataFrame(places)
     columns = (places[name].to_numpy() for name in ("run", "n", "n_samples", "method"))
     chose = np.tile([True, False, False], (len(places), 1))
-    of_scores = Scores(*columns, chose, np.array(scores), labels)
+    of_scores = ScoredFits(*columns, chose, np.array(scores), labels)
     nothing = np.full(3, np.nan)
     fits = Sweep(RADII, nothing, np.ones(3), np.ones((3, 2)), nothing, np.zeros(3, int), W, np.array(["", "", ""]))
     chosen = sparsity[sparsity["chosen"]].reset_index(drop=True)
@@ -59,6 +65,7 @@ def study(rng, runs=2):
     lead = {"metric": "auc", "words": "test words", "average": "by positives", "n": 20, "against": "svm-l2"}
     tables = {
         "chosen": chosen,
+        "means": means(chosen),
         "sparsity": sparsity,
         "by_word": by_word,
         "words_learnt": words_learnt(by_word, N_TEST),
@@ -66,9 +73,7 @@ def study(rng, runs=2):
         "differences": pd.DataFrame([lead | {"difference": -0.0123, "low": -0.02, "high": 0.001}]),
     }
     found = fits_of(WORDS, X, of_scores, chosen, sparsity, dict.fromkeys(METHODS, fits))
-    return Study(
-        "annotation", tables, [Figure("annotation/figures/auc.png", HOSTILE, ["chosen"])], found, range(N_TEST)
-    )
+    return Study("annotation", tables, {"annotation/figures/auc.png": HOSTILE}, found, range(N_TEST))
 
 
 def claims():

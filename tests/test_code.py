@@ -117,7 +117,7 @@ RULES = {  # but for repeat and measure; what a job's wildcards decide is in bra
     "evaluate": f"{SCORES} scores/evaluation scores/learnt scores/many scores/metrics {TRAINING}",
     "compare_methods": "scores/comparison scores/many scores/metrics",
     "gather_runs": "",
-    "draw_figures": f"{SCORES} scores/many registry figures/jointsparse.mplstyle figures/scores figures/style "
+    "draw_figures": f"{SCORES} scores/many registry figures/jointsparse.mplstyle figures/study figures/style "
     "papers/catalogue papers/duchi/figures papers/quattoni/figures papers/quattoni/numbers",
     "inspect_features": SCORES,
     "gather_warnings": SCORES,
@@ -207,7 +207,7 @@ def test_every_rule_has_a_log_a_benchmark_and_the_place_of_its_values():
             "norms/l1inf",
             {"compile_kernels l1inf", "train_sweep l1inf", "train_path l1inf", "repeat recovery", "measure cost"},
         ),
-        ("figures/style figures/scores papers/catalogue papers/duchi/figures", {"draw_figures"}),
+        ("figures/style figures/study papers/catalogue papers/duchi/figures", {"draw_figures"}),
         ("papers/quattoni/numbers", {"draw_figures", "judge_claims", "write_page"}),
         ("papers/judging papers/shapes papers/duchi/claims papers/quattoni/claims", {"judge_claims", "write_page"}),
         ("papers/quattoni/recovery", {"repeat recovery"}),

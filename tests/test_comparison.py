@@ -59,7 +59,7 @@ def study(n_images=30, n_runs=3, seed=4):
     fits = list(product(range(1, n_runs + 1), (40, 80), methods))
     score = [labels + rng.normal(0, 1.0 + methods.index(method), labels.shape) for _, _, method in fits]
     run, n, method = map(np.array, zip(*fits, strict=True))
-    return metrics.Scores(run, n, 12 * n, method, np.arange(5) == run[:, np.newaxis], np.array(score), labels)
+    return metrics.ScoredFits(run, n, 12 * n, method, np.arange(5) == run[:, np.newaxis], np.array(score), labels)
 
 
 def test_significance_table_holds_both_directions():

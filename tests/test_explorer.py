@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from pages import METHODS, N_TEST, RADII, WORDS, made, study
+from pages import METHODS, RADII, WORDS, made, study
 from scipy import sparse, stats
 
 from jointsparse.checks import Misfit
@@ -18,7 +18,7 @@ from jointsparse.explorer.sharing import sharing_of
 from jointsparse.explorer.words import telling_of_samples, words_of
 from jointsparse.scores.flags import of_features
 from jointsparse.scores.learnt import by_size, words_learnt
-from jointsparse.scores.metrics import Scores, auc
+from jointsparse.scores.metrics import ScoredFits, auc
 
 
 @pytest.fixture
@@ -212,23 +212,10 @@ def test_a_feature_shows_the_images_with_its_largest_and_smallest_values(fits):
         assert low == np.argsort(values)[:6].tolist()
 
 
-def test_fits_of_other_images_are_refused(rng):
-    one = study(rng)
+def test_fits_of_other_images_are_refused():
+    of_thirty = ScoredFits(*[()] * 6, labels=np.ones((30, 3), bool))
     with pytest.raises(Misfit, match="features must have a row for each of 30 test images, got 29"):
-        fits_of(WORDS, one.fits.X[:-1], scores_of(one), one.tables["chosen"], one.tables["sparsity"], {})
-
-
-def scores_of(one):
-    labels = one.fits.labels
-    return Scores(
-        np.array([1]),
-        np.array([20]),
-        np.array([60]),
-        np.array(METHODS[:1]),
-        np.zeros((1, 3), bool),
-        np.zeros((1, N_TEST, 3)),
-        labels,
-    )
+        fits_of(WORDS, np.ones((29, 6)), of_thirty, pd.DataFrame(), pd.DataFrame(), {})
 
 
 # Findings
@@ -293,9 +280,9 @@ def test_oddities_of_the_data_have_plain_words():
 
 
 def test_the_other_studies_are_named(rng):
-    chosen = study(rng).tables["chosen"]
-    chosen = chosen.assign(auc_weighted=chosen["method"].map({METHODS[0]: 0.6, METHODS[1]: 0.62}))
-    said = findings.beside({"stories": chosen, "alone": chosen[chosen["method"] == METHODS[0]]})
+    means = study(rng).tables["means"]
+    means = means.assign(auc_weighted=means["method"].map({METHODS[0]: 0.6, METHODS[1]: 0.62}))
+    said = findings.beside({"stories": means, "alone": means[means["method"] == METHODS[0]]})
     assert said == "In other studies: stories (n = 20): l1,∞ 0.020 behind linear SVM."
     assert findings.beside({}) == ""
     assert findings.sentence(study(rng).tables, "images", "annotation").startswith(
@@ -304,15 +291,13 @@ def test_the_other_studies_are_named(rng):
 
 
 def test_methods_have_an_interval_from_five_runs_on(rng):
-    for runs in (2, 5):
-        (first, *_) = findings.methods_table(study(rng, runs).tables["chosen"])
-        assert first["label"] == "l1,∞"
-        halves = [cell["half"] for cell in first["cells"]]
-        assert (
-            np.isnan(halves).all()
-            if runs == 2
-            else np.allclose(halves, 2.776 * np.std([1, 2, 3, 4, 5], ddof=1) / 100 / 5**0.5, rtol=1e-3)
-        )
+    for runs, half in ((2, np.nan), (5, 2.776 * np.std([1, 2, 3, 4, 5], ddof=1) / 100 / 5**0.5)):
+        tables = study(rng, runs).tables
+        (first, *_) = findings.methods_table(tables["means"])
+        expected = tables["chosen"].query("method == 'hinge-l1inf' and n == 10")[["auc_weighted", "features"]].mean()
+        assert (first["label"], first["cells"][0]["features"], expected["features"]) == ("l1,∞", "33 %", 1 / 3)
+        assert first["cells"][0]["auc"] == pytest.approx(expected["auc_weighted"])
+        np.testing.assert_allclose([cell["half"] for cell in first["cells"]], half, rtol=1e-3)
 
 
 # Thumbnails

@@ -26,7 +26,7 @@ from drawings import (
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 
-from jointsparse.figures import scores, style
+from jointsparse.figures import study, style
 from jointsparse.papers import catalogue
 from jointsparse.registry import room
 from jointsparse.scores.flags import GAP
@@ -73,7 +73,7 @@ def test_a_table_without_rows_is_one_line(name):
 
 
 def is_of_a_paper(name):
-    return catalogue.FIGURES[name].function.__module__ != scores.__name__
+    return catalogue.FIGURES[name].function.__module__ != study.__name__
 
 
 def is_named(axis):

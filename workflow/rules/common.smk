@@ -288,7 +288,7 @@ def page_studies(name):
     shown = []
     for _, one, block in studies([name]):
         w = SimpleNamespace(dataset=name, study=one)
-        wanted = ("chosen", "by_word", "words_learnt", "differences", "sparsity", "warnings", "words")
+        wanted = ("chosen", "means", "by_word", "words_learnt", "differences", "sparsity", "warnings", "words")
         made = set(of_config.tables_of(block))
         files = {"tables": [f"results/{name}/{one}/{table(each, block)}" for each in wanted if each in made]}
         files["figures"] = [f"results/{name}/{one}/figures"] if block["figures"] else []

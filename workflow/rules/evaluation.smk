@@ -1,7 +1,7 @@
 rule evaluate:
     """Choose the best pair (eta0, radius) of every sweep and test it.
 
-    One job writes seven files, as all of them come from the scores that it computes of every fit.
+    One job writes eight files, as all of them come from the scores that it computes of every fit.
     """
     input:
         images=images_of_study,
@@ -23,6 +23,7 @@ rule evaluate:
             category="Tables",
             labels={"dataset": "{dataset}", "study": "{study}", "shows": "words learnt"},
         ),
+        means="results/{dataset}/{study}/tables/means.csv",
         by_word="results/{dataset}/{study}/tables/by_word.csv",
         sparsity="results/{dataset}/{study}/tables/sparsity.csv",
         convergence="results/{dataset}/{study}/tables/convergence.csv",

@@ -4,11 +4,15 @@ from job import job
 
 from jointsparse.provenance.tables import read_record, write_table
 from jointsparse.scores import comparison
-from jointsparse.scores.metrics import Scores
+from jointsparse.scores.metrics import ScoredFits
 
 if __name__ == "__main__":
     with job(snakemake):
-        scores, seed, tests = read_record(Scores, snakemake.input.scores), snakemake.params.seed, snakemake.params.tests
+        scores, seed, tests = (
+            read_record(ScoredFits, snakemake.input.scores),
+            snakemake.params.seed,
+            snakemake.params.tests,
+        )
         tables = {
             "significance": comparison.significance(scores, n_pairings=tests["n_pairings"], seed=seed),
             "differences": comparison.differences(scores, n_resamples=tests["n_resamples"], seed=seed),

@@ -9,6 +9,7 @@ from jointsparse.learning.tasks import Tasks, names_of
 from jointsparse.provenance.tables import read_array, read_matrix, read_record, read_table, write_arrays, write_table
 from jointsparse.scores import evaluation
 from jointsparse.scores.learnt import words_learnt
+from jointsparse.scores.many import means
 
 
 def trained_sweeps(tasks, methods, files):
@@ -35,6 +36,7 @@ if __name__ == "__main__":
             at_size=tasks[params.runs[0]].size_at_most(params.at_size),
         )
         write_arrays(output.pop("scores"), **tables.scores._asdict())
+        write_table(means(tables.chosen), output.pop("means"))
         write_table(words_learnt(tables.by_word, len(tables.scores.labels)), output.pop("words_learnt"))
         for name, path in output.items():
             write_table(getattr(tables, name), path)

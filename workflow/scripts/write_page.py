@@ -10,22 +10,22 @@ from job import job
 
 from jointsparse.explorer import thumbnails
 from jointsparse.explorer.fits import fits_of
-from jointsparse.explorer.page import Figure, Study, page
+from jointsparse.explorer.page import Study, page
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import names_of
 from jointsparse.papers.page import counts, section
 from jointsparse.provenance.tables import read_array, read_matrix, read_record, read_table, written
 from jointsparse.registry import pick
-from jointsparse.scores.metrics import Scores
+from jointsparse.scores.metrics import ScoredFits
 
 
 def read_study(name, files, figures, vocabulary):
     tables = {Path(file).stem: read_table(file) for file in files["tables"]}
-    drawn = [Figure(f"{name}/figures/{figure}.png", *about) for figure, about in figures.items()]
+    drawn = {f"{name}/figures/{figure}.png": caption for figure, (caption, _) in figures.items()}
     if "scores" not in files:
         return Study(name, tables, drawn)
     scores, images, features, labels = (files[key][0] for key in ("scores", "images", "features", "labels"))
-    scores, is_test = read_record(Scores, scores), (read_table(images, "split")["split"] == "test").to_numpy()
+    scores, is_test = read_record(ScoredFits, scores), (read_table(images, "split")["split"] == "test").to_numpy()
     sweeps = {Path(file).stem: read_record(Sweep, file, scores.n.max()) for file in files["sweeps"]}
     words = names_of(tables["words"], read_array(labels))
     fits = fits_of(words, read_matrix(features)[is_test], scores, tables["chosen"], tables["sparsity"], sweeps)
@@ -57,7 +57,7 @@ if __name__ == "__main__":
             return dataset.thumbnail(**image, **params.options)
 
         has_pictures = dataset.OFFERS == "pictures" or (hasattr(dataset, "PIXELS") and picture(0) is not None)
-        judged = [read_table(file).query("dataset == @name") for file in snakemake.input.claims]
+        judged = [table[table["dataset"] == name] for table in map(read_table, snakemake.input.claims)]
         made = page(
             name,
             [read_study(**one, vocabulary=vocabulary) for one in params.studies],

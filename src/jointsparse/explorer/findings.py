@@ -9,7 +9,6 @@ import pandas as pd
 from jointsparse.learning.flag import EDGE, read_cell
 from jointsparse.scores.evaluation import NO_BETTER, TIED, UNDEFINED
 from jointsparse.scores.flags import GAP
-from jointsparse.scores.many import FEWEST_RUNS, half_width
 
 NORMS = {"l1inf": "l1,∞", "l12": "l1,2"}  # others are called as they are
 SHOWN_WORDS = 5  # with the highest AUC, and with the lowest
@@ -60,47 +59,44 @@ def percent(fraction: float) -> str:
     return f"{100 * fraction:.2g} %" if fraction < 0.0995 else f"{100 * fraction:.0f} %"
 
 
-def methods_table(chosen: pd.DataFrame) -> list[dict[str, Any]]:
+def methods_table(means: pd.DataFrame) -> list[dict[str, Any]]:
     """A row for each method, with a cell for each size: AUC with its half width over runs, and the share of features.
 
-    chosen: see `scores.evaluation.Evaluation`. In the average of the AUC each positive weighs the same, over words that
-    were not used for validation.
+    means: see `scores.many.means`. In the average of the AUC each positive weighs the same, over words that were not
+    used for validation.
     """
-    groups = chosen.groupby(["method", "n"], sort=False)
-    table = groups.agg(
-        auc=("auc_weighted", "mean"),
-        spread=("auc_weighted", "std"),
-        runs=("run", "nunique"),
-        features=("features", "mean"),
-    ).reset_index()
-    table["half"] = half_width(table["spread"], table["runs"].where(table["runs"] >= FEWEST_RUNS))
-    highest = table.groupby("n")["auc"].transform("max")
-    rows = []
-    for method, cells in table.assign(best=table["auc"] == highest).groupby("method", sort=False):
-        shown = [cell | {"features": percent(cell["features"])} for cell in cells.to_dict("records")]
-        rows.append({"method": method, "label": label(str(method)), "cells": shown})
-    return rows
+    auc, features = means["auc_weighted"], means["features"].map(percent)
+    best = auc == means.groupby("n")["auc_weighted"].transform("max")
+    table = means.assign(auc=auc, half=means["high"] - auc, features=features, best=best)
+    by_method = table.groupby("method", sort=False)
+    return [
+        {"method": method, "label": label(str(method)), "cells": cells.to_dict("records")}
+        for method, cells in by_method
+    ]
 
 
 def sentence(tables: Mapping[str, pd.DataFrame], things: str = "images", study: str = "") -> str:
     """Say in one sentence what a study of words has found.
 
-    tables: chosen, words_learnt, and differences where there are several methods. things: what has words. study: its
+    tables: means, words_learnt, and differences where there are several methods. things: what has words. study: its
     name if it shall be said.
     """
-    learnt, chosen = tables["words_learnt"], tables["chosen"]
-    first, n = chosen["method"].iloc[0], chosen["n"].max()
+    learnt, n = tables["words_learnt"], tables["means"]["n"].max()
+    means = tables["means"].query("n == @n").set_index("method")
+    first = means.index[0]
     own, chose = _counted(learnt, first)
     known = int((own["p_holm"] <= CHANCE).sum())
-    row = chosen[(chosen["method"] == first) & (chosen["n"] == n)]
     found = (
         f"{f'{study}: w' if study else 'W'}ith {n} positive {things} a word, "
         f"{label(first)} recognises {known} of {len(own)} test words{chose} better than chance, "
-        f"best “{own['word'].iloc[0]}”, with a mean AUC of {row['auc_weighted'].mean():.3f} and "
-        f"{percent(row['features'].mean())} of the features"
+        f"best “{own['word'].iloc[0]}”, with a mean AUC of {means['auc_weighted'].iloc[0]:.3f} and "
+        f"{percent(means['features'].iloc[0])} of the features"
     )
-    leads = [_lead(row, chosen) for row in _leads(tables.get("differences"), n)]
-    return f"{found}; {', '.join(leads)}." if leads else f"{found}."
+    if len(means) == 1:
+        return f"{found}."
+    wanted = "metric == 'auc' and words == 'test words' and average == 'by positives' and n == @n"
+    leads = tables["differences"].query(wanted).to_dict("records")
+    return f"{found}; {', '.join(_lead(row, means['features']) for row in leads)}."
 
 
 def best_and_worst(learnt: pd.DataFrame, method: str, things: str = "images") -> str:
@@ -131,35 +127,27 @@ def _counted(learnt: pd.DataFrame, method: str) -> tuple[pd.DataFrame, str]:
 
 
 def beside(studies: Mapping[str, pd.DataFrame]) -> str:
-    """Say how far the first method of each study is from the best of its others. studies: their tables chosen."""
+    """Say how far the first method of each study is from the best of its others. studies: their tables means."""
     said = []
-    for study, chosen in studies.items():
-        n = chosen["n"].max()
-        means = chosen[chosen["n"] == n].groupby("method", sort=False)["auc_weighted"].mean()
-        if len(means) > 1:
-            lead, other = means.iloc[0] - means.iloc[1:].max(), label(str(means.iloc[1:].idxmax()))
+    for study, means in studies.items():
+        n = means["n"].max()
+        auc = means[means["n"] == n].set_index("method")["auc_weighted"]
+        if len(auc) > 1:
+            lead, other = auc.iloc[0] - auc.iloc[1:].max(), label(str(auc.iloc[1:].idxmax()))
             where = "ahead of" if lead >= 0 else "behind"
-            said.append(f"{study} (n = {n}): {label(str(means.index[0]))} {abs(lead):.3f} {where} {other}")
+            said.append(f"{study} (n = {n}): {label(str(auc.index[0]))} {abs(lead):.3f} {where} {other}")
     return f"In other studies: {'; '.join(said)}." if said else ""
 
 
-def _leads(differences: pd.DataFrame | None, n: int) -> list[dict[Any, Any]]:
-    if differences is None:
-        return []
-    wanted = "metric == 'auc' and words == 'test words' and average == 'by positives' and n == @n"
-    return list(differences.query(wanted).to_dict("records"))
-
-
-def _lead(row: Mapping[Any, Any], chosen: pd.DataFrame) -> str:
+def _lead(row: Mapping[Any, Any], features: pd.Series) -> str:
     """The lead over another method, with its interval and the features that the other uses."""
-    of_other = chosen[(chosen["method"] == row["against"]) & (chosen["n"] == row["n"])]
     ends = [row["difference"], row["low"], row["high"]]
     where = "ahead of"
     if ends[0] < 0:
         ends, where = [-ends[0], -ends[2], -ends[1]], "behind"
     by, low, high = (f"{end:.3f}".replace("-", "−") for end in ends)
     interval = f" ({low} to {high})" if np.isfinite(row["low"]) else ""
-    return f"{by}{interval} {where} {label(row['against'])} with {percent(of_other['features'].mean())}"
+    return f"{by}{interval} {where} {label(row['against'])} with {percent(features[row['against']])}"
 
 
 def warnings_of(gathered: Mapping[str, pd.DataFrame], things: str = "images") -> list[dict[str, Any]]:
@@ -186,8 +174,7 @@ def warnings_of(gathered: Mapping[str, pd.DataFrame], things: str = "images") ->
     ]
 
 
-def left_out(table: pd.DataFrame) -> list[dict[str, Any]]:
+def left_out(table: pd.DataFrame) -> list[dict[Any, Any]]:
     """Count the data that are not used: each reason, how often, and the first item."""
     reasons = table.groupby("reason", sort=False)["item"].agg(count="size", first="first").reset_index()
-    ordered = reasons.sort_values("count", ascending=False, kind="stable")
-    return [{str(key): value for key, value in row.items()} for row in ordered.to_dict("records")]
+    return list(reasons.sort_values("count", ascending=False, kind="stable").to_dict("records"))

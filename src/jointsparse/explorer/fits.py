@@ -9,7 +9,7 @@ import pandas as pd
 from jointsparse.checks import Misfit, require
 from jointsparse.learning import sweep
 from jointsparse.learning.sweep import Sweep
-from jointsparse.scores.metrics import Scores
+from jointsparse.scores.metrics import ScoredFits
 
 
 class Path(NamedTuple):
@@ -62,7 +62,7 @@ class Fits(NamedTuple):
 def fits_of(
     words: list[str],
     X: Any,
-    scores: Scores,
+    scores: ScoredFits,
     chosen: pd.DataFrame,
     sparsity: pd.DataFrame,
     sweeps: Mapping[str, Sweep],
@@ -75,7 +75,7 @@ def fits_of(
         Names of the words.
     X : matrix
         Features of the test images.
-    scores : Scores
+    scores : ScoredFits
         Of all chosen fits.
     chosen, sparsity : tables
         See `scores.evaluation.Evaluation`.

@@ -17,25 +17,17 @@ from jointsparse.explorer.words import telling_of_samples, used_images, words_of
 SAMPLES = 24  # images of a dataset whose studies learn no words
 
 
-class Figure(NamedTuple):
-    """A figure of a study: its file as the page finds it, what it shows, and the tables that it shows."""
-
-    file: str
-    caption: str
-    tables: Sequence[str]
-
-
 class Study(NamedTuple):
     """A study as the page shows it.
 
-    tables: by name; the page reads chosen, by_word, words_learnt, differences and warnings. fits: None for a study that
-    learns no words. test_images: the row of each test image in the table of images. names: of the features; empty if
-    they have none.
+    tables: by name; the page reads chosen, means, by_word, words_learnt, differences and warnings. figures: captions by
+    file, as the page finds it. fits: None for a study that learns no words. test_images: the row of each test image in
+    the table of images. names: of the features; empty if they have none.
     """
 
     name: str
     tables: Mapping[str, pd.DataFrame]
-    figures: Sequence[Figure]
+    figures: Mapping[str, str]
     fits: Fits | None = None
     test_images: Sequence[int] = ()
     names: Sequence[str] = ()
@@ -100,7 +92,7 @@ def page(
         first, *others = of_words
         found = findings.sentence(first.tables, things, first.name if others else "")
         method = first.tables["chosen"]["method"].iloc[0]
-        more = [findings.beside({study.name: study.tables["chosen"] for study in others})]
+        more = [findings.beside({study.name: study.tables["means"] for study in others})]
         more.append(findings.best_and_worst(first.tables["words_learnt"], method, things))
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
     warnings = findings.warnings_of(warned, things)
@@ -112,7 +104,7 @@ def page(
         sentence=found,
         more=more,
         studies=studies,
-        methods={study.name: findings.methods_table(study.tables["chosen"]) for study in of_words},
+        methods={study.name: findings.methods_table(study.tables["means"]) for study in of_words},
         splits=images["split"].value_counts().to_dict() if images is not None else {},
         left_out=findings.left_out(left_out) if left_out is not None else [],
         warnings=warnings,

@@ -1,6 +1,6 @@
 """Every figure by name, with its table and the function that draws it.
 
-Where `quattoni` has a figure of the same name as `scores`, it lays the paper's numbers over that one, if asked to.
+Where `quattoni` has a figure of the same name as `study`, it lays the paper's numbers over that one, if asked to.
 """
 
 from importlib.resources import as_file, files
@@ -11,7 +11,7 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from jointsparse.checks import require
-from jointsparse.figures import scores
+from jointsparse.figures import study
 from jointsparse.figures.style import Drawing
 from jointsparse.papers.duchi import figures as duchi
 from jointsparse.papers.quattoni import figures as quattoni
@@ -19,12 +19,12 @@ from jointsparse.papers.quattoni import figures as quattoni
 FIGURES = {
     "convergence": Drawing("convergence", quattoni.convergence, beside_paper=True),
     "auc": Drawing("chosen", quattoni.auc, "differences", beside_paper=True),
-    "auc_by_size": Drawing("chosen", scores.auc, "differences"),
+    "auc_by_size": Drawing("chosen", study.auc, "differences"),
     "eer": Drawing("chosen", quattoni.eer, "differences", beside_paper=True),
     "eer_by_word": Drawing("by_word", quattoni.eer_by_word, beside_paper=True),
     "sparsity": Drawing("sparsity", quattoni.sparsity, beside_paper=True),
-    "auc_by_features": Drawing("sparsity", scores.auc_by_features),
-    "auc_by_power": Drawing("sparsity", scores.auc_by_power),
+    "auc_by_features": Drawing("sparsity", study.auc_by_features),
+    "auc_by_power": Drawing("sparsity", study.auc_by_power),
     "significance": Drawing("significance", quattoni.significance, beside_paper=True),
     "weights": Drawing("weights", quattoni.weights, beside_paper=True),
     "test_error": Drawing("recovery", quattoni.test_error),

@@ -4,7 +4,7 @@ Source: Quattoni et al. 2009, sec. 6.1 and Table 1.
 """
 
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from scipy import special  # not stats, which takes half a second to import
 from jointsparse.checks import Misfit, require
 from jointsparse.compiled import njit
 from jointsparse.scores.many import FEWEST_RUNS, half_width, holm
-from jointsparse.scores.metrics import METRICS, Scores, resampled
+from jointsparse.scores.metrics import METRICS, ScoredFits, resampled
 
 WORDS = ("test words", "all words")  # without and with the words that chose the radius
 AVERAGES = ("by positives", "plain")  # over words; the first is the paper's, sec. 6.1
@@ -79,7 +79,7 @@ def sign_test(
     return SignTest(wins, losses, p, p_reverse)
 
 
-def significance(scores: Scores, *, n_pairings: int, seed: int) -> pd.DataFrame:
+def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFrame:
     """Sign tests of the first method (of a study's `methods:`) against each other one, for every run and size.
 
     scores: of a study. n_pairings: at least 1. seed: of the pairings, the same for each test.
@@ -93,9 +93,9 @@ def significance(scores: Scores, *, n_pairings: int, seed: int) -> pd.DataFrame:
     """
     fits, (first, *others) = _by_fit(scores)
     tables = []
-    for run, label in product(_first_seen(scores.run), WORDS):
+    for run, label in product(pd.unique(scores.run), WORDS):
         rows = []
-        for n, other in product(_first_seen(scores.n), others):
+        for n, other in product(pd.unique(scores.n), others):
             fit = fits[run, first, n]
             words = _words(scores, fit, label)
             f, g = (scores.score[place][:, words] for place in (fit, fits[run, other, n]))
@@ -114,7 +114,7 @@ def significance(scores: Scores, *, n_pairings: int, seed: int) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def differences(scores: Scores, *, n_resamples: int, seed: int) -> pd.DataFrame:
+def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFrame:
     """Lead of the first method over each other one, in AUC and EER, with 95 % intervals.
 
     scores: of a study. n_resamples: at least 1. seed: of the resamples.
@@ -130,7 +130,7 @@ def differences(scores: Scores, *, n_resamples: int, seed: int) -> pd.DataFrame:
     belong together.
     """
     fits, (first, *others) = _by_fit(scores)
-    runs = _first_seen(scores.run)
+    runs = pd.unique(scores.run)
     rng = np.random.default_rng(seed)
     images = _resample(len(scores.labels), n_resamples, rng)
     n_words = scores.labels.shape[1]
@@ -139,7 +139,7 @@ def differences(scores: Scores, *, n_resamples: int, seed: int) -> pd.DataFrame:
     positives = images @ scores.labels
     weights = np.stack([positives, positives * drawn, ones, ones * drawn])
     rows = []
-    for n in _first_seen(scores.n):
+    for n in pd.unique(scores.n):
         means = {}
         for method in (first, *others):
             of_runs = [fits[run, method, n] for run in runs]
@@ -161,22 +161,17 @@ def differences(scores: Scores, *, n_resamples: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("metric", kind="stable", ignore_index=True)
 
 
-def _first_seen(values: np.ndarray) -> list[Any]:
-    """Distinct values in the order of their first place."""
-    return list(dict.fromkeys(values.tolist()))
-
-
-def _by_fit(scores: Scores) -> tuple[dict[tuple[int, str, int], int], list[str]]:
+def _by_fit(scores: ScoredFits) -> tuple[dict[tuple[int, str, int], int], list[str]]:
     """Place of each fit by (run, method, n), and the methods. Raises Misfit where scores do not belong together."""
     keys = list(zip(scores.run.tolist(), scores.method.tolist(), scores.n.tolist(), strict=True))
-    methods = _first_seen(scores.method)
+    methods = list(dict.fromkeys(scores.method.tolist()))
     require(len(methods) > 1, f"there must be scores of two methods at least, got {methods}", Misfit)
-    for run, method, n in product(_first_seen(scores.run), methods, _first_seen(scores.n)):
+    for run, method, n in product(pd.unique(scores.run), methods, pd.unique(scores.n)):
         require((run, method, n) in keys, f"there must be scores of {method}, run {run}, n {n}", Misfit)
     return {key: fit for fit, key in enumerate(keys)}, methods
 
 
-def _words(scores: Scores, fit: int, label: str) -> np.ndarray:
+def _words(scores: ScoredFits, fit: int, label: str) -> np.ndarray:
     """The words (n_words,) bool that rows with this label in column `words` count."""
     in_validation: np.ndarray = scores.validation_words[fit]
     return ~in_validation if label == WORDS[0] else np.ones_like(in_validation)
@@ -204,7 +199,7 @@ def _resample(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate([np.ones((1, n)), drawn]).astype(np.int32)
 
 
-def _means_over_words(by_word: np.ndarray, scores: Scores, fit: int, weights: np.ndarray) -> np.ndarray:
+def _means_over_words(by_word: np.ndarray, scores: ScoredFits, fit: int, weights: np.ndarray) -> np.ndarray:
     """Weighted means over test words and over all words, NaNs left out.
 
     by_word: (n_metrics, n_resamples, n_words). weights: (n_weights, n_resamples, n_words). Returns (n_metrics, 2,

@@ -15,7 +15,7 @@ from jointsparse.learning.flag import Flag, write_cell
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import Tasks
 from jointsparse.scores.flags import GAP
-from jointsparse.scores.metrics import METRICS, SIGN, Scores, average, require_labels, require_metric
+from jointsparse.scores.metrics import METRICS, SIGN, ScoredFits, average
 
 # Warnings: AUC and EER of tied scores are one half, whatever the word; those of undefined ones are missing.
 TIED = "the same score for all test images"
@@ -93,7 +93,7 @@ class Evaluation(NamedTuple):
         The objective of one method at every iteration, per run, n and radius at its best eta0.
     weights : table
         The non-zero weights of the chosen fits of the first run at one size, and W's shape: n_features, n_words.
-    scores : Scores
+    scores : ScoredFits
         The test scores of the chosen fits.
     """
 
@@ -102,7 +102,7 @@ class Evaluation(NamedTuple):
     sparsity: pd.DataFrame
     convergence: pd.DataFrame
     weights: pd.DataFrame
-    scores: Scores
+    scores: ScoredFits
 
 
 class Part(NamedTuple):
@@ -110,14 +110,6 @@ class Part(NamedTuple):
 
     X: Any
     labels: np.ndarray
-
-
-class Tested(NamedTuple):
-    """One fit on the test images: its row of `Evaluation.sparsity`, AUC and EER by word, and its scores."""
-
-    row: dict[str, Any]
-    by_word: dict[str, np.ndarray]
-    scores: np.ndarray
 
 
 def choose(
@@ -172,8 +164,6 @@ def validation_score(
     validation_words : bool array, (n_words,)
         The words that choose.
     """
-    require_metric(metric)
-    require_labels(labels)
     on_validation = _part(X, labels, split == "validation")
     return lambda W: SIGN[metric] * float(_of_words(W, on_validation, validation_words, metric).mean())
 
@@ -221,13 +211,9 @@ def evaluate(
 
     Raises
     ------
-    ValueError
-        If no sweep of the first run is `at_size`.
     Misfit
         If arrays do not belong together.
     """
-    require_metric(metric)
-    require_labels(labels, len(words))
     on_validation, on_test = (_part(X, labels, split == name) for name in ("validation", "test"))
     features = fingerprint(X)
     evaluated: list[Evaluation] = []
@@ -239,13 +225,7 @@ def evaluate(
             "with_weights": (one.run, one.n) == (first_run, at_size),
         }
         evaluated.append(_evaluate_one(one, on_validation, on_test, words, metric, selection, **wanted))
-    evaluation = _joined(evaluated)
-    run, n = evaluation.scores.run, evaluation.scores.n
-    require(
-        at_size is None or at_size in n[run == run[0]],
-        f"at_size must be one of the sizes of run {run[0]}, got {at_size}",
-    )
-    return evaluation
+    return _joined(evaluated)
 
 
 def _evaluate_one(
@@ -266,21 +246,21 @@ def _evaluate_one(
         _test(one, pair, W, np.nanmin(objective), value, on_test)
         for pair, W, objective, value in zip(best_eta0, one.sweep.W, relative, validation, strict=True)
     ]
-    fits = zip(tested, relative, strict=True) if with_convergence else ()
-    curves = [_convergence(fit.row, objective) for fit, objective in fits]
-    chosen, W = tested[best], one.sweep.W[best]
-    of_scores = _flags_of_scores(chosen.scores)
-    of_fit = (one.run, one.n, one.n_samples, one.method, one.validation_words, chosen.scores)
+    rows = [row for row, _, _ in tested]
+    curves = [_convergence(*each) for each in zip(rows, relative, strict=True)] if with_convergence else []
+    (row, by_word, scores), W = tested[best], one.sweep.W[best]
+    of_scores = _flags_of_scores(scores)
+    of_fit = (one.run, one.n, one.n_samples, one.method, one.validation_words, scores)
     return Evaluation(
-        chosen=pd.DataFrame([chosen.row | _told(one.sweep, best_eta0[best], of_scores, validation[best], metric)]),
-        by_word=_by_word(one, words, on_test.labels.sum(axis=0), W, chosen.by_word, of_scores),
-        sparsity=pd.DataFrame([fit.row for fit in tested]).assign(
-            chosen=np.isin(np.arange(len(tested)), of_powers),
+        chosen=pd.DataFrame([row | _told(one.sweep, best_eta0[best], of_scores, validation[best], metric)]),
+        by_word=_by_word(one, words, on_test.labels.sum(axis=0), W, by_word, of_scores),
+        sparsity=pd.DataFrame(rows).assign(
+            chosen=np.isin(np.arange(len(rows)), of_powers),
             warning=[write_cell([_flag_of_gap(gap)]) for gap in one.sweep.gap[best_eta0]],
         ),
         convergence=pd.concat(curves) if curves else pd.DataFrame(),
         weights=_weights(one.run, one.n, one.method, W if with_weights else np.zeros((0, 0))),
-        scores=Scores._make([*(np.array([field]) for field in of_fit), on_test.labels]),
+        scores=ScoredFits._make([*(np.array([field]) for field in of_fit), on_test.labels]),
     )
 
 
@@ -290,7 +270,7 @@ def _joined(evaluated: Sequence[Evaluation]) -> Evaluation:
     *of_fits, labels = zip(*scores, strict=True)
     # An empty table has no types of columns to join.
     joined = [pd.concat([one for one in of if len(one)] or of[:1], ignore_index=True) for of in tables]
-    return Evaluation._make([*joined, Scores._make([*map(np.concatenate, of_fits), labels[0]])])
+    return Evaluation._make([*joined, ScoredFits._make([*map(np.concatenate, of_fits), labels[0]])])
 
 
 def _part(X: Matrix, labels: np.ndarray, chosen: np.ndarray) -> Part:
@@ -304,7 +284,10 @@ def _require_own(one: TrainedSweep, n_words: int, features: str) -> None:
     require(one.sweep.W.shape[2:] == (n_words,), f"{which} must be of {n_words} words, got {one.sweep.W.shape}", Misfit)
 
 
-def _test(one: TrainedSweep, pair: int, W: np.ndarray, objective: float, validation: float, on_test: Part) -> Tested:
+def _test(
+    one: TrainedSweep, pair: int, W: np.ndarray, objective: float, validation: float, on_test: Part
+) -> tuple[dict[str, Any], dict[str, np.ndarray], np.ndarray]:
+    """Return the row of one fit in `Evaluation.sparsity`, its AUC and EER by word, and its scores."""
     scores = on_test.X @ W
     row = one.key | {
         "radius": one.sweep.radius[pair],
@@ -321,7 +304,7 @@ def _test(one: TrainedSweep, pair: int, W: np.ndarray, objective: float, validat
         for suffix, words in (("", ~one.validation_words), ("_all", np.ones_like(one.validation_words))):
             plain, weighted = average(values, positives, words)
             row |= {f"{name}{suffix}": plain, f"{name}{suffix}_weighted": weighted}
-    return Tested(row, by_word, scores)
+    return row, by_word, scores
 
 
 def _convergence(row: dict[str, Any], objective: np.ndarray) -> pd.DataFrame:

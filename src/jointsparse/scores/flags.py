@@ -119,7 +119,7 @@ def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     found = []
     for name, table in tables.items():
         kinds: dict[str, list[tuple[int, Flag]]] = {}
-        for row, flags in enumerate(_flags(name, table)):
+        for row, flags in enumerate(_flags(table)):
             for flag in flags:
                 kinds.setdefault(flag.kind, []).append((row, flag))
         for kind, flagged in kinds.items():
@@ -129,18 +129,15 @@ def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["table", "warning", "rows", "of", "first"])
 
 
-def _flags(name: str, table: pd.DataFrame) -> list[list[Flag]]:
+def _flags(table: pd.DataFrame) -> list[list[Flag]]:
     """The flags of each row."""
     if "warning" in table:
         columns = [table[name] for name in ("warning", "note") if name in table]
         return [[flag for cell in cells for flag in read_cell(cell)] for cells in zip(*columns, strict=True)]
     if "capped" in table:
         return [[Flag("fewer images than asked for")] if capped else [] for capped in table["capped"]]
-    if "reason" in table:
-        return [
-            [Flag("pictures, captions or samples not used, each with its reason in left_out.csv")] for _ in table.index
-        ]
-    raise ValueError(f"table {name} must have a column warning, capped or reason, got {', '.join(map(str, table))}")
+    said = "pictures, captions or samples not used, each with its reason in left_out.csv"
+    return [[Flag(said)] for _ in table["reason"]]
 
 
 def _range(flags: list[Flag]) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import special  # not stats, which takes half a second to import
 
 FEWEST_RUNS = 5  # Choice: an interval over fewer runs is too wide, and its t distribution too far from the truth.
@@ -28,3 +29,16 @@ def half_width(spread: Any, n_runs: Any) -> Any:
     1.242
     """
     return special.stdtrit(n_runs - 1, 0.975) * spread / np.sqrt(n_runs)
+
+
+def means(chosen: pd.DataFrame) -> pd.DataFrame:
+    """Means over runs, with a row for each method and size.
+
+    chosen: see `evaluation.Evaluation`. Columns of the same name are means of its own. runs: how many. low, high: ends
+    of the 95 % t interval of auc_weighted, missing of fewer than `FEWEST_RUNS` runs.
+    """
+    averaged = {name: (name, "mean") for name in ("n_samples", "auc_weighted", "auc", "eer", "features")}
+    groups = chosen.groupby(["method", "n"], sort=False)
+    table = groups.agg(runs=("run", "nunique"), spread=("auc_weighted", "std"), **averaged).reset_index()
+    half = half_width(table.pop("spread"), table["runs"].where(table["runs"] >= FEWEST_RUNS))
+    return table.assign(low=table["auc_weighted"] - half, high=table["auc_weighted"] + half)

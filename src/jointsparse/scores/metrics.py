@@ -6,13 +6,11 @@ Sources: Quattoni et al. 2009, sec. 6.1; 2008 (report), sec. 5.2.
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from jointsparse.checks import Misfit, require
 from jointsparse.compiled import njit
 
 
-class Scores(NamedTuple):
+class ScoredFits(NamedTuple):
     """Scores of all chosen fits of a study on its test images, as comparisons of methods need them.
 
     Attributes
@@ -48,12 +46,7 @@ def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     array([0.75])
     """
     # Choice: a tie counts one half, as usual for AUC; the paper's strict inequality would count it as wrong.
-    ranks = pd.DataFrame(scores).rank().to_numpy()  # not scipy.stats, which takes half a second to import
-    positives = labels.sum(axis=0)
-    negatives = len(labels) - positives
-    rank_sums = np.where(labels, ranks, 0.0).sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return (rank_sums - positives * (positives + 1) / 2) / (positives * negatives)
+    return resampled(scores, labels, np.ones((1, len(scores)), np.int32))[0, 0]
 
 
 @njit(nogil=True)
@@ -134,15 +127,3 @@ def average(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tu
     """
     chosen = by_task[tasks]
     return float(chosen.mean()), float(np.average(chosen, weights=positives[tasks]))
-
-
-def require_metric(metric: str) -> None:
-    require(metric in METRICS, f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
-
-
-def require_labels(labels: np.ndarray, n_words: int | None = None) -> None:
-    require(
-        labels.ndim == 2 and labels.dtype == bool and labels.shape[1] == (n_words or labels.shape[1]),
-        f"labels must be bool with a column for each word, got {labels.dtype} with shape {labels.shape}",
-        Misfit,
-    )

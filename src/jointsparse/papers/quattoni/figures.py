@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from jointsparse.checks import Misfit, require
-from jointsparse.figures import scores
-from jointsparse.figures.scores import Range, Star
+from jointsparse.figures import study
+from jointsparse.figures.study import Star
 from jointsparse.figures.style import (
     STATED,
     band_note,
@@ -62,19 +62,19 @@ def convergence(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
 
 def auc(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, beside_paper: bool = True) -> Figure:
     """Average test AUC against the number of training samples (Quattoni et al. 2009, Fig. 3)."""
-    stated = Range("paper's Fig. 3 (Reuters)", *FIGURE_3_AUC_RANGE) if beside_paper else None
-    return scores.auc(table, beside=beside, stated=stated, source=" (paper: Fig. 3)" * beside_paper)
+    stated = ("paper's Fig. 3 (Reuters)", *FIGURE_3_AUC_RANGE) if beside_paper else None
+    return study.auc(table, beside=beside, stated=stated, source=" (paper: Fig. 3)" * beside_paper)
 
 
 def eer(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, beside_paper: bool = True) -> Figure:
     """Average test equal error rate against the number of positive samples (Quattoni et al. 2008, Fig. 3 left)."""
-    return scores.eer(table, beside=beside, source="\n(paper: report, Fig. 3 left, l1inf < l1 < l2)" * beside_paper)
+    return study.eer(table, beside=beside, source="\n(paper: report, Fig. 3 left, l1inf < l1 < l2)" * beside_paper)
 
 
 def eer_by_word(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     """Test equal error rate of each word at one size (Quattoni et al. 2008, Fig. 3 right)."""
     source = f"\n(paper: report, Fig. 3 right, n = {REPORT_SIZE})" * beside_paper
-    return scores.eer_by_word(table, n=report_size(table["n"].unique()), source=source)
+    return study.eer_by_word(table, n=report_size(table["n"].unique()), source=source)
 
 
 def sparsity(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
@@ -82,12 +82,12 @@ def sparsity(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     text = "paper: {} {:.0%} AUC with {:.0%} of features"
     stars = [Star(method, used, reached, text.format(method, reached, used)) for method, used, reached in FIGURE_4]
     stated = stars if beside_paper else ()
-    return scores.auc_by_features(table, stated=stated, source=" (paper: Fig. 4, Reuters)" * beside_paper)
+    return study.auc_by_features(table, stated=stated, source=" (paper: Fig. 4, Reuters)" * beside_paper)
 
 
 def weights(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
     """Absolute weights of each word (column) and feature (row), by method (Quattoni et al. 2008, Fig. 4)."""
-    return scores.weights(table, source=" (paper: report, Fig. 4)" * beside_paper)
+    return study.weights(table, source=" (paper: report, Fig. 4)" * beside_paper)
 
 
 def significance(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:

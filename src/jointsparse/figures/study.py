@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from jointsparse.figures.style import (
     apart,
+    by_method,
     canvas,
     curve,
     in_order,
@@ -33,14 +34,6 @@ APART = 10  # per cent of the features between markers of a path of radii
 MOST_ROWS = 400  # of a picture of weights, so that each row has a line of pixels
 
 
-class Range(NamedTuple):
-    """An interval of AUC that is stated elsewhere, with its label in the legend."""
-
-    label: str
-    low: float
-    high: float
-
-
 class Star(NamedTuple):
     """A point that is stated elsewhere: its method, share of features and AUC, and its label in the legend."""
 
@@ -51,7 +44,11 @@ class Star(NamedTuple):
 
 
 def auc(
-    table: pd.DataFrame, *, beside: pd.DataFrame | None = None, stated: Range | None = None, source: str = ""
+    table: pd.DataFrame,
+    *,
+    beside: pd.DataFrame | None = None,
+    stated: tuple[str, float, float] | None = None,
+    source: str = "",
 ) -> Figure:
     """Average test AUC, over the words not used for validation, against the number of training samples.
 
@@ -63,15 +60,15 @@ def auc(
         The chosen fits.
     beside : DataFrame, optional
         Differences, whose intervals are drawn in a second panel.
-    stated : Range, optional
-        An interval that is stated elsewhere.
+    stated : tuple, optional
+        An interval that is stated elsewhere: its name, low and high end.
     source : str
         The figure that this one reproduces, for the title.
     """
     figure, axes = _curves_and_lead(table, beside, "n_samples", "auc_weighted", "auc", "by positives")
     if stated:
-        label = f"{stated.label}: {stated.low:g} to {stated.high:g}"
-        axes.axhspan(stated.low, stated.high, color="0.93", label=label, zorder=0)
+        name, low, high = stated
+        axes.axhspan(low, high, color="0.93", label=f"{name}: {low:g} to {high:g}", zorder=0)
     _title(figure, "AUC of the words not used for validation" + source)
     return figure
 
@@ -126,8 +123,8 @@ def _curves_and_lead(
         lead = lead[(lead["metric"] == metric) & (lead["words"] == "test words") & (lead["average"] == average)]
     figure, panels = canvas(6.4 if lead is None else 10.4, panels=1 if lead is None else 2)
     scale, unit = (100, " (%)") if metric == "eer" else (1, "")
-    for method, look in in_order(table).items():
-        curve(panels[0], table[table["method"] == method], x, y, scale=scale, band=False, label=method, **look)
+    for method, look, rows in by_method(table):
+        curve(panels[0], rows, x, y, scale=scale, band=False, label=method, **look)
     points = table.groupby(["method", "n"], as_index=False).agg(x=(x, "mean"), y=(y, "mean"), gap=("gap", "max"))
     _mark_unfinished(panels[0], points.assign(y=scale * points["y"]), "x", "y")
     panels[0].set_ylabel(f"average test {metric.upper()}{unit}{_mean_of(table)}")
@@ -150,8 +147,6 @@ def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
         at = one[x] * 1.06 ** (i - (len(others) - 1) / 2)
         axes.vlines(at, scale * one["low"], scale * one["high"], color=look[other]["color"])
         axes.plot(at, scale * one["difference"], label=f"_against {other}", **look[other] | {"linestyle": "none"})
-    if rows.empty:
-        nothing(axes, "no differences of test words")
     known = rows["low"].notna().any()
     title = "95% intervals (test images, runs)" if known else f"no intervals, which take {FEWEST_RUNS} runs"
     axes.set_title(title, fontsize=9)
@@ -247,14 +242,10 @@ def auc_by_power(table: pd.DataFrame) -> Figure:
     The radius is the one that validation chooses for the power.
     """
     chosen = table[table["chosen"].astype(bool)]
-    sizes = sorted(chosen["n"].unique())
-    figure, panels = canvas(1 + 2.6 * max(len(sizes), 2), 3.4, max(len(sizes), 1), sharey=True)
-    if not sizes:
-        nothing(panels[0], "no chosen radius")
-    for axes, n in zip(panels, sizes, strict=False):
-        of_size = chosen[chosen["n"] == n]
-        for method, look in in_order(table).items():
-            rows = of_size[of_size["method"] == method]
+    sizes = sorted(table["n"].unique())
+    figure, panels = canvas(1 + 2.6 * max(len(sizes), 2), 3.4, len(sizes), sharey=True)
+    for axes, n in zip(panels, sizes, strict=True):
+        for method, look, rows in by_method(chosen[chosen["n"] == n]):
             curve(axes, rows, "power", "auc_weighted", by="power", band=False, label=method, **look)
         axes.set(title=f"n = {n}", xticks=sorted(chosen["power"].unique()))
         axes.set_xlabel("power of the singular values")
