@@ -120,14 +120,14 @@ def test_histograms_agree_with_the_slow_twin(tree):
     np.testing.assert_array_equal(got.toarray(), np.array(expected, np.int32), strict=True)
 
 
-@pytest.mark.parametrize("block", [1, 7, 30, 1000])
+@pytest.mark.parametrize("block", [1, 2, 3])
 def test_blocks_and_memory_maps_change_nothing(full, tmp_path, monkeypatch, block):
     descriptors = points(100)
     counts_per_image = np.array([10, 0, 25, 64, 1])
     expected = encode(full, descriptors, counts_per_image)
     np.save(tmp_path / "descriptors.npy", descriptors)
     mapped = np.load(tmp_path / "descriptors.npy", mmap_mode="r")
-    monkeypatch.setattr(vocabulary_tree, "DESCRIPTORS_AT_ONCE", block)
+    monkeypatch.setattr(vocabulary_tree, "IMAGES_ENCODED_AT_ONCE", block)
     got = encode(full, mapped, counts_per_image)
     assert (got != expected).nnz == 0
     assert got.has_canonical_format

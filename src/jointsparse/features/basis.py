@@ -4,7 +4,7 @@ Source: Quattoni et al. 2009, sec. 6 ("we performed SVD to obtain a new basis of
 uncorrelated"); 2008 report, sec. 5.2 (from unlabelled images).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -115,7 +115,7 @@ def _decompose(
     if few and 4 * n_samples * n_features > DENSE_BYTES:
         if centred:
             mean = np.asarray(X.mean(axis=0, dtype=np.float64), np.float32).ravel()
-        return mean, *_svd_in_blocks(X, mean, rank, rng)
+        return mean, *_svd_in_batches(X, mean, rank, rng)
     dense = _dense(X)
     if centred:
         mean = dense.mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -132,7 +132,7 @@ def _dense(X: Any) -> np.ndarray:
     return X.toarray().astype(np.float32, copy=False) if sparse.issparse(X) else np.array(X, np.float32, order="C")
 
 
-def _svd_in_blocks(
+def _svd_in_batches(
     X: sparse.csr_matrix | np.ndarray, mean: np.ndarray, rank: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The first singular values (rank,) and right singular vectors (rank, n_features) of X - mean, randomised.
@@ -140,24 +140,15 @@ def _svd_in_blocks(
     Like scikit-learn's `randomized_svd`, but only a few rows of X are dense at a time. Source: Halko, Martinsson and
     Tropp (2011), Algorithms 4.4 and 5.1.
     """
-
-    def blocks() -> Iterator[tuple[slice, np.ndarray]]:
-        for start in range(0, X.shape[0], ROWS_AT_ONCE):
-            rows = slice(start, start + ROWS_AT_ONCE)
-            dense = _dense(X[rows])
-            dense -= mean
-            yield rows, dense
-
+    batches = [slice(start, start + ROWS_AT_ONCE) for start in range(0, X.shape[0], ROWS_AT_ONCE)]
     left = np.empty((X.shape[0], min(rank + 10, *X.shape)), np.float32)
     right = rng.normal(size=(X.shape[1], left.shape[1])).astype(np.float32)
     for _ in range(N_PASSES):
         right, _ = linalg.qr(right, mode="economic", overwrite_a=True, check_finite=False)
-        for rows, dense in blocks():
-            left[rows] = dense @ right
+        for rows in batches:
+            left[rows] = (_dense(X[rows]) - mean) @ right
         left, _ = linalg.qr(left, mode="economic", overwrite_a=True, check_finite=False)
-        right[...] = 0
-        for rows, dense in blocks():
-            right += dense.T @ left[rows]
+        right = sum((_dense(X[rows]) - mean).T @ left[rows] for rows in batches)
     _, singular_values, vectors = linalg.svd(right.T, full_matrices=False, check_finite=False)
     return singular_values[:rank], vectors[:rank]
 
