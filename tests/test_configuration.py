@@ -510,7 +510,7 @@ def test_a_dataset_declares_the_options_of_its_read(loader):
     if parameters.pop("options", None):  # handed on
         handed_on = inspect.signature(read_folder).parameters.items()
         parameters |= {name: one for name, one in handed_on if one.kind == one.KEYWORD_ONLY}
-    of_rule = {"smallest_side", "longest_side", "progress"}
+    of_rule = {"smallest_side", "longest_side", "progress", "of_rule"}
     defaults = {name: one.default for name, one in parameters.items() if name not in of_rule}
     assert sorted(plug_in.TAKES) == sorted(defaults)
     assert set(plug_in.NEEDS) == {name for name, default in defaults.items() if default is inspect.Parameter.empty}

@@ -91,7 +91,7 @@ def test_words_of_topics_follow_their_preferences():
     counts = documents._draw_words(topics_of, topics, pool, n_features, 100, (1.0, 0.0), rng)
     preference = np.zeros((n_topics, n_features))
     for k in range(n_topics):
-        np.add.at(preference[k], topics.features[k], np.diff(topics.cumulative[k], prepend=0))
+        np.add.at(preference[k], topics[0][k], np.diff(topics[1][k], prepend=0))
     for rows, expected in ((slice(0, 1000), preference[0]), (slice(1000, 2000), preference[1:].mean(axis=0))):
         got = np.asarray(counts[rows].sum(axis=0)).ravel() / counts[rows].sum()
         np.testing.assert_allclose(got, expected, atol=0.005)
@@ -99,10 +99,10 @@ def test_words_of_topics_follow_their_preferences():
 
 def test_each_topic_uses_a_third_to_two_thirds_of_the_pool():
     rng = np.random.default_rng(0)
-    topics = documents._draw_topics(np.arange(90), 1000, 50, rng)
-    used = (np.diff(topics.cumulative[:, :90], prepend=0, axis=1) > 0).sum(axis=1)
+    _, cumulative = documents._draw_topics(np.arange(90), 1000, 50, rng)
+    used = (np.diff(cumulative[:, :90], prepend=0, axis=1) > 0).sum(axis=1)
     assert set(used) <= set(range(30, 61))
-    np.testing.assert_array_equal(topics.cumulative[:, -1], 1)
+    np.testing.assert_array_equal(cumulative[:, -1], 1)
 
 
 @pytest.mark.parametrize(
@@ -132,11 +132,12 @@ def test_corners_are_drawn_and_more_blocks_than_one(monkeypatch, options, shape)
         ({"n_telling": 1001}, "n_telling must be a whole number from 1 to 1000, got 1001"),
         ({"length": 0}, "length must be above 0 and finite, got 0.0"),
         ({"length": float("nan")}, "length must be above 0 and finite, got nan"),
-        ({"telling": 1.5}, "telling must be from 0 to 1, got 1.5"),
-        ({"telling": 0.7, "noise": 0.4}, "noise must be from 0 to 1 - telling (0.3), got 0.4"),
-        ({"noise": -0.1}, "noise must be from 0 to 1 - telling (0.85), got -0.1"),
+        ({"telling": -0.1}, "telling and noise must be at least 0, and at most 1 together, got -0.1 and 0.05"),
+        ({"telling": 0.7, "noise": 0.4}, "at most 1 together, got 0.7 and 0.4"),
+        ({"noise": -0.1}, "at most 1 together, got 0.15 and -0.1"),
+        ({"noise": float("nan")}, "at most 1 together, got 0.15 and nan"),
         ({"fractions": {"train": 0.5}}, "fractions must be at least 0 and add up to 1"),
-        ({"fractions": {"test": 1.0}}, "fractions must be such that a document is for training, got {'test': 1.0}"),
+        ({"fractions": {"test": 1.0}}, "must hold at least one usable training image or sample, got none of 300"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, expected):

@@ -73,9 +73,10 @@ def test_rows_that_say_nothing_new_are_listed_and_change_nothing(album):
     ("missing", "expected"),
     [
         ("album/captions.csv", "must hold a file captions.csv, got none at"),
-        ("album", "root must be a folder that holds a folder 'images', got"),
-        ("album/images", "root must be a folder that holds a folder 'images', got"),
-        ("album/images/*", "root must hold pictures"),
+        *(
+            (path, r"root must hold pictures .* in '.*album/images', got none: put")
+            for path in ("album", "album/images/*")
+        ),
     ],
 )
 def test_what_is_missing_is_said(tmp_path, album, missing, expected):
@@ -88,7 +89,9 @@ def test_what_is_missing_is_said(tmp_path, album, missing, expected):
 def test_an_album_without_training_images_is_one_clear_error(album):
     rows = ["image,split,note", *(f"{i:03}.jpg,test,x" for i in range(11))]
     (album / "splits.csv").write_text("\n".join(rows))
-    with pytest.raises(ValueError, match=r"usable training image, .* because: \('011.jpg', 'in no split of"):
+    with pytest.raises(
+        ValueError, match=r"usable training image or sample, got none of 11 .* because: \('011.jpg', 'in no split of"
+    ):
         read(album)
 
 

@@ -16,7 +16,7 @@ import pytest
 from conftest import failing, make_album, verdicts_here
 from PIL import Image
 
-from jointsparse.datasets import folder, photos, pictures, text
+from jointsparse.datasets import folder, photos, pictures
 from jointsparse.provenance.tables import read_table, write_table
 
 pytestmark = pytest.mark.usefixtures("checked_here")
@@ -55,16 +55,14 @@ def linked(target):
 NO_PICTURE = "^does not open as a picture"
 TOO_MANY = f"{NO_PICTURE}: .* pixels"
 CONVERT = ": save it as a JPEG, or a PNG of 8 bits a level$"
-OTHER_TIFF = f"a TIFF of other than 8 bits, with a sign, or with planes apart{CONVERT}"
-OTHER_LEVEL = f"a PNG with a transparent level of other than 8 bits{CONVERT}"
 MADE = {  # by a function
     "pipe.jpg": (os.mkfifo, "^not a regular file$"),
     "device.jpg": (linked("/dev/zero"), "^not a regular file$"),
     "link-to-itself.jpg": (linked("link-to-itself.jpg"), f"{NO_PICTURE}: Too many levels of symbolic links$"),
     "link-to-nothing.jpg": (linked("nowhere"), f"{NO_PICTURE}: No such file or directory$"),
-    "empty.jpg": (Path.touch, "^the file is empty$"),
+    "empty.jpg": (Path.touch, "^a picture file must hold 1 to 1,073,741,824 bytes, got 0$"),
     "folder.jpg": (Path.mkdir, "^a folder, not a picture file$"),
-    "gigabytes.jpg": (hole, "^too large: 1,099,511,627,776 bytes, at most 1,073,741,824 are read$"),
+    "gigabytes.jpg": (hole, "^a picture file must hold 1 to 1,073,741,824 bytes, got 1,099,511,627,776$"),
 }
 LISTED = {
     "text.jpg": f"{NO_PICTURE}: none of",
@@ -73,22 +71,11 @@ LISTED = {
     **{f"too-many-pixels.{suffix}": TOO_MANY for suffix in ("bmp", "gif", "jpg", "png", "ppm", "tif")},
     "a-few-too-many-pixels.png": TOO_MANY,
     "wrong-checksum.png": "broken PNG file",
-    **dict.fromkeys(("16-bit-colours.tif", "with-a-sign.tif", "4-bits.tif"), OTHER_TIFF),
-    **dict.fromkeys(("planes-apart.tif", "0-is-white-planes-apart.tif"), OTHER_TIFF),
-    "0-may-be-white.tif": f"a TIFF with entries that cannot be read, or .* white{CONVERT}",
-    "pillow-warns.tif": "tag 259 had too many entries: 2, expected 1",
+    "arithmetic-beyond-64-KiB.jpg": f"{NO_PICTURE}: broken data stream",
     "uint16.tif": f"I;16 levels{CONVERT}",
     "int32.tif": f"I levels{CONVERT}",
-    "int16.tif": f"(I;16S|I) levels{CONVERT}|{OTHER_TIFF}",
+    "int16.tif": f"(I;16S|I) levels{CONVERT}",
     "float32.tif": f"F levels{CONVERT}",
-    "part-of-its-screen.gif": f"a GIF whose first frame is smaller than its screen{CONVERT}",
-    "up-to-15.ppm": f"a PNM of levels up to another number than 255{CONVERT}",
-    "in-runs.bmp": f"a BMP in runs{CONVERT}",
-    "16-bit-colours-one-transparent.png": OTHER_LEVEL,
-    "4-bits-a-level-transparent.png": OTHER_LEVEL,
-    "transparent-beyond-its-colours.png": OTHER_LEVEL,
-    "animated.png": f"an animated PNG{CONVERT}",
-    "to-be-cut.avif": f"an AVIF with a part that is to be cut out{CONVERT}",
     "of-10-bits.heic": f"I;16 levels{CONVERT}",
     **{f"without-its-last-{cut}-bytes.png": NO_PICTURE for cut in (8, 12, 20)},
     **{f"half.{suffix}": NO_PICTURE for suffix in ("avif", "bmp", "gif", "heic", "jpg", "png", "ppm", "tif", "webp")},
@@ -133,21 +120,6 @@ def test_text_in_a_picture_that_unpacks_to_more_than_it_may_hurts_nothing(tmp_pa
     assert reason == "" or reason.startswith("does not open")
 
 
-def test_tiff_with_a_sign_is_listed_whichever_entry_of_its_directory_is_damaged(tmp_path):
-    data = (PICTURES / "listed" / "with-a-sign.tif").read_bytes()
-    (begin,) = struct.unpack_from("<I", data, 4)
-    (n_entries,) = struct.unpack_from("<H", data, begin)
-    # The kind of the numbers of an entry, and how many there are.
-    changes = [(at + 2, "<H", 0) for at in range(begin + 2, begin + 2 + 12 * n_entries, 12)]
-    changes += [(at + 2, "<I", count) for (at, _, _), count in product(changes, (0, 2, 99, 2**31))]
-    for place, layout, number in changes:
-        damaged = bytearray(data)
-        struct.pack_into(layout, damaged, place, number)
-        (tmp_path / "a.tif").write_bytes(damaged)
-        said = pictures.check_picture(tmp_path / "a.tif", 32, 320)[0]
-        assert said.startswith("does not open as a picture: "), (place, number)
-
-
 @pytest.mark.parametrize(
     ("owner", "function", "name", "expected"),
     [
@@ -170,7 +142,6 @@ SHOWN = {  # in each folder, and how exactly
     "halves": (np.tile(np.repeat([0.0, 1.0], 32), (48, 1)), 1e-6),
     "inverse": (1 - RAMP / 255, 1e-6),
     "levels": (np.tile(np.where(LEVELS == 200, 1, LEVELS / 255), (48, 1)), 1e-6),  # 200 is transparent, on white
-    "slope": (np.add.outer(np.arange(48), np.arange(64)) * 2 / 255, 0.01),
     "upright": (np.kron([[0, 127 / 255], [0, 1]], np.ones((24, 32))), 0.1),
     "ramp-turned": (np.rot90(np.vstack([RAMP[:24] // 2, RAMP[24:]]), -1) / 255, 0.1),
 }
@@ -239,13 +210,6 @@ def test_folders_are_read_once_whatever_links_to_them(album, tmp_path):
 
 
 # Tables
-
-
-def test_long_tables_are_read_in_pieces_that_make_a_whole(album, monkeypatch):
-    expected = text.read_csv(album / "captions.csv", "image", "caption")
-    for rows in (1, 5, 24):
-        monkeypatch.setattr(text, "ROWS_AT_ONCE", rows)
-        assert text.read_csv(album / "captions.csv", "image", "caption").equals(expected)
 
 
 @pytest.mark.parametrize(

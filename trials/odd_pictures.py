@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import tifffile
-from PIL import Image, PngImagePlugin
+from PIL import Image
 
 RAMP = np.tile(np.linspace(0, 255, 64).astype(np.uint8), (48, 1))
 GREY = Image.fromarray(RAMP)
@@ -68,13 +68,6 @@ def tiff(levels, **options):
     return file.getvalue()
 
 
-def bmp_in_runs():
-    """A BMP of 64 x 48 zeros in runs, a byte behind its colours."""
-    runs = bytes([64, 0, 0, 0]) * 48 + b"\0\1"
-    head = struct.pack("<IiiHHII", 40, 64, 48, 1, 8, 1, len(runs)) + bytes(16 + 1024 + 1)
-    return struct.pack("<2sIHHI", b"BM", 14 + len(head) + len(runs), 0, 0, 14 + len(head)) + head + runs
-
-
 def avif_to_be_cut():
     """An AVIF with a box that says which part of it to show. No decoder has to look at its numbers."""
     data = bytearray(encoded(GREY.convert("RGB"), "AVIF"))
@@ -95,17 +88,6 @@ def enlarged(kind, before, layout, width_first=True):
     return SAVED[kind].replace(found, before + struct.pack(layout, 20_000, 20_000))
 
 
-def turned(orientation):
-    """XMP by which Pillow turns a picture, and other decoders do not."""
-    return f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf tiff:Orientation="{orientation}"/></x:xmpmeta>'.encode()
-
-
-def with_text(key, text):
-    made = PngImagePlugin.PngInfo()
-    made.add_itxt(key, text)
-    return made
-
-
 def frames(kind, **options):
     """A picture whose first frame is the ramp and whose second one is the ramp turned round."""
     first, second = (Image.fromarray(levels).convert("RGB") for levels in (RAMP, RAMP[:, ::-1].copy()))
@@ -114,7 +96,7 @@ def frames(kind, **options):
 
 CAMERA = Image.Exif()
 CAMERA[0x010F] = "maker"
-# Written by jpegtran. Behind the comment its pixels lie across the 64 KiB that Pillow hands to the decoder at once.
+# Written by jpegtran.
 ARITHMETIC = b85decode(
     "|JeWF01!$>Nk#wx0RR9200961|JwjV01XKW3knDg3knMk4h;_zAQcl55)&sJ9v2`kDKRiEDJ?8BI!Zn>HbyrrEkIX6ModmpQ&KWMT47pHU`kO^"
     "PyfjP3kU!(06+l&5di<p00saM5C#9*00;pA002J#{{XVB;e+M`jsE~}!j5uGSC4ipUy%~ta?Hye5#vC6_q>njjU>nsm<)Ho;^80Y===$*OeTo`*#"
@@ -169,29 +151,12 @@ LISTED = {
     "a-few-too-many-pixels.png": png(8, 0, bytes(64), side=(10_000, 10_000)),
     # Of its pixels: the last byte before the twelve of the end.
     "wrong-checksum.png": PNG[:-13] + bytes([PNG[-13] ^ 1]) + PNG[-12:],
-    "16-bit-colours.tif": tiff(np.stack([RAMP.astype(np.uint16)] * 3, axis=-1), photometric="rgb"),
-    "with-a-sign.tif": tiff((RAMP.astype(np.int16) - 128).astype(np.int8)),
-    "4-bits.tif": tiff_of({258: 4}),
-    # Pillow mixes some of these planes up, and forgets the order of the bits in others.
-    "planes-apart.tif": tiff(np.stack([RAMP] * 3), photometric="rgb", planarconfig="separate"),
-    "0-is-white-planes-apart.tif": tiff_of({262: 0, 266: 2, 284: 2}),
-    "0-may-be-white.tif": tiff_of({}, (262, (3, 99))),
-    "pillow-warns.tif": tiff_of({259: 1}, (259, (3, 2))),
     "uint16.tif": tiff(RAMP.astype(np.uint16) * 257),
     "int32.tif": tiff(RAMP.astype(np.int32) << 20),
     "int16.tif": tiff(RAMP.astype(np.int16) - 128),
     "float32.tif": tiff((RAMP / 255).astype(np.float32)),
-    # The rest is white, black or of the first colour, as each program likes.
-    "part-of-its-screen.gif": b"".join([SAVED["GIF"][:6], struct.pack("<HH", 80, 60), SAVED["GIF"][10:]]),
-    "up-to-15.ppm": b"P5 64 48 15\n" + bytes(48 * 64),
-    "in-runs.bmp": bmp_in_runs(),
-    # Of the transparent colour Pillow compares the lower bytes of 16 bits with the upper ones of the pixels.
-    "16-bit-colours-one-transparent.png": png(16, 2, bytes(384), [0, 0, 0]),
-    "4-bits-a-level-transparent.png": png(4, 0, bytes(range(32)), [3]),
-    "transparent-beyond-its-colours.png": png(8, 2, bytes(192), [0, 256, 0]),
-    # Its orientation may come behind the first frame, where Pillow does not look.
-    "animated.png": encoded(GREY, "PNG", save_all=True, append_images=[Image.fromarray(RAMP[::-1].copy())]),
-    "to-be-cut.avif": avif_to_be_cut(),
+    # Behind the comment its pixels lie across the 64 KiB that Pillow hands to the decoder at once.
+    "arithmetic-beyond-64-KiB.jpg": ARITHMETIC[:2] + COMMENT + ARITHMETIC[2:],
     # Grey, and of ten bits as it says.
     "of-10-bits.heic": HEIC.replace(b"\xfc\xfc\xf8\xf8", b"\xfc\xfc\xfa\xf8"),
     "half.heic": HEIC[: len(HEIC) // 2],
@@ -204,16 +169,15 @@ HALF_RAMP = Image.fromarray(np.vstack([RAMP[:24] // 2, RAMP[24:]]))
 EXACT = {
     "0-is-black.tif": tiff(RAMP, photometric="minisblack"),
     "big.tif": tiff(RAMP, bigtiff=True),
+    "planes-apart.tif": tiff(np.stack([RAMP] * 3), photometric="rgb", planarconfig="separate"),
+    "animated.png": encoded(GREY, "PNG", save_all=True, append_images=[Image.fromarray(RAMP[::-1].copy())]),
     "up-to-255.ppm": b"P5 64 48 255\n" + RAMP.tobytes(),
 }
 ROUGH = {
-    "xmp.jpg": encoded(GREY, "JPEG", xmp=turned(6), quality=95),
-    "xmp-and-exif.jpg": encoded(GREY, "JPEG", xmp=turned(6), exif=CAMERA, quality=95),
-    "xmp.webp": encoded(GREY, "WEBP", xmp=turned(6), lossless=True),
-    "xmp.png": encoded(GREY, "PNG", pnginfo=with_text("XML:com.adobe.xmp", turned(6).decode())),
     "channel-that-means-nothing.tif": tiff(
         np.dstack([RAMP] * 3 + [0 * RAMP]), photometric="rgb", extrasamples=["unspecified"]
     ),
+    "to-be-cut.avif": avif_to_be_cut(),
     "frames.gif": frames("GIF"),
     "frames.tif": frames("TIFF"),
     "frames.webp": frames("WEBP", lossless=True),
@@ -234,7 +198,6 @@ FILES = {
     },
     "inverse": {"0-is-white.tif": tiff(RAMP, photometric="miniswhite")},
     "levels": {"a-level-transparent.png": png(8, 0, bytes(range(192, 256)), [200])},
-    "slope": {"arithmetic-beyond-64-KiB.jpg": ARITHMETIC[:2] + COMMENT + ARITHMETIC[2:]},
     "upright": UPRIGHT_FILES,
     "ramp-turned": {"camera.heic": HEIC, "camera.avif": encoded(HALF_RAMP, "AVIF", quality=90, exif=TURNED)},
 }

@@ -47,7 +47,8 @@ if __name__ == "__main__":
         files = {Path(file).stem: file for file in snakemake.input.files if Path(file).parent.name == name}
         tables = {key: read_table(files[key]) if key in files else None for key in ("images", "captions", "left_out")}
         dataset, X = pick("datasets", params.loader), read_matrix(files["features"]) if "features" in files else None
-        names = dataset.feature_names(**params.options) if hasattr(dataset, "feature_names") else ()
+        shows = dataset.SHOWS if dataset.OFFERS == "samples" else dataset.OFFERS
+        names = dataset.feature_names(**params.options) if shows == "names" else ()
         vocabulary = {files.get("features"): names}  # a basis has other features
 
         def picture(row):
@@ -56,7 +57,7 @@ if __name__ == "__main__":
             image = {"image": tables["images"]["image"][row], "longest_side": thumbnails.LONGEST_SIDE}
             return dataset.thumbnail(**image, **params.options)
 
-        has_pictures = dataset.OFFERS == "pictures" or (hasattr(dataset, "PIXELS") and picture(0) is not None)
+        has_pictures = shows == "pictures" or (shows == "pixels" and picture(0) is not None)
         judged = [table[table["dataset"] == name] for table in map(read_table, snakemake.input.claims)]
         made = page(
             name,

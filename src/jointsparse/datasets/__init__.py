@@ -4,9 +4,11 @@
 - ``picture(image, **options)``: one image as grey levels in [0, 1], shape (height, width), float32;
 - ``thumbnail(image, longest_side, **options)``: one image in colour, shape (height, width, 3), uint8.
 
-A dataset whose features are given has ``read(**options) -> Samples``: similar tables, and a matrix. It may have
-``feature_names(**options)``, or declare ``PIXELS`` if features are the pixels of square pictures. If options
-name files in its folder ``root``, ``FILES`` lists these options. ``synthetic`` draws tasks with known weights instead.
+A dataset whose features are given has ``read(**options) -> Samples``: similar tables, and a matrix. A page shows its
+features as ``SHOWS`` declares: as the "pixels" of square pictures, row by row, by the "names" that
+``feature_names(**options)`` returns, or as "nothing". If options name files in its folder ``root``, ``FILES`` lists
+these options. ``synthetic`` draws tasks with known weights instead.
+
 Each module declares
 
 - ``OFFERS``: "pictures", "samples", or "drawn" if its studies draw their own tasks;

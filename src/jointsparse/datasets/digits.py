@@ -12,7 +12,7 @@ from jointsparse.datasets.samples import Samples, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "samples"
-PIXELS = True  # features are the grey levels of square pictures, row by row
+SHOWS = "pixels"
 TAKES = ("fractions", "seed")
 NEEDS = ()
 
@@ -31,4 +31,4 @@ def read(*, fractions: Mapping[str, float] = FRACTIONS, seed: int = 0) -> Sample
     names = [f"digit {i + 1}" for i in range(len(pixels))]
     splits = draw_splits(names, fractions, np.random.default_rng(seed))
     X = sparse.csr_matrix((pixels / WHITE_LEVEL).astype(np.float32))
-    return gather(splits, [[str(label)] for label in labels], {}, X)
+    return Samples(*gather(splits, [[str(label)] for label in labels], {}), X)

@@ -18,16 +18,17 @@ The draw:
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.preprocessing import normalize
 
 from jointsparse.checks import as_positive, require, require_count
 from jointsparse.datasets.samples import Samples, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "samples"
+SHOWS = "nothing"
 TAKES = (
     *("n_documents", "n_features", "n_topics", "n_telling", "length", "telling", "noise"),
     *("fractions", "seed"),
@@ -45,13 +46,6 @@ N_OWN_FEATURES = 20  # of a topic
 LENGTH_SHAPE = 4.0  # of the lengths' Gamma distribution: their standard deviation is half their mean
 
 DOCUMENTS_AT_ONCE = 1000  # drawn together, which bounds the memory; another number draws other documents
-
-
-class Topics(NamedTuple):
-    """The words of each topic: features (n_topics, n) and the cumulative preference (n_topics, n) over them."""
-
-    features: np.ndarray
-    cumulative: np.ndarray
 
 
 def read(
@@ -109,18 +103,13 @@ def read(
     ):
         require_count(value, name, most)
     as_positive(length, "length")
-    require(0 <= telling <= 1, f"telling must be from 0 to 1, got {telling!r}")
     require(
-        noise >= 0 and telling + noise <= 1, f"noise must be from 0 to 1 - telling ({1 - telling:g}), got {noise!r}"
+        min(telling, noise) >= 0 and telling + noise <= 1,
+        f"telling and noise must be at least 0, and at most 1 together, got {telling!r} and {noise!r}",
     )
-
     rng = np.random.default_rng(seed)
     names = [f"document {i + 1}" for i in range(n_documents)]
     splits = draw_splits(names, fractions, rng)
-    require(
-        "train" in splits.values(),
-        f"fractions must be such that a document is for training, got {dict(fractions)!r}",
-    )
     topics_of = _draw_labels(n_documents, n_topics, rng)
     pool = rng.choice(n_features, n_telling, replace=False)
     topics = _draw_topics(pool, n_features, n_topics, rng)
@@ -133,7 +122,7 @@ def read(
     counts = sparse.csr_matrix(sparse.vstack(blocks, format="csr"))
     is_training = np.array([split == "train" for split in splits.values()])
     labels = [[f"topic {k + 1}" for k in row] for row in np.split(topics_of.indices, topics_of.indptr[1:-1])]
-    return gather(splits, labels, {}, _weigh(counts, is_training))
+    return Samples(*gather(splits, labels, {}), _weigh(counts, is_training))
 
 
 def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> sparse.csr_matrix:
@@ -144,8 +133,10 @@ def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> s
     return sparse.csr_matrix((np.ones(len(columns)), (np.concatenate(rows), columns)), shape=(n_documents, n_topics))
 
 
-def _draw_topics(pool: np.ndarray, n_features: int, n_topics: int, rng: np.random.Generator) -> Topics:
-    """Draw each topic's words."""
+def _draw_topics(
+    pool: np.ndarray, n_features: int, n_topics: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the words of each topic: features, and the cumulative preference over them, (n_topics, n) each."""
     n_used = np.rint(len(pool) * rng.uniform(*USED_SHARES, n_topics)).clip(1)
     used = rng.permuted(np.tile(np.arange(len(pool)), (n_topics, 1)), axis=1) < n_used[:, None]
     rates = used * rng.gamma(RATE_SHAPE, 1 / RATE_SHAPE, used.shape)
@@ -155,12 +146,12 @@ def _draw_topics(pool: np.ndarray, n_features: int, n_topics: int, rng: np.rando
         [(1 - OWN_SHARE) * rates / rates.sum(axis=1, keepdims=True), np.full(own.shape, OWN_SHARE / N_OWN_FEATURES)]
     )
     cumulative = np.cumsum(shares, axis=1)
-    return Topics(features, cumulative / cumulative[:, -1:])
+    return features, cumulative / cumulative[:, -1:]
 
 
 def _draw_words(
     topics_of: sparse.csr_matrix,
-    topics: Topics,
+    topics: tuple[np.ndarray, np.ndarray],
     pool: np.ndarray,
     n_features: int,
     length: float,
@@ -185,10 +176,11 @@ def _draw_words(
     teller = document[from_topics]
     topic = topics_of.indices[topics_of.indptr[teller] + rng.integers(n_topics_of[teller])]
     # One search for all topics: topic k's distribution function is moved to [k, k + 1].
-    n = topics.features.shape[1]
-    steps = (topics.cumulative + np.arange(n_topics)[:, None]).ravel()
+    features, cumulative = topics
+    n = features.shape[1]
+    steps = (cumulative + np.arange(n_topics)[:, None]).ravel()
     place = np.searchsorted(steps, topic + rng.random(len(topic)), side="right")
-    word[from_topics] = topics.features.ravel()[np.minimum(place, topic * n + n - 1)]
+    word[from_topics] = features.ravel()[np.minimum(place, topic * n + n - 1)]
     return sparse.csr_matrix((np.ones(n_words, np.float32), (document, word)), shape=(n_documents, n_features))
 
 
@@ -197,11 +189,6 @@ def _weigh(counts: sparse.csr_matrix, is_training: np.ndarray) -> sparse.csr_mat
     n_with = np.bincount(counts[is_training].indices, minlength=counts.shape[1])
     # Choice: a word unknown to training has weight 0, since nothing can be learned about it.
     weight = np.where(n_with > 0, np.log(is_training.sum() / np.maximum(n_with, 1)) + 1, 0.0)
-    values = counts.data * weight[counts.indices]
-    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    squares = np.bincount(row, values**2, minlength=counts.shape[0])
-    length = np.sqrt(np.where(squares > 0, squares, 1.0))
-    weighed = (values / length[row]).astype(np.float32)
-    X = sparse.csr_matrix((weighed, counts.indices, counts.indptr), counts.shape, copy=True)
+    X = normalize(counts @ sparse.diags_array(weight)).astype(np.float32)
     X.eliminate_zeros()
-    return X
+    return sparse.csr_matrix(X)

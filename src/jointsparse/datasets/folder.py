@@ -5,14 +5,16 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from itertools import cycle
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from jointsparse.checks import require
+from jointsparse.datasets.captions import read as read_captions
 from jointsparse.datasets.checker import verdicts
 from jointsparse.datasets.pictures import MachineError, of_machine, open_colour, open_grey
+from jointsparse.datasets.samples import Photographs, gather
 from jointsparse.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 from jointsparse.datasets.text import read_csv
 
@@ -22,23 +24,9 @@ PICTURES_PER_PROCESS = 200  # so few that a second process is not worth its star
 Progress = Callable[[int, int], None]
 
 
-class Photographs(NamedTuple):
-    """A dataset as read and checked.
-
-    images: columns image (its name), split (one of `SPLITS`), sorted by name.
-    captions: columns image, caption. One row per caption of an image in the table `images`.
-    left_out: columns item, reason. One row per file or caption that is not used.
-    """
-
-    images: pd.DataFrame
-    captions: pd.DataFrame
-    left_out: pd.DataFrame
-
-
 def read_folder(
     root: str | Path,
-    captions_of: Callable[[Path, list[str]], pd.DataFrame],
-    captions_file: str = "captions.csv",
+    captions_file: str | None,
     *,
     smallest_side: int,
     longest_side: int = 320,
@@ -57,10 +45,8 @@ def read_folder(
     ----------
     root : path
         Holds the folder `images` and, if any, `splits.csv` (image,split).
-    captions_of : function
-        `captions_of(root, names)` returns the captions as a table with the columns image, caption.
-    captions_file : str
-        Name of their file, for the reasons why they are left out.
+    captions_file : str or None
+        File of the captions in `root`, see `datasets.captions`. None: the name of an image's folder is its caption.
     smallest_side : int, pixels
         The shorter side must have at least this length after shrinking.
     longest_side : int, pixels
@@ -86,13 +72,8 @@ def read_folder(
         If the folder or one of its tables cannot be read, or no usable training image is there.
     """
     folder = Path(root)
-    require(
-        (folder / "images").is_dir(),
-        f"root must be a folder that holds a folder 'images', got {str(root)!r}: "
-        "put the data there, link it, or set root in the dataset's entry",
-    )
     names, left_out = list_pictures(folder / "images")
-    captions = captions_of(folder, names)
+    captions = _classes(names) if captions_file is None else read_captions(folder / captions_file)
     file = folder / "splits.csv"
     splits, unplaced = assign_splits(
         names,
@@ -103,7 +84,36 @@ def read_folder(
         seed=seed,
     )
     reasons, digests = check_pictures(folder / "images", names, smallest_side, longest_side, progress)
-    return gather(splits, captions, left_out | unplaced | reasons, digests, captions_file)
+    captions = captions[captions["caption"].str.strip() != ""]
+    left_out = _without_use(splits, captions, captions_file) | left_out | unplaced | reasons
+    first_with: dict[str, str] = {}  # by digest, so that no picture sits in two splits
+    for name in sorted(set(splits) - set(left_out)):
+        first = first_with.setdefault(digests[name], name)
+        if first != name:
+            left_out[name] = f"same bytes as {first}"
+    usable = {name: splits[name] for name in sorted(set(splits) - set(left_out))}
+    lines = captions.drop_duplicates().groupby("image")["caption"].agg(list)
+    return gather(usable, [lines.get(name, []) for name in usable], dict(sorted(left_out.items())))
+
+
+def _classes(names: list[str]) -> pd.DataFrame:
+    """The first folder of each name as its caption."""
+    for loose in [name for name in names if "/" not in name][:1]:
+        raise ValueError(f"pictures must lie in one folder per class below the folder 'images', got {loose!r}")
+    return pd.DataFrame({"image": names, "caption": [name.split("/")[0] for name in names]}, dtype=str)
+
+
+def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_file: str | None) -> dict[str, str]:
+    """The reason by image without caption, by caption without image, and by caption that says nothing new."""
+    captioned = set(captions["image"])
+    mute = [name for name, split in splits.items() if name not in captioned and split != "unlabelled"]
+    reasons = dict.fromkeys(captioned - set(splits), f"{captions_file} names an image that is not there")
+    again = [f"{name} (repeated caption)" for name in captions["image"][captions.duplicated()]]
+    return (
+        reasons
+        | dict.fromkeys(mute, "no caption")
+        | dict.fromkeys(again, f"{captions_file} gives it the same caption again")
+    )
 
 
 def picture(image: str, *, root: str | Path, longest_side: int = 320, **options: Any) -> np.ndarray:
@@ -219,62 +229,9 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
         seen.add(place)
         for one in inside:
             (links if one.is_symlink() else waiting).append(one)
-    require(good, f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder)!r}, got none")
+    require(
+        good,
+        f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder)!r}, got none: put the data there, link it, or "
+        "set root in the dataset's entry",
+    )
     return sorted(good), other
-
-
-def gather(
-    splits: Mapping[str, str],
-    captions: pd.DataFrame,
-    left_out: Mapping[str, str],
-    digests: Mapping[str, str] | None = None,
-    captions_file: str = "captions.csv",
-) -> Photographs:
-    """Gather the three tables of a dataset of photographs.
-
-    Parameters
-    ----------
-    splits : mapping
-        Split by image.
-    captions : DataFrame
-        Columns image, caption, also of images that are not there.
-    left_out : mapping
-        Reason by file or caption that is not used.
-    digests : mapping or None
-        Digest of each picture's bytes. Of usable pictures with the same bytes only the first by name is used.
-    captions_file : str
-        Name of the captions' file, for the reasons.
-
-    Returns
-    -------
-    tables : Photographs
-
-    Raises
-    ------
-    ValueError
-        If no usable training image is left.
-    """
-    captions = captions[captions["caption"].str.strip() != ""]
-    captioned = set(captions["image"])
-    again = captions.duplicated()
-    mute = [name for name, split in splits.items() if name not in captioned and split != "unlabelled"]
-    reasons = dict.fromkeys(captioned - set(splits), f"{captions_file} names an image that is not there")
-    reasons |= dict.fromkeys(mute, "no caption") | dict(left_out)
-    for name in captions["image"][again]:
-        reasons[f"{name} (repeated caption)"] = f"{captions_file} gives it the same caption again"
-    first_with: dict[str, str] = {}  # by digest, so that no picture sits in two splits
-    for name in sorted(set(splits) - set(reasons)):
-        first = first_with.setdefault(digests[name], name) if digests else name
-        if first != name:
-            reasons[name] = f"same bytes as {first}"
-    usable = sorted(set(splits) - set(reasons))
-    if not any(splits[name] == "train" for name in usable):
-        example = f", the first because: {min(reasons.items())}" if reasons else ""
-        raise ValueError(
-            f"the dataset must hold at least one usable training image, got none of {len(usable)} usable images "
-            f"({len(reasons)} left out{example})"
-        )
-    images = pd.DataFrame({"image": usable, "split": [splits[name] for name in usable]}, dtype=str)
-    kept = captions[~again & captions["image"].isin(usable)].sort_values("image", kind="stable")
-    table = pd.DataFrame(sorted(reasons.items()), columns=["item", "reason"], dtype=str)
-    return Photographs(images, kept.reset_index(drop=True), table)

@@ -1,7 +1,7 @@
 """Files in the idx format of MNIST, plain, .gz or .bz2: images and, in a second file, their labels.
 
-A file begins with two zero bytes and a byte for the type of its numbers (`TYPES`). A byte for the number of dimensions
-and four bytes for each dimension follow, then the numbers, the last dimension fastest. All is big endian.
+A file begins with two zero bytes, the byte 8, which stands for numbers of one byte, and a byte for how many dimensions
+there are. Four bytes for each dimension follow, big endian, then the numbers, the last dimension fastest.
 """
 
 import math
@@ -16,12 +16,10 @@ from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import set_validation_aside
 
 OFFERS = "samples"
-PIXELS = True  # features are the grey levels of square pictures, row by row
+SHOWS = "pixels"
 FILES = ("train_images", "train_labels", "test_images", "test_labels")  # the options that name files
 TAKES = ("root", *FILES, "compression_ratio", "validation_fraction", "seed")
 NEEDS = ("root", *FILES)
-
-TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 
 def read(
@@ -37,9 +35,9 @@ def read(
 ) -> Samples:
     """Read and check images with one label each.
 
-    A feature is a pixel, counted along the last dimension first. Unsigned bytes are divided by 255, other numbers stay
-    as they are. A sample is named by file and place. "train:17" is the 17th image of the training files, whatever
-    split it was drawn into. Labels are whole numbers, written as text.
+    A feature is a pixel, counted along the last dimension first, divided by 255. A sample is named by file and place.
+    "train:17" is the 17th image of the training files, whatever split it was drawn into. Labels are numbers, written as
+    text.
 
     Parameters
     ----------
@@ -68,8 +66,7 @@ def read(
     ------
     ValueError
         If a file is missing, damaged, too long, or not as the head of this module says. If its dimensions and its
-        length, its images and its labels, or the images of training and test do not match. If a number is not finite in
-        float32.
+        length, its images and its labels, or the images of training and test do not match.
     """
     folder = Path(root)
     given = {"train": (train_images, train_labels), "test": (test_images, test_labels)}
@@ -85,7 +82,7 @@ def read(
     splits = {f"{split}:{i + 1}": split for split, (_, _, labels) in parts.items() for i in range(len(labels))}
     splits = set_validation_aside(splits, validation_fraction, np.random.default_rng(seed))
     X = sparse.csr_matrix(sparse.vstack([X for X, _, _ in parts.values()], format="csr"))
-    return gather(splits, [[label] for _, _, labels in parts.values() for label in labels], {}, X)
+    return Samples(*gather(splits, [[label] for _, _, labels in parts.values() for label in labels], {}), X)
 
 
 def _read_pair(
@@ -98,33 +95,25 @@ def _read_pair(
         y.shape == pixels.shape[:1],
         f"{labels} must hold a label for each of the {len(pixels)} images of {images}, got shape {y.shape}",
     )
-    with np.errstate(over="ignore", invalid="ignore"):
-        # Sparse first, as a picture is mostly white.
-        X = sparse.csr_matrix(pixels.reshape(len(pixels), -1).astype(pixels.dtype.newbyteorder("="))).astype(np.float32)
-        broken = y[~(np.isfinite(y) & (y == np.rint(y)))]
-    infinite = X.data[~np.isfinite(X.data)]
-    require(not infinite.size, f"{images} must hold numbers that are finite in float32, got {infinite[:1]}")
-    require(not broken.size, f"{labels} must hold whole numbers as labels, got {broken[:1]}")
-    # Choice: only bytes are known to mean grey levels from 0 to 255.
-    X.data /= np.float32(255 if pixels.dtype == np.uint8 else 1)
-    return X, pixels.shape[1:], [str(int(label)) for label in y]
+    X = sparse.csr_matrix(pixels.reshape(len(pixels), -1)).astype(np.float32)  # sparse first: a picture is mostly white
+    X.data /= np.float32(255)
+    return X, pixels.shape[1:], [str(label) for label in y]
 
 
 def _read_array(path: Path, compression_ratio: float) -> np.ndarray:
     """The numbers of a file, in its shape."""
     data = read_whole(path, compression_ratio)
-    kinds = ", ".join(f"{kind:02x}" for kind in TYPES)
     hint = " (the name of a packed file ends in .gz)" if data[:2] == b"\x1f\x8b" else ""
     require(
-        len(data) >= 4 and data[:2] == b"\0\0" and data[2] in TYPES,
-        f"{path} must begin with two zero bytes, the type of its numbers ({kinds}) and "
-        f"how many dimensions it has, as idx files do, got {data[:4].hex(' ') or 'nothing'}{hint}",
+        len(data) >= 4 and data[:3] == b"\0\0\x08",
+        f"{path} must begin with two zero bytes, 08 for numbers of one byte, and how many dimensions it has, as idx "
+        f"files do, got {data[:4].hex(' ') or 'nothing'}{hint}",
     )
-    begin, dtype = 4 + 4 * data[3], np.dtype(TYPES[data[2]])
+    begin = 4 + 4 * data[3]
     shape = tuple(np.frombuffer(data[4:begin].ljust(begin - 4, b"\0"), ">u4").tolist())  # 0 where the file ends
-    expected = begin + math.prod(shape) * dtype.itemsize
+    expected = begin + math.prod(shape)
     require(
         shape and 0 not in shape and len(data) == expected,
         f"{path} must hold dimensions of at least 1, and {expected:,} bytes, as they say, got {shape} in {len(data):,}",
     )
-    return np.frombuffer(data, dtype, offset=begin).reshape(shape)
+    return np.frombuffer(data, np.uint8, offset=begin).reshape(shape)

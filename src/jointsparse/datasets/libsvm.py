@@ -17,16 +17,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_svmlight_files
 
-from jointsparse.checks import require, require_count
+from jointsparse.checks import require
 from jointsparse.datasets.packed import COMPRESSION_RATIO, read_whole
 from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
 from jointsparse.datasets.text import open_text
 
 OFFERS = "samples"
+SHOWS = "names"
 FILES = ("train", "validation", "test", "topics", "vocabulary")  # the options that name files
 TAKES = (
-    *("root", *FILES, "compression_ratio", "index_base", "n_features"),
+    *("root", *FILES, "compression_ratio", "index_base"),
     *("fractions", "validation_fraction", "seed"),
 )
 NEEDS = ("root", "train")
@@ -73,7 +74,6 @@ def read(
     vocabulary: str | None = None,
     compression_ratio: float = COMPRESSION_RATIO,
     index_base: int = 1,
-    n_features: int | None = None,
     fractions: Mapping[str, float] = FRACTIONS,
     validation_fraction: float = 0.2,
     seed: int = 0,
@@ -104,8 +104,6 @@ def read(
         Times its size that a packed file may unpack to. 64 KiB are never too much.
     index_base : int, 1 or 0
         Number of the first feature. 1 is usual.
-    n_features : int or None
-        Columns of X. None: the largest index of all files decides.
     fractions : mapping
         Split to its part of train, from 0 to 1, where there is no test file.
     validation_fraction : float, from 0 to below 1
@@ -124,8 +122,6 @@ def read(
         float32. If there is a query id (qid), or if a packed file is damaged, cut off or too long.
     """
     require(index_base in (0, 1), f"index_base must be 0 or 1, got {index_base!r}")
-    if n_features is not None:
-        require_count(n_features, "n_features", MOST_FEATURES)
     require(
         test or not validation,
         f"test must name a file where validation does, got test={test!r}, validation={validation!r}",
@@ -134,7 +130,7 @@ def read(
     given = {"train": train, "validation": validation, "test": test}
     lines = _Lines({split: find(folder, split, file) for split, file in given.items() if file}, compression_ratio)
     names = _label_names(find(folder, "topics", topics)) if topics else {}
-    X, numbers = _load(lines, index_base, n_features)
+    X, numbers = _load(lines, index_base)
     splits = {name: name.partition(":")[0] for name in lines.names}
     left_out = dict.fromkeys(lines.empty, "an empty line")
     labels: list[list[str]] = []
@@ -153,7 +149,7 @@ def read(
         splits = draw_splits(list(splits), fractions, rng)
     elif not validation:
         splits = set_validation_aside(splits, validation_fraction, rng)
-    return gather(splits, labels, left_out, X)
+    return Samples(*gather(splits, labels, left_out), X)
 
 
 def feature_names(root: str | Path, *, vocabulary: str | None = None, **options: Any) -> list[str]:
@@ -163,7 +159,7 @@ def feature_names(root: str | Path, *, vocabulary: str | None = None, **options:
     return find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace").split("\n")
 
 
-def _load(lines: _Lines, index_base: int, n_features: int | None) -> tuple[sparse.csr_matrix, list[tuple[float, ...]]]:
+def _load(lines: _Lines, index_base: int) -> tuple[sparse.csr_matrix, list[tuple[float, ...]]]:
     """Features, csr (n_samples, n_features) float32 without stored zeros, and the labels of each sample."""
     try:
         X, labels = load_svmlight_files([lines], dtype=np.float32, multilabel=True, zero_based=not index_base)
@@ -172,16 +168,14 @@ def _load(lines: _Lines, index_base: int, n_features: int | None) -> tuple[spars
             f"{lines.place}: expected whole numbers such as 3,17 as labels, or a space, and features such as 12:0.5, "
             f"indices from {index_base} that increase, got {lines.text[:80]!r}: {error}"
         ) from None
-    most = n_features or MOST_FEATURES
-    for bad in np.flatnonzero((X.indices >= most) | ~np.isfinite(X.data))[:1]:
+    for bad in np.flatnonzero((X.indices >= MOST_FEATURES) | ~np.isfinite(X.data))[:1]:
         where = lines.places[np.searchsorted(X.indptr, bad, side="right") - 1]
         raise ValueError(
-            f"{where}: expected indices from {index_base} to {most - 1 + index_base} and values that float32 can hold, "
-            f"got {X.indices[bad] + index_base}:{X.data[bad]:g}"
+            f"{where}: expected indices from {index_base} to {MOST_FEATURES - 1 + index_base} and values that "
+            f"float32 can hold, got {X.indices[bad] + index_base}:{X.data[bad]:g}"
         )
     require(X.nnz, f"{lines.files[0][1]} must hold at least one sample with features, got none")
-    shape = (X.shape[0], n_features or X.shape[1])
-    X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape)  # which chooses 32-bit indices where they suffice
+    X = sparse.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # which chooses 32-bit indices where they suffice
     X.eliminate_zeros()
     return X, labels
 

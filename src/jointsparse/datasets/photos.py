@@ -6,10 +6,8 @@ Several caption rows per image are usual. Names are relative to `images/`. Flick
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from jointsparse.datasets.captions import read as read_captions
-from jointsparse.datasets.folder import Photographs, picture, read_folder, thumbnail
+from jointsparse.datasets.folder import picture, read_folder, thumbnail
+from jointsparse.datasets.samples import Photographs
 
 OFFERS = "pictures"
 TAKES = ("root", "captions", "split_names", "fractions", "validation_fraction", "seed")
@@ -24,8 +22,4 @@ def read(root: str | Path, *, captions: str = "captions.csv", **options: Any) ->
     captions: name of the file in `root` that holds them, see `datasets.captions`. `folder.read_folder` lists the other
     options and the errors.
     """
-
-    def captions_of(folder: Path, names: list[str]) -> pd.DataFrame:
-        return read_captions(folder / captions)
-
-    return read_folder(root, captions_of, captions, **options)
+    return read_folder(root, captions, **options)

@@ -10,13 +10,11 @@ import signal
 import stat
 import sys
 import warnings
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
 
 import numpy as np
-from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 # Kinds of pictures that are opened, whatever the suffix says. Pillow would hand others (EPS) to other programs.
 FORMATS: tuple[str, ...] = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
@@ -30,7 +28,6 @@ if find_spec("pi_heif"):
 # Modes of 8 bits a level that pictures of each of these kinds have, as Pillow calls them.
 MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")
 CONVERT = "save it as a JPEG, or a PNG of 8 bits a level"
-MOST_AT_ONCE = 2**26  # bytes of a JPEG that are held beside its pixels
 MOST_PIXELS = 89_478_485  # Pillow begins to warn of a decompression bomb here: 256 MiB in colour
 MOST_BYTES = 2**30  # of a picture file; MOST_PIXELS in 16-bit colour take half of it
 MOST_MEMORY = 3 * 2**30  # bytes of a process that checks; a picture of MOST_PIXELS takes up to two thirds of them
@@ -63,8 +60,8 @@ def fitted_size(width: int, height: int, longest_side: int) -> tuple[int, int]:
 def open_grey(path: Path, longest_side: int) -> np.ndarray:
     """A photograph as grey levels in [0, 1], float32 (height, width), upright, at most `longest_side` pixels long.
 
-    Of several frames or pages, the first is read. Raises ValueError on more than `MOST_PIXELS`, on another mode than
-    `MODES`, and on forms that Pillow does not surely read right. Pillow's decoders raise any error on damaged files.
+    Of several frames or pages, the first is read. Raises ValueError on more than `MOST_PIXELS` and on another mode than
+    `MODES`. Pillow's decoders raise any error on damaged files.
     """
     return _shrunk(_as_grey(_upright(path, "L", longest_side)), longest_side)
 
@@ -87,71 +84,10 @@ def _upright(path: Path, mode: str, longest_side: int) -> Image.Image:
     with path.open("rb") as stream, Image.open(stream, formats=FORMATS) as file:
         if file.width * file.height > MOST_PIXELS:
             raise ValueError(f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}")
-        if file.mode not in MODES or (reason := _strange_form(file, stream)):
-            raise ValueError(f"{file.mode + ' levels' if file.mode not in MODES else reason}: {CONVERT}")
+        if file.mode not in MODES:
+            raise ValueError(f"{file.mode} levels: {CONVERT}")
         file.draft(mode, (2 * longest_side, 2 * longest_side))  # JPEG decodes to a smaller picture at once
-        if file.format == "JPEG":  # of arithmetic coding, a part cannot be decoded before the rest is there
-            file.decodermaxblock = max(file.decodermaxblock, min(path.stat().st_size, MOST_AT_ONCE))
-        file.load()
-        _forget_orientation_of_xmp(file)
         return ImageOps.exif_transpose(file)
-
-
-def _forget_orientation_of_xmp(file: ImageFile.ImageFile) -> None:
-    """Leave the orientation of EXIF alone, or of a TIFF: by that of XMP no other program turns a picture."""
-    own: Any = getattr(file, "tag_v2", None)
-    if own is None:
-        own = Image.Exif()
-        own.load(file.info.get("exif"))
-    if {"xmp", "XML:com.adobe.xmp"} & file.info.keys() and ExifTags.Base.Orientation not in own:
-        file.getexif().pop(ExifTags.Base.Orientation, None)
-
-
-def _strange_form(file: ImageFile.ImageFile, stream: BinaryIO) -> str:
-    """The form of a picture of 8 bits that Pillow does not surely read right, or ""."""
-    kind, level, tags = file.format, file.info.get("transparency"), getattr(file, "tag_v2", {})
-    codec, extents, _, args = file.tile[0] if file.tile else ("", None, 0, "")
-    boxes = b""
-    if kind == "AVIF":
-        stream.seek(0)
-        boxes = stream.read(2**16).partition(b"mdat")[0]
-    # Of a TIFF: the bits of each channel, 1 for numbers without sign, 1 for channels side by side.
-    bits, signs, planes = (tags.get(tag, usual) for tag, usual in ((258, (1,)), (339, 1), (284, 1)))
-    return _first(
-        {
-            # Its orientation may stand behind the frames.
-            "an animated PNG": kind == "PNG" and getattr(file, "is_animated", False),
-            "a PNG with a transparent level of other than 8 bits": kind == "PNG"
-            and file.mode != "P"
-            and level is not None
-            and (str(args) not in ("L", "RGB") or np.max(level) > 255),
-            # Each program fills the rest in another way.
-            "a GIF whose first frame is smaller than its screen": kind == "GIF" and extents != (0, 0, *file.size),
-            "a BMP in runs": codec == "bmp_rle",
-            "a PNM of levels up to another number than 255": codec == "ppm",
-            "an AVIF with a part that is to be cut out": b"clap" in boxes,
-            # Without these, levels may be read wrong.
-            "a TIFF with entries that cannot be read, or that does not say whether 0 is white": kind == "TIFF"
-            and (len(tags) != _entries(stream) or tags.get(262) is None),
-            "a TIFF of other than 8 bits, with a sign, or with planes apart": kind == "TIFF"
-            and not (np.all(np.equal(signs, 1)) and planes == 1 and (set(bits) == {8} or bits == (1,))),
-        }
-    )
-
-
-def _first(reasons: Mapping[str, object]) -> str:
-    """The first reason that holds, or ""."""
-    return next((reason for reason, holds in reasons.items() if holds), "")
-
-
-def _entries(stream: BinaryIO) -> int:
-    """The number of entries that the directory of a TIFF, or BigTIFF, says it has."""
-    stream.seek(0)
-    head = stream.read(16)
-    order: Literal["little", "big"] = "little" if head[:2] == b"II" else "big"
-    begin, width, counted = (8, 8, 8) if 43 in head[2:4] else (4, 4, 2)
-    stream.seek(int.from_bytes(head[begin : begin + width], order))
-    return int.from_bytes(stream.read(counted), order)
 
 
 def grey_of(picture: np.ndarray, longest_side: int) -> np.ndarray:
@@ -202,26 +138,17 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
     n_pixels = 0
     try:
         status = path.stat()
-        refused = _first(
-            {
-                "not a regular file": not stat.S_ISREG(status.st_mode),  # opening a pipe would wait for ever
-                "the file is empty": status.st_size == 0,
-                f"too large: {status.st_size:,} bytes, at most {MOST_BYTES:,} are read": status.st_size > MOST_BYTES,
-            }
-        )
-        if refused:
-            return refused, "", 0
+        if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
+            return "not a regular file", "", 0
+        if not 0 < status.st_size <= MOST_BYTES:
+            return f"a picture file must hold 1 to {MOST_BYTES:,} bytes, got {status.st_size:,}", "", 0
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        with warnings.catch_warnings(record=True) as doubts:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(action="ignore"):
             with Image.open(path, formats=FORMATS) as picture:
                 n_pixels = picture.width * picture.height
                 picture.verify()  # the checksums of PNG, which decoding passes over
             height, width = open_grey(path, longest_side).shape
-        for doubt in doubts:  # in other formats, of a camera's notes that are damaged often and seldom matter
-            if picture.format == "TIFF" and doubt.category is UserWarning:
-                raise ValueError(str(doubt.message))
     except UnidentifiedImageError:
         lacking = path.suffix.lower() in (".heic", ".heif") and "HEIF" not in FORMATS
         hint = "; HEIC takes the package pi-heif" if lacking else ""
@@ -234,14 +161,8 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
             raise MachineError(path, said) from error
         # Without the path, which differs between copies of a dataset. Decoders in C call a lack of memory damage.
         return f"{NO_PICTURE}{' '.join(said.split())[:200]}", "", n_pixels * BYTES_PER_PIXEL
-    return too_small(width, height, smallest_side), digest, 0
-
-
-def too_small(width: int, height: int, smallest_side: int) -> str:
-    """The reason why a picture of this size, in pixels, is left out, or "" if it is large enough."""
-    if min(width, height) >= smallest_side:
-        return ""
-    return f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}"
+    too_small = f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}"
+    return "" if min(width, height) >= smallest_side else too_small, digest, 0
 
 
 def main(smallest_side: int, longest_side: int, most_seconds: float) -> None:

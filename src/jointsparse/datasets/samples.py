@@ -1,6 +1,6 @@
-"""The shared part of all datasets whose features are given: tables of samples and labels, and a matrix."""
+"""The tables that every dataset is read into, and the matrix of those whose features are given."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +9,19 @@ from scipy import sparse
 
 from jointsparse.checks import require
 from jointsparse.provenance.tables import read_matrix, read_table, write_matrix, write_table
+
+
+class Photographs(NamedTuple):
+    """A dataset of photographs as read and checked.
+
+    images: columns image (its name), split (one of `splits.SPLITS`), sorted by name.
+    captions: columns image, caption. One row per caption of an image in the table `images`.
+    left_out: columns item, reason. One row per file or caption that is not used.
+    """
+
+    images: pd.DataFrame
+    captions: pd.DataFrame
+    left_out: pd.DataFrame
 
 
 class Samples(NamedTuple):
@@ -49,42 +62,24 @@ class Samples(NamedTuple):
         write_matrix(features, self.X)
 
 
-def gather(
-    splits: Mapping[str, str],
-    labels: Sequence[Sequence[str]],
-    left_out: Mapping[str, str],
-    X: sparse.csr_matrix,
-) -> Samples:
-    """Gather the tables of a dataset whose features are given.
+def gather(splits: Mapping[str, str], captions: Iterable[Sequence[str]], left_out: Mapping[str, str]) -> Photographs:
+    """Gather the tables of a dataset.
 
-    Parameters
-    ----------
-    splits : mapping
-        Split by sample.
-    labels : sequence of sequences of str
-        Labels of each sample, in the order of `splits`.
-    left_out : mapping
-        Reason by thing that is not used.
-    X : csr_matrix, shape (n_samples, n_features), float32
-        Features, in the order of `splits`.
-
-    Returns
-    -------
-    samples : Samples
-
-    Raises
-    ------
-    ValueError
-        If there is no training sample.
+    splits: split by image or sample. captions: captions or labels of each, in the same order. left_out: reason by thing
+    that is not used. Raises ValueError if nothing is there to learn from.
     """
+    example = f", the first because: {min(left_out.items())}" if left_out else ""
     require(
         "train" in splits.values(),
-        f"the dataset must hold at least one training sample, got none of {len(splits)} samples",
+        f"the dataset must hold at least one usable training image or sample, got none of {len(splits)} usable ones "
+        f"({len(left_out)} left out{example})",
     )
-    images = pd.DataFrame(list(splits.items()), columns=["image", "split"], dtype=str)
-    rows = [(name, label) for name, given in zip(splits, labels, strict=True) for label in given]
-    captions = pd.DataFrame(rows, columns=["image", "caption"], dtype=str)
-    return Samples(images, captions, pd.DataFrame(list(left_out.items()), columns=["item", "reason"], dtype=str), X)
+    rows = [(name, text) for name, texts in zip(splits, captions, strict=True) for text in texts]
+    return Photographs(
+        pd.DataFrame(list(splits.items()), columns=["image", "split"], dtype=str),
+        pd.DataFrame(rows, columns=["image", "caption"], dtype=str),
+        pd.DataFrame(list(left_out.items()), columns=["item", "reason"], dtype=str),
+    )
 
 
 def find(folder: Path, option: str, file: str) -> Path:

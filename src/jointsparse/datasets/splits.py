@@ -83,19 +83,17 @@ def set_validation_aside(
 
 
 def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random.Generator) -> dict[str, str]:
-    """Draw each name's split, so that every split gets its fraction of the names, to the nearest whole number."""
-    require_fractions(fractions)
-    ends = np.rint(np.cumsum(list(fractions.values())) * len(names)).astype(int)
-    which = np.searchsorted(ends, np.arange(len(names)), side="right")
-    order = rng.permutation(len(names))
-    drawn = dict(zip((names[i] for i in order), (list(fractions)[j] for j in which), strict=True))
-    return {name: drawn[name] for name in names}
+    """Draw each name's split, so that every split gets its fraction of the names, to the nearest whole number.
 
-
-def require_fractions(fractions: Mapping[str, float]) -> None:
-    """Raise ValueError unless these are fractions of splits that add up to 1."""
+    Raises ValueError unless these are fractions of splits that add up to 1.
+    """
     require(set(fractions) <= set(SPLITS), f"fractions knows the splits {', '.join(SPLITS)}; got {dict(fractions)}")
     require(
         abs(sum(fractions.values()) - 1) <= 1e-9 and min(fractions.values()) >= 0,
         f"fractions must be at least 0 and add up to 1, got {dict(fractions)}",
     )
+    ends = np.rint(np.cumsum(list(fractions.values())) * len(names)).astype(int)
+    which = np.searchsorted(ends, np.arange(len(names)), side="right")
+    order = rng.permutation(len(names))
+    drawn = dict(zip((names[i] for i in order), (list(fractions)[j] for j in which), strict=True))
+    return {name: drawn[name] for name in names}

@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import TextIO
@@ -12,7 +11,6 @@ import pandas as pd
 
 from jointsparse.checks import require
 
-ROWS_AT_ONCE = 100_000  # of a table, held as Python text before they become a DataFrame
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}  # of the fields of a table, with their names
 
 
@@ -38,10 +36,7 @@ def read_csv(path: Path, *columns: str) -> pd.DataFrame:
     ValueError with file and line.
     """
     with open_text(path) as file:
-        records = _records(file, columns, path)
-        pieces = iter(lambda: list(islice(records, ROWS_AT_ONCE)), [])
-        tables = [pd.DataFrame(piece, columns=list(columns), dtype=str) for piece in pieces]
-    return pd.concat([pd.DataFrame(columns=list(columns), dtype=str), *tables], ignore_index=True)
+        return pd.DataFrame(_records(file, columns, path), columns=list(columns), dtype=str)
 
 
 def _records(file: TextIO, columns: tuple[str, ...], path: Path) -> Iterator[Sequence[str]]:

@@ -14,19 +14,17 @@ Sources: installed files, which are altered in memory only. Terms are as the two
 - scikit-learn, folder sklearn/datasets/images. CC BY 2.0: china (danielbuechele), flower (vultilion).
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from PIL import Image
 
 from jointsparse.checks import require
 from jointsparse.datasets.collage.painting import paint
 from jointsparse.datasets.collage.plans import captions_of, plan_of
-from jointsparse.datasets.folder import Photographs, Progress, gather
-from jointsparse.datasets.pictures import fitted_size, grey_of, shrunk_colour, too_small
+from jointsparse.datasets.pictures import grey_of, shrunk_colour
+from jointsparse.datasets.samples import Photographs, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "pictures"
@@ -39,58 +37,38 @@ def _name(number: int) -> str:
 
 
 def _number(image: str) -> int:
-    match = re.fullmatch(r"collage_(\d{5,9})", image)
-    if match is None or _name(int(match[1])) != image:
-        raise ValueError(f"image must be a name such as 'collage_00042', got {image!r}")
-    return int(match[1])
+    number = image.removeprefix("collage_")
+    require(
+        number.isdecimal() and _name(int(number)) == image,
+        f"image must be a name such as 'collage_00042', got {image!r}",
+    )
+    return int(number)
 
 
 def read(
-    *,
-    smallest_side: int,
-    longest_side: int = 320,
-    n_images: int = 1800,
-    seed: int = 0,
-    fractions: Mapping[str, float] = FRACTIONS,
-    progress: Progress | None = None,
+    *, n_images: int = 1800, seed: int = 0, fractions: Mapping[str, float] = FRACTIONS, **of_rule: Any
 ) -> Photographs:
     """Name the pictures, tell their captions and draw their splits.
 
     Parameters
     ----------
-    smallest_side : int, pixels
-        The shorter side must have at least this length after shrinking.
-    longest_side : int, pixels
-        Larger pictures are shrunk to this length of their longer side.
     n_images : int, at least 1
         Number of pictures.
     seed : int, at least 0
         Seed of pictures, captions and splits.
     fractions : mapping
         Split to its part of the pictures, from 0 to 1, together 1.
-    progress : function or None
-        Called as `progress(done, total)` after each picture.
+    **of_rule : any
+        What the rule gives readers of files, which does not matter here.
 
     Returns
     -------
     tables : Photographs
     """
-    require(n_images >= 1, f"n_images must be at least 1, got {n_images}")
     require(seed >= 0, f"seed must be at least 0, got {seed}")
-    rows: list[tuple[str, str]] = []
-    left_out = {}
-    for number in range(n_images):
-        plan = plan_of(number, seed)
-        width, height = fitted_size(plan.width, plan.height, longest_side)
-        reason = too_small(width, height, smallest_side)
-        if reason:
-            left_out[_name(number)] = reason
-        rows += [(_name(number), line) for line in captions_of(plan, np.random.default_rng((seed, number, 2)))]
-        if progress:
-            progress(number + 1, n_images)
-    names = [_name(number) for number in range(n_images)]
-    splits = draw_splits(names, fractions, np.random.default_rng(seed))
-    return gather(splits, pd.DataFrame(rows, columns=["image", "caption"], dtype=str), left_out)
+    splits = draw_splits([_name(number) for number in range(n_images)], fractions, np.random.default_rng(seed))
+    rngs = (np.random.default_rng((seed, number, 2)) for number in range(n_images))
+    return gather(splits, [captions_of(plan_of(number, seed), rng) for number, rng in enumerate(rngs)], {})
 
 
 def photograph(image: str, *, seed: int = 0) -> np.ndarray:
@@ -103,7 +81,7 @@ def photograph(image: str, *, seed: int = 0) -> np.ndarray:
     return paint(plan_of(number, seed), np.random.default_rng((seed, number, 1)))
 
 
-def picture(image: str, *, longest_side: int = 320, seed: int = 0, n_images: int = 1800, **options: Any) -> np.ndarray:
+def picture(image: str, *, longest_side: int = 320, seed: int = 0, **options: Any) -> np.ndarray:
     """One photograph as grey levels.
 
     Parameters
@@ -114,8 +92,6 @@ def picture(image: str, *, longest_side: int = 320, seed: int = 0, n_images: int
         Larger photographs are shrunk to it.
     seed : int
         As in `read`.
-    n_images : int
-        As in `read`.
     **options : any
         The other options of `read`, which do not matter here.
 
@@ -123,7 +99,6 @@ def picture(image: str, *, longest_side: int = 320, seed: int = 0, n_images: int
     -------
     greys : array, shape (height, width), float32, in [0, 1]
     """
-    require(_number(image) < n_images, f"image must be one of '{_name(0)}' to '{_name(n_images - 1)}', got {image!r}")
     return grey_of(photograph(image, seed=seed), longest_side)
 
 
