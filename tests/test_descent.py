@@ -160,12 +160,6 @@ def test_line_search_reaches_the_optimum_and_never_goes_up(loss, radius):
     np.testing.assert_allclose(last["w"], w, atol=3e-3 * max(1, np.abs(w).max()))
 
 
-@pytest.mark.parametrize("eta0", [1e-8, 1e8, 1e300])
-def test_line_search_does_with_any_first_step(eta0):
-    table = run(descent.line_search, objective_of("squared"), 2.0, n_iter=500, eta0=eta0)
-    assert table["objective"].iloc[-1] < (1 + 1e-6) * optimum(objective_of("squared"), radius=2.0)[0]
-
-
 def test_line_search_ends_at_an_exact_optimum():
     table = run(descent.line_search, Objective(np.eye(2), np.array([3.0, 0.0]), loss="squared"), 1.0, n_iter=100)
     np.testing.assert_array_equal(table["w"].iloc[-1], [1.0, 0.0])
@@ -239,22 +233,23 @@ def test_interior_points_and_coordinate_descent_reach_the_optimum(loss, penalty)
 
 @pytest.mark.parametrize(("loss", "of_loss", "of_slope", "of_curvature"), [("squared", 4, 2, 0), ("logistic", 7, 6, 3)])
 def test_operations_of_a_tiny_problem_are_those_counted_by_hand(loss, of_loss, of_slope, of_curvature):
-    objective = Objective(np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 1.0]]), np.array([1.0, -1.0]), loss=loss)
+    # So small that the first trial of the line search is accepted.
+    objective = Objective(np.array([[0.1, 0.2, 0.05], [0.0, -0.1, 0.1]]), np.array([1.0, -1.0]), loss=loss)
     gradient = 2 * 6 + 2 * of_slope + 2 * 6  # margins, slopes of two samples, X^T slopes
     projected = 3 * 2 + 3 * 18  # multiply and subtract, project
     trial = projected + 2 * 6 + 2 * of_loss + 3 * 3  # and margins, losses, the product of gradient and w - w(s)
-    options = {"eta0": 1e-3, "n_iter": 2}  # so small that the first trial of the line search is accepted
+    options = {"eta0": 1e-3, "n_iter": 2}
     for states, of_step in (
         (descent.descend(objective, 1.0, **options), gradient + projected),
         (descent.descend(objective, 1.0, **options, method="entropic"), gradient + 3 * 15),
         (few(objective, 1.0, **options, batch_size=1), 2 * 3 + of_slope + 2 * 3 + projected),
-        (descent.line_search(objective, 1.0, **options | {"n_iter": 1}), 2 * of_slope + 2 * 6 + trial),
+        (descent.line_search(objective, 1.0, n_iter=1), 2 * of_slope + 2 * 6 + trial),
         (descent.coordinate_descent(objective, 0.1, n_iter=[1, 2]), 4 * 6 if loss == "squared" else np.nan),
     ):
         steps, flops = np.transpose([(state.step, state.flops) for state in states])
         np.testing.assert_array_equal(flops, [0, *(of_step * steps[1:])])
 
-    got = np.diff([state.flops for state in descent.interior_point(objective, 0.1, n_iter=2)])
+    got = np.diff([state.flops for state in descent.interior_point(objective, 0.01, n_iter=2)])
     gram = 2 * 9 + 6  # half of 2 x 3 x 3 products and sums; scaling X
     newton = 2 * (2 * 6) + 2 * (2 * of_loss + of_slope + of_curvature) + 3**3 / 3 + 2 * 3**2 + 20 * 3
     trials = (got - newton - [gram, 0 if loss == "squared" else gram]) / (2 * (of_loss + 2) + 30)

@@ -52,7 +52,7 @@ def test_an_optimum_that_is_reached_ends_the_line(name):
 def test_warnings_are_stars_in_the_legend(name):
     table = made(name)
     methods = list(table["method"].unique())
-    assert set(methods) <= {text.split(" (")[0] for text in legend(catalogue.draw(name, table))}
+    assert set(methods) <= {*legend(catalogue.draw(name, table))}
     edge = "eta0 at the upper edge of its grid"
     last = table["method"] == methods[-1]
     got = legend(catalogue.draw(name, table.assign(warning=np.where(last & (table.index > 9), edge, ""))))
@@ -63,7 +63,6 @@ def test_warnings_are_stars_in_the_legend(name):
 
 LOG = ("log", "log")
 BY_METHOD = {method: f"method == '{method}'" for method in ("projection", "entropic", "tree", "full")}
-EXPONENTS = {"sort": "1.10", "pivot": "1.00", "newton": "1.00"}
 TREE_AND_FULL = [
     (method, f"part == 'touched' and n == {n} and {BY_METHOD[method]}")
     for method in ("tree", "full")
@@ -78,7 +77,7 @@ BY_FORM = [
 BY_PROBLEM = {  # problem, n and column of each panel, from left to right and from top to bottom
     (problem, n, x): [
         (
-            method + " (flops not counted: logistic)" * (method == "coordinate-descent"),
+            method,
             f"method == '{method}' and problem == '{problem}' and n == {n} and step > 0",
         )
         for method in RACERS
@@ -99,7 +98,7 @@ BY_PROBLEM = {  # problem, n and column of each panel, from left to right and fr
             0,
             "x",
             "seconds",
-            [(f"{m} (like n^{EXPONENTS[m]})", f"part == 'dimension' and method == '{m}'") for m in PROJECTIONS],
+            [(m, f"part == 'dimension' and method == '{m}'") for m in PROJECTIONS],
             {},
         ),
         ("projection", {}, 1, "x", "seconds", TREE_AND_FULL, {}),
@@ -158,14 +157,20 @@ ENDS = "projection: 3% non-zero, test error 4.1%\nentropic: 100% non-zero, test 
             legend,
             "projection",
             made("projection"),
-            [f"{method} (like n^{exponent})" for method, exponent in EXPONENTS.items()]
-            + ["tree", "full", "paper: k log n", "non-zero entries n = 10,000", "non-zero entries n = 1,000,000"],
+            [
+                *PROJECTIONS,
+                "tree",
+                "full",
+                "paper: k log n",
+                "non-zero entries n = 10,000",
+                "non-zero entries n = 1,000,000",
+            ],
         ),
         (
             legend,
             "projection",
             made("projection").query("part == 'dimension'"),  # no line of the paper is promised
-            [f"{method} (like n^{exponent})" for method, exponent in EXPONENTS.items()],
+            [*PROJECTIONS],
         ),
         (scales, "race", made("race"), [LOG] * 2),
         (
@@ -179,14 +184,7 @@ ENDS = "projection: 3% non-zero, test error 4.1%\nentropic: 100% non-zero, test 
             legend,
             "race",
             made("race", problem=PROBLEMS, run=(1, 2, 3)),
-            [method + " (flops not counted: logistic)" * (method == "coordinate-descent") for method in RACERS]
-            + ["thin: 2 more runs", "0.01 (paper: soon reached, then slower)"],
-        ),
-        (
-            legend,
-            "race",
-            made("race").query("method == 'batch'").assign(flops=np.nan),
-            ["batch (flops not counted)", "0.01 (paper: soon reached, then slower)"],
+            [*RACERS, "thin: 2 more runs", "0.01 (paper: soon reached, then slower)"],
         ),
         *(
             (legend, name, made(name, form=FORMS), ["projection", "entropic"])
@@ -235,13 +233,6 @@ def test_online_tells_radii_by_dashes_and_methods_by_colour():
     colours, dashes = zip(*looks_of(axes), strict=True)
     assert colours == (colours[0],) * 3 + (colours[3],) * 3 and colours[0] != colours[3]
     assert dashes[:3] == dashes[3:] and len(set(dashes)) == 3
-
-
-def test_the_exponent_is_fitted_to_large_dimensions_alone():
-    table = made("projection", n=(100, 1_000, 10_000, 100_000)).query("method == 'newton'")
-    table.loc[table["x"] < figures.LARGE_ENTRIES, "seconds"] = 1.0
-    assert legend(catalogue.draw("projection", table)) == ["newton (like n^1.00)"]
-    assert legend(catalogue.draw("projection", table[table["x"] <= figures.LARGE_ENTRIES])) == ["newton"]
 
 
 def test_race_draws_the_first_run_thick_and_the_others_thin():

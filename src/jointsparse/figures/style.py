@@ -1,6 +1,6 @@
 """Panels, legends, axes and curves that figures share, and the look of each method in all of them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle
 from math import ceil
 from typing import Any, Literal, NamedTuple
@@ -77,19 +77,22 @@ def by_method(table: pd.DataFrame) -> list[tuple[str, dict[str, Any], pd.DataFra
 class Drawing(NamedTuple):
     """A kind of figure: the name of its table, and the function that draws it.
 
-    beside: name of a second table, which the figure shows where a study has it; "" for none. beside_paper: True if the
-    function has a keyword of that name, which says whether the paper's numbers are drawn.
+    beside: name of a second table, which the figure shows where a study has it; "" for none. place: the figure of a
+    paper that this one reproduces, if the function does not say. stated: keywords of the function for what the paper
+    states, in figures that show it.
     """
 
     table: str
     function: Callable[..., Figure]
     beside: str = ""
-    beside_paper: bool = False
+    place: str = ""
+    stated: Mapping[str, Any] = {}
 
     @property
     def caption(self) -> str:
-        """First paragraph of the function's docstring."""
-        return " ".join(str(self.function.__doc__).split("\n\n")[0].split())
+        """First paragraph of the function's docstring, and the place."""
+        text = " ".join(str(self.function.__doc__).split("\n\n")[0].split())
+        return f"{text[:-1]} ({self.place})." if self.place else text
 
 
 def canvas(

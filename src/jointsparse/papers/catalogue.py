@@ -1,10 +1,9 @@
 """Every figure by name, with its table and the function that draws it.
 
-Where `quattoni` has a figure of the same name as `study`, it lays the paper's numbers over that one, if asked to.
+A row whose figure is general (`study`) names the place in the paper, and the numbers that the paper states there.
 """
 
 from importlib.resources import as_file, files
-from typing import Any
 
 import pandas as pd
 from matplotlib import style
@@ -12,21 +11,47 @@ from matplotlib.figure import Figure
 
 from jointsparse.checks import require
 from jointsparse.figures import study
+from jointsparse.figures.study import Star
 from jointsparse.figures.style import Drawing
 from jointsparse.papers.duchi import figures as duchi
 from jointsparse.papers.quattoni import figures as quattoni
+from jointsparse.papers.quattoni.numbers import FIGURE_3_AUC_RANGE, FIGURE_4, REPORT_SIZE, TABLE_1
 
+Q09, Q08 = "Quattoni et al. 2009", "Quattoni et al. 2008"
+STARS = [
+    Star(method, used, auc, f"paper: {method} {auc:.0%} AUC with {used:.0%} of features")
+    for method, used, auc in FIGURE_4
+]
+
+# fmt: off
 FIGURES = {
-    "convergence": Drawing("convergence", quattoni.convergence, beside_paper=True),
-    "auc": Drawing("chosen", quattoni.auc, "differences", beside_paper=True),
+    "convergence": Drawing(
+        "convergence", quattoni.convergence,
+        stated={"source": "\n(paper: Fig. 2, radius 0.1, 1, 10, 100, 63,408 samples)"},
+    ),
+    "auc": Drawing(
+        "chosen", study.auc, "differences", f"{Q09}, Fig. 3",
+        {"stated": ("paper's Fig. 3 (Reuters)", *FIGURE_3_AUC_RANGE), "source": " (paper: Fig. 3)"},
+    ),
     "auc_by_size": Drawing("chosen", study.auc, "differences"),
-    "eer": Drawing("chosen", quattoni.eer, "differences", beside_paper=True),
-    "eer_by_word": Drawing("by_word", quattoni.eer_by_word, beside_paper=True),
-    "sparsity": Drawing("sparsity", quattoni.sparsity, beside_paper=True),
+    "eer": Drawing(
+        "chosen", study.eer, "differences", f"{Q08}, Fig. 3 left",
+        {"source": "\n(paper: report, Fig. 3 left, l1inf < l1 < l2)"},
+    ),
+    "eer_by_word": Drawing(
+        "by_word", quattoni.eer_by_word, stated={"source": f"\n(paper: report, Fig. 3 right, n = {REPORT_SIZE})"}
+    ),
+    "sparsity": Drawing(
+        "sparsity", study.auc_by_features, "", f"{Q09}, Fig. 4",
+        {"stated": STARS, "source": " (paper: Fig. 4, Reuters)"},
+    ),
     "auc_by_features": Drawing("sparsity", study.auc_by_features),
     "auc_by_power": Drawing("sparsity", study.auc_by_power),
-    "significance": Drawing("significance", quattoni.significance, beside_paper=True),
-    "weights": Drawing("weights", quattoni.weights, beside_paper=True),
+    "significance": Drawing(
+        "significance", quattoni.significance,
+        stated={"reported": TABLE_1, "source": " (paper: Table 1, Reuters photographs)"},
+    ),
+    "weights": Drawing("weights", study.weights, "", f"{Q08}, Fig. 4", {"source": " (paper: report, Fig. 4)"}),
     "test_error": Drawing("recovery", quattoni.test_error),
     "error_by_arm": Drawing("recovery", quattoni.error_by_arm),
     "selection": Drawing("recovery", quattoni.selection),
@@ -40,6 +65,7 @@ FIGURES = {
     "digits_gradients": Drawing("digits_seconds", duchi.exponentiated_gradients),
     "online": Drawing("online", duchi.online),
 }
+# fmt: on
 
 
 def draw(name: str, table: pd.DataFrame, *, beside: pd.DataFrame | None = None, beside_paper: bool = True) -> Figure:
@@ -62,12 +88,13 @@ def draw(name: str, table: pd.DataFrame, *, beside: pd.DataFrame | None = None, 
         For another name, and for a table without rows or a needed column.
     """
     require(name in FIGURES, f"figures knows {', '.join(FIGURES)}; got {name!r}")
-    require(len(table), f"figure {name}: expected a table {FIGURES[name].table} with rows, got none")
+    drawing = FIGURES[name]
+    require(len(table), f"figure {name}: expected a table {drawing.table} with rows, got none")
     with as_file(files("jointsparse.figures") / "jointsparse.mplstyle") as sheet, style.context(str(sheet)):
         try:
-            options: dict[str, Any] = {"beside_paper": beside_paper} if FIGURES[name].beside_paper else {}
-            options |= {"beside": beside} if FIGURES[name].beside else {}
-            return FIGURES[name].function(table, **options)
+            options = {**drawing.stated} if beside_paper else {}
+            options |= {"beside": beside} if drawing.beside else {}
+            return drawing.function(table, **options)
         except KeyError as missing:
             got = ", ".join(map(str, table))
-            raise ValueError(f"figure {name}: the table {FIGURES[name].table} lacks {missing}, got {got}") from None
+            raise ValueError(f"figure {name}: the table {drawing.table} lacks {missing}, got {got}") from None

@@ -23,7 +23,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
@@ -59,7 +58,6 @@ LAZY_ENTROPIC_FLOPS = 22  # two logarithms: step, exp before and after, and a su
 
 # Choice: the paper names no constants of the line search.
 ARMIJO = 1e-4  # fraction of the decrease promised by the slope that a step must bring
-LONGEST_STEP = 1e300  # must not overflow when doubled
 SHORTEST_STEP = 2.0**-60  # relative to w; rounding hides shorter steps
 
 # Paper (Koh et al. 2007, sec. 3.2): t is multiplied by T_GROWTH as soon as steps are longer than LONG_STEP.
@@ -91,31 +89,23 @@ class Objective:
 
     def __init__(self, X: Any, y: Vector, *, loss: str) -> None:
         require(loss in LOSSES, f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
-        matrix: Any = (sparse.csr_matrix if sparse.issparse(X) else np.array)(X, dtype=np.float64, copy=True)
-        if sparse.issparse(X):
-            matrix.sum_duplicates()
-        self.X, self.y, self.loss = matrix, np.asarray(y, dtype=np.float64), loss
+        as_matrix: Any = sparse.csr_matrix if sparse.issparse(X) else np.asarray
+        self.X, self.y, self.loss = as_matrix(X, dtype=np.float64), np.asarray(y, dtype=np.float64), loss
         self.n_samples, self.n_features = self.X.shape
         # Choice: the paper does not say whether losses are added up or averaged. The mean makes step sizes independent
         # of the number of samples.
-        self.c = 1 / self.n_samples
-
-    @cached_property
-    def rows(self) -> Rows:
-        """X, if it is sparse, for steps that touch only the features of their samples."""
-        return csr(self.X)
+        self.weights = np.full((self.n_samples, 1), 1 / self.n_samples)
 
     def value(self, margins: Vector) -> float:
         """f, from the margins X w."""
-        weights = np.full((len(margins), 1), self.c)
-        return float(LOSSES[self.loss].value(margins[:, None], self.y[:, None], weights)[0])
+        return float(LOSSES[self.loss].value(margins[:, None], self.y[:, None], self.weights)[0])
 
     def slopes(self, margins: Vector, rows: RowNumbers | None = None) -> Vector:
         """Derivatives of the losses at the margins of `rows`, weighted so that X^T slopes estimates the gradient."""
         # Choice: the samples of a step stand for all. Step sizes then mean the same for any number of samples.
-        y, weights = self.y, np.full((len(margins), 1), self.c)
+        y, weights = self.y, self.weights
         if rows is not None:
-            y, weights = y[rows], weights * self.n_samples / len(rows)
+            y, weights = y[rows], weights[rows] * self.n_samples / len(rows)
         return np.asarray(LOSSES[self.loss].subgradient(margins[:, None], y[:, None], weights)[:, 0])
 
     def view(self, w: Vector, rows: RowNumbers | None = None, margins: Vector | None = None) -> View:
@@ -127,8 +117,7 @@ class Objective:
 
     def dual_value(self, dual: Vector) -> float:
         """See `losses`: f(w) >= dual_value(dual) - dual . X w for all w."""
-        weights = np.full((len(dual), 1), self.c)
-        return float(LOSSES[self.loss].dual_value(dual[:, None], self.y[:, None], weights)[0])
+        return float(LOSSES[self.loss].dual_value(dual[:, None], self.y[:, None], self.weights)[0])
 
     def certify_in_ball(self, view: View, radius: float) -> tuple[float, float]:
         """f at w, and a lower bound of its optimum in the ball: dual_value - radius max_i |gradient_i|.
@@ -272,10 +261,10 @@ def lazy_steps(
     samples : sequence of int arrays
         Numbers of the samples of each step.
     """
-    spent = 0.0
+    rows, spent = csr(objective.X), 0.0
     for t, eta in enumerate(sizes):
         yield State(t, point.toarray, spent)
-        X = objective.rows.take(samples[t])
+        X = rows.take(samples[t])
         slopes = objective.slopes(point.margins(X).ravel(), samples[t])
         take_step(point.move, t + 1, X, slopes, eta)
         spent += len(X.data) * (4 + point.entry_flops) + SLOPE_FLOPS[objective.loss] * len(slopes)
@@ -427,12 +416,12 @@ def best_of(
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def line_search(objective: Objective, radius: float, *, n_iter: int, eta0: float = 1.0) -> Iterator[State]:
+def line_search(objective: Objective, radius: float, *, n_iter: int) -> Iterator[State]:
     """Minimise f(w) subject to ||w||_1 <= radius by projected gradient with backtracking along the projection arc.
 
-    A step goes to w(s) = P(w - s gradient) with f(w(s)) <= f(w) - ARMIJO gradient . (w - w(s)). The first s tried is
-    twice the last accepted one, and s is halved until a step is accepted. The states end early at an exact optimum,
-    w(s) = w, or as soon as rounding hides all further descent.
+    A step goes to w(s) = P(w - s gradient) with f(w(s)) <= f(w) - ARMIJO gradient . (w - w(s)). The first s tried is 1,
+    later twice the last accepted one, and s is halved until a step is accepted. The states end early at an exact
+    optimum, w(s) = w, or as soon as rounding hides all further descent.
 
     Parameters
     ----------
@@ -440,8 +429,6 @@ def line_search(objective: Objective, radius: float, *, n_iter: int, eta0: float
     radius : float, at least 0 and finite
     n_iter : int, at least 1
         Steps.
-    eta0 : float, above 0
-        First s tried.
 
     References
     ----------
@@ -451,31 +438,27 @@ def line_search(objective: Objective, radius: float, *, n_iter: int, eta0: float
     n, m, nnz = objective.n_features, objective.n_samples, objective.X.size
     gradient_flops = 2 * nnz + SLOPE_FLOPS[objective.loss] * m
     trial_flops = (2 + PROJECTION_FLOPS + 3) * n + 2 * nnz + LOSS_FLOPS[objective.loss] * m
-    w, margins, s, flops = np.zeros(n), np.zeros(m), 0.5 * eta0, 0
+    w, margins, s, flops = np.zeros(n), np.zeros(m), 0.5, 0
     for t in range(n_iter + 1):
         view = objective.view(w, margins=margins)
         yield State(t, w.copy, flops, view)
-        found = _backtrack(objective, radius, view, min(2 * s, LONGEST_STEP))
+        found = _backtrack(objective, radius, view, 2 * s)
         if found is None:
             return
         w, margins, s, trials = found
         flops += gradient_flops + trials * trial_flops
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def _backtrack(objective: Objective, radius: float, view: View, s: float) -> tuple[Vector, Vector, float, int] | None:
     """w(s), its margins, s and the number of trials, for the first of s, s/2, ... that is accepted and moves w."""
     longest, size = (float(np.abs(numbers).max()) for numbers in (view.gradient, view.w))
-    value = objective.value(view.margins)
-    trials = 0
+    value, trials = objective.value(view.margins), 0
     while s * longest > SHORTEST_STEP * size:
         trials += 1
-        moved = view.w - s * view.gradient
-        if np.isfinite(moved).all():
-            l1.project(moved, radius, out=moved)
-            margins = np.asarray(objective.X @ moved)
-            if objective.value(margins) <= value - ARMIJO * float(view.gradient @ (view.w - moved)):
-                return None if np.array_equal(moved, view.w) else (moved, margins, s, trials)
+        moved = l1.project(view.w - s * view.gradient, radius)
+        margins = np.asarray(objective.X @ moved)
+        if objective.value(margins) <= value - ARMIJO * float(view.gradient @ (view.w - moved)):
+            return None if np.array_equal(moved, view.w) else (moved, margins, s, trials)
         s *= 0.5
     return None
 
@@ -542,8 +525,8 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
 
 def _gram(objective: Objective, slopes: Vector) -> Matrix:
     """X^T H X. The curvatures H are second derivatives of the losses, weighted."""
-    share = np.abs(slopes)
-    curvatures = share * (1 - share / objective.c) if objective.loss == "logistic" else np.full_like(share, objective.c)
+    share, c = np.abs(slopes), 1 / objective.n_samples
+    curvatures = share * (1 - share / c) if objective.loss == "logistic" else np.full_like(share, c)
     scaled = objective.X * np.sqrt(curvatures)[:, None]
     return np.asarray(scaled.T @ scaled)
 
@@ -602,8 +585,18 @@ def coordinate_descent(objective: Objective, penalty: float, *, n_iter: Sequence
     Duchi et al. (2008), sec. 7; Friedman et al.: Pathwise coordinate optimization. Annals of Applied Statistics 1,
     2007.
     """
-    is_lasso = objective.loss == "squared"
-    model = (_lasso if is_lasso else _liblinear)(objective, penalty)
+    import sklearn
+    from sklearn.linear_model import Lasso, LogisticRegression
+
+    is_lasso, exact = objective.loss == "squared", {"fit_intercept": False, "tol": 1e-15}
+    # Lasso divides the squares by the number of samples. LogisticRegression multiplies the losses by C, the norm by 1.
+    model: Any = Lasso(alpha=penalty, copy_X=False, **exact)
+    if not is_lasso:
+        # Version 1.8 changed how to ask for the l1 norm.
+        old = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8)
+        norm: dict[str, Any] = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
+        C = 1 / objective.n_samples / penalty
+        model = LogisticRegression(C=C, solver="liblinear", random_state=0, **exact, **norm)
     X = np.asfortranarray(objective.X) if is_lasso else objective.X
     yield State(0, lambda: np.zeros(objective.n_features), 0.0)
     for step in n_iter:
@@ -611,24 +604,3 @@ def coordinate_descent(objective: Objective, penalty: float, *, n_iter: Sequence
             warnings.simplefilter("ignore")  # the number of iterations is too small to converge
             model.set_params(max_iter=step).fit(X, objective.y)
         yield State(step, lambda: np.ravel(model.coef_), step * 4.0 * X.size if is_lasso else np.nan)
-
-
-def _lasso(objective: Objective, penalty: float) -> Any:
-    """scikit-learn's Lasso, which divides the squares by the number of samples."""
-    from sklearn.linear_model import Lasso
-
-    alpha = penalty / (objective.c * objective.n_samples)
-    return Lasso(alpha=alpha, fit_intercept=False, tol=1e-15, copy_X=False)
-
-
-def _liblinear(objective: Objective, penalty: float) -> Any:
-    """scikit-learn's LogisticRegression, which multiplies the losses by C and the norm by 1."""
-    import sklearn
-    from sklearn.linear_model import LogisticRegression
-
-    # Version 1.8 changed how to ask for the l1 norm.
-    old = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8)
-    norm: dict[str, Any] = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
-    return LogisticRegression(
-        C=objective.c / penalty, solver="liblinear", fit_intercept=False, tol=1e-15, random_state=0, **norm
-    )

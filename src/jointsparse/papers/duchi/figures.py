@@ -4,7 +4,7 @@ Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l
 ICML 2008.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import cycle
 from math import ceil
 from typing import Any
@@ -14,11 +14,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import EngFormatter
 
 from jointsparse.figures.style import (
     STATED,
-    apart,
     band_note,
     by_method,
     canvas,
@@ -33,14 +31,8 @@ from jointsparse.figures.style import (
     size_axis,
 )
 
-LARGE_ENTRIES = 10_000  # the exponent of a projection's cost is fitted from this dimension on
 REACHED = 1e-2  # the suboptimality that the paper's methods reach quickly
-DASHES = (
-    "-",
-    (0, (5, 1.5)),
-    (0, (1, 1)),
-    (0, (5, 1, 1, 1)),
-)  # by a second variable, as colours tell methods
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))  # by a second variable, as colours tell methods
 
 
 def _dashes(values: Iterable[float]) -> dict[Any, Any]:
@@ -64,25 +56,14 @@ def _warnings(table: pd.DataFrame) -> list[Line2D]:
     return [Line2D([], [], linestyle="none", label=f"*some fits: {texts}")] if texts else []
 
 
-def _traces(
-    axes: Axes,
-    rows: pd.DataFrame,
-    x: str,
-    looks: dict[str, dict[str, Any]],
-    labels: dict[str, str],
-    scale: Callable[[pd.Series], pd.Series] = lambda x: x,
-) -> None:
-    """Draw suboptimality against x: the first run of each method with its look, the other runs as thin lines.
-
-    scale: maps x to the axis, on which markers keep a distance.
-    """
+def _traces(axes: Axes, rows: pd.DataFrame, x: str, looks: dict[str, dict[str, Any]], labels: dict[str, str]) -> None:
+    """Draw suboptimality against x: the first run of each method with its look, the other runs as thin lines."""
     first = rows["run"].min()
     rows = rows[(rows["suboptimality"] > 0) & rows[x].notna()]
-    distance = np.ptp(scale(rows[x])) / 12 if len(rows) else 0.0
     for method, look in looks.items():
         for run, of_run in rows[rows["method"] == method].groupby("run"):
             thin = {"marker": "", "linewidth": 0.7, "alpha": 0.6, "label": f"_{method}, run {run}"}
-            thick = {"label": labels[method], "markevery": apart(scale(of_run[x]).to_numpy(), distance)}
+            thick = {"label": labels[method], "markevery": 0.1}
             axes.plot(of_run[x], of_run["suboptimality"], **look | (thick if run == first else thin))
     if not axes.lines:
         nothing(axes, "no numbers")
@@ -103,55 +84,47 @@ def projection(table: pd.DataFrame) -> Figure:
     The line of the second panel grows with k log n and ends at the tree's last measurement of the largest n. Steps of
     the exponentiated gradient, which do not project, are left out.
     """
-    figure, (left, right) = canvas(7.2, 3.2, 2)
-    dense, updates = (table[table["part"] == part].sort_values(["n", "x"]) for part in ("dimension", "touched"))
-    updates = updates[updates["method"] != "entropic"]
+    figure, panels = canvas(7.2, 3.2, 2)
+    table = table[table["method"] != "entropic"].sort_values(["n", "x"])
+    updates = table[table["part"] == "touched"]
     dashes, tree = _dashes(updates["n"]), updates[updates["method"] == "tree"].dropna(subset=["seconds"])
-    for method, look, rows in by_method(dense):
-        left.plot(rows["x"], rows["seconds"], label=method + _exponent(rows), **look)
-    for method, look, of_method in by_method(updates):
-        for n, rows in of_method.groupby("n"):
-            right.plot(rows["x"], rows["seconds"], **look | {"label": method, "linestyle": dashes[n]})
-    last = tree[tree["n"] == tree["n"].max()]
-    growth_line(right, last["x"], last["seconds"], last["x"] * np.log(last["n"]))
-    for axes, rows, label, what, stated in (
-        (left, dense, "dimension n", "projection", "pivot in O(n)"),
-        (right, updates, "k, touched entries", "update", "tree in O(k log n)"),
+    for axes, part, label, what, stated in (
+        (panels[0], "dimension", "dimension n", "projection", "pivot in O(n)"),
+        (panels[1], "touched", "k, touched entries", "update", "tree in O(k log n)"),
     ):
-        if rows.empty:
-            nothing(axes, "not measured")
-        else:
-            size_axis(axes, rows["x"], label, most=2)
-            log_axis(axes, "y")
+        shown = table[table["part"] == part]
+        for method, look, rows in by_method(shown):
+            for n, line in rows.groupby("n" if part == "touched" else "part"):
+                dashed = look | {"label": method, "linestyle": dashes.get(n, look["linestyle"])}
+                axes.plot(line["x"], line["seconds"], **dashed)
         axes.set(xlabel=label, ylabel=f"CPU seconds per {what}")
         axes.set_title(f"{what} (paper: {stated})", fontsize=10)
+        if shown.empty:
+            nothing(axes, "not measured")
+            continue
+        size_axis(axes, shown["x"], label, most=2)
+        log_axis(axes, "y")
+    last = tree[tree["n"] == tree["n"].max()]
+    growth_line(panels[1], last["x"], last["seconds"], last["x"] * np.log(last["n"]))
     figure.suptitle(f"l1 ball: seconds, each {median_of(table)}")
     growth = [Line2D([], [], label="paper: k log n", **STATED)] if len(tree) else []
     legend(figure, *growth, *_keys(dashes, "non-zero entries n ="))
     return figure
 
 
-def _exponent(rows: pd.DataFrame) -> str:
-    """Exponent of n in the seconds of large projections, as text; nothing of fewer than two sizes."""
-    large = rows[(rows["x"] >= LARGE_ENTRIES) & (rows["seconds"] > 0)]
-    if large["x"].nunique() < 2:
-        return ""
-    return f" (like n^{np.polyfit(np.log(large['x']), np.log(large['seconds']), 1)[0]:.2f})"
-
-
 def race(table: pd.DataFrame) -> Figure:
     """Suboptimality against CPU seconds and floating-point operations (Duchi et al. 2008, Fig. 4 and 5).
 
     Each problem has a row. The paper draws f(w) - f(w*) against operations. Here it is divided by the objective at
-    w = 0. Both axes are logarithmic, so w = 0, which costs nothing, is left out.
+    w = 0. Both axes are logarithmic, so w = 0, which costs nothing, is left out. The operations of coordinate descent
+    on the logistic loss are not counted.
     """
     of_problems = list(table.groupby(["problem", "n"], sort=False))
     figure, panels = canvas(7.2, 0.4 + 2.4 * len(of_problems), 2, len(of_problems), sharey="row")
-    labels = {method: label + _uncounted(table[table["method"] == method]) for method, label in _labels(table).items()}
     for i, axes in enumerate(panels):
         (problem, n), rows = of_problems[i // 2]
         x, label = [("seconds", "CPU seconds"), ("flops", "floating-point operations")][i % 2]
-        _traces(axes, rows[(rows["step"] > 0) & (rows[x] > 0)], x, in_order(table), labels, np.log)
+        _traces(axes, rows[(rows["step"] > 0) & (rows[x] > 0)], x, in_order(table), _labels(table))
         log_axis(axes, "x")
         axes.axhline(REACHED, **STATED)
         axes.set_xlabel(label)
@@ -160,15 +133,6 @@ def race(table: pd.DataFrame) -> Figure:
     claim = Line2D([], [], label=f"{REACHED:g} (paper: soon reached, then slower)", **STATED)
     legend(figure, *_other_runs(table), claim, *_warnings(table))
     return figure
-
-
-def _uncounted(rows: pd.DataFrame) -> str:
-    """Problems for which a method's operations are not counted, as text."""
-    counted = (rows["flops"] > 0).groupby(rows["problem"], sort=False).any()
-    missing = list(counted[~counted].index)
-    if not missing:
-        return ""
-    return " (flops not counted" + (")" if len(missing) == len(counted) else f": {', '.join(missing)})")
 
 
 def exponentiated(table: pd.DataFrame) -> Figure:
@@ -188,8 +152,7 @@ def exponentiated_gradients(table: pd.DataFrame) -> Figure:
 def _exponentiated(table: pd.DataFrame, x: str, label: str, note: str = "") -> Figure:
     """Draw a panel for each form of the steps and radius. Its title tells the mean state over runs at the last step."""
     parts = list(table.groupby(["form", "radius"], sort=False))
-    columns = min(2, len(parts))
-    n_rows = ceil(len(parts) / columns)
+    columns, n_rows = min(2, len(parts)), ceil(len(parts) / 2)
     figure, panels = canvas(max(5.0, 3.8 * columns), 0.4 + 2.8 * n_rows, columns, n_rows)
     for axes in panels[len(parts) :]:
         axes.remove()
@@ -199,11 +162,7 @@ def _exponentiated(table: pd.DataFrame, x: str, label: str, note: str = "") -> F
         ends = [f"{method}: {_end(rows[rows['method'] == method])}" for method in look if method in set(rows["method"])]
         axes.set_title("\n".join([f"{form}, radius {radius:,.10g}", *ends]), fontsize=8)
         axes.set_xlabel(label)
-        if x == "gradients":
-            axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    figure.suptitle(
-        f"Projection and exponentiated gradient{note}\n(paper: Fig. 6, text; Fig. 7, digits)",
-    )
+    figure.suptitle(f"Projection and exponentiated gradient{note}\n(paper: Fig. 6, text; Fig. 7, digits)")
     legend(figure, *_other_runs(table), *_warnings(table))
     return figure
 

@@ -21,6 +21,7 @@ from scipy.special import expit
 from jointsparse.datasets.samples import Samples
 from jointsparse.learning import tasks
 from jointsparse.learning.entropic import SCHEDULES, SparseEntropic
+from jointsparse.learning.lazy import csr
 from jointsparse.norms.l1_sparse import SparseL1Ball
 from jointsparse.papers.duchi.descent import Method, Objective, Vector, best_of, sizes_of, take_step
 from jointsparse.papers.duchi.exponentiated import halved
@@ -130,7 +131,7 @@ def run(
 
 def pass_over(examples: Objective, point: Tree | SparseEntropic, sizes: Vector) -> Iterator[State]:
     """Learn from an example with each step size. A state knows the margins y_t x_t . w so far, and the point."""
-    (indptr, indices, data), y, margins = examples.rows, examples.y, np.empty(len(sizes))
+    (indptr, indices, data), y, margins = csr(examples.X), examples.y, np.empty(len(sizes))
     for t, eta in enumerate(sizes):
         used, x = (column[indptr[t] : indptr[t + 1]] for column in (indices, data))
         margins[t] = y[t] * (point.take(used) * x).sum()

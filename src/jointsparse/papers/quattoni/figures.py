@@ -1,7 +1,6 @@
 """Figures of Quattoni et al. (2009, and the report of 2008) beside the numbers that the papers print."""
 
-from collections.abc import Callable
-from itertools import cycle
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from matplotlib.lines import Line2D
 
 from jointsparse.checks import Misfit, require
 from jointsparse.figures import study
-from jointsparse.figures.study import Star
 from jointsparse.figures.style import (
     STATED,
     band_note,
@@ -20,21 +18,19 @@ from jointsparse.figures.style import (
     canvas,
     curve,
     growth_line,
-    in_order,
     legend,
     log_axis,
     looks,
     median_of,
-    nothing,
     percent,
     size_axis,
 )
-from jointsparse.papers.quattoni.numbers import FIGURE_3_AUC_RANGE, FIGURE_4, REPORT_SIZE, TABLE_1, report_size
+from jointsparse.papers.quattoni.numbers import report_size
 
 # Image annotation, stories, scenes
 
 
-def convergence(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
+def convergence(table: pd.DataFrame, *, source: str = "") -> Figure:
     """Objective at every iteration, for each radius at its best eta0 (Quattoni et al. 2009, Fig. 2).
 
     The training sets are the largest. The objective is divided by its value at W = 0, as the axis of the paper's figure
@@ -53,85 +49,53 @@ def convergence(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
         ylim=(0, 1.05 if np.isnan(top) else max(1.05, min(2.0, top))),
         xlabel="iteration",
         ylabel="objective / objective at W = 0",
-        title=f"Convergence of {largest['method'].iloc[0]}, {largest['n_samples'].iloc[0]:,} samples"
-        + "\n(paper: Fig. 2, radius 0.1, 1, 10, 100, 63,408 samples)" * beside_paper,
+        title=f"Convergence of {largest['method'].iloc[0]}, {largest['n_samples'].iloc[0]:,} samples{source}",
     )
     legend(figure)
     return figure
 
 
-def auc(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, beside_paper: bool = True) -> Figure:
-    """Average test AUC against the number of training samples (Quattoni et al. 2009, Fig. 3)."""
-    stated = ("paper's Fig. 3 (Reuters)", *FIGURE_3_AUC_RANGE) if beside_paper else None
-    return study.auc(table, beside=beside, stated=stated, source=" (paper: Fig. 3)" * beside_paper)
-
-
-def eer(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, beside_paper: bool = True) -> Figure:
-    """Average test equal error rate against the number of positive samples (Quattoni et al. 2008, Fig. 3 left)."""
-    return study.eer(table, beside=beside, source="\n(paper: report, Fig. 3 left, l1inf < l1 < l2)" * beside_paper)
-
-
-def eer_by_word(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
+def eer_by_word(table: pd.DataFrame, *, source: str = "") -> Figure:
     """Test equal error rate of each word at one size (Quattoni et al. 2008, Fig. 3 right)."""
-    source = f"\n(paper: report, Fig. 3 right, n = {REPORT_SIZE})" * beside_paper
     return study.eer_by_word(table, n=report_size(table["n"].unique()), source=source)
 
 
-def sparsity(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
-    """Average test AUC against the share of features that any word uses (Quattoni et al. 2009, Fig. 4)."""
-    text = "paper: {} {:.0%} AUC with {:.0%} of features"
-    stars = [Star(method, used, reached, text.format(method, reached, used)) for method, used, reached in FIGURE_4]
-    stated = stars if beside_paper else ()
-    return study.auc_by_features(table, stated=stated, source=" (paper: Fig. 4, Reuters)" * beside_paper)
-
-
-def weights(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
-    """Absolute weights of each word (column) and feature (row), by method (Quattoni et al. 2008, Fig. 4)."""
-    return study.weights(table, source=" (paper: report, Fig. 4)" * beside_paper)
-
-
-def significance(table: pd.DataFrame, *, beside_paper: bool = True) -> Figure:
+def significance(table: pd.DataFrame, *, reported: pd.DataFrame | None = None, source: str = "") -> Figure:
     """One-sided p-values of sign tests of the first method against each other one (Quattoni et al. 2009, Table 1).
 
     Shows the test words: the median over runs of each run's median over pairings, in both directions, and the range
-    over runs.
+    over runs. reported: p-values of a paper by n, with a column for each norm.
     """
     rows = table[table["words"] == "test words"]
     require(len(rows), "the table significance must have rows of the test words, got none", Misfit)
-    method, others, runs = table["method"].iloc[0], table["against"].unique(), table["run"].nunique()
-    columns: dict[str, Callable[[pd.DataFrame], str]] = {
-        "median p": lambda found: _p(found["p_median"].median()),
-        "over runs": lambda found: " to ".join(_p(found["p_median"].agg(end)) for end in ("min", "max")),
-        "reverse p": lambda found: _p(found["p_reverse_median"].median()),
-    }
-    heads = [head for head in columns if head != "over runs" or runs > 1]
-    header, cells = ["n", "samples"], [[f"{n}", f"{of_n['n_samples'].iloc[0]:,}"] for n, of_n in rows.groupby("n")]
-    for other in others:
-        reported = TABLE_1.set_index("n").get(other.split("-")[-1], pd.Series(dtype=float))
-        header += [f"{other}\n{head}" for head in [*heads, *["paper"] * beside_paper]]
-        for line, (n, of_n) in zip(cells, rows.groupby("n"), strict=True):
-            found = of_n[of_n["against"] == other]
-            line += [columns[head](found) if len(found) else "–" for head in heads]
-            line += [_p(reported.get(n, np.nan))] * beside_paper
-    figure, (axes,) = canvas(1.6 + 1.05 * (len(header) - 2), 1.3 + 0.24 * len(cells))
+    method, runs = table["method"].iloc[0], table["run"].nunique()
+    sizes = rows.groupby("n")["n_samples"].first()
+    columns = {"n": sizes.index.to_series().map(str), "samples": sizes.map("{:,}".format)}
+    for other in table["against"].unique():
+        of_n = rows[rows["against"] == other].groupby("n")
+        p = of_n["p_median"]
+        columns[f"{other}\nmedian p"] = p.median().map(_p)
+        if runs > 1:
+            columns[f"{other}\nover runs"] = p.min().map(_p) + " to " + p.max().map(_p)
+        columns[f"{other}\nreverse p"] = of_n["p_reverse_median"].median().map(_p)
+        if reported is not None:
+            columns[f"{other}\npaper"] = (
+                reported.set_index("n").get(other.split("-")[-1], pd.Series(dtype=float)).map(_p)
+            )
+    cells = pd.DataFrame(columns, sizes.index).fillna("–")
+    figure, (axes,) = canvas(1.6 + 1.05 * (len(columns) - 2), 1.3 + 0.24 * len(cells))
     axes.axis("off")
-    drawn = axes.table(cells, colLabels=header, loc="upper center", cellLoc="right", edges="horizontal")
+    drawn = axes.table(
+        cells.to_numpy().tolist(), colLabels=[*columns], loc="upper center", cellLoc="right", edges="horizontal"
+    )
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(8)
     drawn.scale(1, 1.35)
-    for column in range(len(header)):
+    for column in range(len(columns)):
         drawn[0, column].set_height(1.9 * drawn[0, column].get_height())
-    title = f"Sign tests: is {method} better? One-sided p-values, {runs} run{'s' if runs > 1 else ''}"
-    axes.set_title(title + " (paper: Table 1, Reuters photographs)" * beside_paper)
-    axes.text(
-        0.5,
-        0.0,
-        "Pooled pairs share images across words, so the test is not exact; a median of p-values is not a p-value.",
-        ha="center",
-        transform=axes.transAxes,
-        fontsize=8,
-        color="0.35",
-    )
+    axes.set_title(f"Sign tests: is {method} better? One-sided p-values, {runs} run{'s' if runs > 1 else ''}{source}")
+    note = "Pooled pairs share images across words, so the test is not exact; a median of p-values is not a p-value."
+    axes.text(0.5, 0.0, note, ha="center", transform=axes.transAxes, fontsize=8, color="0.35")
     return figure
 
 
@@ -180,20 +144,17 @@ def error_by_arm(table: pd.DataFrame) -> Figure:
     The paper has normal weights on random supports.
     """
     rows = table[(table["radius_rule"] == "validated") & (table["solver"] == "subgradient")]
-    arms = list(rows.groupby(["support", "weights"], sort=False))
-    weights, supports = (max(rows[column].nunique(), 1) for column in ("weights", "support"))
-    figure, panels = canvas(1 + 2.4 * max(weights, 2), 2.6 * supports, weights, supports)
-    if not arms:
-        nothing(panels[0], "no validated radius")
-    for axes, ((support, kind), arm) in zip(panels, sorted(arms, key=lambda one: one[0][0] != "random"), strict=False):
-        for method, look in in_order(table).items():
-            curve(axes, arm[arm["method"] == method], "n", "test_error", scale=100, label=method, **look)
-        size_axis(axes, arm["n"], "training samples of each task", most=4)
+    supports, weights = table["support"].unique(), table["weights"].unique()
+    figure, panels = canvas(1 + 2.4 * max(len(weights), 2), 2.6 * len(supports), len(weights), len(supports))
+    for axes, (support, kind) in zip(panels, product(supports, weights), strict=True):
+        arm = rows[(rows["support"] == support) & (rows["weights"] == kind)]
+        for method, look, of_method in by_method(arm):
+            curve(axes, of_method, "n", "test_error", scale=100, label=method, **look)
+        size_axis(axes, table["n"], "training samples of each task", most=4)
         axes.set(ylim=(0, None), title=f"{kind} weights, {support} support")
-    for axes in panels[::weights]:
+    for axes in panels[:: len(weights)]:
         axes.set_ylabel("test error (%)")
-    title = "Validated radii (paper: Fig. 1 top, normal weights on random supports)"
-    figure.suptitle(title)
+    figure.suptitle("Validated radii (paper: Fig. 1 top, normal weights on random supports)")
     legend(figure, *band_note(rows))
     return figure
 
@@ -227,25 +188,13 @@ def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
 # Cost
 
 
-def _by_entries(entries: pd.Series) -> pd.Series:
-    return entries * np.log(entries)
-
-
 # Labels of both axes of a part of the cost table, and the cost that the papers state for it, up to a factor.
-PARTS: dict[str, tuple[str, str, Callable[[pd.DataFrame], pd.Series]]] = {
-    "projection size": ("entries of the matrix", "seconds per projection", lambda rows: _by_entries(rows["x"])),
-    "projection rows": (
-        "non-zero rows of the matrix",
-        "seconds per projection",
-        lambda rows: _by_entries(rows["x"] * rows["m"]),
-    ),
-    "projection tasks": (
-        "tasks of a matrix of as many entries",
-        "seconds per projection",
-        lambda rows: 0 * rows["x"] + 1,
-    ),
-    "training samples": ("training samples of each task", "seconds per iteration", lambda rows: rows["x"]),
-    "tasks": ("tasks", "seconds of training", lambda rows: rows["x"]),
+PARTS = {
+    "projection size": ("entries of the matrix", "seconds per projection", "x * log(x)"),
+    "projection rows": ("non-zero rows of the matrix", "seconds per projection", "x * m * log(x * m)"),
+    "projection tasks": ("tasks of a matrix of as many entries", "seconds per projection", "x / x"),
+    "training samples": ("training samples of each task", "seconds per iteration", "1.0 * x"),
+    "tasks": ("tasks", "seconds of training", "1.0 * x"),
 }
 
 
@@ -262,7 +211,7 @@ def cost(table: pd.DataFrame) -> Figure:
         for method, of_method in rows.groupby("method", sort=False):
             axes.plot(of_method["x"], of_method["seconds"], label=method, **look[method])
         first = rows[rows["method"] == rows["method"].iloc[0]].dropna(subset=["seconds"])
-        growth_line(axes, first["x"], first["seconds"], growth(first))
+        growth_line(axes, first["x"], first["seconds"], first.eval(growth))
         size_axis(axes, rows["x"], x, most=4)
         log_axis(axes, "y")
         axes.set_ylabel(y)
