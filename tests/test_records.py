@@ -106,7 +106,7 @@ def made(name, inputs=(), **values):
     """Make a file, and leave the record of its job."""
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     known = records.read_inputs(inputs)
-    Path(name).write_text(f"{name} of {known.files}", encoding="utf-8")
+    Path(name).write_text(f"{name} of {known['files']}", encoding="utf-8")
     values = {"job": f"make {name}", "code": ["a.py 1"], "values": {"rank": 3}, "raw": {}} | values
     records.write_records([name], known, **values)
     return name
@@ -130,7 +130,7 @@ def test_a_folder_has_a_record_beside_it():
     folders = ["results/figures", "results/thumbnails"]
     records.write_records(folders, records.read_inputs([]), job="", code=[], values={}, raw={})
     Path("results/figures/.snakemake_timestamp").touch()  # as Snakemake does after the job
-    assert records.read_inputs(folders).files == records.checksums(folders)
+    assert records.read_inputs(folders)["files"] == records.checksums(folders)
     Path("results/figures/a.png").unlink()
     with pytest.raises(Damaged, match=r"^results/figures is damaged"):
         records.read_inputs(folders)
@@ -140,7 +140,7 @@ def test_a_folder_has_a_record_beside_it():
 def test_a_file_that_is_not_as_its_record_says_is_refused_and_a_copy_is_not(name):
     made(name)
     os.utime(name, (0, 0))
-    assert records.read_inputs([name]).files.keys() == {name}
+    assert records.read_inputs([name])["files"].keys() == {name}
     Path(name).write_bytes(Path(name).read_bytes()[:-1])
     with pytest.raises(Damaged, match=f"^{name} is damaged .it was changed after it was made"):
         records.read_inputs([name])

@@ -301,10 +301,25 @@ def page_studies(name):
             {
                 "name": one,
                 "files": {key: [file.format(dataset=name, study=one) for file in each] for key, each in files.items()},
-                "figures": {key: (each.caption, [each.table, each.beside]) for key, each in drawn.items()},
+                "figures": {f"{one}/figures/{key}.png": each.caption for key, each in drawn.items()},
             }
         )
     return shown
+
+
+def pictures_of_page(name):
+    """The pictures that show each table, by study."""
+    return {
+        one: {
+            each: [
+                f"{one}/figures/{key}.png"
+                for key in block["figures"]
+                if each in (FIGURES[key].table, FIGURES[key].beside)
+            ]
+            for each in of_config.tables_of(block)
+        }
+        for _, one, block in studies([name])
+    }
 
 
 def claims_of_page(w):
@@ -356,7 +371,7 @@ def everything():
 def verified():
     """A line about the results of the configured datasets: whether they are as the jobs have left them."""
     made = manifest.recorded(Path("results"))
-    changed = [line.partition(": ")[2] for line in manifest.different(made, cache="results/records/seen.json")]
+    changed = manifest.different(made, cache="results/records/seen.json")
     return (
         f"changed after they were made: rm -r {shlex.join(changed)}; then run again"
         if changed

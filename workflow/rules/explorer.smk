@@ -33,6 +33,7 @@ rule write_page:
         raw=raw,
         note=lambda w: dataset(w).get("note", ""),
         studies=lambda w: page_studies(w.dataset),
+        pictures=lambda w: pictures_of_page(w.dataset),
     script:
         "../scripts/write_page.py"
 

@@ -1,7 +1,6 @@
 """Write the page of a dataset, with thumbnails of the images that it shows."""
 
 import json
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -21,24 +20,14 @@ from jointsparse.scores.metrics import ScoredFits
 
 def read_study(name, files, figures, vocabulary):
     tables = {Path(file).stem: read_table(file) for file in files["tables"]}
-    drawn = {f"{name}/figures/{figure}.png": caption for figure, (caption, _) in figures.items()}
     if "scores" not in files:
-        return Study(name, tables, drawn)
+        return Study(name, tables, figures)
     scores, images, features, labels = (files[key][0] for key in ("scores", "images", "features", "labels"))
     scores, is_test = read_record(ScoredFits, scores), (read_table(images, "split")["split"] == "test").to_numpy()
     sweeps = {Path(file).stem: read_record(Sweep, file, scores.n.max()) for file in files["sweeps"]}
     words = names_of(tables["words"], read_array(labels))
     fits = fits_of(words, read_matrix(features)[is_test], scores, tables["chosen"], tables["sparsity"], sweeps)
-    return Study(name, tables, drawn, fits, np.flatnonzero(is_test), vocabulary.get(features, ()))
-
-
-def figures_of_tables(name, studies):
-    shown = defaultdict(list)
-    for one in studies:
-        for figure, (_, tables) in one["figures"].items():
-            for table in tables:
-                shown[name, one["name"], table].append(f"{one['name']}/figures/{figure}.png")
-    return shown
+    return Study(name, tables, figures, fits, np.flatnonzero(is_test), vocabulary.get(features, ()))
 
 
 if __name__ == "__main__":
@@ -59,11 +48,12 @@ if __name__ == "__main__":
 
         has_pictures = shows == "pictures" or (shows == "pixels" and picture(0) is not None)
         judged = [table[table["dataset"] == name] for table in map(read_table, snakemake.input.claims)]
+        pictures = {(name, one, table): each for one, of in params.pictures.items() for table, each in of.items()}
         made = page(
             name,
             [read_study(**one, vocabulary=vocabulary) for one in params.studies],
             **tables,
-            claims=section(pd.concat(judged), figures_of_tables(name, params.studies)) if judged else "",
+            claims=section(pd.concat(judged), pictures) if judged else "",
             verdicts=counts(pd.concat(judged)) if judged else "none",
             note=params.note,
             thumbnail=thumbnails.file_of if has_pictures else None,

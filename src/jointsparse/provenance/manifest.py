@@ -61,10 +61,10 @@ def make(tables: Iterable[str | Path], raw: Mapping[str, Checksums], settings: M
         If the tables do not rest on these raw files.
     """
     known = read_inputs(tables)
-    for name, digests in known.raw.items():
+    for name, digests in known["raw"].items():
         if digests != [digest(raw[name])]:
             raise ValueError(f"the tables must rest on the files of the dataset {name} that are there: run again")
-    return {"made_with": known.made_with, "settings": settings, "inputs": raw, "tables": known.files}
+    return {"made_with": known["made_with"], "settings": settings, "inputs": raw, "tables": known["files"]}
 
 
 def verify(path: str | Path) -> Verdict:
@@ -79,7 +79,9 @@ def verify(path: str | Path) -> Verdict:
     results = recorded(Path(root, "results")) | tables
     now = {name: [value] for name, value in environment(whole=True).items()}
     notes = _others(manifest["made_with"], now, "{} when made, {} here")
-    return Verdict(len(raw) + len(results), different(raw, largest=LARGEST_RAW) + different(results), notes)
+    faults = different(raw, largest=LARGEST_RAW) | different(results)
+    lines = [f"{fault}: {name if name.isprintable() else ascii(name)}" for name, fault in faults.items()]
+    return Verdict(len(raw) + len(results), lines, notes)
 
 
 def recorded(results: Path) -> Checksums:
@@ -89,12 +91,11 @@ def recorded(results: Path) -> Checksums:
     return {name: record["sha256"] for name, record in records.items() if "sha256" in record}
 
 
-def different(expected: Checksums, cache: str | Path | None = None, largest: float = math.inf) -> list[str]:
-    """A line for each file that has not the checksum expected. cache, largest: see `records.checksums`."""
+def different(expected: Checksums, cache: str | Path | None = None, largest: float = math.inf) -> dict[str, str]:
+    """The files that have not the checksum expected, each with its fault. cache, largest: see `records.checksums`."""
     here = checksums(expected, cache, largest)
-    faults = {name: "differs" if here.get(name) else "missing or not readable" for name in sorted(expected)}
-    wrong = [name for name in faults if here.get(name) != expected[name]]
-    return [f"{faults[name]}: {name if name.isprintable() else ascii(name)}" for name in wrong]
+    wrong = [name for name in sorted(expected) if here.get(name) != expected[name]]
+    return {name: "differs" if here.get(name) else "missing or not readable" for name in wrong}
 
 
 def compare(path: str | Path, other: str | Path) -> Verdict:

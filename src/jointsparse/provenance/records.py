@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from jointsparse import __version__
 from jointsparse.provenance.tables import Damaged, written
@@ -126,38 +126,28 @@ def _read_json(path: str | Path) -> dict[str, Any]:
     return {}
 
 
-class Inputs(NamedTuple):
-    """Origins of the files that a job reads.
-
-    files: their checksums. raw: digests of the raw files by dataset, made_with: see `environment`, of all jobs before
-    this one.
-    """
-
-    files: Checksums
-    raw: Several
-    made_with: Several
-
-
-def read_inputs(files: Iterable[str | Path]) -> Inputs:
+def read_inputs(files: Iterable[str | Path]) -> dict[str, Any]:
     """Look at the files that a job is going to read, and at their records.
 
-    Raises Damaged for a file that has no record, or is not as the job that made it has left it.
+    Returns the part of a record that says what was read. files: checksums. raw: digests of the raw files by dataset,
+    and made_with: see `environment`, of all jobs before this one. Raises Damaged for a file that has no record, or is
+    not as the job that made it has left it.
     """
-    known = Inputs(checksums(files), {}, {})
-    for name, found in known.files.items():
+    known: dict[str, Any] = {"files": checksums(files), "raw": {}, "made_with": {}}
+    for name, found in known["files"].items():
         record = read_record(name)
         if found != record.get("sha256", ""):
             raise Damaged(
                 name, "it was changed after it was made" if record else "there is no record of how it was made"
             )
-        _add(known.raw, record["raw"])
-        _add(known.made_with, record["made_with"])
+        _add(known["raw"], record["raw"])
+        _add(known["made_with"], record["made_with"])
     return known
 
 
 def write_records(
     files: Iterable[str | Path],
-    inputs: Inputs,
+    inputs: dict[str, Any],
     *,
     job: str,
     code: Iterable[str],
@@ -170,8 +160,8 @@ def write_records(
     ----------
     files : paths
         Files and folders.
-    inputs : Inputs
-        What the job has read.
+    inputs : mapping
+        What the job has read, see `read_inputs`.
     job : str
         Its name.
     code : lines
@@ -181,9 +171,9 @@ def write_records(
     raw : mapping
         Digest by dataset of the checksums of the raw files that it read.
     """
-    _add(inputs.raw, {name: [one] for name, one in raw.items()})
-    _add(inputs.made_with, {name: [value] for name, value in environment().items()})
-    made = inputs._asdict() | {"job": job, "code": digest(list(code)), "values": values}
+    _add(inputs["raw"], {name: [one] for name, one in raw.items()})
+    _add(inputs["made_with"], {name: [value] for name, value in environment().items()})
+    made = inputs | {"job": job, "code": digest(list(code)), "values": values}
     for name, found in checksums(files).items():
         write_json(_record_file(name), made | {"sha256": found})
 
