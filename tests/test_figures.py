@@ -23,7 +23,6 @@ from drawings import (
     ticks,
     titles,
 )
-from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 
 from jointsparse.figures import study, style
@@ -41,12 +40,6 @@ GREY = (0.299, 0.587, 0.114)
 @pytest.fixture(params=sorted(catalogue.FIGURES))
 def name(request):
     return request.param
-
-
-def bands(axes):
-    """Lower and upper end of every filled band at every point: (n_points, 2)."""
-    by_x = [pd.DataFrame(band.get_paths()[0].vertices).groupby(0)[1] for band in axes.collections]
-    return [np.column_stack([ends.min(), ends.max()]) for ends in by_x]
 
 
 def cells(figure):
@@ -345,18 +338,14 @@ def test_what_is_written(read, figure, table, expected):
     assert read(catalogue.draw(figure, table)) == expected
 
 
-@pytest.mark.parametrize(
-    "figure, y, scale, rows",
-    [("test_error", "test_error", 100, MAIN)],
-)
-def test_several_runs_have_a_band_of_one_standard_deviation(figure, y, scale, rows):
-    table = made(figure, **RUNS)
-    (axes,) = catalogue.draw(figure, table).axes
-    by_method = (scale * table.query(rows).pivot_table(y, ["method", "n"], "run")).groupby("method", sort=False)
-    for band, method in zip(bands(axes), table["method"].unique(), strict=True):
-        of_method = by_method.get_group(method)
-        mean, deviation = of_method.mean(axis=1), of_method.std(axis=1)
-        np.testing.assert_allclose(band, np.column_stack([mean - deviation, mean + deviation]), rtol=1e-12)
+def test_several_runs_have_a_band_of_one_standard_deviation():
+    table = made("test_error", **RUNS)
+    (axes,) = catalogue.draw("test_error", table).axes
+    rows = table.query(MAIN)
+    mean, spread = (100 * rows.pivot_table("test_error", "n", "method", of)[METHODS[:3]] for of in ("mean", "std"))
+    drawn = [pd.DataFrame(band.get_paths()[0].vertices).groupby(0)[1] for band in axes.collections]
+    for expected, got in ((mean - spread, "min"), (mean + spread, "max")):
+        np.testing.assert_allclose(np.transpose([band.agg(got) for band in drawn]), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -382,35 +371,18 @@ def test_fits_that_may_be_far_from_the_optimum_are_ringed(figure, x, y, scale):
 # EER of single words
 
 
-def words_of(figure):
-    """The words from top to bottom."""
+def test_eer_by_word_draws_means_of_the_runs_that_a_word_tests_sorted_by_the_first_method():
+    table = made("eer_by_word", run=(1, 2))  # run 1 validates on word 1, run 2 on word 2
+    figure = catalogue.draw("eer_by_word", table)
+    tested = table[(table["n"] == 40) & ~table["validation_word"]]
+    by_word = 100 * tested.pivot_table(index="word", columns="method", values="eer").sort_values("hinge-l1inf")
     (axes,) = figure.axes
-    bottom, top = axes.get_ylim()
-    assert bottom > top
-    return [text.get_text() for text in axes.get_yticklabels()]
-
-
-def test_eer_by_word_draws_the_words_of_one_size_sorted_by_the_first_method():
-    table = made("eer_by_word")
-    figure = catalogue.draw("eer_by_word", table)
-    shown = table[(table["n"] == 40) & ~table["validation_word"]]
-    by_word = 100 * shown.pivot_table(index="word", columns="method", values="eer").sort_values("hinge-l1inf")
-    assert words_of(figure) == list(by_word.index)
-    for method, line in zip(METHODS, figure.axes[0].lines, strict=True):
-        assert line.get_label().startswith(f"{method} (lowest for ")
-        assert line.get_linestyle() == "None"
-        np.testing.assert_allclose(line.get_xydata(), np.column_stack([by_word[method], range(5)]), rtol=1e-14)
-
-
-def test_eer_by_word_leaves_a_validation_word_out_of_its_run_alone():
-    table = made("eer_by_word", run=(1, 2), method=METHODS[:1])
-    figure = catalogue.draw("eer_by_word", table)
-    (line,) = figure.axes[0].lines
-    got = dict(zip(words_of(figure), line.get_xdata(), strict=True))
-    tested = table[(table["n"] == 40) & ~table["validation_word"]].groupby("word")["eer"]
-    assert tested.size()[WORDS].tolist() == [2, 1, 1, 2, 2, 2]  # run 1 validates on word 1, run 2 on word 2
-    assert got == pytest.approx((100 * tested.mean()).to_dict())
-    assert figure.axes[0].get_xlabel() == "test EER (%), mean of 2 runs"
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # from top to bottom
+    assert [text.get_text() for text in axes.get_yticklabels()] == list(by_word.index) and len(by_word) == len(WORDS)
+    for method, line in zip(METHODS, axes.lines, strict=True):
+        assert line.get_label().startswith(f"{method} (lowest for ") and line.get_linestyle() == "None"
+        np.testing.assert_allclose(line.get_xydata(), np.column_stack([by_word[method], range(6)]), rtol=1e-14)
+    assert axes.get_xlabel() == "test EER (%), mean of 2 runs"
 
 
 @pytest.mark.parametrize(
@@ -429,9 +401,6 @@ def test_words_are_drawn_as_they_stand_and_no_formula(word, drawn):
     figure.savefig(io.BytesIO())
     texts = [label for label in figure.axes[0].get_yticklabels() if label.get_text() not in WORDS]
     assert [label._preprocess_math(label.get_text()) for label in texts] == [(drawn, False)]
-
-
-# AUC against features
 
 
 # AUC against the power of the singular values
@@ -453,45 +422,35 @@ def test_auc_by_power_shows_the_means_of_the_radii_that_validation_chose_for_eac
 
 
 def test_error_by_arm_has_a_panel_of_validated_errors_for_each_kind_of_weights_and_support():
-    arms = [(weights, support) for weights in ("normal", "sign") for support in ("random", "all")]
-    tables = [
-        TABLES["recovery"]().assign(weights=weights, support=support, test_error=i / 10)
-        for i, (weights, support) in enumerate(arms)
-    ]
-    figure = catalogue.draw("error_by_arm", pd.concat(tables, ignore_index=True))
-    expected = ["normal weights, random support", "sign weights, random support"]
-    expected += ["normal weights, all support", "sign weights, all support"]
-    assert [axes.get_title() for axes in figure.axes] == expected
-    for axes in figure.axes:
-        weights, support = axes.get_title().split()[0], axes.get_title().split()[2]
-        table = tables[arms.index((weights, support))]
-        rows = table[(table["radius_rule"] == "validated") & (table["method"] == "hinge-l1inf")]
+    arms = [(weights, support) for support in ("random", "all") for weights in ("normal", "sign")]
+    table = TABLES["recovery"]()
+    of_arms = [table.assign(weights=weights, support=support) for weights, support in arms]
+    for i, one in enumerate(of_arms):
+        one["test_error"] += i
+    figure = catalogue.draw("error_by_arm", pd.concat(of_arms))
+    assert [axes.get_title() for axes in figure.axes] == [f"{weights} weights, {one} support" for weights, one in arms]
+    for axes, one in zip(figure.axes, of_arms, strict=True):
+        rows = one.query("radius_rule == 'validated' and method == 'hinge-l1inf'")
         np.testing.assert_allclose(ours(axes)[0].get_ydata(), 100 * rows["test_error"])
 
 
 # Significance and differences
 
 
-def test_significance_writes_the_p_values_of_the_test_words():
-    table = made("significance")
+def test_significance_writes_our_p_values_of_the_test_words_and_the_papers_beside_them():
+    table = made("significance", n=(40, 320, 20))
     p_values = ["p_median", "p_reverse_median"]
     table[p_values] = 10.0 ** (9 * table[p_values] - 9)
     (header, *rows) = cells(catalogue.draw("significance", table))
     heads = ("median p", "reverse p", "paper")
     assert header == ["n", "samples", *(f"{other}\n{head}" for other in METHODS[1:] for head in heads)]
-    assert [row[:2] for row in rows] == [["40", "4,800"], ["80", "9,600"], ["160", "19,200"]]
-    got = np.array(rows)[:, 2:].reshape(3, 3, 3)[:, :, :2].astype(float)  # by size and method, without the paper's
-    expected = table[table["words"] == "test words"][p_values].to_numpy().reshape(3, 3, 2)
+    assert [row[:2] for row in rows] == [["20", "2,400"], ["40", "4,800"], ["320", "38,400"]]
+    by_method = np.array(rows)[:, 2:].reshape(3, 3, 3)  # by size and method
+    papers = [["–", "–", "–"], ["1e-05", "0.0042", "0.0042"], ["0.36", "0.35", "0.35"]]
+    assert by_method[:, :, 2].tolist() == papers
+    expected = table[table["words"] == "test words"].sort_values("n", kind="stable")[p_values].to_numpy()
+    got = by_method[:, :, :2].astype(float).reshape(9, 2)
     assert (np.abs(got / expected - 1) <= np.where(expected < 1e-4, 0.5, 0.05)).all()
-
-
-def test_significance_writes_the_papers_values_beside_ours():
-    table = made("significance", n=(40, 320, 20))
-    (_, *rows) = cells(catalogue.draw("significance", table))
-    got = {row[0]: [row[4], row[7], row[10]] for row in rows}  # hinge-l1, hinge-l2, svm-l2
-    assert got == {"20": ["–", "–", "–"], "40": ["1e-05", "0.0042", "0.0042"], "320": ["0.36", "0.35", "0.35"]}
-    without = cells(catalogue.draw("significance", table, beside_paper=False))
-    assert without[0] == ["n", "samples", *(f"{other}\n{p} p" for other in METHODS[1:] for p in ("median", "reverse"))]
 
 
 def test_significance_shows_the_median_and_the_range_over_runs_and_says_what_the_test_is():
@@ -518,22 +477,19 @@ def test_no_number_of_the_paper_stands_beside_those_of_other_data(name):
 )
 def test_beside_the_curves_stands_the_lead_of_the_first_method_with_its_intervals(figure, metric, average, x, scale):
     table = TABLES["differences"](runs=3)
-    drawn = catalogue.draw(figure, made(figure, **RUNS), beside=table)
-    curves, lead = drawn.axes
-    assert len(ours(curves)) == len(METHODS) and not bands(curves)
+    curves, lead = catalogue.draw(figure, made(figure, **RUNS), beside=table).axes
+    assert len(ours(curves)) == len(METHODS) and not curves.collections
     shown = table[(table["metric"] == metric) & (table["words"] == "test words") & (table["average"] == average)]
-    segments = [found for found in lead.collections if isinstance(found, LineCollection)]
-    points = [line for line in lead.lines if str(line.get_label()).startswith("_against")]
-    for other, line, intervals in zip(METHODS[1:], points, segments, strict=True):
-        rows = shown[shown["against"] == other]
+    zero, *points = lead.lines
+    assert list(zero.get_ydata()) == [0, 0]
+    for other, line, intervals in zip(METHODS[1:], points, lead.collections, strict=True):
+        rows, ends = shown[shown["against"] == other], np.array(intervals.get_segments())
         assert line.get_label() == f"_against {other}"
         np.testing.assert_allclose(line.get_ydata(), scale * rows["difference"])
         np.testing.assert_allclose(line.get_xdata() / rows[x], 1, atol=0.07)  # near its size
-        ends = np.array(intervals.get_segments())
         np.testing.assert_allclose(ends[:, :, 1], scale * rows[["low", "high"]])
-        np.testing.assert_allclose(ends[:, :, 0], np.repeat(line.get_xdata()[:, np.newaxis], 2, axis=1))
+        np.testing.assert_allclose(ends[:, :, 0], np.column_stack([line.get_xdata()] * 2))
     assert {line.get_color() for line in points} == {line.get_color() for line in ours(curves)[1:]}
-    assert list(lead.lines[0].get_ydata()) == [0, 0]
     unit = " (%)" if scale == 100 else ""
     assert lead.get_ylabel() == f"{metric.upper()} of hinge-l1inf minus the other's{unit}"
 

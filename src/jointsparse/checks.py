@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -330,12 +331,8 @@ def require_extra(module: str, *packages: str) -> None:
         raise ImportError(f"{module} needs {', '.join(missing)}: pip install 'jointsparse[pipeline]'")
 
 
-class _Hold:
-    """The hold on BLAS that calls share: its number of threads is the whole process's."""
-
-    lock = threading.Lock()
-    calls = 0
-    limiter: Any = None
+# The hold on BLAS that calls share: its number of threads is the whole process's.
+_HOLD = SimpleNamespace(lock=threading.Lock(), calls=0, limiter=None)
 
 
 @contextmanager
@@ -348,17 +345,17 @@ def one_thread() -> Iterator[None]:
     ...     np.ones((2, 3)) @ np.ones(3)
     array([3., 3.])
     """
-    with _Hold.lock:
-        if not _Hold.calls:
-            _Hold.limiter = _libraries().limit(limits=1, user_api="blas")
-        _Hold.calls += 1
+    with _HOLD.lock:
+        if not _HOLD.calls:
+            _HOLD.limiter = _libraries().limit(limits=1, user_api="blas")
+        _HOLD.calls += 1
     try:
         yield
     finally:
-        with _Hold.lock:
-            _Hold.calls -= 1
-            if not _Hold.calls:
-                _Hold.limiter.restore_original_limits()
+        with _HOLD.lock:
+            _HOLD.calls -= 1
+            if not _HOLD.calls:
+                _HOLD.limiter.restore_original_limits()
 
 
 @cache
