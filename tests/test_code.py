@@ -137,7 +137,7 @@ L1INF = {f"{rule} l1inf" for rule in ("compile_kernels", "train_sweep", "train_p
         ("estimators/classifier estimators app/command_line __main__", set()),
         ("norms/l12", set()),  # no study here has that norm
         ("datasets/photos datasets/libsvm features/daisy", set()),  # nor another loader or extractor
-        ("datasets/collage datasets/folder", {"read_images", "describe", "write_page"}),
+        ("datasets/collage datasets/pictures", {"read_images", "describe", "write_page"}),
         ("datasets/digits", {"read_samples digits", "write_page"}),
         ("datasets/documents", {"read_samples bigrams", "read_samples documents", "write_page"}),
         ("datasets/synthetic", {"measure cost", "repeat recovery", "write_page"}),
