@@ -20,10 +20,12 @@ from jointsparse.scores.flags import of_features
 from jointsparse.scores.learnt import by_size, words_learnt
 from jointsparse.scores.metrics import ScoredFits, auc
 
+NAMES = [f"name {i}" for i in range(6)]  # of features
+
 
 @pytest.fixture
-def fits(rng):
-    return study(rng).fits
+def mine(rng):
+    return study(rng)
 
 
 def data_of(text):
@@ -52,9 +54,8 @@ def test_the_policy_lets_the_pages_own_script_run_and_nothing_load(rng):
 
 def test_thumbnails_of_all_images_that_are_shown_are_asked_for(rng):
     mine = made(rng)
-    data = data_of(mine.html)
-    assert sorted(map(int, data["images"])) == mine.images
-    (of_study,) = data["studies"]
+    assert sorted(map(int, data_of(mine.html)["images"])) == mine.images
+    (of_study,) = data_of(mine.html)["studies"]
     shown = {i for word in of_study["words"] for own in word["methods"].values() for i, _ in own["highest"]}
     assert {of_study["rows"][str(i)] for i in shown} <= set(mine.images)
     assert mine.findings["sentence"] in html.unescape(mine.html)
@@ -79,64 +80,54 @@ def test_the_first_screen_says_what_was_used_and_the_worst_warning(rng):
 
 def test_a_vocabulary_names_every_feature(rng):
     one = study(rng)._replace(names=["a", "b"])
-    said = "^vocabulary must name each of 6 features, got 2 names"
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=r"^vocabulary must name each of 6 features, got 2 names"):
         page("mine", [one], images=None, captions=None, left_out=None, claims="", verdicts="")
 
 
 # Words
 
 
-def test_images_are_ranked_by_their_scores(fits):
-    learnt, by_word = (
-        study(np.random.default_rng(0)).tables["words_learnt"],
-        study(np.random.default_rng(0)).tables["by_word"],
-    )
-    for word in words_of(learnt, by_word, fits, []):
-        k = WORDS.index(word["word"])
-        for method, own in word["methods"].items():
-            order = np.argsort(-fits.scores[method][:, k], kind="stable")
-            ranks = {int(image): rank + 1 for rank, image in enumerate(order)}
-            has = fits.labels[:, k]
-            for kind, right in (("highest", True), ("misses", True), ("errors", False)):
-                assert own[kind] == [[i, ranks[i]] for i, _ in own[kind]]
-                assert all(has[i] == right for i, _ in own[kind])
-            assert own["errors"][0][1] == min(ranks[i] for i in np.flatnonzero(~has))
-            assert own["misses"][0][1] == max(ranks[i] for i in np.flatnonzero(has))
+def methods_of(one, fits, names=()):
+    """What the page shows of each word, by method."""
+    shown = words_of(one.tables["words_learnt"], one.tables["by_word"], fits, names)
+    return {word["word"]: word["methods"] for word in shown}
+
+
+def test_images_are_ranked_by_their_scores(mine):
+    for word, methods in methods_of(mine, mine.fits).items():
+        has = mine.fits.labels[:, WORDS.index(word)]
+        for method, own in methods.items():
+            order = np.argsort(-mine.fits.scores[method][:, WORDS.index(word)], kind="stable")
+            right, wrong = ([[i, rank] for rank, i in enumerate(order, 1) if has[i] == held] for held in (True, False))
+            assert (own["highest"], own["misses"], own["errors"]) == (right[:8], right[::-1][:6], wrong[:6])
             alarms, hits = own["roc"]
             assert (alarms[0], hits[0], alarms[-1], hits[-1]) == (0, 0, 1, 1)
             assert np.trapezoid(hits, alarms) == pytest.approx(own["auc"], abs=0.05)
             assert "telling" not in own
 
 
-def test_telling_features_are_those_with_the_largest_weights_above_zero(fits):
-    tables = study(np.random.default_rng(0)).tables
-    names = [f"name {i}" for i in range(6)]
-    words = words_of(tables["words_learnt"], tables["by_word"], fits, names)
-    for word in words:
-        w = fits.W(METHODS[0])[:, WORDS.index(word["word"])]
-        expected = [names[i] for i in np.argsort(-w) if w[i] > 0]
-        assert word["methods"][METHODS[0]]["telling"] == expected
+def test_telling_features_are_those_with_the_largest_weights_above_zero(mine):
+    for word, methods in methods_of(mine, mine.fits, NAMES).items():
+        w = mine.fits.W(METHODS[0])[:, WORDS.index(word)]
+        assert methods[METHODS[0]]["telling"] == [NAMES[i] for i in np.argsort(-w) if w[i] > 0]
 
 
-def test_words_that_stand_out_among_the_highest_are_counted(fits):
-    tables, ranks = study(np.random.default_rng(0)).tables, np.arange(200)
+def test_words_that_stand_out_among_the_highest_are_counted(mine):
+    ranks = np.arange(200)
     labels = np.stack([ranks < 30, (ranks >= 10) & (ranks < 40), ranks % 4 == 0], axis=1)
     scores = np.tile(np.linspace(1, 0, 200)[:, np.newaxis], 3)
-    mine = fits._replace(labels=labels, scores={METHODS[0]: scores, METHODS[1]: -scores})
-    shown = {word["word"]: word["methods"] for word in words_of(tables["words_learnt"], tables["by_word"], mine, [])}
+    shown = methods_of(mine, mine.fits._replace(labels=labels, scores={METHODS[0]: scores, METHODS[1]: -scores}))
     # Of 20, 3 are expected to have each of the first two words, and 5 the third.
     assert shown[WORDS[0]][METHODS[0]]["beside"] == [[WORDS[1], 10]]
     assert shown[WORDS[2]][METHODS[0]]["beside"] == [[WORDS[0], 20], [WORDS[1], 10]]
     assert shown[WORDS[0]][METHODS[1]]["beside"] == []
 
 
-def test_documents_are_told_by_their_largest_features(fits):
-    names = [f"name {i}" for i in range(6)]
-    told = telling_of_samples(fits, [3], names)
-    expected = [names[i] for i in np.argsort(-fits.X[3]) if fits.X[3][i] > 0]
-    assert told == {3: ", ".join(expected)}
-    assert telling_of_samples(fits._replace(X=sparse.csr_matrix(fits.X)), [3], names) == told
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_documents_are_told_by_their_largest_features(mine, form):
+    X = mine.fits.X
+    expected = ", ".join(NAMES[i] for i in np.argsort(-X[3]) if X[3][i] > 0)
+    assert telling_of_samples(mine.fits._replace(X=form(X)), [3], NAMES) == {3: expected}
 
 
 OF_WORDS = pd.DataFrame(
@@ -189,7 +180,8 @@ def test_interval_of_a_word_lies_between_0_and_1(area, n_runs, positives):
 # What words share
 
 
-def test_the_map_holds_every_weight_of_the_features_that_it_shows(fits):
+def test_the_map_holds_every_weight_of_the_features_that_it_shows(mine):
+    fits = mine.fits
     shared = sharing_of(fits, METHODS[0], [])
     features = [int(feature["name"].removeprefix("feature ")) for feature in shared["features"]]
     assert sorted(features) == [0, 1]  # those in use at the chosen radius
@@ -204,12 +196,10 @@ def test_the_map_holds_every_weight_of_the_features_that_it_shows(fits):
     assert shared["chosen"] == 1
 
 
-def test_a_feature_shows_the_images_with_its_largest_and_smallest_values(fits):
-    for feature in sharing_of(fits, METHODS[0], [])["features"]:
-        values = fits.X[:, int(feature["name"].removeprefix("feature "))]
-        high, low = feature["images"]
-        assert high == np.argsort(-values)[:6].tolist()
-        assert low == np.argsort(values)[:6].tolist()
+def test_a_feature_shows_the_images_with_its_largest_and_smallest_values(mine):
+    for feature in sharing_of(mine.fits, METHODS[0], [])["features"]:
+        order = np.argsort(mine.fits.X[:, int(feature["name"].removeprefix("feature "))])
+        assert feature["images"] == [order[::-1][:6].tolist(), order[:6].tolist()]
 
 
 def test_fits_of_other_images_are_refused():
