@@ -88,7 +88,7 @@ def test_a_vocabulary_names_every_feature(rng):
 
 
 def methods_of(one, fits, names=()):
-    """What the page shows of each word, by method."""
+    """Methods of each word, with what the page shows of them."""
     shown = words_of(one.tables["words_learnt"], one.tables["by_word"], fits, names)
     return {word["word"]: word["methods"] for word in shown}
 
