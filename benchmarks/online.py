@@ -109,10 +109,10 @@ def examples(d: int, k: int, m: int) -> tuple[Rows, np.ndarray]:
 def step_tasks(norm: str, d: int, k: int, m: int) -> tuple[dict[str, Task], int]:
     """Return a step by lazy updates and one that projects the whole matrix, and the number of non-zero features."""
     X, G = examples(d, k, m)
-    lazy, eager = Lazy(d, m, norm, 10.0, False), Eager(d, m, norm, 10.0, False)
+    lazy, eager = Lazy(d, m, norm, 10.0), Eager(d, m, norm, 10.0)
     for t in range(STREAM):
         lazy.step(X.part(slice(t, t + 1)), G[t : t + 1])
-    eager.start_from(lazy)
+    eager.W[...] = lazy.last()
     turns = {"lazy": count(), "full": count()}
 
     def by_lazy() -> None:

@@ -99,7 +99,6 @@ SOLVED = {
     JointSparseClassifierCV(radii=(0.1, 1.0), solver="subgradient", n_iter=100): "nothing",
     JointSparseRegressor(tol=1e-13): "nothing",
     OnlineJointSparseClassifier(norm="l1"): "sample_weight_equivalence|class_weight",
-    OnlineJointSparseClassifier(average=True): "sample_weight_equivalence|class_weight",
 }
 
 

@@ -44,8 +44,6 @@ class OnlineJointSparseClassifier(Labelled):
         Coding of y, as in JointSparseClassifier. "masked": -1, +1, and 0 for a sample that is not part of a task.
     class_weight : dict, "balanced" or None, default=None
         As in JointSparseClassifier. "balanced" is for `fit` only.
-    average : bool, default=False
-        Let coef_ be the mean of the iterates after each step so far, instead of the last one.
     max_iter : int, default=5
         Passes of `fit` over the samples, each in a random order.
     batch_size : int, default=1
@@ -75,9 +73,9 @@ class OnlineJointSparseClassifier(Labelled):
     Notes
     -----
     With the norms l1inf and l1, a step with a CSR matrix touches only the features of its examples. For k non-zeros, m
-    tasks and d features it takes O(k m (log d + log m)), amortised. Other steps take O(d m). Both kinds can follow each
-    other, but each change from one to the other costs O(d m). If examples hold more than a few percent of the features,
-    dense X is faster (for l1: more than one percent). Weights are float64, whatever X is.
+    tasks and d features it takes O(k m (log d + log m)), amortised. Other steps take O(d m). The first samples decide
+    which steps are taken. If examples hold more than a few percent of the features, dense X is faster (for l1: more
+    than one percent). Weights are float64, whatever X is.
 
     References
     ----------
@@ -96,7 +94,6 @@ class OnlineJointSparseClassifier(Labelled):
     radius: float = positional(1.0)
     loss: str = "hinge"
     eta0: float = 1.0
-    average: bool = False
     max_iter: int = 5
     batch_size: int = 1
     random_state: Any = None
@@ -127,7 +124,6 @@ class OnlineJointSparseClassifier(Labelled):
         require_count(self.max_iter, "max_iter")
         require_count(self.batch_size, "batch_size")
         X, Y, weights = self._read(X, y, sample_weight)
-        self._coding = self.labels
         self._iterate: Any = None
         rng = check_random_state(self.random_state)
         members = np.flatnonzero(weights.any(axis=1))
@@ -163,7 +159,7 @@ class OnlineJointSparseClassifier(Labelled):
         Raises
         ------
         ValueError
-            If input or parameters make no sense, or norm, radius, labels or average have changed since the first step.
+            If input or parameters make no sense, or norm, radius or labels have changed since the first step.
             The estimator keeps its previous state.
         """
         self._check_parameters()
@@ -176,17 +172,14 @@ class OnlineJointSparseClassifier(Labelled):
             needs_classes = self.labels == "classes" and np.shape(y)[1:] in ((), (1,))
             require(not needs_classes or classes is not None, "classes must be passed on the first call to partial_fit")
         else:
+            settings = self.norm, float(self.radius), self.labels
             require(
-                self.labels == self._coding,
-                f"labels must stay {self._coding!r}, as at the first step, got {self.labels!r}",
-            )
-            require(
-                self._iterate.settings == (self.norm, float(self.radius), bool(self.average)),
-                "norm, radius and average must stay as they were at the first step; fit begins anew",
+                settings == self._settings,
+                f"norm, radius and labels must stay {self._settings}, as at the first step, got {settings}",
             )
         X, Y, weights = self._read(X, y, sample_weight, reset=first, classes=classes)
         if first:
-            self._coding, self._iterate = self.labels, None
+            self._iterate = None
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self._codes):
             raise ValueError(f"classes must be {self._codes.tolist()}, got {np.asarray(classes).tolist()}")
         members = weights.any(axis=1)
@@ -201,15 +194,13 @@ class OnlineJointSparseClassifier(Labelled):
         as_positive(self.eta0, "eta0")
 
     def _steps(self, X: Any, Y: Matrix, weights: Matrix, size: int) -> None:
-        """Take steps with `size` samples each, with the iterate whose steps suit X. The first one begins at W = 0."""
-        kind = Lazy if sparse.issparse(X) and self.norm in ONE_BALL_PER_TASK else Eager
-        if not isinstance(self._iterate, kind):
-            previous = self._iterate
-            self._iterate = kind(self.n_features_in_, Y.shape[1], self.norm, float(self.radius), bool(self.average))
-            if previous is not None:
-                self._iterate.start_from(previous)
+        """Take steps with `size` samples each. The first one begins at W = 0, with the iterate whose steps suit X."""
+        if self._iterate is None:
+            kind = Lazy if sparse.issparse(X) and self.norm in ONE_BALL_PER_TASK else Eager
+            self._settings = self.norm, float(self.radius), self.labels
+            self._iterate = kind(self.n_features_in_, Y.shape[1], self.norm, float(self.radius))
         loss, iterate = pick("losses", self.loss), self._iterate
-        rows = csr(X) if isinstance(iterate, Lazy) else None
+        rows = csr(sparse.csr_array(X)) if isinstance(iterate, Lazy) else None
         for start in range(0, len(Y), size):
             batch = slice(start, start + size)
             part = rows.part(batch) if rows else X[batch]
@@ -223,7 +214,7 @@ class OnlineJointSparseClassifier(Labelled):
 
     def _W(self) -> Matrix:
         check_is_fitted(self)
-        return self._iterate.sum() / max(self._iterate.t, 1) if self.average else self._iterate.last()
+        return np.asarray(self._iterate.last())
 
     @property
     def t_(self) -> int:
@@ -236,8 +227,7 @@ class OnlineJointSparseClassifier(Labelled):
 
     @property
     def intercept_(self) -> Matrix:  # type: ignore[override]
-        check_is_fitted(self)
-        return np.zeros(self._iterate.shape[1])
+        return np.zeros(self._W().shape[1])
 
     @property
     def selected_features_(self) -> np.ndarray:
@@ -246,6 +236,6 @@ class OnlineJointSparseClassifier(Labelled):
     def _margins(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validated(self, X, reset=False)
-        if isinstance(self._iterate, Lazy) and sparse.issparse(X) and not self.average:
+        if isinstance(self._iterate, Lazy) and sparse.issparse(X):
             return self._iterate.margins(csr(X))
         return np.asarray(X @ self._W())

@@ -29,8 +29,6 @@ ROW = np.dtype(
         ("count", np.int64),  # number of these magnitudes; 0: the row is zero
         ("next", np.float64),  # largest magnitude below the level
         ("bend", np.float64),  # Theta at which the level reaches `next`; if `next` is 0, the row becomes zero there
-        ("passed", np.float64),  # the ball's `passed` when the row was last read
-        ("since", np.int64),  # the ball's `t` when the row was last read
         ("place", np.int64),  # place in the heap; 0: the row is zero, -1: taken out for a change
     ],
     align=True,
@@ -42,8 +40,6 @@ BALL = np.dtype(
         ("theta", np.float64),  # Theta, up to a constant that may change
         ("level", np.float64),  # sum of the levels of all rows, which is the norm
         ("slope", np.float64),  # sum of 1 / count over all rows
-        ("passed", np.float64),  # sum of Theta over the iterates so far
-        ("t", np.int64),  # iterates so far
         ("size", np.int64),  # number of rows that are not zero
         ("changes", np.int64),  # number of rows written since the constant changed
     ],
@@ -105,17 +101,6 @@ def level_of(ball, row):  # type: ignore[no-untyped-def]
 
 
 @njit
-def add_past(ball, row, a, totals):  # type: ignore[no-untyped-def]
-    """Add the row's entries in the iterates since it was last read to `totals`, unless `totals` is empty."""
-    n = ball.t - row.since
-    if totals.size and n > 0 and row.count > 0:
-        top = (n * (row.sum + row.base) - (ball.passed - row.passed)) / row.count
-        for j in range(a.size):
-            totals[j] += n * a[j] if abs(a[j]) <= row.next else np.copysign(top, a[j])
-    row.since, row.passed = ball.t, ball.passed
-
-
-@njit
 def bends(ball, row, sizes):  # type: ignore[no-untyped-def]
     """Bend the row up to Theta and add its level and slope to the ball; False if it became zero. sizes: sorted."""
     while row.bend <= ball.theta:
@@ -141,10 +126,9 @@ def entries_of(ball, row, a, out):  # type: ignore[no-untyped-def]
 
 
 @njit
-def take_out(ball, rows, values, totals, heap, i):  # type: ignore[no-untyped-def]
+def take_out(ball, rows, values, heap, i):  # type: ignore[no-untyped-def]
     """Take row i out of the ball and write its present entries."""
     row = rows[i]
-    add_past(ball, row, values[i], totals[i])
     level = entries_of(ball, row, values[i], values[i])
     if row.place > 0:
         ball.level -= level
@@ -163,7 +147,6 @@ def put_back(ball, rows, values, sizes, heap, i):  # type: ignore[no-untyped-def
         of_row.sort()
     row.place, row.count, row.sum, row.next = 0, 0, 0.0, of_row[-1]
     row.base, row.bend = ball.theta, ball.theta
-    row.since, row.passed = ball.t, ball.passed
     if bends(ball, row, of_row):
         ball.size += 1
         heap[ball.size] = i
@@ -172,7 +155,7 @@ def put_back(ball, rows, values, sizes, heap, i):  # type: ignore[no-untyped-def
 
 
 @njit
-def settle(ball, rows, values, sizes, totals, heap, radius):  # type: ignore[no-untyped-def]
+def settle(ball, rows, sizes, heap, radius):  # type: ignore[no-untyped-def]
     """Project: raise Theta until the levels add up to the radius."""
     # Newton's method. Levels are convex in Theta, so no step passes the solution. Each bends the rows before its Theta.
     while ball.size > 0 and ball.level > radius:
@@ -181,7 +164,6 @@ def settle(ball, rows, values, sizes, totals, heap, radius):  # type: ignore[no-
         while ball.size > 0 and rows[heap[1]].bend <= ball.theta:
             i = heap[1]
             row = rows[i]
-            add_past(ball, row, values[i], totals[i])
             ball.level -= level_of(ball, row)
             ball.slope -= 1.0 / row.count
             if bends(ball, row, sizes[i]):
@@ -193,24 +175,21 @@ def settle(ball, rows, values, sizes, totals, heap, radius):  # type: ignore[no-
 
 
 @njit
-def restart(ball, rows, values, totals, heap):  # type: ignore[no-untyped-def]
+def restart(ball, rows, heap):  # type: ignore[no-untyped-def]
     """Count Theta from 0 again and take all sums afresh, so that rounding errors do not add up."""
     level, slope = 0.0, 0.0
     for place in range(1, ball.size + 1):
-        i = heap[place]
-        row = rows[i]
-        add_past(ball, row, values[i], totals[i])
+        row = rows[heap[place]]
         level += level_of(ball, row)
         slope += 1.0 / row.count
         row.base -= ball.theta
         row.bend -= ball.theta
-        row.passed = 0.0
-    ball.level, ball.slope, ball.theta, ball.passed, ball.changes = level, slope, 0.0, 0.0, 0
+    ball.level, ball.slope, ball.theta, ball.changes = level, slope, 0.0, 0
 
 
 @njit
-def step(ball, rows, values, sizes, totals, heap, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
-    """W <- P(W + X^T G) in one ball, X in CSR, and count one iterate more."""
+def step(ball, rows, values, sizes, heap, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
+    """W <- P(W + X^T G) in one ball, X in CSR."""
     touched, n_touched = np.empty(indptr[-1] - indptr[0], np.int64), 0
     for n in range(G.shape[0]):
         if not np.any(G[n]):
@@ -220,7 +199,7 @@ def step(ball, rows, values, sizes, totals, heap, radius, indptr, indices, data,
             if data[p] == 0.0:
                 continue
             if rows[i].place >= 0:
-                take_out(ball, rows, values, totals, heap, i)
+                take_out(ball, rows, values, heap, i)
                 touched[n_touched] = i
                 n_touched += 1
             a = values[i]
@@ -228,31 +207,20 @@ def step(ball, rows, values, sizes, totals, heap, radius, indptr, indices, data,
                 a[j] += data[p] * G[n, j]
     for i in touched[:n_touched]:
         put_back(ball, rows, values, sizes, heap, i)
-    settle(ball, rows, values, sizes, totals, heap, radius)
-    ball.t += 1
-    ball.passed += ball.theta
+    settle(ball, rows, sizes, heap, radius)
     # A restart reads all rows, so it must be rare. Beyond the first bound, enough rows were written to pay for it. Old
     # rows that are not zero hold more than Theta each and m radius in all. So beyond the second, half the rows are new.
     if ball.changes >= max(FEWEST_CHANGES, 2 * ball.size) or ball.theta * ball.size > 2 * values.shape[1] * radius:
-        restart(ball, rows, values, totals, heap)
+        restart(ball, rows, heap)
 
 
 @njit
-def step_all(balls, rows, values, sizes, totals, heaps, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
+def step_all(balls, rows, values, sizes, heaps, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
     """Take the step in every ball, each with its share of the columns of G."""
     width = values.shape[2]
     for b in range(balls.size):
         part = G[:, b * width : (b + 1) * width]
-        step(balls[b], rows[b], values[b], sizes[b], totals[b], heaps[b], radius, indptr, indices, data, part)
-
-
-@njit
-def start_all(balls, rows, values, sizes, heaps):  # type: ignore[no-untyped-def]
-    """Put every row of `values` into its ball."""
-    for b in range(balls.size):
-        for i in range(rows.shape[1]):
-            if np.any(values[b, i]):
-                put_back(balls[b], rows[b], values[b], sizes[b], heaps[b], i)
+        step(balls[b], rows[b], values[b], sizes[b], heaps[b], radius, indptr, indices, data, part)
 
 
 @njit
@@ -268,14 +236,6 @@ def margins(balls, rows, values, indptr, indices, data, F):  # type: ignore[no-u
                     entries_of(balls[b], rows[b, indices[p]], values[b, indices[p]], a)
                     for j in range(width):
                         F[n, b * width + j] += data[p] * a[j]
-
-
-@njit
-def add_all_past(balls, rows, values, totals):  # type: ignore[no-untyped-def]
-    """Let the totals hold the sums of all iterates."""
-    for b in range(balls.size):
-        for i in range(rows.shape[1]):
-            add_past(balls[b], rows[b, i], values[b, i], totals[b, i])
 
 
 class Rows(NamedTuple):
@@ -314,16 +274,12 @@ def csr(X: Any) -> Rows:
 
 
 class Eager:
-    """W (n_features, n_tasks) and the sum of its iterates, as arrays. Each step projects the whole of W."""
+    """W (n_features, n_tasks) as an array. Each step projects the whole of it."""
 
-    def __init__(self, n_features: int, n_tasks: int, norm: str, radius: float, average: bool) -> None:
-        self.norm, self.radius, self.settings = norm, radius, (norm, radius, average)
-        self.shape = n_features, n_tasks
+    def __init__(self, n_features: int, n_tasks: int, norm: str, radius: float) -> None:
+        self.norm, self.radius, self.t = norm, radius, 0
         self.W = np.zeros((n_features, n_tasks))
-        self.total = np.zeros((n_features if average else 0, n_tasks))
-        self.t = 0
-        plug_in = pick("norms", norm)
-        self.warm: dict[str, Any] = {"warm": plug_in.Warm()} if plug_in.WARM else {}
+        self.warm: dict[str, Any] = {"warm": pick("norms", norm).Warm()} if pick("norms", norm).WARM else {}
 
     def step(self, X: Any, G: Matrix) -> None:
         """W <- P(W + X^T G). X: (n, n_features), dense or CSR. G: (n, n_tasks)."""
@@ -331,13 +287,6 @@ class Eager:
             self.W += X.T @ G
             pick("norms", self.norm).project(self.W, self.radius, out=self.W, **self.warm)
         self.t += 1
-        if len(self.total):
-            self.total += self.W
-
-    def start_from(self, other: "Iterate") -> None:
-        self.W[...], self.t = other.last(), other.t
-        if len(self.total):
-            self.total[...] = other.sum()
 
     def margins(self, X: Any) -> Matrix:
         return np.asarray(X @ self.W)
@@ -345,60 +294,36 @@ class Eager:
     def last(self) -> Matrix:
         return self.W
 
-    def sum(self) -> Matrix:
-        """The sum of all iterates, for average=True."""
-        return self.total
-
 
 class Lazy:
     """W in an l1,inf ball or in one l1 ball per task. A step touches only the features of its examples.
 
     A step with k non-zeros takes O(k m (log d + log m)) for d features and m tasks, amortised. A row that is written is
-    sorted, and each of its entries later makes its level bend once. With the average a bend takes O(m) more.
+    sorted, and each of its entries later makes its level bend once.
 
-    Memory is 16 bytes for each weight, or 24 with the average, and about 70 for each row. With l1 a row is one weight.
+    Memory is 16 bytes for each weight, and about 50 for each row. With l1 a row is one weight.
     """
 
-    def __init__(self, n_features: int, n_tasks: int, norm: str, radius: float, average: bool) -> None:
-        self.norm, self.radius, self.settings = norm, radius, (norm, radius, average)
-        self.shape = n_features, n_tasks
+    def __init__(self, n_features: int, n_tasks: int, norm: str, radius: float) -> None:
+        self.norm, self.radius, self.t = norm, radius, 0
         n_balls, width = (n_tasks, 1) if ONE_BALL_PER_TASK[norm] else (1, n_tasks)
         self.values = np.zeros((n_balls, n_features, width))
         self.sizes = np.zeros_like(self.values)
-        self.totals = np.zeros((n_balls, n_features, width if average else 0))
         self.rows = np.zeros((n_balls, n_features), ROW)
         self.balls = np.zeros(n_balls, BALL)
         self.heaps = np.zeros((n_balls, n_features + 1), np.int32)
         self.written: Matrix | None = None  # W, once it was read
-
-    @property
-    def t(self) -> int:
-        return int(self.balls["t"][0])
-
-    def start_from(self, other: "Iterate") -> None:
-        self.values[...] = self.by_ball(other.last())
-        self.balls["t"] = other.t
-        start_all(self.balls, self.rows, self.values, self.sizes, self.heaps)
-        if self.totals.size:
-            self.totals[...] = self.by_ball(other.sum())
-
-    def by_ball(self, W: Matrix) -> Matrix:
-        n_balls, n_features, width = self.values.shape
-        return W.reshape(n_features, n_balls, width).transpose(1, 0, 2)
-
-    def by_feature(self, arrays: Matrix) -> Matrix:
-        """Undo `by_ball`."""
-        return arrays.transpose(1, 0, 2).reshape(self.shape)
 
     def step(self, X: Rows, G: Matrix) -> None:
         """W <- P(W + X^T G)."""
         self.written = None
         if self.radius == 0:
             G = np.zeros_like(G)
-        step_all(self.balls, self.rows, self.values, self.sizes, self.totals, self.heaps, self.radius, *X, G)
+        step_all(self.balls, self.rows, self.values, self.sizes, self.heaps, self.radius, *X, G)
+        self.t += 1
 
     def margins(self, X: Rows) -> Matrix:
-        F = np.empty((len(X.indptr) - 1, self.shape[1]))
+        F = np.empty((len(X.indptr) - 1, len(self.balls) * self.values.shape[2]))
         margins(self.balls, self.rows, self.values, *X, F)
         return F
 
@@ -407,14 +332,8 @@ class Lazy:
             rows, theta = self.rows, self.balls["theta"][:, np.newaxis]
             levels = (rows["sum"] - (theta - rows["base"])) / np.maximum(rows["count"], 1)
             levels = np.where(rows["place"] > 0, np.maximum(levels, 0), 0)[..., np.newaxis]
-            self.written = self.by_feature(np.minimum(np.maximum(self.values, -levels), levels))
+            by_ball = np.minimum(np.maximum(self.values, -levels), levels)
+            self.written = by_ball.transpose(1, 0, 2).reshape(len(by_ball[0]), -1)
             # Rounding may leave the norm just above the radius.
             pick("norms", self.norm).project(self.written, self.radius, out=self.written)
         return self.written
-
-    def sum(self) -> Matrix:
-        add_all_past(self.balls, self.rows, self.values, self.totals)
-        return self.by_feature(self.totals)
-
-
-Iterate = Eager | Lazy

@@ -191,7 +191,7 @@ class LazyProjected(Lazy):
     """w in the ball, projected in steps that touch only the features of their samples."""
 
     def __init__(self, n: int, radius: float) -> None:
-        super().__init__(n, 1, "l1", radius, False)
+        super().__init__(n, 1, "l1", radius)
         self.entry_flops = LAZY_PROJECTION_FLOPS * math.log2(n + 1)
 
     def move(self, X: Rows, slopes: Vector, eta: float) -> None:
