@@ -4,9 +4,8 @@ Kivinen, Warmuth: Exponentiated gradient versus gradient descent for linear pred
 1997. Beck, Teboulle: Mirror descent and nonlinear projected subgradient methods for convex optimization. Operations
 Research Letters 31, 2003. The peer of the projections in Duchi et al. (2008), sec. 7, eq. 13.
 
-Each of three sets is written with positive weights u of sum z:
-- "simplex", {w >= 0, sum w = z}: w = u, one weight per coordinate;
-- "nonnegative", {w >= 0, sum w <= z}: one weight more, the slack, whose gradient is 0;
+Each of two sets is written with positive weights u of sum z:
+- "nonnegative", {w >= 0, sum w <= z}: w = u, and one weight more, the slack, whose gradient is 0;
 - "ball", {||w||_1 <= z}: two weights per coordinate, w = u+ - u-, with gradients g and -g (EG+-).
 
 The logarithms of u are kept, up to a constant. So no weight overflows, or vanishes for good. All weights start equal. A
@@ -26,15 +25,13 @@ from jointsparse.checks import (
     as_radii,
     real_array,
     require,
-    require_count,
     require_finite,
 )
 from jointsparse.compiled import njit
 from jointsparse.norms.l1 import add_compensated
 
 Matrix = NDArray[np.float64]
-Set = Literal["ball", "nonnegative", "simplex"]
-SETS = ("ball", "nonnegative", "simplex")
+Set = Literal["ball", "nonnegative"]
 SCHEDULES = ("constant", "1/sqrt(t)", "1/t")
 
 LARGEST_CHANGE = 1e200  # of all logarithms together, in one sparse step
@@ -42,13 +39,12 @@ LARGEST_LOG = 600.0  # exp of larger logarithms could overflow
 SMALLEST_PART = 2.0**-40  # a sum that falls below this part of its peak has lost digits
 
 
-def n_weights(n: int, of_set: str) -> int:
-    """Number of positive weights for n coordinates: n (simplex), n + 1 (nonnegative) or 2 n (ball)."""
-    _require_known(of_set, SETS, "set")
-    return {"ball": 2 * n, "nonnegative": n + 1, "simplex": n}[of_set]
+def n_weights(n: int, of_set: Set) -> int:
+    """Number of positive weights for n coordinates: n + 1 (nonnegative) or 2 n (ball)."""
+    return {"ball": 2 * n, "nonnegative": n + 1}[of_set]
 
 
-def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: str = "ball") -> Matrix:
+def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: Set = "ball") -> Matrix:
     """Step sizes (n_iter,): eta0 sqrt(log N) times 1 / sqrt(T), 1 / sqrt(t) or 1 / t, for N weights and T steps.
 
     Parameters
@@ -62,13 +58,13 @@ def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: str =
         Number of coordinates.
     n_iter : int, at least 1
         T.
-    of_set : "ball", "nonnegative" or "simplex"
+    of_set : "ball" or "nonnegative"
         Set, which gives N from n.
 
     Raises
     ------
     ValueError
-        For other input.
+        For another eta0 or schedule.
 
     References
     ----------
@@ -79,15 +75,13 @@ def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: str =
     >>> step_sizes("1/t", eta0=1.0, n=50, n_iter=3).round(3)
     array([2.146, 1.073, 0.715])
     """
-    require_count(n, "n")
     as_positive(eta0, "eta0")
     return eta0 * math.sqrt(math.log(n_weights(n, of_set))) * shrinking(schedule, n_iter)
 
 
 def shrinking(schedule: str, n_iter: int) -> Matrix:
     """Factors (n_iter,) of a schedule for T = n_iter steps: 1 / sqrt(T) if constant, else 1 / sqrt(t) or 1 / t."""
-    _require_known(schedule, SCHEDULES, "schedule")
-    require_count(n_iter, "n_iter")
+    require(schedule in SCHEDULES, f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
     t = np.arange(1, n_iter + 1, dtype=float)
     # Choice: 1/sqrt(t) and 1/t begin with the size of a single step, since sqrt(log N / T) is for a T known beforehand.
     return {"constant": np.full(n_iter, n_iter**-0.5), "1/sqrt(t)": t**-0.5, "1/t": 1 / t}[schedule]
@@ -96,8 +90,8 @@ def shrinking(schedule: str, n_iter: int) -> Matrix:
 class Entropic:
     """A point W, each column in its own set, that moves by multiplicative steps.
 
-    W starts at 0 in the ball, and at z / (n + 1) or z / n in the other sets. A step takes O(n) per column. Rounding may
-    lift sums and norms above z.
+    W starts at 0 in the ball, else at z / (n + 1). A step takes O(n) per column. Rounding may lift sums and norms above
+    z.
 
     Parameters
     ----------
@@ -105,7 +99,7 @@ class Entropic:
         Number of coordinates.
     z : float or array (n_columns,), at least 0 and finite
         The papers' z or C.
-    of_set : "ball", "nonnegative" or "simplex"
+    of_set : "ball" or "nonnegative"
         Set of each column, see the head of this file.
     n_columns : int or None
         None for a vector (n,), else W is (n, n_columns).
@@ -113,7 +107,7 @@ class Entropic:
     Raises
     ------
     ValueError
-        For other input.
+        For another z.
 
     References
     ----------
@@ -121,16 +115,14 @@ class Entropic:
 
     Examples
     --------
-    >>> point = Entropic(2, z=1.0, of_set="simplex")
+    >>> point = Entropic(2, z=7.0, of_set="nonnegative")
     >>> point.step([0.0, 1.0], eta=np.log(3))
-    >>> point.toarray()
-    array([0.75, 0.25])
+    >>> point.toarray().round(3)
+    array([3., 1.])
     """
 
-    def __init__(self, n: int, z: ArrayLike, *, of_set: str = "ball", n_columns: int | None = None) -> None:
+    def __init__(self, n: int, z: ArrayLike, *, of_set: Set = "ball", n_columns: int | None = None) -> None:
         width = 1 if n_columns is None else n_columns
-        require_count(n, "n")
-        require_count(width, "n_columns")
         self.n, self.of_set = n, of_set
         self.shape = (n,) if n_columns is None else (n, width)
         self.z = as_radii(z, width, "z")
@@ -228,7 +220,6 @@ class SparseEntropic:
     """
 
     def __init__(self, n: int, z: float) -> None:
-        require_count(n, "n")
         self.n, self.z = n, as_finite(z, "z")
         self._logs = np.zeros(2 * n)
         self._totals = np.array([float(len(self._logs)), 0.0, float(len(self._logs))])
@@ -262,10 +253,6 @@ class SparseEntropic:
         """The number of coordinates that are not zero."""
         # Where both logarithms are the same, w is 0. This takes a tenth of the time of the array.
         return int(np.count_nonzero(self.take(np.flatnonzero(self._logs[: self.n] != self._logs[self.n :]))))
-
-
-def _require_known(name: str, names: tuple[str, ...], what: str) -> None:
-    require(name in names, f"{what} must be one of {', '.join(names)}, got {name!r}")
 
 
 def _require_short(is_short: object, eta: float, gradient: Matrix, name: str) -> None:

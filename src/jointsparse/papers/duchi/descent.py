@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from jointsparse.checks import as_positive, require
-from jointsparse.learning.entropic import Entropic, SparseEntropic, shrinking, step_sizes
+from jointsparse.learning.entropic import Entropic, Set, SparseEntropic, shrinking, step_sizes
 from jointsparse.learning.flag import Flag, write_cell
 from jointsparse.learning.lazy import LARGEST_STEP_SUM, Lazy, Matrix, Rows, csr
 from jointsparse.learning.losses import logistic, squared
@@ -349,7 +349,7 @@ def drawn(n_iter: int, n_samples: int, batch_size: int, rng: np.random.Generator
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def sizes_of(method: Method, schedule: str, eta0: float, *, n: int, n_iter: int, of_set: str = "ball") -> Vector:
+def sizes_of(method: Method, schedule: str, eta0: float, *, n: int, n_iter: int, of_set: Set = "ball") -> Vector:
     """Step sizes (n_iter,) of projections, eta0 times the factors of the schedule, or of the exponentiated gradient.
 
     Parameters
