@@ -122,7 +122,7 @@ def fit(
     total /= np.where(weights > 0, weights, 1)
     bound = lower_bound(problem, loss, regulariser, total)
     value = objective_of(problem, loss, regulariser, best.W, best.b)
-    gap = relative_gap(value, bound, solve_at_zero(problem, loss).objective)
+    gap = relative_gap(value, bound, solve_at_zero(problem, loss)[1])
     return Fit(best.W, best.b, best.objective.until(t, n_pairs), value, bound, gap, t, total)
 
 
@@ -143,8 +143,9 @@ class _Visit:
         by_task(W, self.W_of)
         used = np.flatnonzero(W.any(axis=(0, 2)))
         for part in self.problem.parts:
-            self.F[part.rows] = margins = part.margins(self.W_of, b.T, used)
+            F, slopes = self.F[part.rows], self.slopes[part.rows]
+            F[...] = part.margins(self.W_of, b.T, used)
             if not last:
-                self.slopes[part.rows] = slopes = self.loss.subgradient(margins, part.y, part.c)
+                self.loss.derivatives(F, part.y, part.c, slopes)
                 part.add_transposed(slopes, self.G)
         self.slope_b = self.problem.per_task(self.slopes).T if self.problem.intercept else 0.0
