@@ -51,7 +51,7 @@ def test_objective_and_bound_enclose_the_optimum(solver, norm, penalised, interc
     (expected, _), smallest = optimum(problem, loss, norm, 0.8, penalised, **form), np.nanmin(got.objective)
     assert got.bound[0] * (1 - 1e-7) <= expected <= smallest * (1 + 1e-7)
     np.testing.assert_allclose(got.value[0], smallest, rtol=1e-12)
-    at_zero = solve_at_zero(problem, LOSSES[loss]).objective
+    _, at_zero = solve_at_zero(problem, LOSSES[loss])
     np.testing.assert_array_equal(got.gap, relative_gap(got.value, got.bound, at_zero))
     assert got.gap[0] <= options.get("tol", np.inf if penalised else 0.05)
     assert not shape or got.W.min() >= 0

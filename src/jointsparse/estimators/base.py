@@ -371,7 +371,7 @@ class Trained(SelectorMixin, Linear):
 
     def _nothing_left(self, problem: Problem) -> float:
         """Objective below which a larger radius changes nothing."""
-        return NOTHING_LEFT * solve_at_zero(problem, pick("losses", self.loss)).objective
+        return NOTHING_LEFT * solve_at_zero(problem, pick("losses", self.loss))[1]
 
     def _train(
         self, problem: Problem, strength: float, penalised: bool, *, tol: float | None = None, **options: Any

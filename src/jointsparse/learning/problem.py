@@ -780,25 +780,15 @@ def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
     return b * (1 - 1e-6)
 
 
-class AtZero(NamedTuple):
-    """Best intercepts and objective for W = 0.
+def solve_at_zero(problem: Problem, loss: ModuleType) -> tuple[np.ndarray, float]:
+    """Compute the best intercepts for W = 0, (n_tasks,), and the objective for both.
 
-    b : array (n_tasks,)
-        The best intercepts for W = 0.
-    objective : float
-        Objective for W = 0 and b, but at least a millionth of that for W = 0 and intercepts of 0.
+    The objective is at least a millionth of that for W = 0 and intercepts of 0.
     """
-
-    b: np.ndarray
-    objective: float
-
-
-def solve_at_zero(problem: Problem, loss: ModuleType) -> AtZero:
-    """Compute the best intercepts and the objective for W = 0."""
     b = best_intercepts(problem, loss)
     margins = (intercepts_of_samples(problem, one) for one in (b, np.zeros_like(b)))
     best, without = (float(loss.value(F, problem.y, problem.c).sum()) for F in margins)
-    return AtZero(b, max(best, 1e-6 * without))
+    return b, max(best, 1e-6 * without)
 
 
 def relative_gap(objective: Any, bound: Any, at_zero: float) -> Any:

@@ -197,7 +197,7 @@ def path(
     require(solver_module.STOPS_AT_TOL, f"solver must be one that stops at tol, such as working_set, got {solver!r}")
     problem = Problem.from_matrix(X, Y, normalisation=normalisation, intercept=intercept)
     plug_ins: dict[str, Any] = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
-    at_zero = solve_at_zero(problem, plug_ins["loss"]).objective
+    _, at_zero = solve_at_zero(problem, plug_ins["loss"])
     unit = scales.scales(problem, **plug_ins).radius
     fits: dict[int, Fit] = {}
     scored: dict[int, float] = {}

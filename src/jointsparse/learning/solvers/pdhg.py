@@ -459,9 +459,9 @@ def fit(
     """
     require(tol >= 0, f"tol must be at least 0, got {tol}")
     regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
-    at_zero = solve_at_zero(problem, loss)
-    at = begin(problem, loss, regulariser, start, at_zero.b)
-    best = Proof(problem, loss, regulariser, tol, at_zero.objective, Trace())
+    b_zero, at_zero = solve_at_zero(problem, loss)
+    at = begin(problem, loss, regulariser, start, b_zero)
+    best = Proof(problem, loss, regulariser, tol, at_zero, Trace())
     run = Run(problem, loss, regulariser, at, None)
     best.look(0, run.index, at, np.ascontiguousarray(at.W.transpose(2, 1, 0)))
     for t in range(n_iter + 1):

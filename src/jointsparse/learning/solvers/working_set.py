@@ -20,7 +20,6 @@ from scipy import sparse
 
 from jointsparse.checks import one_thread, require
 from jointsparse.learning.problem import (
-    AtZero,
     Fit,
     Problem,
     Regulariser,
@@ -132,23 +131,9 @@ def fit(
         return pdhg.fit(problem, loss=loss, norm=norm, radius=radius, **options)
     require(tol >= 0, f"tol must be at least 0, got {tol}")
     regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
-    # Tasks with working sets of their own have no product in common.
-    per_task = norm.PER_TASK and weights is None
-    whole = problem.together()
-    shared = whole.y.shape[1] == whole.n_tasks
-    alike = shared and bool((whole.c == whole.c[:, :1]).all())
-    descends = loss.QUADRATIC and norm.DESCENDS and penalised and not positive and alike
-    scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK and not descends else None
-    problem = problem.compact()
-    whole = problem.together()
-    at_zero = solve_at_zero(whole, loss)
-    sweeps = loss.DESCENDS and norm.PER_TASK and penalised and whole.is_sparse and shared
-    setting = Setting(problem, whole, loss, at_zero, per_task, descends, sweeps, scale, tol, n_iter, watch)
-    fits = []
-    for pair in range(len(regulariser.radius)):
-        begin = None if start is None else start.of(pair)
-        fits.append(_Search(setting, regulariser.of([pair]), begin).run())
-    return Fit.stack(fits)
+    search = _Search(problem, loss, regulariser, tol, n_iter, watch)
+    starts = [None if start is None else start.of(pair) for pair in range(len(regulariser.radius))]
+    return Fit.stack([search.run(regulariser.of([pair]), begin) for pair, begin in enumerate(starts)])
 
 
 def scale_of(problem: Problem) -> np.ndarray | None:
@@ -173,77 +158,68 @@ def scale_of(problem: Problem) -> np.ndarray | None:
     return scale
 
 
-class Setting(NamedTuple):
-    """Data and options that all pairs have in common.
-
-    problem : Problem
-        The tasks.
-    whole : Problem
-        The same, in one part if tasks share their samples.
-    loss : module
-        Plug-in of losses.
-    at_zero : AtZero
-        Best intercepts and objective for W = 0.
-    per_task : bool
-        True if each task has a working set of its own.
-    descends : bool
-        True if `_RowSweeps` solve the problem on few rows.
-    sweeps : bool
-        True if `_TaskSweeps` solve the whole problem: the loss has them, and tasks share sparse features.
-    scale : array (n_features,) or None
-        See `scale_of`.
-    tol, n_iter, watch
-        As in `fit`.
-    """
-
-    problem: Problem
-    whole: Problem
-    loss: ModuleType
-    at_zero: AtZero
-    per_task: bool
-    descends: bool
-    sweeps: bool
-    scale: np.ndarray | None
-    tol: float
-    n_iter: int
-    watch: Watch | None
-
-    def value(self, F: np.ndarray, regulariser: Regulariser, W: np.ndarray) -> float:
-        """Objective of W (n_features, n_tasks) with margins F."""
-        return float(self.loss.value(F, self.whole.y, self.whole.c).sum()) + regulariser.cost(W, 0)
-
-
 class _Search:
-    """One pair.
+    """One pair after the other.
 
-    W, b, value: the best so far, and its objective. A, V, s: the last dual variables, X^T A of all rows, and each
-    task's sum of A. bound, best_dual: the best bound and its dual variables. inside: the working set, (n_features,) or
-    (n_features, n_tasks) bool. now: the iterations on it.
+    Of all pairs. problem, whole: the tasks, and the same in one part if tasks share their samples. b_zero, at_zero: the
+    best intercepts and the objective for W = 0. per_task: True if each task has a working set of its own. descends:
+    True if `_RowSweeps` solve the problem on few rows. sweeps: True if `_TaskSweeps` solve the whole problem, of tasks
+    that share sparse features. scale: see `scale_of`.
+
+    Of a pair. W, b, value: the best so far, and its objective. A, V, s: the last dual variables, X^T A of all rows, and
+    each task's sum of A. bound, best_dual: the best bound and its dual variables. inside: the working set,
+    (n_features,) or (n_features, n_tasks) bool. now: the iterations on it.
     """
 
-    def __init__(self, setting: Setting, regulariser: Regulariser, start: Fit | None) -> None:
-        whole, loss = setting.whole, setting.loss
-        self.setting, self.regulariser = setting, regulariser
-        self.t, self.rounds, self.stopped, self.objective = 0, list[Round](), False, Trace()
-        at = pdhg.begin(whole, loss, regulariser, start, setting.at_zero.b)
+    def __init__(
+        self,
+        problem: Problem,
+        loss: ModuleType,
+        regulariser: Regulariser,
+        tol: float,
+        n_iter: int,
+        watch: Watch | None,
+    ) -> None:
+        self.loss, self.tol, self.n_iter, self.watch = loss, tol, n_iter, watch
+        norm, penalised, whole = regulariser.norm, regulariser.penalised, problem.together()
+        # Tasks with working sets of their own have no product in common.
+        self.per_task = norm.PER_TASK and regulariser.weights is None
+        shared = whole.y.shape[1] == whole.n_tasks
+        alike = shared and bool((whole.c == whole.c[:, :1]).all())
+        self.descends = loss.QUADRATIC and norm.DESCENDS and penalised and not regulariser.positive and alike
+        self.scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK and not self.descends else None
+        self.problem = problem.compact()
+        self.whole = self.problem.together()
+        self.sweeps = loss.DESCENDS and norm.PER_TASK and penalised and self.whole.is_sparse and shared
+        self.b_zero, self.at_zero = solve_at_zero(self.whole, loss)
+
+    def begin(self, regulariser: Regulariser, start: Fit | None) -> None:
+        """Begin a pair, from a fit or from W = 0."""
+        self.regulariser, self.objective = regulariser, Trace()
+        self.t, self.rounds, self.stopped = 0, list[Round](), False
+        at = pdhg.begin(self.whole, self.loss, regulariser, start, self.b_zero)
         self.W, self.b = np.ascontiguousarray(at.W[:, :, 0].T), at.b[:, 0]
-        self.value = setting.value(at.F, regulariser, self.W)
+        self.value = self.value_of(at.F, self.W)
         self.omega = None if start is None else start.omega
         self.bound, self.best_dual = -np.inf, at.A
-        self.inside = np.zeros(self.W.shape if setting.per_task else whole.n_features, dtype=bool)
+        self.inside = np.zeros(self.W.shape if self.per_task else self.whole.n_features, dtype=bool)
         self.now: Any = None
         self.see(at.A)
-        few = whole.n_features // 16
-        if setting.descends:  # rows that get weights in the first sweep if all are there
+        few = self.whole.n_features // 16
+        if self.descends:  # rows that get weights in the first sweep if all are there
             few = min(np.count_nonzero(self.row_duals > regulariser.radius[0]), FIRST_ROWS_OF_DESCENT)
         self.first_rows = max(FIRST_ROWS, few)
 
+    def value_of(self, F: np.ndarray, W: np.ndarray) -> float:
+        """Objective of W (n_features, n_tasks) with margins F."""
+        return float(self.loss.value(F, self.whole.y, self.whole.c).sum()) + self.regulariser.cost(W, 0)
+
     def see(self, A: np.ndarray) -> None:
         """Compute X^T A for all rows, what it proves, and each row's part in its dual norm."""
-        whole = self.setting.whole
+        whole = self.whole
         self.A = balanced(whole, A) if whole.intercept else A
         self.V, self.s = whole.transposed(self.A), whole.per_task(self.A)
-        bound = bound_from(whole, self.setting.loss, self.regulariser, self.A, self.V)[0]
+        bound = bound_from(whole, self.loss, self.regulariser, self.A, self.V)[0]
         if bound > self.bound:
             self.bound, self.best_dual = bound, self.A
         gradient = self.regulariser.gradient(np.ascontiguousarray(self.V[:, :, 0].T))
@@ -254,11 +230,11 @@ class _Search:
 
     def gap(self) -> float:
         """Relative gap that is known so far."""
-        return float(relative_gap(self.value, self.bound, self.setting.at_zero.objective))
+        return float(relative_gap(self.value, self.bound, self.at_zero))
 
     def certify(self) -> float:
         """Compute the objective of W and the bound again, in double precision, and return their gap."""
-        whole, loss = self.setting.whole, self.setting.loss
+        whole, loss = self.whole, self.loss
         self.value = float(objective_of(whole, loss, self.regulariser, self.W[np.newaxis], self.b[np.newaxis])[0])
         self.bound = lower_bound(whole, loss, self.regulariser, self.best_dual)[0]
         return self.gap()
@@ -268,8 +244,8 @@ class _Search:
 
         It holds the rows with weights, and those with parts near the largest. At first it holds the largest parts.
         """
-        parts, used = self.row_duals, self.W != 0 if self.setting.per_task else self.W.any(axis=1)
-        growth = GROWTH_OF_DESCENT if self.setting.descends else 1
+        parts, used = self.row_duals, self.W != 0 if self.per_task else self.W.any(axis=1)
+        growth = GROWTH_OF_DESCENT if self.descends else 1
         size = np.maximum(growth * self.inside.sum(axis=0), self.first_rows)
         largest = np.max(parts, axis=0, where=self.inside, initial=0.0)
         kept = used | (self.inside & (parts > KEPT_SHARE * largest))
@@ -279,7 +255,7 @@ class _Search:
         if self.now is None or new.any() or 2 * kept.sum() < self.inside.sum():
             self.inside = kept | new
             rows = self.rows()
-            by_descent = self.setting.descends and len(rows) <= MOST_ROWS_OF_DESCENT
+            by_descent = self.descends and len(rows) <= MOST_ROWS_OF_DESCENT
             self.now = (_RowSweeps if by_descent else _Steps)(self, rows)
 
     def rows(self) -> np.ndarray:
@@ -290,24 +266,25 @@ class _Search:
         order = np.argsort(~self.inside, axis=0, kind="stable")[: size.max()]
         return np.where(np.arange(len(order))[:, np.newaxis] < size, order, -1)
 
-    def run(self) -> Fit:
-        """Do rounds until the gap is proven, or the iterations are used up."""
-        setting, wanted = self.setting, self.setting.tol
+    def run(self, regulariser: Regulariser, start: Fit | None) -> Fit:
+        """Do rounds for a pair until the gap is proven, or the iterations are used up."""
+        self.begin(regulariser, start)
+        wanted = self.tol
         self.objective.append((0, 0, self.value))
-        if setting.sweeps:
+        if self.sweeps:
             self.inside[...], self.now = True, _TaskSweeps(self)
         while True:
             gap = self.gap()
             if gap <= wanted:
                 gap = self.certify()
-                if gap <= setting.tol:
+                if gap <= self.tol:
                     self.watched(self.value, gap)
                     break
                 wanted /= 2  # single precision promised too much
-            if self.t >= setting.n_iter or self.watched(self.value, gap):
+            if self.t >= self.n_iter or self.watched(self.value, gap):
                 self.certify()
                 break
-            if not setting.sweeps:
+            if not self.sweeps:
                 self.choose_rows()
             self.solve(max(ROUND_SHARE * gap, LAST_SHARE * wanted))
             self.rounds.append(Round(int(self.inside.sum(axis=0).max()), self.t, self.gap()))
@@ -316,7 +293,7 @@ class _Search:
         value, bound, gaps = (np.array([number]) for number in (self.value, self.bound, self.gap()))
         found = self.W[np.newaxis], self.b[np.newaxis], self.objective.until(self.t, 1), value, bound, gaps, self.t
         omega = np.ones(1) if self.omega is None else self.omega
-        return Fit(*found, setting.problem.arranged(self.best_dual), omega, [self.rounds])
+        return Fit(*found, self.problem.arranged(self.best_dual), omega, [self.rounds])
 
     def solve(self, tol: float) -> None:
         """Iterate on the working set to this gap, then see all rows."""
@@ -325,14 +302,14 @@ class _Search:
             look = self.now.go(self)
             if look:
                 value, gap = look
-                done = self.watched(value, np.nan) or gap <= tol or self.t == self.setting.n_iter
+                done = self.watched(value, np.nan) or gap <= tol or self.t == self.n_iter
         self.W, self.b, self.value, A = self.now.found(self)
         self.see(A)
 
     def watched(self, value: float, gap: float) -> bool:
         """True if the search shall end. value, gap: objective, and certified gap of the whole problem, or NaN."""
-        if self.setting.watch and not self.stopped:
-            self.stopped = bool(self.setting.watch(self.t, value, gap))
+        if self.watch and not self.stopped:
+            self.stopped = bool(self.watch(self.t, value, gap))
         return self.stopped
 
 
@@ -344,9 +321,8 @@ class _Steps:
     """Steps of `pdhg`, from the best W and the last dual variables."""
 
     def __init__(self, search: _Search, rows: np.ndarray) -> None:
-        setting, regulariser = search.setting, search.regulariser
-        base, dtype = setting.problem if setting.per_task else setting.whole, setting.problem.dtype
-        scale = None if setting.scale is None else setting.scale[rows]
+        regulariser, base = search.regulariser, search.problem if search.per_task else search.whole
+        scale, dtype = None if search.scale is None else search.scale[rows], base.dtype
         small = base.restricted(rows, scale)
         given = [weights for weights in (scale, regulariser.weights_of(rows)) if weights is not None]
         regulariser = regulariser._replace(weights=np.prod(given, axis=0) if given else None)
@@ -358,26 +334,25 @@ class _Steps:
         W, V = (np.ascontiguousarray(array.T)[:, :, np.newaxis] for array in (W, V))
         b, A = search.b[:, np.newaxis].copy(), small.arranged(search.A).copy()
         at = pdhg.Point(W, b, V, search.s.copy(), A, np.vstack([part.margins(W, b) for part in small.parts]))
-        self.rows, self.run = rows, pdhg.Run(small, setting.loss, regulariser, at, search.omega)
-        at_zero = setting.at_zero.objective
-        self.best = pdhg.Proof(small, setting.loss, regulariser, setting.tol, at_zero, search.objective)
+        self.rows, self.run = rows, pdhg.Run(small, search.loss, regulariser, at, search.omega)
+        self.best = pdhg.Proof(small, search.loss, regulariser, search.tol, search.at_zero, search.objective)
         self.best.look(search.t, self.run.index, at, np.ascontiguousarray(W.transpose(2, 1, 0)))
 
     def go(self, search: _Search) -> tuple[float, float] | None:
         search.t += 1
-        look = search.t % pdhg.ITERATIONS_PER_LOOK == 0 or search.t == search.setting.n_iter
+        look = search.t % pdhg.ITERATIONS_PER_LOOK == 0 or search.t == search.n_iter
         self.run.iterate(search.t, self.best if look else None)
         search.omega = self.run.omega
         return (float(self.best.smallest[0]), float(self.best.gap()[0])) if look else None
 
     def found(self, search: _Search) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-        setting, rows, W = search.setting, self.rows, np.zeros_like(search.W)
+        rows, W = self.rows, np.zeros_like(search.W)
         if rows.ndim == 1:
-            W[rows] = self.best.W[0] if setting.scale is None else self.best.W[0] * setting.scale[rows, np.newaxis]
+            W[rows] = self.best.W[0] if search.scale is None else self.best.W[0] * search.scale[rows, np.newaxis]
         else:
             inside, task = np.nonzero(rows >= 0)
             W[rows[inside, task], task] = self.best.W[0][inside, task]
-        dual = setting.whole.arranged(self.best.dual()).copy()
+        dual = search.whole.arranged(self.best.dual()).copy()
         return W, self.best.b[0], float(self.best.smallest[0]), dual
 
 
@@ -389,7 +364,7 @@ class _RowSweeps:
     """
 
     def __init__(self, search: _Search, rows: np.ndarray) -> None:
-        whole, regulariser = search.setting.whole, search.regulariser
+        whole, regulariser = search.whole, search.regulariser
         (X,) = whole.restricted(rows).X[:1]
         X = X.toarray() if sparse.issparse(X) else X
         self.X, self.rows, c = X.astype(np.float64, copy=False), rows, whole.c[:, :1]
@@ -413,7 +388,7 @@ class _RowSweeps:
         self.penalties = self.regulariser.penalties(len(rows))
 
     def go(self, search: _Search) -> tuple[float, float]:
-        n_sweeps = min(SWEEPS_PER_LOOK, search.setting.n_iter - search.t)
+        n_sweeps = min(SWEEPS_PER_LOOK, search.n_iter - search.t)
         search.t += n_sweeps
         self.regulariser.norm.descend(self.A, self.lengths, self.H, self.W, self.penalties, n_sweeps)
         V = self.A @ self.H.T if self.by_samples else self.H.T  # X^T (Y - X W)
@@ -425,14 +400,14 @@ class _RowSweeps:
         radius = float(self.regulariser.radius[0])
         share = radius / max(size, radius) if radius > 0 else 0.0
         bound = share * (self.squares - of_fit) - 0.5 * share**2 * losses
-        return value, float(relative_gap(value, bound, search.setting.at_zero.objective))
+        return value, float(relative_gap(value, bound, search.at_zero))
 
     def found(self, search: _Search) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-        whole, W = search.setting.whole, np.zeros_like(search.W)
+        whole, W = search.whole, np.zeros_like(search.W)
         W[self.rows] = self.W
         b = self.y_mean - self.x_mean @ self.W
         F = self.X @ self.W + b
-        value = search.setting.value(F, search.regulariser, W)
+        value = search.value_of(F, W)
         return W, b.astype(search.b.dtype), value, (whole.c * (whole.y - F)).astype(W.dtype)
 
 
@@ -440,7 +415,7 @@ class _TaskSweeps:
     """Sweeps over all weights of each task, by the loss's `descend`, for a penalty and sparse features."""
 
     def __init__(self, search: _Search) -> None:
-        whole = search.setting.whole
+        whole = search.whole
         self.X = whole.X[0].tocsc().astype(np.float64)
         self.y, self.c, self.W, self.b = (
             np.ascontiguousarray(of.T, dtype=np.float64) for of in (whole.y, whole.c, search.W, search.b)
@@ -450,12 +425,12 @@ class _TaskSweeps:
         self.penalties = np.broadcast_to(search.regulariser.penalties(whole.n_features), self.W.shape).copy()
 
     def go(self, search: _Search) -> tuple[float, float]:
-        n_sweeps = min(SWEEPS_OF_TASKS, search.setting.n_iter - search.t)
+        n_sweeps = min(SWEEPS_OF_TASKS, search.n_iter - search.t)
         search.t += n_sweeps
-        options = search.regulariser.positive, search.setting.whole.intercept, n_sweeps
+        options = search.regulariser.positive, search.whole.intercept, n_sweeps
         arrays = self.X.indptr, self.X.indices, self.X.data, self.y, self.c, self.F, self.A, self.W, self.b
-        search.setting.loss.descend(*arrays, self.penalties, *options)
-        self.value = search.setting.value(self.F.T, search.regulariser, self.W.T)
+        search.loss.descend(*arrays, self.penalties, *options)
+        self.value = search.value_of(self.F.T, self.W.T)
         search.objective.append((search.t, 0, self.value))
         return self.value, 0.0  # all rows are looked at now
 
