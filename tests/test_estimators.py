@@ -1,6 +1,5 @@
 """The estimators pass scikit-learn's checks, read every coding of labels, and work with its pipelines and searches."""
 
-import inspect
 import pickle
 import re
 import warnings
@@ -12,13 +11,11 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import Lasso, MultiTaskLasso
 from sklearn.metrics import r2_score
-from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from jointsparse.estimators import (
@@ -201,12 +198,6 @@ def test_tasks_that_share_samples_are_the_columns_of_a_matrix(model, weights, X,
     np.testing.assert_array_equal(got.predict(X), expected.predict(X))
 
 
-def test_tasks_of_mixed_precision_are_trained_in_double(X, Y):
-    tasks = [(X.astype(np.float32), Y[:, 0]), (X, Y[:, 1])]
-    models = [JointSparseClassifier(labels="signed").fit_tasks(some) for some in (tasks, tasks[:1])]
-    assert [model.coef_.dtype for model in models] == [np.float64, np.float32]
-
-
 # Weights
 
 
@@ -219,17 +210,6 @@ def test_weight_two_is_the_sample_twice_and_weight_zero_none(estimator, normalis
     weighted, repeated = clone(model).fit(X, y, counts), model.fit(X.repeat(counts, axis=0), y.repeat(counts))
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-4)
     np.testing.assert_allclose(np.nanmin(weighted.objective_), np.nanmin(repeated.objective_), rtol=1e-9)
-
-
-def test_balanced_weights_are_scikit_learns_for_two_classes(X):
-    y = np.where(X[:, 0] > 0.5, 1, 0)
-    of_class = dict(enumerate(compute_class_weight("balanced", classes=np.array([0, 1]), y=y)))
-    balanced = JointSparseClassifier(class_weight="balanced").fit(X, y)
-    for other in (
-        JointSparseClassifier(class_weight=of_class).fit(X, y),
-        JointSparseClassifier().fit(X, y, np.where(y == 1, of_class[1], of_class[0])),
-    ):
-        np.testing.assert_allclose(balanced.coef_, other.coef_, rtol=1e-10)
 
 
 def test_balanced_positives_and_negatives_weigh_the_same_in_each_task(X, Y):
@@ -332,20 +312,6 @@ def test_iterations_that_are_not_done_take_no_memory(solver, X, Y):
 # Corners
 
 
-@pytest.mark.parametrize("options", [{}, {"normalisation": "mean", "fit_intercept": True, "class_weight": "balanced"}])
-def test_a_task_without_samples_stays_zero(options, X, Y):
-    Y[:, 1] = 0
-    model = JointSparseClassifier(labels="masked", **options).fit(X, Y)
-    assert not model.coef_[1].any() and model.intercept_[1] == 0 and np.isfinite(model.objective_[0])
-
-
-@pytest.mark.parametrize("estimator", ALL)
-def test_a_feature_of_zeros_is_not_selected(estimator, X, Y):
-    X[:, 2] = 0
-    model = QUICK.get(estimator, estimator)().fit(X, Y[:, 0])
-    assert 2 not in model.selected_features_ and not np.atleast_2d(model.coef_)[:, 2].any()
-
-
 @pytest.mark.filterwarnings("ignore:the chosen radius has a score:UserWarning")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("n", "estimator"), [*((10_001, one) for one in SINGLE), *((40, one) for one in SEARCH)])
@@ -363,13 +329,6 @@ def test_automatic_radii_are_of_the_scale_of_the_features(loss, scale, X, Y):
     plain, scaled = (JointSparseClassifier(loss=loss).fit(factor * X, Y[:, 0]) for factor in (1.0, scale))
     assert scaled.radius_ * scale == pytest.approx(plain.radius_)
     np.testing.assert_allclose(scaled.coef_ * scale, plain.coef_, atol=0.02 * np.abs(plain.coef_).max())
-
-
-def test_one_sample():
-    X = [[2.0, 0.0]]
-    assert JointSparseClassifier().fit(X, [[1, 0]]).predict(X).tolist() == [[1, 0]]
-    model = JointSparseRegressor(fit_intercept=False, radius=5.0).fit(X, [3.0])
-    np.testing.assert_allclose(model.coef_, [1.5, 0], atol=0.05)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # what becomes of some of them
@@ -472,6 +431,16 @@ WRONG_CALLS = [
         r"^y_val .* one column per task, \(40, 3\), got shape \(40, 2\)",
     ),
     (SEARCH, lambda new, X, Y: new().fit(X, Y > 0, X_val=X[:, :2], y_val=Y), "features"),
+    (
+        [JointSparseClassifierCV],
+        lambda new, X, Y: new().fit(X, np.where(Y[:, 0] > 0, "yes", "no"), X_val=X, y_val=["no", "Yes"] * 20),
+        r"^y_val must hold the classes \['no', 'yes'\], got \['Yes'\]",
+    ),
+    (
+        ALL,
+        lambda new, X, Y: new().fit(X, Y > 0, np.ones((40, 2))),
+        r"^sample_weight must have a number per sample, or one per sample and task, \(40, 3\), got shape \(40, 2\)",
+    ),
     (ALL, lambda new, X, Y: new().fit(X, Y[:-1, 0]), "inconsistent numbers of samples"),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0], np.ones(39)), "sample_weight"),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0], -np.ones(40)), "sample_weight"),
@@ -599,12 +568,6 @@ def test_wrong_parameters_are_named_and_leave_the_model_as_it_was(estimator, opt
     assert pickle.dumps(model) == before
 
 
-@pytest.mark.parametrize("estimator", [*ALL, ONLINE_CLASSIFIER])
-def test_signatures_name_types_as_they_are_written(estimator):
-    for call in (estimator, estimator.fit):
-        assert "_typing" not in str(inspect.signature(call))  # what ArrayLike stands for takes lines
-
-
 # The same optimum as scikit-learn's own
 
 
@@ -684,28 +647,12 @@ def test_held_out_samples_choose_as_in_the_paper():
     np.testing.assert_array_equal(model.coef_, swept.W[best].T)
 
 
-def test_a_predefined_split_is_one_fold_and_the_refit_takes_all():
-    X, Y = problem(n=90)
-    by_split = JointSparseClassifierCV(cv=PredefinedSplit(np.where(np.arange(90) < 60, -1, 0))).fit(X, Y[:, 0])
-    by_hand = JointSparseClassifierCV().fit(X[:60], Y[:60, 0], X_val=X[60:], y_val=Y[60:, 0])
-    np.testing.assert_array_equal(by_split.scores_, by_hand.scores_)
-    for model, n in ((by_split, 90), (by_hand, 60)):
-        assert_same(model, JointSparseClassifier(radius=model.radius_).fit(X[:n], Y[:n, 0]))
-
-
 def test_of_equally_good_ones_the_most_regularised_is_chosen():
     X = np.array([[1.0], [2.0], [3.0], [-1.0], [-2.0], [-3.0]])
     y = [1, 1, 1, 0, 0, 0]
     assert JointSparseClassifierCV(radii=[1.0, 0.0, 0.5], cv=3).fit(X, y).radius_ == 0.5
     model = JointSparseClassifierCV(radii=None, penalties=[0.1, 100.0, 1.0], cv=3).fit(X, y)
     assert (model.penalty_, model.radius_, model.scores_[2].max()) == (1.0, None, 0.5)
-
-
-def test_eta0_is_chosen_by_the_training_objective_also_in_the_refit(X, Y):
-    options = {"solver": "subgradient", "n_iter": 20}
-    model = JointSparseClassifierCV(radii=[1.0], eta0=[1e-4, 0.02, 50.0], **options).fit(X, Y[:, 0])
-    smallest = [JointSparseClassifier(eta0=e, **options).fit(X, Y[:, 0]).objective_.min() for e in (1e-4, 0.02, 50.0)]
-    assert model.eta0_ == [1e-4, 0.02, 50.0][int(np.argmin(smallest))] == 0.02
 
 
 def test_tasks_without_both_labels_in_a_fold_do_not_count_there(X, Y):
@@ -746,12 +693,6 @@ def test_a_pipeline_under_a_grid_search(model, targets, scoring, least):
     pipeline = Pipeline([("scaler", StandardScaler()), ("model", model)])
     search = GridSearchCV(pipeline, {"model__radius": [0.0, 1.0]}, scoring=scoring, cv=3).fit(X, targets(Y))
     assert search.best_params_ == {"model__radius": 1.0} and search.best_score_ > least
-
-
-def test_select_from_model_keeps_the_features_of_any_task(X, Y):
-    selector = SelectFromModel(JointSparseClassifier(radius=0.3), threshold=1e-12, norm_order=np.inf)
-    chosen = selector.fit(X, (Y + 1) // 2).estimator_.selected_features_
-    assert selector.get_support(indices=True).tolist() == chosen.tolist() and 0 < len(chosen) < 6
 
 
 @pytest.mark.parametrize(("offset", "dtype"), [(0.0, np.float64), (1e3, np.float32), (1e5, np.float64)])

@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import oracles
 import pytest
-from scipy import sparse
 
 from jointsparse.learning.losses import LOSSES, hinge, logistic, squared
 
@@ -197,30 +196,6 @@ def test_dual_values_outside_the_domain_are_clipped(loss, outside, edge):
 def test_values_and_slopes_of_single_losses(loss, F, Y, value, slopes):
     F, Y = np.array([F], dtype=float), np.array([Y])
     np.testing.assert_equal([loss.value(F, Y), loss.subgradient(F, Y)], [value, [slopes]])
-
-
-@pytest.mark.parametrize("positive", [False, True])
-@pytest.mark.parametrize("intercept", [False, True])
-def test_logistic_sweeps_find_the_optimum(positive, intercept, rng):
-    X = sparse.random_array((60, 12), density=0.3, rng=rng, data_sampler=rng.normal, format="csc")
-    X.data[X.indptr[5] : X.indptr[6]] = 0.0
-    Y, c = rng.choice([-1.0, 1.0], (3, 60)), rng.choice([0.0, 0.5, 2.0], (3, 60))
-    Y[:, 7], c[2] = 0.0, 0.0  # a sample that is part of no task, and a task without samples
-    penalties = rng.random((3, 12)) * 2
-    F, A, W, b = np.zeros((3, 60)), np.zeros((3, 60)), np.zeros((3, 12)), np.zeros(3)
-    values = []
-    for _ in range(200):
-        logistic.descend(X.indptr, X.indices, X.data, Y, c, F, A, W, b, penalties, positive, intercept, 5)
-        values.append(logistic.value(F.T, Y.T, c.T).sum() + (penalties * np.abs(W)).sum())
-    assert (np.diff(values) <= 1e-12 * values[0]).all() and values[-1] < values[0]
-    np.testing.assert_allclose(F, (X @ W.T + b).T, atol=1e-10)
-    np.testing.assert_allclose(A, -logistic.subgradient(F.T, Y.T, c.T).T, atol=1e-14)
-    V = (X.T @ A.T).T
-    used = W != 0
-    np.testing.assert_allclose(V[used], (penalties * np.sign(W))[used], atol=1e-7)
-    assert ((V if positive else np.abs(V)) <= penalties + 1e-7).all()
-    assert 3 < used.sum() < 24 and not used[2].any() and (W >= 0).all() == positive
-    np.testing.assert_allclose(A.sum(axis=1) if intercept else b, 0, atol=1e-7)
 
 
 def test_logistic_dual_step_solves_its_equation_everywhere():

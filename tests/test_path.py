@@ -35,12 +35,6 @@ def test_radii_span_two_decades_about_the_natural_unit():
     assert all(l1inf.norm(W.T) <= radius * (1 + 1e-9) for W, radius in zip(path.coef, path.strength, strict=True))
 
 
-def test_the_largest_penalty_leaves_no_weights():
-    path = JointSparseClassifier(penalty=1.0).path(X, Y01, n_points=4)
-    assert path.n_features[-1] == 0 < path.n_features[0]
-    np.testing.assert_allclose(path.strength[0], 1e-3 * path.strength[-1])
-
-
 def test_a_path_ends_where_nothing_is_left_to_gain():
     separable = np.where(X[:, 0] > 0, 1, 0)
     model = JointSparseClassifier(loss="hinge")
@@ -77,8 +71,3 @@ def test_points_short_of_tol_are_told_once():
 def test_wrong_paths_are_refused(options, given, said):
     with pytest.raises(ValueError, match=said):
         JointSparseClassifier(**options).path(X, Y01, **given)
-
-
-def test_features_without_a_signal_have_one_point():
-    path = JointSparseClassifier().path(np.zeros((4, 2)), [0, 1, 0, 1], n_points=5)
-    assert path.strength.tolist() == [0.0] and not path.coef.any()

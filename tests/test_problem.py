@@ -28,23 +28,6 @@ from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS, l1inf
 
 
-@pytest.mark.parametrize("normalisation", ["sum", "mean"])
-def test_tasks_of_a_matrix_are_those_of_a_list(rng, normalisation):
-    X, Y = rng.normal(size=(30, 4)), rng.integers(-1, 2, size=(30, 3))
-    members = [np.flatnonzero(y) for y in Y.T]
-    of_matrix = Problem.from_matrix(X, Y, normalisation=normalisation)
-    of_list = Problem([X[i] for i in members], [Y[i, k] for k, i in enumerate(members)], normalisation=normalisation)
-    np.testing.assert_equal(of_matrix.parts, of_list.parts)
-
-
-def test_weights_say_what_is_part_of_a_task(rng):
-    X, Y, weights = rng.normal(size=(6, 2)), rng.normal(size=(6, 2)), np.ones((6, 2))
-    weights[:4, 1], Y[0, 0] = 0, 0.0  # a label may be 0 where weights are given
-    made = Problem.from_matrix(X, Y, weights)
-    assert [len(part.y) for part in made.parts] == [6, 2]
-    np.testing.assert_array_equal(made.parts[0].y[:, 0], Y[:, 0])
-
-
 def test_mean_divides_by_the_sum_of_the_weights():
     made = Problem([np.ones((3, 1))], [np.ones(3)], [np.array([1.0, 2.0, 5.0])], normalisation="mean")
     np.testing.assert_allclose(made.parts[0].c[:, 0], [1 / 8, 2 / 8, 5 / 8])
@@ -189,25 +172,6 @@ def test_tasks_that_lack_few_samples_share_their_features(rng, container):
     np.testing.assert_array_equal(made.parts[2].c[:, 0], Y[:, 2] != 0)
     np.testing.assert_array_equal(np.vstack([part.y for part in made.parts]), made.y)
     np.testing.assert_array_equal(np.vstack([made.c[part.rows] for part in made.parts]), made.c)
-
-
-@pytest.mark.parametrize("solver", sorted(SOLVERS))
-@pytest.mark.parametrize(("loss", "intercept"), [("hinge", True), ("logistic", False), ("squared", True)])
-@pytest.mark.parametrize("normalisation", ["sum", "mean"])
-def test_sharing_features_solves_the_same_problem(monkeypatch, rng, solver, loss, intercept, normalisation):
-    X, Y = nearly_whole(rng)
-    Y[Y == 0] = np.nan  # labels that are not there may be anything
-    weights = np.where(np.isnan(Y), 0, rng.uniform(0.5, 2, Y.shape))[:, 1:]
-    plug_ins, fits = {"loss": LOSSES[loss], "norm": NORMS["l1inf"]}, []
-    if "eta0" in SOLVERS[solver].TAKES:
-        plug_ins["eta0"] = np.array([0.01, 0.001]) * (100 if normalisation == "mean" else 1)
-    for lacking, length in ((10, 200), (10**9, 190)):
-        monkeypatch.setattr("jointsparse.learning.problem.SAMPLES_PER_ABSENT", lacking)
-        made = Problem.from_matrix(X, Y[:, 1:], weights, normalisation=normalisation, intercept=intercept)
-        fits.append(SOLVERS[solver].fit(made, **plug_ins, radius=np.array([0.3, 1.0]), n_iter=40))
-        assert len(made.y) == length and not fits[-1].dual[made.c[:, 0] == 0].any()
-    for name in ("W", "b", "objective", "bound", "gap"):
-        np.testing.assert_allclose(*(getattr(fit, name) for fit in fits), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -145,11 +145,3 @@ def test_sparse_features_and_many_parts_give_the_same_solution(monkeypatch, solv
     for got in others:
         assert got.W.dtype == dtype
         np.testing.assert_allclose(got.W, whole.W, atol=1e-4 if dtype == np.float32 else 1e-9)
-
-
-def test_a_watch_sees_the_iterations_and_ends_them(solver):
-    told = []
-    options = {"tol": 0.0} if solver.STOPS_AT_TOL else {}
-    got = fit(solver, draw_tasks(), [3.0], n_iter=40, watch=lambda *seen: told.append(seen) or seen[0] > 19, **options)
-    iterations = [seen[0] for seen in told]
-    assert iterations[0] == 0 and iterations[-1] == got.n_iter == 20 and sorted(iterations) == iterations

@@ -121,9 +121,3 @@ def test_a_warm_start_begins_at_the_last_fit(estimator, solver):
         np.testing.assert_allclose(model.coef_, expected.coef_, atol=0.02)
     fresh = model.set_params(warm_start=False).fit(X, Y[:, 0]).n_iter_
     assert fresh == model.fit(X, Y[:, 0]).n_iter_ == cold
-
-
-def test_subgradients_begin_anew():
-    model = JointSparseClassifier(solver="subgradient", eta0=0.1, warm_start=True, n_iter=5)
-    first = model.fit(X, (Y + 1) // 2).objective_
-    np.testing.assert_array_equal(model.fit(X, (Y + 1) // 2).objective_, first)
