@@ -27,7 +27,8 @@ def few_rows(monkeypatch):
     monkeypatch.setattr(cost, "SHAPED_ROWS", 16)
 
 
-def test_a_row_for_each_measurement(few_rows):
+def test_a_row_for_each_measurement(few_rows, monkeypatch):
+    monkeypatch.setattr(cost, "TRACED_ROWS", 20)
     done = []
     table = table_of(progress=lambda i, of: done.append((i, of)))
     assert list(table) == ["part", "x", "seconds", "low", "high", "repeats", "d", "m", "method", "bytes", "objective"]
@@ -41,10 +42,12 @@ def test_a_row_for_each_measurement(few_rows):
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all()
     assert table["m"].tolist() == [40] * 6 + SHAPED + [40] * 5 + [2, 2, 3, 3]
     assert done == [(i, 42) for i in range(1, 43)]
+    traced = table[table["bytes"].notna()]  # of the paper's method, and of matrices that are not too large
+    assert traced[["part", "method", "d"]].to_numpy().tolist() == [["projection size", "sort", 10]]
 
 
 def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
-    seen, real = [], l1inf.project
+    seen, real, vectors = [], l1inf.project, []
 
     def project(A, radius, *, out, **options):
         if "method" in options:
@@ -53,20 +56,15 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
 
     monkeypatch.setattr(harness, "LEAST_SECONDS", 0.0)  # a single call each
     monkeypatch.setattr(cost.l1inf, "project", project)
+    monkeypatch.setattr(cost.l1, "project", lambda v, radius, *, out, method: vectors.append((v.shape, method)))
     table_of(repeats=1)
+    assert vectors == [((40 * d,), "pivot") for d in (10, 10, 30)]  # of as many entries
     compiling = [(10, 10, 0.1, method) for method in ("sort", "newton")]
     traced = [(10, 10, 0.1, "sort"), (30, 30, 0.1, "sort")]
     sizes = [(*shape, 0.1, method) for shape in ((10, 10), (30, 30)) for method in ("sort", "newton")]
     shaped = [(640 // m, 640 // m, 0.1, "sort") for m in SHAPED]
     rows = [(50, 5, 0.1, method) for method in ("sort", *["newton"] * 5)]
     assert seen == [*compiling, *traced, *sizes, *shaped, *rows]
-
-
-def test_memory_is_traced_for_the_papers_method_and_matrices_that_are_not_too_large(few_rows, monkeypatch):
-    monkeypatch.setattr(cost, "TRACED_ROWS", 20)
-    table = table_of(repeats=1)
-    traced = table[table["bytes"].notna()]
-    assert traced[["part", "method", "d"]].to_numpy().tolist() == [["projection size", "sort", 10]]
 
 
 def test_peak_bytes_are_those_that_are_held_at_once(monkeypatch):
@@ -80,15 +78,6 @@ def test_peak_bytes_are_those_that_are_held_at_once(monkeypatch):
 
     monkeypatch.setattr(cost.l1inf, "project", project)
     assert cost._peak_bytes(A) == pytest.approx(480_000, rel=0.01)
-
-
-def test_the_l1_projection_has_the_entries_of_the_matrix(monkeypatch):
-    A, seen = np.random.default_rng(0).normal(size=(7, 3)), []
-    monkeypatch.setattr(cost, "seconds_of_projection", lambda *given, **options: seen.append((given, options)))
-    cost.OF_MATRIX["l1 pivot"](A)
-    (((ball, v), options),) = seen
-    assert ball is cost.l1 and options == {"method": "pivot"}
-    np.testing.assert_array_equal(v, A.ravel())
 
 
 def test_more_rows_than_there_are_are_refused():

@@ -195,17 +195,13 @@ def test_table_has_a_run_for_each_form_and_method(table):
     assert (runs["objective"].last() < runs["objective"].first()).all()
 
 
-def test_radii_share_a_table_and_do_not_change_each_other(samples, table):
-    both = table_of(*samples, radius=[5.0, 20.0])
+def test_neither_other_radii_nor_names_of_classes_change_a_run(samples, table):
+    X, labels = samples
+    both = table_of(X, np.array(list("abcdefghij"))[labels.astype(int)], radius=[5.0, 20.0])
     assert both["radius"].unique().tolist() == [5.0, 20.0]
     assert both[both["radius"] == 20].reset_index(drop=True).equals(table)
     last = both[both["form"] == "batch 100%"].groupby(["method", "radius"])["objective"].last()
     assert last["projection", 5.0] > last["projection", 20.0]
-
-
-def test_same_seed_same_table_and_names_of_classes_do_not_matter(samples, table):
-    X, labels = samples
-    assert table_of(X, np.array(list("abcdefghij"))[labels.astype(int)]).equals(table)
 
 
 @pytest.mark.parametrize(

@@ -245,12 +245,6 @@ def test_race_marks_what_the_paper_reaches_quickly():
         assert [line for line in axes.lines if set(line.get_ydata()) == {0.01}]
 
 
-def test_exponentiated_has_a_panel_for_each_form_and_radius():
-    table = made("exponentiated", form=FORMS[:2], radius=(100.0, 1600.0))
-    titles_of_panels = [title.split("\n")[0] for title in titles(catalogue.draw("exponentiated", table))[1:]]
-    assert titles_of_panels == [f"{form}, radius {z}" for form in FORMS[:2] for z in ("100", "1,600")]
-
-
 def test_exponentiated_writes_what_the_methods_end_with():
     table = made("exponentiated", run=(1, 2)).sample(frac=1, random_state=0)
     of_projection, last = table["method"] == "projection", table["step"] == 200

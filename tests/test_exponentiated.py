@@ -141,19 +141,6 @@ def test_the_lowest_last_objective_wins_and_is_repeated_in_turn():
     assert table[list(expected)].to_dict("list") == expected
 
 
-@pytest.mark.parametrize(
-    ("grid", "value", "expected"),
-    [
-        ([2.0, 1.0, 0.5], abs, "eta0 at the upper edge of its grid"),
-        ([1.0, 2.0, 3.0], abs, ""),
-        ([2.0], lambda x: 1.0, "the last objective is no lower than the first"),
-    ],
-)
-def test_an_edge_of_the_grid_and_no_gain_are_reported(grid, value, expected):
-    table, _ = train(lambda _, eta0: value(eta0 - 2), eta0=grid, entropic_eta0=grid, repeats=1)
-    assert set(table["warning"]) == {expected}
-
-
 @pytest.mark.parametrize(("n_samples", "size"), [(402, 100), (1, 1)])
 def test_a_quarter_of_the_samples_is_rounded_and_never_none(n_samples, size):
     assert exponentiated.batch_size("batch 25%", n_samples) == size

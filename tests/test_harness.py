@@ -75,16 +75,6 @@ def test_a_quick_call_is_repeated_and_a_slow_one_is_not(now, each, calls):
     assert len(called) == calls
 
 
-def test_a_projection_is_from_outside(monkeypatch):
-    seen, ball = [], SimpleNamespace(norm=np.sum, project=lambda *given, **options: seen.append((given, options)))
-    monkeypatch.setattr(harness, "LEAST_SECONDS", 0.0)  # a single call
-    W = np.arange(6.0).reshape(2, 3)
-    harness.seconds_of_projection(ball, W, method="sort")
-    (((got, radius), options),) = seen
-    assert got is W and radius == pytest.approx(0.1 * 15)
-    assert options.pop("out").shape == W.shape and options == {"method": "sort"}
-
-
 @pytest.mark.parametrize("n", [6, 15])
 def test_interval_of_the_median_covers_it_in_19_of_20_cases(n):
     rng = np.random.default_rng(n)

@@ -75,34 +75,12 @@ def test_the_tree_moves_as_the_library_does(scale):
     assert scale < 1 or ball.count_nonzero() < 60  # zeros have left
 
 
-def paths(tree, depth=1):
-    """Number of nodes from the root to each node, by index."""
-    if tree is operations.EMPTY:
-        return {}
-    return paths(tree.left, depth + 1) | {tree.key[1]: depth} | paths(tree.right, depth + 1)
-
-
-def test_visits_are_at_least_the_paths_to_the_entries_that_change():
-    tree = operations.Tree(np.random.default_rng(0).normal(size=500), np.random.default_rng(1))
-    for i in range(20):
-        before, visits = paths(tree.root), tree.visits
-        tree.add(np.array([i]), np.array([0.1]))
-        assert before[i] + paths(tree.root)[i] <= tree.visits - visits <= 12 * max(before.values())
-
-
 def test_a_tree_of_one_node_is_visited_as_counted_by_hand():
     """Twice to take the node out: the split before it meets it, that behind it too. Then the pivot, and the zeros."""
     tree = operations.Tree(np.array([-2.0]), np.random.default_rng(0))
     tree.add(np.array([0]), np.array([-1.0]))
     assert tree.toarray().tolist() == [-2.0]
     assert tree.visits == 4
-
-
-def test_operations_grow_as_the_paper_says():
-    table = table_of(sizes=[1000, 10_000], touched=[20], non_zeros=[250, 16_000])
-    small, large, few, many = table["operations"]
-    assert 7 < large / small < 14
-    assert 1.1 < many / few < 2.5  # log 16,000 / log 250 is 1.75
 
 
 def test_more_touched_entries_than_there_are_are_refused():

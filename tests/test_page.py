@@ -90,13 +90,6 @@ def test_the_page_shows_counts_claims_rows_and_where_the_numbers_stand(tmp_path)
     assert page.page(tables.read_table(tmp_path / "claims.csv")).split("\n") == lines
 
 
-def test_exceptions_name_claims():
-    named = " ".join(verdicts.EXCEPTIONS)
-    assert all(
-        name in named and name in verdicts.CLAIMS for name in ("convergence-200", "auc-significant", "slows-down")
-    )
-
-
 def test_notes_are_not_spoken_of_where_there_are_none():
     without = page.page(pd.DataFrame([row()]).drop(columns="note"))
     assert "has a note" not in without and "| note |" not in without

@@ -43,18 +43,12 @@ def objective(problem, seed=0):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [2, 7, 400])
-def test_half_of_the_weights_are_zero(n):
-    drawn = draw("squared", n, np.random.default_rng(0))
-    assert [part.shape for part in drawn] == [(n, n), (n,), (n,)] and np.count_nonzero(drawn[2] == 0) == n // 2
-
-
 def test_targets_are_noisy_scores_and_labels_are_sometimes_flipped():
-    X, y, w = draw("squared", 1000, np.random.default_rng(0))
+    X, y, w = draw("squared", 1001, np.random.default_rng(0))
     for numbers, atol in ((y - X @ w, 0.1), (X, 0.01)):
         np.testing.assert_allclose([numbers.mean(), numbers.std()], [0, 1], atol=atol)
-    assert abs(w[w != 0].std() - 1) < 0.1
-    X_again, labels, w_again = draw("logistic", 1000, np.random.default_rng(0))
+    assert abs(w[w != 0].std() - 1) < 0.1 and np.count_nonzero(w == 0) == 500
+    X_again, labels, w_again = draw("logistic", 1001, np.random.default_rng(0))
     assert (X_again == X).all() and (w_again == w).all()
     assert set(labels) == {-1.0, 1.0}
     assert 0.07 < (labels != np.sign(X @ w)).mean() < 0.13
@@ -141,13 +135,6 @@ def test_bounds_are_below_the_optimum_and_near(problem, seed):
     assert (table["suboptimality"] > -1e-12).all()
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_the_radius_is_where_both_problems_have_the_same_solution(problem):
-    table = solve(problem, n_iter=3000, eta0=[1.0])
-    for method in ("line-search", *PENALISED):
-        assert rows(table, method)["suboptimality"].iloc[-1] < 1e-6
-
-
 def test_bounds_of_the_ball_survive_an_interior_point_method_that_stops_early(monkeypatch):
     def stopped(objective, penalty, *, tol):
         return descent.interior_point(objective, penalty, tol=tol, n_iter=5)
@@ -162,13 +149,6 @@ def test_bounds_of_the_ball_survive_an_interior_point_method_that_stops_early(mo
 # ---------------------------------------------------------------------------------------------------------------------
 # Step sizes and settings
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("eta0", "edge"), [([1e-4, 1e-3], "upper"), ([1.0, 1e3], "lower"), ([1.0], "")])
-def test_an_eta0_at_the_edge_of_its_grid_is_told(eta0, edge):
-    warnings = solve("squared", eta0=eta0, passes=[1]).groupby("method")["warning"].unique()
-    expected = f"eta0 at the {edge} edge of its grid" if edge else ""
-    assert warnings[CONSTRAINED].tolist() == [[expected], [expected], [""]]
 
 
 def test_a_penalty_must_be_a_fraction():

@@ -346,17 +346,11 @@ def of_where(table: pd.DataFrame, where: Where) -> pd.DataFrame:
     chosen = np.ones(len(table), dtype=bool)
     for expression, value in where.items():
         if set(columns_of(expression)) <= set(table):
-            chosen &= _accepted(values_of(table, expression), value).to_numpy(bool)
+            chosen &= _accepted(table.eval(expression), value).to_numpy(bool)
     return table[chosen]
 
 
-def values_of(table: pd.DataFrame, expression: str) -> pd.Series:
-    """A column, or what an expression of columns yields."""
-    values: pd.Series = table[expression] if expression in table else table.eval(expression)  # type: ignore[assignment]
-    return values
-
-
-def _accepted(values: pd.Series, value: Any) -> pd.Series:
+def _accepted(values: Any, value: Any) -> pd.Series:
     if isinstance(value, pd.Interval):
         return values.between(value.left, value.right, inclusive=value.closed)
     return values.isin(several(value))

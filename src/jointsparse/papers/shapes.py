@@ -26,7 +26,6 @@ from jointsparse.papers.judging import (
     rows_with,
     several,
     slope_of,
-    values_of,
 )
 from jointsparse.scores.many import FEWEST_RUNS
 
@@ -66,7 +65,7 @@ def slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     rows = rows_with(tables, claim.table, claim.x, *needed, **where).dropna(subset=needed)
     if rows.empty:
         raise NotTested(f"table {claim.table} has no {claim.number} with {describe(where)}")
-    values = values_of(rows, claim.number)
+    values: pd.Series = rows.eval(claim.number)  # type: ignore[assignment]
     last = rows[claim.x].argmax()
     estimate = slope_of(rows[claim.x], values, rows[claim.group] if claim.group else None)
     return [conclude(claim, estimate, where, at=rows[claim.x].iloc[last], value=values.iloc[last])]
