@@ -21,6 +21,7 @@ import yaml
 from jointsparse.explorer import findings
 from jointsparse.papers import catalogue, page, verdicts
 from jointsparse.papers.verdicts import CLAIMS, overall
+from jointsparse.scores.many import means
 
 DOCS = Path(__file__).parent
 REAL = ("flickr8k", "scene15", "reuters21578", "mnist", "synthetic-full")
@@ -251,7 +252,7 @@ def _filled(sentences: Iterable[str]) -> str:
 
 def _methods(annotation: dict[str, pd.DataFrame], whitened: dict[str, pd.DataFrame]) -> str:
     """The table that the page of a run begins with, for two studies side by side."""
-    left, right = (findings.methods_table(study["chosen"]) for study in (annotation, whitened))
+    left, right = (findings.methods_table(means(study["chosen"])) for study in (annotation, whitened))
     head = ["n", *(str(cell["n"]) for cell in left[0]["cells"])]
     head += [f"whitened, {cell['n']}" for cell in right[0]["cells"]]
     rows = [
