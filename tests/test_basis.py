@@ -61,17 +61,19 @@ def test_singular_values_are_numpys(X, rank):
     np.testing.assert_allclose(fit(X, rank=rank).singular_values, expected, rtol=1e-3)
 
 
-@pytest.mark.parametrize(("rank", "centred", "most"), [(0, True, 80), (81, True, 80), (31, False, 30), (30, True, 29)])
-def test_rank_beyond_the_data_is_one_clear_error(X, rank, centred, most):
-    rows = X if most == 80 else X[:30]
-    with pytest.raises(ValueError, match=f"rank must be between 1 and {most} .* got {rank}"):
-        fit(rows, rank=rank, centred=centred)
-
-
-def test_rank_above_the_rank_of_the_data_is_one_clear_error(X):
-    repeated = sparse.vstack([X[:10]] * 5, format="csr")
-    with pytest.raises(ValueError, match="rank must be at most 9, the rank of the data, got 20"):
-        fit(repeated, rank=20)
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        ([*range(120)], {"rank": 0}, "between 1 and 80 .*, got 0"),
+        ([*range(120)], {"rank": 81}, "between 1 and 80 .*, got 81"),
+        ([*range(30)], {"rank": 31, "centred": False}, "between 1 and 30 .*, got 31"),
+        ([*range(30)], {"rank": 30}, "between 1 and 29 .*, got 30"),
+        ([*range(10)] * 5, {"rank": 20}, "at most 9, the rank of the data, got 20"),
+    ],
+)
+def test_rank_beyond_the_data_is_one_clear_error(X, rows, options, said):
+    with pytest.raises(ValueError, match=f"rank must be {said}"):
+        fit(X[rows], **options)
 
 
 @pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_matrix.toarray])

@@ -96,7 +96,7 @@ def test_smallest_side_holds_one_patch_of_every_size():
         (np.zeros((0, 0)), r"at least 32 pixels"),
         (np.zeros((40, 40, 3)), r"grey, \(height, width\), got shape \(40, 40, 3\)"),
         (np.zeros(40), r"grey, \(height, width\)"),
-        (np.full((40, 40), np.nan), r"got NaN"),
+        (np.full((40, 40), np.nan), r"got values from nan to nan"),
         (np.full((40, 40), np.inf), r"got values from inf to inf"),
         (np.full((40, 40), 255, np.uint8), r"in \[0, 1\], got values from 255 to 255"),
         (np.full((40, 40), -0.1), r"in \[0, 1\], got values from -0.1"),

@@ -64,11 +64,6 @@ def test_words_are_weighed_by_training_documents_alone():
     np.testing.assert_allclose(got, expected / np.where(lengths, lengths, 1), rtol=1e-6)
 
 
-def test_words_unknown_to_training_have_no_weight(default):
-    is_training = (default.images["split"] == "train").to_numpy()
-    assert set(default.X[~is_training].indices) <= set(default.X[is_training].indices)
-
-
 def test_background_follows_its_law():
     rng = np.random.default_rng(0)
     n_features = 50

@@ -10,7 +10,6 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from jointsparse.datasets import libsvm
-from jointsparse.learning import tasks
 
 GOOD = b"3,17 1:0.5 4:-2e-1\n 2:1\n17 1:.25 3:3.\t5:1e3\n3\n-1,0 5:+7 # a comment\n"
 PACK = {"": bytes, ".gz": lambda content: gzip.compress(content, mtime=0), ".bz2": bz2.compress}
@@ -153,10 +152,3 @@ def test_options_that_make_no_sense_are_refused(three, options, expected):
     (three / "bomb.bz2").write_bytes(bz2.compress(b"1 1:1\n" * 12_000))
     with pytest.raises(ValueError, match=re.escape(expected)):
         libsvm.read(three, **({"train": "train"} | options))
-
-
-def test_tasks_are_chosen_from_labels_and_samples_without_label_are_negatives(tmp_path):
-    samples = read(tmp_path, GOOD)
-    words, labels = tasks.choose_words(samples.images, samples.captions, n_words=2, split_captions=False)
-    assert words["word"].tolist() == ["17", "3"]
-    np.testing.assert_array_equal(labels, [[1, 1], [0, 0], [1, 0], [0, 1], [0, 0]])

@@ -51,12 +51,6 @@ def of_machine(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in OF_FILES)
 
 
-def fitted_size(width: int, height: int, longest_side: int) -> tuple[int, int]:
-    """Width and height after shrinking to at most `longest_side`. Small pictures stay as they are."""
-    factor = min(1.0, longest_side / max(width, height))
-    return max(1, round(width * factor)), max(1, round(height * factor))
-
-
 def open_grey(path: Path, longest_side: int) -> np.ndarray:
     """A photograph as grey levels in [0, 1], float32 (height, width), upright, at most `longest_side` pixels long.
 
@@ -111,7 +105,9 @@ def grey_of(picture: np.ndarray, longest_side: int) -> np.ndarray:
 
 
 def _shrunk(grey: Image.Image, longest_side: int) -> np.ndarray:
-    size = fitted_size(*grey.size, longest_side)
+    """Shrink a picture to at most `longest_side` pixels. Smaller ones stay as they are."""
+    factor = min(1.0, longest_side / max(grey.size))
+    size = max(1, round(grey.width * factor)), max(1, round(grey.height * factor))
     if size != grey.size:
         grey = grey.resize(size, Image.Resampling.BOX if grey.size[0] > 4 * size[0] else Image.Resampling.LANCZOS)
     return np.clip(np.asarray(grey, dtype=np.float32), 0.0, 1.0)

@@ -251,7 +251,6 @@ def _checked(picture: np.ndarray, smallest: int) -> np.ndarray:
     )
     require(picture.dtype.kind in "biuf", f"picture must hold real numbers, got dtype {picture.dtype}")
     low, high = float(picture.min()), float(picture.max())
-    require(not np.isnan(low), "picture must hold grey levels in [0, 1], got NaN")
     require(low >= 0 and high <= 1, f"picture must hold grey levels in [0, 1], got values from {low:g} to {high:g}")
     return np.ascontiguousarray(picture, dtype=np.float32)
 

@@ -221,9 +221,7 @@ def fit(
 
 def _length(rows: np.ndarray) -> np.floating:
     """Root mean square length of rows, in double precision."""
-    blocks = (rows[start : start + IMAGES_AT_ONCE] for start in range(0, len(rows), IMAGES_AT_ONCE))
-    squares = np.concatenate([np.square(block, dtype=np.float64).sum(axis=1) for block in blocks])
-    return np.sqrt(squares.mean())
+    return np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64).mean())
 
 
 def project(X: sparse.csr_matrix | np.ndarray, fitted: Similarities) -> np.ndarray:

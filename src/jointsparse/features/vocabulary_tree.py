@@ -99,7 +99,7 @@ def grow(
     Examples
     --------
     >>> points = np.repeat(np.array([[0, 0], [0, 9], [90, 0], [90, 9]], dtype=np.uint8), 5, axis=0)
-    >>> tree = grow(points, branching=2, depth=2, min_points=2, seed=0)
+    >>> tree = grow(points, branching=2, depth=2, min_points=10, seed=0)
     >>> tree.level.tolist()
     [0, 1, 1, 2, 2, 2, 2]
     >>> sorted(tree.centres[1:3].tolist())

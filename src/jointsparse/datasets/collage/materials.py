@@ -120,7 +120,7 @@ def thing(name: str, which: int = 0) -> Image.Image:
     else:
         picture, mask = source(OUTLINES[name][0]), _along_edges(*OUTLINES[name])
     cut = picture.convert("RGB")
-    cut.putalpha(_soft(_largest(mask)))
+    cut.putalpha(_soft(mask))
     cut = cut.crop(cut.getchannel("A").point(lambda a: 255 * (a > 40)).getbbox())
     cut.thumbnail((LONGEST_SIDE_PIXELS, LONGEST_SIDE_PIXELS), Image.Resampling.LANCZOS)
     return cut
@@ -151,13 +151,9 @@ def _near() -> np.ndarray:
     return np.asarray(ndimage.binary_closing(near, iterations=2))
 
 
-def _largest(mask: np.ndarray) -> np.ndarray:
-    """The largest connected part of a mask."""
-    labels, _ = ndimage.label(mask)
-    return np.asarray(labels == np.bincount(labels[mask]).argmax())
-
-
 def _soft(mask: np.ndarray) -> Image.Image:
-    """A mask as transparency with an edge about two pixels wide, drawn in a little against fringes."""
-    alpha = ndimage.gaussian_filter(np.pad(mask, 8, mode="edge").astype(np.float32), 1.1)[8:-8, 8:-8]
+    """The largest part of a mask as transparency: with a soft edge of two pixels, drawn in a little against fringes."""
+    labels, _ = ndimage.label(mask)
+    largest = labels == np.bincount(labels[mask]).argmax()
+    alpha = ndimage.gaussian_filter(np.pad(largest, 8, mode="edge").astype(np.float32), 1.1)[8:-8, 8:-8]
     return Image.fromarray((255 * np.clip(1.9 * alpha - 0.8, 0, 1)).astype(np.uint8))
