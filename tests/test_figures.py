@@ -411,11 +411,7 @@ def test_auc_by_power_shows_the_means_of_the_radii_that_validation_chose_for_eac
     axes = catalogue.draw("auc_by_power", table).axes
     assert [one.get_title() for one in axes] == ["n = 40", "n = 80", "n = 160"]
     for one, (_, of_size) in zip(axes, table[table["chosen"]].groupby("n"), strict=True):
-        for line in ours(one):
-            rows = of_size[of_size["method"] == line.get_label()]
-            means = rows.groupby("power")["auc_weighted"].mean()
-            np.testing.assert_allclose(line.get_xydata(), [[power, auc] for power, auc in means.items()])
-        assert len(ours(one)) == len(METHODS)
+        assert_lines(one, of_size, "power", "auc_weighted", BY_METHOD)
 
 
 # Synthetic tasks of several kinds

@@ -59,7 +59,7 @@ def test_the_manifest_names_every_table_of_the_run_and_a_mixture_of_versions_is_
     with project.edited(str(record), f'"{version("numpy")}"', '"0.9"'):
         project.manifest().unlink()
         last = project.run().splitlines()[-5:]
-        mixture = [note for note in manifest.verify(project.manifest()).notes if note.startswith("numpy: ")]
+        mixture = [note for note in manifest.verify(project.manifest())[2] if note.startswith("numpy: ")]
         made_with = pd.read_csv(project.manifest().with_name("made_with.csv"), dtype=str)
     assert "(a mixture)" in mixture[0]
     assert sorted(made_with.loc[made_with["name"] == "numpy", "value"]) == ["0.9", version("numpy")]

@@ -171,8 +171,8 @@ def as_radii(radius: ArrayLike, n_tasks: int, name: str = "radius") -> NDArray[n
     if np.ndim(radius) == 0:
         return np.full(n_tasks, as_radius(radius, name))
     radii = real_array(radius, name).astype(np.float64)
-    if radii.shape != (n_tasks,):
-        raise ValueError(f"{name} must be one number or one per task, shape ({n_tasks},), got shape {radii.shape}")
+    expected = f"{name} must be one number or one per task, shape ({n_tasks},)"
+    require(radii.shape == (n_tasks,), f"{expected}, got shape {radii.shape}")
     for negative in radii[~(radii >= 0)]:
         raise ValueError(f"{name} must be at least 0, got {negative}")
     return radii
@@ -273,8 +273,7 @@ def as_output(out: Any, W: Floats) -> Floats:
     if not isinstance(out, np.ndarray) or out.shape != W.shape or out.dtype != W.dtype:
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ValueError(f"out must be an array {W.dtype} {W.shape}, got {got}")
-    if not out.flags.writeable:
-        raise ValueError("out must be writable, got a read-only array")
+    require(out.flags.writeable, "out must be writable, got a read-only array")
     if out.flags.c_contiguous and (out is W or not np.may_share_memory(out, W) or out.ctypes.data == W.ctypes.data):
         return out
     return np.empty_like(W)

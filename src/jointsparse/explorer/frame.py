@@ -38,7 +38,7 @@ def render(template: str, *, data: Any, **values: Any) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, default=_plain).translate(_ESCAPED)
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, default=np.generic.item).translate(_ESCAPED)
     return environment.get_template(template).render(
         values,
         style=markupsafe.Markup(style),
@@ -46,10 +46,3 @@ def render(template: str, *, data: Any, **values: Any) -> str:
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=markupsafe.Markup(text),
     )
-
-
-def _plain(value: Any) -> Any:
-    """A number of NumPy as JSON knows it."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"cannot write {type(value).__name__}")

@@ -12,9 +12,10 @@ from jointsparse.explorer import findings
 from jointsparse.explorer.fits import Fits
 from jointsparse.explorer.frame import render
 from jointsparse.explorer.sharing import sharing_of
-from jointsparse.explorer.words import telling_of_samples, used_images, words_of
+from jointsparse.explorer.words import telling_of_samples, words_of
 
 SAMPLES = 24  # images of a dataset whose studies learn no words
+IMAGES_OF_WORDS = ("highest", "misses", "errors")  # see `words_of`
 
 
 class Study(NamedTuple):
@@ -131,10 +132,9 @@ def _learnt(study: Study) -> tuple[dict[str, Any], set[int]]:
     words = words_of(study.tables["words_learnt"], study.tables["by_word"], fits, names)
     methods = list(fits.paths)
     sharing = {method: sharing_of(fits, method, names) for method in methods}
-    used = used_images(words)
-    used |= {
-        i for one in sharing.values() for feature in one["features"] for images in feature["images"] for i in images
-    }
+    own = [method[kind] for word in words for method in word["methods"].values() for kind in IMAGES_OF_WORDS]
+    of_features = [images for one in sharing.values() for feature in one["features"] for images in feature["images"]]
+    used = {i for images in own for i, _ in images}.union(*of_features)
     rows = {i: int(study.test_images[i]) for i in sorted(used)}
     learnt = {
         "name": study.name,

@@ -1,6 +1,6 @@
 """For each word: how well it is recognised, and the test images that are ranked highest, missed and mistaken."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -116,9 +116,3 @@ def telling_of_samples(fits: Fits, rows: Sequence[int], names: Sequence[str]) ->
         x = (x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)).ravel()
         told[i] = ", ".join(names[feature] for feature in np.argsort(-x, kind="stable")[:TELLING] if x[feature] > 0)
     return told
-
-
-def used_images(words: Sequence[Mapping[str, Any]]) -> set[int]:
-    """The rows of all test images that `words_of` names."""
-    kinds = ("highest", "misses", "errors")
-    return {i for word in words for method in word["methods"].values() for kind in kinds for i, _ in method[kind]}

@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from jointsparse.provenance.records import (
     LARGEST_RAW,
@@ -22,17 +22,6 @@ from jointsparse.provenance.records import (
     read_inputs,
     read_record,
 )
-
-
-class Verdict(NamedTuple):
-    """The result of a check.
-
-    checked: number of files. differences: the files that differ. notes: whatever else differs.
-    """
-
-    checked: int
-    differences: list[str]
-    notes: list[str]
 
 
 def make(tables: Iterable[str | Path], raw: Mapping[str, Checksums], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,11 +56,11 @@ def make(tables: Iterable[str | Path], raw: Mapping[str, Checksums], settings: M
     return {"made_with": known["made_with"], "settings": settings, "inputs": raw, "tables": known["files"]}
 
 
-def verify(path: str | Path) -> Verdict:
+def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
     """Compare the raw files and tables that a manifest names with their checksums, and all results with their records.
 
-    The notes list mixtures of versions, and versions and properties of the machine that differ here. Raises ValueError
-    for another file than a manifest.
+    Returns the number of files, a line for each that differs, and notes. These list mixtures of versions, and versions
+    and properties of the machine that differ here. Raises ValueError for another file than a manifest.
     """
     manifest, root = _read(path), os.path.normpath(Path(path, *[os.pardir] * 4))
     raw = {str(Path(root, name)): one for found in manifest["inputs"].values() for name, one in found.items()}
@@ -81,7 +70,7 @@ def verify(path: str | Path) -> Verdict:
     notes = _others(manifest["made_with"], now, "{} when made, {} here")
     faults = different(raw, largest=LARGEST_RAW) | different(results)
     lines = [f"{fault}: {name if name.isprintable() else ascii(name)}" for name, fault in faults.items()]
-    return Verdict(len(raw) + len(results), lines, notes)
+    return len(raw) + len(results), lines, notes
 
 
 def recorded(results: Path) -> Checksums:
@@ -98,8 +87,8 @@ def different(expected: Checksums, cache: str | Path | None = None, largest: flo
     return {name: "differs" if here.get(name) else "missing or not readable" for name in wrong}
 
 
-def compare(path: str | Path, other: str | Path) -> Verdict:
-    """Compare the tables of two manifests, bit by bit. The notes list what else differs."""
+def compare(path: str | Path, other: str | Path) -> tuple[int, list[str], list[str]]:
+    """Compare the tables of two manifests, bit by bit. Returns as `verify`; the notes list what else differs."""
     one, two = _read(path), _read(other)
     names = sorted({*one["tables"], *two["tables"]})
     both = one["tables"].keys() & two["tables"].keys()
@@ -107,7 +96,7 @@ def compare(path: str | Path, other: str | Path) -> Verdict:
     differences += [f"differs: {name}" for name in names if name in both and one["tables"][name] != two["tables"][name]]
     notes = [f"{kind} are not the same" for kind in ("settings", "inputs") if one[kind] != two[kind]]
     notes += _others(one["made_with"], two["made_with"], "{} in the first, {} in the other")
-    return Verdict(len(names), differences, notes)
+    return len(names), differences, notes
 
 
 def _others(one: Several, two: Several, words: str) -> list[str]:
