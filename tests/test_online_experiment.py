@@ -88,8 +88,3 @@ def test_a_pass_may_end_early_and_have_more_records_than_examples():
     pd.testing.assert_frame_equal(of_whole, of_part)
     few = table_of(labelled_samples(15, n_test=10)[2], n_records=20, **options)
     assert few["examples"].tolist() == [1, 2, 3, 4, 5] * 2
-
-
-def test_an_unknown_label_is_refused():
-    with pytest.raises(ValueError, match="got 'grain'"):
-        table_of(labelled_samples(names=("tea", "oats"))[2])
