@@ -36,6 +36,8 @@ CLAIM = Claim("It is so.", "A paper", "sec. 1", "one", shapes.mean, "value of {m
         (-0.1, 1.5, 0.0, 1.0, "undecided"),
         (0.9, 1.1, 0.0, 1.0, "undecided"),
         (1.1, 1.2, 0.0, 1.0, "does not hold"),
+        (1.0, 1.2, 0.0, 1.0, "undecided"),
+        (-0.2, 0.0, 0.0, 1.0, "undecided"),
         (-0.2, -0.1, 0.0, 1.0, "does not hold"),
         (np.nan, np.nan, 0.0, 1.0, "undecided"),
         # Exactly 0 is at least 0, but neither above nor below it.
