@@ -225,7 +225,10 @@ def gap_rows(n_iter: int) -> Iterator[dict[str, object]]:
 
 def row(solver: str, gap: float, fit: Fit, seconds: float) -> dict[str, object]:
     """Make a row. full-width iterations: products with X and its transpose, as multiples of those with all features."""
-    work = fit.rounds[0][-1].work if fit.rounds else fit.n_iter
+    work = float(fit.n_iter)
+    if fit.rounds:  # of a round: its iterations on its rows, and one product with all rows
+        n_rows, n_iter, _ = np.array(fit.rounds[0]).T
+        work = float(np.sum(0.5 + n_rows / fit.W.shape[1] * np.diff(n_iter, prepend=0)))
     counts = {"iterations": fit.n_iter, "full-width iterations": work}
     return {"solver": solver, "gap": gap, "reached": float(fit.gap.min()), **counts, "seconds": seconds}
 
