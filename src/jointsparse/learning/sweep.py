@@ -128,9 +128,7 @@ def run(
         len(radius) and len(steps) and np.isfinite(np.asarray(radius, dtype=float)).all(),
         f"radius and eta0 must be lists of finite numbers, at least one each, got {radius}, {eta0}",
     )
-    require(np.isin(Y, (-1, 0, 1)).all(), "Y must hold -1, 0 and +1 only")
     pairs = np.array(list(product(radius, steps)), dtype=float)
-    require(eta0_unit in ("absolute", "relative"), f"eta0_unit must be absolute or relative, got {eta0_unit!r}")
     problem = Problem.from_matrix(X, Y, normalisation=normalisation, intercept=intercept)
     if steps is eta0:
         options["eta0"] = pairs[:, 1]

@@ -152,7 +152,7 @@ def choose_words(
     ranked = sorted((key for key in rows_with if train_counts[key] >= least), key=lambda key: (-train_counts[key], key))
     most = MOST_WORDS if isinstance(n_words, str) else n_words
     if smallest_size is not None:
-        _require_images(in_split["test"].sum(), "test")
+        require(in_split["test"].any(), "the test part must hold images, got none: see the splits of the dataset")
     require(
         n_words == AUTO or smallest_size is not None or len(ranked) >= most,
         f"n_words must be at most {len(ranked)}, the number of content words in training captions, got {n_words}",
@@ -399,18 +399,12 @@ def draw(
     Raises
     ------
     ValueError
-        If a word cannot fill the smallest size, or lacks a positive or negative test image, which AUC needs. If no
-        word has both in the validation part.
+        If no word has images with it and without it in the validation part, which AUC needs. `choose_words` sees to
+        the other parts.
     """
     import pandas as pd
 
     n_there = len(words)
-    require(
-        labels.shape == (len(split), n_there) and labels.dtype == bool,
-        f"labels must be bool with a row for each of {len(split)} images and a column for each of {n_there} words, "
-        f"got {labels.dtype} with shape {labels.shape}",
-        Misfit,
-    )
     number: Any = n_validation_words
     if n_validation_words == AUTO:
         number = max(1, n_there // WORDS_PER_VALIDATION_WORD)
@@ -422,11 +416,13 @@ def draw(
     )
     on_validation = labels[split == "validation"]
     able = np.flatnonzero(on_validation.any(axis=0) & ~on_validation.all(axis=0))
-    if not len(able):
-        _check_evaluable(on_validation, words, "validation")
+    require(
+        len(able),
+        f"the validation part must hold images with a word and images without it, got {len(on_validation)} images and "
+        f"no such word of {', '.join(words)}: make the validation part larger, or choose other words",
+    )
     validation_words = np.zeros(n_there, dtype=bool)
     validation_words[rng.choice(able, min(number, len(able)), replace=False)] = True
-    _check_evaluable(labels[split == "test"], words, "test")
 
     train = np.flatnonzero(split == "train")
     numbers = auto_sizes(labels[train].sum(axis=0)) if isinstance(sizes, str) else list(sizes)
@@ -435,7 +431,6 @@ def draw(
     for k, word in enumerate(words):
         positives = rng.permutation(train[labels[train, k]])
         negatives = rng.permutation(train[~labels[train, k]])
-        _check_enough(len(positives), len(negatives), min(numbers), word)
         for s, n in enumerate(numbers):
             with_word, without = positives[:n], negatives[: negatives_per_positive * n]
             Y[s, with_word, k], Y[s, without, k] = 1, -1
@@ -443,32 +438,3 @@ def draw(
             table.append((n, word, len(with_word), len(without), capped))
     columns = ["n", "word", "positives", "negatives", "capped"]
     return Tasks(Y, np.array(numbers), validation_words), pd.DataFrame(table, columns=columns)
-
-
-def _check_enough(n_positives: int, n_negatives: int, smallest: int, word: str) -> None:
-    """Raise ValueError where a word cannot fill the smallest size."""
-    require(
-        n_positives >= smallest,
-        f"the smallest of sizes must be at most {n_positives}, the number of training images with the word "
-        f"{word!r}, got {smallest}: choose smaller sizes or fewer words",
-    )
-    require(
-        n_negatives >= smallest,
-        f"each word must be missing from at least {smallest} training images (the smallest of sizes), "
-        f"but {word!r} is missing from {n_negatives}: choose smaller sizes or add it to stop_words",
-    )
-
-
-def _require_images(n_images: int, split: str) -> None:
-    require(n_images, f"the {split} part must hold images, got none: see the splits of the dataset")
-
-
-def _check_evaluable(labels: np.ndarray, words: Sequence[str], split: str) -> None:
-    """Raise ValueError where a part lacks a positive or a negative of a word, as AUC takes both."""
-    _require_images(len(labels), split)
-    for kind, counts in (("with", labels.sum(axis=0)), ("without", (~labels).sum(axis=0))):
-        for k in np.flatnonzero(counts == 0)[:1]:
-            raise ValueError(
-                f"the {split} part must hold an image {kind} each word, got none {kind} {words[k]!r}: "
-                f"make the {split} part larger, choose fewer words, or add the word to stop_words"
-            )
