@@ -100,20 +100,6 @@ def test_radius_zero_and_a_large_penalty_give_zero(solver, norm, radius, penalis
 
 
 @NORM
-def test_what_a_norm_does_not_take_is_refused(solver, norm):
-    takes = {"weights": norm.WEIGHTED, "groups": norm.GROUPED}
-    cases = [({name: np.zeros(5, dtype=int)}, f"{name} must be None for {norm.__name__}, ") for name in takes]
-    cases = [case for case, taken in zip(cases, takes.values(), strict=True) if not taken]
-    cases += [({"radius": [-3.0]}, "radius must be at least 0, got -3.0")]
-    cases += [({"tol": -1.0}, "tol must be at least 0, got -1.0")] * solver.STOPS_AT_TOL
-    for eta0 in (0.0, -0.1, np.nan) if solver.TAKES else ():
-        cases += [({"eta0": eta0}, f"eta0 must be greater than 0, got {eta0}")]
-    for options, said in cases:
-        with pytest.raises(ValueError, match=f"^{said}"):
-            fit(solver, draw_tasks(), norm=norm, n_iter=1, **options)
-
-
-@NORM
 @INTERCEPT
 def test_tasks_may_have_no_samples_or_one_class(solver, norm, intercept):
     rng = np.random.default_rng(0)

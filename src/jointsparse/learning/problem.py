@@ -15,7 +15,6 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.checks import Misfit, require
-from jointsparse.compiled import njit
 
 Watch = Callable[[int, float, float], object]  # see `learning.solvers`
 
@@ -314,20 +313,13 @@ def _checked_labels(k: int, X: Any, y: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 def _features(X: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
     """Features of each task: X itself if it shares all of them, else a copy of its rows, which is checked."""
-    dense = [r for X_k, r in zip(X, rows, strict=True) if not (isinstance(r, slice) or sparse.issparse(X_k))]
-    # One array for all copies: the system then maps it in large pages, and products take a few percent less time.
-    copies = np.empty((sum(map(len, dense)), X[0].shape[1]), dtype=X[0].dtype)
     found = []
     for k, (X_k, r) in enumerate(zip(X, rows, strict=True)):
         if isinstance(r, slice):
             found.append(X_k if sparse.issparse(X_k) else np.ascontiguousarray(X_k))
-            continue
-        if sparse.issparse(X_k):
-            found.append(X_k[r])
         else:
-            found.append(np.take(X_k, r, axis=0, out=copies[: len(r)], mode="clip"))
-            copies = copies[len(r) :]
-        require_magnitude(found[k], X_k.dtype, f"features of task {k}")
+            found.append(X_k[r] if sparse.issparse(X_k) else np.take(X_k, r, axis=0))
+            require_magnitude(found[k], X_k.dtype, f"features of task {k}")
     return found
 
 
@@ -406,22 +398,6 @@ def _small_width(n: int, n_pairs: int) -> int:
     return max(SMALL_PRODUCT_MULTIPLICATIONS // max(n * n_pairs, 1), 8)
 
 
-@njit
-def interleave(W, W_of):  # type: ignore[no-untyped-def]
-    for i in range(W.shape[1]):
-        for k in range(W.shape[2]):
-            for p in range(W.shape[0]):
-                W_of[k, i, p] = W[p, i, k]
-
-
-def by_task(W: np.ndarray, W_of: np.ndarray) -> None:
-    """Copy W (n_pairs, n_features, n_tasks) to W_of (n_tasks, n_features, n_pairs)."""
-    if len(W) == 1:
-        W_of[:, :, 0] = W[0].T
-    else:  # NumPy would take ten times as long
-        interleave(W, W_of)
-
-
 class Regulariser(NamedTuple):
     """The constraint ||W|| <= radius of each pair, or the added radius * ||W|| if `penalised`.
 
@@ -445,48 +421,6 @@ class Regulariser(NamedTuple):
     weights: np.ndarray | None = None
     positive: bool = False
     groups: np.ndarray | None = None
-
-    @classmethod
-    def checked(
-        cls,
-        norm: ModuleType,
-        radius: Any,
-        penalised: bool,
-        weights: np.ndarray | None,
-        positive: bool,
-        groups: np.ndarray | None,
-    ) -> "Regulariser":
-        """Make one of what a solver is given.
-
-        Parameters
-        ----------
-        norm : module
-            Plug-in of norms.
-        radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
-            Radii, or penalties if `penalised`.
-        penalised : bool
-            True for the added norm.
-        weights : array (n_features,) or (n_groups,), or None
-            Weights of the features or groups in the norm.
-        positive : bool
-            True for weights W of at least 0.
-        groups : int array (n_features,) or None
-            The group of each feature.
-
-        Returns
-        -------
-        regulariser : Regulariser
-
-        Raises
-        ------
-        ValueError
-            If a radius is below 0, and for weights or groups that the norm does not take.
-        """
-        radii = np.atleast_1d(radius).astype(float)
-        require((radii >= 0).all(), f"radius must be at least 0, got {radii.min(initial=np.inf)}")
-        require(weights is None or norm.WEIGHTED, f"weights must be None for {norm.__name__}, whose rows have none")
-        require(groups is None or norm.GROUPED, f"groups must be None for {norm.__name__}, which takes none")
-        return cls(norm, radii, penalised, weights, positive, groups)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -745,8 +679,7 @@ def objective_of(
     """
     W = W.astype(np.float64)
     value = np.array([regulariser.cost(w, pair) for pair, w in enumerate(W)])
-    W_of = np.empty((problem.n_tasks, problem.n_features, len(W)))
-    by_task(W, W_of)
+    W_of = np.ascontiguousarray(W.transpose(2, 1, 0))
     used = np.flatnonzero(W.any(axis=(0, 2)))
     for part in problem.parts:
         F = part.margins(W_of, np.asarray(b, dtype=np.float64).T, used)

@@ -83,7 +83,7 @@ def scales(
     for part in whole.parts:
         value[part.tasks] += loss.dual_value(dual[part.rows], part.y, part.c)
     G = _beyond_rounding(whole, dual, np.ascontiguousarray(whole.transposed(dual)[:, :, 0].T))
-    regulariser = Regulariser.checked(norm, 0.0, False, weights, positive, groups)
+    regulariser = Regulariser(norm, np.zeros(1), False, weights, positive, groups)
     size = np.asarray(norm.dual_norm(regulariser.gradient(G), **regulariser.options))
     losses = value if size.ndim else value.sum()
     radius = np.max(np.divide(losses, size, out=np.zeros_like(size), where=size > 0), initial=0.0)

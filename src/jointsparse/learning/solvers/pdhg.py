@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jointsparse.checks import one_thread, require
+from jointsparse.checks import one_thread
 from jointsparse.compiled import njit
 from jointsparse.learning.problem import (
     Best,
@@ -25,7 +25,6 @@ from jointsparse.learning.problem import (
     Watch,
     balanced,
     bound_from,
-    by_task,
     lower_bound,
     objective_of,
     relative_gap,
@@ -69,15 +68,6 @@ class Point(NamedTuple):
     def of(self, pairs: np.ndarray) -> "Point":
         """Copy these pairs, (n_pairs,) bool."""
         return Point(*(np.ascontiguousarray(array[..., _columns(pairs, array)]) for array in self))
-
-
-@njit
-def ascend(W, V, tau, by_pair):  # type: ignore[no-untyped-def]
-    """by_pair (n_pairs, n_features, n_tasks) = W + tau V, both (n_tasks, n_features, n_pairs)."""
-    for i in range(W.shape[1]):
-        for k in range(W.shape[0]):
-            for p in range(W.shape[2]):
-                by_pair[p, i, k] = W[k, i, p] + tau[p] * V[k, i, p]
 
 
 @njit
@@ -171,8 +161,7 @@ def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: F
     by_pair = np.empty((n_pairs, problem.n_features, problem.n_tasks), dtype=problem.dtype)
     by_pair[...] = W_start
     project_all(regulariser, by_pair)
-    W = np.empty((problem.n_tasks, problem.n_features, n_pairs), dtype=problem.dtype)
-    by_task(by_pair, W)
+    W = np.ascontiguousarray(by_pair.transpose(2, 1, 0))
     b = np.broadcast_to(b_start * problem.intercept, (n_pairs, problem.n_tasks)).T.astype(problem.dtype, order="C")
     used = np.flatnonzero(W.any(axis=(0, 2)))
     F = np.vstack([part.margins(W, b, used) for part in problem.parts])
@@ -202,8 +191,7 @@ def _first_balance(
     size = np.minimum(size, limit ** (1 / 4))  # far from overflow
     W *= size / np.where(largest > size / limit, largest, 1)
     project_all(regulariser, W)
-    W_of = np.empty_like(at.W)
-    by_task(W, W_of)
+    W_of = np.ascontiguousarray(W.transpose(2, 1, 0))
     squares = np.zeros(len(W))
     for part in problem.parts:
         f = part.margins(W_of, np.zeros_like(at.b)) * np.repeat(part.c != 0, len(W), axis=1)
@@ -340,12 +328,11 @@ class Run:
     def step(self) -> tuple[Point, np.ndarray]:
         """Take a step: the new point, and its W by pair, (n_pairs, n_features, n_tasks). X is read once."""
         problem, at, tau = self.problem, self.at, 1 / self.omega
-        by_pair = np.empty((at.W.shape[2], *at.W.shape[1::-1]), dtype=problem.dtype)
-        ascend(at.W, at.V, tau.astype(problem.dtype), by_pair)
+        by_pair = np.ascontiguousarray((at.W + tau.astype(problem.dtype) * at.V).transpose(2, 1, 0))
         for pair, from_last in enumerate(self.warm):
             self.regulariser.step(by_pair[pair], pair, float(tau[pair]), **from_last)
         W, b, V, s, A, F = (np.empty_like(array) for array in at)
-        by_task(by_pair, W)
+        W[...] = by_pair.transpose(2, 1, 0)
         b[...] = at.b + self.b_scale[:, np.newaxis] * tau * at.s if problem.intercept else at.b
         for part in problem.parts:
             F[part.rows] = margins = part.margins(W, b)
@@ -451,14 +438,8 @@ def fit(
     Returns
     -------
     fit : Fit
-
-    Raises
-    ------
-    ValueError
-        If `tol` or a radius is below 0, or the norm takes no weights.
     """
-    require(tol >= 0, f"tol must be at least 0, got {tol}")
-    regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
+    regulariser = Regulariser(norm, radius, penalised, weights, positive, groups)
     b_zero, at_zero = solve_at_zero(problem, loss)
     at = begin(problem, loss, regulariser, start, b_zero)
     best = Proof(problem, loss, regulariser, tol, at_zero, Trace())

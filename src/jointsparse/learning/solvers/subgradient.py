@@ -16,7 +16,6 @@ from jointsparse.learning.problem import (
     Regulariser,
     Trace,
     Watch,
-    by_task,
     lower_bound,
     objective_of,
     relative_gap,
@@ -90,11 +89,11 @@ def fit(
     Raises
     ------
     ValueError
-        If a step size is not above 0, a radius below 0, or training diverges, and if the norm takes no weights.
+        If a step size is not above 0, or training diverges.
     """
     eta0 = np.atleast_1d(eta0).astype(float)
     require((eta0 > 0).all(), f"eta0 must be greater than 0, got {np.min(eta0)}")
-    regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
+    regulariser = Regulariser(norm, radius, penalised, weights, positive, groups)
     n_pairs, warm = len(regulariser.radius), regulariser.warm_starts()
     visit, best = _Visit(problem, loss, n_pairs), Best(problem, n_pairs, Trace())
     W, b = best.W.copy(), best.b.copy()
@@ -140,7 +139,7 @@ class _Visit:
 
     def at(self, W: np.ndarray, b: np.ndarray, last: bool) -> None:
         """Compute all of them at W (n_pairs, n_features, n_tasks) and b (n_pairs, n_tasks); F alone if it is last."""
-        by_task(W, self.W_of)
+        self.W_of[...] = W.transpose(2, 1, 0)
         used = np.flatnonzero(W.any(axis=(0, 2)))
         for part in self.problem.parts:
             F, slopes = self.F[part.rows], self.slopes[part.rows]

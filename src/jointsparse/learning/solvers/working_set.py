@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import one_thread, require
+from jointsparse.checks import one_thread
 from jointsparse.learning.problem import (
     Fit,
     Problem,
@@ -119,18 +119,12 @@ def fit(
     Returns
     -------
     fit : Fit
-
-    Raises
-    ------
-    ValueError
-        If `tol` or a radius is below 0, or the norm takes no weights.
     """
     if not norm.SPARSE or groups is not None:
         options: dict[str, Any] = {"tol": tol, "n_iter": n_iter, "start": start, "watch": watch}
         options |= {"penalised": penalised, "weights": weights, "positive": positive, "groups": groups}
         return pdhg.fit(problem, loss=loss, norm=norm, radius=radius, **options)
-    require(tol >= 0, f"tol must be at least 0, got {tol}")
-    regulariser = Regulariser.checked(norm, radius, penalised, weights, positive, groups)
+    regulariser = Regulariser(norm, radius, penalised, weights, positive, groups)
     search = _Search(problem, loss, regulariser, tol, n_iter, watch)
     starts = [None if start is None else start.of(pair) for pair in range(len(regulariser.radius))]
     return Fit.stack([search.run(regulariser.of([pair]), begin) for pair, begin in enumerate(starts)])
