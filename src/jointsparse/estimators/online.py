@@ -104,21 +104,12 @@ class OnlineJointSparseClassifier(Labelled):
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix (n_samples, n_features)
-            Features.
-        y : array or sparse matrix (n_samples,) or (n_samples, n_tasks)
-            Labels, coded as `labels` says.
-        sample_weight : array (n_samples,), at least 0, or None
-            Factors of the samples' losses. 0 leaves a sample out.
+        X, y, sample_weight
+            See `JointSparseClassifier.fit`. Weights are factors of the samples' losses. 0 leaves a sample out.
 
         Returns
         -------
         self : OnlineJointSparseClassifier
-
-        Raises
-        ------
-        ValueError
-            If input or parameters make no sense. The estimator keeps its previous state.
         """
         self._check_parameters()
         require_count(self.max_iter, "max_iter")
@@ -143,14 +134,10 @@ class OnlineJointSparseClassifier(Labelled):
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix (n_samples, n_features)
-            Features.
-        y : array or sparse matrix (n_samples,) or (n_samples, n_tasks)
-            Labels, coded as `labels` says.
+        X, y, sample_weight
+            See `fit`.
         classes : array (n_classes,) or None
             All classes that will ever come. The first call needs them if labels is "classes" and y a vector.
-        sample_weight : array (n_samples,), at least 0, or None
-            Factors of the samples' losses. 0 leaves a sample out.
 
         Returns
         -------
@@ -183,9 +170,7 @@ class OnlineJointSparseClassifier(Labelled):
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self._codes):
             raise ValueError(f"classes must be {self._codes.tolist()}, got {np.asarray(classes).tolist()}")
         members = weights.any(axis=1)
-        if not members.all():
-            X, Y, weights = X[members], Y[members], weights[members]
-        self._steps(X, Y, weights, max(len(Y), 1))
+        self._steps(X[members], Y[members], weights[members], max(members.sum(), 1))
         return self
 
     def _check_parameters(self) -> None:

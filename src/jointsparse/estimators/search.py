@@ -137,12 +137,8 @@ class Search(Trained):
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix (n_samples, n_features)
-            Features.
-        y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
-            Labels, coded as `labels` says, or a regressor's targets. NaN, None and pandas.NA are unknown.
-        sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
-            Weights of the samples. Weight 2 is the sample twice. Scorers other than the default do not see them.
+        X, y, sample_weight
+            See `JointSparseClassifier.fit`. Scorers other than the default do not see the weights.
         X_val : array, DataFrame or sparse matrix (n_held_out, n_features), or None
             Held-out samples that choose instead of folds, as in the papers. None of them is trained on. A Pipeline
             hands them on as they are: transform them first.
