@@ -299,7 +299,6 @@ def test_subgradients_promise_no_gap_and_do_not_warn(X, Y):
     model = JointSparseClassifier(solver="subgradient", n_iter=3, eta0=0.01, tol=1e-9).fit(X, Y[:, 0])
     assert model.duality_gap_ > 1e-9 and model.n_iter_ == 3
     assert JointSparseClassifier(solver="subgradient", eta0=0.01).fit(X, Y[:, 0]).n_iter_ == 200
-    QUICK[JointSparseClassifierCV](solver="subgradient", n_iter=3, eta0=[0.01], tol=1e-9).fit(X, Y[:, 0])
 
 
 @pytest.mark.parametrize("solver", ["working_set", "pdhg", "subgradient"])

@@ -111,7 +111,6 @@ def test_single_precision_is_kept_and_sums_are_double(loss, rng):
     got, expected = loss.value(many, np.ones_like(many))[0], 100_000 * loss.value(many[:1], [[1]])[0]
     np.testing.assert_allclose(got, expected, rtol=1e-10)
     np.testing.assert_allclose(step, loss.dual_step(A.astype(float), F.astype(float), Y, c, 0.7), rtol=1e-5, atol=1e-6)
-    np.testing.assert_array_equal(loss.dual_step(step, F, Y, c, 0.0), step)  # of the domain
 
 
 def test_one_column_of_labels_and_weights_and_one_step_size_serve_all_tasks(loss, rng):
@@ -179,23 +178,6 @@ def test_shapes_and_types_that_do_not_fit_are_refused(loss, name, F, Y, c, said)
 def test_dual_values_outside_the_domain_are_clipped(loss, outside, edge):
     Y = np.array([[1.0, -1.0]])
     np.testing.assert_equal([loss.dual_value(outside * Y, Y, [[1.0]])], [loss.dual_value(edge * Y, Y, [[1.0]])])
-
-
-@pytest.mark.parametrize(
-    ("loss", "F", "Y", "value", "slopes"),
-    [
-        pytest.param(
-            squared, [1, -1, 0, 3], [1, -1, 0, 0], [0, 0, 0, 4.5], [0, 0, 0, 3], id="squared, also of label 0"
-        ),
-        pytest.param(hinge, [1, -1, 0, 2], [1, -1, 1, -1], [0, 0, 1, 3], [0, 0, -1, 1], id="hinge at its kink"),
-        pytest.param(
-            logistic, [1e4, -1e4, 1e4, -1e4], [1, 1, -1, -1], [0, 1e4, 1e4, 0], [0, -1, 1, 0], id="logistic far from 0"
-        ),
-    ],
-)
-def test_values_and_slopes_of_single_losses(loss, F, Y, value, slopes):
-    F, Y = np.array([F], dtype=float), np.array([Y])
-    np.testing.assert_equal([loss.value(F, Y), loss.subgradient(F, Y)], [value, [slopes]])
 
 
 def test_logistic_dual_step_solves_its_equation_everywhere():

@@ -24,15 +24,9 @@ OPTIONS = {"labels": "signed", "loss": "hinge", "radius": 3.0, "tol": 1e-10}
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_solver_ends_where_it_is_told_and_certifies_what_it_has(solver):
     problem_, told = Problem.from_matrix(X, Y.astype(float)), []
-
-    def watch(iteration, objective, gap):
-        told.append((iteration, objective, gap))
-        return len(told) == 4
-
     options = {"eta0": np.ones(1)} if "eta0" in SOLVERS[solver].TAKES else {"tol": 1e-10}
-    fit = SOLVERS[solver].fit(
-        problem_, loss=hinge, norm=l1inf, radius=np.array([2.0]), n_iter=1000, watch=watch, **options
-    )
+    options["watch"] = lambda *seen: told.append(seen) or len(told) == 4
+    fit = SOLVERS[solver].fit(problem_, loss=hinge, norm=l1inf, radius=np.array([2.0]), n_iter=1000, **options)
     assert len(told) == 4 and fit.n_iter == told[-1][0] < 1000
     assert fit.objective.shape == (1, fit.n_iter + 1)
     F = X @ fit.W[0] + fit.b[0]
