@@ -104,8 +104,8 @@ class OnlineJointSparseClassifier(Labelled):
 
         Parameters
         ----------
-        X, y, sample_weight
-            See `JointSparseClassifier.fit`. Weights are factors of the samples' losses. 0 leaves a sample out.
+        X, y, sample_weight : as in `JointSparseClassifier.fit`
+            Weights are factors of the samples' losses. 0 leaves a sample out.
 
         Returns
         -------
@@ -134,8 +134,8 @@ class OnlineJointSparseClassifier(Labelled):
 
         Parameters
         ----------
-        X, y, sample_weight
-            See `fit`.
+        X, y, sample_weight : as in `fit`
+            Samples of the step.
         classes : array (n_classes,) or None
             All classes that will ever come. The first call needs them if labels is "classes" and y a vector.
 

@@ -137,8 +137,8 @@ class Search(Trained):
 
         Parameters
         ----------
-        X, y, sample_weight
-            See `JointSparseClassifier.fit`. Scorers other than the default do not see the weights.
+        X, y, sample_weight : as in `JointSparseClassifier.fit`
+            Scorers other than the default do not see the weights.
         X_val : array, DataFrame or sparse matrix (n_held_out, n_features), or None
             Held-out samples that choose instead of folds, as in the papers. None of them is trained on. A Pipeline
             hands them on as they are: transform them first.
