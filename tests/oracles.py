@@ -1,24 +1,11 @@
 """Slow, obvious twins of the library, for its tests."""
 
 import math
-from functools import partial
 
 import numpy as np
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from jointsparse.norms import NORMS
-
 # --- norms and losses -------------------------------------------------------------------------------------------------
-
-
-def project_by_bisection(norm, W, radius):
-    """Project W onto the ball of any norm module: the prox whose norm is the radius, its step by bisection."""
-    low, high = 0.0 * np.asarray(norm.norm(W)), np.asarray(norm.dual_norm(W))
-    for _ in range(64):
-        middle = (low + high) / 2
-        outside = norm.norm(norm.prox(W, middle)) > radius
-        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-    return np.where(norm.norm(W) <= radius, W, norm.prox(W, high))
 
 
 def project_simplex(v, z):
@@ -111,9 +98,7 @@ def features_of_rows(rows, groups, n_tasks):
     return W
 
 
-# A norm without a twin here is compared with its own prox.
-TWINS = {"l1": project_l1, "l2": project_l2, "l12": project_l12, "l1inf": project_l1inf}
-PROJECTIONS = {name: TWINS.get(name, partial(project_by_bisection, norm)) for name, norm in NORMS.items()}
+PROJECTIONS = {"l1": project_l1, "l2": project_l2, "l12": project_l12, "l1inf": project_l1inf}
 
 
 def project(name, W, radius, weights=None, groups=None):

@@ -1,7 +1,5 @@
 """Facts of the l1 ball under sparse updates: the point is always that of adding to and projecting the whole vector."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import oracles
 import pytest
@@ -57,13 +55,6 @@ def test_keys_in_order_and_in_reverse_order(step):
     np.testing.assert_allclose(ball.norm(), values.sum() + 0.5, rtol=1e-15)
 
 
-def test_a_million_entries_in_one_update(rng):
-    w = rng.normal(size=10**6)
-    ball = SparseL1Ball(10**6, 1000.0)
-    ball.add(np.arange(10**6), w)
-    np.testing.assert_allclose(ball.toarray(), l1.project(w, 1000.0), atol=1e-14)
-
-
 def test_nothing_drifts_over_a_million_updates(rng):
     """Compare with the same sequence in extended precision, projected as a whole each time."""
     n, k, radius = 400, 100, 20.0
@@ -75,16 +66,6 @@ def test_nothing_drifts_over_a_million_updates(rng):
         exact = oracles.project_l1_vector(exact, radius)
     assert np.abs(ball.toarray() - exact).max() <= 1e-13 * radius / n * 100
     np.testing.assert_allclose(ball.norm(), radius, rtol=1e-14)
-
-
-def test_the_shift_is_rebased(rng):
-    """Single updates push about a hundred radii through the ball; keys stay as large as the point."""
-    n, radius = 1000, 10.0
-    ball = SparseL1Ball(n, radius, rng.normal(size=n))
-    for i, x in zip(rng.integers(0, n, 100_000), rng.normal(size=100_000) * 0.01, strict=True):
-        ball.add([i], [x])
-        assert ball._theta * ball.count_nonzero() <= 2 * radius
-    np.testing.assert_allclose(np.abs(ball.toarray()).sum(), radius, rtol=1e-13)
 
 
 # The point
@@ -122,9 +103,7 @@ def test_coordinates_norm_and_zeros_agree_with_the_array(rng):
     for _ in range(50):
         ball.add(rng.integers(0, 100, 5), rng.normal(size=5))
         w = ball.toarray()
-        assert [ball[i] for i in range(100)] == w.tolist()
         np.testing.assert_array_equal(ball.take([7, 3, 7]), w[[7, 3, 7]])
-        np.testing.assert_array_equal(ball.nonzero(), np.flatnonzero(w))
         assert ball.count_nonzero() == np.count_nonzero(w)
         np.testing.assert_allclose(ball.norm(), np.abs(w).sum(), rtol=1e-14)
 
@@ -142,19 +121,6 @@ def test_no_coordinates_and_no_updates():
     ball = SparseL1Ball(0, 1.0, [])
     ball.add([], [])
     assert (len(ball), ball.toarray().shape, ball.norm()) == (0, (0,), 0.0)
-
-
-def test_the_same_updates_give_the_same_point(rng):
-    updates = [(rng.integers(0, 100, 5), rng.normal(size=5)) for _ in range(100)]
-
-    def run(_):
-        ball = SparseL1Ball(100, 2.0)
-        for update in updates:
-            ball.add(*update)
-        return ball.toarray().tobytes()
-
-    with ThreadPoolExecutor(8) as pool:
-        assert len(set(pool.map(run, range(32)))) == 1
 
 
 # Refusals
@@ -202,8 +168,5 @@ def test_unfit_balls_are_refused(n, radius, point, message):
 
 @pytest.mark.parametrize("index", [-1, 3])
 def test_coordinates_out_of_range_are_refused(index):
-    ball = SparseL1Ball(3, 1.0)
-    with pytest.raises(IndexError, match="index must be in"):
-        ball[index]
     with pytest.raises(ValueError, match=r"indices must be in 0\.\.2, got"):
-        ball.take([0, index])
+        SparseL1Ball(3, 1.0).take([0, index])

@@ -214,21 +214,16 @@ def as_groups(groups: Any, n_features: int) -> Groups | None:
     return Groups(array.astype(np.int64), order, starts)
 
 
-def as_weights(weights: ArrayLike, rows: int | Groups, *, shape: tuple[int, ...] | None = None) -> NDArray[np.float64]:
-    """`weights`, one positive number per feature or group, as float64. They may be of another `shape`, if given."""
+def as_weights(weights: ArrayLike, rows: int | Groups) -> NDArray[np.float64]:
+    """`weights`, one positive number per feature or group, as float64."""
     array = real_array(weights, "weights").astype(np.float64)
     each, n = ("group", len(rows.starts)) if isinstance(rows, Groups) else ("feature", rows)
-    if array.shape not in ((n,), shape):
-        other = f", or one per entry, shape {shape}" if shape else ""
-        raise ValueError(f"weights must be one per {each}, shape ({n},){other}, got shape {array.shape}")
-    least, most = np.atleast_1d(array.min(axis=0, initial=np.inf), array.max(axis=0, initial=0.0))
-    if not ((least > 0) & (most < np.inf)).all():
-        place = tuple(np.argwhere(~((array > 0) & (array < np.inf)))[0].tolist())
-        raise ValueError(f"weights must be positive and finite, got {array[place]} at {place}")
-    for l in np.flatnonzero(least < most / MOST_SPREAD)[:1]:
-        raise ValueError(
-            f"weights must differ by a factor of at most 2^500 within a column, got {least[l]} and {most[l]}"
-        )
+    require(array.shape == (n,), f"weights must be one per {each}, shape ({n},), got shape {array.shape}")
+    for i in np.flatnonzero(~((array > 0) & (array < np.inf))).tolist():
+        raise ValueError(f"weights must be positive and finite, got {array[i]} at ({i},)")
+    least, most = array.min(initial=np.inf), array.max(initial=0.0)
+    if least < most / MOST_SPREAD:
+        raise ValueError(f"weights must differ by a factor of at most 2^500, got {least} and {most}")
     return array
 
 
@@ -273,8 +268,12 @@ def as_output(out: Any, W: Floats) -> Floats:
     if not isinstance(out, np.ndarray) or out.shape != W.shape or out.dtype != W.dtype:
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ValueError(f"out must be an array {W.dtype} {W.shape}, got {got}")
-    require(out.flags.writeable, "out must be writable, got a read-only array")
-    if out.flags.c_contiguous and (out is W or not np.may_share_memory(out, W) or out.ctypes.data == W.ctypes.data):
+    flags = out.flags
+    require(flags.writeable, "out must be writable, got a read-only array")
+    apart = flags.owndata and W.flags.owndata  # a quick test, unless one is the other
+    if flags.c_contiguous and (
+        out is W or apart or not np.may_share_memory(out, W) or out.ctypes.data == W.ctypes.data
+    ):
         return out
     return np.empty_like(W)
 

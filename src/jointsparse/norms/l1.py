@@ -30,7 +30,7 @@ from jointsparse.checks import (
     require_finite,
 )
 from jointsparse.compiled import njit
-from jointsparse.norms.rows import add_compensated, copy_numbers, top_bits
+from jointsparse.norms.rows import FINITE, add_compensated, block_sum, copy_numbers, top_bits
 
 WARM = False  # `project` takes no warm start
 PER_TASK = True  # one number for each task
@@ -99,11 +99,6 @@ def theta_of_paper(method: Method, v: Floats, z: float) -> float:
 
 # Quicker from here on.
 
-# Allow reordering so that sums vectorise. NaN and infinity still propagate.
-REORDER = {"reassoc", "nsz", "contract"}
-# For entries that are known to be finite.
-FINITE = REORDER | {"nnan", "ninf"}
-
 # The states of a column in `newton_columns`.
 OPEN = 0  # theta is sought in sweeps over all columns
 DONE = 1  # theta is found
@@ -134,17 +129,6 @@ FEW_SHARE = 1 / 16  # of the columns: if the next sweep corrects fewer, they are
 
 SMALLER = 2.0**-64  # the scale at which columns are projected whose sums might overflow
 LARGE_SUM = 2.0**900  # columns with larger sums take part in that
-
-
-# A caller has a copy of what it calls, optimised once more, in which sums may have another order. Without forceinline
-# it would run its own copy or the original, whichever the process has loaded first.
-@njit(fastmath=REORDER, forceinline=True)
-def block_sum(v, zero):  # type: ignore[no-untyped-def]
-    """sum |v_i|, in the precision of `zero`."""
-    result = zero
-    for i in range(v.size):
-        result += abs(v[i])
-    return result
 
 
 @njit
@@ -179,17 +163,6 @@ def block_above(v, theta):  # type: ignore[no-untyped-def]
 
 
 @njit
-def above(v, theta):  # type: ignore[no-untyped-def]
-    """`block_above` for vectors of any length."""
-    total, lost, count = 0.0, 0.0, 0.0
-    for start in range(0, v.size, BLOCK_ENTRIES):
-        part, more = block_above(v[start : start + BLOCK_ENTRIES], theta)
-        total, lost = add_compensated(total, lost, part)
-        count += more
-    return total + lost, count
-
-
-@njit
 def gather(v, theta, first, candidates):  # type: ignore[no-untyped-def]
     """Write first + i for every |v_i| > theta."""
     found = 0
@@ -201,18 +174,20 @@ def gather(v, theta, first, candidates):  # type: ignore[no-untyped-def]
 
 @njit
 def survey(v, theta, candidates):  # type: ignore[no-untyped-def]
-    """About sum |v_i|, not finite if an entry is not, and what `above` returns, in one pass.
+    """`block_above` for vectors of any length, and about sum |v_i|, not finite if an entry is not, in one pass.
 
-    `candidates` takes the indices of the entries above theta, of the first blocks if it is too short for all.
+    `candidates` takes the indices of the entries above theta, of the first blocks if it is too short for all. None
+    leaves that and the sum of all entries out.
     """
     total, total_lost, excess, excess_lost, count = 0.0, 0.0, 0.0, 0.0, 0.0
     for start in range(0, v.size, BLOCK_ENTRIES):
         block = v[start : start + BLOCK_ENTRIES]
-        total, total_lost = add_compensated(total, total_lost, float(block_sum(block, v.dtype.type(0))))
         part, more = block_above(block, theta)
         excess, excess_lost = add_compensated(excess, excess_lost, part)
-        if more > 0.0 and count + more <= candidates.size:
-            gather(block, theta, start, candidates[int(count) :])
+        if candidates is not None:
+            total, total_lost = add_compensated(total, total_lost, float(block_sum(block, v.dtype.type(0))))
+            if more > 0.0 and count + more <= candidates.size:
+                gather(block, theta, start, candidates[int(count) :])
         count += more
     return total + total_lost, excess + excess_lost, count
 
@@ -249,15 +224,13 @@ def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
             previous, theta = count, v.dtype.type(theta + step)
         elif bounded or plain:
             # Exit 3: z is too small to show beside the largest entries, which share it.
-            top, ties = largest_entry(v), 0
-            for i in range(v.size):
-                ties += abs(v[i]) == top
-            return top, -z / ties, CERTAIN
+            top = largest_entry(v)
+            return top, -z / np.sum(np.abs(v) == top), CERTAIN
         else:
             # No guess, or one above all entries. f is at least its largest term, and at least all terms without ()_+.
             theta, bounded = v.dtype.type(max(largest_entry(v) - z, (total - z) / v.size)), True
             previous, step = -1.0, 0.0
-        excess, count = above(v, theta)
+        _, excess, count = survey(v, theta, None)
 
 
 @njit
@@ -323,11 +296,8 @@ def solve_vector(v, z, guess, candidates):  # type: ignore[no-untyped-def]
     if z == 0.0:
         return largest_entry(v), 0.0, CERTAIN, 0
     few = int(count) if z <= excess and 0.0 < count <= candidates.size else 0  # theta is a lower bound
-    if few:
-        some = v[candidates[:few]]
-        theta, rest, n = newton(some, z, total_of(some), theta, excess, count)
-    else:
-        theta, rest, n = newton(v, z, total, theta, excess, count)
+    some = v[candidates[:few]] if few else v
+    theta, rest, n = newton(some, z, total_of(some) if few else total, theta, excess, count)
     theta, rest = not_below_zero(theta, rest)
     return theta, rest, n, few
 
@@ -366,7 +336,7 @@ def shrink_on(b, z):  # type: ignore[no-untyped-def]
     """Shrink b, which is too large because entries unexpectedly became zero, by Newton's method on b itself."""
     zero, left, count = b.dtype.type(0), 0, -1.0
     while left != count:
-        excess, count = above(b, zero)
+        _, excess, count = survey(b, zero, None)
         if excess <= z:
             return
         left = shrink(b, b.dtype.type((excess - z) / count), zero, b)
@@ -447,38 +417,33 @@ def fold(parts, sums, lost):  # type: ignore[no-untyped-def]
 
 
 @njit
-def survey_columns(W, theta, totals):  # type: ignore[no-untyped-def]
-    """`above` for every column. Unless None, `totals` takes sum |W_il|, not finite if an entry is not.
+def survey_columns(W, theta, with_sums):  # type: ignore[no-untyped-def]
+    """sum_i (|W_il| - theta_l)_+ and the number of |W_il| > theta_l for every column l, and sum_i |W_il| unless None.
 
-    Sums are taken in theta's precision and added up without loss.
+    The last are not finite if an entry is not. Sums are taken in theta's precision and added up without loss.
     """
     # The entries of a column lie far apart, so whole rows are added to sums that lie side by side.
     n_tasks = W.shape[1]
     w, size = W.reshape(W.size), tile_size(W.shape[0], n_tasks)
     thetas, parts = tiled(theta, size), np.zeros((3, size), theta.dtype)
     sums, lost = np.zeros((3, n_tasks)), np.zeros((3, n_tasks))
+    sizes = None if with_sums is None else parts[2]
     for panel in range(0, w.size, PANEL_TILES * size):
         start, end = panel, min(panel + PANEL_TILES * size, w.size)
         while start + 4 * size <= end:
-            tiles = w[start : start + 4 * size]
-            add_tiles(tiles, thetas, parts[0], parts[1], None if totals is None else parts[2])
+            add_tiles(w[start : start + 4 * size], thetas, parts[0], parts[1], sizes)
             start += 4 * size
         for first in range(start, end, size):
-            tile = w[first : min(first + size, end)]
-            add_tile(tile, thetas, parts[0], parts[1], None if totals is None else parts[2])
-        for r in range(2 if totals is None else 3):
+            add_tile(w[first : min(first + size, end)], thetas, parts[0], parts[1], sizes)
+        for r in range(2 if with_sums is None else 3):
             fold(parts[r], sums[r], lost[r])
-    if totals is not None:
-        copy_numbers(sums[2] + lost[2], totals)
-    return sums[0] + lost[0], sums[1]
+    return sums[0] + lost[0], sums[1], sums[2] + lost[2]
 
 
 @njit
 def column_sums(W):  # type: ignore[no-untyped-def]
     """sum |W_il| for every column l, as good as exact; not finite if an entry is not."""
-    totals = np.empty(W.shape[1])
-    survey_columns(W, np.full(W.shape[1], np.inf), totals)
-    return totals
+    return survey_columns(W, np.full(W.shape[1], np.inf), True)[2]
 
 
 @njit
@@ -491,14 +456,10 @@ def raise_tops(v, tops):  # type: ignore[no-untyped-def]
 @njit
 def column_bounds(W, radii):  # type: ignore[no-untyped-def]
     """Lower bound of theta for each column: f is at least the term of the largest entry."""
-    n_tasks = W.shape[1]
-    w, size = W.reshape(W.size), tile_size(W.shape[0], n_tasks)
-    theta, tops = np.zeros(n_tasks, W.dtype), np.zeros(size, W.dtype)
-    for start in range(0, w.size, size):
-        raise_tops(w[start : min(start + size, w.size)], tops)
-    for first in range(0, size, n_tasks):
-        raise_tops(tops[first : first + n_tasks], theta)
-    for l in range(n_tasks):
+    theta = np.zeros(W.shape[1], W.dtype)
+    for i in range(W.shape[0]):
+        raise_tops(W[i], theta)
+    for l in range(theta.size):
         theta[l] = theta[l] - radii[l] if theta[l] > radii[l] else 0
     return theta
 
@@ -546,7 +507,7 @@ def newton_columns(W, radii, theta, excess, count, state, guessed):  # type: ign
     sweep = 0 if guessed else 1
     while step_columns(radii, theta, excess, count, rest, n, previous, step, state, sweep) > n_tasks * FEW_SHARE:
         sweep += 1
-        excess, count = survey_columns(W, theta, None)
+        excess, count, _ = survey_columns(W, theta, None)
     for l in range(n_tasks):
         if state[l] == ALONE:
             v = W[:, l].copy()
@@ -567,8 +528,7 @@ def guess_columns(W, radii):  # type: ignore[no-untyped-def]
                 copy_numbers(W[i * gap], sample[i])
             if theta.size == 0:
                 theta = column_bounds(sample, share)
-            totals = np.empty(n_tasks)
-            excess, count = survey_columns(sample, theta, totals)
+            excess, count, totals = survey_columns(sample, theta, True)
             if not (totals < np.inf).all():
                 return np.zeros(n_tasks, W.dtype)
             state = np.full(n_tasks, OPEN)
@@ -584,8 +544,7 @@ def guess_columns(W, radii):  # type: ignore[no-untyped-def]
 def solve_columns(W, radii):  # type: ignore[no-untyped-def]
     """True if W is fit, and theta, rest and n for every column."""
     theta = guess_columns(W, radii)
-    totals = np.empty(theta.size)
-    excess, count = survey_columns(W, theta, totals)
+    excess, count, totals = survey_columns(W, theta, True)
     if not (totals < np.inf).all():
         return False, theta, theta, totals
     if (np.abs(totals - radii) <= CLOSE_SHARE * radii).any():
@@ -672,16 +631,15 @@ def sums_of(W: Floats) -> Vector:
 
 
 def factors(weights: ArrayLike, W: Floats) -> Vector:
-    """`weights`, one per feature or of W's shape, as an array that multiplies W."""
-    a = as_weights(weights, len(W), shape=W.shape)
-    return a if a.ndim == W.ndim else a[:, np.newaxis]
+    """`weights`, one per feature, as an array that multiplies W."""
+    a = as_weights(weights, len(W))
+    return a if W.ndim == 1 else a[:, np.newaxis]
 
 
 def weighted_columns(W: Floats, weights: ArrayLike) -> tuple[Vector, Vector, Vector, Vector]:
-    """|W| and weights by rows, (n_tasks, n_features), their largest entries near 1, and exponents of 2 for that."""
+    """|W|, (n_tasks, n_features), and the weights, (1, n_features), their largest entries near 1, by which powers."""
     require_finite(W)
-    V = np.abs(tasks(W)).astype(np.float64)
-    A = tasks(np.broadcast_to(factors(weights, W), W.shape))
+    V, A = np.abs(tasks(W)).astype(np.float64), as_weights(weights, len(W))[np.newaxis]
     unit, heavy = (np.minimum(1 - np.frexp(x.max(axis=1, initial=0.0))[1], 1023)[:, np.newaxis] for x in (V, A))
     return np.ldexp(V, unit), np.ldexp(A, heavy), unit, heavy
 
@@ -697,7 +655,7 @@ def weighted_sums(W: Floats, weights: ArrayLike) -> Vector:
 def norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
     """||w_l||_1 = sum_i |W_il| for each task l; with weights a the sum of a_i |W_il|.
 
-    W: (n_features, n_tasks), or one task's (n_features,). weights: (n_features,) or of W's shape, positive. Returns an
+    W: (n_features, n_tasks), or one task's (n_features,). weights: (n_features,), positive. Returns an
     array (n_tasks,), for a vector a float; infinity for sums above the largest float. Raises ValueError for NaN,
     infinity, a wrong shape or unfit weights.
 
@@ -715,7 +673,7 @@ def norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
 def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
     """max_i |W_il| for each task l, the dual of the l1 norm; with weights a the maximum of |W_il| / a_i.
 
-    W: (n_features, n_tasks), or one task's (n_features,). weights: (n_features,) or of W's shape, positive. Returns an
+    W: (n_features, n_tasks), or one task's (n_features,). weights: (n_features,), positive. Returns an
     array (n_tasks,), for a vector a float. Raises ValueError for NaN, infinity, a wrong shape or unfit weights.
 
     >>> dual_norm([[3.0, -1.0], [0.0, 2.0]])
@@ -729,7 +687,7 @@ def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
 def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:
     """|W_il|: each entry's part in `dual_norm`, which is the largest of a column. Weights a divide it by a_i.
 
-    W: (n_features, n_tasks), or one task's (n_features,). weights: (n_features,) or of W's shape, positive. Returns an
+    W: (n_features, n_tasks), or one task's (n_features,). weights: (n_features,), positive. Returns an
     array of W's shape. Raises ValueError for NaN, infinity, a wrong shape or unfit weights.
 
     >>> dual_rows([[3.0, -1.0]])
@@ -752,18 +710,6 @@ def _project_each(W: Floats, radii: Vector, method: Method, B: Floats) -> bool:
             return False
         b[...] = w
     return True
-
-
-def is_apart(out: Any, W: Floats) -> bool:
-    """True if `out` is like W and both own their memory, so that they cannot overlap. A quick test."""
-    return (
-        type(out) is np.ndarray
-        and out.flags.carray
-        and out.flags.owndata
-        and W.flags.owndata
-        and out.dtype is W.dtype
-        and out.shape == W.shape
-    )
 
 
 def project(
@@ -789,7 +735,7 @@ def project(
     method : "newton", "pivot" or "sort"
         Newton's method is the fastest. "pivot" takes expected linear time ([D08] Fig. 2), "sort" O(n log n) ([D08]
         Fig. 1). They agree up to rounding.
-    weights : array (n_features,) or of W's shape, positive, optional
+    weights : array (n_features,), positive, optional
         Solved by "newton". In one column they differ by a factor of at most 2^500.
     positive : bool
         Ask for B >= 0 too. The solution is the projection of max(W, 0).
@@ -825,7 +771,7 @@ def project(
         and weights is None
         and not positive
     ):
-        B = np.empty_like(W) if out is None else out if out is W or is_apart(out, W) else as_output(out, W)
+        B = as_output(out, W)
         if project_vector(W, radius, -np.inf, B):
             return deliver(B, out)
     V = positive_part(as_columns(W)) if positive else as_columns(W)
@@ -859,7 +805,7 @@ def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
     theta = ((V - z / A) / A).max(axis=1, initial=0.0, keepdims=True)  # f is at least any of its terms alone
     while True:
         above = np.maximum(V - theta * A, 0.0)
-        slope = np.square(A, where=above > 0, out=np.zeros_like(A)).sum(axis=1, keepdims=True)
+        slope = np.where(above > 0, A * A, 0.0).sum(axis=1, keepdims=True)
         # No slope: z is too small to show beside the largest entries.
         rest = ((A * above).sum(axis=1, keepdims=True) - z) / np.where(slope > 0, slope, np.inf)
         if not (theta + rest > theta).any():
@@ -963,7 +909,7 @@ def prox(W: ArrayLike, step: ArrayLike, *, weights: ArrayLike | None = None, pos
         As in `project`.
     step : float or array (n_tasks,), at least 0
         Infinity is allowed.
-    weights : array (n_features,) or of W's shape, positive, optional
+    weights : array (n_features,), positive, optional
         a; 1 by default.
     positive : bool
         Ask for B >= 0 too. The solution is the prox of max(W, 0).

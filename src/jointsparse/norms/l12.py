@@ -13,7 +13,7 @@ from jointsparse.checks import Floats, Groups, as_matrix, as_output, as_radius, 
 from jointsparse.compiled import njit
 from jointsparse.norms import l1
 from jointsparse.norms.l2 import LARGEST_SQUARES, SMALLEST_SQUARES, Vector, scaled
-from jointsparse.norms.rows import aim_row, take_row
+from jointsparse.norms.rows import aim_row, dot, take_row
 
 WARM = False  # `project` takes no warm start
 PER_TASK = False  # one number for all tasks together
@@ -23,20 +23,11 @@ GROUPED = True  # takes `groups` of features
 DESCENDS = True  # has `descend`
 
 
-@njit(fastmath={"reassoc", "contract"})
-def sum_of_squares(w):  # type: ignore[no-untyped-def]
-    result = 0.0
-    for j in range(w.size):
-        x = np.float64(w[j])
-        result += x * x
-    return result
-
-
 @njit
 def plain_lengths(W, lengths):  # type: ignore[no-untyped-def]
     """Write the l2 length of every row. False if a sum of squares is not safe (see above) or not finite."""
     for i in range(W.shape[0]):
-        squares = sum_of_squares(W[i])
+        squares = dot(W[i], W[i])
         if not (SMALLEST_SQUARES < squares < LARGEST_SQUARES or (squares == 0.0 and not W[i].any())):
             return False
         lengths[i] = math.sqrt(squares)
@@ -67,14 +58,14 @@ def scaled_lengths(W: Floats, groups: Groups | None) -> tuple[Vector, Vector, Ve
     return V, np.sqrt(groups.reduce(np.add, np.square(V).sum(axis=1))), power
 
 
+@np.errstate(over="ignore")
 def lengths_of(W: Floats, groups: Groups | None) -> Vector:
     """l2 length of each row, or of each group's rows together; infinite above the largest float."""
     lengths = np.empty(len(W))
     if groups is None and plain_lengths(W, lengths):
         return lengths
     _, lengths, power = scaled_lengths(W, groups)
-    with np.errstate(over="ignore"):
-        return lengths / power
+    return lengths / power
 
 
 def _shorten(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float], Vector], B: Floats) -> None:
@@ -252,7 +243,7 @@ def descend(A, squares, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-d
             if squares[i] <= 0.0:
                 continue
             aim_row(A, H, W, i, squares[i], w)
-            length = math.sqrt(sum_of_squares(w))
+            length = math.sqrt(dot(w, w))
             share = max(1.0 - penalties[i] / length, 0.0) / squares[i] if length > 0.0 else 0.0
             for k in range(w.size):
                 w[k] *= share

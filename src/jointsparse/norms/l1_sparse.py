@@ -81,7 +81,7 @@ def height(node):  # type: ignore[no-untyped-def]
     """Hash of the node, different for each. The larger it is, the nearer the node is to the root."""
     h = np.uint32(node) * np.uint32(0x9E3779B1)
     h = (h ^ (h >> np.uint32(15))) * np.uint32(0x85EBCA6B)
-    return np.uint32(h ^ (h >> np.uint32(13)))
+    return np.int64(np.uint32(h ^ (h >> np.uint32(13))))
 
 
 @njit
@@ -99,43 +99,45 @@ def set_right(nodes, node, child):  # type: ignore[no-untyped-def]
 
 
 @njit
-def is_before(nodes, a, b):  # type: ignore[no-untyped-def]
-    return nodes[a].key < nodes[b].key or (nodes[a].key == nodes[b].key and a < b)
+def walk(nodes, root, key, node, least, path):  # type: ignore[no-untyped-def]
+    """Walk towards the place of (key, node), over nodes higher than `least`. Return the next node and the depth.
+
+    The path holds the nodes passed, negative where the walk turns left.
+    """
+    depth = 0
+    while root and height(root) > least:
+        if nodes[root].key < key or (nodes[root].key == key and root < node):
+            path[depth], root = root, nodes[root].right
+        else:
+            path[depth], root = -root, nodes[root].left
+        depth += 1
+    return root, depth
 
 
 @njit
-def attach(nodes, path, depth, child, before):  # type: ignore[no-untyped-def]
-    """Attach `child` below the path of `depth` nodes, on the side where `before` belongs. Return the root."""
-    while depth > 0:
-        depth -= 1
-        node = path[depth]
-        if is_before(nodes, before, node):
-            set_left(nodes, node, child)
+def attach(nodes, path, depth, child):  # type: ignore[no-untyped-def]
+    """Attach `child` below a path of `depth` steps. Return the root."""
+    for step in path[:depth][::-1]:
+        if step > 0:
+            set_right(nodes, step, child)
         else:
-            set_right(nodes, node, child)
-        child = node
+            set_left(nodes, -step, child)
+        child = abs(step)
     return child
 
 
 @njit
 def split(nodes, root, key, node, path):  # type: ignore[no-untyped-def]
     """Split a tree into the nodes before (key, node) and the nodes after."""
-    depth = 0
-    while root:
-        path[depth] = root
-        depth += 1
-        before = nodes[root].key < key or (nodes[root].key == key and root < node)
-        root = nodes[root].right if before else nodes[root].left
+    _, depth = walk(nodes, root, key, node, -1, path)
     smaller, larger = 0, 0
-    while depth > 0:
-        depth -= 1
-        root = path[depth]
-        if nodes[root].key < key or (nodes[root].key == key and root < node):
-            set_right(nodes, root, smaller)
-            smaller = root
+    for step in path[:depth][::-1]:
+        if step > 0:
+            set_right(nodes, step, smaller)
+            smaller = step
         else:
-            set_left(nodes, root, larger)
-            larger = root
+            set_left(nodes, -step, larger)
+            larger = -step
     return smaller, larger
 
 
@@ -145,50 +147,30 @@ def merge(nodes, smaller, larger, path):  # type: ignore[no-untyped-def]
     depth = 0
     while smaller and larger:
         if height(smaller) > height(larger):
-            path[depth] = smaller
-            smaller = nodes[smaller].right
+            path[depth], smaller = smaller, nodes[smaller].right
         else:
-            path[depth] = -larger
-            larger = nodes[larger].left
+            path[depth], larger = -larger, nodes[larger].left
         depth += 1
-    child = smaller if smaller else larger
-    while depth > 0:
-        depth -= 1
-        if path[depth] > 0:
-            set_right(nodes, path[depth], child)
-            child = path[depth]
-        else:
-            set_left(nodes, -path[depth], child)
-            child = -path[depth]
-    return child
+    return attach(nodes, path, depth, smaller or larger)
 
 
 @njit
 def insert(nodes, root, node, path):  # type: ignore[no-untyped-def]
     """Insert `node`, whose key is set. Return the root."""
-    depth = 0
-    while root and height(root) > height(node):
-        path[depth] = root
-        depth += 1
-        root = nodes[root].left if is_before(nodes, node, root) else nodes[root].right
-    smaller, larger = split(nodes, root, nodes[node].key, node, path[depth:])
+    below, depth = walk(nodes, root, nodes[node].key, node, height(node), path)
+    smaller, larger = split(nodes, below, nodes[node].key, node, path[depth:])
     set_left(nodes, node, smaller)
     set_right(nodes, node, larger)
-    return attach(nodes, path, depth, node, node)
+    return attach(nodes, path, depth, node)
 
 
 @njit
 def remove(nodes, root, node, path):  # type: ignore[no-untyped-def]
     """Remove `node`. Return the root."""
-    depth = 0
-    while root != node:
-        path[depth] = root
-        depth += 1
-        root = nodes[root].left if is_before(nodes, node, root) else nodes[root].right
+    _, depth = walk(nodes, root, nodes[node].key, node, height(node), path)
     child = merge(nodes, nodes[node].left, nodes[node].right, path[depth:])
-    root = attach(nodes, path, depth, child, node)
     nodes[node].key = UNTOUCHED
-    return root
+    return attach(nodes, path, depth, child)
 
 
 @njit
@@ -223,25 +205,12 @@ def drop_tree(nodes, root, path):  # type: ignore[no-untyped-def]
 
 
 @njit
-def build(nodes, order, path):  # type: ignore[no-untyped-def]
-    """Build the tree of nodes that are ordered from left to right. Return the root."""
-    root = 0
-    for node in order:
-        set_left(nodes, node, 0)
-        set_right(nodes, node, 0)
-        root = merge(nodes, root, node, path)
-    return root
-
-
-@njit
 def rebase(nodes, root, theta, path):  # type: ignore[no-untyped-def]
     """Take Theta off all keys, in whole last digits of the largest key, so that nothing is rounded. Return the rest."""
     top = root
     while nodes[top].right:
         top = nodes[top].right
-    digit = 2.0 ** (math.frexp(nodes[top].key)[1] - 53)
-    if digit == 0.0:
-        return theta
+    digit = max(2.0 ** (math.frexp(nodes[top].key)[1] - 53), 5e-324)
     shift = math.floor(theta / digit) * digit
     for node in parents_first(nodes, root, path)[::-1]:  # children first
         nodes[node].key -= shift
@@ -251,9 +220,9 @@ def rebase(nodes, root, theta, path):  # type: ignore[no-untyped-def]
 
 
 @njit
-def remove_touched(nodes, root, theta, indices, values, path, touched):  # type: ignore[no-untyped-def]
-    """Remove the nodes to be changed; their signs then hold the new values. Return the root and their number."""
-    n_touched = 0
+def remove_touched(nodes, root, theta, indices, values, path):  # type: ignore[no-untyped-def]
+    """Remove the nodes to be changed; their signs then hold the new values. Return the root and these nodes."""
+    touched, n_touched = np.empty(indices.size, np.int64), 0
     for k in range(indices.size):
         node = indices[k] + 1
         if nodes[node].key != TOUCHED:
@@ -265,7 +234,7 @@ def remove_touched(nodes, root, theta, indices, values, path, touched):  # type:
             touched[n_touched] = node
             n_touched += 1
         nodes[node].sign += values[k]
-    return root, n_touched
+    return root, touched[:n_touched]
 
 
 @njit
@@ -288,9 +257,7 @@ def update_tree(nodes, root, theta, z, indices, values, path):  # type: ignore[n
 
     These are none, or all that can be non-zero after this update: the tree is then empty.
     """
-    touched = np.empty(indices.size, np.int64)
-    root, n_touched = remove_touched(nodes, root, theta, indices, values, path, touched)
-    touched = touched[:n_touched]
+    root, touched = remove_touched(nodes, root, theta, indices, values, path)
     top = 0.0
     for node in touched:
         top = max(top, abs(nodes[node].sign))
@@ -315,7 +282,7 @@ class SparseL1Ball:
     """A point w in the l1 ball, sum_i |w_i| <= radius, that sparse updates move: w <- project(w + sum_k values_k e_k).
 
     `add` takes O(k log N) for k indices and N non-zero coordinates. The bound is amortised: an entry that becomes zero
-    is paid for when it is added. A coordinate and the norm take O(1), the array O(n). Memory is 48 bytes for each
+    is paid for when it is added. The norm takes O(1), the array O(n). Memory is 48 bytes for each
     coordinate that was ever not zero. Two threads must not change one object at once.
 
     Parameters
@@ -345,8 +312,8 @@ class SparseL1Ball:
     def __init__(self, n: int, radius: float, point: ArrayLike | None = None) -> None:
         require_count(n, "n", MOST_COORDINATES, least=0)
         self.n, self.radius = int(n), as_radius(radius)
-        fit = self.radius <= LARGEST_SUM or self.radius == math.inf
-        require(fit, f"radius must be at most 2^900 or infinite, got {self.radius}")
+        if LARGEST_SUM < self.radius < math.inf:
+            raise ValueError(f"radius must be at most 2^900 or infinite, got {self.radius}")
         self._nodes = np.zeros(self.n + 1, NODE)
         self._path = np.empty(self.n + 2, np.int64)
         self._root, self._theta = 0, 0.0
@@ -359,13 +326,9 @@ class SparseL1Ball:
 
     def _start_from(self, indices: NDArray[np.int64], values: Floats) -> None:
         """Build the tree, empty so far, of the projection of `values`. All other coordinates are 0."""
-        projected = l1.project(values, self.radius)
-        nodes = indices + 1
-        self._nodes["key"][nodes] = np.abs(projected)
-        self._nodes["sign"][nodes] = np.sign(projected)
-        kept = projected != 0
-        order = nodes[kept][np.lexsort((nodes[kept], np.abs(projected[kept])))]
-        self._root, self._theta = build(self._nodes, order, self._path), 0.0
+        self._nodes["sign"][indices + 1] = projected = l1.project(values, self.radius)
+        order = np.argsort(np.abs(projected))  # neighbours in the tree are then near each other in memory's caches
+        self._root, self._theta = insert_touched(self._nodes, 0, 0.0, indices[order] + 1, self._path), 0.0
 
     def add(self, indices: ArrayLike, values: ArrayLike) -> None:
         """Add values[k] to coordinate indices[k] for all k, then project. An index that comes twice is added twice.
@@ -376,8 +339,10 @@ class SparseL1Ball:
         where = np.asarray(indices)
         numbers = real_array(values, "values").astype(np.float64, copy=False)
         if where.ndim != 1 or where.shape != numbers.shape or (where.dtype.kind not in "iu" and where.size):
-            got = f"{where.dtype} {where.shape} and {numbers.shape}"
-            raise ValueError(f"indices and values must be vectors of one length, the first of integers, got {got}")
+            raise ValueError(
+                "indices and values must be vectors of one length, the first of integers, "
+                f"got {where.dtype} {where.shape} and {numbers.shape}"
+            )
         where = np.ascontiguousarray(where, np.int64)
         if not are_fit(where, numbers, self.n):
             as_places(where, self.n)
@@ -392,12 +357,6 @@ class SparseL1Ball:
     def __len__(self) -> int:
         return self.n
 
-    def __getitem__(self, index: int) -> float:
-        """Coordinate `index`, in 0..n-1."""
-        if not 0 <= index < self.n:
-            raise IndexError(f"index must be in 0..{self.n - 1}, got {index}")
-        return float(self._values(self._nodes[index + 1]))
-
     def take(self, indices: ArrayLike) -> NDArray[np.float64]:
         """Coordinates (k,) for k indices in 0..n-1, in O(k). Raises ValueError for others."""
         return self._values(self._nodes[as_places(indices, self.n) + 1])
@@ -408,10 +367,6 @@ class SparseL1Ball:
 
     def _values(self, nodes: Any) -> NDArray[np.float64]:
         return np.where(nodes["key"] > 0, nodes["sign"] * (nodes["key"] - self._theta), 0.0)
-
-    def nonzero(self) -> NDArray[np.int64]:
-        """The coordinates that are not zero, in increasing order."""
-        return np.flatnonzero(self._nodes["key"][1:] > 0)
 
     def count_nonzero(self) -> int:
         """The number of coordinates that are not zero."""

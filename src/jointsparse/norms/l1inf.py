@@ -28,7 +28,7 @@ from jointsparse.checks import (
     require_finite,
 )
 from jointsparse.compiled import njit
-from jointsparse.norms.rows import add_compensated, aim_row, copy_numbers, take_row, top_bits
+from jointsparse.norms.rows import FINITE, add_compensated, aim_row, block_sum, copy_numbers, take_row, top_bits
 
 WARM = True  # `project` takes a warm start, see `Warm`
 PER_TASK = False  # one number for all tasks together
@@ -72,11 +72,6 @@ def sort_and_merge(W: Floats, radius: float) -> tuple[float, Vector]:
 
 # Quicker from here on.
 
-# Allow reordering so that sums vectorise. NaN and infinity still propagate.
-REORDER = {"reassoc", "nsz", "contract"}
-# For entries that are known to be finite.
-FINITE = REORDER | {"nnan", "ninf"}
-
 INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}  # whose bits `top_bits` reads
 
 CACHED_ENTRIES = 2**20  # larger matrices are read slowly where only some of their rows are needed
@@ -90,20 +85,12 @@ SMALLER = 2.0**-64  # the scale at which matrices are projected whose sums overf
 SMALLEST = 5e-324  # theta outside the ball is at least this, whatever rounding says
 
 
-@njit(fastmath=REORDER)
-def abs_sum_of_block(a):  # type: ignore[no-untyped-def]
-    result = a.dtype.type(0)
-    for j in range(a.size):
-        result += abs(a[j])
-    return result
-
-
 @njit
 def abs_sum(a):  # type: ignore[no-untyped-def]
     """sum |a_j|, the blocks added in double precision, so that long rows of float32 lose no digits."""
     result = 0.0
     for start in range(0, a.size, ROW_BLOCK_ENTRIES):
-        result += abs_sum_of_block(a[start : start + ROW_BLOCK_ENTRIES])
+        result += block_sum(a[start : start + ROW_BLOCK_ENTRIES], a.dtype.type(0))
     return result
 
 
@@ -113,7 +100,7 @@ def row_statistics(W, bits, sums, maxima):  # type: ignore[no-untyped-def]
     no_sign = ~np.array([-0.0], W.dtype).view(bits.dtype)[0]
     tops = np.empty(W.shape[0], bits.dtype)
     for i in range(W.shape[0]):
-        sums[i] = abs_sum_of_block(W[i]) if W.shape[1] <= ROW_BLOCK_ENTRIES else abs_sum(W[i])
+        sums[i] = abs_sum(W[i])
         tops[i] = top_bits(bits[i], no_sign)
     copy_numbers(tops.view(W.dtype), maxima)
 
@@ -139,42 +126,28 @@ def statistics(W: Floats) -> tuple[Vector, Vector]:
     return sums, maxima
 
 
+@np.errstate(over="ignore")
 def group_statistics(W: Floats, groups: Groups | None) -> tuple[Vector, Vector]:
     """`statistics` of each group's rows taken together, or of each row where there are no groups."""
     sums, maxima = statistics(W)
     if groups is None:
         return sums, maxima
-    with np.errstate(over="ignore"):
-        return groups.reduce(np.add, sums), groups.reduce(np.maximum, maxima)
+    return groups.reduce(np.add, sums), groups.reduce(np.maximum, maxima)
 
 
-def features_first(W: ArrayLike, axis: int) -> Floats:
-    """`W` as a matrix (n_features, n_tasks). `axis` is the axis of the tasks."""
-    if axis == 1:
-        return as_matrix(W)
-    if axis != 0:
-        raise ValueError(f"axis must be 0 or 1, got {axis!r}")
-    W = np.asanyarray(W)  # which keeps a mask, to be refused
-    return as_matrix(W.T if W.ndim == 2 else W)
-
-
+@np.errstate(over="ignore")
 def weighted_sum(levels: Vector, weights: Vector | None) -> float:
     """sum_i s_i levels_i, infinite above the largest float."""
-    with np.errstate(over="ignore"):
-        return float(compensated_sum(levels if weights is None else weights * levels))
+    return float(compensated_sum(levels if weights is None else weights * levels))
 
 
-def norm(
-    W: ArrayLike, *, axis: Literal[0, 1] = 1, weights: ArrayLike | None = None, groups: ArrayLike | None = None
-) -> float:
+def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
     """||W||_{1,inf} = sum_i max_j |W_ij| ([Q09] sec. 3); with weights s the sum of s_i max_j |W_ij|.
 
     Parameters
     ----------
     W : array (n_features, n_tasks)
         As in `project`.
-    axis : 0 or 1
-        The axis of the tasks; 0 for W of shape (n_tasks, n_features).
     weights : array (n_features,) or (n_groups,), positive, optional
         s; 1 by default.
     groups : array (n_features,) of integers, optional
@@ -192,21 +165,17 @@ def norm(
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     5.0
     """
-    W, s, members = as_rows(features_first(W, axis), weights, groups)
+    W, s, members = as_rows(as_matrix(W), weights, groups)
     return weighted_sum(group_statistics(W, members)[1], s)
 
 
-def dual_norm(
-    W: ArrayLike, *, axis: Literal[0, 1] = 1, weights: ArrayLike | None = None, groups: ArrayLike | None = None
-) -> float:
+def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
     """max_i sum_j |W_ij|, the dual of the l1,inf norm; with weights s the maximum of sum_j |W_ij| / s_i.
 
     Parameters
     ----------
     W : array (n_features, n_tasks)
         As in `project`.
-    axis : 0 or 1
-        The axis of the tasks; 0 for W of shape (n_tasks, n_features).
     weights : array (n_features,) or (n_groups,), positive, optional
         s; 1 by default.
     groups : array (n_features,) of integers, optional
@@ -224,7 +193,7 @@ def dual_norm(
     >>> dual_norm([[3.0, -1.0], [0.0, 2.0]])
     4.0
     """
-    return float(dual_rows(features_first(W, axis), weights=weights, groups=groups).max(initial=0.0))
+    return float(dual_rows(W, weights=weights, groups=groups).max(initial=0.0))
 
 
 def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> Vector:
@@ -243,26 +212,17 @@ def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLi
 
 
 @njit(fastmath=FINITE)
-def count_and_excess(a, level):  # type: ignore[no-untyped-def]
-    """Number of |a_j| above the level, and sum (|a_j| - level)_+."""
+def count_and_excess(a, level, with_excess):  # type: ignore[no-untyped-def]
+    """Number of |a_j| above the level, and sum (|a_j| - level)_+ unless None, which takes half of the work."""
     # A difference and max instead of an if: the compiler vectorises this form, which is seven times as fast.
     zero, one = a.dtype.type(0), a.dtype.type(1)
     count, excess = zero, zero
     for j in range(a.size):
         x = abs(a[j]) - level
-        excess += max(x, zero)
         count += one if x > zero else zero
+        if with_excess is not None:
+            excess += max(x, zero)
     return count, excess
-
-
-@njit(fastmath=FINITE)
-def count_above(a, level):  # type: ignore[no-untyped-def]
-    """Number of |a_j| above the level, for half the work of `count_and_excess`."""
-    zero, one = a.dtype.type(0), a.dtype.type(1)
-    count = zero
-    for j in range(a.size):
-        count += one if abs(a[j]) > level else zero
-    return count
 
 
 @njit(fastmath=FINITE)
@@ -345,8 +305,8 @@ def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares):  # type:
             continue
         at = W.dtype.type(mu[r])
         count, better, inverse = k[r], mu[r], slopes[r]
-        if count <= 0 or max(count_above(W[i], at), 1) != count:
-            count, excess = count_and_excess(W[i], at)
+        if count <= 0 or max(count_and_excess(W[i], at, None)[0], 1) != count:
+            count, excess = count_and_excess(W[i], at, True)
             if count == 0:  # the guess is too high, or theta too small to show beside the row's maximum
                 count, excess = W.dtype.type(1), W.dtype.type(maxima[i] - at)
             inverse = 1.0 / count
@@ -502,9 +462,8 @@ def find_levels(W, bits, radius, warm, mu):  # type: ignore[no-untyped-def]
 @njit
 def rounded_down(mu, W):  # type: ignore[no-untyped-def]
     """mu in the precision of W, never larger."""
-    rounded = np.empty(mu.size, W.dtype)
+    rounded = mu.astype(W.dtype)
     for i in range(mu.size):
-        rounded[i] = mu[i]
         if rounded[i] > mu[i]:
             rounded[i] = np.nextafter(rounded[i], W.dtype.type(0))
     return rounded
@@ -545,7 +504,8 @@ def _levels_of_groups(
         excess = groups.reduce(np.add, np.maximum(above, 0.0, out=above).sum(axis=1))
         # A level may reach the maximum by rounding.
         k, excess = np.where(k > 0, k, 1.0), np.where(k > 0, excess, maxima - mu)
-        better = np.where(alive, mu + (excess - np.where(alive, theta, 0.0)) / k, 0.0)
+        # A level that falls does so by rounding. It must not, or levels of several groups may take turns for ever.
+        better = np.where(alive, np.maximum(mu + (excess - np.where(alive, theta, 0.0)) / k, mu), 0.0)
         k[~alive] = np.inf
         step = 0.0
         if radius is not None and alive.any():
@@ -576,10 +536,9 @@ class Warm:
 def _levels(W: Floats, radius: float, warm: Warm | None, method: str = "newton") -> tuple[float, Vector]:
     """theta and mu. theta is 0 inside the ball. A warm start is updated."""
     start, mu = np.zeros(2), np.zeros(len(W))
-    if method == "sort":
-        start, mu = sorted_start(W, radius)
-    elif warm is not None and len(warm.mu) == len(W):
-        start[:], mu[:] = (warm.theta, warm.bound), warm.mu
+    known = sorted_start(W, radius) if method == "sort" else warm
+    if known is not None and len(known.mu) == len(W):
+        start[:], mu[:] = (known.theta, known.bound), known.mu
     fit, theta = find_levels(W, W.view(INTEGER[W.dtype]), radius, start, mu) if W.size else (True, 0.0)
     if not fit:
         require_finite(W)
@@ -590,15 +549,16 @@ def _levels(W: Floats, radius: float, warm: Warm | None, method: str = "newton")
     return theta, mu
 
 
-def sorted_start(W: Floats, radius: float) -> tuple[Vector, Vector]:
+@np.errstate(over="ignore")
+def sorted_start(W: Floats, radius: float) -> Warm:
     """Result of `sort_and_merge` as a warm start: Newton's method corrects its last digits."""
     sums, maxima = statistics(W)
-    start, mu, rows = np.array([0.0, np.nan]), np.zeros(len(W)), np.flatnonzero(maxima)
-    with np.errstate(over="ignore"):
-        if 0.0 < radius < compensated_sum(maxima) and np.isfinite(sums.sum()):
-            # Paper: the algorithm only needs to consider non-zero rows.
-            start[0], mu[rows] = sort_and_merge(W[rows].astype(np.float64), radius)
-    return start, mu
+    start, rows = Warm(), np.flatnonzero(maxima)
+    if 0.0 < radius < compensated_sum(maxima) and np.isfinite(sums.sum()):
+        # Paper: the algorithm only needs to consider non-zero rows.
+        start.mu, start.bound = np.zeros(len(W)), np.nan
+        start.theta, start.mu[rows] = sort_and_merge(W[rows].astype(np.float64), radius)
+    return start
 
 
 @np.errstate(over="ignore")  # theta of very small weights
@@ -650,7 +610,6 @@ def project(
     W: ArrayLike,
     radius: float,
     *,
-    axis: Literal[0, 1] = 1,
     out: Floats | None = None,
     method: Literal["newton", "sort"] = "newton",
     warm: Warm | None = None,
@@ -674,8 +633,6 @@ def project(
         Real and finite. float32 and float64 are kept, other types become float64.
     radius : float, at least 0
         The papers' C. Infinity is allowed.
-    axis : 0 or 1
-        The axis of the tasks; 0 for W of shape (n_tasks, n_features), like scikit-learn's coef_.
     out : array of W's shape and precision, optional
         Where to write, perhaps W itself. A new array by default.
     method : "newton" or "sort"
@@ -723,11 +680,11 @@ def project(
            [-1. ],
            [ 1.5]])
     """
-    W, s, members = as_rows(features_first(W, axis), weights, groups, positive)
+    W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     radius = as_radius(radius)
     if method != "newton" or members is not None or not (warm is None or isinstance(warm, Warm)):
         _require_fit(method, warm, s, members)
-    B = as_output(out if axis == 1 or not isinstance(out, np.ndarray) else out.T, W)
+    B = as_output(out, W)
     V, n = (W, len(W)) if members is None else (members.stacked(W), len(members.starts))
     if V is None:
         theta, mu = _levels_weighted(W, radius, np.ones(n) if s is None else s, None, members)
@@ -739,22 +696,30 @@ def project(
         B[...] = W
     else:
         clip_rows(W, mu if members is None else mu[members.of_feature], B)
-    B = deliver(B if axis == 1 else B.T, out)
+    B = deliver(B, out)
     return (B, theta, rounded_down(mu, W)) if return_theta else B
 
 
 @njit
-def write_mu(W, theta, sums, maxima, mu):  # type: ignore[no-untyped-def]
-    """mu_i(theta_i), by Newton's method within each row from the bound of its statistics."""
-    for i in range(W.shape[0]):
-        mu[i] = 0.0
-        if sums[i] > theta[i]:
-            better = mu_bound(sums, maxima, 1.0 / W.shape[1], i, theta[i])
-            while better > mu[i]:
-                mu[i] = better
-                at = W.dtype.type(better)
-                count, excess = count_and_excess(W[i], at)
-                better = at + (excess - theta[i]) / count if count > 0 else 0.0
+def level_that_loses(a, lost, better):  # type: ignore[no-untyped-def]
+    """Level at which clipping |a| takes off a sum `lost`, by Newton's method from a lower bound; 0 if that is below."""
+    level = 0.0
+    while better > level:
+        level = better
+        at = a.dtype.type(level)
+        count, excess = count_and_excess(a, at, True)
+        better = at + (excess - lost) / count if count > 0 else 0.0
+    return level
+
+
+@njit
+def levels_that_lose(W, lost, sums, maxima):  # type: ignore[no-untyped-def]
+    """`level_that_loses` for every row, each with its own sum."""
+    levels = np.zeros(W.shape[0])
+    for i in range(levels.size):
+        if sums[i] > lost[i]:
+            levels[i] = level_that_loses(W[i], lost[i], mu_bound(sums, maxima, 1.0 / W.shape[1], i, lost[i]))
+    return levels
 
 
 def mu_for_theta(W: Floats, theta: Vector, groups: Groups | None = None) -> Vector:
@@ -768,16 +733,14 @@ def mu_for_theta(W: Floats, theta: Vector, groups: Groups | None = None) -> Vect
     if not (sums <= np.finfo(V.dtype).max).all():
         scale = np.where(np.isfinite(sums), 1.0, SMALLER)
         return mu_for_theta(V * scale[:, np.newaxis], theta * scale) / scale
-    mu = np.empty(len(V))
-    write_mu(V, theta, sums, maxima, mu)
-    return mu
+    levels: Vector = levels_that_lose(V, theta, sums, maxima)
+    return levels
 
 
 def prox(
     W: ArrayLike,
     step: float,
     *,
-    axis: Literal[0, 1] = 1,
     weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     positive: bool = False,
@@ -792,8 +755,6 @@ def prox(
         As in `project`.
     step : float, at least 0
         Infinity is allowed.
-    axis : 0 or 1
-        As in `project`.
     weights : array (n_features,) or (n_groups,), positive, optional
         s; 1 by default.
     groups : array (n_features,) of integers, optional
@@ -819,7 +780,7 @@ def prox(
     array([[ 2., -1.],
            [ 1.,  1.]])
     """
-    W, s, members = as_rows(features_first(W, axis), weights, groups, positive)
+    W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     step = as_radius(step, "step")
     n = len(W) if members is None else len(members.starts)
     with np.errstate(over="ignore"):  # a row whose step overflows becomes 0
@@ -828,20 +789,7 @@ def prox(
     B = W.copy()
     if step > 0.0:
         clip_rows(W, mu if members is None else mu[members.of_feature], B)
-    return B if axis == 1 else B.T
-
-
-@njit
-def level_that_loses(w, lost):  # type: ignore[no-untyped-def]
-    """Level at which clipping |w| takes off a sum `lost`; 0 if there is less."""
-    ordered = -np.sort(-np.abs(w))
-    total = 0.0
-    for n in range(1, w.size + 1):
-        total += ordered[n - 1]
-        level = (total - lost) / n
-        if n == w.size or level >= ordered[n]:
-            return max(level, 0.0)
-    return 0.0
+    return B
 
 
 @njit
@@ -853,7 +801,7 @@ def descend(A, squares, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-d
             if squares[i] <= 0.0:
                 continue
             aim_row(A, H, W, i, squares[i], w)
-            level = level_that_loses(w, penalties[i])
+            level = level_that_loses(w, penalties[i], (abs_sum(w) - penalties[i]) / w.size)
             for k in range(w.size):
                 w[k] = min(max(w[k], -level), level) / squares[i]
             take_row(A, H, W, i, w)

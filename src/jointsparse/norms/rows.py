@@ -4,7 +4,14 @@ Either A is the Gram matrix X^T X, and H is (X^T Y - X^T X W)^T. Or A is X^T, wi
 (Y - X W)^T. In both, W_i + d leaves H - d A_i^T.
 """
 
+import numpy as np
+
 from jointsparse.compiled import njit
+
+# Allow reordering so that sums vectorise. NaN and infinity still propagate.
+REORDER = {"reassoc", "nsz", "contract"}
+# For entries that are known to be finite.
+FINITE = REORDER | {"nnan", "ninf"}
 
 
 @njit
@@ -13,6 +20,17 @@ def add_compensated(total, lost, part):  # type: ignore[no-untyped-def]
     larger = total + part
     added = larger - total
     return larger, lost + ((total - (larger - added)) + (part - added))
+
+
+# A caller has a copy of what it calls, optimised once more, in which sums may have another order. Without forceinline
+# it would run its own copy or the original, whichever the process has loaded first.
+@njit(fastmath=REORDER, forceinline=True)
+def block_sum(v, zero):  # type: ignore[no-untyped-def]
+    """sum |v_i|, in the precision of `zero`."""
+    result = zero
+    for i in range(v.size):
+        result += abs(v[i])
+    return result
 
 
 @njit
@@ -36,9 +54,10 @@ def copy_numbers(x, out):  # type: ignore[no-untyped-def]
 
 @njit(forceinline=True, fastmath={"reassoc", "contract"})
 def dot(a, h):  # type: ignore[no-untyped-def]
+    """sum_j a_j h_j in double precision."""
     result = 0.0
     for j in range(a.size):
-        result += a[j] * h[j]
+        result += np.float64(a[j]) * np.float64(h[j])
     return result
 
 
