@@ -11,19 +11,19 @@ BASE = Path(__file__).parents[1]
 # Statements (`ast.stmt`) that each room may hold. A new capability pays with an old weight, or raises its ceiling with
 # a reason. A room may exceed its own by 5 %, the total of the library, the workflow and the tests not.
 CEILINGS = {
-    "norms": 1570,
-    "learning": 2170,
-    "estimators": 960,
-    "datasets": 1150,
-    "features, scores, figures, explorer": 1940,
-    "papers": 2120,
-    "loose files, app, provenance": 810,
-    "workflow": 790,
-    "tests": 8600,
+    "norms": 1450,
+    "learning": 2000,
+    "estimators": 950,
+    "datasets": 1000,
+    "features, scores, figures, explorer": 1780,
+    "papers": 2060,
+    "loose files, app, provenance": 760,
+    "workflow": 750,
+    "tests": 7800,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 20_100, 1.05
+MOST, MARGIN = 18_970, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 
