@@ -24,6 +24,7 @@ from jointsparse.papers.verdicts import CLAIMS, overall
 from jointsparse.scores.many import means
 
 DOCS = Path(__file__).parent
+CONFIG = yaml.safe_load((DOCS.parent / "config.yaml").read_text())
 REAL = ("flickr8k", "scene15", "reuters21578", "mnist", "synthetic-full")
 DRAWN = ("collage", "documents", "bigrams", "digits", "synthetic")
 ARMS = {  # of the comparison on Flickr8k, by dataset and study
@@ -130,11 +131,23 @@ def studies(tables: Path, datasets: tuple[str, ...]) -> Iterator[Study]:
 def judged(study: Study, tables: Path) -> pd.DataFrame:
     """The verdicts of a study, with where they come from."""
     demonstration = bool(study.entry.get("demonstration", False))
-    rows = verdicts.judge(study.tables, study.block["claims"], demonstration=demonstration)
+    rows = verdicts.judge(study.tables, claims_of(study), demonstration=demonstration)
     sources = {name: f"tables/{file.relative_to(tables)}" for name, file in files_of(study.folder).items()}
     config = f"tables/{(study.folder / 'config.yaml').relative_to(tables)}"
     origin = {"dataset": study.dataset, "study": study.name, "seed": study.settings["seed"], "config": config}
     return rows.assign(source=rows["table"].map(sources), note="", **origin)
+
+
+def claims_of(study: Study) -> list[str]:
+    """The claims that config.yaml names for a study today. One that it lacks keeps those that it was run with."""
+    of_dataset = CONFIG["datasets"].get(study.dataset, {}).get("studies", {})
+    if study.name not in of_dataset:
+        return list(study.block["claims"])
+    blocks, name = [of_dataset[study.name]], study.name
+    while name:
+        blocks.append(CONFIG["studies"][name])
+        name = blocks[-1].get("like")
+    return next(list(block["claims"]) for block in blocks if "claims" in block)
 
 
 def write(docs: Path, readme: Path, *, figures: bool = True) -> None:
