@@ -99,8 +99,9 @@ def learn(
     DataFrame
         Three rows for each size and method (hinge-l1inf, hinge-l1, hinge-l2):
         - radius_rule "true", solver "subgradient": the radii are the true norms, of W or of each w_k.
-        - radius_rule "validated", solver "subgradient": one radius for all tasks, with the smallest validation error.
         - radius_rule "true", solver "working_set": the optimum that the first row approaches.
+        - radius_rule "validated", solver "working_set": the optimum at that radius, one for all tasks, whose validation
+          error is the smallest.
 
         Columns:
         - n.
@@ -153,13 +154,13 @@ def rows_of(
     norm : module
         One of `norms`.
     eta0 : sequence of float, above 0
-        First step sizes. The one with the smallest training objective is kept for each radius.
+        First step sizes of the subgradient method. The one with the smallest training objective is kept.
     radius : sequence of float, at least 0
         Radii to choose from by validation.
     n_iter : int, at least 1
         Iterations of the subgradient method.
     tol : float, at least 0
-        Relative duality gap of the solver that finds the optimum.
+        Relative duality gap of the solver that finds optima.
     optimum_n_iter : int, at least 1
         Largest number of iterations of this solver.
     """
@@ -167,40 +168,41 @@ def rows_of(
     # Choice: validation chooses from the same plain radii for every task and norm; the paper names none. Multiples of
     # the true norms would know what validation has to find. On the paper's problem they are about 49, 12 and 4.
     radii = np.stack([true, *(np.full(true.shape, value) for value in sorted(radius))])
-    pairs = np.repeat(np.arange(len(radii)), len(eta0))
-    steps = np.tile(np.asarray(eta0, dtype=float), len(radii))
-    fit = subgradient.fit(problem, loss=hinge, norm=norm, radius=radii[pairs], eta0=steps, n_iter=n_iter)
-    optimum = working_set.fit(problem, loss=hinge, norm=norm, radius=radii[:1], tol=tol, n_iter=optimum_n_iter)
-    at_true, *candidates = sweep.choose_eta0(pairs, fit.objective)
-    errors = [error(fit.W[pair], data.X_validation, data.y_validation) for pair in candidates]
-    chosen = candidates[sweep.choose_radius(-np.array(errors))]
-    bound, at_zero = max(fit.bound[at_true], optimum.bound[0]), float(fit.objective[0, 0])
+    steps = np.asarray(eta0, dtype=float)
+    at_true = np.repeat(radii[:1], len(steps), axis=0)
+    fit = subgradient.fit(problem, loss=hinge, norm=norm, radius=at_true, eta0=steps, n_iter=n_iter)
+    optima = working_set.fit(problem, loss=hinge, norm=norm, radius=radii, tol=tol, n_iter=optimum_n_iter)
+    (best,) = sweep.choose_eta0(np.zeros(len(steps)), fit.objective)
+    errors = [error(W, data.X_validation, data.y_validation) for W in optima.W[1:]]
+    chosen = 1 + sweep.choose_radius(-np.array(errors))
+    bound, at_zero = max(fit.bound[best], optima.bound[0]), float(fit.objective[0, 0])
 
     def row(
-        rule: str, learnt: Fit, pair: int, of_pair: np.ndarray, bound: float, **grids: Sequence[float]
+        rule: str, learnt: Fit, i: int, radii: np.ndarray, bound: float, **grids: Sequence[float]
     ) -> dict[str, Any]:
-        solver, eta = ("subgradient", steps[pair]) if learnt is fit else ("working_set", np.nan)
-        chosen = {"radius": of_pair.mean(), "eta0": eta}
-        gap = float(relative_gap(np.array(learnt.value[pair]), np.array(bound), at_zero))
-        flags = [sweep.at_edge(name, chosen[name], grid) for name, grid in grids.items()] or [gap_above(tol, gap)]
+        solver, eta = ("subgradient", steps[i]) if learnt is fit else ("working_set", np.nan)
+        chosen = {"radius": radii.mean(), "eta0": eta}
+        gap = float(relative_gap(np.array(learnt.value[i]), np.array(bound), at_zero))
+        flags = [sweep.at_edge(name, chosen[name], grid) for name, grid in grids.items()]
+        flags += [gap_above(tol, gap)] if learnt is optima else []
         return {
             "radius_rule": rule,
             "solver": solver,
             **chosen,
-            "test_error": error(learnt.W[pair], data.X_test, data.y_test),
-            **selection(learnt.W[pair], data.relevant),
-            "objective": learnt.value[pair] / at_zero,
+            "test_error": error(learnt.W[i], data.X_test, data.y_test),
+            **selection(learnt.W[i], data.relevant),
+            "objective": learnt.value[i] / at_zero,
             "gap": gap,
             **dict.fromkeys(NEAR_OPTIMUM),
             "warning": write_cell(flags),
         }
 
     rows = [
-        row("true", fit, at_true, true, bound, eta0=eta0),
-        row("validated", fit, chosen, radii[pairs[chosen]], fit.bound[chosen], radius=radius, eta0=eta0),
-        row("true", optimum, 0, true, bound),
+        row("true", fit, best, true, bound, eta0=eta0),
+        row("true", optima, 0, true, bound),
+        row("validated", optima, chosen, radii[chosen], optima.bound[chosen], radius=radius),
     ]
-    gaps = relative_gap(fit.objective[at_true], np.array(bound), at_zero)
+    gaps = relative_gap(fit.objective[best], np.array(bound), at_zero)
     for column, fraction in NEAR_OPTIMUM.items():
         near = np.flatnonzero(gaps <= fraction)
         rows[0][column] = near[0] if len(near) else None
