@@ -129,9 +129,9 @@ REFUSED = [
     (("studies", "text", "like"), "text", f"like must be one of {others_than('text')}, got 'text'", None),
     (
         (*ANNOTATION, "like"),
-        "annotation-whitened",
-        f"like must be one of {others_than('annotation', 'annotation-whitened')}, got 'annotation'",
-        "studies.annotation-whitened.like",
+        "annotation-power-chosen",
+        f"like must be one of {others_than('annotation', 'annotation-power-chosen')}, got 'annotation'",
+        "studies.annotation-power-chosen.like",
     ),
     (
         ("datasets", "flickr8k-daisy", "features", "extractor"),
