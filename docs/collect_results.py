@@ -17,8 +17,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import yaml
+from matplotlib import style
+from matplotlib.figure import Figure
 
 from jointsparse.explorer import findings
+from jointsparse.figures.style import canvas, in_order, legend, size_axis
 from jointsparse.papers import catalogue, page, verdicts
 from jointsparse.papers.verdicts import CLAIMS, overall
 from jointsparse.scores.many import means
@@ -168,7 +171,9 @@ def write(docs: Path, readme: Path, *, figures: bool = True) -> None:
     (docs / "results" / "demonstrations.md").write_text("\n".join([*lines, text]))
     before, _, rest = readme.read_text(encoding="utf-8").partition(MARKS[0])
     _, _, after = rest.partition(MARKS[1])
-    readme.write_text(f"{before}{MARKS[0]} {numbers(tables)}\n{MARKS[1]}{after}", encoding="utf-8")
+    readme.write_text(
+        f"{before}{MARKS[0]} {finding(tables, png=docs / 'finding.png')}\n{MARKS[1]}{after}", encoding="utf-8"
+    )
 
 
 def summary(by_dataset: dict[str, pd.DataFrame]) -> list[str]:
@@ -226,57 +231,75 @@ def arms(tables: Path) -> list[str]:
     if not lines:
         return []
     head = "| arm | n | runs | AUC of l1,∞ | its features | over l1 | over l2 | over LinearSVC |"
-    told = "What else the comparison `annotation-power-chosen` may depend on: AUC and leads of l1,∞, in too few runs for"
+    told = (
+        "What else the comparison `annotation-power-chosen` may depend on: AUC and leads of l1,∞, in too few runs for"
+    )
     return ["## Side arms of Flickr8k", "", told, "intervals and verdicts.", "", head, f"|{' --- |' * 8}", *lines, ""]
 
 
-# The README's numbers
+# What the README says first
 
 
-def numbers(tables: Path) -> str:
-    """The README's paragraph on Flickr8k and on the synthetic tasks."""
-    names = ("annotation", "annotation-power-chosen", "annotation-whitened-1000")
-    annotation, whitened, wide = (read_tables(tables / "flickr8k" / name) for name in names)
-    recovery = read_tables(tables / "synthetic-full" / "recovery")["recovery"]
-    errors = recovery.query("solver == 'subgradient' and radius_rule == 'true'").pivot_table(
-        "test_error", "n", "method"
+def finding(tables: Path, *, png: Path) -> str:
+    """The README's paragraph on what came out, and its figure."""
+    flickr8k = tables / "flickr8k"
+    plain, whitened = (read_tables(flickr8k / name) for name in ("annotation", "annotation-whitened-1000"))
+    draw_finding({"plain features": plain["chosen"], "whitened features": whitened["chosen"]}).savefig(png)
+    features = 100 * plain["chosen"].query("method == 'hinge-l1inf'").groupby("n")["features"].mean()
+    near = lead(plain, "hinge-l2").abs().max()
+    n, auc = whitened["chosen"]["n"].min(), {}
+    for name, study in (("plain", plain), ("whitened", whitened)):
+        auc[name] = study["chosen"].query("n == @n").groupby("method")["auc_weighted"].mean()
+    behind = {
+        name: -lead(read_tables(tables / study), "hinge-l2")
+        for name, study in (("Scene-15", "scene15/annotation"), ("Reuters-21578", "reuters21578/text"))
+    }
+    arms = read_tables(tables / "synthetic-full" / "recovery-arms")["recovery"]
+    arms = arms.query("weights == 'sign' and support == 'all' and n == 80 and radius_rule == 'validated'")
+    errors = arms.groupby("method")["test_error"].mean()
+    sentences = (
+        "l1,∞ hardly depends on the scale of the features. On Flickr8k (8,091 photographs, 40 words as tasks, "
+        f"certified fits, radii by validation) its AUC is within {_3(near)} of that of l2, with "
+        f"{features.min():.0f} to {features.max():.0f} % of the features. Where features are whitened it "
+        f"leads l2 by {_list(lead(whitened, 'hinge-l2'))} and l1 by {_list(lead(whitened, 'hinge-l1'))} "
+        f"(n = {_joined(map(str, lead(whitened, 'hinge-l1').index))}).",
+        "On plain features it does not lead: it is behind l2 by "
+        + _joined(f"{_3(values.min())} to {_3(values.max())} on {name}" for name, values in behind.items())
+        + f", and whitened l1,∞ ({_3(auc['whitened']['hinge-l1inf'])} at n = {n}) is below plain l2 "
+        f"({_3(auc['plain']['hinge-l2'])}).",
+        "On drawn tasks with weights of -1 and +1 over the same features and 80 samples each its test error is "
+        f"{_3(errors['hinge-l1inf'])}, that of l1 {_3(errors['hinge-l1'])}.",
+        "Every claim of the papers with its verdict, intervals and figures: **[results](docs/results.md)**.",
     )
-    lowest = int((errors["hinge-l1inf"] < errors.drop(columns="hinge-l1inf").min(axis=1)).sum())
-    before = (
-        "On Flickr8k (8,091 photographs, 40 words as tasks, certified fits) each cell is a mean test AUC with its 95 % "
-        "interval over runs, and the share of features in use.",
-        "n is the number of positive photographs per word.",
-        "On the right all methods learn from whitened features, in which all singular values count alike.",
+    picture = (
+        "![AUC on Flickr8k with plain and with whitened features, by norm and number of positives](docs/finding.png)"
     )
-    after = (
-        "Where each method chooses by validation how much the singular values count, the lead of l1,∞ over l2 is "
-        f"{_leads(whitened, 'hinge-l2')}.",
-        f"Over l1 it is {_leads(whitened, 'hinge-l1')} (n = 40, 80 and 160).",
-        "On the papers' synthetic tasks with the true radii it has the lowest test error at "
-        f"{lowest} of {len(errors)} sizes.",
-        "Every claim with its verdict, intervals and figures: **[results](docs/results.md)**.",
-    )
-    return f"{_filled(before)}\n\n{_methods(annotation, wide)}\n\n{_filled(after)}\n"
+    return f"{_filled(sentences)}\n\n{picture}\n"
+
+
+def draw_finding(studies: dict[str, pd.DataFrame]) -> Figure:
+    """AUC by size, a panel per study: means with 95 % intervals over runs, and the share of features of l1,∞."""
+    with style.context(DOCS.parent / "src" / "jointsparse" / "figures" / "jointsparse.mplstyle"):
+        figure, panels = canvas(9.6, 3.4, len(studies), sharey=True)
+        for axes, (title, chosen) in zip(panels, studies.items(), strict=True):
+            look = in_order(chosen)
+            for row in findings.methods_table(means(chosen)):
+                cells = pd.DataFrame(row["cells"])
+                axes.errorbar(cells["n"], cells["auc"], cells["half"], label=row["label"], **look[row["method"]])
+                if row["method"] == "hinge-l1inf":
+                    for at in cells.itertuples():
+                        place = {"transform": axes.get_xaxis_transform(), "color": look[row["method"]]["color"]}
+                        axes.text(at.n, 0.03, at.features, ha="center", fontsize=8, **place)
+            size_axis(axes, chosen["n"], "positive photographs per word (n)")
+            axes.set_title(f"{title}; below: features that l1,∞ uses", fontsize=10)
+            axes.margins(y=0.12)
+        panels[0].set_ylabel("mean test AUC of 40 words")
+        legend(figure)
+    return figure
 
 
 def _filled(sentences: Iterable[str]) -> str:
     return textwrap.fill(" ".join(sentences), 160, break_on_hyphens=False, break_long_words=False)
-
-
-def _methods(annotation: dict[str, pd.DataFrame], whitened: dict[str, pd.DataFrame]) -> str:
-    """The table that the page of a run begins with, for two studies side by side."""
-    left, right = (findings.methods_table(means(study["chosen"])) for study in (annotation, whitened))
-    head = ["n", *(str(cell["n"]) for cell in left[0]["cells"])]
-    head += [f"whitened, {cell['n']}" for cell in right[0]["cells"]]
-    rows = [
-        [
-            one["label"],
-            *(f"{_3(cell['auc'])} ± {_3(cell['half'])}; {cell['features']}" for cell in one["cells"] + other["cells"]),
-        ]
-        for one, other in zip(left, right, strict=True)
-    ]
-    first, *others = (f"| {' | '.join(cells)} |" for cells in [head, *rows])
-    return "\n".join([first, f"|{'---|' * len(head)}", *others])
 
 
 def files_of(folder: Path) -> dict[str, Path]:
@@ -289,10 +312,10 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     return {name: pd.read_csv(file) for name, file in files_of(folder).items()}
 
 
-def _leads(tables: dict[str, pd.DataFrame], against: str) -> str:
-    """The joint method's lead in AUC over another one, for each size."""
+def lead(tables: dict[str, pd.DataFrame], against: str) -> pd.Series:
+    """The joint method's lead in AUC over another one, by size."""
     rows = tables["differences"].query("metric == 'auc' and words == 'test words' and average == 'by positives'")
-    return _list(rows[rows["against"] == against].sort_values("n")["difference"])
+    return rows[rows["against"] == against].set_index("n")["difference"].sort_index()
 
 
 def _3(number: float) -> str:
