@@ -125,9 +125,8 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
     n_resamples times (percentiles). They are drawn with replacement, alike for all methods, words and runs. The other
     is the t interval of the mean over runs, over_runs its half width. low_words, high_words: words are drawn anew, too.
 
-    A word that a draw leaves without positives or negatives is left out of its mean. With a single run intervals say
-    nothing of other training sets. Of 2 to `FEWEST_RUNS` - 1 runs there is none. Raises Misfit where scores do not
-    belong together.
+    A word that a draw leaves without positives or negatives is left out of its mean. Of fewer than `FEWEST_RUNS` runs
+    there is no interval. Raises Misfit where scores do not belong together.
     """
     fits, (first, *others) = _by_fit(scores)
     runs = pd.unique(scores.run)
@@ -185,11 +184,11 @@ def _interval(by_run: np.ndarray) -> tuple[float, float, float, float]:
     n_runs = len(by_run)
     mean, resampled = by_run[:, 0].mean(), by_run[:, 1:].mean(axis=0)
     resampled = resampled[~np.isnan(resampled)]
-    if not len(resampled) or 1 < n_runs < FEWEST_RUNS:
+    if not len(resampled) or n_runs < FEWEST_RUNS:
         return float(mean), np.nan, np.nan, np.nan
     below, above = mean - np.quantile(resampled, 0.025), np.quantile(resampled, 0.975) - mean
     # Choice: runs are few, and resampling them as well would make them look closer to each other than they are.
-    of_runs = half_width(by_run[:, 0].std(ddof=1), n_runs) if n_runs > 1 else 0.0
+    of_runs = half_width(by_run[:, 0].std(ddof=1), n_runs)
     return float(mean), float(mean - np.hypot(below, of_runs)), float(mean + np.hypot(above, of_runs)), float(of_runs)
 
 
