@@ -38,7 +38,7 @@ OF_FITS = ("chosen", "sparsity", "recovery")
 OF_STEPS = ("exponentiated", "exponentiated_seconds", "digits", "online", "race", "race_seconds")
 OF_SECONDS = ("cost", "projection", "updates", "exponentiated_seconds", "race_seconds")  # verdicts on them are "timed"
 
-EVERY, TOGETHER = "every value", "all values together"  # of a column; see `Claim.each`
+EVERY = "every value"  # of a column; see `Claim.each`
 
 
 def at_least(value: float) -> pd.Interval:
@@ -55,7 +55,7 @@ class Claim(NamedTuple):
     number: a column, or an expression of columns. means: what it is, with its unit; braces are filled from the rows.
     where: the rows, see `rows_with`. "against" is the value of the column `by` that the rows are compared with; of
     several the first that there is.
-    each: a case for each combination of values of these columns. EVERY: all that the table has. TOGETHER: all in one.
+    each: a case for each combination of values of these columns. EVERY: all that the table has.
     by: the column that tells compared rows apart.
     x: the column along which the number grows, or is compared. group: points of a slope that share an intercept.
     least, most: the limits, included. level: a difference of two methods that does not matter.
@@ -174,13 +174,12 @@ def _not_tested(claim: Claim, reason: NotTested, where: Where) -> Judgement:
 
 def cases(claim: Claim, tables: Tables) -> list[Where]:
     """The rows of each case of a claim, one per combination of values in `claim.each`."""
-    marked = [column for column, values in claim.each.items() if {EVERY, TOGETHER} & {*values}]
+    marked = [column for column, values in claim.each.items() if EVERY in values]
     rows = rows_with(tables, claim.table, *marked, **_without(claim.where, "against"))
     choices = []
     for column, values in claim.each.items():
         found = list(rows[column].unique()) if column in marked else []
-        expanded = {EVERY: found, TOGETHER: [tuple(found) if len(found) > 1 else found[0]] if found else []}
-        choices.append(dict.fromkeys(one for value in values for one in expanded.get(value, [value])))
+        choices.append(dict.fromkeys(one for value in values for one in (found if value == EVERY else [value])))
     return [{**claim.where, **dict(zip(claim.each, values, strict=True))} for values in product(*choices)]
 
 

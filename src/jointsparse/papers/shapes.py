@@ -42,6 +42,12 @@ def difference(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     return [conclude(claim, mean_over(one - other), where)]
 
 
+def ratio_over_runs(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Geometric mean ratio, paired by run."""
+    one, other = (once(rows, "run")[claim.number] for rows in pair(claim, tables, where, "run", claim.number))
+    return [conclude(claim, geometric_mean_over(one / other), where)]
+
+
 def resampled_difference(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """A row of resampled differences, with its own interval. Means over words of another kind are told, too."""
     columns = ["difference", "low", "high", "low_words", "high_words", "over_runs", "runs"]
@@ -57,6 +63,12 @@ def resampled_difference(claim: Claim, tables: Tables, where: Where) -> list[Jud
     for other in beside[beside["average"] != where["average"]].itertuples():
         told += f"; mean over words {other.average}: {other.difference:.3g}"
     return [conclude(claim, Estimate(value, low, high, origin, freedom, over_runs), where).adding(told)]
+
+
+def largest(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Largest of all rows, which needs no interval."""
+    rows = rows_with(tables, claim.table, claim.number, **where)
+    return [conclude(claim, Estimate(float(rows[claim.number].max()), np.nan, np.nan, f"of {len(rows)} draws"), where)]
 
 
 def slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
@@ -89,10 +101,16 @@ def ratio(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
         raise NotTested("the two were not measured at the same sizes")
     of_largest = (side[side[claim.x] == max(common)].pipe(once, claim.by) for side in sides)
     one, other = (rows.nsmallest(1, claim.number).reset_index().to_dict("records")[0] for rows in of_largest)
-    low, high = (one.get(end, np.nan) / other.get(of, np.nan) for end, of in (("low", "high"), ("high", "low")))
-    told = "no interval" if np.isnan(low) else "the ends of their 95 % intervals divided"
+    middle = np.log(one[claim.number] / other[claim.number])
+    # Of the logarithms, whose half widths add as those of independent numbers do.
+    of_one, of_other = (
+        np.log([side.get(end, np.nan) / side[claim.number] for end in ("low", "high")]) for side in (one, other)
+    )
+    low, high = middle - np.hypot(of_one[0], of_other[1]), middle + np.hypot(of_one[1], of_other[0])
+    told = "no interval" if np.isnan(low) else "95 % intervals joined as those of logarithms"
     origin = f"medians of {min(one['repeats'], other['repeats'])} repeats, {told}; timed"
-    estimate = Estimate(one[claim.number] / other[claim.number], low, high, origin, wants="more repeats")
+    number, low, high = map(float, np.exp([middle, low, high]))
+    estimate = Estimate(number, low, high, origin, wants="more repeats")
     where = where | {claim.by: one[claim.by], claim.x: max(common)}
     return [conclude(claim, estimate, where, **other | {claim.by: one[claim.by]})._replace(n=None)]
 
@@ -146,24 +164,15 @@ def until(rows: pd.DataFrame, spent: str, accuracy: float) -> pd.DataFrame:
 
 
 def difference_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean difference of two methods after equal x, paired by run. Of several radii, each has its best one."""
-    radii = several(where["radius"])
-    values = pd.concat({z: _side_by_side(claim, tables, where | {"radius": z}) for z in radii}, names=["radius"])
-    best = values.groupby("run").min()
-    judgement = conclude(claim, mean_over(best["one"] - best["other"]), where)
-    if len(radii) == 1:
-        return [judgement]
-    chosen = {radius for radius, _ in values.groupby("run").idxmin().to_numpy().ravel()}
-    means = (values["one"] - values["other"]).groupby("radius").mean()
-    told = ", ".join(f"{z:g}: {value:.3g}" for z, value in means.items())
-    where = where | {"radius": tuple(z for z in radii if z in chosen)}
-    return [judgement._replace(where=where).adding(f"; at the radius that is best for each; at {told}")]
+    """Mean difference of two methods after equal x, paired by run."""
+    values = _side_by_side(claim, tables, where)
+    return [conclude(claim, mean_over(values["one"] - values["other"]), where)]
 
 
 def ratio_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean ratio of two methods after equal x, paired by run."""
+    """Geometric mean ratio of two methods after equal x, paired by run."""
     values = _side_by_side(claim, tables, where)
-    return [conclude(claim, mean_over(values["one"] / values["other"]), where)]
+    return [conclude(claim, geometric_mean_over(values["one"] / values["other"]), where)]
 
 
 def _side_by_side(claim: Claim, tables: Tables, where: Where) -> pd.DataFrame:

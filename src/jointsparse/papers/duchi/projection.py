@@ -7,6 +7,7 @@ and the return to the ball they claim O(k log n) (sec. 6, Fig. 3).
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from jointsparse.checks import require
 from jointsparse.learning.entropic import SparseEntropic
 from jointsparse.norms import l1, l2
 from jointsparse.norms.l1_sparse import SparseL1Ball
-from jointsparse.papers.harness import Progress, Task, measure, seconds_of_projection, silent
+from jointsparse.papers.harness import RADIUS_SHARE, Progress, Task, measure, seconds_of, seconds_of_projection, silent
 
 SERVES = "drawn"
 TABLES = {"projection": "timings"}
@@ -25,12 +26,18 @@ WARNS = ()
 Vector = NDArray[np.float64]
 Update = Callable[[NDArray[np.int64], Vector], object]  # adds values to coordinates and returns to the ball
 
+OF_STEPS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "pivot": (l1, {"method": "pivot"}),
+    "newton": (l1, {"method": "newton"}),
+    "l2": (l2, {}),
+}
 METHODS = {  # the paper's two, ours, and a projection onto another ball
     **{method: partial(seconds_of_projection, l1, method=method) for method in ("sort", "pivot", "newton")},
     "l2": partial(seconds_of_projection, l2),
 }
 # Choice: standard deviation of updates / that of the entries. Most updates then leave the ball, so that something is
 # projected, and few entries become zero, as others come back.
+GRADIENT_SIZES = (800, 4000)  # features, and as many samples, of the paper's drawn problems; sec. 7
 UPDATE_SHARE = 0.3
 N_UPDATES = 10  # of a measurement
 VERBATIM = "verbatim"  # the paper's Fig. 2, which sec. 6 would not use
@@ -71,6 +78,8 @@ def run(
         interval (NaN for fewer than six repeats):
         - "dimension": `l1.project` of a vector of n entries by "sort", "pivot" (both the paper's) and "newton", and
           `l2.project`, called "l2". The radius is 0.1 of the norm, and x = k = n.
+        - "gradient step": a gradient step of least squares with n features and samples, and a projection as above by
+          "pivot", "newton" or "l2". x = k = n.
         - "touched": k random coordinates, each once, change by normal values, and the point returns to the ball. x = k.
           Each measurement is the mean of 10 updates. The point is normal and on the ball's boundary. After any number
           of updates about nine in ten of its n entries or more are not zero. The method "tree" is `SparseL1Ball.add`.
@@ -93,6 +102,10 @@ def run(
     tasks = [
         _task("dimension", n, n, method, partial(seconds, v[:n])) for n in sizes for method, seconds in METHODS.items()
     ]
+    for n in GRADIENT_SIZES:
+        X = np.random.default_rng(seed).normal(size=(n, n))
+        steps = {method: _gradient_step(X, ball, **options) for method, (ball, options) in OF_STEPS.items()}
+        tasks += [_task("gradient step", n, n, method, partial(seconds_of, step)) for method, step in steps.items()]
     for n in non_zeros:
         # Generators of one seed, so that all methods see the same updates.
         points = [
@@ -107,6 +120,13 @@ def run(
             if method != VERBATIM or k == max(touched)
         ]
     return measure(tasks, repeats, progress)
+
+
+def _gradient_step(X: NDArray[np.float64], ball: Any, **options: Any) -> Callable[[], object]:
+    """A step of least squares from a point of a ball, with samples X and labels 1, and back to the ball."""
+    w = ball.project(X[0], RADIUS_SHARE * ball.norm(X[0]))
+    radius, out = ball.norm(w), np.empty_like(w)
+    return lambda: ball.project(w - X.T @ (X @ w - 1) / X.size, radius, out=out, **options)
 
 
 def require_fit(touched: Sequence[int], non_zeros: Sequence[int]) -> None:

@@ -33,7 +33,7 @@ from jointsparse.papers.harness import (
 SERVES = "drawn"
 TABLES = {"cost": "timings"}
 WARNS = ()
-COLUMNS = ("part", "x", "seconds", "low", "high", "repeats", "d", "m", "method", "bytes", "objective")
+COLUMNS = ("part", "x", "seconds", "low", "high", "repeats", "d", "m", "method", "bytes", "objective", "difference")
 
 N_TASKS = 40
 TRACED_ROWS = 10_000  # of the largest matrix of whose projection the memory is traced
@@ -79,16 +79,19 @@ def run(
     -------
     DataFrame
         A row per measurement, with columns part, x, seconds, low, high, repeats, d, m (the number of tasks, 40 if not
-        said), method, bytes, objective. From six repeats on low and high are the 95 % interval of the median. Parts:
+        said), method, bytes, objective, difference. From six repeats on low and high are the 95 % interval of the
+        median. Parts:
         - "projection size": `l1inf.project` by the paper's "sort" and by "newton", radius 0.1 of the norm. x = d m. And
           "l1 pivot": `l1.project` of the same entries as one vector, radius 0.1 of its norm.
         - "projection tasks": by "sort", matrices of 320,000 entries. x = m.
         - "projection rows": likewise, with x = non-zero rows, and "scan": one scan of the stored entries, for row
           maxima and a copy. Whoever takes and returns a dense matrix cannot do less.
+        - "one task": matrices of one column by "sort". x = d.
         - "training samples": an iteration of the solver "subgradient" with l1inf. x = samples per task.
         - "tasks": training of m = x tasks with the l1,inf norm to the end, as a "linear program" by the interior-point
           method of HiGHS, and by 200 iterations of "subgradient". Both have an objective.
 
+        difference: the largest between entries of a projection of one column and of `l1.project`, over the radius.
         bytes: the most that a projection by "sort" holds at once beside matrix and result, NaN above 10,000 rows. The
         memory of NumPy is traced. That of compiled code is not, so "newton" has NaN.
 
@@ -116,6 +119,9 @@ def run(
     for m in SHAPED_TASKS:
         shaped = A[:SHAPED_ROWS].reshape(-1, m)
         tasks.append((_columns("projection tasks", m, len(shaped), "sort", m), partial(OF_MATRIX["sort"], shaped)))
+    for d in projection_sizes:
+        columns = _columns("one task", d, d, "sort", 1) | {"difference": _from_l1(A[:d, :1])}
+        tasks.append((columns, partial(OF_MATRIX["sort"], A[:d, :1])))
     for k, method in product(projection_rows, CALLS_OF_FEW):
         columns = _columns("projection rows", k, MATRIX_ROWS, method)
         tasks.append((columns, partial(_of_few, A, order[:k], method)))
@@ -128,7 +134,16 @@ def run(
 
 
 def _columns(part: str, x: int, d: int, method: str, m: int = N_TASKS, held: float = np.nan) -> dict[str, Any]:
-    return {"part": part, "x": x, "d": d, "m": m, "method": method, "bytes": held, "objective": np.nan}
+    return {"part": part, "x": x, "d": d, "m": m, "method": method, "bytes": held} | dict.fromkeys(
+        ("objective", "difference"), np.nan
+    )
+
+
+def _from_l1(column: np.ndarray) -> float:
+    """Largest difference between the projection of a column as a matrix and as a vector, over the radius."""
+    radius = RADIUS_SHARE * l1.norm(column[:, 0])
+    as_vector = l1.project(column[:, 0], radius, method="sort")
+    return float(np.abs(l1inf.project(column, radius, method="sort")[:, 0] - as_vector).max() / radius)
 
 
 def _peak_bytes(A: np.ndarray) -> int:
