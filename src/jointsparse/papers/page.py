@@ -12,7 +12,7 @@ import pandas as pd
 
 from jointsparse.checks import require
 from jointsparse.papers.judging import DEMONSTRATION, DOES_NOT_HOLD, HOLDS, NOT_TESTED, VERDICTS
-from jointsparse.papers.verdicts import COLUMNS, EXCEPTIONS, NOT_JUDGED, overall
+from jointsparse.papers.verdicts import CLAIMS, COLUMNS, NOT_JUDGED, overall, rule_of
 
 ORIGINS = ("dataset", "study", "source", "seed", "config")  # columns besides those of `verdicts.judge`
 BAR = 21  # characters
@@ -84,7 +84,7 @@ def _outline(table: pd.DataFrame, figures: Mapping[Any, Sequence[str]]) -> dict[
         for first, rows in _groups(shown, "title")
     ]
     origins = [first for first, _ in _groups(shown, "dataset", "study", "table")]
-    told = {"counts": counts(table), "exceptions": EXCEPTIONS, "not_judged": NOT_JUDGED}
+    told = {"counts": counts(table), "not_judged": NOT_JUDGED}
     return told | {"papers": papers, "origins": origins, "noted": notes.any()}
 
 
@@ -113,7 +113,13 @@ def _claim(first: dict[Any, Any], rows: pd.DataFrame, figures: Mapping[Any, Sequ
         record["own"] = ", ".join(part.replace("against=", "against ") for part in own)
         record["notes"] = "; ".join(part for part in record["means"] if part not in means)
     pictures = [file for row in records for file in figures.get((row["dataset"], row["study"], row["table"]), ())]
-    shared = {"what": "; ".join(means), "rows": ", ".join(selected), "pictures": list(dict.fromkeys(pictures))}
+    rule = rule_of(first["id"]) if first["id"] in CLAIMS else ""
+    shared = {
+        "rule": rule,
+        "what": "; ".join(means),
+        "rows": ", ".join(selected),
+        "pictures": list(dict.fromkeys(pictures)),
+    }
     return first | {"studies": studies, "records": records} | shared
 
 
@@ -132,14 +138,24 @@ def _parts(record: dict[Any, Any]) -> dict[str, list[str]]:
     return {"means": means.split("; "), "selected": selected}
 
 
-def _drawn(table: pd.DataFrame) -> dict[str, list[str]]:
-    """Numbers with their intervals, as text and as bars, on the scale of all intervals and limits of the claim."""
+def _drawn(table: pd.DataFrame) -> dict[str, list[Any]]:
+    """Numbers with their intervals, as text and as bars, on the scale of all intervals and limits of the claim.
+
+    at: low end, number and high end in hundredths of the scale; nothing without an interval. limits: of the claim. bar:
+    these as text, ``··|··---o---·``. o is the number, - its interval, | a limit.
+    """
     values = table[["low", "number", "high", "least", "most"]].astype(float)
     ends = values.drop(columns="number").where(np.isfinite).groupby(table["id"])
-    scales = zip(ends.transform("min").min(axis=1), ends.transform("max").max(axis=1), strict=True)
-    rows = values.to_numpy()
-    bars = [_bar(list(row), *scale) for row, scale in zip(rows, scales, strict=True)]
-    return {"interval": [_number(*row[:3]) for row in rows], "bar": bars}
+    left, right = ends.transform("min").min(axis=1), ends.transform("max").max(axis=1)
+    hundredths = (100 * values.sub(left, axis=0).div((right - left).where(right > left), axis=0)).round(1)
+    drawn: dict[str, list[Any]] = {"interval": [_number(*row[:3]) for row in values.to_numpy()]}
+    whole = hundredths[["low", "number", "high"]].dropna()
+    drawn["at"] = [whole.loc[i].tolist() if i in whole.index else [] for i in table.index]
+    drawn["limits"] = [
+        [limit for limit in row if np.isfinite(limit)] for row in hundredths[["least", "most"]].to_numpy()
+    ]
+    drawn["bar"] = [_bar(*row) for row in zip(drawn["at"], drawn["limits"], strict=True)]
+    return drawn
 
 
 def _number(low: float, number: float, high: float) -> str:
@@ -147,17 +163,12 @@ def _number(low: float, number: float, high: float) -> str:
     return shown if np.isnan(low) else f"{shown} ({low:.3g} to {high:.3g})"
 
 
-def _bar(values: list[float], left: float, right: float) -> str:
-    """Five values as text: ``··|··---o---·``. o is the number, - its interval, | a limit of the claim."""
-    low, number, high, *limits = values
-    if not np.isfinite([low, number, high]).all() or right <= left:
+def _bar(at: list[float], limits: list[float]) -> str:
+    if not at:
         return ""
-    limits = [limit for limit in limits if np.isfinite(limit)]
-    start, at, end, *marks = (
-        round((BAR - 1) * (value - left) / (right - left)) for value in (low, number, high, *limits)
-    )
+    start, number, end, *marks = (round((BAR - 1) * value / 100) for value in (*at, *limits))
     signs = list("·" * start + "-" * (end + 1 - start) + "·" * (BAR - 1 - end))
     for mark in marks:
         signs[mark] = "|"
-    signs[at] = "o"
+    signs[number] = "o"
     return "".join(signs)

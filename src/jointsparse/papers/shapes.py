@@ -49,7 +49,7 @@ def ratio_over_runs(claim: Claim, tables: Tables, where: Where) -> list[Judgemen
 
 
 def resampled_difference(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """A row of resampled differences, with its own interval. Means over words of another kind are told, too."""
+    """Mean difference over runs, whose interval joins runs with resampled test images."""
     columns = ["difference", "low", "high", "low_words", "high_words", "over_runs", "runs"]
     rows = rows_with(tables, claim.table, *columns, **where)
     require(len(rows) == 1, f"expected one row of {claim.table} with {describe(where)}, got {len(rows)}")
@@ -94,7 +94,7 @@ def ratio_slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def ratio(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Ratio of medians at the largest x that both have, of the quickest of several methods over another."""
+    """Ratio of medians at the largest size that both have."""
     sides = pair(claim, tables, where, claim.x, claim.number, claim.by, "repeats")
     common = set(sides[0][claim.x]) & set(sides[1][claim.x])
     if not common:
@@ -124,7 +124,9 @@ ACCURACY = 1e-2
 
 
 def sooner(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Ratio of the costs until ACCURACY, of the best of several methods over another, as a geometric mean over runs."""
+    """Geometric mean ratio over runs. Where a method never gets there its total cost counts, a lower bound, against
+    which nothing is concluded.
+    """
     costs = costs_to_accuracy(claim, tables, where)
     judgement = conclude(claim, geometric_mean_over(costs["ratio"]), where)
     for bound, verdict, who in (("bound", HOLDS, claim.by), ("bound_of_other", DOES_NOT_HOLD, "against")):
@@ -164,13 +166,13 @@ def until(rows: pd.DataFrame, spent: str, accuracy: float) -> pd.DataFrame:
 
 
 def difference_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean difference of two methods after equal x, paired by run."""
+    """Mean difference, paired by run. Runs are other draws and orders of the same samples, not other samples."""
     values = _side_by_side(claim, tables, where)
     return [conclude(claim, mean_over(values["one"] - values["other"]), where)]
 
 
 def ratio_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio of two methods after equal x, paired by run."""
+    """Geometric mean ratio, paired by run. Runs are other draws and orders of the same samples, not other samples."""
     values = _side_by_side(claim, tables, where)
     return [conclude(claim, geometric_mean_over(values["one"] / values["other"]), where)]
 

@@ -5,7 +5,8 @@ does not hold if the whole interval lies on the other side, also after Holm's co
 Otherwise two methods are level if the whole interval is nearer to 0 than a margin that stands with the claim, and the
 claim is undecided if not. A number without interval is always undecided. So is a number of fits of which more than a
 fifth are unfinished or at the edge of a grid. A claim about numbers that the tables lack is not tested. Accuracy and
-sparsity on drawn or composed data are a demonstration and have no verdict. EXCEPTIONS lists the exceptions.
+sparsity on drawn or composed data are a demonstration and have no verdict. A shape's docstring says what is
+special about it, and `rule_of` prints it.
 
 The claims are rows of `quattoni.claims` and `duchi.claims`. Their table is `pd.DataFrame(CLAIMS.values(), CLAIMS)`.
 `shapes` computes the numbers, `judging` judges them.
@@ -20,14 +21,19 @@ import pandas as pd
 from jointsparse.checks import require
 from jointsparse.papers.duchi import claims as duchi
 from jointsparse.papers.judging import (
+    ABOVE,
+    BELOW,
     DEMONSTRATION,
     DOES_NOT_HOLD,
     HOLDS,
+    LESS,
     LEVEL,
+    MORE,
     NOT_TESTED,
     OF_SECONDS,
     OF_STEPS,
     UNDECIDED,
+    Claim,
     Judgement,
     Tables,
     describe,
@@ -40,9 +46,9 @@ from jointsparse.papers.quattoni import claims as quattoni
 from jointsparse.scores.flags import GAP, unfinished
 
 CLAIMS = quattoni.CLAIMS | duchi.CLAIMS
-EXCEPTIONS = quattoni.EXCEPTIONS + duchi.EXCEPTIONS
 NOT_JUDGED = duchi.NOT_JUDGED
 
+_SAID = {ABOVE: "above 0", BELOW: "below 0", MORE: "above 1", LESS: "below 1"}
 MOST_UNFINISHED = 0.2  # Choice: of the fits that a verdict rests on.
 
 # fmt: off
@@ -81,6 +87,26 @@ def _record(name: str, judgement: Judgement) -> dict[str, Any]:
     return dict(
         zip(COLUMNS, (*source, means, verdict, claim.table, describe(where), claim.table in OF_SECONDS), strict=True)
     )
+
+
+def rule_of(name: str) -> str:
+    """The rule of a claim in words, of each of its numbers: what its shape does, and its limits.
+
+    >>> rule_of("selection-sparser")
+    'Geometric mean ratio, paired by run. Not tested if both use relevant features only. It holds below 1.'
+    """
+    claim = CLAIMS[name]
+    return " ".join(dict.fromkeys(map(_rule, (claim, *claim.more))))
+
+
+def _rule(claim: Claim) -> str:
+    ends = [
+        _SAID.get(end) or f"{word} {end:g}"
+        for end, word in ((claim.least, "from"), (claim.most, "up to"))
+        if np.isfinite(end)
+    ]
+    level = f", and is level within ±{claim.level:g}" * bool(claim.level)
+    return f"{' '.join(str(claim.shape.__doc__).split())} It holds {' '.join(ends)}{level}."
 
 
 def overall(verdicts: Iterable[str]) -> str:

@@ -40,15 +40,6 @@ from jointsparse.papers.shapes import (
 
 PAPER = "Duchi et al. 2008"
 
-EXCEPTIONS = (
-    "first-digits, its variants, stochastic-over-interior-point and slows-down: a method may never reach the accuracy. "
-    "Then its total cost counts, a lower bound. If the true number would speak against the verdict, the claim is "
-    "undecided.",
-    "online-sparser and projection-sparser are counts and need no interval with a single run.",
-    "projection-over-entropic, projection-sooner, entropic-sooner-stochastic, online-loss and online-sparser: "
-    "intervals over runs are about other draws and orders of the same samples, not about other samples.",
-)
-
 # Why results of the paper's text have no verdict here.
 NOT_JUDGED = (
     'No mark says what is "infeasible or very slow" (sec. 7); interior-point-quadratic says how the cost grows.',
@@ -57,7 +48,7 @@ NOT_JUDGED = (
 
 
 def gain(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Ratio of the costs until ACCURACY, at the largest size over the smallest, as a geometric mean over runs."""
+    """Ratio of the cost ratios of two methods, at the largest size over the smallest, as a geometric mean over runs."""
     sizes = rows_with(tables, claim.table, "n", problem=where["problem"])["n"]
     small, large = int(sizes.min()), int(sizes.max())
     if small == large:
@@ -82,7 +73,9 @@ def exponent_of_iteration(claim: Claim, tables: Tables, where: Where) -> list[Ju
 
 
 def slowdown(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Steps for one more digit over the mean of those for the digits before, as a geometric mean over runs."""
+    """Geometric mean over runs. Where a run never gets there all its steps count, a lower bound, which cannot speak
+    against the claim.
+    """
     of_fits = {column: where[column] for column in ("problem", "n", "method")}
     rows, digit = rows_with(tables, claim.table, "run", "step", "suboptimality", **of_fits), where["digit"]
     before, after = (until(rows, "step", 10.0**-digits) for digits in (digit - 1, digit))

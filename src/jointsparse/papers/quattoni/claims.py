@@ -58,22 +58,6 @@ FEW_FEATURES = 0.3  # of all features; Quattoni et al. 2009, sec. 6.2 on Fig. 4
 N_ITER = 200  # Quattoni et al. 2009, Fig. 2
 LEAST_OBJECTIVE = 1e-3  # divisor of distances from the optimum, if the objective is smaller; also of the gap
 
-EXCEPTIONS = (
-    f"AUCs, EERs or test errors of two methods are level where the interval of their difference is within {SIMILAR:g}.",
-    "convergence-200: the ends of its interval bound the distance from the optimum. They are no confidence interval.",
-    "feature-sharing is a count in one run and needs no interval.",
-    "auc-significant rests on sign tests. Its number is the p-value of all runs and pairings together, Holm-corrected "
-    "over the comparisons below 20,000 samples. It holds if that is significant. It does not hold if the p-value of "
-    "the reverse direction is. Otherwise it is level if the AUCs are, and undecided if not.",
-    "selection-precision is undecided where recalls may differ by more than 0.01, and not tested where they do.",
-    "convergence-rate: in some runs an accuracy may never be reached, and the number is then a lower bound. A bound "
-    "below the limit leaves the claim undecided.",
-    "features-to-match: in some runs l1 may never reach the AUC, and the number is then a lower bound. A bound below "
-    "the threshold leaves the claim undecided.",
-    "iterations-independent-of-samples: the smallest sizes are left out if most of their runs do not reach the "
-    "accuracy. The number is then an upper bound. A bound above the threshold leaves the claim undecided.",
-)
-
 JOINT, L1, L2 = "hinge-l1inf", "hinge-l1", "hinge-l2"
 # Either method is the paper's l2, the nearer one first: the ICML paper trained l2 by SVM-Light, the report by the same
 # projected subgradient method as the others.
@@ -83,7 +67,9 @@ L2_OF_ICML, L2_OF_REPORT = ("svm-l2", L2), (L2, "svm-l2")
 
 
 def precision_at_equal_recall(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Difference of precisions, withheld where recalls may differ, not tested where they do."""
+    """Mean difference of precisions, paired by run. Undecided where recalls may differ by more than 0.01, and not
+    tested where they do, or where both use relevant features only.
+    """
     recall = difference(claim._replace(number="recall"), tables, where)[0].estimate
     if abs(recall.number) > EQUAL_RECALL:
         raise NotTested(f"recalls differ by {recall.number:+.3f}, more than {EQUAL_RECALL:g}")
@@ -96,13 +82,13 @@ def precision_at_equal_recall(claim: Claim, tables: Tables, where: Where) -> lis
 
 
 def difference_if_imperfect(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Difference, not tested if both use relevant features only: neither could use fewer without a loss."""
+    """Mean difference, paired by run. Not tested if both use relevant features only."""
     _not_if_perfect(claim, tables, where)
     return difference(claim, tables, where)
 
 
 def ratio_if_imperfect(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio, not tested if both use relevant features only: neither could use fewer without a loss."""
+    """Geometric mean ratio, paired by run. Not tested if both use relevant features only."""
     _not_if_perfect(claim, tables, where)
     return ratio_over_runs(claim, tables, where)
 
@@ -113,13 +99,16 @@ def _not_if_perfect(claim: Claim, tables: Tables, where: Where) -> None:
 
 
 def ratio_at_report_size(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio, paired by run, at the size of the report."""
+    """Geometric mean ratio, paired by run, at n = 30 or the next size."""
     n = report_size(rows_with(tables, claim.table, "n")["n"].unique())
     return ratio_over_runs(claim, tables, {"n": n, **where})
 
 
 def significance(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """P-values of sign tests of all comparisons together; the order of AUCs tells which of the others are level."""
+    """P-value of all runs and pairings together, Holm-corrected over the comparisons below 20,000 samples. It has no
+    interval. It does not hold where the reverse direction is significant, nor, if neither is, where `auc-order` does
+    not. Else it is level where that is, and undecided where not.
+    """
     rows = rows_with(tables, claim.table, "run", "n", "against", "p", "p_median", "p_reverse_median", **where)
     l2 = [name for name in L2_OF_ICML if name in set(rows["against"])]
     compared = of_where(rows, {"against": (L1, *l2[:1])})
@@ -157,13 +146,15 @@ OF_EACH_FIT = ("run", "features", "validation", "auc_weighted")  # columns of th
 
 
 def difference_of_few(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Difference of the fits with few features that each method has on the validation words."""
+    """Mean difference, paired by run, of the fits with few features that validation words choose for each method."""
     one, other = (_chosen_with_few(rows)[claim.number] for rows in pair(claim, tables, where, *OF_EACH_FIT))
     return [conclude(claim, mean_over(one - other), where)]
 
 
 def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Features with which one method reaches the validation AUC of another's few, over these few."""
+    """Geometric mean ratio, paired by run. Where a run never reaches the AUC, the most features that it used count, a
+    lower bound, which cannot speak against the claim.
+    """
     l1, joint = pair(claim, tables, where, *OF_EACH_FIT)
     few = _chosen_with_few(joint)
     target, n_runs = few["validation"], joint["run"].nunique()
@@ -192,7 +183,9 @@ ANY, CHOSEN = "any", "as in table chosen"
 
 
 def distance_from_optimum(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Largest relative distance from the optimum on the largest sets, between two bounds."""
+    """Largest relative distance from the optimum on the largest sets. The ends of its interval bound it, by duality and
+    by smaller radii; they are no confidence interval.
+    """
     rows = rows_with(
         tables, claim.table, "run", "n", "radius", "eta0", "iteration", "objective", "gap", method=where["method"]
     )
@@ -214,7 +207,7 @@ def distance_from_optimum(claim: Claim, tables: Tables, where: Where) -> list[Ju
 
 
 def share_of_topics(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Fraction of topics on which a method has the lowest mean over runs, at the size of the report."""
+    """Fraction of topics on which a method has the lowest mean over runs, at n = 30 or the next size."""
     where = {"n": report_size(rows_with(tables, claim.table, "n")["n"].unique()), **where}
     rows = rows_with(tables, claim.table, "method", "word", claim.number, n=where["n"], validation_word=False)
     methods = [known(rows, "method", names) for names in ((JOINT,), (L1,), L2_OF_REPORT)]
@@ -232,7 +225,7 @@ def share_of_topics(claim: Claim, tables: Tables, where: Where) -> list[Judgemen
 
 
 def tasks_per_feature(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Difference of the tasks that a used feature serves, at the size of the report."""
+    """Difference at n = 30 or the next size, a count in one run, which needs no interval."""
     rows = rows_with(tables, claim.table, "method", "feature", "weight")
     if "n" in rows:
         where = {"n": report_size(rows["n"].unique()), **where}
@@ -242,7 +235,9 @@ def tasks_per_feature(claim: Claim, tables: Tables, where: Where) -> list[Judgem
 
 
 def slope_of_iterations(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Slope of the median over runs, without the smallest sizes if most of their runs never get there."""
+    """Slope of the logarithm of the median over runs. The smallest sizes are left out if most of their runs never get
+    there; the slope is then an upper bound, which cannot speak against the claim.
+    """
     rows = rows_with(tables, claim.table, "n", "iterations", **where)
     # A run that does not reach the accuracy took more iterations than any run that does.
     median = rows["iterations"].astype(float).fillna(np.inf).groupby(rows["n"]).median()
@@ -260,7 +255,9 @@ ACCURACIES = {"iterations_10": 0.1, "iterations_3": 0.03, "iterations": 0.01}  #
 
 
 def rate(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean over runs of the slope of iterations over the inverse of accuracies."""
+    """Mean over runs of the slope of logarithms. Where a run never reaches an accuracy all its iterations count, a
+    lower bound, which cannot speak for the claim.
+    """
     rows = once(rows_with(tables, claim.table, "run", *ACCURACIES, **where), "run")
     iterations = rows[[*ACCURACIES]].astype(float)
     if iterations["iterations_10"].isna().any():
@@ -275,7 +272,7 @@ def rate(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def beyond_scan(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Seconds beyond a scan with the fewest non-zero rows over those with the most.
+    """Ratio of the seconds beyond a scan, with an interval by the scatter of scans.
 
     A scan takes as long for any number of non-zero rows, so its measurements tell how far one measurement is off.
     """
@@ -295,7 +292,7 @@ def beyond_scan(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def slope_of_programs(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Slope of a ratio of seconds, and how far the objectives of the other method are above the program's."""
+    """Slope of the logarithm of a ratio over that of x."""
     program, fits = (rows.set_index("x")["objective"] for rows in pair(claim, tables, where, "x", "objective"))
     (judgement,) = ratio_slope(claim, tables, where)
     above = max((fits / program - 1).max(), 0)
@@ -379,7 +376,7 @@ CLAIMS: dict[str, Claim] = {
         "Below 20,000 samples l1,inf is significantly better than l1 and than l2 by sign tests.",
         ICML, "sec. 2, 6.2 and 7, Table 1; poster: Performance Comparison", "significance", significance,
         "p-value of one-sided sign tests, from medians over pairings and over runs, Holm-corrected", "p_median",
-        where={"words": "test words", "method": JOINT} | SMALL, of_fits=True, beside=("differences",),
+        where={"words": "test words", "method": JOINT} | SMALL, most=SIGNIFICANT, of_fits=True, beside=("differences",),
     ),
     "auc-level-when-large": Claim(
         "From 20,000 samples on, the methods' average AUCs are about the same.",
