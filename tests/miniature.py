@@ -18,7 +18,10 @@ import yaml
 
 BASE = Path(__file__).parents[1]
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text(encoding="utf-8"))
-for dataset, study in (("collage", "annotation-power-chosen"), ("documents", "text")):  # whose jobs the others have, too
+for dataset, study in (
+    ("collage", "annotation-power-chosen"),
+    ("documents", "text"),
+):  # whose jobs the others have, too
     del CONFIG["datasets"][dataset]["studies"][study]
 DATASETS = tuple(CONFIG["dataset"])
 

@@ -13,6 +13,7 @@ from matplotlib import colormaps, rcParams
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from jointsparse.figures.style import (
     apart,
@@ -28,7 +29,7 @@ from jointsparse.figures.style import (
     size_axis,
 )
 from jointsparse.scores.flags import GAP
-from jointsparse.scores.many import FEWEST_RUNS
+from jointsparse.scores.many import FEWEST_RUNS, half_width
 
 APART = 10  # per cent of the features between markers of a path of radii
 MOST_ROWS = 400  # of a picture of weights, so that each row has a line of pixels
@@ -43,13 +44,7 @@ class Star(NamedTuple):
     label: str
 
 
-def auc(
-    table: pd.DataFrame,
-    *,
-    beside: pd.DataFrame | None = None,
-    stated: tuple[str, float, float] | None = None,
-    source: str = "",
-) -> Figure:
+def auc(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, source: str = "") -> Figure:
     """Average test AUC, over the words not used for validation, against the number of training samples.
 
     In the average each positive weighs the same.
@@ -60,15 +55,10 @@ def auc(
         The chosen fits.
     beside : DataFrame, optional
         Differences, whose intervals are drawn in a second panel.
-    stated : tuple, optional
-        An interval that is stated elsewhere: its name, low and high end.
     source : str
         The figure that this one reproduces, for the title.
     """
-    figure, axes = _curves_and_lead(table, beside, "n_samples", "auc_weighted", "auc", "by positives")
-    if stated:
-        name, low, high = stated
-        axes.axhspan(low, high, color="0.93", label=f"{name}: {low:g} to {high:g}", zorder=0)
+    figure = _curves_and_lead(table, beside, "n_samples", "auc_weighted", "auc", "by positives")
     _title(figure, "AUC of the words not used for validation" + source)
     return figure
 
@@ -78,7 +68,7 @@ def eer(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, source: str 
 
     beside, source: see `auc`.
     """
-    figure, _ = _curves_and_lead(table, beside, "n", "eer", "eer", "plain")
+    figure = _curves_and_lead(table, beside, "n", "eer", "eer", "plain")
     _title(figure, "Equal error rate of the words not used for validation" + source)
     return figure
 
@@ -100,8 +90,8 @@ X_LABELS = {
 
 def _curves_and_lead(
     table: pd.DataFrame, beside: pd.DataFrame | None, x: str, y: str, metric: str, average: str
-) -> tuple[Figure, Axes]:
-    """Draw a curve of every method, and beside it the lead of the first method. Return the axes of the curves.
+) -> Figure:
+    """Draw a curve of every method, and beside it the lead of the first method.
 
     Parameters
     ----------
@@ -134,7 +124,7 @@ def _curves_and_lead(
     if lead is not None:
         _lead(panels[1], lead, x, scale)
         panels[1].set_ylabel(f"{metric.upper()} of {table['method'].iloc[0]} minus the other's{unit}")
-    return figure, panels[0]
+    return figure
 
 
 def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
@@ -148,7 +138,7 @@ def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
         axes.vlines(at, scale * one["low"], scale * one["high"], color=look[other]["color"])
         axes.plot(at, scale * one["difference"], label=f"_against {other}", **look[other] | {"linestyle": "none"})
     known = rows["low"].notna().any()
-    title = "95% intervals (test images, runs)" if known else f"no intervals, which take {FEWEST_RUNS} runs"
+    title = "95% intervals (test samples, runs)" if known else f"no intervals, which take {FEWEST_RUNS} runs"
     axes.set_title(title, fontsize=9)
 
 
@@ -194,8 +184,9 @@ def _mean_of(table: pd.DataFrame) -> str:
 def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source: str = "") -> Figure:
     """Average test AUC against the share of features that any word uses, on the largest training sets, at each radius.
 
-    Markers with their radius are `APART` per cent of the axis apart. The axis is logarithmic where there are fits with
-    less than 1 % of the features. source: see `auc`.
+    Points have their 95 % interval over runs. Radii beside them are `APART` per cent of the axis apart. The axis is
+    logarithmic where there are fits with less than 1 % of the features, and holds our fits: a star may lie outside.
+    source: see `auc`.
     """
     figure, (axes,) = canvas()
     columns = ["features", "auc_weighted", "gap"]
@@ -203,11 +194,13 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
     fits = largest.groupby(["method", "radius"])[columns]
     # Paths of runs may end at other radii. A mean of fewer runs would be a step in the line.
     n_runs = fits.size()
-    means = fits.mean()[n_runs == n_runs.groupby("method").transform("max")]
+    whole = n_runs == n_runs.groupby("method").transform("max")
+    means = fits.mean()[whole]
+    means["half"] = half_width(fits["auc_weighted"].std(), n_runs.where(n_runs >= FEWEST_RUNS))[whole]
     means["features"] *= 100
     lowest = means["features"][means["features"] > 0].min()
     look = looks([*table["method"], *(star.method for star in stated)])
-    sparse = []
+    sparse, thin, around = [], {"markersize": 4, "elinewidth": 0.8}, withStroke(linewidth=2.5, foreground="white")
     for method in largest["method"].unique():
         points = means.loc[method].dropna(subset=["features"])
         points = points[points["features"] > 0] if lowest < 1 else points
@@ -216,13 +209,16 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
             continue  # not a sparse method, even if some features of text have no weight by chance
         sparse.append(method)
         marked = apart(100 * np.log(share / lowest) / np.log(100 / lowest) if lowest < 1 else share, APART)
-        axes.plot(points["features"], points["auc_weighted"], label=method, markevery=marked, **look[method])
+        axes.errorbar(points["features"], points["auc_weighted"], points["half"], label=method, **thin | look[method])
         for radius, point in points.iloc[marked].iterrows():
             at = point["features"], point["auc_weighted"]
             label = f"{radius:.3g}" if radius < 1000 else f"{radius:,.0f}"
-            text = {"fontsize": 7, "color": look[method]["color"], "ha": "center"}
+            text = {"fontsize": 7, "color": look[method]["color"], "ha": "center", "path_effects": [around]}
             axes.annotate(label, at, (0, 6 if len(sparse) == 1 else -11), textcoords="offset points", **text)
     _mark_unfinished(axes, means[means.index.get_level_values("method").isin(sparse)], "features", "auc_weighted")
+    axes.margins(y=0.12)
+    axes.autoscale_view()
+    axes.autoscale(enable=False, axis="y")
     for star in stated:
         line = {"color": look[star.method]["color"], "markersize": 12, "markerfacecolor": "none"}
         axes.plot(100 * star.features, star.auc, "*", label=star.label, **line)
@@ -256,7 +252,8 @@ def auc_by_power(table: pd.DataFrame) -> Figure:
 
 
 def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
-    """Absolute weights of the methods that may leave features out: rows are features, columns are words.
+    """Absolute weights of the methods that may leave features out: rows are features that any of them uses, columns are
+    words.
 
     All methods share one scale. l2 uses every feature and is left out. source: see `auc`.
     """
@@ -265,8 +262,11 @@ def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
     if not methods:
         nothing(panels[0], "no method that leaves features out")
     n_features, n_words = int(table["n_features"].max()), int(table["n_words"].max())
-    block = ceil(n_features / MOST_ROWS)
-    pictures = {method: _picture(table[table["method"] == method], n_features, n_words, block) for method in methods}
+    shown = table[table["method"].isin(methods) & (table["weight"] != 0)]
+    ranked = shown.assign(feature=shown["feature"].rank(method="dense").astype(int) - 1)
+    n_used = shown["feature"].nunique()
+    block = ceil(max(n_used, 1) / MOST_ROWS)
+    pictures = {method: _picture(ranked[ranked["method"] == method], n_used, n_words, block) for method in methods}
     colours = colormaps[rcParams["image.cmap"]].reversed().with_extremes(bad="white")
     top = max((picture.max() for picture in pictures.values()), default=1.0)
     for axes, (method, picture) in zip(panels, pictures.items(), strict=False):
@@ -278,13 +278,14 @@ def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
             norm=PowerNorm(0.5, 0, top),
             extent=(0.5, n_words + 0.5, len(picture) * block + 0.5, 0.5),
         )
-        used = table[table["method"] == method]["feature"].nunique() / n_features
+        used = shown[shown["method"] == method]["feature"].nunique() / n_features
         axes.set_title(f"{method}: {percent(used)} of features used", fontsize=10)
         axes.set_xlabel("word")
         axes.grid(visible=False)
     if pictures:
         figure.colorbar(drawn, ax=panels, label="|weight| (white: 0; square-root scale)", shrink=0.8)
-    panels[0].set_ylabel("feature" + (f" (each row: the largest |weight| of {block})" if block > 1 else ""))
+    of_block = f" (each row: the largest |weight| of {block})" if block > 1 else ""
+    panels[0].set_ylabel(f"features in use, {n_used:,} of {n_features:,}{of_block}")
     figure.suptitle("Who uses which feature" + source, fontsize=rcParams["axes.titlesize"])
     return figure
 

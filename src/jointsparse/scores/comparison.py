@@ -12,7 +12,7 @@ from scipy import special  # not stats, which takes half a second to import
 
 from jointsparse.checks import Misfit, require
 from jointsparse.compiled import njit
-from jointsparse.scores.many import FEWEST_RUNS, half_width, holm
+from jointsparse.scores.many import FEWEST_RUNS, half_width, holm, over_runs
 from jointsparse.scores.metrics import METRICS, ScoredFits, resampled
 
 WORDS = ("test words", "all words")  # without and with the words that chose the radius
@@ -86,7 +86,8 @@ def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFr
 
     Rows with words = "test words" leave out the words that chose the radius, those with "all words" keep them. p, wins,
     losses: of the first pairing. p_median: over all n_pairings. p_holm, p_reverse_holm: corrected for all comparisons
-    of the table with the same words, run and direction.
+    of the table with the same words, run and direction. p_all_runs, p_reverse_all_runs: of all runs and pairings
+    together, see `over_runs`, the same in each run.
 
     Pooled pairs share images across words, so the test is not exact; and a median of p-values is not a p-value.
     Raises Misfit where scores do not belong together.
@@ -111,7 +112,10 @@ def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFr
         table = pd.DataFrame(rows)
         corrected = {f"{name}_holm": holm(table[name].to_numpy()) for name in ("p", "p_reverse")}
         tables.append(table.assign(**corrected))
-    return pd.concat(tables, ignore_index=True)
+    table = pd.concat(tables, ignore_index=True)
+    compared = table.groupby(["n", "words", "against"])
+    together = {f"{name}_all_runs": compared[f"{name}_median"].transform(over_runs) for name in ("p", "p_reverse")}
+    return table.assign(**together)
 
 
 def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFrame:

@@ -20,6 +20,19 @@ def holm(p: np.ndarray) -> np.ndarray:
     return stepped[np.argsort(order)]
 
 
+def over_runs(p_values: pd.Series) -> float:
+    """A p-value for all runs and pairings, of each run's median over pairings.
+
+    Twice the median of p-values is a p-value, however they depend on each other (Rueschendorf 1982): twice for
+    pairings, and twice for runs. A missing p-value is not a significant one.
+
+    >>> over_runs(pd.Series([0.001, 0.002, 0.5]))
+    0.008
+    """
+    several = 4 if len(p_values) > 1 else 2
+    return min(1.0, several * float(p_values.astype(float).fillna(1).median()))
+
+
 def half_width(spread: Any, n_runs: Any) -> Any:
     """Half width of the 95 % t interval of a mean over runs.
 

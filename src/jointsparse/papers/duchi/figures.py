@@ -152,8 +152,8 @@ def exponentiated_gradients(table: pd.DataFrame) -> Figure:
 def _exponentiated(table: pd.DataFrame, x: str, label: str, note: str = "") -> Figure:
     """Draw a panel for each form of the steps and radius. Its title tells the mean state over runs at the last step."""
     parts = list(table.groupby(["form", "radius"], sort=False))
-    columns, n_rows = min(2, len(parts)), ceil(len(parts) / 2)
-    figure, panels = canvas(max(5.0, 3.8 * columns), 0.4 + 2.8 * n_rows, columns, n_rows)
+    columns, n_rows = min(4, len(parts)), ceil(len(parts) / 4)
+    figure, panels = canvas(max(5.0, 2.7 * columns), 0.4 + 2.6 * n_rows, columns, n_rows)
     for axes in panels[len(parts) :]:
         axes.remove()
     look = in_order(table)

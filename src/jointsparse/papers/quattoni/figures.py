@@ -1,6 +1,7 @@
 """Figures of Quattoni et al. (2009, and the report of 2008) beside the numbers that the papers print."""
 
 from itertools import cycle, product
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from jointsparse.figures.style import (
     size_axis,
 )
 from jointsparse.papers.quattoni.numbers import report_size
+from jointsparse.scores.many import over_runs
 
 # Image annotation, stories, scenes
 
@@ -63,38 +65,29 @@ def eer_by_word(table: pd.DataFrame, *, source: str = "") -> Figure:
 def significance(table: pd.DataFrame, *, reported: pd.DataFrame | None = None, source: str = "") -> Figure:
     """One-sided p-values of sign tests of the first method against each other one (Quattoni et al. 2009, Table 1).
 
-    Shows the test words: the median over runs of each run's median over pairings, in both directions, and the range
-    over runs. reported: p-values of a paper by n, with a column for each norm.
+    Of the test words. p: of all runs and pairings together, as the verdict has it; each run: the paper's test, of one
+    pairing. reported: p-values of a paper by n, with a column for each norm.
     """
     rows = table[table["words"] == "test words"]
     require(len(rows), "the table significance must have rows of the test words, got none", Misfit)
     method, runs = table["method"].iloc[0], table["run"].nunique()
-    sizes = rows.groupby("n")["n_samples"].first()
-    columns = {"n": sizes.index.to_series().map(str), "samples": sizes.map("{:,}".format)}
-    for other in table["against"].unique():
-        of_n = rows[rows["against"] == other].groupby("n")
-        p = of_n["p_median"]
-        columns[f"{other}\nmedian p"] = p.median().map(_p)
-        if runs > 1:
-            columns[f"{other}\nover runs"] = p.min().map(_p) + " to " + p.max().map(_p)
-        columns[f"{other}\nreverse p"] = of_n["p_reverse_median"].median().map(_p)
+    cells = []
+    for (n, other), of_n in rows.groupby(["n", "against"], sort=False):
+        of_each = " to ".join(dict.fromkeys(map(_p, (of_n["p"].min(), of_n["p"].max()))))
+        all_runs = [_p(over_runs(of_n[f"{name}_median"])) for name in ("p", "p_reverse")]
+        cells.append([str(n), f"{of_n['n_samples'].iloc[0]:,}", str(other), *all_runs, of_each])
         if reported is not None:
-            columns[f"{other}\npaper"] = (
-                reported.set_index("n").get(other.split("-")[-1], pd.Series(dtype=float)).map(_p)
-            )
-    cells = pd.DataFrame(columns, sizes.index).fillna("–")
-    figure, (axes,) = canvas(1.6 + 1.05 * (len(columns) - 2), 1.3 + 0.24 * len(cells))
+            of_paper = reported.loc[reported["n"] == n].get(str(other).split("-")[-1])
+            cells[-1].append("–" if of_paper is None or of_paper.empty else _p(of_paper.iloc[0]))
+    columns = ["n", "samples", "against", "p, all runs", "p, reverse", "p of each run", "p, paper"][: len(cells[0])]
+    figure, (axes,) = canvas(7.2, 1.3 + 0.24 * len(cells))
     axes.axis("off")
-    drawn = axes.table(
-        cells.to_numpy().tolist(), colLabels=[*columns], loc="upper center", cellLoc="right", edges="horizontal"
-    )
+    drawn = axes.table(cells, colLabels=columns, loc="upper center", cellLoc="right", edges="horizontal")
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(8)
     drawn.scale(1, 1.35)
-    for column in range(len(columns)):
-        drawn[0, column].set_height(1.9 * drawn[0, column].get_height())
-    axes.set_title(f"Sign tests: is {method} better? One-sided p-values, {runs} run{'s' if runs > 1 else ''}{source}")
-    note = "Pooled pairs share images across words, so the test is not exact; a median of p-values is not a p-value."
+    axes.set_title(f"Sign tests: is {method} better? One-sided p-values, {runs} run{'s' if runs > 1 else ''}\n{source}")
+    note = "Pooled pairs share samples across words, so the test is not exact."
     axes.text(0.5, 0.0, note, ha="center", transform=axes.transAxes, fontsize=8, color="0.35")
     return figure
 
@@ -110,9 +103,9 @@ def _p(value: float) -> str:
 
 
 SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius: dashes, width, label in the legend
-    ("subgradient", "true"): ("-", 1.0, "subgradient, true radius (the paper's)"),
-    ("subgradient", "validated"): (":", 0.8, "subgradient, validated radius"),
-    ("working_set", "true"): ("--", 0.5, "certified optimum, true radius"),
+    ("working_set", "true"): ("-", 1.0, "certified, true radius"),
+    ("working_set", "validated"): (":", 0.8, "certified, validated radius"),
+    ("subgradient", "true"): ("--", 0.5, "200 subgradient steps, true radius (the paper's)"),
 }
 
 
@@ -143,7 +136,7 @@ def error_by_arm(table: pd.DataFrame) -> Figure:
 
     The paper has normal weights on random supports.
     """
-    rows = table[(table["radius_rule"] == "validated") & (table["solver"] == "subgradient")]
+    rows = table[table["radius_rule"] == "validated"]
     supports, weights = table["support"].unique(), table["weights"].unique()
     figure, panels = canvas(1 + 2.4 * max(len(weights), 2), 2.6 * len(supports), len(weights), len(supports))
     for axes, (support, kind) in zip(panels, product(supports, weights), strict=True):
@@ -174,7 +167,7 @@ def selection_by_validation(table: pd.DataFrame) -> Figure:
 
 def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
     """Precision and recall at radii of this rule. which: the end of the title."""
-    rows = table[(table["solver"] == "subgradient") & (table["radius_rule"] == radius_rule)]
+    rows = table[(table["solver"] == "working_set") & (table["radius_rule"] == radius_rule)]
     figure, (axes,) = canvas()
     for method, look, of_method in by_method(rows[~rows["method"].str.endswith("-l2")]):
         for name, line in (("precision", {"linestyle": "-"}), ("recall", {"linestyle": ":", "fillstyle": "none"})):
@@ -192,6 +185,7 @@ def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
 PARTS = {
     "projection size": ("entries of the matrix", "seconds per projection", "x * log(x)"),
     "projection rows": ("non-zero rows of the matrix", "seconds per projection", "x * m * log(x * m)"),
+    "one task": ("entries of the vector", "seconds per projection", "x * log(x)"),
     "projection tasks": ("tasks of a matrix of as many entries", "seconds per projection", "x / x"),
     "training samples": ("training samples of each task", "seconds per iteration", "1.0 * x"),
     "tasks": ("tasks", "seconds of training", "1.0 * x"),
@@ -204,8 +198,10 @@ def cost(table: pd.DataFrame) -> Figure:
     A line grows as the papers state. It ends at the last measurement of the first method.
     """
     parts, look = table["part"].unique(), looks(table["method"])
-    figure, panels = canvas(max(6.4, 0.4 + 3.3 * len(parts)), 3.0, len(parts))
-    for axes, name in zip(panels, parts, strict=True):
+    figure, panels = canvas(9.6, 0.4 + 2.7 * ceil(len(parts) / 3), min(3, len(parts)), ceil(len(parts) / 3))
+    for axes in panels[len(parts) :]:
+        axes.remove()
+    for axes, name in zip(panels, parts, strict=False):
         x, y, growth = PARTS[name]
         rows = table[table["part"] == name].sort_values("x")
         for method, of_method in rows.groupby("method", sort=False):
