@@ -258,17 +258,19 @@ def finding(tables: Path, *, png: Path) -> str:
     arms = arms.query("weights == 'sign' and support == 'all' and n == 80 and radius_rule == 'validated'")
     errors = arms.groupby("method")["test_error"].mean()
     sentences = (
-        "l1,∞ hardly depends on the scale of the features. On Flickr8k (8,091 photographs, 40 words as tasks, "
-        f"certified fits, radii by validation) its AUC is within {_3(near)} of that of l2, with "
-        f"{features.min():.0f} to {features.max():.0f} % of the features. Where features are whitened it "
-        f"leads l2 by {_list(lead(whitened, 'hinge-l2'))} and l1 by {_list(lead(whitened, 'hinge-l1'))} "
-        f"(n = {_joined(map(str, lead(whitened, 'hinge-l1').index))}).",
+        "l1,∞ hardly depends on the scale of the features.",
+        f"On Flickr8k its AUC is within {_3(near)} of that of l2, with {features.min():.0f} to {features.max():.0f} % "
+        "of the features.",
+        f"Where features are whitened it leads l2 by {_list(lead(whitened, 'hinge-l2'))}, and l1 by "
+        f"{_list(lead(whitened, 'hinge-l1'))} (n = {_joined(map(str, lead(whitened, 'hinge-l1').index))}).",
         "On plain features it does not lead: it is behind l2 by "
         + _joined(f"{_3(values.min())} to {_3(values.max())} on {name}" for name, values in behind.items())
-        + f", and whitened l1,∞ ({_3(auc['whitened']['hinge-l1inf'])} at n = {n}) is below plain l2 "
+        + ".",
+        f"Whitened l1,∞ ({_3(auc['whitened']['hinge-l1inf'])} at n = {n}) is below plain l2 "
         f"({_3(auc['plain']['hinge-l2'])}).",
-        "On drawn tasks with weights of -1 and +1 over the same features and 80 samples each its test error is "
+        "On drawn tasks with weights of -1 and +1 over the same features and 80 samples each, its test error is "
         f"{_3(errors['hinge-l1inf'])}, that of l1 {_3(errors['hinge-l1'])}.",
+        "Flickr8k has 8,091 photographs, and its tasks are 40 words; fits are certified, radii chosen by validation.",
         "Every claim of the papers with its verdict, intervals and figures: **[results](docs/results.md)**.",
     )
     picture = (

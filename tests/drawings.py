@@ -86,7 +86,7 @@ def weights(method=METHODS, n_features=50, n_words=4):
 def recovery(**some):
     """Three methods, with the three pairs of radius and solver that are learnt."""
     kinds = pd.DataFrame(
-        {"solver": ["subgradient"] * 2 + ["working_set"], "radius_rule": ["true", "validated", "true"]}
+        {"solver": ["subgradient"] + ["working_set"] * 2, "radius_rule": ["true", "true", "validated"]}
     )
     table = derived("run n method gap", **{"method": METHODS[:3]} | some).merge(kinds, how="cross")
     measured = derived("method test_error precision recall", method=range(len(table))).drop(columns="method")

@@ -31,17 +31,32 @@ def test_a_row_for_each_measurement(few_rows, monkeypatch):
     monkeypatch.setattr(cost, "TRACED_ROWS", 20)
     done = []
     table = table_of(progress=lambda i, of: done.append((i, of)))
-    assert list(table) == ["part", "x", "seconds", "low", "high", "repeats", "d", "m", "method", "bytes", "objective"]
+    assert list(table) == [
+        "part",
+        "x",
+        "seconds",
+        "low",
+        "high",
+        "repeats",
+        "d",
+        "m",
+        "method",
+        "bytes",
+        "objective",
+        "difference",
+    ]
     got = table[["part", "x", "d", "method"]].to_numpy().tolist()
     matrices = ["projection size", 400, 10], ["projection size", 1200, 30]
     expected = [[*matrix, method] for matrix in matrices for method in ("sort", "newton", "l1 pivot")]
     expected += [["projection tasks", m, 640 // m, "sort"] for m in SHAPED]
+    expected += [["one task", d, d, "sort"] for d in (10, 30)]
     expected += [["projection rows", 5, 50, method] for method in ("sort", "newton", "scan")]
     expected += [["training samples", n, 200, "subgradient"] for n in (2, 4)]
     assert got == expected + [["tasks", m, 50, method] for m in (2, 3) for method in ("linear program", "subgradient")]
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all()
-    assert table["m"].tolist() == [40] * 6 + SHAPED + [40] * 5 + [2, 2, 3, 3]
-    assert done == [(i, 42) for i in range(1, 43)]
+    assert table["m"].tolist() == [40] * 6 + SHAPED + [1, 1] + [40] * 5 + [2, 2, 3, 3]
+    assert table.loc[table["part"] == "one task", "difference"].between(0, 1e-12).all()
+    assert done == [(i, 46) for i in range(1, 47)]
     traced = table[table["bytes"].notna()]  # of the paper's method, and of matrices that are not too large
     assert traced[["part", "method", "d"]].to_numpy().tolist() == [["projection size", "sort", 10]]
 
@@ -56,6 +71,7 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
 
     monkeypatch.setattr(harness, "LEAST_SECONDS", 0.0)  # a single call each
     monkeypatch.setattr(cost.l1inf, "project", project)
+    monkeypatch.setattr(cost, "_from_l1", lambda column: 0.0)
     monkeypatch.setattr(cost.l1, "project", lambda v, radius, *, out, method: vectors.append((v.shape, method)))
     table_of(repeats=1)
     assert vectors == [((40 * d,), "pivot") for d in (10, 10, 30)]  # of as many entries
@@ -64,7 +80,8 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
     sizes = [(*shape, 0.1, method) for shape in ((10, 10), (30, 30)) for method in ("sort", "newton")]
     shaped = [(640 // m, 640 // m, 0.1, "sort") for m in SHAPED]
     rows = [(50, 5, 0.1, method) for method in ("sort", *["newton"] * 5)]
-    assert seen == [*compiling, *traced, *sizes, *shaped, *rows]
+    ones = [(d, d, 0.1, "sort") for d in (10, 30)]
+    assert seen == [*compiling, *traced, *sizes, *shaped, *ones, *rows]
 
 
 def test_peak_bytes_are_those_that_are_held_at_once(monkeypatch):

@@ -135,7 +135,7 @@ def test_lines_are_rows_of_the_table(name, some, panel, x, y, rows, options):
     assert_lines(catalogue.draw(name, table).axes[panel], table, x, y, rows, **options)
 
 
-ENDS = "projection: 3% non-zero, test error 4.1%\nentropic: 100% non-zero, test error 4.1%"
+ENDS = "projection: 3% non-zero, error 4.1%\nentropic: 100% non-zero, error 4.1%"
 
 
 @pytest.mark.parametrize(
@@ -253,6 +253,6 @@ def test_exponentiated_writes_what_the_methods_end_with():
     (axes,) = catalogue.draw("exponentiated", table.sort_values(["method", "step"])).axes
     assert sorted(axes.get_title().split("\n")) == [
         "batch 25%, radius 320",
-        "entropic: 100% non-zero, test error 25%",
-        "projection: 5% non-zero, test error 2.1%",
+        "entropic: 100% non-zero, error 25%",
+        "projection: 5% non-zero, error 2.1%",
     ]

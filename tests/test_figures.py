@@ -191,14 +191,14 @@ LARGEST = [
 ]
 BY_METHOD = [(method, f"method == '{method}'") for method in METHODS]
 SPARSE = [(method, f"n == n.max() and {query}") for method, query in BY_METHOD[:2]]
-MAIN = "solver == 'subgradient' and radius_rule == 'true'"
+MAIN = "solver == 'working_set' and radius_rule == 'true'"
 ERRORS = [
     (label, f"method == '{method}' and solver == '{solver}' and radius_rule == '{rule}'")
     for method in METHODS[:3]
     for label, solver, rule in (
-        (method, "subgradient", "true"),
-        (f"_{method}, subgradient, validated", "subgradient", "validated"),
-        (f"_{method}, working_set, true", "working_set", "true"),
+        (method, "working_set", "true"),
+        (f"_{method}, working_set, validated", "working_set", "validated"),
+        (f"_{method}, subgradient, true", "subgradient", "true"),
     )
 ]
 
@@ -253,7 +253,7 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
         (ticks, "auc", made("auc"), [["4,800", "9,600", "19,200"]]),
         (labels, "auc", made("auc"), [("number of training samples, all words together", "average test AUC")]),
         (scales, "auc", made("auc"), [("log", "linear")]),
-        (legend, "auc", made("auc"), [*METHODS, "paper's Fig. 3 (Reuters): 0.64 to 0.73"]),
+        (legend, "auc", made("auc"), METHODS),
         (legend, "auc_by_size", made("auc", **RUNS), METHODS),
         (ticks, "eer", made("eer"), [["40", "80", "160"]]),
         (labels, "eer", made("eer"), [("n, positive training samples of each word", "average test EER (%)")]),
@@ -275,9 +275,9 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
             made("test_error"),
             [
                 *METHODS[:3],
-                "subgradient, true radius (the paper's)",
-                "subgradient, validated radius",
-                "certified optimum, true radius",
+                "certified, true radius",
+                "certified, validated radius",
+                "200 subgradient steps, true radius (the paper's)",
             ],
         ),
         (
@@ -286,7 +286,7 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
             made("test_error", **RUNS).query(MAIN),  # no other settings are named
             [
                 *METHODS[:3],
-                "subgradient, true radius (the paper's)",
+                "certified, true radius",
                 "band (solid): ±1 standard deviation, 3 runs",
             ],
         ),
@@ -438,22 +438,22 @@ def test_significance_writes_our_p_values_of_the_test_words_and_the_papers_besid
     p_values = ["p_median", "p_reverse_median"]
     table[p_values] = 10.0 ** (9 * table[p_values] - 9)
     (header, *rows) = cells(catalogue.draw("significance", table))
-    heads = ("median p", "reverse p", "paper")
-    assert header == ["n", "samples", *(f"{other}\n{head}" for other in METHODS[1:] for head in heads)]
-    assert [row[:2] for row in rows] == [["20", "2,400"], ["40", "4,800"], ["320", "38,400"]]
-    by_method = np.array(rows)[:, 2:].reshape(3, 3, 3)  # by size and method
-    papers = [["–", "–", "–"], ["1e-05", "0.0042", "0.0042"], ["0.36", "0.35", "0.35"]]
-    assert by_method[:, :, 2].tolist() == papers
+    assert header == ["n", "samples", "against", "p, all runs", "p, reverse", "p of each run", "p, paper"]
+    sizes = ("20", "2,400"), ("40", "4,800"), ("320", "38,400")
+    assert [row[:3] for row in rows] == [[*size, other] for size in sizes for other in METHODS[1:]]
+    papers = ["–", "–", "–", "1e-05", "0.0042", "0.0042", "0.36", "0.35", "0.35"]
+    assert [row[-1] for row in rows] == papers
     expected = table[table["words"] == "test words"].sort_values("n", kind="stable")[p_values].to_numpy()
-    got = by_method[:, :, :2].astype(float).reshape(9, 2)
+    expected = np.minimum(2 * expected, 1)  # of one run
+    got = np.array([row[3:5] for row in rows], dtype=float)
     assert (np.abs(got / expected - 1) <= np.where(expected < 1e-4, 0.5, 0.05)).all()
 
 
-def test_significance_shows_the_median_and_the_range_over_runs_and_says_what_the_test_is():
+def test_significance_shows_one_p_value_of_all_runs_and_the_range_of_the_papers_test():
     table = made("significance", run=(1, 2, 3), n=(40,)).query("words == 'test words' and against == 'svm-l2'")
-    table = table.assign(p_median=[0.02, 0.5, 0.03], p_reverse_median=[0.9, 0.4, 0.8])
+    table = table.assign(p=[0.01, 0.6, 0.04], p_median=[0.02, 0.5, 0.03], p_reverse_median=[0.9, 0.04, 0.08])
     figure = catalogue.draw("significance", table, beside_paper=False)
-    assert cells(figure)[1] == ["40", "4,800", "0.03", "0.02 to 0.5", "0.8"]
+    assert cells(figure)[1] == ["40", "4,800", "svm-l2", "0.12", "0.32", "0.01 to 0.6"]
     assert titles(figure) == ["Sign tests: is hinge-l1inf better? One-sided p-values, 3 runs"]
     assert "the test is not exact" in figure.axes[0].texts[-1].get_text()
 
@@ -499,7 +499,10 @@ def test_weights_draws_the_sparse_methods_side_by_side_in_one_scale():
     assert titles(figure)[1:] == ["hinge-l1: 100% of features used", "hinge-l1inf: 10% of features used"]
     pictures = [axes.images[0] for axes in panels]
     assert pictures[0].get_clim() == pictures[1].get_clim() == (0, 1.98)
-    assert (panels[0].get_ylabel(), bar.get_ylabel()) == ("feature", "|weight| (white: 0; square-root scale)")
+    assert (panels[0].get_ylabel(), bar.get_ylabel()) == (
+        "features in use, 50 of 50",
+        "|weight| (white: 0; square-root scale)",
+    )
     expected = np.zeros((50, 4))
     expected[::10] = 1 + np.arange(0, 50, 10)[:, None] / 50
     np.testing.assert_allclose(pictures[1].get_array().filled(0), expected, rtol=1e-15)

@@ -15,15 +15,15 @@ CEILINGS = {
     "learning": 2000,
     "estimators": 950,
     "datasets": 1000,
-    "features, scores, figures, explorer": 1780,
-    "papers": 2060,
+    "features, scores, figures, explorer": 1790,
+    "papers": 2100,
     "loose files, app, provenance": 760,
     "workflow": 750,
     "tests": 7800,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 18_970, 1.05
+MOST, MARGIN = 19_080, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

@@ -10,7 +10,6 @@ from jointsparse.papers.judging import (
     ABOVE,
     BELOW,
     EVERY,
-    TOGETHER,
     Claim,
     Estimate,
     NotTested,
@@ -154,19 +153,12 @@ def test_rows_that_are_not_there_are_named():
     [
         ({}, [()]),
         ({"n": (EVERY,), "against": ("d", ("e", "f"))}, [(2, "d"), (2, ("e", "f")), (1, "d"), (1, ("e", "f"))]),
-        ({"n": (EVERY, TOGETHER)}, [(2,), (1,), ((2, 1),)]),
-        ({"method": (TOGETHER,)}, [(("a", "b"),)]),
     ],
 )
 def test_a_claim_has_a_case_for_each_combination(each, expected):
     found = cases(CLAIM._replace(where={"method": ("a", "b"), "against": "c"}, each=each), TABLES)
     assert [tuple(case[column] for column in each) for case in found] == expected
     assert all(case["against"] == "c" for case in found if "against" not in each)
-
-
-def test_one_value_is_no_other_when_it_stands_alone():
-    found = cases(CLAIM._replace(where={"method": "a"}, each={"n": (EVERY, TOGETHER)}), TABLES)
-    assert found == [{"method": "a", "n": 2}]
 
 
 def test_what_one_case_lacks_is_its_own():

@@ -1,5 +1,7 @@
 """The page of claims: what it counts, shows, marks and escapes."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -85,9 +87,18 @@ def test_the_page_shows_counts_claims_rows_and_where_the_numbers_stand(tmp_path)
     lines = page.page(table).split("\n")
     assert lines[2] == f"{COUNTS} (each claim once per study)"
     assert "\n".join(lines[lines.index("## A paper") :]) == EXPECTED
-    assert all(f"- {exception}".split(":")[0] in "\n".join(lines) for exception in verdicts.EXCEPTIONS)
     tables.write_table(table.astype({"n": "Int64"}), tmp_path / "claims.csv")
     assert page.page(tables.read_table(tmp_path / "claims.csv")).split("\n") == lines
+
+
+def test_the_rule_of_a_claim_is_printed_from_its_shape_and_limits():
+    text = page.page(pd.DataFrame([row(id="features-to-match")]))
+    assert "Where a run never reaches the AUC, the most features that it used count" in text
+    assert "It holds from 2." in text
+    assert "It holds below 0, and is level within ±0.01." in verdicts.rule_of("eer-order")
+    assert all(
+        re.search(r"It holds (above|below|from|up to) [-\d]", verdicts.rule_of(name)) for name in verdicts.CLAIMS
+    )
 
 
 def test_notes_are_not_spoken_of_where_there_are_none():
@@ -108,6 +119,9 @@ def test_html_shows_the_same_with_pictures_of_its_tables():
     assert html.count("<details") == 3 and html.count('src="auc.png"') == 2 and "b.png" not in html
     assert "a|b\nc &lt;script&gt;x&lt;/script&gt; &amp; `d`" in html
     assert '<span class="verdict does-not-hold" title="two, a: 1 does not hold">does not hold</span>' in html
+    assert html.count('<li><a class="verdict') == 4 and 'href="#claim-b"' in html and 'id="claim-b"' in html
+    assert "<span>a-claim, two, a: does not hold</span>" in html
+    assert html.count("<svg") == 4 and '<path class="limit" d="M50.0 0v12"/>' in html
     for text in ("0.125 (-0.05 to 0.15)", "over the other", "against svm-l2"):
         assert text in html
 

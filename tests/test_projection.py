@@ -15,6 +15,7 @@ def table_of(**options):
 
 def test_a_row_for_each_measurement(monkeypatch):
     monkeypatch.setattr(projection, "MOST_VERBATIM", 20)
+    monkeypatch.setattr(projection, "GRADIENT_SIZES", (7,))
     done = []
     table = table_of(non_zeros=[20, 21], progress=lambda i, of: done.append((i, of)))
     assert list(table) == ["part", "x", "n", "k", "method", "repeats", "seconds", "low", "high"]
@@ -22,12 +23,13 @@ def test_a_row_for_each_measurement(monkeypatch):
     ways = ("tree", "full", "entropic")
     assert got == [
         *(["dimension", n, n, n, method] for n in (10, 30) for method in ("sort", "pivot", "newton", "l2")),
+        *(["gradient step", 7, 7, 7, method] for method in ("pivot", "newton", "l2")),
         *(["touched", k, 20, k, method] for k in (2, 5) for method in ways),
         ["touched", 5, 20, 5, "verbatim"],
         *(["touched", k, 21, k, method] for k in (2, 5) for method in ways),
     ]
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all()
-    assert done == [(i, 42) for i in range(1, 43)]
+    assert done == [(i, 48) for i in range(1, 49)]
 
 
 def test_methods_are_those_of_their_names():

@@ -191,16 +191,17 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
     figure, (axes,) = canvas()
     columns = ["features", "auc_weighted", "gap"]
     largest = table[table["n"] == table["n"].max()]
-    fits = largest.groupby(["method", "radius"])[columns]
+    by_radius = largest.groupby(["method", "radius"])
+    fits = by_radius[columns]
     # Paths of runs may end at other radii. A mean of fewer runs would be a step in the line.
     n_runs = fits.size()
     whole = n_runs == n_runs.groupby("method").transform("max")
     means = fits.mean()[whole]
-    means["half"] = half_width(fits["auc_weighted"].std(), n_runs.where(n_runs >= FEWEST_RUNS))[whole]
+    means["half"] = half_width(by_radius["auc_weighted"].std(), n_runs.where(n_runs >= FEWEST_RUNS))[whole]
     means["features"] *= 100
     lowest = means["features"][means["features"] > 0].min()
     look = looks([*table["method"], *(star.method for star in stated)])
-    sparse, thin, around = [], {"markersize": 4, "elinewidth": 0.8}, withStroke(linewidth=2.5, foreground="white")
+    sparse, around = [], withStroke(linewidth=2.5, foreground="white")
     for method in largest["method"].unique():
         points = means.loc[method].dropna(subset=["features"])
         points = points[points["features"] > 0] if lowest < 1 else points
@@ -209,7 +210,9 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
             continue  # not a sparse method, even if some features of text have no weight by chance
         sparse.append(method)
         marked = apart(100 * np.log(share / lowest) / np.log(100 / lowest) if lowest < 1 else share, APART)
-        axes.errorbar(points["features"], points["auc_weighted"], points["half"], label=method, **thin | look[method])
+        axes.plot(points["features"], points["auc_weighted"], label=method, markersize=4, **look[method])
+        ends = (points["auc_weighted"] + sign * points["half"] for sign in (-1, 1))
+        axes.vlines(points["features"], *ends, color=look[method]["color"], linewidth=0.8)
         for radius, point in points.iloc[marked].iterrows():
             at = point["features"], point["auc_weighted"]
             label = f"{radius:.3g}" if radius < 1000 else f"{radius:,.0f}"

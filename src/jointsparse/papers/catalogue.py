@@ -49,7 +49,7 @@ FIGURES = {
     "auc_by_power": Drawing("sparsity", study.auc_by_power),
     "significance": Drawing(
         "significance", quattoni.significance,
-        stated={"reported": TABLE_1, "source": " (paper: Table 1, Reuters photographs)"},
+        stated={"reported": TABLE_1, "source": "\n(paper: Table 1, Reuters photographs)"},
     ),
     "weights": Drawing("weights", study.weights, "", f"{Q08}, Fig. 4", {"source": " (paper: report, Fig. 4)"}),
     "test_error": Drawing("recovery", quattoni.test_error),

@@ -36,7 +36,7 @@ NEARLY_FLAT_SLOPE = 0.15  # Choice: exponent by which seconds may outgrow the st
 # Tables whose rows are fits, or records of fits from step to step; and those of measured seconds.
 OF_FITS = ("chosen", "sparsity", "recovery")
 OF_STEPS = ("exponentiated", "exponentiated_seconds", "digits", "online", "race", "race_seconds")
-OF_SECONDS = ("cost", "projection", "updates", "exponentiated_seconds", "race_seconds")  # verdicts on them are "timed"
+OF_SECONDS = ("cost", "projection", "exponentiated_seconds", "race_seconds")  # verdicts on them are "timed"
 
 EVERY = "every value"  # of a column; see `Claim.each`
 

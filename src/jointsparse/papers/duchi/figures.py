@@ -153,15 +153,16 @@ def _exponentiated(table: pd.DataFrame, x: str, label: str, note: str = "") -> F
     """Draw a panel for each form of the steps and radius. Its title tells the mean state over runs at the last step."""
     parts = list(table.groupby(["form", "radius"], sort=False))
     columns, n_rows = min(4, len(parts)), ceil(len(parts) / 4)
-    figure, panels = canvas(max(5.0, 2.7 * columns), 0.4 + 2.6 * n_rows, columns, n_rows)
+    figure, panels = canvas(max(5.0, 3.0 * columns), 0.4 + 2.6 * n_rows, columns, n_rows)
     for axes in panels[len(parts) :]:
         axes.remove()
     look = in_order(table)
     for axes, ((form, radius), rows) in zip(panels, parts, strict=False):
         _traces(axes, rows, x, look, _labels(table))
         ends = [f"{method}: {_end(rows[rows['method'] == method])}" for method in look if method in set(rows["method"])]
-        axes.set_title("\n".join([f"{form}, radius {radius:,.10g}", *ends]), fontsize=8)
+        axes.set_title("\n".join([f"{form}, radius {radius:,.10g}", *ends]), fontsize=7)
         axes.set_xlabel(label)
+        axes.set_ylabel(axes.get_ylabel() * (axes in panels[::columns]))
     figure.suptitle(f"Projection and exponentiated gradient{note}\n(paper: Fig. 6, text; Fig. 7, digits)")
     legend(figure, *_other_runs(table), *_warnings(table))
     return figure
@@ -170,7 +171,7 @@ def _exponentiated(table: pd.DataFrame, x: str, label: str, note: str = "") -> F
 def _end(rows: pd.DataFrame) -> str:
     """Non-zero weights and test error at the last step, the mean over runs, as text."""
     last = rows.sort_values("step", kind="stable").groupby("run").tail(1)
-    return f"{percent(last['non_zero'].mean())} non-zero, test error {percent(last['test_error'].mean())}"
+    return f"{percent(last['non_zero'].mean())} non-zero, error {percent(last['test_error'].mean())}"
 
 
 def online(table: pd.DataFrame) -> Figure:

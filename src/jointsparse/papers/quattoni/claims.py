@@ -114,7 +114,7 @@ def significance(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     compared = of_where(rows, {"against": (L1, *l2[:1])})
     of_each = compared.assign(alone=compared["p"] < SIGNIFICANT).groupby(["n", "against"])
     p_values = of_each[["p_median", "p_reverse_median"]].agg(over_runs)
-    p_values = p_values.join(p_values.apply(holm, raw=True), rsuffix="_holm")
+    p_values = p_values.join(p_values.apply(holm, raw=True).add_suffix("_holm"))
     own = of_each.agg(runs=("p", "size"), least=("p", "min"), most=("p", "max"), alone=("alone", "sum"))
     p_values = p_values.join(own).reset_index()
     order = {(one.where.get("n"), one.where.get("against")): one.verdict for one in judged(CLAIMS["auc-order"], tables)}

@@ -68,7 +68,7 @@ def significance(table: pd.DataFrame, *, reported: pd.DataFrame | None = None, s
     Of the test words. p: of all runs and pairings together, as the verdict has it; each run: the paper's test, of one
     pairing. reported: p-values of a paper by n, with a column for each norm.
     """
-    rows = table[table["words"] == "test words"]
+    rows = table[table["words"] == "test words"].sort_values("n", kind="stable")
     require(len(rows), "the table significance must have rows of the test words, got none", Misfit)
     method, runs = table["method"].iloc[0], table["run"].nunique()
     cells = []
@@ -80,13 +80,13 @@ def significance(table: pd.DataFrame, *, reported: pd.DataFrame | None = None, s
             of_paper = reported.loc[reported["n"] == n].get(str(other).split("-")[-1])
             cells[-1].append("–" if of_paper is None or of_paper.empty else _p(of_paper.iloc[0]))
     columns = ["n", "samples", "against", "p, all runs", "p, reverse", "p of each run", "p, paper"][: len(cells[0])]
-    figure, (axes,) = canvas(7.2, 1.3 + 0.24 * len(cells))
+    figure, (axes,) = canvas(7.2, 1.5 + 0.24 * len(cells))
     axes.axis("off")
     drawn = axes.table(cells, colLabels=columns, loc="upper center", cellLoc="right", edges="horizontal")
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(8)
     drawn.scale(1, 1.35)
-    axes.set_title(f"Sign tests: is {method} better? One-sided p-values, {runs} run{'s' if runs > 1 else ''}\n{source}")
+    axes.set_title(f"Sign tests: is {method} better? One-sided p-values, {runs} run{'s' if runs > 1 else ''}{source}")
     note = "Pooled pairs share samples across words, so the test is not exact."
     axes.text(0.5, 0.0, note, ha="center", transform=axes.transAxes, fontsize=8, color="0.35")
     return figure
@@ -198,7 +198,7 @@ def cost(table: pd.DataFrame) -> Figure:
     A line grows as the papers state. It ends at the last measurement of the first method.
     """
     parts, look = table["part"].unique(), looks(table["method"])
-    figure, panels = canvas(9.6, 0.4 + 2.7 * ceil(len(parts) / 3), min(3, len(parts)), ceil(len(parts) / 3))
+    figure, panels = canvas(10.4, 0.4 + 2.7 * ceil(len(parts) / 3), min(3, len(parts)), ceil(len(parts) / 3))
     for axes in panels[len(parts) :]:
         axes.remove()
     for axes, name in zip(panels, parts, strict=False):
@@ -212,7 +212,7 @@ def cost(table: pd.DataFrame) -> Figure:
         log_axis(axes, "y")
         axes.set_ylabel(y)
         fixed = [f"{column} = {rows[column].iloc[0]:,.0f}" for column in ("d", "m") if len(set(rows[column])) == 1]
-        axes.set_title(", ".join([name, *fixed]), fontsize=10)
+        axes.set_title(", ".join([name, *fixed]), fontsize=9)
     figure.suptitle(f"Measured seconds, each {median_of(table)}")
     stated = "papers: N log N in the number N of non-zero entries; linear in the number of samples"
     legend(figure, Line2D([], [], label=stated, **STATED))
