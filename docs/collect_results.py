@@ -138,7 +138,8 @@ def judged(study: Study, tables: Path) -> pd.DataFrame:
     sources = {name: f"tables/{file.relative_to(tables)}" for name, file in files_of(study.folder).items()}
     config = f"tables/{(study.folder / 'config.yaml').relative_to(tables)}"
     origin = {"dataset": study.dataset, "study": study.name, "seed": study.settings["seed"], "config": config}
-    return rows.assign(source=rows["table"].map(sources), note="", **origin)
+    note = CONFIG["datasets"].get(study.dataset, {}).get("note", "")
+    return rows.assign(source=rows["table"].map(sources), note=note, **origin)
 
 
 def claims_of(study: Study) -> list[str]:

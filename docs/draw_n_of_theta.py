@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from matplotlib import style
 from matplotlib.figure import Figure
 
 from jointsparse.norms import l1inf
@@ -14,7 +15,8 @@ thetas = np.linspace(0, 6, 601)
 levels = np.array([np.abs(l1inf.prox(A, theta)).max(axis=1) for theta in thetas])
 theta = l1inf.project(A, RADIUS, return_theta=True)[1]
 
-figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+style.use(Path(__file__).parents[1] / "src" / "jointsparse" / "figures" / "jointsparse.mplstyle")
+figure = Figure(figsize=(6.4, 3.8))
 axes = figure.subplots()
 for i, row in enumerate(A):
     axes.plot(thetas, levels[:, i], lw=1.2, label=f"level of row ({', '.join(f'{x:g}' for x in row)})")

@@ -6,6 +6,7 @@ Features shrink like those of an SVD, and the labels of 30 tasks follow 60 of 1,
 from pathlib import Path
 
 import numpy as np
+from matplotlib import style
 from matplotlib.figure import Figure
 
 from jointsparse.learning.losses import hinge
@@ -25,7 +26,8 @@ y = [np.sign(X_k @ w + 0.2 * rng.normal(size=300)) for X_k, w in zip(X, W.T, str
 problem = Problem(X, y)
 unit = scales(problem, loss=hinge, norm=l1inf).radius
 
-figure = Figure(figsize=(7.6, 3.2), layout="constrained")
+style.use(Path(__file__).parents[1] / "src" / "jointsparse" / "figures" / "jointsparse.mplstyle")
+figure = Figure(figsize=(7.6, 3.2))
 left, right = figure.subplots(1, 2)
 for multiple, colour in MULTIPLES.items():
     options = {"loss": hinge, "norm": l1inf, "radius": np.array([multiple * unit]), "n_iter": 20_000}
@@ -45,9 +47,10 @@ for multiple, colour in MULTIPLES.items():
         label=f"pdhg, {multiple} R0",
     )
 left.set_ylim(0)
+right.set_ylim(5e-4, 20)
 left.set_ylabel("rows in the working set, of 1,000")
 right.set_ylabel("relative gap, proven for all rows")
 for axes in (left, right):
     axes.set_xlabel("products with X, in iterations over all rows")
-    axes.legend(frameon=False, fontsize=7)
+    axes.legend(loc="lower right" if axes is left else "upper right", fontsize=7)
 figure.savefig(Path(__file__).with_name("working_set.png"), dpi=110)
