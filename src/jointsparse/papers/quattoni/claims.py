@@ -305,7 +305,7 @@ OF_EER: Where = {"metric": "eer", "words": "test words", "average": "plain", "me
 SMALL = {"n_samples": pd.Interval(0, SMALL_SAMPLES, closed="left")}
 LARGE = {"n_samples": at_least(SMALL_SAMPLES)}
 
-RECALL = "recall of {method} with the radius chosen by validation minus that with the true one (fraction)"
+FOUND = "{} of {{method}} with the radius chosen by validation minus that with the true one (fraction)"
 PRECISION = "precision of {method} minus that of {against} (fraction)"
 FEATURES = "features used by {method} over those used by {against}"
 AUC = "AUC of {method} minus that of {against} (fraction, words not used for validation)"
@@ -357,8 +357,8 @@ CLAIMS: dict[str, Claim] = {
         by="radius_rule", least=-0.02, most=0.02,  # Choice: "very similar".
         of_fits=True,
     )
-    .and_also(number="recall", means=RECALL, each={"n": (EVERY,), "method": (JOINT, L1)})
-    .and_also(number="precision", means=RECALL.replace("recall", "precision")),
+    .and_also(number="recall", means=FOUND.format("recall"), each={"n": (EVERY,), "method": (JOINT, L1)})
+    .and_also(number="precision", means=FOUND.format("precision"), each={"n": (EVERY,), "method": (JOINT, L1)}),
     # ICML, sec. 6.2: image annotation
     "auc-order": Claim(
         "Below 20,000 samples l1,inf has a higher average AUC than l1 and than l2.",
