@@ -185,7 +185,7 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
     """Average test AUC against the share of features that any word uses, on the largest training sets, at each radius.
 
     Points have their 95 % interval over runs. Radii beside them are `APART` per cent of the axis apart. The axis is
-    logarithmic where there are fits with less than 1 % of the features, and holds our fits: a star may lie outside.
+    logarithmic where there are fits with less than 1 % of the features, and holds our fits; stars outside are left out.
     source: see `auc`.
     """
     figure, (axes,) = canvas()
@@ -222,7 +222,8 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
     axes.margins(y=0.12)
     axes.autoscale_view()
     axes.autoscale(enable=False, axis="y")
-    for star in stated:
+    low, high = axes.get_ylim()
+    for star in (star for star in stated if low <= star.auc <= high):
         line = {"color": look[star.method]["color"], "markersize": 12, "markerfacecolor": "none"}
         axes.plot(100 * star.features, star.auc, "*", label=star.label, **line)
     label = "features used by any word (%)" + _mean_of(largest)

@@ -80,7 +80,7 @@ def significance(table: pd.DataFrame, *, reported: pd.DataFrame | None = None, s
             of_paper = reported.loc[reported["n"] == n].get(str(other).split("-")[-1])
             cells[-1].append("–" if of_paper is None or of_paper.empty else _p(of_paper.iloc[0]))
     columns = ["n", "samples", "against", "p, all runs", "p, reverse", "p of each run", "p, paper"][: len(cells[0])]
-    figure, (axes,) = canvas(7.2, 1.5 + 0.24 * len(cells))
+    figure, (axes,) = canvas(8.4, 1.5 + 0.24 * len(cells))
     axes.axis("off")
     drawn = axes.table(cells, colLabels=columns, loc="upper center", cellLoc="right", edges="horizontal")
     drawn.auto_set_font_size(False)
