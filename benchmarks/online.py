@@ -17,7 +17,6 @@ CPU time, medians of interleaved rounds in one process. W is as a stream of such
 import argparse
 import time
 from collections.abc import Iterator
-from importlib.resources import as_file, files
 from itertools import count
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from measure import Task, machine, medians, show
 from scipy import sparse
 
 from jointsparse.estimators.online import OnlineJointSparseClassifier
+from jointsparse.figures.style import SHEET
 from jointsparse.learning.lazy import Eager, Lazy, Rows, csr
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
@@ -177,7 +177,7 @@ def draw_cost(axes: Axes, rows: pd.DataFrame, against: str) -> None:
 
 
 def figure(regret: pd.DataFrame, cost: pd.DataFrame) -> Figure:
-    with as_file(files("jointsparse.figures") / "jointsparse.mplstyle") as sheet, style.context(sheet):
+    with style.context(SHEET):
         result = Figure(figsize=(12, 3.6), layout="constrained")
         axes = result.subplots(1, 3)
         draw_regret(axes[0], regret)

@@ -19,7 +19,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from importlib.resources import as_file, files
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -31,6 +30,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from measure import ENTRIES, RADII, Task, machine, medians, plain_row_limit, row_limit, show
 
+from jointsparse.figures.style import SHEET
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import pdhg, subgradient
@@ -337,7 +337,7 @@ def show_vectors(table: pd.DataFrame) -> None:
 
 
 def figure(tables: dict[str, pd.DataFrame]) -> Figure:
-    with as_file(files("jointsparse.figures") / "jointsparse.mplstyle") as sheet, style.context(str(sheet)):
+    with style.context(SHEET):
         drawn = Figure(figsize=(13, 8.5))
         panels = drawn.subplots(2, 3).ravel()
         normal = tables["projections"].query("entries == 'normal'")

@@ -9,6 +9,7 @@ Verdicts are judged anew from these tables, so each page agrees with the claims 
 import argparse
 import gzip
 import shutil
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -21,12 +22,15 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from jointsparse.explorer import findings
-from jointsparse.figures.style import canvas, in_order, legend, size_axis
+from jointsparse.figures.style import SHEET, canvas, in_order, legend, size_axis
 from jointsparse.papers import catalogue, page, verdicts
 from jointsparse.papers.verdicts import CLAIMS, overall
 from jointsparse.scores.many import means
 
 DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS.parent / "workflow"))
+from configuration import studies as of_config  # noqa: E402
+
 CONFIG = yaml.safe_load((DOCS.parent / "config.yaml").read_text())
 REAL = ("flickr8k", "scene15", "reuters21578", "mnist", "synthetic-full")
 DRAWN = ("collage", "documents", "bigrams", "digits", "synthetic")
@@ -141,14 +145,8 @@ def judged(study: Study, tables: Path) -> pd.DataFrame:
 
 def claims_of(study: Study) -> list[str]:
     """The claims that config.yaml names for a study today. One that it lacks keeps those that it was run with."""
-    of_dataset = CONFIG["datasets"].get(study.dataset, {}).get("studies", {})
-    if study.name not in of_dataset:
-        return list(study.block["claims"])
-    blocks, name = [of_dataset[study.name]], study.name
-    while name:
-        blocks.append(CONFIG["studies"][name])
-        name = blocks[-1].get("like")
-    return next(list(block["claims"]) for block in blocks if "claims" in block)
+    today = of_config.datasets_of(CONFIG).get(study.dataset, {"studies": {}})["studies"]
+    return list(today.get(study.name, study.block)["claims"])
 
 
 def write(docs: Path, readme: Path, *, figures: bool = True) -> None:
@@ -282,7 +280,7 @@ def finding(tables: Path, *, png: Path) -> str:
 
 def draw_finding(studies: dict[str, pd.DataFrame]) -> Figure:
     """AUC by size, a panel per study: means with 95 % intervals over runs, and the share of features of l1,∞."""
-    with style.context(DOCS.parent / "src" / "jointsparse" / "figures" / "jointsparse.mplstyle"):
+    with style.context(SHEET):
         figure, panels = canvas(9.6, 3.4, len(studies), sharey=True)
         for axes, (title, chosen) in zip(panels, studies.items(), strict=True):
             look = in_order(chosen)

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
 
+from jointsparse.figures.style import SHEET
 from jointsparse.norms import l1inf
 
 A = np.array([[3.0, 2.0, 0.5], [2.0, 1.9, 1.8], [1.2, 0.2, 0.1]])
@@ -15,7 +16,7 @@ thetas = np.linspace(0, 6, 601)
 levels = np.array([np.abs(l1inf.prox(A, theta)).max(axis=1) for theta in thetas])
 theta = l1inf.project(A, RADIUS, return_theta=True)[1]
 
-style.use(Path(__file__).parents[1] / "src" / "jointsparse" / "figures" / "jointsparse.mplstyle")
+style.use(SHEET)
 figure = Figure(figsize=(6.4, 3.8))
 axes = figure.subplots()
 for i, row in enumerate(A):

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
 
+from jointsparse.figures.style import SHEET
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.scales import scales
@@ -26,7 +27,7 @@ y = [np.sign(X_k @ w + 0.2 * rng.normal(size=300)) for X_k, w in zip(X, W.T, str
 problem = Problem(X, y)
 unit = scales(problem, loss=hinge, norm=l1inf).radius
 
-style.use(Path(__file__).parents[1] / "src" / "jointsparse" / "figures" / "jointsparse.mplstyle")
+style.use(SHEET)
 figure = Figure(figsize=(7.6, 3.2))
 left, right = figure.subplots(1, 2)
 for multiple, colour in MULTIPLES.items():

@@ -37,6 +37,7 @@ SHARING = (
 )
 NAMED = {method: look for look, methods in zip(FIVE, SHARING, strict=True) for method in methods}
 
+SHEET = "jointsparse.figures.jointsparse"  # the style sheet, as matplotlib.style finds it
 STATED: dict[str, Any] = {"color": "0.35", "linestyle": "--", "linewidth": 1}  # lines for values that a paper states
 
 
@@ -115,6 +116,27 @@ def canvas(
     """
     figure = Figure(figsize=(width, height))
     return figure, list(figure.subplots(rows, panels, squeeze=False, **options).flat)
+
+
+def grid(n: int, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """Create a figure outside pyplot, with its panels in rows.
+
+    Parameters
+    ----------
+    n : int
+        Panels.
+    columns : int
+        Most panels in a row.
+    width : float
+        Of the figure, in inches.
+    height : float
+        Of each row, in inches; `legend` adds its own.
+    """
+    columns, rows = min(columns, n), ceil(n / columns)
+    figure, panels = canvas(width, 0.4 + height * rows, columns, rows)
+    for axes in panels[n:]:
+        axes.remove()
+    return figure, panels[:n]
 
 
 def legend(figure: Figure, *more: Any) -> None:

@@ -210,9 +210,7 @@ def path(
         ended = unit == 0 or _ended([fits[one] for one in sorted(fits)], at_zero, tol)
         step = next_step(scored, downwards=score is not None and unit > 0, ended=ended)
         lowest = min(fits)
-        used = fits[lowest].W[0] != 0
-        dense = used.any(axis=1).mean() > sparsest and used.sum(axis=0).max() > 1
-        if step is None and plug_ins["norm"].SPARSE and dense and lowest > -MOST_RADII:
+        if step is None and plug_ins["norm"].SPARSE and lowest > -MOST_RADII and _is_dense(fits[lowest].W[0], sparsest):
             step = lowest - 1
     ordered = [fits[step] for step in sorted(fits)]
     return Sweep(
@@ -265,6 +263,12 @@ def next_step(
     if ended or highest >= MOST_RADII or (highest >= scales.PER_DECADE and beyond_best >= patience):
         return None
     return highest + 1
+
+
+def _is_dense(W: NDArray[Any], sparsest: float) -> bool:
+    """True if W (n_features, n_tasks) uses more than this fraction of the features, and some task more than one."""
+    used = W != 0
+    return bool(used.any(axis=1).mean() > sparsest and used.sum(axis=0).max() > 1)
 
 
 def _ended(fits: Sequence[Fit], at_zero: float, tol: float) -> bool:

@@ -3,8 +3,6 @@
 A row whose figure is general (`study`) names the place in the paper, and the numbers that the paper states there.
 """
 
-from importlib.resources import as_file, files
-
 import pandas as pd
 from matplotlib import style
 from matplotlib.figure import Figure
@@ -12,7 +10,7 @@ from matplotlib.figure import Figure
 from jointsparse.checks import require
 from jointsparse.figures import study
 from jointsparse.figures.study import Star
-from jointsparse.figures.style import Drawing
+from jointsparse.figures.style import SHEET, Drawing
 from jointsparse.papers.duchi import figures as duchi
 from jointsparse.papers.quattoni import figures as quattoni
 from jointsparse.papers.quattoni.numbers import FIGURE_4, REPORT_SIZE, TABLE_1
@@ -90,7 +88,7 @@ def draw(name: str, table: pd.DataFrame, *, beside: pd.DataFrame | None = None, 
     require(name in FIGURES, f"figures knows {', '.join(FIGURES)}; got {name!r}")
     drawing = FIGURES[name]
     require(len(table), f"figure {name}: expected a table {drawing.table} with rows, got none")
-    with as_file(files("jointsparse.figures") / "jointsparse.mplstyle") as sheet, style.context(str(sheet)):
+    with style.context(SHEET):
         try:
             options = {**drawing.stated} if beside_paper else {}
             options |= {"beside": beside} if drawing.beside else {}

@@ -135,10 +135,11 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
     fits, (first, *others) = _by_fit(scores)
     runs = pd.unique(scores.run)
     rng = np.random.default_rng(seed)
-    images = _resample(len(scores.labels), n_resamples, rng)
+    # Fewer runs have no interval.
+    images = _resample(len(scores.labels), n_resamples if len(runs) >= FEWEST_RUNS else 0, rng)
     n_words = scores.labels.shape[1]
     # By average and kind of resample: weights of the words, (n_resamples, n_words).
-    ones, drawn = np.ones((len(images), n_words)), _resample(n_words, n_resamples, rng)
+    ones, drawn = np.ones((len(images), n_words)), _resample(n_words, len(images) - 1, rng)
     positives = images @ scores.labels
     weights = np.stack([positives, positives * drawn, ones, ones * drawn])
     rows = []
@@ -188,7 +189,7 @@ def _interval(by_run: np.ndarray) -> tuple[float, float, float, float]:
     n_runs = len(by_run)
     mean, resampled = by_run[:, 0].mean(), by_run[:, 1:].mean(axis=0)
     resampled = resampled[~np.isnan(resampled)]
-    if not len(resampled) or n_runs < FEWEST_RUNS:
+    if not len(resampled):
         return float(mean), np.nan, np.nan, np.nan
     below, above = mean - np.quantile(resampled, 0.025), np.quantile(resampled, 0.975) - mean
     # Choice: runs are few, and resampling them as well would make them look closer to each other than they are.

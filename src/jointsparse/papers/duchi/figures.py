@@ -6,7 +6,6 @@ ICML 2008.
 
 from collections.abc import Iterable
 from itertools import cycle
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from jointsparse.figures.style import (
     by_method,
     canvas,
     curve,
+    grid,
     growth_line,
     in_order,
     legend,
@@ -152,17 +152,15 @@ def exponentiated_gradients(table: pd.DataFrame) -> Figure:
 def _exponentiated(table: pd.DataFrame, x: str, label: str, note: str = "") -> Figure:
     """Draw a panel for each form of the steps and radius. Its title tells the mean state over runs at the last step."""
     parts = list(table.groupby(["form", "radius"], sort=False))
-    columns, n_rows = min(4, len(parts)), ceil(len(parts) / 4)
-    figure, panels = canvas(max(5.0, 3.0 * columns), 0.4 + 2.6 * n_rows, columns, n_rows)
-    for axes in panels[len(parts) :]:
-        axes.remove()
+    figure, panels = grid(len(parts), 4, max(5.0, 3.0 * min(4, len(parts))), 2.6)
     look = in_order(table)
-    for axes, ((form, radius), rows) in zip(panels, parts, strict=False):
+    for i, (axes, ((form, radius), rows)) in enumerate(zip(panels, parts, strict=True)):
         _traces(axes, rows, x, look, _labels(table))
         ends = [f"{method}: {_end(rows[rows['method'] == method])}" for method in look if method in set(rows["method"])]
         axes.set_title("\n".join([f"{form}, radius {radius:,.10g}", *ends]), fontsize=7)
         axes.set_xlabel(label)
-        axes.set_ylabel(axes.get_ylabel() * (axes in panels[::columns]))
+        if i % 4:
+            axes.set_ylabel("")
     figure.suptitle(f"Projection and exponentiated gradient{note}\n(paper: Fig. 6, text; Fig. 7, digits)")
     legend(figure, *_other_runs(table), *_warnings(table))
     return figure

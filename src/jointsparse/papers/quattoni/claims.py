@@ -100,8 +100,11 @@ def _not_if_perfect(claim: Claim, tables: Tables, where: Where) -> None:
 
 def ratio_at_report_size(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Geometric mean ratio, paired by run, at n = 30 or the next size."""
-    n = report_size(rows_with(tables, claim.table, "n")["n"].unique())
-    return ratio_over_runs(claim, tables, {"n": n, **where})
+    return ratio_over_runs(claim, tables, _at_report_size(claim, tables, where))
+
+
+def _at_report_size(claim: Claim, tables: Tables, where: Where) -> Where:
+    return {"n": report_size(rows_with(tables, claim.table, "n")["n"].unique()), **where}
 
 
 def significance(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
@@ -211,7 +214,7 @@ def distance_from_optimum(claim: Claim, tables: Tables, where: Where) -> list[Ju
 
 def share_of_topics(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Fraction of topics on which a method has the lowest mean over runs, at n = 30 or the next size."""
-    where = {"n": report_size(rows_with(tables, claim.table, "n")["n"].unique()), **where}
+    where = _at_report_size(claim, tables, where)
     rows = rows_with(tables, claim.table, "method", "word", claim.number, n=where["n"], validation_word=False)
     methods = [known(rows, "method", names) for names in ((JOINT,), (L1,), L2_OF_REPORT)]
     values = rows.pivot_table(claim.number, "word", "method", aggfunc="mean").reindex(columns=methods).dropna()
@@ -231,7 +234,7 @@ def tasks_per_feature(claim: Claim, tables: Tables, where: Where) -> list[Judgem
     """Difference at n = 30 or the next size, a count in one run, which needs no interval."""
     rows = rows_with(tables, claim.table, "method", "feature", "weight")
     if "n" in rows:
-        where = {"n": report_size(rows["n"].unique()), **where}
+        where = _at_report_size(claim, tables, where)
     used = [side[side["weight"] != 0] for side in pair(claim, tables, where)]
     one, other = (len(side) / max(side["feature"].nunique(), 1) for side in used)
     return [conclude(claim, Estimate(one - other, np.nan, np.nan, "counted in the chosen fits of one run"), where)]

@@ -1,7 +1,6 @@
 """Figures of Quattoni et al. (2009, and the report of 2008) beside the numbers that the papers print."""
 
 from itertools import cycle, product
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from jointsparse.figures.style import (
     by_method,
     canvas,
     curve,
+    grid,
     growth_line,
     legend,
     log_axis,
@@ -199,10 +199,8 @@ def cost(table: pd.DataFrame) -> Figure:
     A line grows as the papers state. It ends at the last measurement of the first method.
     """
     parts, look = table["part"].unique(), looks(table["method"])
-    figure, panels = canvas(10.4, 0.4 + 2.7 * ceil(len(parts) / 3), min(3, len(parts)), ceil(len(parts) / 3))
-    for axes in panels[len(parts) :]:
-        axes.remove()
-    for axes, name in zip(panels, parts, strict=False):
+    figure, panels = grid(len(parts), 3, 10.4, 2.7)
+    for axes, name in zip(panels, parts, strict=True):
         x, y, growth = PARTS[name]
         rows = table[table["part"] == name].sort_values("x")
         for method, of_method in rows.groupby("method", sort=False):
