@@ -2,11 +2,13 @@
 
 - ``describe(picture, **options)``: descriptors (n_descriptors, LENGTH), uint8, of a grey picture (height, width) in
   [0, 1], float32;
+- ``patches(height, width, **options)``: top, left and side in pixels of each descriptor's patch, (n_descriptors, 3);
 - ``smallest_side(**options)``: the smallest side in pixels with which a picture has a descriptor of every scale;
 - ``LENGTH``: the number of numbers in a descriptor.
 
-``options`` are the entries of the feature's block in config.yaml. The vocabulary tree, which turns descriptors into
-histograms, stands beside the room. So do `DenseSift`, `VocabularyTree` and `SVDBasis`, transformers of scikit-learn.
+``options`` are the entries of the feature's block in config.yaml. Beside the room stand the vocabulary tree, which
+turns descriptors into histograms, and the evidence of each patch for a score. So do `DenseSift`, `VocabularyTree` and
+`SVDBasis`, transformers of scikit-learn.
 """
 
 from importlib import import_module

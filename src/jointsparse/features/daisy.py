@@ -51,6 +51,48 @@ def describe(
     return np.rint(np.minimum(STEPS_PER_UNIT * descriptors, 255)).astype(np.uint8)
 
 
+def patches(
+    height: int,
+    width: int,
+    *,
+    patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS,
+    step: int = STEP_PIXELS,
+    **others: object,
+) -> np.ndarray:
+    """Top, left and side in pixels of the patch of each descriptor, in the order in which `describe` returns them.
+
+    Parameters
+    ----------
+    height, width : int, pixels
+        Of the picture.
+    patch_sizes : sequence of int, pixels
+        As in `describe`.
+    step : int, pixels
+        As in `describe`.
+    **others : object
+        The other options of `describe`, of which none matters.
+
+    Returns
+    -------
+    patches : array, shape (n_descriptors, 3), int
+        A patch is the square about the outer ring, whose radius r is (size - 1) // 2: the pixels
+        [top : top + side, left : left + side]. Histograms on the ring look up to 2 r further, with Gaussian weights.
+
+    Examples
+    --------
+    >>> patches(16, 24, patch_sizes=(16,), step=8).tolist()
+    [[0, 0, 15], [0, 8, 15]]
+    """
+    return np.array(
+        [
+            (top, left, side)
+            for side in (2 * ((size - 1) // 2) + 1 for size in patch_sizes)
+            for top in range(0, height - side + 1, step)
+            for left in range(0, width - side + 1, step)
+        ]
+    )
+
+
 def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, **others: object) -> int:
     """Smallest side in pixels of a picture that holds one patch of every size. Takes the options of `describe`."""
     return int(max(patch_sizes))

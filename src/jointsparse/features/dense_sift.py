@@ -241,6 +241,47 @@ def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, **others: 
     return int(max(patch_sizes))
 
 
+def patches(
+    height: int,
+    width: int,
+    *,
+    patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS,
+    step: int = STEP_PIXELS,
+    **others: object,
+) -> np.ndarray:
+    """Top, left and side in pixels of the patch of each descriptor, in the order in which `describe` returns them.
+
+    Parameters
+    ----------
+    height, width : int, pixels
+        Of the picture.
+    patch_sizes : sequence of int, pixels
+        As in `describe`.
+    step : int, pixels
+        As in `describe`.
+    **others : object
+        The other options of `describe`, of which none matters.
+
+    Returns
+    -------
+    patches : array, shape (n_descriptors, 3), int
+        A patch holds the pixels [top : top + side, left : left + side]. Gradients look one pixel further.
+
+    Examples
+    --------
+    >>> patches(16, 24, patch_sizes=(16, 12), step=8).tolist()
+    [[0, 0, 16], [0, 8, 16], [0, 0, 12], [0, 8, 12]]
+    """
+    return np.array(
+        [
+            (top, left, side)
+            for side in patch_sizes
+            for top in range(0, height - side + 1, step)
+            for left in range(0, width - side + 1, step)
+        ]
+    )
+
+
 def _checked(picture: np.ndarray, smallest: int) -> np.ndarray:
     picture = np.asarray(picture)
     require(picture.ndim == 2, f"picture must be grey, (height, width), got shape {picture.shape}")
