@@ -15,7 +15,7 @@ CEILINGS = {
     "learning": 2000,
     "estimators": 950,
     "datasets": 1000,
-    "features, scores, figures, explorer": 1790,
+    "features, scores, figures, explorer": 1830,
     "papers": 2100,
     "loose files, app, provenance": 760,
     "workflow": 750,
@@ -23,7 +23,7 @@ CEILINGS = {
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 19_080, 1.05
+MOST, MARGIN = 19_200, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

@@ -1,0 +1,113 @@
+"""The evidence of patches: parts that sum to the score of the real chain, on the pixels that they come from."""
+
+import numpy as np
+import pytest
+from skimage import data
+from sklearn.pipeline import make_pipeline
+
+from jointsparse import JointSparseClassifier
+from jointsparse.features import FEATURES, SVDBasis, VocabularyTree
+from jointsparse.features.evidence import heat, parts, word_weights
+from jointsparse.features.vocabulary_tree import quantise
+
+HEIGHT, WIDTH = 64, 96
+BRICK, GRASS = (texture.astype(np.float32) / 255 for texture in (data.brick(), data.grass()))
+
+
+def meadow(i, wall=False):
+    """A picture of grass, of which a quarter may be brick, at the bottom right."""
+    picture = GRASS[40 * i :][:HEIGHT, 30 * i :][:, :WIDTH].copy()
+    if wall:
+        picture[HEIGHT // 2 :, WIDTH // 2 :] = BRICK[40 * i :][: HEIGHT // 2, 30 * i :][:, : WIDTH // 2]
+    return picture
+
+
+@pytest.fixture(scope="module", params=sorted(FEATURES))
+def described(request):
+    """An extractor, and its descriptors of ten pictures, every other one with a wall."""
+    extractor = FEATURES[request.param]
+    return extractor, [extractor.describe(meadow(i, wall=i % 2 == 1)) for i in range(10)]
+
+
+def explained(words, classifier, descriptors, basis=None):
+    """The parts of a picture's descriptors in the scores of a fitted chain, and the constants."""
+    fitted = () if basis is None else (basis.basis_, basis.factors_)
+    G, constant = word_weights(classifier.coef_.T, classifier.intercept_, *fitted)
+    options = {"weighting": words.weighting, "normalise": words.normalise, "idf": words.idf_}
+    return parts(words.tree_, descriptors, G, **options), constant
+
+
+def learn(descriptors, basis=None, **options):
+    """Learn from eight pictures: do they have a wall, and a task that is left to chance."""
+    Y = np.array([[0, 1, 0, 1, 0, 1, 0, 1], [1, 1, 0, 1, 0, 0, 1, 0]]).T
+    words = VocabularyTree(4, 3, random_state=0, **options)
+    classifier = JointSparseClassifier(radius=5.0, tol=0.05, fit_intercept=True)
+    chain = make_pipeline(words, *([] if basis is None else [basis]), classifier).fit(descriptors[:8], Y)
+    return chain, words, classifier
+
+
+@pytest.mark.parametrize(
+    ("weighting", "normalise"), [("count", True), ("sqrt", True), ("tf-idf", True), ("tf-idf", False)]
+)
+@pytest.mark.parametrize(
+    "basis",
+    [None, *(SVDBasis(5, centred=centred, power=power, random_state=0) for centred in (1, 0) for power in (0, 0.5, 1))],
+    ids=str,
+)
+def test_parts_and_a_constant_are_the_score_of_the_chain(described, basis, weighting, normalise):
+    extractor, descriptors = described
+    chain, words, classifier = learn(descriptors, basis, weighting=weighting, normalise=normalise)
+    patches = extractor.patches(HEIGHT, WIDTH)
+    for picture in descriptors[-2:]:
+        assert (quantise(words.tree_, picture) < 0).any()  # early leaves
+        got, constant = explained(words, classifier, picture, basis)
+        [expected] = chain.decision_function([picture])
+        np.testing.assert_allclose(got.sum(axis=0) + constant, expected, rtol=1e-5, atol=1e-5)
+        sums = [heat(part, patches, HEIGHT, WIDTH).sum() for part in got.T]
+        np.testing.assert_allclose(sums + constant, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("basis", [None, SVDBasis(5, random_state=0)], ids=str)
+def test_an_object_lights_up_where_it_stands(described, basis):
+    extractor, descriptors = described
+    _, words, classifier = learn(descriptors, basis)
+    got, _ = explained(words, classifier, descriptors[9], basis)
+    lit = heat(got[:, 0], extractor.patches(HEIGHT, WIDTH), HEIGHT, WIDTH)
+    hottest = lit > np.quantile(lit, 0.9)
+    assert hottest[HEIGHT // 2 :, WIDTH // 2 :].sum() > 0.75 * hottest.sum()
+
+
+def test_heat_agrees_with_the_slow_twin(rng):
+    side = rng.integers(1, 12, 200)
+    patches = np.stack([rng.integers(0, 31 - side), rng.integers(0, 41 - side), side], axis=1)
+    added = rng.normal(size=200)
+    expected = np.zeros((30, 40))
+    for (y, x, s), part in zip(patches, added, strict=True):
+        expected[y : y + s, x : x + s] += part / s**2
+    np.testing.assert_allclose(heat(added, patches, 30, 40), expected, atol=1e-6)
+
+
+def beside(extractor, side):
+    """Pixels before and behind a patch that its descriptor depends on, in rows and in columns."""
+    if extractor == "dense_sift":
+        return (1, 1), (1, 1)  # central differences
+    # The outer ring has six histograms, at 0, 60, … degrees. Gaussians end at four sigmas, differences are forward.
+    radius = side // 2
+    inwards = radius - round(radius * np.sin(np.pi / 3))
+    return (2 * radius - inwards, 2 * radius - inwards + 1), (2 * radius, 2 * radius + 1)
+
+
+@pytest.mark.parametrize("axis", [0, 1], ids=["rows", "columns"])
+@pytest.mark.parametrize("extractor", ["dense_sift", "daisy"])
+def test_a_line_changes_the_rows_of_those_patches_that_it_comes_near_and_no_others(extractor, axis):
+    """Draw lines one pixel wide into a flat picture. Dense SIFT sees one pixel beyond its patch, DAISY far more."""
+    describe, options = FEATURES[extractor].describe, {"patch_sizes": (9, 14), "step": 5}
+    patches = FEATURES[extractor].patches(44, 53, **options)
+    flat = np.full((44, 53), 0.5, np.float32)
+    before, behind = np.array([beside(extractor, side)[axis] for side in patches[:, 2]]).T
+    for at in range(0, flat.shape[axis], 3):
+        lined = flat.copy()
+        np.moveaxis(lined, axis, 0)[at] = 1
+        got = (describe(lined, **options) != describe(flat, **options)).any(axis=1)
+        first = patches[:, axis]
+        np.testing.assert_array_equal(got, (first - before <= at) & (at < first + patches[:, 2] + behind), str(at))
