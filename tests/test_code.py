@@ -128,30 +128,35 @@ EVALUATED = {"evaluate", "write_page", *of_norms("train_path")}  # jobs that com
 JUDGED = {"judge_claims", "write_page"}
 DESCENT = {"repeat digits", "repeat exponentiated", "repeat online", "repeat race"}
 BALLS = {"measure projection", "repeat operations"}
-L1INF = {f"{rule} l1inf" for rule in ("compile_kernels", "train_sweep", "train_path")}
+L1INF = {f"{rule} l1inf" for rule in ("compile_kernels", "train_sweep", "train_path", "fit_final")}
+KEPT = {"fit_final l1inf", "keep_model"}
 
 
 @pytest.mark.parametrize(
     ("edited", "expected"),
     [
-        ("estimators/classifier estimators app/command_line __main__", set()),
+        ("estimators/online estimators app/command_line __main__", set()),
+        ("estimators/classifier estimators/search kept/final kept/file", KEPT),
         ("norms/l12", set()),  # no study here has that norm
-        ("datasets/photos datasets/libsvm features/daisy", set()),  # nor another loader or extractor
-        ("datasets/collage datasets/pictures", {"read_images", "describe", "write_page"}),
+        ("datasets/photos datasets/libsvm", set()),  # nor another loader
+        ("features/daisy features/transformers kept/annotator", {"keep_model"}),
+        ("datasets/collage", {"read_images", "describe", "write_page"}),
+        ("datasets/pictures", {"read_images", "describe", "write_page", "keep_model"}),
         ("datasets/digits", {"read_samples digits", "write_page"}),
         ("datasets/documents", {"read_samples bigrams", "read_samples documents", "write_page"}),
         ("datasets/synthetic", {"measure cost", "repeat recovery", "write_page"}),
-        ("features/dense_sift", {"read_images", "describe"}),
-        ("features/shards", {"describe", "grow_vocabulary"}),
-        ("features/vocabulary_tree", {"encode", "grow_vocabulary", "weigh_histograms"}),
-        ("features/basis", {"fit_basis", "train_svm", *of_norms("train_path", "train_sweep")}),
+        ("features/dense_sift", {"read_images", "describe", "keep_model"}),
+        ("features/shards", {"describe", "grow_vocabulary", "keep_model"}),
+        ("features/vocabulary_tree", {"encode", "grow_vocabulary", "weigh_histograms", "keep_model"}),
+        ("features/basis", KEPT | {"fit_basis", "train_svm", *of_norms("train_path", "train_sweep")}),
         ("features/similarities", {"fit_similarities", "repeat digits"}),
         ("norms/l1inf", {"repeat recovery", "measure cost"} | L1INF),
         ("norms/l1_sparse", BALLS | {"repeat online"}),
         ("learning/warmup", of_norms("compile_kernels")),
         ("learning/svm", {"train_svm"}),
         ("learning/entropic", BALLS | DESCENT),
-        ("learning/lazy learning/losses/logistic papers/duchi/descent", DESCENT),
+        ("learning/lazy papers/duchi/descent", DESCENT),
+        ("learning/losses/logistic", DESCENT | {"fit_final l1inf"}),
         (
             "learning/losses/hinge",
             {"measure cost", "repeat recovery", *of_norms("compile_kernels", "train_path", "train_sweep")},
@@ -162,10 +167,10 @@ L1INF = {f"{rule} l1inf" for rule in ("compile_kernels", "train_sweep", "train_p
         ),
         (
             "learning/solvers/working_set learning/solvers/pdhg",
-            {"repeat recovery", *of_norms("compile_kernels", "train_path")},
+            {"repeat recovery", "fit_final l1inf", *of_norms("compile_kernels", "train_path")},
         ),
         ("scores/evaluation", EVALUATED),
-        ("scores/metrics", EVALUATED | {"compare_methods"}),
+        ("scores/metrics", EVALUATED | KEPT | {"compare_methods"}),
         ("scores/learnt", {"evaluate", "write_page"}),
         ("scores/comparison", {"compare_methods"}),
         ("scores/many", {"compare_methods", "draw_figures", "evaluate"} | JUDGED),

@@ -15,15 +15,16 @@ CEILINGS = {
     "learning": 2000,
     "estimators": 950,
     "datasets": 1000,
-    "features, scores, figures, explorer": 1830,
+    "features, scores, figures, explorer": 1940,
+    "kept": 330,
     "papers": 2100,
-    "loose files, app, provenance": 760,
-    "workflow": 750,
-    "tests": 7800,
+    "loose files, app, provenance": 820,
+    "workflow": 800,
+    "tests": 8150,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 19_200, 1.05
+MOST, MARGIN = 20_080, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         PathDisplay,
         SupportDisplay,
     )
+    from jointsparse.kept.explain import explain
+    from jointsparse.kept.file import load, save
     from jointsparse.learning.warmup import warmup
 
 __version__ = "0.1.0"
@@ -31,15 +33,19 @@ __all__ = [
     "OnlineJointSparseClassifier",
     "PathDisplay",
     "SupportDisplay",
+    "explain",
+    "load",
+    "save",
     "warmup",
 ]
+ELSEWHERE = {"explain": "kept.explain", "load": "kept.file", "save": "kept.file", "warmup": "learning.warmup"}
 
 
 def __getattr__(name: str) -> object:
     """A public name, imported when it is first asked for: scikit-learn takes two seconds."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("jointsparse.learning.warmup" if name == "warmup" else "jointsparse.estimators"), name)
+    return getattr(import_module(f"jointsparse.{ELSEWHERE.get(name, 'estimators')}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,11 +1,17 @@
-"""`python -m jointsparse`: see `app`."""
+"""`python -m jointsparse`, and the command `jointsparse`: see `app`."""
 
 import sys
 
 from jointsparse.app.interrupt import end_interrupts_with
 
-if __name__ == "__main__":
+
+def run() -> int:
+    """Run the command. Returns its exit status."""
     end_interrupts_with("error: interrupted\n")
     from jointsparse.app.command_line import main  # after the line above, as imports take a while
 
-    sys.exit(main())
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -323,6 +323,30 @@ def require_sound(X: Any) -> None:
             raise ValueError(f"X must be a sound {X.format.upper()} matrix, got one with a fault: {fault}") from None
 
 
+def version() -> str:
+    """The version of jointsparse that runs."""
+    running: str = sys.modules["jointsparse"].__version__
+    return running
+
+
+class Versioned:
+    """A part of an estimator: what is pickled says which version of jointsparse wrote it, and another one warns."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        return state | {"_jointsparse_version": version()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        wrote = state.pop("_jointsparse_version", "an unknown version")
+        if wrote != version():
+            warn_user(
+                f"{type(self).__name__} was written by jointsparse {wrote}, and {version()} reads it: "
+                "predictions may differ"
+            )
+        super().__setstate__(state)  # type: ignore[misc]
+
+
 def require_extra(module: str, *packages: str) -> None:
     """Raise ImportError if packages of the extra "pipeline" are missing."""
     if missing := [package for package in packages if find_spec(package) is None]:

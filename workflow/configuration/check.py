@@ -69,6 +69,11 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
             where = f"datasets.{name}.studies.{study}"
             _check_study(schema, block, entry["features"], where)
             _check_kind(block, entry["loader"], where)
+        if "final" in entry:
+            where = f"datasets.{name}.final.study"
+            able = [one for one, block in entry["studies"].items() if block["kind"] == WORDS]
+            able = [one for one in able if not entry["studies"][one].get("similarities")]
+            require_known("study", able, entry["final"]["study"], where)
 
 
 def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:

@@ -86,6 +86,12 @@ def tables_of(block: dict[str, Any]) -> dict[str, str]:
     return dict.fromkeys(names + ["significance", "differences"] * (len(block["methods"]) > 1), "tables")
 
 
+def final_norms(entry: dict[str, Any]) -> list[str]:
+    """The norms of a dataset's final fits, the first of which is kept."""
+    norms = entry.get("final", {"norm": []})["norm"]
+    return norms if isinstance(norms, list) else [norms]
+
+
 def warned_tables(block: dict[str, Any]) -> list[str]:
     """The names of a study's tables whose rows may carry a warning."""
     if block["kind"] != WORDS:

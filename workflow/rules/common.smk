@@ -222,6 +222,32 @@ def powers_of_study(w):
     return powers if isinstance(powers, list) else [powers]
 
 
+def final_study(w):
+    """The study of a dataset's final fits, as a job of that study has it."""
+    return SimpleNamespace(dataset=w.dataset, study=dataset(w)["final"]["study"])
+
+
+def files_of_final(w):
+    """What a final fit learns from."""
+    one, folder = final_study(w), f"results/{w.dataset}/{dataset(w)['final']['study']}"
+    files = {"images": images_of_study(one), "features": features_of_study(one), "labels": f"{folder}/labels.npy"}
+    files |= {"words": f"{folder}/tables/words.csv"}
+    files |= {"basis": f"{folder}/basis/basis.npz"} if study(one).get("basis") else {}
+    return {key: file.format(dataset=w.dataset, study=one.study) for key, file in files.items()}
+
+
+def files_of_model(w):
+    """What the kept model of a dataset is made of."""
+    one, made = final_study(w), f"results/{w.dataset}/final/{of_config.final_norms(dataset(w))[0]}"
+    files = files_of_final(w) | {"model": f"{made}.skops", "scores": f"{made}.npz", "table": f"{made}.csv"}
+    files |= {"features": given_features(one).format(dataset=w.dataset)}
+    if w.dataset in PICTURES:
+        folder, n = f"results/{w.dataset}/vocabularies/{study(one)['vocabulary']}", dataset(w)["shards"]
+        files |= {"tree": f"{folder}/tree.npz"}
+        files |= {"counts": [f"{folder}/histograms/{shard}-of-{n}.npz" for shard in range(n)]}
+    return without(files, "labels", "words")
+
+
 def samples(w):
     """The files of a dataset that an experiment learns from; none if it draws its own samples."""
     names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}
@@ -358,6 +384,7 @@ def norms_of_run(datasets):
     imported = {line.split()[0] for kind in kinds for line in code_of(plug_in_file("experiments", kind))}
     methods = {method for block in blocks for method in block.get("methods", {}) if method != "svm-l2"}
     of_methods = {method.rpartition("-")[2] for method in methods}
+    of_methods |= {norm for name in datasets for norm in of_config.final_norms(DATASETS[name])}
     return sorted(norm for norm in room("norms") if norm in of_methods or f"norms/{norm}.py" in imported)
 
 
@@ -392,6 +419,9 @@ def results_of(datasets):
         results.append(f"results/claims/{'+'.join(datasets)}/claims.md")
     for name in datasets:
         results += [f"results/{name}/left_out.csv"] if name not in DRAWN else []
+        finals = of_config.final_norms(DATASETS[name])
+        results += [f"results/{name}/final/{norm}.csv" for norm in finals]
+        results += [f"results/{name}/model.skops"] if finals else []
     for name, one, block in studies(datasets):
         results.append(f"results/{name}/{one}/config.yaml")
         results += [f"results/{name}/{one}/{table(each, block)}" for each in of_config.tables_of(block)]

@@ -20,6 +20,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from jointsparse.checks import (
+    Versioned,
     as_finite,
     as_positive,
     as_radius,
@@ -184,7 +185,7 @@ def names_of_tasks(estimator: Any) -> list[Any]:
     return list(names if len(names) == n_tasks else range(n_tasks))  # two classes are one task
 
 
-class Linear(BaseEstimator):
+class Linear(Versioned, BaseEstimator):
     """A linear model of features that are dense or sparse, for tasks that are columns of y.
 
     `_flat` is True if y was a vector. `_n_columns` and `_names` are those of the columns, if these had names.

@@ -30,6 +30,25 @@ def has_probabilities(classifier: Any) -> bool:
     )
 
 
+def platt_scaling(F: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Numbers a and b of each task, (n_tasks, 2), with which logistic(a f + b) is the probability at the decision f.
+
+    F, Y, weights: (n_samples, n_tasks): decisions on samples that were not trained on, signs, and weights. Raises
+    ValueError if a task has no positive, or no negative sample.
+    """
+    calibration = []
+    for k in range(F.shape[1]):
+        positive, negative = (float(weights[sign * Y[:, k] > 0, k].sum()) for sign in (1, -1))
+        require(positive > 0 and negative > 0, f"task {k} must have a positive and a negative to be calibrated")
+        # Paper: Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), as weights of both labels.
+        target = np.where(Y[:, k] > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
+        both = np.concatenate([weights[:, k] * target, weights[:, k] * (1 - target)])
+        f, sides = np.tile(F[:, [k]], (2, 1)).astype(float), np.repeat([1, 0], len(F))
+        fitted = LogisticRegression(C=np.inf).fit(f, sides, sample_weight=both)
+        calibration.append([fitted.coef_[0, 0], fitted.intercept_[0]])
+    return np.array(calibration)
+
+
 @parameters
 class Labelled(ClassifierMixin, Linear):
     """A classifier for labels in every coding: class weights, decisions and predictions."""
@@ -190,17 +209,7 @@ class Labelled(ClassifierMixin, Linear):
         """
         F = self._margins(X)
         _, Y, weights = self._read(X, y, sample_weight, reset=False, training=False)
-        calibration = []
-        for k in range(F.shape[1]):
-            positive, negative = (float(weights[sign * Y[:, k] > 0, k].sum()) for sign in (1, -1))
-            require(positive > 0 and negative > 0, f"task {k} must have a positive and a negative to be calibrated")
-            # Paper: Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), as weights of both labels.
-            target = np.where(Y[:, k] > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
-            both = np.concatenate([weights[:, k] * target, weights[:, k] * (1 - target)])
-            f, sides = np.tile(F[:, [k]], (2, 1)).astype(float), np.repeat([1, 0], len(F))
-            fitted = LogisticRegression(C=np.inf).fit(f, sides, sample_weight=both)
-            calibration.append([fitted.coef_[0, 0], fitted.intercept_[0]])
-        self.calibration_ = np.array(calibration)
+        self.calibration_ = platt_scaling(F, Y, weights)
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

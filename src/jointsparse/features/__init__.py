@@ -7,17 +7,17 @@
 - ``LENGTH``: the number of numbers in a descriptor.
 
 ``options`` are the entries of the feature's block in config.yaml. Beside the room stand the vocabulary tree, which
-turns descriptors into histograms, and the evidence of each patch for a score. So do `DenseSift`, `VocabularyTree` and
-`SVDBasis`, transformers of scikit-learn.
+turns descriptors into histograms, and the evidence of each patch for a score. So do `DenseSift`, `Daisy`,
+`VocabularyTree` and `SVDBasis`, transformers of scikit-learn.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jointsparse.features.transformers import DenseSift, SVDBasis, VocabularyTree
+    from jointsparse.features.transformers import Daisy, DenseSift, SVDBasis, VocabularyTree
 
-__all__ = ["FEATURES", "DenseSift", "SVDBasis", "VocabularyTree"]
+__all__ = ["FEATURES", "Daisy", "DenseSift", "SVDBasis", "VocabularyTree"]
 
 FEATURES = {name: import_module(f"{__name__}.{name}") for name in ("daisy", "dense_sift")}
 

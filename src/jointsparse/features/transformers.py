@@ -7,6 +7,7 @@ own, as scikit-learn takes a second to import, and as an edit of the extractor's
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,8 +15,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from jointsparse.checks import as_finite, require, require_count, require_sound
-from jointsparse.features import basis, dense_sift, shards, vocabulary_tree
+from jointsparse.checks import Versioned, as_finite, require, require_count, require_sound
+from jointsparse.features import basis, daisy, dense_sift, shards, vocabulary_tree
 
 LARGEST = 1e30  # entry of X for a basis; float32 holds sums of many
 
@@ -46,7 +47,7 @@ def _each(X: Any, use: Callable[[Any], Any]) -> list[Any]:
     return results
 
 
-class _OfLists(TransformerMixin, BaseEstimator):
+class _OfLists(Versioned, TransformerMixin, BaseEstimator):
     """A transformer whose input is a list with an item for each picture."""
 
     def __sklearn_tags__(self) -> Any:
@@ -55,7 +56,73 @@ class _OfLists(TransformerMixin, BaseEstimator):
         return tags
 
 
-class DenseSift(_OfLists):
+class _Extractor(_OfLists):
+    """Local descriptors of pictures, by a module of the room."""
+
+    def __init__(
+        self,
+        patch_sizes: Sequence[int] = dense_sift.PATCH_SIZES_PIXELS,
+        step: int = dense_sift.STEP_PIXELS,
+        *,
+        rootsift: bool = True,
+        longest_side: int = 320,
+    ) -> None:
+        self.patch_sizes = patch_sizes
+        self.step = step
+        self.rootsift = rootsift
+        self.longest_side = longest_side
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Return the transformer itself. X and y are not looked at."""
+        return self
+
+    def transform(self, X: Sequence[Any]) -> list[np.ndarray]:
+        """Describe each picture.
+
+        Parameters
+        ----------
+        X : list of pictures
+            Each a path, or an array (height, width) or (height, width, 3), uint8 or floating-point in [0, 1].
+
+        Returns
+        -------
+        descriptors : list of arrays (n_descriptors, length), uint8
+            For each picture, size by size, each row by row from the top left.
+
+        Raises
+        ------
+        ValueError
+            If a picture or a parameter makes no sense.
+        """
+        require_count(self.longest_side, "longest_side")
+        require(np.ndim(self.patch_sizes), f"patch_sizes must be a sequence of whole numbers, got {self.patch_sizes!r}")
+        return _each(X, lambda picture: self.extractor.describe(self.grey(picture), **self.options))
+
+    @property
+    def extractor(self) -> ModuleType:
+        """The module that describes."""
+        raise NotImplementedError
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the extractor's functions."""
+        return {"patch_sizes": self.patch_sizes, "step": self.step, "rootsift": self.rootsift}
+
+    def grey(self, picture: Any) -> np.ndarray:
+        """Grey levels in [0, 1] of a picture, shrunk to `longest_side`. picture: as in `transform`."""
+        from jointsparse.datasets.pictures import grey_of, open_grey
+
+        if isinstance(picture, str | os.PathLike):
+            return open_grey(Path(picture), self.longest_side)
+        return grey_of(np.asarray(picture), self.longest_side)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class DenseSift(_Extractor):
     """Describe pictures by dense SIFT: histograms of gradient orientations on a grid of square patches.
 
     Parameters
@@ -91,58 +158,50 @@ class DenseSift(_OfLists):
     ((35, 128), dtype('uint8'))
     """
 
-    def __init__(
-        self,
-        patch_sizes: Sequence[int] = dense_sift.PATCH_SIZES_PIXELS,
-        step: int = dense_sift.STEP_PIXELS,
-        *,
-        rootsift: bool = True,
-        longest_side: int = 320,
-    ) -> None:
-        self.patch_sizes = patch_sizes
-        self.step = step
-        self.rootsift = rootsift
-        self.longest_side = longest_side
+    @property
+    def extractor(self) -> ModuleType:
+        """The module `jointsparse.features.dense_sift`."""
+        return dense_sift
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Return the transformer itself. X and y are not looked at."""
-        return self
 
-    def transform(self, X: Sequence[Any]) -> list[np.ndarray]:
-        """Describe each picture.
+class Daisy(_Extractor):
+    """Describe pictures by DAISY: histograms of gradient orientations on rings about the points of a grid.
 
-        Parameters
-        ----------
-        X : list of pictures
-            Each a path, or an array (height, width) or (height, width, 3), uint8 or floating-point in [0, 1].
+    Parameters
+    ----------
+    patch_sizes : sequence of int, pixels, at least 4, default=(16, 24, 32)
+        Diameters of the outer rings, rounded down to odd ones.
+    step : int, pixels, at least 1, default=8
+        Distance of neighbouring points.
+    rootsift : bool, default=True
+        Whether to take the square roots of the l1-normalised values, instead of l2-normalised values.
+    longest_side : int, pixels, at least 1, default=320
+        Larger pictures are shrunk to it.
 
-        Returns
-        -------
-        descriptors : list of arrays (n_descriptors, 128), uint8
-            For each picture, size by size, each row by row from the top left.
+    See Also
+    --------
+    DenseSift : Square patches instead of rings.
 
-        Raises
-        ------
-        ValueError
-            If a picture or a parameter makes no sense.
-        """
-        require_count(self.longest_side, "longest_side")
-        require(np.ndim(self.patch_sizes), f"patch_sizes must be a sequence of whole numbers, got {self.patch_sizes!r}")
-        return _each(X, self._describe)
+    Notes
+    -----
+    As of `DenseSift`. It also takes scikit-image.
 
-    def _describe(self, picture: Any) -> np.ndarray:
-        from jointsparse.datasets.pictures import grey_of, open_grey
+    References
+    ----------
+    Tola, Lepetit and Fua (2010).
 
-        if isinstance(picture, str | os.PathLike):
-            grey = open_grey(Path(picture), self.longest_side)
-        else:
-            grey = grey_of(np.asarray(picture), self.longest_side)
-        return dense_sift.describe(grey, patch_sizes=self.patch_sizes, step=self.step, rootsift=self.rootsift)
+    Examples
+    --------
+    >>> ramp = np.tile(np.linspace(0, 1, 64), (48, 1))
+    >>> [descriptors] = Daisy(patch_sizes=(16,)).transform([ramp])
+    >>> descriptors.shape
+    (35, 104)
+    """
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
+    @property
+    def extractor(self) -> ModuleType:
+        """The module `jointsparse.features.daisy`."""
+        return daisy
 
 
 class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
@@ -238,6 +297,24 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
             self.idf_ = vocabulary_tree.inverse_frequencies(self._count(X))
         return self
 
+    @classmethod
+    def from_tree(cls, tree: vocabulary_tree.Tree, idf: np.ndarray | None = None, **parameters: Any) -> Self:
+        """Return a fitted transformer of a tree that is there.
+
+        Parameters
+        ----------
+        tree : Tree
+            From `vocabulary_tree.grow`.
+        idf : array (n_words,) or None
+            From `vocabulary_tree.inverse_frequencies`, for the weighting "tf-idf".
+        **parameters : any
+            Of the transformer, of which `weighting` and `normalise` matter.
+        """
+        self = cls(**parameters)
+        vocabulary_tree.require_weighting(self.weighting)
+        self.tree_, self.idf_ = tree, idf
+        return self
+
     def transform(self, X: Sequence[np.ndarray]) -> sparse.csr_matrix:
         """Count and weight the words of each picture.
 
@@ -275,7 +352,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
         return self.tree_.n_words
 
 
-class SVDBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Express samples in a basis in which features are uncorrelated, the first right singular vectors of X.
 
     With X - mean = U diag(s) V^T, the new features of the fitted samples are U diag(s^power), times a number that makes
@@ -361,6 +438,28 @@ class SVDBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         rng = _generator(self.random_state)
         self.basis_ = basis.fit(X, rank=self.rank, centred=self.centred, rng=rng)
         self.factors_ = basis.factors(self.basis_.singular_values, [power])[power]
+        return self
+
+    @classmethod
+    def from_basis(cls, found: basis.Basis, *, power: float = 1, columns: np.ndarray | None = None) -> Self:
+        """Return a fitted transformer of a basis that is there.
+
+        Parameters
+        ----------
+        found : Basis
+            From `basis.fit`.
+        power : float, at least 0
+            Of the singular values in the new features.
+        columns : int array or None
+            Those of the new features that `transform` returns, in this order. None: all of them.
+        """
+        kept = slice(None) if columns is None else columns
+        self = cls(rank=len(found.singular_values[kept]), centred=bool(found.mean.any()), power=power)
+        self.factors_ = basis.factors(found.singular_values, [power])[power][kept]
+        self.basis_ = found._replace(
+            components=np.ascontiguousarray(found.components[:, kept]), singular_values=found.singular_values[kept]
+        )
+        self.n_features_in_ = len(found.mean)
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -1,0 +1,261 @@
+"""An annotator: the chain from pictures to the probability of each word, made of what the stages have left.
+
+As a Pipeline of scikit-learn it also knows, in attributes of its own:
+
+- ``card_``: what it is, in text and numbers, see `annotator`;
+- ``known_scores_``, ``known_labels_``: see `final.Final`. Among these a new picture has its rank;
+- ``check_``: features of a few images, and the scores that they had, which `load` computes again.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import PathLike, cpu_count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import precision_recall_curve
+from sklearn.pipeline import Pipeline
+
+from jointsparse.checks import require, require_extra, shortened
+from jointsparse.estimators.search import JointSparseClassifierCV
+from jointsparse.features import transformers
+from jointsparse.features.basis import Basis
+from jointsparse.features.vocabulary_tree import Tree
+from jointsparse.kept.final import Final
+
+require_extra(__name__, "pandas", "PIL")
+import pandas as pd  # noqa: E402
+
+from jointsparse.datasets.folder import SUFFIXES, check_pictures  # noqa: E402
+
+EXTRACTORS = {"dense_sift": transformers.DenseSift, "daisy": transformers.Daisy}
+AT_ONCE = 64  # pictures whose descriptors are held together
+CHECKED = 5  # images whose scores are computed again when a model is loaded
+FEWEST = 5  # known pictures above a threshold, so that a precision is told of it
+
+
+def of_pictures(
+    *,
+    extractor: str,
+    options: Mapping[str, Any],
+    longest_side: int,
+    tree: Tree,
+    weighting: Mapping[str, Any],
+    idf: np.ndarray | None = None,
+) -> list[tuple[str, Any]]:
+    """Return the first steps of a chain, from pictures to histograms of visual words.
+
+    Parameters
+    ----------
+    extractor : str
+        A name in `features.FEATURES`.
+    options : mapping
+        Its options.
+    longest_side : int, pixels
+        Larger pictures are shrunk to it.
+    tree : Tree
+        The vocabulary.
+    weighting : mapping
+        weighting and normalise, as `VocabularyTree` takes them.
+    idf : array (n_words,) or None
+        For the weighting "tf-idf".
+    """
+    describe = EXTRACTORS[extractor](**options, longest_side=longest_side)
+    return [("describe", describe), ("words", transformers.VocabularyTree.from_tree(tree, idf, **weighting))]
+
+
+def annotator(
+    final: Final, *, steps: Sequence[tuple[str, Any]] = (), basis: Basis | None = None, card: Mapping[str, Any]
+) -> Pipeline:
+    """Return the chain of a final fit. Only the columns of the basis that the fit uses are part of it.
+
+    Parameters
+    ----------
+    final : Final
+        The fit.
+    steps : list of (name, transformer)
+        From `of_pictures`; none if samples come as features.
+    basis : Basis or None
+        The basis of its features, if it has one.
+    card : mapping
+        What the chain is, in text and numbers.
+    """
+    model, chain = final.model, list(steps)
+    if basis is not None:
+        used = np.flatnonzero(model.coef_.any(axis=0))
+        model = _restricted(model, used)
+        chain.append(("basis", transformers.SVDBasis.from_basis(basis, power=final.power, columns=used)))
+    made = Pipeline([*chain, ("classifier", model)])
+    made.card_, made.known_scores_, made.known_labels_ = dict(card), final.scores.astype(np.float32), final.labels
+    return made
+
+
+def with_check(model: Pipeline, X: Any) -> Pipeline:
+    """Add features of the first few images, as they enter the first step that takes a matrix, and their decisions."""
+    first = next(i for i, (name, _) in enumerate(model.steps) if name in ("basis", "classifier"))
+    few = X[:CHECKED]
+    scores = np.asarray(model[first:].decision_function(few))
+    model.check_ = {"first_step": first, "X": few, "scores": scores}
+    return model
+
+
+def card_of(final: Final, table: pd.DataFrame, **origin: Any) -> dict[str, Any]:
+    """Say what an annotator is, in text and numbers.
+
+    Parameters
+    ----------
+    final : Final
+        Its fit.
+    table : table
+        Numbers of its words, from `final.table`.
+    **origin : any
+        Where it comes from: dataset, study, settings, digest of the raw files.
+    """
+    rows = [{key: _plain(value) for key, value in row.items()} for row in table.to_dict("records")]
+    model = final.model
+    return {
+        "words": [str(word) for word in model.classes_],
+        "norm": model.norm,
+        "loss": model.loss,
+        "radius": model.radius_,
+        "known_images": len(final.labels),
+        "features": [int(model.coef_.any(axis=0).sum()), model.coef_.shape[1]],
+        "numbers": rows,
+    } | origin
+
+
+def _plain(value: Any) -> Any:
+    """A cell as JSON has it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def _restricted(model: JointSparseClassifierCV, used: np.ndarray) -> JointSparseClassifierCV:
+    """A copy of a classifier for these features alone, outside of which its weights are 0."""
+    restricted = JointSparseClassifierCV(**model.get_params())
+    restricted.__dict__.update(model.__dict__)
+    restricted.coef_ = np.ascontiguousarray(model.coef_[:, used])
+    restricted.n_features_in_, restricted.selected_features_ = len(used), np.arange(len(used))
+    return restricted
+
+
+def pictures_below(paths: Sequence[str | PathLike[str]]) -> list[Path]:
+    """The picture files among some files and folders, in the order of the names in each folder.
+
+    Raises ValueError if one does not exist, or if there are none.
+    """
+    found = dict[Path, None]()
+    for path in map(Path, paths):
+        require(path.exists(), f"pictures must be files or folders that are there, got {str(path)!r}")
+        inside = sorted(file for file in path.rglob("*") if file.name.lower().endswith(SUFFIXES))
+        found |= dict.fromkeys(inside if path.is_dir() else [path])
+    require(found, f"at least one picture ({' '.join(SUFFIXES)}) must be there, got none in {shortened(list(paths))}")
+    return list(found)
+
+
+def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Sequence[Path], np.ndarray]]:
+    """Yield some pictures and their decisions (n_pictures, n_words), until all are done. Memory does not grow."""
+    describe, rest = model[0], model[1:]
+    with ThreadPoolExecutor(cpu_count()) as pool:  # decoders and kernels hold no lock
+        for start in range(0, len(paths), AT_ONCE):
+            some = paths[start : start + AT_ONCE]
+            descriptors = list(pool.map(lambda path: describe.transform([path])[0], some))
+            yield some, np.asarray(rest.decision_function(descriptors))
+
+
+def annotate(
+    model: Pipeline,
+    paths: Sequence[Path],
+    *,
+    n_words: int = 5,
+    precision: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Name what is on pictures.
+
+    Parameters
+    ----------
+    model : Pipeline
+        From `annotator`.
+    paths : list of Path
+        The pictures. They are checked as the pipeline checks them, in another process.
+    n_words : int, at least 1
+        The most probable words of each picture that are listed.
+    precision : float, above 0, to 1, or None
+        List instead all words whose probability is so large that of the known pictures above it at least this fraction
+        has the word.
+    progress : function or None
+        Called as `progress(done, total)`, once for the check of each picture and once for its words.
+
+    Returns
+    -------
+    table
+        Columns image, word, probability, rank (1 if no known picture has a larger decision), of (known pictures), above
+        (whether the probability is above the word's threshold).
+    left_out : dict
+        The reason by picture that cannot be used.
+
+    Raises
+    ------
+    ValueError
+        If the model is not a chain of pictures, or a number is out of its range.
+    """
+    require_of_pictures(model)
+    require(n_words >= 1, f"words must be at least 1, got {n_words}")
+    require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
+    describe, names = model[0], [str(path) for path in paths]
+    smallest = describe.extractor.smallest_side(**describe.options)
+    tell = progress or (lambda done, total: None)
+    reasons, _ = check_pictures(
+        Path(), names, smallest, describe.longest_side, lambda done, total: tell(done, 2 * total)
+    )
+    usable = [path for path in paths if str(path) not in reasons]
+    known, limits = np.sort(model.known_scores_, axis=0), thresholds(model, precision)
+    words, tables = np.array(model.card_["words"]), []
+    for some, scores in decisions(model, usable):
+        P = probabilities(model, scores)
+        for path, score, p in zip(some, scores, P, strict=True):
+            above = score >= limits
+            order = np.argsort(-p, kind="stable")
+            shown = order[:n_words] if precision is None else order[above[order]]
+            rank = [len(known) + 1 - int(np.searchsorted(known[:, k], score[k], side="right")) for k in shown]
+            columns = {"image": str(path), "word": words[shown], "probability": p[shown], "rank": rank}
+            tables.append(pd.DataFrame(columns | {"of": len(known), "above": above[shown]}))
+        tell(len(names) + len(tables), 2 * len(names))
+    empty = pd.DataFrame(columns=["image", "word", "probability", "rank", "of", "above"])
+    return pd.concat(tables, ignore_index=True) if tables else empty, reasons
+
+
+def require_of_pictures(model: Any) -> None:
+    """Raise ValueError unless a model is a chain of `annotator` that begins with pictures."""
+    require(
+        hasattr(model, "known_scores_") and hasattr(model[0], "extractor"),
+        "the model must be one of pictures that the pipeline has kept, as results/<dataset>/model.skops, got "
+        f"{type(model).__name__}",
+    )
+
+
+def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
+    """The probability of each word at these decisions, (n_pictures, n_words)."""
+    a, b = model[-1].calibration_.T
+    return np.asarray(1 / (1 + np.exp(-(scores * a + b))))
+
+
+def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
+    """The decision of each word, (n_words,), from which on a picture is said to have it.
+
+    precision: fraction of the known pictures above the threshold that have the word; infinite if no threshold reaches
+    it with at least `FEWEST` of them. None: the threshold of the largest F1, the harmonic mean of precision and recall.
+    """
+    found = np.full(model.known_scores_.shape[1], np.inf)
+    for k in range(len(found)):
+        p, recall, at = precision_recall_curve(model.known_labels_[:, k], model.known_scores_[:, k])
+        p, recall = p[:-1], recall[:-1]  # the last is no threshold's
+        if precision is None:
+            found[k] = at[np.argmax(2 * p * recall / np.maximum(p + recall, 1e-12))]
+        else:
+            enough = recall * model.known_labels_[:, k].sum() / np.maximum(p, 1e-12) >= FEWEST - 0.5
+            reached = at[(p >= precision) & enough]
+            found[k] = reached.min() if len(reached) else np.inf
+    return found

@@ -1,0 +1,77 @@
+"""Maps of a picture that show where an answer comes from: each patch adds to the score of a word."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from jointsparse.checks import require
+from jointsparse.features import evidence
+from jointsparse.kept.annotator import require_of_pictures
+
+# Choice: standard deviations of a word's decisions that a picture would add whose pixels all had the full colour. On
+# photographs one pixel in a hundred has it.
+FULL = 16.0
+
+
+def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
+    """Say how much each pixel of a picture adds to the decision of a word.
+
+    A decision is linear in the picture's histogram of visual words. What a patch counts for, over the levels of the
+    tree, is spread over its pixels. What the mean picture has is taken off evenly.
+
+    Parameters
+    ----------
+    model : Pipeline
+        A kept model, from `jointsparse.load`.
+    picture : path or array
+        As `DenseSift` takes it.
+    word : str
+        One of its words.
+
+    Returns
+    -------
+    heat : array (height, width), float32
+        Of the picture as it is shrunk. Its sum and the word's intercept are the decision.
+
+    Raises
+    ------
+    ValueError
+        If the model is not of pictures, or does not know the word.
+
+    Notes
+    -----
+    Exact, given the picture's own normalisation of its histogram.
+    """
+    return Explainer(model).heats(picture, [word])[0]
+
+
+class Explainer:
+    """The weights of a model by visual word, for the maps of many pictures. model: as `explain` takes it."""
+
+    def __init__(self, model: Pipeline) -> None:
+        require_of_pictures(model)
+        self.describe, self.tree, *basis, classifier = (step for _, step in model.steps)
+        given = (basis[0].basis_, basis[0].factors_) if basis else ()
+        self.places = {word: k for k, word in enumerate(model.card_["words"])}
+        self.G, constant = evidence.word_weights(classifier.coef_.T, classifier.intercept_, *given)
+        self.spread = model.known_scores_.std(axis=0)
+        self.of_mean = classifier.intercept_ - constant  # (n_words,), what the mean of the basis takes off
+
+    def full_colour(self, word: str, n_pixels: int) -> float:
+        """The part of a pixel that is drawn in full colour: one scale of each word, for pictures of any size."""
+        return float(FULL * self.spread[self.places[word]] / n_pixels)
+
+    def heats(self, picture: Any, words: Sequence[str]) -> list[np.ndarray]:
+        """Return the map of each word; see `explain`."""
+        for word in words:
+            require(word in self.places, f"word must be one of {', '.join(self.places)}, got {word!r}")
+        columns = [self.places[word] for word in words]
+        grey = self.describe.grey(picture)
+        descriptors = self.describe.extractor.describe(grey, **self.describe.options)
+        patches = self.describe.extractor.patches(*grey.shape, **self.describe.options)
+        weighting = {"weighting": self.tree.weighting, "normalise": self.tree.normalise, "idf": self.tree.idf_}
+        parts = evidence.parts(self.tree.tree_, descriptors, self.G[:, columns], **weighting)
+        maps = [evidence.heat(parts[:, i], patches, *grey.shape) for i in range(len(columns))]
+        return [one - np.float32(off / grey.size) for one, off in zip(maps, self.of_mean[columns], strict=True)]

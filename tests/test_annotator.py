@@ -1,0 +1,283 @@
+"""The final fit, its numbers, and the chain from a picture to its words."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import draw_scores
+from PIL import Image
+from scipy.special import expit
+from sklearn.metrics import average_precision_score, f1_score, precision_score, roc_auc_score
+
+from jointsparse import JointSparseClassifier
+from jointsparse.app.command_line import main
+from jointsparse.datasets.collage import picture
+from jointsparse.features import basis as svd
+from jointsparse.features.transformers import DenseSift, VocabularyTree
+from jointsparse.kept import annotator, final
+from jointsparse.kept.explain import explain
+from jointsparse.kept.file import load, save
+from jointsparse.provenance.tables import read_array, read_matrix, read_table
+
+SIFT = {"patch_sizes": (8, 12), "step": 4, "rootsift": True}
+WORDS = ["ramp", "stripes", "=late"]
+
+
+# Numbers on test images
+
+
+def test_numbers_are_those_of_scikit_learn_also_where_an_image_counts_several_times():
+    scores, labels = draw_scores(n=200, m=3)
+    numbers = final.tested(scores, labels, n_resamples=40, seed=3)
+    rng = np.random.default_rng(3)
+    drawn = [np.sort(rng.integers(200, size=200)) for _ in range(40)]
+    for metric, of_scores in (("auc", roc_auc_score), ("average_precision", average_precision_score)):
+        found = [[of_scores(labels[i, k], scores[i, k]) for k in range(3)] for i in [np.arange(200), *drawn]]
+        expected = np.hstack([found, np.mean(found, axis=1, keepdims=True)])
+        if metric == "auc":
+            np.testing.assert_allclose(numbers[metric][1:], np.quantile(expected[1:], [0.025, 0.975], axis=0))
+        np.testing.assert_allclose(numbers[metric][0], expected[0])
+    first = [labels[np.argsort(-scores[:, k])[:10], k].mean() for k in range(3)]
+    np.testing.assert_allclose(numbers["precision_of_first"][0, :3], first)
+    assert all((low <= value).all() and (value <= high).all() for value, low, high in numbers.values())
+
+
+def test_a_word_that_no_test_image_has_gets_no_number_and_does_not_count_in_the_mean():
+    scores, labels = draw_scores(n=40, m=3)
+    labels[:, 1] = False
+    for values in final.tested(scores, labels, n_resamples=20, seed=0).values():
+        assert np.isnan(values[:, 1]).all()
+        assert values[0, 3] == pytest.approx(values[0, [0, 2]].mean())
+
+
+# The final fit
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    """Pictures in grey with a ramp, with stripes, with both or neither, and which has what: (n, 2)."""
+    rng = np.random.default_rng(0)
+    labels = rng.random((120, 3)) < 0.4
+    made = []
+    for ramp, stripes, _ in labels:
+        grey = rng.uniform(0.4, 0.6, (32, 48))
+        if ramp:
+            grey[:, :24] = np.linspace(0, 1, 24)
+        if stripes:
+            grey[:, 24:] = np.arange(32)[:, np.newaxis] // 2 % 2
+        made.append((255 * grey).astype(np.uint8))
+    return made, labels
+
+
+@pytest.fixture(scope="module")
+def chain(pictures):
+    """A final fit in two powers of a basis, the chain made of it, and features and labels of its pictures."""
+    made, labels = pictures
+    describe = DenseSift(**SIFT)
+    tree = VocabularyTree(branching=4, depth=2, weighting="tf-idf", random_state=0).fit(describe.transform(made))
+    X = tree.transform(describe.transform(made))
+    basis = svd.fit(X, rank=8, rng=np.random.default_rng(0))
+    features, scales = svd.project(X, basis), svd.factors(basis.singular_values, [0, 1])
+    found, table = final.fit_and_test(
+        features,
+        labels,
+        np.repeat(["train", "validation", "test"], [60, 20, 40]),
+        WORDS,
+        norm="l1inf",
+        scales=scales,
+        n_resamples=20,
+        seed=0,
+    )
+    steps = annotator.of_pictures(
+        extractor="dense_sift",
+        options=SIFT,
+        longest_side=48,
+        tree=tree.tree_,
+        weighting={"weighting": "tf-idf", "normalise": True},
+        idf=tree.idf_,
+    )
+    model = annotator.annotator(found, steps=steps, basis=basis, card=annotator.card_of(found, table, dataset="drawn"))
+    return found, table, annotator.with_check(model, X), features * scales[found.power]
+
+
+def test_the_final_fit_finds_what_there_is_to_learn_and_its_table_says_so(chain):
+    found, table, _, _ = chain
+    table = table.set_index("word")
+    assert (table.loc[["ramp", "stripes"], "auc_low"] > 0.95).all() and table.loc["=late", "auc"] < 0.8
+    assert table.index[-1] == final.ALL_WORDS and table["gap"].max() <= 1e-3
+    assert table.loc["ramp", "images"] == found.labels[:, 0].sum() and len(found.labels) == 80
+
+
+def test_known_scores_are_of_models_that_have_not_seen_the_image(chain):
+    found, _, _, features = chain
+    known = np.arange(80)
+    for i in (0, 41, 79):  # other images with its score are not to be expected
+        refit = [
+            JointSparseClassifier("l1inf", found.model.radius_, tol=final.FOLD_TOL).fit(
+                features[:80][rest], found.labels[rest]
+            )
+            for rest, held_out in final.StratifiedKFold(5, shuffle=True, random_state=0).split(
+                known, final.strata(np.where(found.labels, 1, -1), 5)
+            )
+            if i in held_out
+        ]
+        np.testing.assert_allclose(refit[0].decision_function(features[[i]])[0], found.scores[i], rtol=1e-4)
+
+
+def test_probabilities_are_calibrated_on_known_scores(chain):
+    found, _, model, _ = chain
+    P = annotator.probabilities(model, found.scores)
+    np.testing.assert_allclose(P.mean(axis=0), found.labels.mean(axis=0), atol=0.02)  # Platt's targets pull a little
+    np.testing.assert_allclose(P, expit(found.scores * found.model.calibration_[:, 0] + found.model.calibration_[:, 1]))
+
+
+def test_words_in_too_few_images_are_named():
+    labels = np.zeros((10, 2), bool)
+    labels[:5, 0] = labels[0, 1] = True
+    with pytest.raises(ValueError, match=r"each word must be in at least two of 10 known images.*\['tea'\]"):
+        final.fit(np.eye(10), labels, ["cat", "tea"], norm="l1inf", scales={})
+
+
+def test_thresholds_reach_the_precision_and_the_largest_f1(chain):
+    found, _, model, _ = chain
+    for k, at in enumerate(annotator.thresholds(model)):
+        scores = model.known_scores_[:, k]
+        best = max(f1_score(found.labels[:, k], scores >= each) for each in scores)
+        assert f1_score(found.labels[:, k], scores >= at) == pytest.approx(best)
+    at = annotator.thresholds(model, 0.9)
+    assert np.isfinite(at[:2]).all() and np.isinf(at[2])
+    for k in range(2):
+        scores = model.known_scores_[:, k]
+        assert precision_score(found.labels[:, k], scores >= at[k]) >= 0.9
+        smaller = scores[scores < at[k]]
+        assert all(precision_score(found.labels[:, k], scores >= each) < 0.9 for each in smaller)
+
+
+# The chain
+
+
+def test_the_chain_gives_the_scores_of_the_fit_with_the_columns_in_use_alone(chain, pictures):
+    found, _, model, features = chain
+    expected = found.model.decision_function(features)
+    np.testing.assert_allclose(model.decision_function(pictures[0]), expected, atol=1e-5)
+    assert model["basis"].basis_.components.shape[1] == found.model.coef_.any(axis=0).sum()
+    assert model.predict_proba(pictures[0][:2]).columns.tolist() == WORDS
+
+
+def test_a_map_sums_to_the_score_and_shows_where_the_thing_is(chain, pictures):
+    _, _, model, _ = chain
+    both = [i for i, (ramp, stripes, _) in enumerate(pictures[1]) if ramp and stripes][:4]
+    for i in both:
+        score = np.asarray(model.decision_function([pictures[0][i]]))[0]
+        for k, half in enumerate((slice(0, 20), slice(28, 48))):
+            heat = explain(model, pictures[0][i], WORDS[k])
+            assert heat.shape == (32, 48) and heat.sum() + model[-1].intercept_[k] == pytest.approx(score[k], abs=1e-4)
+            assert heat[:, half].mean() > heat.mean()
+    with pytest.raises(ValueError, match="word must be one of ramp, stripes, =late, got 'cat'"):
+        explain(model, pictures[0][0], "cat")
+
+
+# The command
+
+
+@pytest.fixture(scope="module")
+def files(chain, pictures, tmp_path_factory):
+    """The model in a file, and a folder with eight pictures, one of which is broken."""
+    folder = tmp_path_factory.mktemp("annotate")
+    (folder / "in" / "more").mkdir(parents=True)
+    for i in range(8):
+        Image.fromarray(pictures[0][i]).save(folder / "in" / ("more" if i % 2 else "") / f"{i}.png")
+    (folder / "in" / "5.png").write_bytes(b"no picture")
+    (folder / "in" / "notes.txt").touch()
+    save(chain[2], folder / "model.skops")
+    return folder
+
+
+def test_pictures_of_a_folder_are_annotated_and_the_broken_one_is_named(chain, pictures, files, capsys):
+    table = files / "table.csv"
+    assert main(["annotate", str(files / "model.skops"), str(files / "in"), "--csv", str(table), "--words", "2"]) == 1
+    said = capsys.readouterr()
+    assert said.out == "" and "left out" in said.err and "5.png: does not open as a picture" in said.err
+    rows = read_table(table)
+    assert len(rows) == 16 and set(rows.groupby("image").size()) == {2}
+    model, found = chain[2], chain[0]
+    i = int(rows["image"][0].rpartition("/")[2].removesuffix(".png"))
+    score = np.asarray(model.decision_function([pictures[0][i]]))[0]
+    P = annotator.probabilities(model, score[np.newaxis])[0]
+    best = np.argsort(-P)[:2]
+    assert rows["word"][:2].tolist() == [WORDS[k] for k in best]
+    np.testing.assert_allclose(rows["probability"][:2], P[best], atol=1e-6)
+    larger = [(found.scores[:, k].astype(np.float32) > score[k] + 1e-6).sum() for k in best]
+    assert rows["rank"][:2].tolist() == [n + 1 for n in larger] and set(rows["of"]) == {80}
+    assert rows["above"][:2].tolist() == [bool(score[k] >= annotator.thresholds(model)[k]) for k in best]
+
+
+def test_a_precision_lists_the_words_that_reach_it(chain, files, capsys):
+    one = str(files / "in" / "0.png")
+    assert main(["annotate", str(files / "model.skops"), one, "--precision", "0.9"]) == 0
+    score = np.asarray(chain[2].decision_function([one]))[0]
+    expected = {WORDS[k] for k in np.flatnonzero(score >= annotator.thresholds(chain[2], 0.9))}
+    said = capsys.readouterr().out
+    assert {word for word in WORDS if f" {word} " in said} == expected == {"stripes"}
+
+
+def test_a_page_shows_each_picture_with_a_map_of_each_word(files, capsys):
+    main(["annotate", str(files / "model.skops"), str(files / "in"), "--html", str(files / "page"), "--words", "2"])
+    page = (files / "page" / "index.html").read_text()
+    shown = sorted(file.name for file in (files / "page" / "pictures").iterdir())
+    assert len(shown) == 8 * 3 and all(f"pictures/{name}" in page for name in shown)
+    assert "does not open as a picture" in page
+    with Image.open(files / "page" / "pictures" / shown[1]) as map_of_word:
+        assert map_of_word.size == (48, 32)
+
+
+def test_a_model_says_what_it_is(files, capsys):
+    assert main(["show", str(files / "model.skops")]) == 0
+    card = json.loads(capsys.readouterr().out)
+    assert card["words"] == WORDS and card["dataset"] == "drawn" and card["numbers"][0]["auc"] > 0.95
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["in", "--words", "0"], "words must be at least 1, got 0"),
+        (["in", "--precision", "1.5"], "precision must be above 0 and at most 1, got 1.5"),
+        (["nowhere"], "pictures must be files or folders that are there, got"),
+        (["in/notes.txt"], "left out: in/notes.txt: a picture file must hold 1 to"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(files, capsys, monkeypatch, arguments, said):
+    monkeypatch.chdir(files)
+    assert main(["annotate", "model.skops", *arguments]) in {1, 2}
+    assert said in capsys.readouterr().err
+
+
+def test_a_model_without_pictures_annotates_none(files, tmp_path, capsys):
+    model = JointSparseClassifier(radius=1.0).fit(np.eye(4), [0, 1, 0, 1])
+    save(model, tmp_path / "model.skops")
+    assert main(["annotate", str(tmp_path / "model.skops"), str(files / "in")]) == 2
+    assert "the model must be one of pictures" in capsys.readouterr().err
+
+
+# The workflow
+
+
+def test_the_kept_model_gives_the_scores_of_the_run(project):
+    results = project.root / "results" / "collage"
+    model, images = load(results / "model.skops"), read_table(results / "images.parquet")
+    options = {"n_images": 240, "seed": 0, "longest_side": 120}
+    few = np.flatnonzero(images["split"] == "test")[:6]
+    pictures = [picture(images["image"][i], **options) for i in few]
+    histograms = read_matrix(results / "vocabularies" / "tree" / "histograms.npz")
+    expected = model[2:].decision_function(histograms[few])
+    np.testing.assert_allclose(model.decision_function(pictures), expected, atol=1e-5)
+    kept, features = (
+        load(results / "final" / "l1inf.skops"),
+        read_matrix(results / "annotation" / "basis" / "features.npz"),
+    )
+    if model["basis"].power == 1:
+        np.testing.assert_allclose(kept.decision_function(features[few]), expected, atol=1e-5)
+    labels, table = read_array(results / "annotation" / "labels.npy"), read_table(results / "final" / "l1inf.csv")
+    assert table["images"][:-1].tolist() == labels[images["split"].isin(["train", "validation"])].sum(axis=0).tolist()
+    assert isinstance(table, pd.DataFrame) and model.card_["words"] == table["word"][:-1].tolist()

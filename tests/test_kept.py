@@ -1,0 +1,241 @@
+"""The file of a model: what comes back, also in another process, and what is refused."""
+
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import jointsparse
+from jointsparse import (
+    JointSparseClassifier,
+    JointSparseClassifierCV,
+    JointSparseRegressor,
+    JointSparseRegressorCV,
+    OnlineJointSparseClassifier,
+)
+from jointsparse.features import Daisy, DenseSift, SVDBasis, VocabularyTree
+from jointsparse.kept import file
+from jointsparse.kept.file import load, save
+from jointsparse.norms import NORMS
+
+PREDICT = """
+import pickle, sys
+import numpy as np
+from jointsparse import load
+for name, X in pickle.load(open("inputs.pkl", "rb")).items():
+    model = load(f"{name}.skops")
+    with open(f"{name}.npy", "wb") as found:
+        np.save(found, np.asarray(getattr(model, "decision_function", model.predict)(X)))
+"""
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Fitted models by name, each with samples."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 6))
+    Y = (X[:, :2] + 0.1 * rng.normal(size=(40, 2)) > 0).astype(int)
+    frames = pd.DataFrame(X, columns=list("abcdef")), pd.DataFrame(Y, columns=["cat", "dog"])
+    pictures = list(rng.integers(0, 256, (12, 32, 32), dtype=np.uint8))
+    made = {
+        "classifier": JointSparseClassifier(radius=1.0, warm_start=True).fit(X, Y),
+        "names": JointSparseClassifierCV(radii=[0.5, 1.0], cv=2).fit(*frames),
+        "regressor": JointSparseRegressor(radius=1.0, norm="l12").fit(X, X[:, :2]),
+        "regressor_cv": JointSparseRegressorCV(radii=[0.5, 1.0], cv=2).fit(X, X[:, 0]),
+        "scaled": make_pipeline(StandardScaler(), JointSparseClassifier(radius=1.0)).fit(
+            X, np.where(Y[:, 0], "b", "a")
+        ),
+        **{f"online_{norm}": OnlineJointSparseClassifier(norm, radius=1.0).fit(X, Y) for norm in NORMS},
+    }
+    inputs = {name: frames[0] if name == "names" else X for name in made}
+    for extractor in (DenseSift(patch_sizes=(8,), step=4), Daisy(patch_sizes=(8,), step=4)):
+        chain = make_pipeline(extractor, VocabularyTree(3, 2, random_state=0), SVDBasis(4))
+        name = type(extractor).__name__
+        made[name] = make_pipeline(*(step for _, step in chain.steps), JointSparseClassifier(radius=5.0))
+        made[name].fit(pictures, np.arange(12) % 2)
+        inputs[name] = pictures
+    return made, inputs
+
+
+def decisions(model, X):
+    return np.asarray(getattr(model, "decision_function", model.predict)(X))
+
+
+@pytest.mark.parametrize(("kernel", "rtol"), [("", 0), ("Haswell", 1e-6)])
+def test_another_process_predicts_the_same_to_the_bit_and_on_another_kernel_to_the_sixth_digit(
+    models, tmp_path, kernel, rtol
+):
+    made, inputs = models
+    for name, model in made.items():
+        save(model, tmp_path / f"{name}.skops")
+    (tmp_path / "inputs.pkl").write_bytes(pickle.dumps(inputs))
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "error"}
+    environment |= {"OPENBLAS_CORETYPE": kernel} if kernel else {}
+    subprocess.run([sys.executable, "-c", PREDICT], cwd=tmp_path, env=environment, check=True)
+    for name, model in made.items():
+        np.testing.assert_allclose(
+            np.load(tmp_path / f"{name}.npy"), decisions(model, inputs[name]), rtol=rtol, atol=rtol, err_msg=name
+        )
+
+
+def test_names_parameters_and_further_learning_survive(models, tmp_path):
+    made, inputs = models
+    save(made["names"], tmp_path / "model.skops")
+    model = load(tmp_path / "model.skops")
+    assert model.predict(inputs["names"]).columns.tolist() == ["cat", "dog"]
+    assert model.get_params() == made["names"].get_params()
+    assert clone(model).fit(inputs["names"], made["names"].predict(inputs["names"])).coef_.shape == (2, 6)
+    save(made["online_l1inf"], tmp_path / "model.skops")
+    one, other = load(tmp_path / "model.skops"), pickle.loads(pickle.dumps(made["online_l1inf"]))
+    X, Y = inputs["classifier"][:5], np.eye(5, 2, dtype=int)
+    np.testing.assert_array_equal(one.partial_fit(X, Y).coef_, other.partial_fit(X, Y).coef_)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (JointSparseClassifier(), "model must be a fitted estimator, got JointSparseClassifier"),
+        ("model", "model must be a fitted estimator, got"),
+        (JointSparseClassifier(radius=1.0, callback=print), "got builtins.print: set such a parameter"),
+        (
+            JointSparseClassifier(radius=1.0, callback=lambda *told: None),
+            "model must hold numbers, text and estimators",
+        ),
+    ],
+)
+def test_what_no_file_can_hold_is_refused_before_one_is_written(tmp_path, model, said):
+    if getattr(model, "callback", None):
+        model.fit(np.eye(4), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match=said):
+        save(model, tmp_path / "model.skops")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Files that no one should trust
+
+
+class Canary:
+    """Leaves a file behind when it is made from a file."""
+
+    def __init__(self):
+        self.value = 1
+
+    def __setstate__(self, state):
+        Path("canary").touch()
+
+
+@pytest.fixture
+def one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    save(JointSparseClassifier(radius=1.0).fit(np.eye(4), [0, 1, 0, 1]), "model.skops")
+    return Path("model.skops")
+
+
+def rewritten(path, change):
+    """The file with other entries. change: takes and returns a dictionary of them."""
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in change(entries).items():
+            archive.writestr(name, content)
+
+
+def with_origin(**values):
+    def change(entries):
+        return entries | {file.ORIGIN: json.dumps(json.loads(entries[file.ORIGIN]) | values)}
+
+    return change
+
+
+def foreign(entries):
+    import skops.io as skops_io
+
+    model = JointSparseClassifier(radius=1.0).fit(np.eye(4), [0, 1, 0, 1])
+    model.other_ = Canary()
+    with zipfile.ZipFile(io.BytesIO(skops_io.dumps(model))) as archive:
+        found = {name: archive.read(name) for name in archive.namelist()}
+    digests = {name: file.hashlib.sha256(content).hexdigest() for name, content in found.items()}
+    return found | {file.ORIGIN: with_origin(digests=digests)(entries)[file.ORIGIN]}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda path: path.unlink(), "must be a file that jointsparse.save wrote"),
+        (lambda path: (path.unlink(), path.mkdir()), "must be a file that jointsparse.save wrote"),
+        (lambda path: path.write_bytes(b""), "is damaged, or no model of jointsparse"),
+        (lambda path: path.write_bytes(pickle.dumps(Canary())), "is damaged, or no model of jointsparse"),
+        (lambda path: os.truncate(path, 10 * 2**30), "must hold at most 2,147,483,648 bytes, got 10,737,418,240"),
+        (lambda path: rewritten(path, lambda entries: entries | {"more": b"x"}), "not those that were written"),
+        (lambda path: rewritten(path, lambda entries: {file.ORIGIN: b"[]"}), "is damaged, or no model"),
+        (lambda path: rewritten(path, with_origin(format=2)), "which is newer than .*: upgrade jointsparse"),
+        (lambda path: rewritten(path, foreign), "must hold estimators of .* alone, got test_kept.Canary"),
+    ],
+)
+def test_a_hostile_file_gets_one_sentence_and_runs_nothing(one, spoil, said):
+    spoil(one)
+    with pytest.raises(ValueError, match=said) as refused:
+        load(one)
+    assert "\n" not in str(refused.value) and str(one) in str(refused.value)
+    assert not Path("canary").exists()
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is_read(one, monkeypatch):
+    with zipfile.ZipFile(one, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", bytes(10**7))
+    monkeypatch.setattr(file, "MOST_BYTES", 10**6)
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *read: pytest.fail("it was read"))
+    with pytest.raises(ValueError, match="it must hold at most 1,000,000 bytes in"):
+        load(one)
+
+
+def test_no_cut_and_no_flipped_byte_gives_another_model(one):
+    content, expected = one.read_bytes(), load(one).coef_
+    rng = np.random.default_rng(0)
+    damaged = [content[:end] for end in rng.integers(1, len(content), 20)]
+    for place in rng.choice(len(content), 150, replace=False):
+        damaged.append(content[:place] + bytes([content[place] ^ rng.integers(1, 256)]) + content[place + 1 :])
+    n_refused = 0
+    for bad in damaged:
+        one.write_bytes(bad)
+        try:
+            np.testing.assert_array_equal(load(one).coef_, expected)
+        except ValueError:
+            n_refused += 1
+    assert n_refused > 100
+
+
+def test_scores_that_changed_since_are_told(one):
+    model = make_pipeline(JointSparseClassifier(radius=1.0)).fit(np.eye(4), [0, 1, 0, 1])
+    model.check_ = {"first_step": 0, "X": np.eye(4), "scores": 1.001 * model.decision_function(np.eye(4))}
+    save(model, one)
+    with pytest.raises(
+        ValueError, match=r"must give the scores that it gave when it was written, got others by 0\.001"
+    ):
+        load(one)
+
+
+# Versions
+
+
+def test_another_version_is_told_of_a_file_and_of_a_pickle(one, models, monkeypatch):
+    pickles = {name: pickle.dumps(model) for name, model in models[0].items()}
+    monkeypatch.setattr(jointsparse, "__version__", "99.1")
+    with pytest.warns(UserWarning, match="was written with jointsparse 0.*, and other versions are here") as told:
+        load(one)
+    assert len(told) == 1
+    for name, one_pickle in pickles.items():
+        with pytest.warns(UserWarning, match="was written by jointsparse 0.*, and 99.1 reads it") as told:
+            pickle.loads(one_pickle)
+        assert len(told) == {"DenseSift": 4, "Daisy": 4}.get(name, 1)

@@ -1,0 +1,40 @@
+"""Keep a final fit with all that leads to it in one file."""
+
+from job import job
+from jointsparse.kept.file import load, save
+
+from jointsparse.checks import select
+from jointsparse.features import vocabulary_tree
+from jointsparse.features.basis import Basis
+from jointsparse.kept import annotator
+from jointsparse.kept.final import Final
+from jointsparse.provenance.tables import read_arrays, read_matrix, read_record, read_table
+
+if __name__ == "__main__":
+    with job(snakemake):
+        given, params, steps = snakemake.input, snakemake.params, []
+        split = read_table(given.images, "split")["split"].to_numpy()
+        if params.features:
+            tree = read_record(vocabulary_tree.Tree, given.tree)
+            block = params.features["vocabularies"][params.vocabulary]
+            counts = vocabulary_tree.stack([read_matrix(path) for path in given.counts], tree)
+            steps = annotator.of_pictures(
+                extractor=params.features["extractor"],
+                options=params.features["options"],
+                longest_side=params.features["longest_side"],
+                tree=tree,
+                weighting={key: block[key] for key in ("weighting", "normalise")},
+                idf=vocabulary_tree.inverse_frequencies(select(counts, split == "train", "histograms")),
+            )
+        fitted = Final(load(given.model), **read_arrays(given.scores))
+        origin = {"dataset": snakemake.wildcards.dataset, "study": params.study, "seed": params.seed}
+        model = annotator.annotator(
+            fitted,
+            steps=steps,
+            basis=read_record(Basis, given.basis) if given.get("basis") else None,
+            card=annotator.card_of(fitted, read_table(given.table), **origin, raw=params.raw["digest"]),
+        )
+        save(
+            annotator.with_check(model, select(read_matrix(given.features), split == "test", "features")),
+            snakemake.output.model,
+        )
