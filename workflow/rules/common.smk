@@ -248,6 +248,15 @@ def files_of_model(w):
     return without(files, "labels", "words")
 
 
+def kept_of_page(w):
+    """The kept model of a page, if its dataset has one, and what it is shown on."""
+    if "final" not in dataset(w):
+        return {}
+    files = files_of_model(w)
+    own = {"model": f"results/{w.dataset}/model.skops", "labels": files_of_final(w)["labels"]}
+    return own | {key: files[key] for key in ("images", "features")}
+
+
 def samples(w):
     """The files of a dataset that an experiment learns from; none if it draws its own samples."""
     names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}

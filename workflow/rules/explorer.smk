@@ -4,6 +4,7 @@ rule write_page:
     It opens from disk. Thumbnails of the images that it shows lie beside it.
     """
     input:
+        unpack(kept_of_page),
         files=files_of_page,
         claims=claims_of_page,
     output:
@@ -24,11 +25,13 @@ rule write_page:
             "write_page",
             *FRAME,
             "explorer/page.html.jinja",
+            "explorer/maps.html.jinja",
             "papers/claims.html.jinja",
             datasets=lambda w: dataset(w)["loader"],
         ),
         where=lambda w: f"datasets.{w.dataset}",
         loader=lambda w: dataset(w)["loader"],
+        longest_side=lambda w: features(w)["longest_side"],
         options=lambda w: dataset(w)["options"],
         raw=raw,
         note=lambda w: dataset(w).get("note", ""),

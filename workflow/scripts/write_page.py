@@ -8,8 +8,12 @@ import pandas as pd
 from job import job
 
 from jointsparse.explorer import thumbnails
+from jointsparse.explorer.annotated import overlays
+from jointsparse.explorer.answers import Kept
 from jointsparse.explorer.fits import fits_of
 from jointsparse.explorer.page import Study, page
+from jointsparse.kept.explain import Explainer
+from jointsparse.kept.file import load
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import names_of
 from jointsparse.papers.page import counts, section
@@ -30,6 +34,15 @@ def read_study(name, files, figures, vocabulary):
     return Study(name, tables, figures, fits, np.flatnonzero(is_test), vocabulary.get(features, ()))
 
 
+def read_kept(given):
+    if not given.get("model"):
+        return None, None
+    model, labels, images = load(given.model), read_array(given.labels), read_table(given.images, "split")
+    rows = np.flatnonzero(images["split"] == "test")
+    scores = model[model.check_["first_step"] :].decision_function(read_matrix(given.features)[rows])
+    return model, Kept(model.card_, np.asarray(scores), labels[rows], rows, has_maps=hasattr(model[0], "extractor"))
+
+
 if __name__ == "__main__":
     with job(snakemake) as progress:
         name, params, output = snakemake.wildcards.dataset, snakemake.params, snakemake.output
@@ -40,15 +53,18 @@ if __name__ == "__main__":
         names = dataset.feature_names(**params.options) if shows == "names" else ()
         vocabulary = {files.get("features"): names}  # a basis has other features
 
+        def image_of(row, longest_side):
+            return params.options | {"image": tables["images"]["image"][row], "longest_side": longest_side}
+
         def picture(row):
             if X is not None:
                 return thumbnails.of_features(X[row].toarray()[0])
-            image = {"image": tables["images"]["image"][row], "longest_side": thumbnails.LONGEST_SIDE}
-            return dataset.thumbnail(**image, **params.options)
+            return dataset.thumbnail(**image_of(row, thumbnails.LONGEST_SIDE))
 
         has_pictures = shows == "pictures" or (shows == "pixels" and picture(0) is not None)
         judged = [table[table["dataset"] == name] for table in map(read_table, snakemake.input.claims)]
         pictures = {(name, one, table): each for one, of in params.pictures.items() for table, each in of.items()}
+        model, kept = read_kept(snakemake.input)
         made = page(
             name,
             [read_study(**one, vocabulary=vocabulary) for one in params.studies],
@@ -57,11 +73,22 @@ if __name__ == "__main__":
             verdicts=counts(pd.concat(judged)) if judged else "none",
             note=params.note,
             thumbnail=thumbnails.file_of if has_pictures else None,
+            kept=kept,
         )
+        explainer = Explainer(model) if made.maps else None
+
+        def maps_of(row):
+            words = [kept.card["words"][k] for k in made.maps[row]]
+            grey = dataset.picture(**image_of(row, params.longest_side))
+            return zip(made.maps[row], overlays(explainer, grey, words), strict=True)
+
         Path(output.thumbnails).mkdir(parents=True, exist_ok=True)
         for done, row in enumerate(made.images, start=1):
             with written(Path(output.page).parent / thumbnails.file_of(row)) as path:
                 path.write_bytes(thumbnails.encoded(picture(row)))
+            for k, overlay in maps_of(row) if row in made.maps else ():
+                with written(Path(output.page).parent / thumbnails.file_of(row, k)) as path:
+                    path.write_bytes(overlay)
             progress(done, len(made.images))
         for text, file in ((made.html, output.page), (json.dumps(made.findings), output.findings)):
             with written(file) as path:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from jointsparse.checks import require
 from jointsparse.explorer import findings
+from jointsparse.explorer.answers import Kept, answers_of
 from jointsparse.explorer.fits import Fits
 from jointsparse.explorer.frame import render
 from jointsparse.explorer.sharing import sharing_of
@@ -35,10 +36,14 @@ class Study(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page, the rows of the images whose thumbnails it shows, and what the list of pages tells of it."""
+    """A page, the rows of the images whose thumbnails it shows, and what the list of pages tells of it.
+
+    maps: the places of the words whose maps it shows, by image.
+    """
 
     html: str
     images: list[int]
+    maps: dict[int, list[int]]
     findings: dict[str, Any]
 
 
@@ -52,7 +57,8 @@ def page(
     claims: markupsafe.Markup,
     verdicts: str,
     note: str = "",
-    thumbnail: Callable[[int], str] | None = None,
+    thumbnail: Callable[..., str] | None = None,
+    kept: Kept | None = None,
 ) -> Page:
     """Make the page of a dataset.
 
@@ -71,7 +77,9 @@ def page(
     note : str
         What the reader should know of the dataset.
     thumbnail : function, optional
-        The file of the thumbnail of an image, by its row. None if images are no pictures.
+        The file of the thumbnail of an image, by its row, or of its map of a word. None if images are no pictures.
+    kept : Kept, optional
+        The model that the run has kept.
 
     Returns
     -------
@@ -86,6 +94,8 @@ def page(
     if thumbnail and images is not None and not of_words:
         samples = np.linspace(0, len(images) - 1, min(SAMPLES, len(images))).astype(int)
         used = set(samples.tolist())
+    answers, maps = answers_of(kept, thumbnail) if kept else (None, {})
+    used |= maps.keys()
     things = "images" if thumbnail else "samples"
     more: list[str] = []
     found = f"Verdicts on the papers' claims: {verdicts}."
@@ -112,11 +122,13 @@ def page(
         claims=claims,
         samples=list(of_images.values()) if not of_words else [],
         things=things,
+        answers=answers,
         data={"studies": shown, "images": of_images, "things": things},
     )
     return Page(
         html,
         sorted(used) if thumbnail else [],
+        maps,
         {"dataset": dataset, "sentence": found, "note": note, "warnings": len(warnings)},
     )
 
@@ -155,7 +167,7 @@ def _images(
     used: set[int],
     images: pd.DataFrame | None,
     captions: pd.DataFrame | None,
-    thumbnail: Callable[[int], str] | None,
+    thumbnail: Callable[..., str] | None,
 ) -> dict[int, dict[str, Any]]:
     """Name, captions and thumbnail of each image that is shown."""
     if images is None or captions is None:

@@ -7,12 +7,17 @@ import numpy as np
 from PIL import Image
 
 LONGEST_SIDE = 160  # pixels
-QUALITY = 70  # Choice: 4 to 6 kB each
+QUALITY = 70  # Choice: 4 to 6 kB each, and 1 kB of a map
+COARSER = 4  # pixels of a picture in one of its map
+FOR, AGAINST, OPAQUE = (178, 24, 43), (33, 102, 172), 210  # red, blue, and how much of it covers a picture, of 255
 
 
-def file_of(row: int) -> str:
-    """Path of the thumbnail of an image, as a page finds it, by its row. Names of images may be anything."""
-    return f"thumbnails/{row:06d}.webp"
+def file_of(row: int, word: int | None = None) -> str:
+    """Path of the thumbnail of an image, as a page finds it, by its row, or of the map of a word, by its place.
+
+    Names of images may be anything.
+    """
+    return f"thumbnails/{row:06d}{'' if word is None else f'-{word:03d}'}.webp"
 
 
 def of_features(row: np.ndarray) -> np.ndarray | None:
@@ -25,8 +30,20 @@ def of_features(row: np.ndarray) -> np.ndarray | None:
     return np.repeat(np.kron(255 - grey, np.ones((larger, larger), np.uint8))[:, :, np.newaxis], 3, axis=2)
 
 
+def overlay(heat: np.ndarray, full: float) -> np.ndarray:
+    """A map that lies over a thumbnail, uint8 (height, width, 4): red speaks for a word, blue against it.
+
+    heat: (height, width), see `kept.explain`. full: what has the full colour. It is as coarse as patches are.
+    """
+    height, width = (max(1, side // COARSER) for side in heat.shape)
+    small = Image.fromarray(heat.astype(np.float32) / np.float32(full)).resize((width, height), Image.Resampling.BOX)
+    strength = np.asarray(small)[:, :, np.newaxis]
+    ink = np.where(strength > 0, FOR, AGAINST)
+    return np.concatenate([ink, OPAQUE * np.clip(np.abs(strength), 0, 1)], axis=2).round().astype(np.uint8)
+
+
 def encoded(picture: np.ndarray) -> bytes:
-    """A picture (height, width, 3) uint8 as the content of a file."""
+    """A picture (height, width, 3 or 4) uint8 as the content of a file."""
     file = io.BytesIO()
     Image.fromarray(picture).save(file, "WEBP", quality=QUALITY, method=2)
     return file.getvalue()

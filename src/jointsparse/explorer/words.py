@@ -49,7 +49,7 @@ def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Seq
             methods[row["method"]] = {
                 **{key: _number(row[key]) for key in ("auc", "low", "high", "p_holm", "n_features")},
                 "sizes": sizes[word, row["method"]],
-                **_ranked(fits.scores[row["method"]][:, k], fits.labels[:, k]),
+                **ranked(fits.scores[row["method"]][:, k], fits.labels[:, k]),
                 **_beside(fits, row["method"], k),
                 **(_telling(fits, row["method"], k, names) if names else {}),
             }
@@ -73,7 +73,7 @@ def _number(value: float) -> float | None:
     return float(f"{value:.4g}") if np.isfinite(value) else None
 
 
-def _ranked(scores: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+def ranked(scores: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     """Test images by their scores for one word, and the ROC curve. Each image comes with its rank, from 1."""
     order = np.argsort(-scores, kind="stable")
     has = labels[order]

@@ -85,7 +85,7 @@ def annotator(
     if basis is not None:
         used = np.flatnonzero(model.coef_.any(axis=0))
         model = _restricted(model, used)
-        chain.append(("basis", transformers.SVDBasis.from_basis(basis, power=final.power, columns=used)))
+        chain.append(("basis", transformers.SVDBasis.from_basis(basis, power=float(final.power), columns=used)))
     made = Pipeline([*chain, ("classifier", model)])
     made.card_, made.known_scores_, made.known_labels_ = dict(card), final.scores.astype(np.float32), final.labels
     return made
