@@ -136,7 +136,9 @@ KEPT = {"fit_final l1inf", "keep_model"}
     ("edited", "expected"),
     [
         ("estimators/online estimators app/command_line __main__", set()),
-        ("estimators/classifier estimators/search kept/final kept/file", KEPT),
+        ("estimators/classifier estimators/search kept/final", KEPT),
+        ("kept/file", KEPT | {"write_page"}),
+        ("kept/explain features/evidence", {"keep_model", "write_page"}),
         ("norms/l12", set()),  # no study here has that norm
         ("datasets/photos datasets/libsvm", set()),  # nor another loader
         ("features/daisy features/transformers kept/annotator", {"keep_model"}),
@@ -147,8 +149,8 @@ KEPT = {"fit_final l1inf", "keep_model"}
         ("datasets/synthetic", {"measure cost", "repeat recovery", "write_page"}),
         ("features/dense_sift", {"read_images", "describe", "keep_model"}),
         ("features/shards", {"describe", "grow_vocabulary", "keep_model"}),
-        ("features/vocabulary_tree", {"encode", "grow_vocabulary", "weigh_histograms", "keep_model"}),
-        ("features/basis", KEPT | {"fit_basis", "train_svm", *of_norms("train_path", "train_sweep")}),
+        ("features/vocabulary_tree", {"encode", "grow_vocabulary", "weigh_histograms", "keep_model", "write_page"}),
+        ("features/basis", KEPT | {"fit_basis", "write_page", "train_svm", *of_norms("train_path", "train_sweep")}),
         ("features/similarities", {"fit_similarities", "repeat digits"}),
         ("norms/l1inf", {"repeat recovery", "measure cost"} | L1INF),
         ("norms/l1_sparse", BALLS | {"repeat online"}),

@@ -67,16 +67,6 @@ def test_parts_and_a_constant_are_the_score_of_the_chain(described, basis, weigh
         np.testing.assert_allclose(sums + constant, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("basis", [None, SVDBasis(5, random_state=0)], ids=str)
-def test_an_object_lights_up_where_it_stands(described, basis):
-    extractor, descriptors = described
-    _, words, classifier = learn(descriptors, basis)
-    got, _ = explained(words, classifier, descriptors[9], basis)
-    lit = heat(got[:, 0], extractor.patches(HEIGHT, WIDTH), HEIGHT, WIDTH)
-    hottest = lit > np.quantile(lit, 0.9)
-    assert hottest[HEIGHT // 2 :, WIDTH // 2 :].sum() > 0.75 * hottest.sum()
-
-
 def test_heat_agrees_with_the_slow_twin(rng):
     side = rng.integers(1, 12, 200)
     patches = np.stack([rng.integers(0, 31 - side), rng.integers(0, 41 - side), side], axis=1)

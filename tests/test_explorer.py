@@ -7,11 +7,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from pages import METHODS, RADII, WORDS, made, study
+from pages import METHODS, N_TEST, RADII, WORDS, made, study
 from scipy import sparse, stats
 
 from jointsparse.checks import Misfit
 from jointsparse.explorer import findings, thumbnails
+from jointsparse.explorer.answers import Kept
 from jointsparse.explorer.fits import fits_of
 from jointsparse.explorer.page import page
 from jointsparse.explorer.sharing import sharing_of
@@ -59,6 +60,40 @@ def test_thumbnails_of_all_images_that_are_shown_are_asked_for(rng):
     shown = {i for word in of_study["words"] for own in word["methods"].values() for i, _ in own["highest"]}
     assert {of_study["rows"][str(i)] for i in shown} <= set(mine.images)
     assert mine.findings["sentence"] in html.unescape(mine.html)
+
+
+def test_the_kept_model_comes_with_the_images_that_it_ranks_right_and_wrong_and_a_map_of_each(rng):
+    scores = rng.normal(size=(N_TEST, 2))
+    labels = np.arange(N_TEST)[:, np.newaxis] % [2, 3] == 0
+    rows = [
+        {"word": word}
+        | {
+            f"{metric}{end}": auc
+            for metric in ("auc", "average_precision", "precision_of_first")
+            for end in ("", "_low", "_high")
+        }
+        for word, auc in zip([*WORDS[:2], "(all words)"], [0.7, 0.8, 0.75], strict=True)
+    ]
+    card = {"norm": "l1inf", "known_images": 1234, "features": [5, 6], "numbers": rows}
+    kept = Kept(card, scores, labels, range(5, 5 + N_TEST), has_maps=True)
+    shown = made(rng, kept=kept)
+    own = shown.html[shown.html.index('<section id="kept">') : shown.html.index('<section id="methods">')]
+    assert own.index(html.escape(WORDS[1], quote=False)[:10]) < own.index(WORDS[0])  # by decreasing AUC
+    asked = {(row, k) for row, words in shown.maps.items() for k in words}
+    assert len(asked) == (14 + 6) + (10 + 6)  # of 15 and of 10 images with the word
+    assert set(shown.maps) <= set(shown.images)
+    assert all(thumbnails.file_of(*one) in own for one in asked)
+    best = 5 + max(np.flatnonzero(labels[:, 0]), key=lambda i: scores[i, 0])
+    assert (best, 0) in asked and "1,234 labelled images, with 5 of 6 features" in own
+    assert made(rng, kept=kept._replace(has_maps=False)).maps == {}
+
+
+def test_a_map_is_red_for_a_word_and_blue_against_it():
+    heat = np.zeros((8, 12))
+    heat[:4, :4], heat[4:, 8:] = 2.0, -0.5
+    red, blue = thumbnails.overlay(heat, full=1.0)[[0, 1], [0, 2]]
+    assert tuple(red) == (*thumbnails.FOR, thumbnails.OPAQUE) and tuple(blue[:3]) == thumbnails.AGAINST
+    assert blue[3] == round(thumbnails.OPAQUE / 2) and thumbnails.overlay(heat, full=1.0)[1, 0, 3] == 0
 
 
 def test_a_dataset_without_words_shows_samples_and_its_verdicts(rng):

@@ -15,16 +15,16 @@ CEILINGS = {
     "learning": 2000,
     "estimators": 950,
     "datasets": 1000,
-    "features, scores, figures, explorer": 1940,
-    "kept": 330,
+    "features, scores, figures, explorer": 1930,
+    "kept": 310,
     "papers": 2100,
-    "loose files, app, provenance": 820,
-    "workflow": 800,
+    "loose files, app, provenance": 825,
+    "workflow": 820,
     "tests": 8150,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 20_080, 1.05
+MOST, MARGIN = 20_076, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -203,17 +204,12 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is_read(one, m
 def test_no_cut_and_no_flipped_byte_gives_another_model(one):
     content, expected = one.read_bytes(), load(one).coef_
     rng = np.random.default_rng(0)
-    damaged = [content[:end] for end in rng.integers(1, len(content), 20)]
-    for place in rng.choice(len(content), 150, replace=False):
-        damaged.append(content[:place] + bytes([content[place] ^ rng.integers(1, 256)]) + content[place + 1 :])
-    n_refused = 0
-    for bad in damaged:
+    flips = [(place, bytes([content[place] ^ rng.integers(1, 256)])) for place in rng.choice(len(content), 150)]
+    cuts = [content[:end] for end in rng.integers(1, len(content), 20)]
+    for bad in cuts + [content[:place] + flipped + content[place + 1 :] for place, flipped in flips]:
         one.write_bytes(bad)
-        try:
+        with suppress(ValueError):  # and nothing else, as an AssertionError
             np.testing.assert_array_equal(load(one).coef_, expected)
-        except ValueError:
-            n_refused += 1
-    assert n_refused > 100
 
 
 def test_scores_that_changed_since_are_told(one):

@@ -25,6 +25,7 @@ CHEAP = {"draw_figures", "gather_warnings", "judge_claims", "write_configs", "wr
 CHEAP |= {"write_page"}
 # Paths of annotation, stories (two runs) and scenes.
 RERUNS_OF_L1INF = {"compile_kernels": 1, "train_sweep": 1, "train_path": 4, "repeat": 2, "measure": 1}
+RERUNS_OF_L1INF |= {"fit_final": 1}
 EDITS = {  # file, old text, new text, and the number of jobs of each rule that the edit reruns
     "radii": ("overlay.yaml", RADII, "hinge-l1: {eta0: [1], radius: [5]}", {"train_sweep": 1}),
     "method": (
@@ -41,13 +42,14 @@ EDITS = {  # file, old text, new text, and the number of jobs of each rule that 
         {"draw_figures": sum(bool(CONFIG["studies"][study]["figures"]) for study in DRAWN)},
     ),
     "claims": ("src/jointsparse/papers/judging.py", *SPACE, {"judge_claims": 1}),
-    "estimators": ("src/jointsparse/estimators/classifier.py", *SPACE, {}),
+    "estimators": ("src/jointsparse/estimators/classifier.py", *SPACE, {"fit_final": 1, "keep_model": 1}),
 }
 # Edits of the same row have no job in common, so one dry run shows what each of them reruns.
 TOGETHER = (("radii",), ("pairings", "figures"), ("method", "claims"), ("norm",), ("estimators",))
 FOLLOWING = {  # what follows jobs whose results change
     "train_sweep": ("evaluate", "compare_methods"),
     "train_path": ("evaluate",),
+    "fit_final": ("keep_model",),
     "repeat": ("gather_runs",),
 }
 

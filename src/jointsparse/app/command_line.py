@@ -67,11 +67,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _annotate(given: argparse.Namespace) -> int:
-    from jointsparse.kept import annotator, file
+    from jointsparse.kept import annotator, explain, file
     from jointsparse.provenance.tables import write_table
 
     model = file.load(given.model)
-    annotator.require_of_pictures(model)
+    explain.require_of_pictures(model)
     paths = annotator.pictures_below(given.pictures)
     table, left_out = annotator.annotate(
         model,

@@ -29,7 +29,7 @@ class Kept(NamedTuple):
     has_maps: bool
 
 
-def answers_of(kept: Kept, thumbnail: Callable[..., str] | None) -> tuple[dict[str, Any], dict[int, list[int]]]:
+def answers_of(kept: Kept, thumbnail: Callable[..., str] | None) -> tuple[dict[str, Any], dict[int, set[int]]]:
     """Gather what the page shows of a kept model.
 
     Parameters
@@ -47,7 +47,7 @@ def answers_of(kept: Kept, thumbnail: Callable[..., str] | None) -> tuple[dict[s
         The places of the words whose maps each image has, by its row.
     """
     *of_words, mean = kept.card["numbers"]
-    maps: dict[int, list[int]] = {}
+    maps: dict[int, set[int]] = {}
     shown = []
     for k in sorted(range(len(of_words)), key=lambda k: -(of_words[k]["auc"] or 0)):
         galleries = {}
@@ -56,7 +56,7 @@ def answers_of(kept: Kept, thumbnail: Callable[..., str] | None) -> tuple[dict[s
             for kind, title in KINDS.items():
                 images = [(int(kept.test_images[i]), rank) for i, rank in found[kind]]
                 for row, _ in images:
-                    maps.setdefault(row, []).append(k)
+                    maps.setdefault(row, set()).add(k)
                 galleries[title] = [(row, thumbnail(row), thumbnail(row, k), rank) for row, rank in images]
         shown.append(of_words[k] | {"galleries": galleries})
     numbers = {"mean": mean, "norm": label(kept.card["norm"]), "n_test": len(kept.scores)}

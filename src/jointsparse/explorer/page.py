@@ -43,7 +43,7 @@ class Page(NamedTuple):
 
     html: str
     images: list[int]
-    maps: dict[int, list[int]]
+    maps: dict[int, set[int]]
     findings: dict[str, Any]
 
 

@@ -59,6 +59,8 @@ class _OfLists(Versioned, TransformerMixin, BaseEstimator):
 class _Extractor(_OfLists):
     """Local descriptors of pictures, by a module of the room."""
 
+    extractor: ModuleType
+
     def __init__(
         self,
         patch_sizes: Sequence[int] = dense_sift.PATCH_SIZES_PIXELS,
@@ -97,11 +99,6 @@ class _Extractor(_OfLists):
         require_count(self.longest_side, "longest_side")
         require(np.ndim(self.patch_sizes), f"patch_sizes must be a sequence of whole numbers, got {self.patch_sizes!r}")
         return _each(X, lambda picture: self.extractor.describe(self.grey(picture), **self.options))
-
-    @property
-    def extractor(self) -> ModuleType:
-        """The module that describes."""
-        raise NotImplementedError
 
     @property
     def options(self) -> dict[str, Any]:
@@ -158,10 +155,7 @@ class DenseSift(_Extractor):
     ((35, 128), dtype('uint8'))
     """
 
-    @property
-    def extractor(self) -> ModuleType:
-        """The module `jointsparse.features.dense_sift`."""
-        return dense_sift
+    extractor = dense_sift
 
 
 class Daisy(_Extractor):
@@ -198,10 +192,7 @@ class Daisy(_Extractor):
     (35, 104)
     """
 
-    @property
-    def extractor(self) -> ModuleType:
-        """The module `jointsparse.features.daisy`."""
-        return daisy
+    extractor = daisy
 
 
 class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):

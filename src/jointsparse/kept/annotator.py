@@ -7,6 +7,7 @@ As a Pipeline of scikit-learn it also knows, in attributes of its own:
 - ``check_``: features of a few images, and the scores that they had, which `load` computes again.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike, cpu_count
@@ -22,6 +23,7 @@ from jointsparse.estimators.search import JointSparseClassifierCV
 from jointsparse.features import transformers
 from jointsparse.features.basis import Basis
 from jointsparse.features.vocabulary_tree import Tree
+from jointsparse.kept.explain import require_of_pictures
 from jointsparse.kept.final import Final
 
 require_extra(__name__, "pandas", "PIL")
@@ -112,8 +114,7 @@ def card_of(final: Final, table: pd.DataFrame, **origin: Any) -> dict[str, Any]:
     **origin : any
         Where it comes from: dataset, study, settings, digest of the raw files.
     """
-    rows = [{key: _plain(value) for key, value in row.items()} for row in table.to_dict("records")]
-    model = final.model
+    model, rows = final.model, json.loads(table.to_json(orient="records", double_precision=12))
     return {
         "words": [str(word) for word in model.classes_],
         "norm": model.norm,
@@ -123,12 +124,6 @@ def card_of(final: Final, table: pd.DataFrame, **origin: Any) -> dict[str, Any]:
         "features": [int(model.coef_.any(axis=0).sum()), model.coef_.shape[1]],
         "numbers": rows,
     } | origin
-
-
-def _plain(value: Any) -> Any:
-    """A cell as JSON has it."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and np.isnan(value) else value
 
 
 def _restricted(model: JointSparseClassifierCV, used: np.ndarray) -> JointSparseClassifierCV:
@@ -154,14 +149,14 @@ def pictures_below(paths: Sequence[str | PathLike[str]]) -> list[Path]:
     return list(found)
 
 
-def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Sequence[Path], np.ndarray]]:
-    """Yield some pictures and their decisions (n_pictures, n_words), until all are done. Memory does not grow."""
+def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Path, np.ndarray]]:
+    """Yield each picture with its decisions (n_words,), in the order of the paths. Memory does not grow."""
     describe, rest = model[0], model[1:]
     with ThreadPoolExecutor(cpu_count()) as pool:  # decoders and kernels hold no lock
         for start in range(0, len(paths), AT_ONCE):
             some = paths[start : start + AT_ONCE]
             descriptors = list(pool.map(lambda path: describe.transform([path])[0], some))
-            yield some, np.asarray(rest.decision_function(descriptors))
+            yield from zip(some, np.asarray(rest.decision_function(descriptors)), strict=True)
 
 
 def annotate(
@@ -212,28 +207,15 @@ def annotate(
     )
     usable = [path for path in paths if str(path) not in reasons]
     known, limits = np.sort(model.known_scores_, axis=0), thresholds(model, precision)
-    words, tables = np.array(model.card_["words"]), []
-    for some, scores in decisions(model, usable):
-        P = probabilities(model, scores)
-        for path, score, p in zip(some, scores, P, strict=True):
-            above = score >= limits
-            order = np.argsort(-p, kind="stable")
-            shown = order[:n_words] if precision is None else order[above[order]]
-            rank = [len(known) + 1 - int(np.searchsorted(known[:, k], score[k], side="right")) for k in shown]
-            columns = {"image": str(path), "word": words[shown], "probability": p[shown], "rank": rank}
-            tables.append(pd.DataFrame(columns | {"of": len(known), "above": above[shown]}))
-        tell(len(names) + len(tables), 2 * len(names))
-    empty = pd.DataFrame(columns=["image", "word", "probability", "rank", "of", "above"])
-    return pd.concat(tables, ignore_index=True) if tables else empty, reasons
-
-
-def require_of_pictures(model: Any) -> None:
-    """Raise ValueError unless a model is a chain of `annotator` that begins with pictures."""
-    require(
-        hasattr(model, "known_scores_") and hasattr(model[0], "extractor"),
-        "the model must be one of pictures that the pipeline has kept, as results/<dataset>/model.skops, got "
-        f"{type(model).__name__}",
-    )
+    words, rows = model.card_["words"], list[tuple[Any, ...]]()
+    for done, (path, score) in enumerate(decisions(model, usable), start=1):
+        (p,) = probabilities(model, score[np.newaxis])
+        order, above = np.argsort(-p, kind="stable"), score >= limits
+        for k in order[:n_words] if precision is None else order[above[order]]:
+            rank = len(known) + 1 - int(np.searchsorted(known[:, k], score[k], side="right"))
+            rows.append((str(path), words[k], p[k], rank, len(known), bool(above[k])))
+        tell(len(names) + done, 2 * len(names))
+    return pd.DataFrame(rows, columns=["image", "word", "probability", "rank", "of", "above"]), reasons
 
 
 def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
@@ -256,6 +238,5 @@ def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
             found[k] = at[np.argmax(2 * p * recall / np.maximum(p + recall, 1e-12))]
         else:
             enough = recall * model.known_labels_[:, k].sum() / np.maximum(p, 1e-12) >= FEWEST - 0.5
-            reached = at[(p >= precision) & enough]
-            found[k] = reached.min() if len(reached) else np.inf
+            found[k] = at[(p >= precision) & enough].min(initial=np.inf)
     return found

@@ -8,11 +8,19 @@ from sklearn.pipeline import Pipeline
 
 from jointsparse.checks import require
 from jointsparse.features import evidence
-from jointsparse.kept.annotator import require_of_pictures
 
 # Choice: standard deviations of a word's decisions that a picture would add whose pixels all had the full colour. On
 # photographs one pixel in a hundred has it.
 FULL = 16.0
+
+
+def require_of_pictures(model: Any) -> None:
+    """Raise ValueError unless a model is a chain of `annotator` that begins with pictures."""
+    require(
+        hasattr(model, "known_scores_") and hasattr(model[0], "extractor"),
+        "the model must be one of pictures that the pipeline has kept, as results/<dataset>/model.skops, got "
+        f"{type(model).__name__}",
+    )
 
 
 def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:

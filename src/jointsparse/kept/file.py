@@ -138,13 +138,10 @@ def load(path: Any) -> Any:
     with warnings.catch_warnings(action="ignore"):  # of each part of the model; one sentence says it below
         try:
             foreign = _foreign(content)
+            model = None if foreign else skops_io.loads(content, trusted=list(TRUSTED))
         except Exception as error:
             raise ValueError(f"{file} is damaged, or of a newer skops: {_said(error)}") from None
-        require(not foreign, f"{file} must hold estimators of jointsparse and scikit-learn alone, got {foreign}")
-        try:
-            model = skops_io.loads(content, trusted=list(TRUSTED))
-        except Exception as error:
-            raise ValueError(f"{file} is damaged, or of a newer skops: {_said(error)}") from None
+    require(not foreign, f"{file} must hold estimators of jointsparse and scikit-learn alone, got {foreign}")
     other = [f"{name} {was}" for name, was in origin["versions"].items() if was != _versions().get(name)]
     if other:
         warn_user(f"{file} was written with {', '.join(other)}, and other versions are here: predictions may differ")

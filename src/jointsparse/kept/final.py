@@ -208,7 +208,7 @@ def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, 
         Columns norm, word, images (known ones that have it), test_images, features (in use), each metric with its low
         and high end, radius, power, and gap, the certified one.
     """
-    W = final.model.coef_
+    model, W = final.model, final.model.coef_
     columns: dict[str, Any] = {
         "norm": norm,
         "word": [*map(str, final.model.classes_), ALL_WORDS],
@@ -218,5 +218,4 @@ def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, 
     }
     for metric, (value, low, high) in numbers.items():
         columns |= {metric: value, f"{metric}_low": low, f"{metric}_high": high}
-    model = final.model
     return pd.DataFrame(columns | {"radius": model.radius_, "power": final.power, "gap": model.duality_gap_})
