@@ -42,6 +42,7 @@ def write(folder: str | Path, model: Pipeline, table: pd.DataFrame, left_out: Ma
 
 def overlays(explainer: Explainer, picture: object, words: list[str]) -> list[bytes]:
     """The map of each word on a picture, as the content of a file. picture: as `DenseSift` takes it."""
-    heats = explainer.heats(picture, words)
-    scales = [explainer.full_colour(word, heat.size) for word, heat in zip(words, heats, strict=True)]
-    return [thumbnails.encoded(thumbnails.overlay(*pair)) for pair in zip(heats, scales, strict=True)]
+    pairs = zip(words, explainer.heats(picture, words), strict=True)
+    return [
+        thumbnails.encoded(thumbnails.overlay(heat, explainer.full_colour(word, heat.size))) for word, heat in pairs
+    ]

@@ -200,10 +200,13 @@ def annotate(
     require(n_words >= 1, f"words must be at least 1, got {n_words}")
     require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
     describe, names = model[0], [str(path) for path in paths]
-    smallest = describe.extractor.smallest_side(**describe.options)
     tell = progress or (lambda done, total: None)
     reasons, _ = check_pictures(
-        Path(), names, smallest, describe.longest_side, lambda done, total: tell(done, 2 * total)
+        Path(),
+        names,
+        describe.extractor.smallest_side(**describe.options),
+        describe.longest_side,
+        lambda done, total: tell(done, 2 * total),
     )
     usable = [path for path in paths if str(path) not in reasons]
     known, limits = np.sort(model.known_scores_, axis=0), thresholds(model, precision)

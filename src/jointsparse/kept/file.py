@@ -89,11 +89,10 @@ def save(model: Any, path: Any) -> None:
         f"{foreign}: set such a parameter (as callback or scoring) to None",
     )
     digests = {name: hashlib.sha256(entry).hexdigest() for name, entry in _entries(content).items()}
-    origin = {"format": FORMAT, "versions": _versions(), "digests": digests}
     with written(path) as temporary:
         temporary.write_bytes(content)
         with zipfile.ZipFile(temporary, "a") as archive:
-            archive.writestr(ORIGIN, json.dumps(origin))
+            archive.writestr(ORIGIN, json.dumps({"format": FORMAT, "versions": _versions(), "digests": digests}))
 
 
 def load(path: Any) -> Any:
