@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.explorer import thumbnails
+from jointsparse.explorer.answers import Kept
 from jointsparse.explorer.fits import fits_of
 from jointsparse.explorer.page import Study, page
 from jointsparse.learning.sweep import Sweep
@@ -99,6 +100,27 @@ def claims():
     return pd.DataFrame([row | {"config": "b", "note": HOSTILE}])
 
 
+def kept_model(rng):
+    """A kept model of two words, whose test images are those from the sixth on."""
+    rows = [
+        {"word": word}
+        | {
+            f"{metric}{end}": auc
+            for metric in ("auc", "average_precision", "precision_of_first")
+            for end in ("", "_low", "_high")
+        }
+        for word, auc in zip([*WORDS[:2], "(all words)"], [0.7, 0.8, 0.75], strict=True)
+    ]
+    card = {"norm": "l1inf", "known_images": 1234, "features": [5, 6], "numbers": rows}
+    return Kept(
+        card,
+        rng.normal(size=(N_TEST, 2)),
+        np.arange(N_TEST)[:, np.newaxis] % [2, 3] == 0,
+        range(5, 5 + N_TEST),
+        has_maps=True,
+    )
+
+
 def made(rng, **values):
     """The page, with hostile captions, names of files, note and reasons."""
     images = pd.DataFrame({"image": [f"{i} {HOSTILE}.jpg" for i in range(N_IMAGES)], "split": "test"})
@@ -113,12 +135,12 @@ def made(rng, **values):
 def written_page(folder):
     """Write the page with its thumbnails and its figure, and return its file."""
     rng = np.random.default_rng(0)
-    shown = made(rng)
+    shown = made(rng, kept=kept_model(rng))
     picture = thumbnails.encoded(rng.integers(255, size=(90, 120, 3)).astype(np.uint8))
     (folder / "thumbnails").mkdir()
     (folder / "annotation" / "figures").mkdir(parents=True)
-    for row in shown.images:
-        (folder / thumbnails.file_of(row)).write_bytes(picture)
+    for one in [(row,) for row in shown.images] + [(row, k) for row, words in shown.maps.items() for k in words]:
+        (folder / thumbnails.file_of(*one)).write_bytes(picture)
     (folder / "annotation" / "figures" / "auc.png").write_bytes(picture)
     (folder / "index.html").write_text(shown.html, encoding="utf-8")
     return folder / "index.html"

@@ -125,14 +125,6 @@ def test_known_scores_are_of_models_that_have_not_seen_the_image(chain):
         np.testing.assert_allclose(refit[0].decision_function(features[[i]])[0], found.scores[i], rtol=1e-4)
 
 
-def test_probabilities_are_calibrated_on_known_scores(chain):
-    P = annotator.probabilities(chain[2], chain[0].scores)
-    np.testing.assert_allclose(P.mean(axis=0), chain[0].labels.mean(axis=0), atol=0.02)  # Platt's targets pull a little
-    np.testing.assert_allclose(
-        P, expit(chain[0].scores * chain[0].model.calibration_[:, 0] + chain[0].model.calibration_[:, 1])
-    )
-
-
 def test_words_in_too_few_images_are_named():
     labels = np.zeros((10, 2), bool)
     labels[:5, 0] = labels[0, 1] = True
@@ -205,7 +197,7 @@ def test_pictures_of_a_folder_are_annotated_and_the_broken_one_is_named(chain, p
     model, found = chain[2], chain[0]
     i = int(rows["image"][0].rpartition("/")[2].removesuffix(".png"))
     score = np.asarray(model.decision_function([pictures[0][i]]))[0]
-    P = annotator.probabilities(model, score[np.newaxis])[0]
+    P = expit(score * found.model.calibration_[:, 0] + found.model.calibration_[:, 1])
     best = np.argsort(-P)[:2]
     assert rows["word"][:2].tolist() == [WORDS[k] for k in best]
     np.testing.assert_allclose(rows["probability"][:2], P[best], atol=1e-6)

@@ -73,6 +73,13 @@ def test_a_word_shows_its_pictures_and_charts(page):
     assert HOSTILE[:80] in page.locator("#word figcaption").first.inner_text()
 
 
+def test_maps_of_the_kept_model_are_shown_until_they_are_switched_off(page):
+    first = page.locator("#kept details[open] figure").first.locator("img")
+    assert first.nth(0).bounding_box()["width"] == first.nth(1).bounding_box()["width"]
+    page.uncheck("#maps")
+    assert (first.nth(0).is_visible(), first.nth(1).is_visible()) == (True, False)
+
+
 def test_methods_switch(page):
     page.get_by_label("linear SVM").check()
     assert page.locator("#word h3").first.inner_text().endswith(" by linear SVM")

@@ -7,12 +7,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from pages import METHODS, N_TEST, RADII, WORDS, made, study
+from pages import METHODS, RADII, WORDS, kept_model, made, study
 from scipy import sparse, stats
 
 from jointsparse.checks import Misfit
 from jointsparse.explorer import findings, thumbnails
-from jointsparse.explorer.answers import Kept
 from jointsparse.explorer.fits import fits_of
 from jointsparse.explorer.page import page
 from jointsparse.explorer.sharing import sharing_of
@@ -63,19 +62,7 @@ def test_thumbnails_of_all_images_that_are_shown_are_asked_for(rng):
 
 
 def test_the_kept_model_comes_with_the_images_that_it_ranks_right_and_wrong_and_a_map_of_each(rng):
-    scores = rng.normal(size=(N_TEST, 2))
-    labels = np.arange(N_TEST)[:, np.newaxis] % [2, 3] == 0
-    rows = [
-        {"word": word}
-        | {
-            f"{metric}{end}": auc
-            for metric in ("auc", "average_precision", "precision_of_first")
-            for end in ("", "_low", "_high")
-        }
-        for word, auc in zip([*WORDS[:2], "(all words)"], [0.7, 0.8, 0.75], strict=True)
-    ]
-    card = {"norm": "l1inf", "known_images": 1234, "features": [5, 6], "numbers": rows}
-    kept = Kept(card, scores, labels, range(5, 5 + N_TEST), has_maps=True)
+    kept = kept_model(rng)
     shown = made(rng, kept=kept)
     own = shown.html[shown.html.index('<section id="kept">') : shown.html.index('<section id="methods">')]
     assert own.index(html.escape(WORDS[1], quote=False)[:10]) < own.index(WORDS[0])  # by decreasing AUC
@@ -83,7 +70,7 @@ def test_the_kept_model_comes_with_the_images_that_it_ranks_right_and_wrong_and_
     assert len(asked) == (14 + 6) + (10 + 6)  # of 15 and of 10 images with the word
     assert set(shown.maps) <= set(shown.images)
     assert all(thumbnails.file_of(*one) in own for one in asked)
-    best = 5 + max(np.flatnonzero(labels[:, 0]), key=lambda i: scores[i, 0])
+    best = 5 + max(np.flatnonzero(kept.labels[:, 0]), key=lambda i: kept.scores[i, 0])
     assert (best, 0) in asked and "1,234 labelled images, with 5 of 6 features" in own
     assert made(rng, kept=kept._replace(has_maps=False)).maps == {}
 

@@ -12,6 +12,10 @@ from jointsparse.explorer.frame import render
 from jointsparse.kept.explain import Explainer
 from jointsparse.provenance.tables import written
 
+# Choice: standard deviations of a word's decisions that a picture would add whose pixels all had the full colour. On
+# photographs one pixel in a hundred has it. So a word has one scale, for pictures of any size.
+FULL = 16.0
+
 
 def write(folder: str | Path, model: Pipeline, table: pd.DataFrame, left_out: Mapping[str, str]) -> None:
     """Write a page, `index.html`, and the pictures that it shows.
@@ -42,7 +46,6 @@ def write(folder: str | Path, model: Pipeline, table: pd.DataFrame, left_out: Ma
 
 def overlays(explainer: Explainer, picture: object, words: list[str]) -> list[bytes]:
     """The map of each word on a picture, as the content of a file. picture: as `DenseSift` takes it."""
-    pairs = zip(words, explainer.heats(picture, words), strict=True)
-    return [
-        thumbnails.encoded(thumbnails.overlay(heat, explainer.full_colour(word, heat.size))) for word, heat in pairs
-    ]
+    spreads = [explainer.spread[explainer.places[word]] for word in words]
+    pairs = zip(spreads, explainer.heats(picture, words), strict=True)
+    return [thumbnails.encoded(thumbnails.overlay(heat, FULL * spread / heat.size)) for spread, heat in pairs]

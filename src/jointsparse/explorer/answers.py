@@ -59,5 +59,5 @@ def answers_of(kept: Kept, thumbnail: Callable[..., str] | None) -> tuple[dict[s
                     maps.setdefault(row, set()).add(k)
                 galleries[title] = [(row, thumbnail(row), thumbnail(row, k), rank) for row, rank in images]
         shown.append(of_words[k] | {"galleries": galleries})
-    numbers = {"mean": mean, "norm": label(kept.card["norm"]), "n_test": len(kept.scores)}
-    return dict(kept.card) | numbers | {"words": shown}, maps
+    told = {"mean": mean, "norm": label(kept.card["norm"]), "n_test": len(kept.scores), "words": shown}
+    return dict(kept.card) | told, maps

@@ -9,10 +9,6 @@ from sklearn.pipeline import Pipeline
 from jointsparse.checks import require
 from jointsparse.features import evidence
 
-# Choice: standard deviations of a word's decisions that a picture would add whose pixels all had the full colour. On
-# photographs one pixel in a hundred has it.
-FULL = 16.0
-
 
 def require_of_pictures(model: Any) -> None:
     """Raise ValueError unless a model is a chain of `annotator` that begins with pictures."""
@@ -66,10 +62,6 @@ class Explainer:
         self.G, constant = evidence.word_weights(classifier.coef_.T, classifier.intercept_, *given)
         self.spread = model.known_scores_.std(axis=0)
         self.of_mean = classifier.intercept_ - constant  # (n_words,), what the mean of the basis takes off
-
-    def full_colour(self, word: str, n_pixels: int) -> float:
-        """The part of a pixel that is drawn in full colour: one scale of each word, for pictures of any size."""
-        return float(FULL * self.spread[self.places[word]] / n_pixels)
 
     def heats(self, picture: Any, words: Sequence[str]) -> list[np.ndarray]:
         """Return the map of each word; see `explain`."""
