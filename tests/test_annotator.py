@@ -234,6 +234,12 @@ def test_a_page_shows_each_picture_with_a_map_of_each_word(files, capsys):
         (["plain.skops", "in"], "the model must be one of pictures that the pipeline has kept"),
         (["model.skops", "in", "--words", "0"], "words must be at least 1, got 0"),
         (["model.skops", "in", "--precision", "1.5"], "precision must be above 0 and at most 1, got 1.5"),
+        (["model.skops", "in", "--csv", "table.xlsx"], "--csv must name a file that ends with .csv, got 'table.xlsx'"),
+        (
+            ["model.skops", "in", "--html", "in/page"],
+            "--html must name a folder outside of the pictures, got 'in/page'",
+        ),
+        (["model.skops", "in/0.png", "--html", "model.skops"], "error: [Errno"),
         (["model.skops", "nowhere"], "pictures must be files or folders that are there, got"),
         (["model.skops", "in/notes.txt"], "left out: in/notes.txt: a picture file must hold 1 to"),
     ],

@@ -1,5 +1,6 @@
 """`python -m jointsparse`, and the command `jointsparse`: see `app`."""
 
+import signal
 import sys
 
 from jointsparse.app.interrupt import end_interrupts_with
@@ -8,6 +9,8 @@ from jointsparse.app.interrupt import end_interrupts_with
 def run() -> int:
     """Run the command. Returns its exit status."""
     end_interrupts_with("error: interrupted\n")
+    if sys.platform != "win32":
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # if the reader of a table has read enough
     from jointsparse.app.command_line import main  # after the line above, as imports take a while
 
     return main()

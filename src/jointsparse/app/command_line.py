@@ -5,8 +5,10 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from pathlib import Path
 
 from jointsparse.app.terminal import ERASE
+from jointsparse.checks import require
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -14,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         status: int = given.run(given)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return status
@@ -35,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
         _annotate,
         "name what is on photographs",
         "Prints a table: picture, word, probability, its rank among the known pictures, and whether it is above the "
-        "word's threshold. Exit status 1: some pictures were left out.",
+        "word's threshold, that of the largest F1 on known pictures. Exit status 1: some pictures were left out.",
     )
     annotate.add_argument("model", help="a file that a run has kept: results/<dataset>/model.skops")
     annotate.add_argument("pictures", nargs="+", help="picture files, or folders of them")
@@ -47,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         "--precision",
         type=float,
         metavar="P",
-        help="all words that are right for a fraction P of the known pictures that are as probable or more",
+        help="all words above the lowest threshold at which a fraction P of the known pictures above it have the word",
     )
     annotate.add_argument("--csv", metavar="FILE", help="write the table into a file instead")
     annotate.add_argument("--html", metavar="FOLDER", help="write a page with pictures and what speaks for each word")
@@ -72,7 +74,8 @@ def _annotate(given: argparse.Namespace) -> int:
 
     model = file.load(given.model)
     explain.require_of_pictures(model)
-    paths = annotator.pictures_below(given.pictures)
+    _require_outside(given)
+    paths, other = annotator.pictures_below(given.pictures)
     table, left_out = annotator.annotate(
         model,
         paths,
@@ -80,17 +83,26 @@ def _annotate(given: argparse.Namespace) -> int:
         precision=given.precision,
         progress=_progress if sys.stderr.isatty() else None,
     )
-    if given.html:
-        from jointsparse.explorer.annotated import write
-
-        write(given.html, model, table, left_out)
     if given.csv:
         write_table(table, given.csv)
     else:
         print(table.to_string(index=False, float_format="{:.3f}".format) if len(table) else "no words")
-    for name, reason in left_out.items():
+    if given.html:
+        from jointsparse.explorer.annotated import write
+
+        write(given.html, model, table, other | left_out)
+    for name, reason in (other | left_out).items():
         print(f"left out: {name}: {reason}", file=sys.stderr)
-    return 1 if left_out else 0
+    return 1 if other | left_out else 0
+
+
+def _require_outside(given: argparse.Namespace) -> None:
+    """Raise ValueError where results would be written over pictures, or over what is no file or folder of results."""
+    table, page = Path(given.csv or "table.csv"), Path(given.html or "page").resolve()
+    usual = table.suffix == ".csv" and (table.is_file() or not table.exists())
+    require(usual, f"--csv must name a file that ends with .csv, got {str(table)!r}")
+    inside = [folder for folder in given.pictures if given.html and page.is_relative_to(Path(folder).resolve())]
+    require(not inside, f"--html must name a folder outside of the pictures, got {given.html!r} in {inside}")
 
 
 def _progress(done: int, total: int) -> None:

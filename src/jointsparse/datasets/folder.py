@@ -73,6 +73,11 @@ def read_folder(
     """
     folder = Path(root)
     names, left_out = list_pictures(folder / "images")
+    require(
+        names,
+        f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder / 'images')!r}, got none: put the data there, "
+        "link it, or set root in the dataset's entry",
+    )
     captions = _classes(names) if captions_file is None else read_captions(folder / captions_file)
     file = folder / "splits.csv"
     splits, unplaced = assign_splits(
@@ -229,9 +234,4 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
         seen.add(place)
         for one in inside:
             (links if one.is_symlink() else waiting).append(one)
-    require(
-        good,
-        f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder)!r}, got none: put the data there, link it, or "
-        "set root in the dataset's entry",
-    )
     return sorted(good), other

@@ -29,7 +29,7 @@ from jointsparse.kept.final import Final
 require_extra(__name__, "pandas", "PIL")
 import pandas as pd  # noqa: E402
 
-from jointsparse.datasets.folder import SUFFIXES, check_pictures  # noqa: E402
+from jointsparse.datasets.folder import SUFFIXES, check_pictures, list_pictures  # noqa: E402
 
 EXTRACTORS = {"dense_sift": transformers.DenseSift, "daisy": transformers.Daisy}
 AT_ONCE = 64  # pictures whose descriptors are held together
@@ -135,18 +135,19 @@ def _restricted(model: JointSparseClassifierCV, used: np.ndarray) -> JointSparse
     return restricted
 
 
-def pictures_below(paths: Sequence[str | PathLike[str]]) -> list[Path]:
-    """The picture files among some files and folders, in the order of the names in each folder.
+def pictures_below(paths: Sequence[str | PathLike[str]]) -> tuple[list[Path], dict[str, str]]:
+    """The pictures among some files and in some folders, and the reason by name for what cannot be one.
 
-    Raises ValueError if one does not exist, or if there are none.
+    Other files in the folders are no matter. Raises ValueError if a path does not exist, or if there are no pictures.
     """
-    found = dict[Path, None]()
+    found, left_out = dict[Path, None](), dict[str, str]()
     for path in map(Path, paths):
         require(path.exists(), f"pictures must be files or folders that are there, got {str(path)!r}")
-        inside = sorted(file for file in path.rglob("*") if file.name.lower().endswith(SUFFIXES))
-        found |= dict.fromkeys(inside if path.is_dir() else [path])
+        names, other = list_pictures(path) if path.is_dir() else ([""], {})
+        found |= dict.fromkeys(path / name for name in names)
+        left_out |= {f"{path}/{name}": why for name, why in other.items() if not why.startswith("not a picture file")}
     require(found, f"at least one picture ({' '.join(SUFFIXES)}) must be there, got none in {shortened(list(paths))}")
-    return list(found)
+    return list(found), left_out
 
 
 def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Path, np.ndarray]]:

@@ -42,7 +42,7 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the model is not of pictures, or does not know the word.
+        If the model is not of pictures, or does not know the word. A file that does not open raises what Pillow does.
 
     Notes
     -----

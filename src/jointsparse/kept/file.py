@@ -86,7 +86,7 @@ def save(model: Any, path: Any) -> None:
     require(
         not foreign,
         f"model must hold numbers, text and estimators of jointsparse and scikit-learn alone to be saved, got "
-        f"{foreign}: set such a parameter (as callback or scoring) to None",
+        f"{foreign}: save the best_estimator_ of a search, and set callback and scoring to None",
     )
     digests = {name: hashlib.sha256(entry).hexdigest() for name, entry in _entries(content).items()}
     with written(path) as temporary:
@@ -112,8 +112,8 @@ def load(path: Any) -> Any:
     Raises
     ------
     ValueError
-        If the file is not there, damaged, newer than this version can read, holds a foreign type, or computes other
-        scores than when it was written.
+        If the file is not there, damaged, newer than this version can read, or holds a foreign type. A kept model must
+        also give the decisions that it gave when it was written, from the features of a few images.
 
     Warns
     -----
@@ -126,13 +126,13 @@ def load(path: Any) -> Any:
     require(size <= MOST_BYTES, f"{file} must hold at most {MOST_BYTES:,} bytes, got {size:,}")
     content = file.read_bytes()
     try:
-        origin = _origin(content)
+        newer, versions = _origin(content)
     except Exception as error:  # zipfile and zlib raise many kinds on damage
         raise ValueError(f"{file} is damaged, or no model of jointsparse: {_said(error)}") from None
     require(
-        origin["format"] <= FORMAT,
-        f"{file} was written by jointsparse {origin['versions']['jointsparse']}, which is newer than "
-        f"{version()}: upgrade jointsparse",
+        not newer,
+        f"{file} was written in a newer format, by jointsparse {versions.get('jointsparse')}: upgrade jointsparse, which "
+        f"is {version()} here",
     )
     with warnings.catch_warnings(action="ignore"):  # of each part of the model; one sentence says it below
         try:
@@ -141,7 +141,7 @@ def load(path: Any) -> Any:
         except Exception as error:
             raise ValueError(f"{file} is damaged, or of a newer skops: {_said(error)}") from None
     require(not foreign, f"{file} must hold estimators of jointsparse and scikit-learn alone, got {foreign}")
-    other = [f"{name} {was}" for name, was in origin["versions"].items() if was != _versions().get(name)]
+    other = [f"{name} {was}" for name, was in versions.items() if was != _versions().get(name)]
     if other:
         warn_user(f"{file} was written with {', '.join(other)}, and other versions are here: predictions may differ")
     _check(model, file)
@@ -174,14 +174,15 @@ def _entries(content: bytes) -> dict[str, bytes]:
         return {one.filename: archive.read(one) for one in found}
 
 
-def _origin(content: bytes) -> dict[str, Any]:
-    """Who wrote a file. Raises an error if its entries are not those that were written."""
+def _origin(content: bytes) -> tuple[bool, dict[str, str]]:
+    """Find out if a file is newer than this code, and who wrote it. Raises an error on other entries than were written."""
     entries = _entries(content)
-    origin: dict[str, Any] = json.loads(entries.pop(ORIGIN))
-    if origin["format"] <= FORMAT:
+    origin = json.loads(entries.pop(ORIGIN))
+    newer, versions = origin["format"] > FORMAT, dict(origin["versions"])
+    if not newer:
         digests = {name: hashlib.sha256(entry).hexdigest() for name, entry in entries.items()}
         require(origin["digests"] == digests, "its entries are not those that were written")
-    return origin
+    return newer, versions
 
 
 def _check(model: Any, file: Path) -> None:
