@@ -15,16 +15,16 @@ CEILINGS = {
     "learning": 2000,
     "estimators": 950,
     "datasets": 1000,
-    "features, scores, figures, explorer": 1930,
-    "kept": 310,
+    "features, scores, figures, explorer": 1935,
+    "kept": 340,
     "papers": 2100,
-    "loose files, app, provenance": 825,
+    "loose files, app, provenance": 835,
     "workflow": 820,
     "tests": 8150,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 20_076, 1.05
+MOST, MARGIN = 20_175, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

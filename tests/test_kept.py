@@ -1,6 +1,5 @@
 """The file of a model: what comes back, also in another process, and what is refused."""
 
-import io
 import json
 import os
 import pickle
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -108,16 +108,17 @@ def test_names_parameters_and_further_learning_survive(models, tmp_path):
     [
         (JointSparseClassifier(), "model must be a fitted estimator, got JointSparseClassifier"),
         ("model", "model must be a fitted estimator, got"),
-        (JointSparseClassifier(radius=1.0, callback=print), "got builtins.print: save the best_estimator_"),
+        (JointSparseClassifier(radius=1.0, callback=print), "got builtins.print in callback: set such a parameter"),
         (
-            JointSparseClassifier(radius=1.0, callback=lambda *told: None),
-            "model must hold numbers, text and estimators",
+            make_pipeline(JointSparseClassifier(radius=1.0, callback=lambda *told: None)),
+            "lambda> in jointsparseclassifier__callback: set",
         ),
+        (JointSparseClassifier(radius=1.0, class_weight={False: 1, True: 2}), "back changed in class_weight: set"),
     ],
 )
 def test_what_no_file_can_hold_is_refused_before_one_is_written(tmp_path, model, said):
-    if getattr(model, "callback", None):
-        model.fit(np.eye(4), [0, 1, 0, 1])
+    if "fitted" not in said:
+        model.fit(np.eye(4), np.array([False, True] * 2))
     with pytest.raises(ValueError, match=said):
         save(model, tmp_path / "model.skops")
     assert list(tmp_path.iterdir()) == []
@@ -154,20 +155,29 @@ def rewritten(path, change):
 
 def with_origin(**values):
     def change(entries):
-        return entries | {file.ORIGIN: json.dumps(json.loads(entries[file.ORIGIN]) | values)}
+        return {file.ORIGIN: json.dumps(json.loads(entries[file.ORIGIN]) | values)}
 
     return change
 
 
-def foreign(entries):
-    import skops.io as skops_io
+def holding(value):
+    """Make a file of a model with `check_`, as one who knows how `save` writes."""
 
-    model = JointSparseClassifier(radius=1.0).fit(np.eye(4), [0, 1, 0, 1])
-    model.other_ = Canary()
-    with zipfile.ZipFile(io.BytesIO(skops_io.dumps(model))) as archive:
-        found = {name: archive.read(name) for name in archive.namelist()}
-    digests = {name: file.hashlib.sha256(content).hexdigest() for name, content in found.items()}
-    return found | {file.ORIGIN: with_origin(digests=digests)(entries)[file.ORIGIN]}
+    def change(entries):
+        model = value
+        if not isinstance(value, list | VocabularyTree):
+            model = make_pipeline(JointSparseClassifier(radius=1.0)).fit(np.eye(4), [0, 1, 0, 1])
+            model.check_ = value
+        found = file._dumped(model)
+        return found | with_origin(digests=file._digests(found))(entries)
+
+    return change
+
+
+def unsound_tree():
+    words = VocabularyTree(2, 1, random_state=0).fit([np.arange(200, dtype=np.uint8)[:, np.newaxis]])
+    words.tree_ = words.tree_._replace(first_child=np.array([10**9, 0, 0], np.int32))
+    return words
 
 
 @pytest.mark.parametrize(
@@ -180,11 +190,13 @@ def foreign(entries):
         (lambda path: os.truncate(path, 10 * 2**30), "must hold at most 2,147,483,648 bytes, got 10,737,418,240"),
         (lambda path: rewritten(path, lambda entries: entries | {"more": b"x"}), "not those that were written"),
         (lambda path: rewritten(path, lambda entries: {file.ORIGIN: b"[]"}), "is damaged, or no model"),
-        (
-            lambda path: rewritten(path, with_origin(format=2)),
-            "was written in a newer format, by jointsparse 0.*: upgrade jointsparse",
-        ),
-        (lambda path: rewritten(path, foreign), "must hold estimators of .* alone, got test_kept.Canary"),
+        (lambda path: rewritten(path, with_origin(format=2)), "in a newer format, by jointsparse 0.*: upgrade"),
+        (lambda path: rewritten(path, with_origin(versions=None)), "is damaged, or no model of jointsparse"),
+        (lambda path: rewritten(path, holding(Canary())), "must hold estimators of .* alone, got test_kept.Canary"),
+        (lambda path: rewritten(path, holding([1, 2])), r"must hold an estimator, got a list"),
+        (lambda path: rewritten(path, holding({"X": np.eye(4)})), "or of a newer skops: KeyError: 'first_step'"),
+        (lambda path: rewritten(path, holding({"X": np.array(["a.jpg"])})), "a matrix of numbers, and no paths"),
+        (lambda path: rewritten(path, holding(unsound_tree())), "the tree must lead from nodes to nodes of its own"),
     ],
 )
 def test_a_hostile_file_gets_one_sentence_and_runs_nothing(one, spoil, said):
@@ -195,13 +207,30 @@ def test_a_hostile_file_gets_one_sentence_and_runs_nothing(one, spoil, said):
     assert not Path("canary").exists()
 
 
-def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is_read(one, monkeypatch):
-    with zipfile.ZipFile(one, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("zeros", bytes(10**7))
+def test_what_unpacks_to_too_much_is_refused_before_it_is_unpacked(one, monkeypatch):
+    rewritten(one, holding({"X": sparse.csr_matrix(np.ones((300, 1000)))}))
     monkeypatch.setattr(file, "MOST_BYTES", 10**6)
-    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *read: pytest.fail("it was read"))
-    with pytest.raises(ValueError, match="it must hold at most 1,000,000 bytes in"):
+    with pytest.raises(ValueError, match="it must unpack to at most 1,000,000 bytes, got 3,"):
         load(one)
+    with zipfile.ZipFile(one, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", bytes(10**7))
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *read: pytest.fail("it was read"))
+    with pytest.raises(ValueError, match="none of them compressed, got 10,000,000 bytes in 1"):
+        load(one)
+
+
+@pytest.mark.parametrize("part", ["heaps", "rows", "balls"])
+def test_steps_of_a_hostile_file_stay_in_its_own_memory(part):
+    model = OnlineJointSparseClassifier(radius=1.0).fit(sparse.eye_array(6, format="csr"), [0, 1] * 3)
+    array = getattr(model._iterate, part)
+    array[...] = np.frombuffer(bytes([0, 0, 0, 1]) * (array.nbytes // 4), array.dtype).reshape(array.shape)
+    with pytest.raises(ValueError, match="the weights must be those of so many steps"):
+        pickle.loads(pickle.dumps(model))
+
+
+def test_the_same_model_makes_the_same_bytes(one, tmp_path):
+    save(load(one), tmp_path / "again.skops")
+    assert (tmp_path / "again.skops").read_bytes() == one.read_bytes()
 
 
 def test_no_cut_and_no_flipped_byte_gives_another_model(one):
@@ -231,7 +260,7 @@ def test_scores_that_changed_since_are_told(one):
 def test_another_version_is_told_of_a_file_and_of_a_pickle(one, models, monkeypatch):
     pickles = {name: pickle.dumps(model) for name, model in models[0].items()}
     monkeypatch.setattr(jointsparse, "__version__", "99.1")
-    with pytest.warns(UserWarning, match="was written with jointsparse 0.*, and other versions are here") as told:
+    with pytest.warns(UserWarning, match=r"was written with jointsparse 0.* \(here 99.1\): predictions") as told:
         load(one)
     assert len(told) == 1
     for name, one_pickle in pickles.items():

@@ -10,7 +10,7 @@ import pytest
 
 import jointsparse
 
-PIPELINE = ("pandas", "pyarrow", "psutil", "matplotlib", "PIL", "skimage", "snowballstemmer", "snakemake")
+PIPELINE = ("pandas", "pyarrow", "psutil", "matplotlib", "PIL", "skimage", "skops", "snowballstemmer", "snakemake")
 
 
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -75,7 +75,9 @@ def test_an_import_brings_no_more_than_it_needs(call, code, said):
     assert (done.stdout, done.returncode) == (f"{said}\n", 0), done.stderr
 
 
-@pytest.mark.parametrize("module", ["datasets", "figures", "learning.tasks", "papers", "scores", "provenance.tables"])
+@pytest.mark.parametrize(
+    "module", ["datasets", "figures", "learning.tasks", "kept.file", "papers", "scores", "provenance.tables"]
+)
 def test_what_needs_the_extra_says_so_in_one_sentence(module):
     done = without_extra(f"import jointsparse.{module}")
     said = rf"ImportError: jointsparse\.{module} needs pandas.*: pip install 'jointsparse\[pipeline\]'"

@@ -17,9 +17,26 @@ from sklearn.utils.validation import _is_fitted, check_is_fitted
 from jointsparse.checks import as_finite, as_positive, require, require_count
 from jointsparse.estimators.base import all_or_nothing, parameters, positional, validated
 from jointsparse.estimators.classifier import Labelled
-from jointsparse.learning.lazy import LARGEST_STEP_SUM, ONE_BALL_PER_TASK, Eager, Lazy, Matrix, csr
+from jointsparse.learning.lazy import BALL, LARGEST_STEP_SUM, ONE_BALL_PER_TASK, ROW, Eager, Lazy, Matrix, csr
 from jointsparse.learning.problem import magnitude
 from jointsparse.registry import pick
+
+
+def _require_lazy(lazy: Lazy, n_features: int) -> None:
+    """Raise ValueError if an iterate, as from a file, has a fault: kernels would write to memory that is not its."""
+    n_balls, _, width = lazy.values.shape
+    weights = np.float64, (n_balls, n_features, width)
+    forms = (ROW, (n_balls, n_features)), (BALL, (n_balls,)), (np.int32, (n_balls, n_features + 1)), weights, weights
+    parts = lazy.rows, lazy.balls, lazy.heaps, lazy.values, lazy.sizes
+    sound = all((part.dtype, part.shape) == form for part, form in zip(parts, forms, strict=True))
+    if sound:
+        places, counts, members = lazy.rows["place"], lazy.rows["count"], lazy.heaps[:, 1:]
+        order, sizes = np.arange(1, n_features + 1), lazy.balls["size"][:, np.newaxis]
+        sound = lazy.heaps.min() >= 0 and lazy.heaps.max() < n_features and counts.min() >= 0 and counts.max() <= width
+        # Each row that is not zero stands in the heap, in the place that it names.
+        sound = sound and np.array_equal((places != 0).sum(axis=1, keepdims=True), sizes)
+        sound = sound and (np.take_along_axis(places, members, axis=1) == order)[order <= sizes].all()
+    require(sound, "the weights must be those of so many steps, got some with a fault")
 
 
 @parameters
@@ -172,6 +189,11 @@ class OnlineJointSparseClassifier(Labelled):
         members = weights.any(axis=1)
         self._steps(X[members], Y[members], weights[members], max(members.sum(), 1))
         return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if isinstance(getattr(self, "_iterate", None), Lazy):
+            _require_lazy(self._iterate, self.n_features_in_)
 
     def _check_parameters(self) -> None:
         pick("norms", self.norm)

@@ -47,6 +47,19 @@ def _each(X: Any, use: Callable[[Any], Any]) -> list[Any]:
     return results
 
 
+def _require_tree(tree: Any) -> None:
+    """Raise ValueError if a tree, as from a file, leads out of its nodes: kernels would read memory that is not its."""
+    n_nodes, ends = len(tree.level), tree.first_child.astype(np.int64) + tree.n_children
+    require(
+        isinstance(tree, vocabulary_tree.Tree)
+        and all(part.shape == (n_nodes,) and part.dtype == np.int32 for part in tree[1:])
+        and (tree.centres.ndim, len(tree.centres), tree.centres.dtype) == (2, n_nodes, np.float32)
+        and min(part.min() for part in tree[1:]) >= 0
+        and max(ends.max(), tree.level.max() + 1) <= n_nodes,
+        "the tree must lead from nodes to nodes of its own, got one with a fault",
+    )
+
+
 class _OfLists(Versioned, TransformerMixin, BaseEstimator):
     """A transformer whose input is a list with an item for each picture."""
 
@@ -287,6 +300,11 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
         if self.weighting == "tf-idf":
             self.idf_ = vocabulary_tree.inverse_frequencies(self._count(X))
         return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "tree_"):
+            _require_tree(self.tree_)
 
     @classmethod
     def from_tree(cls, tree: vocabulary_tree.Tree, idf: np.ndarray | None = None, **parameters: Any) -> Self:

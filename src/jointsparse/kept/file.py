@@ -1,11 +1,13 @@
 """The file of a model. It is read without running anything that it holds, unlike a pickle.
 
-A ZIP archive that skops writes, with one more entry: who wrote it, and a digest of each other entry.
+A ZIP archive of what skops writes, with one more entry: who wrote it, and a digest of each other entry. The same model
+makes the same bytes.
 """
 
 import hashlib
 import io
 import json
+import re
 import warnings
 import zipfile
 from pathlib import Path
@@ -14,9 +16,11 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
+from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from jointsparse.checks import require, require_extra, shortened, version, warn_user
+from jointsparse.checks import require, require_extra, require_sound, shortened, version, warn_user
 
 require_extra(__name__, "pandas", "skops")
 from skops import io as skops_io  # noqa: E402
@@ -24,8 +28,11 @@ from skops import io as skops_io  # noqa: E402
 from jointsparse.provenance.tables import written  # noqa: E402
 
 FORMAT = 1  # of the file; a larger one is refused
-ORIGIN = "jointsparse.json"
+ORIGIN, SCHEMA = "jointsparse.json", "schema.json"
+# Addresses in memory, which skops writes into its schema, and names of other entries, which it makes of them.
+ADDRESSES, NAMES = re.compile(rb',\s*"__id__": \d+'), re.compile(rb'(?<="file": ")[^"]+')
 MOST_BYTES, MOST_ENTRIES = 2**31, 10_000  # of a file, and of what it unpacks to
+WATCHED = ("jointsparse", "scikit-learn")  # whose other versions are warned of
 CHECK_TOL = 1e-5  # of the scores in `check_`, relative to the largest
 # Types of ours that a file may hold, besides those of NumPy, SciPy and scikit-learn that skops trusts by itself.
 TRUSTED = (
@@ -78,21 +85,17 @@ def save(model: Any, path: Any) -> None:
         check_is_fitted(model)
     except (TypeError, ValueError) as error:
         raise ValueError(f"model must be a fitted estimator, got {shortened(model)}: {error}") from None
-    try:
-        content = skops_io.dumps(model)
-        foreign = _foreign(content)
-    except Exception as error:  # of skops, for what it cannot write
-        raise ValueError(f"model must hold numbers, text and estimators alone to be saved: {_said(error)}") from error
-    require(
-        not foreign,
-        f"model must hold numbers, text and estimators of jointsparse and scikit-learn alone to be saved, got "
-        f"{foreign}: save the best_estimator_ of a search, and set callback and scoring to None",
-    )
-    digests = {name: hashlib.sha256(entry).hexdigest() for name, entry in _entries(content).items()}
+    if fault := _fault(model):
+        names = [name for name, value in model.get_params().items() if _fault(value)]
+        place = f" in {max(names, key=len)}" if names else ""  # the longest is the innermost
+        raise ValueError(
+            "model must hold numbers, text and estimators of jointsparse and scikit-learn alone to be saved, got "
+            f"{fault}{place}: set such a parameter to None, or to a number"
+        )
+    entries = _dumped(model)
+    origin = {"format": FORMAT, "versions": _versions(), "digests": _digests(entries)}
     with written(path) as temporary:
-        temporary.write_bytes(content)
-        with zipfile.ZipFile(temporary, "a") as archive:
-            archive.writestr(ORIGIN, json.dumps({"format": FORMAT, "versions": _versions(), "digests": digests}))
+        temporary.write_bytes(_packed(entries | {ORIGIN: json.dumps(origin).encode()}))
 
 
 def load(path: Any) -> Any:
@@ -131,20 +134,23 @@ def load(path: Any) -> Any:
         raise ValueError(f"{file} is damaged, or no model of jointsparse: {_said(error)}") from None
     require(
         not newer,
-        f"{file} was written in a newer format, by jointsparse {versions.get('jointsparse')}: upgrade jointsparse, which "
-        f"is {version()} here",
+        f"{file} was written in a newer format, by jointsparse {versions['jointsparse']}: upgrade jointsparse",
     )
     with warnings.catch_warnings(action="ignore"):  # of each part of the model; one sentence says it below
         try:
             foreign = _foreign(content)
-            model = None if foreign else skops_io.loads(content, trusted=list(TRUSTED))
+            model, apart = (None, 0.0) if foreign else _built(content)
         except Exception as error:
             raise ValueError(f"{file} is damaged, or of a newer skops: {_said(error)}") from None
     require(not foreign, f"{file} must hold estimators of jointsparse and scikit-learn alone, got {foreign}")
-    other = [f"{name} {was}" for name, was in versions.items() if was != _versions().get(name)]
-    if other:
-        warn_user(f"{file} was written with {', '.join(other)}, and other versions are here: predictions may differ")
-    _check(model, file)
+    here = _versions()
+    if other := [f"{name} {versions[name]} (here {here[name]})" for name in WATCHED if versions[name] != here[name]]:
+        warn_user(f"{file} was written with {' and '.join(other)}: predictions may differ")
+    require(
+        apart <= CHECK_TOL,
+        f"{file} must give the scores that it gave when it was written, got others by {apart:.2g} (relative): "
+        f"another version of scipy ({scipy.__version__} here) or scikit-learn may be the reason",
+    )
     return model
 
 
@@ -156,42 +162,88 @@ def _versions() -> dict[str, str]:
     return {"jointsparse": version(), "scikit-learn": sklearn.__version__, "numpy": np.__version__}
 
 
+def _digests(entries: dict[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(entry).hexdigest() for name, entry in entries.items()}
+
+
+def _packed(entries: dict[str, bytes]) -> bytes:
+    """An archive of entries, without dates, so that the same entries make the same bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, entry in entries.items():
+            archive.writestr(zipfile.ZipInfo(name), entry)
+    return buffer.getvalue()
+
+
+def _dumped(value: Any) -> dict[str, bytes]:
+    """The entries that skops writes for a value, without addresses and named by their digests."""
+    entries = _entries(skops_io.dumps(value))
+    schema, digests = ADDRESSES.sub(b"", entries.pop(SCHEMA)), _digests(entries)
+    schema = NAMES.sub(lambda name: digests[name[0].decode()].encode(), schema)
+    return {SCHEMA: schema} | {digests[name]: entry for name, entry in entries.items()}
+
+
+def _fault(value: Any) -> str:
+    """The reason why a value cannot be saved, or ""."""
+    try:
+        entries = _dumped(value)
+        if foreign := _foreign(_packed(entries)):
+            return foreign
+        same = _dumped(_read(_packed(entries))) == entries
+        return "" if same else "what would come back changed"
+    except Exception as error:  # of skops, for what it cannot write
+        return _said(error)
+
+
+def _read(content: bytes) -> Any:
+    return skops_io.loads(content, trusted=list(TRUSTED))
+
+
 def _foreign(content: bytes) -> str:
     """The first type in a file of skops that nobody here trusts, or ""."""
     return next(iter(sorted(set(skops_io.get_untrusted_types(data=content)) - set(TRUSTED))), "")
 
 
 def _entries(content: bytes) -> dict[str, bytes]:
-    """The entries of an archive. Raises an error if it is damaged or unpacks to too much."""
+    """The entries of an archive. Raises an error if it is damaged, or would fill the memory."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         found = archive.infolist()
         n_bytes = sum(one.file_size for one in found)
+        # An entry that is not compressed takes no more bytes than the file, whatever it says.
         require(
-            n_bytes <= MOST_BYTES and len({one.filename for one in found}) == len(found) <= MOST_ENTRIES,
-            f"it must hold at most {MOST_BYTES:,} bytes in {MOST_ENTRIES:,} entries of different names, got "
-            f"{n_bytes:,} in {len(found):,}",
+            all(one.compress_type == zipfile.ZIP_STORED for one in found)
+            and n_bytes <= len(content)
+            and len({one.filename for one in found}) == len(found) <= MOST_ENTRIES,
+            f"it must hold at most {MOST_ENTRIES:,} entries of different names, none of them compressed, got "
+            f"{n_bytes:,} bytes in {len(found):,}",
         )
-        return {one.filename: archive.read(one) for one in found}
+        entries = {one.filename: archive.read(one) for one in found}
+    for entry in entries.values():
+        if entry.startswith(b"PK"):  # a sparse matrix, whose arrays are compressed
+            with zipfile.ZipFile(io.BytesIO(entry)) as archive:
+                n_bytes += sum(one.file_size for one in archive.infolist())
+    require(n_bytes <= MOST_BYTES, f"it must unpack to at most {MOST_BYTES:,} bytes, got {n_bytes:,}")
+    return entries
 
 
 def _origin(content: bytes) -> tuple[bool, dict[str, str]]:
-    """Find out if a file is newer than this code, and who wrote it. Raises an error on other entries than were written."""
+    """Find out if a file is newer than this code, and who wrote it. Raises an error if its entries are others."""
     entries = _entries(content)
     origin = json.loads(entries.pop(ORIGIN))
-    newer, versions = origin["format"] > FORMAT, dict(origin["versions"])
-    if not newer:
-        digests = {name: hashlib.sha256(entry).hexdigest() for name, entry in entries.items()}
-        require(origin["digests"] == digests, "its entries are not those that were written")
+    newer, versions = origin["format"] > FORMAT, {name: str(origin["versions"][name]) for name in _versions()}
+    require(newer or origin["digests"] == _digests(entries), "its entries are not those that were written")
     return newer, versions
 
 
-def _check(model: Any, file: Path) -> None:
-    """Compute again the scores of the few images that a kept model comes with."""
-    if check := getattr(model, "check_", None):
-        scores = np.asarray(model[check["first_step"] :].decision_function(check["X"]))
-        apart = np.abs(scores - check["scores"]).max() / np.abs(check["scores"]).max(initial=1e-300)
-        require(
-            apart <= CHECK_TOL,
-            f"{file} must give the scores that it gave when it was written, got others by {apart:.2g} (relative): "
-            f"another version of scipy ({scipy.__version__} here) or scikit-learn may be the reason",
-        )
+def _built(content: bytes) -> tuple[Any, float]:
+    """The model in a file, and how far its scores of a few images are from those it was written with (relative)."""
+    model, apart = _read(content), 0.0
+    require(isinstance(model, BaseEstimator), f"it must hold an estimator, got a {type(model).__name__}")
+    check: Any = getattr(model, "check_", None)
+    if check is not None:
+        X = check["X"]
+        require(sparse.issparse(X) or X.dtype.kind == "f", "X of check_ must be a matrix of numbers, and no paths")
+        require_sound(X)
+        scores = np.asarray(model[check["first_step"] :].decision_function(X))
+        apart = float(np.abs(scores - check["scores"]).max() / np.abs(check["scores"]).max(initial=1e-300))
+    return model, apart
