@@ -1,10 +1,10 @@
 """Fit one model on all training and validation images of a study, and test it once."""
 
 from job import job
-from jointsparse.kept.file import save
 
 from jointsparse.features.basis import factors
 from jointsparse.kept import final
+from jointsparse.kept.file import save
 from jointsparse.learning.tasks import names_of
 from jointsparse.provenance.tables import (
     read_array,

@@ -1,12 +1,12 @@
 """Keep a final fit with all that leads to it in one file."""
 
 from job import job
-from jointsparse.kept.file import load, save
 
 from jointsparse.checks import select
 from jointsparse.features import vocabulary_tree
 from jointsparse.features.basis import Basis
 from jointsparse.kept import annotator
+from jointsparse.kept.file import load, save
 from jointsparse.kept.final import Final
 from jointsparse.provenance.tables import read_arrays, read_matrix, read_record, read_table
 
