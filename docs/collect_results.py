@@ -54,12 +54,12 @@ OPENING = """# Results
 
 Every number here follows from the tables under `results/tables/`, which `snakemake reproduce-all` made with the
 `config.yaml` beside them. `docs/collect_results.py` judges the claims, draws the figures and writes these pages from
-the tables; nobody typed a verdict. `records/` beside the tables says what made each.
-Studies without records were made by an earlier version. `results/verdicts.csv` has all verdicts with their numbers.
+the tables; nobody typed a verdict. `records/` beside the tables says what made each. Studies without records were
+made by an earlier version. `results/verdicts.csv` has all verdicts with their numbers.
 
-Tables with paths of radii, but for `annotation-whitened-600`, were made before paths went a decade up. One
-of their chosen fits ranks validation images no better than chance: hinge-l2 in `annotation-whitened-1000` of Flickr8k,
-run 5, 40 positives. Such a fit has a flag now.
+Tables with paths of radii, but for `annotation-whitened-600`, `text-whitened-600` and `annotation` of Scene-15, were
+made before paths went a decade up. One of their chosen fits ranks validation images no better than chance: hinge-l2
+in `annotation-whitened-1000` of Flickr8k, run 5, 40 positives. Such a fit has a flag now.
 
 The papers' photographs were never published. Flickr8k, Fifteen Scene Categories and Reuters-21578 are other data for
 the same experiments. Only the synthetic tasks and MNIST are the papers' own. What the pipeline makes of drawn and
@@ -67,8 +67,8 @@ composed data is a demonstration, on [a page of its own](results/demonstrations.
 
 On Flickr8k and Fifteen Scene Categories `annotation` is the papers' experiment with certified fits, and
 `annotation-sweep` trains as they do. In `annotation-power-chosen` each method chooses by validation how much singular
-values count. In `annotation-whitened-200`, `-600` and `-1000` (the rank) they count alike for every method. That lowers
-the AUC of all, of l1,∞ least. `stories` and `scenes` are the experiments of the report and of the poster.
+values count. In `annotation-whitened-200`, `-600` and `-1000` (the rank) they count alike for every method. That
+lowers the AUC of all, of l1,∞ least. `stories` and `scenes` are the experiments of the report and of the poster.
 """
 DEMONSTRATIONS = """# Demonstrations
 
