@@ -8,12 +8,9 @@ import pandas as pd
 from job import job
 
 from jointsparse.explorer import thumbnails
-from jointsparse.explorer.annotated import overlays
 from jointsparse.explorer.answers import Kept
 from jointsparse.explorer.fits import fits_of
 from jointsparse.explorer.page import Study, page
-from jointsparse.kept.explain import Explainer
-from jointsparse.kept.file import load
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import names_of
 from jointsparse.papers.page import counts, section
@@ -37,10 +34,15 @@ def read_study(name, files, figures, vocabulary):
 def read_kept(given):
     if not given.get("model"):
         return None, None
+    from jointsparse.kept.explain import Explainer  # here, as scikit-learn takes two seconds
+    from jointsparse.kept.file import load
+
     model, labels, images = load(given.model), read_array(given.labels), read_table(given.images, "split")
     rows = np.flatnonzero(images["split"] == "test")
     scores = model[model.check_["first_step"] :].decision_function(read_matrix(given.features)[rows])
-    return model, Kept(model.card_, np.asarray(scores), labels[rows], rows, has_maps=hasattr(model[0], "extractor"))
+    has_maps = hasattr(model[0], "extractor")
+    kept = Kept(model.card_, np.asarray(scores), labels[rows], rows, has_maps)
+    return Explainer(model) if has_maps else None, kept
 
 
 if __name__ == "__main__":
@@ -64,7 +66,7 @@ if __name__ == "__main__":
         has_pictures = shows == "pictures" or (shows == "pixels" and picture(0) is not None)
         judged = [table[table["dataset"] == name] for table in map(read_table, snakemake.input.claims)]
         pictures = {(name, one, table): each for one, of in params.pictures.items() for table, each in of.items()}
-        model, kept = read_kept(snakemake.input)
+        explainer, kept = read_kept(snakemake.input)
         made = page(
             name,
             [read_study(**one, vocabulary=vocabulary) for one in params.studies],
@@ -75,9 +77,10 @@ if __name__ == "__main__":
             thumbnail=thumbnails.file_of if has_pictures else None,
             kept=kept,
         )
-        explainer = Explainer(model) if made.maps else None
 
         def maps_of(row):
+            from jointsparse.explorer.annotated import overlays
+
             words = [kept.card["words"][k] for k in made.maps[row]]
             grey = dataset.picture(**image_of(row, params.longest_side))
             return zip(made.maps[row], overlays(explainer, grey, words), strict=True)

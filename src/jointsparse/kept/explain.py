@@ -14,8 +14,7 @@ def require_of_pictures(model: Any) -> None:
     """Raise ValueError unless a model is a chain of `annotator` that begins with pictures."""
     require(
         hasattr(model, "known_scores_") and hasattr(model[0], "extractor"),
-        "the model must be one of pictures that a run has kept as model.skops, got "
-        f"{type(model).__name__}",
+        f"the model must be one of pictures that a run has kept as model.skops, got {type(model).__name__}",
     )
 
 
