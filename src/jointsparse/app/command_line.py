@@ -69,11 +69,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _annotate(given: argparse.Namespace) -> int:
-    from jointsparse.kept import annotator, explain, file
+    from jointsparse.kept import annotator, file
     from jointsparse.provenance.tables import write_table
 
     model = file.load(given.model)
-    explain.require_of_pictures(model)
     _require_outside(given)
     paths, other = annotator.pictures_below(given.pictures)
     table, left_out = annotator.annotate(

@@ -27,7 +27,7 @@ def _require_lazy(lazy: Lazy, n_features: int) -> None:
     n_balls, _, width = lazy.values.shape
     weights = np.float64, (n_balls, n_features, width)
     forms = (ROW, (n_balls, n_features)), (BALL, (n_balls,)), (np.int32, (n_balls, n_features + 1)), weights, weights
-    parts = lazy.rows, lazy.balls, lazy.heaps, lazy.values, lazy.sizes
+    parts: tuple[np.ndarray, ...] = lazy.rows, lazy.balls, lazy.heaps, lazy.values, lazy.sizes
     sound = all((part.dtype, part.shape) == form for part, form in zip(parts, forms, strict=True))
     if sound:
         places, counts, members = lazy.rows["place"], lazy.rows["count"], lazy.heaps[:, 1:]

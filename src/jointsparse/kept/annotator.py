@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import special
 from sklearn.metrics import precision_recall_curve
 from sklearn.pipeline import Pipeline
 
@@ -225,7 +226,7 @@ def annotate(
 def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
     """The probability of each word at these decisions, (n_pictures, n_words)."""
     a, b = model[-1].calibration_.T
-    return np.asarray(1 / (1 + np.exp(-(scores * a + b))))
+    return np.asarray(special.expit(scores * a + b))
 
 
 def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
