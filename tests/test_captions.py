@@ -137,8 +137,3 @@ def changed(content, *path, value=None):
 def test_a_bad_file_is_one_clear_error_with_its_line_or_key(tmp_path, name, content, said):
     with pytest.raises(ValueError, match=rf"\A[^\n]*{said}[^\n]*\Z"):
         read(tmp_path, name, content)
-
-
-def test_a_missing_file_is_said(tmp_path):
-    with pytest.raises(ValueError, match=r"^root must hold a file a\.json, got none at "):
-        captions.read(tmp_path / "a.json")

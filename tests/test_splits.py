@@ -26,25 +26,12 @@ def test_splits_are_drawn_from_the_generator_alone():
     assert first == again != other
 
 
-def test_without_a_table_splits_are_drawn():
-    got, unplaced = splits.assign_splits(NAMES, None, **AS_THEY_ARE)
-    assert got == splits.draw_splits(NAMES, splits.FRACTIONS, np.random.default_rng(3))
-    assert unplaced == {}
-
-
 def test_a_table_decides_and_images_without_a_place_are_listed():
     table = pd.DataFrame({"image": ["00", "01", "02", "ghost"], "split": ["fit", "dev", "eval", "fit"]})
     names = {"train": "fit", "validation": "dev", "test": "eval"}
     got, unplaced = splits.assign_splits(NAMES[:4], table, **AS_THEY_ARE | {"split_names": names})
     assert got == {"00": "train", "01": "validation", "02": "test"}
     assert unplaced == {"ghost": "splits.csv names an image that is not there", "03": "in no split of splits.csv"}
-
-
-def test_a_part_of_the_training_images_validates_where_the_table_has_none():
-    table = pd.DataFrame({"image": NAMES, "split": ["train"] * 40 + ["test"]})
-    got, _ = splits.assign_splits(NAMES, table, **AS_THEY_ARE)
-    assert pd.Series(got).value_counts().to_dict() == {"train": 30, "validation": 10, "test": 1}
-    assert got["40"] == "test"
 
 
 LONG = "x" * 100_000
