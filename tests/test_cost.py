@@ -97,11 +97,6 @@ def test_peak_bytes_are_those_that_are_held_at_once(monkeypatch):
     assert cost._peak_bytes(A) == pytest.approx(480_000, rel=0.01)
 
 
-def test_more_rows_than_there_are_are_refused():
-    with pytest.raises(ValueError, match="projection_rows must be at most 100,000, got 200000"):
-        table_of(projection_rows=[200_000])
-
-
 def test_the_linear_program_has_the_optimum_that_subgradients_come_near():
     """Its optimum is a lower bound, and both train the same tasks."""
     drawn = cost.draw(n_features=20, n_tasks=4, n_train=15, n_validation=0, n_test=0, rng=np.random.default_rng(0))

@@ -67,3 +67,29 @@ def test_every_experiment_is_called_in_the_same_way(kind):
     taken = {option.name for option in options}
     passes_on = any(option.kind == option.VAR_KEYWORD for option in options)
     assert "rng" in taken and (passes_on or "progress" in taken)
+
+
+MANY_TOUCHED = {"sizes": [10], "touched": [2, 5], "non_zeros": [4, 30]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        ("operations", MANY_TOUCHED, "touched must be at most 4, the least of non_zeros, got 5"),
+        ("projection", MANY_TOUCHED | {"repeats": 1}, "touched must be at most 4, the least of non_zeros, got 5"),
+        (
+            "cost",
+            {"projection_sizes": [2], "projection_rows": [200_000]}
+            | {"training_sizes": [2], "program_tasks": [2], "repeats": 1},
+            "projection_rows must be at most 100,000, got 200000",
+        ),
+        (
+            "race",
+            {"problems": ["squared"], "sizes": [20], "penalty": 1.0, "eta0": [1.0], "n_iter": 1},
+            r"penalty must be a fraction between 0 and 1, got 1\.0",
+        ),
+    ],
+)
+def test_numbers_out_of_range_are_refused_by_the_experiments_that_draw_their_data(kind, options, said):
+    with pytest.raises(ValueError, match=said):
+        pick("experiments", kind).run(None, rng=np.random.default_rng(0), **options)

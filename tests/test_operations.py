@@ -81,8 +81,3 @@ def test_a_tree_of_one_node_is_visited_as_counted_by_hand():
     tree.add(np.array([0]), np.array([-1.0]))
     assert tree.toarray().tolist() == [-2.0]
     assert tree.visits == 4
-
-
-def test_more_touched_entries_than_there_are_are_refused():
-    with pytest.raises(ValueError, match="touched must be at most 4, the least of non_zeros, got 5"):
-        table_of(non_zeros=[4, 30])

@@ -65,8 +65,3 @@ def test_steps_of_the_exponentiated_gradient_go_against_it(monkeypatch):
     monkeypatch.setattr(projection, "SparseEntropic", Entropic)
     projection.POINTS["entropic"](np.ones(2), 3.0)(np.array([1]), np.array([0.5]))
     assert seen == [(2, 3.0, [0, 1], [0, 0], 0), (2, 3.0, [1], [-0.5], 1)]
-
-
-def test_more_touched_entries_than_there_are_are_refused():
-    with pytest.raises(ValueError, match="touched must be at most 4, the least of non_zeros, got 5"):
-        table_of(non_zeros=[4, 30])

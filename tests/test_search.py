@@ -139,15 +139,7 @@ def test_folds_of_a_label_matrix_have_their_share_of_the_rarest_labels():
     assert not np.isnan(model.scores_).any()
 
 
-@pytest.mark.parametrize("value", [np.nan, np.array([0.5, 0.6]), None])
-@pytest.mark.parametrize(
-    ("estimator", "targets"), [(JointSparseClassifierCV, DENSE_FEW[1]), (JointSparseRegressorCV, 1.0 * DENSE_FEW[1])]
-)
-def test_a_scorer_must_give_a_number(estimator, targets, value):
-    with pytest.raises(ValueError, match=r"^scoring must give one finite number, got "):
-        estimator(radii=[1.0], scoring=lambda model, X, y: value).fit(DENSE_FEW[0], targets)
-
-
+@pytest.mark.parametrize("estimator", [JointSparseClassifierCV, JointSparseRegressorCV])
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -156,8 +148,15 @@ def test_a_scorer_must_give_a_number(estimator, targets, value):
         ({"scoring": "auc", "radii": [1.0]}, "scoring"),
         ({"selection": "median", "radii": [1.0]}, "^selection must be one of best, one_standard_error, got 'median'"),
         ({"selection": "one_standard_error", "cv": [FOLD]}, "^selection must be 'best' without two folds or more, as"),
+        *(
+            (
+                {"radii": [1.0], "scoring": lambda model, X, y, value=value: value},
+                "^scoring must give one finite number",
+            )
+            for value in (np.nan, np.array([0.5, 0.6]), None)
+        ),
     ],
 )
-def test_wrong_choices_are_refused(options, said):
+def test_wrong_choices_and_scores_that_are_no_number_are_refused(estimator, options, said):
     with pytest.raises(ValueError, match=said):
-        JointSparseClassifierCV(**options).fit(*DENSE_FEW)
+        estimator(**options).fit(*DENSE_FEW)

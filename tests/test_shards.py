@@ -30,11 +30,6 @@ def test_describe_puts_descriptors_below_each_other_in_the_order_of_the_images_a
     assert (descriptors.dtype, counts.dtype) == (np.uint8, np.int64)
 
 
-def test_a_shard_without_images_is_refused():
-    with pytest.raises(ValueError, match=r"^shards must be at most the number of images, got a shard without any$"):
-        shards.describe([], pictures().get, lambda picture: picture)
-
-
 def described(n_shards, n_images=20):
     """Descriptors in shards: each row holds the number of its image and its number in the image."""
     counts = np.arange(n_images) % 4
@@ -63,8 +58,20 @@ def test_the_sample_is_drawn_in_order_from_a_list_of_all_wanted_descriptors(size
     np.testing.assert_array_equal(sample(3, size, seed=3), rows[np.sort(drawn)])
 
 
-@pytest.mark.parametrize("wanted", [np.zeros(20, dtype=bool), np.arange(20) % 4 == 0])
-def test_nothing_to_sample_from_is_refused(wanted):
-    """No image is wanted, or only images without descriptors are."""
-    with pytest.raises(ValueError, match=r"^fitted_on must name splits that hold images with descriptors, got none$"):
-        sample(2, 9, wanted=wanted)
+NONE = "fitted_on must name splits that hold images with descriptors, got none"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: shards.describe([], pictures().get, lambda picture: picture),
+            "shards must be at most the number of images, got a shard without any",
+        ),
+        (lambda: sample(2, 9, wanted=np.zeros(20, dtype=bool)), NONE),
+        (lambda: sample(2, 9, wanted=np.arange(20) % 4 == 0), NONE),  # of images without descriptors
+    ],
+)
+def test_nothing_to_describe_or_to_sample_from_is_refused(call, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        call()

@@ -104,14 +104,21 @@ def test_prototypes_are_rows_of_the_candidates_and_the_same_for_the_same_seed():
     assert first.gamma == pytest.approx(1 / mean_squared_distance(first.prototypes.toarray().astype(float)))
 
 
-@pytest.mark.parametrize("n", [0, 6])
-def test_more_prototypes_than_images_is_one_clear_error(n):
-    with pytest.raises(ValueError, match=f"n_prototypes must be between 1 and 5, the images there, got {n}"):
-        fit(histograms(5), "cosine", n_prototypes=n)
+ALIKE = np.ones((5, 4))
 
 
-def test_images_all_alike_are_one_clear_error():
-    with pytest.raises(ValueError, match=r"expected images whose similarities \(cosine\) differ, got 5 alike"):
-        fit(np.ones((5, 4)), "cosine", n_prototypes=2)
-    uncentred = fit(np.ones((5, 4)), "cosine", n_prototypes=2, centred=False)
-    np.testing.assert_allclose(similarities.project(np.ones((1, 4)), uncentred), np.sqrt(0.5), rtol=1e-6)
+@pytest.mark.parametrize(
+    ("X", "n", "message"),
+    [
+        *((histograms(5), n, f"n_prototypes must be between 1 and 5, the images there, got {n}") for n in (0, 6)),
+        (ALIKE, 2, r"expected images whose similarities \(cosine\) differ, got 5 alike"),
+    ],
+)
+def test_images_that_give_no_prototypes_are_one_clear_error(X, n, message):
+    with pytest.raises(ValueError, match=message):
+        fit(X, "cosine", n_prototypes=n)
+
+
+def test_images_all_alike_may_be_left_uncentred():
+    uncentred = fit(ALIKE, "cosine", n_prototypes=2, centred=False)
+    np.testing.assert_allclose(similarities.project(ALIKE[:1], uncentred), np.sqrt(0.5), rtol=1e-6)

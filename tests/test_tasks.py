@@ -1,6 +1,5 @@
 """Words as tasks: which words are chosen, who has them, and what the training sets hold."""
 
-from functools import partial
 from unicodedata import normalize
 
 import numpy as np
@@ -84,18 +83,6 @@ def test_words_are(captions, options, expected):
     assert words["word"].tolist() == expected
 
 
-@pytest.mark.parametrize(
-    ("images", "n_words", "error", "said"),
-    [
-        (IMAGES[:5], 1, Misfit, "captions must be of the images in the table of images, got one of 'f'"),
-        (IMAGES, 100, ValueError, "n_words must be at most 7, the number of content words .* got 100"),
-    ],
-)
-def test_captions_of_other_images_and_too_many_words_are_refused(images, n_words, error, said):
-    with pytest.raises(error, match=said):
-        tasks.choose_words(images, CAPTIONS, n_words=n_words)
-
-
 # Words with too few images
 
 
@@ -139,19 +126,6 @@ def test_fewer_words_than_asked_for_are_enough():
     assert words["word"].tolist() == ["ant", "bee"]
 
 
-@pytest.mark.filterwarnings("ignore:the word")
-@pytest.mark.parametrize("n_words", [3, "auto"])
-def test_too_few_words_are_one_clear_error(n_words):
-    said = r"at least 2 words must each have 9 training images .* got 1( \('bee' is left out, .*: 8\))?: choose smaller"
-    images, captions = photographs((10, 2, 2), (8, 1, 2), (7, 1, 1))
-    with pytest.raises(ValueError, match=said):
-        tasks.choose_words(images, captions, n_words=n_words, smallest_size=9)
-    with pytest.raises(ValueError, match="the test part must hold images, got none: see the splits of the dataset"):
-        tasks.choose_words(
-            images[:24], captions[captions["image"].isin(images["image"][:24])], n_words=2, smallest_size=5
-        )
-
-
 @pytest.mark.parametrize(("most", "expected"), [(40, ["ant", "cow", "dog"]), (2, ["ant", "cow"])])
 def test_as_many_words_as_have_enough_images_are_taken_when_asked(monkeypatch, most, expected):
     monkeypatch.setattr(tasks, "MOST_WORDS", most)
@@ -192,23 +166,6 @@ def test_rare_word_is_capped_and_says_so():
     table, have = draw()[1], int(LABELS[SPLIT == "train", 0].sum())
     of_word = table.loc[table["word"] == "word0", ["n", "positives", "capped"]]
     assert of_word.to_numpy().tolist() == [[5, 5, False], [10, 10, False], [40, have, True]]
-
-
-@pytest.mark.parametrize(
-    ("labels", "options", "said"),
-    [
-        (
-            np.where(SPLIT[:, np.newaxis] == "validation", value, LABELS),
-            {},
-            r"the validation part must hold images with a word .* got \d+ images and no such word of word0, word1, ",
-        )
-        for value in (False, True)
-    ]
-    + [(LABELS, {"n_validation_words": n}, f"n_validation_words must be between 1 and 4 .* got {n}") for n in (0, 5)],
-)
-def test_training_sets_that_cannot_be_drawn_are_one_clear_error(labels, options, said):
-    with pytest.raises(ValueError, match=said):
-        draw(labels, **options)
 
 
 def test_words_without_validation_images_choose_nothing():
@@ -263,12 +220,6 @@ def test_images_set_aside_become_unlabelled_and_no_others():
     np.testing.assert_array_equal(got, again)
 
 
-@pytest.mark.parametrize(("numbers", "there"), [({"train": 20}, 20), ({"test": 1}, 0)])
-def test_more_images_than_there_are_cannot_be_set_aside(numbers, there):
-    with pytest.raises(ValueError, match=rf"set aside must be less than {there}, the number there is, got"):
-        tasks.set_aside(np.array(["train"] * 20), numbers, rng=np.random.default_rng(0))
-
-
 # One label of each sample
 
 
@@ -284,34 +235,13 @@ def test_most_frequent_label_of_training_samples_is_taken_unless_another_is_name
     assert tasks.one_label(images_of("abcdef", "abcd"), captions, "oil")[1].tolist() == [1, -1, -1, -1, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("find", "labelled", "said"),
-    [
-        (partial(tasks.one_label, label="tea"), "ab", "label must be one that some .* got 'tea', which 2 of 2 have"),
-        (partial(tasks.one_label, label="tea"), "c", "label must be one that some .* got 'tea', which 0 of 2 have"),
-        (tasks.one_label, "c", "n_words must be at most 0, the number of content words in training captions, got 1"),
-        (tasks.classes, "ab", "each sample must have one label, its class, got 0 for 'c'"),
-        (tasks.classes, "abcc", "each sample must have one label, its class, got 2 for 'c'"),
-    ],
-)
-def test_too_few_or_too_many_labels_are_an_error(find, labelled, said):
-    with pytest.raises(ValueError, match=said):
-        find(images_of("abc", "ab"), pd.DataFrame({"image": list(labelled), "caption": "tea"}))
-
-
 def test_validation_samples_are_learnt_from_where_nothing_is_validated():
     images = pd.DataFrame({"image": list("abcd"), "split": ["train", "validation", "test", "unlabelled"]})
     np.testing.assert_equal(tasks.halves(images), ([True, True, False, False], [False, False, True, False]))
-    with pytest.raises(ValueError, match="for training and for testing, got 1 and 0"):
-        tasks.halves(images[:1])
 
 
 def test_words_are_named_where_they_are_those_of_the_labels():
-    words, labels = tasks.choose_words(IMAGES, CAPTIONS, n_words=2)
-    assert tasks.names_of(words, labels) == ["dog", "café"]
-    for others in (labels[:, ::-1], labels[:, :1], labels[0], labels.astype(str)):
-        with pytest.raises(Misfit, match="labels must be of the words in their table, dog, café, got others"):
-            tasks.names_of(words, others)
+    assert tasks.names_of(*CHOSEN) == ["dog", "café"]
 
 
 def test_a_tenth_is_left_out_and_another_one_the_next_time():
@@ -366,7 +296,86 @@ def test_size_for_a_figure_is_the_largest_that_may_be(most, expected):
     assert DRAWN.size_at_most(most) == expected
 
 
-@pytest.mark.parametrize("sizes", [[5, 8], [9, 9]])
-def test_training_sets_of_another_configuration_are_refused(sizes):
-    with pytest.raises(Misfit, match="tasks must hold training sets of size 9, got the sizes"):
-        DRAWN._replace(sizes=np.array(sizes)).training_sets(9)
+# What is refused
+
+
+def labelled(*names):
+    """Images a and b for training and c for testing, and a caption "tea" of each name."""
+    return images_of("abc", "ab"), pd.DataFrame({"image": names, "caption": "tea"})
+
+
+CHOSEN = tasks.choose_words(IMAGES, CAPTIONS, n_words=2)
+FEW = photographs((10, 2, 2), (8, 1, 2), (7, 1, 1))
+UNTESTED = [table[~table["image"].str.startswith("test")] for table in FEW]
+TOO_FEW = r"at least 2 words must each have 9 training images .* got 1( \('bee' is left out, .*: 8\))?: choose smaller"
+NOT_SOME = "label must be one that some .* got 'tea', which"
+WRONG_CALLS = [
+    (ValueError, lambda: tasks.choose_words(IMAGES, CAPTIONS, n_words=100), "n_words must be at most 7, the number of"),
+    *(
+        (ValueError, lambda n=n_words: tasks.choose_words(*FEW, n_words=n, smallest_size=9), TOO_FEW)
+        for n_words in (3, "auto")
+    ),
+    (
+        ValueError,
+        lambda: tasks.choose_words(*UNTESTED, n_words=2, smallest_size=5),
+        "the test part must hold images, got none: see the splits of the dataset",
+    ),
+    *(
+        (
+            ValueError,
+            lambda value=value: draw(np.where(SPLIT[:, np.newaxis] == "validation", value, LABELS)),
+            r"the validation part must hold images with a word .* got \d+ images and no such word of word0, word1, ",
+        )
+        for value in (False, True)
+    ),
+    *(
+        (ValueError, lambda n=n: draw(n_validation_words=n), f"n_validation_words must be between 1 and 4 .* got {n}")
+        for n in (0, 5)
+    ),
+    *(
+        (
+            ValueError,
+            lambda numbers=numbers: tasks.set_aside(np.array(["train"] * 20), numbers, rng=np.random.default_rng(0)),
+            f"set aside must be less than {there}, the number there is, got",
+        )
+        for numbers, there in (({"train": 20}, 20), ({"test": 1}, 0))
+    ),
+    (ValueError, lambda: tasks.one_label(*labelled("a", "b"), "tea"), f"{NOT_SOME} 2 of 2 have"),
+    (ValueError, lambda: tasks.one_label(*labelled("c"), "tea"), f"{NOT_SOME} 0 of 2 have"),
+    (ValueError, lambda: tasks.one_label(*labelled("c")), "n_words must be at most 0, the number of .* got 1"),
+    (
+        ValueError,
+        lambda: tasks.classes(*labelled("a", "b")),
+        "each sample must have one label, its class, got 0 for 'c'",
+    ),
+    (
+        ValueError,
+        lambda: tasks.classes(*labelled(*"abcc")),
+        "each sample must have one label, its class, got 2 for 'c'",
+    ),
+    (ValueError, lambda: tasks.halves(images_of("a", "a")), "for training and for testing, got 1 and 0"),
+    (Misfit, lambda: tasks.choose_words(IMAGES[:5], CAPTIONS, n_words=1), "captions must be of .* got one of 'f'"),
+    *(
+        (
+            Misfit,
+            lambda others=others: tasks.names_of(CHOSEN[0], others),
+            "labels must be of the words in their table, dog, café, got others",
+        )
+        for others in (CHOSEN[1][:, ::-1], CHOSEN[1][:, :1], CHOSEN[1][0], CHOSEN[1].astype(str))
+    ),
+    *(
+        (
+            Misfit,
+            lambda sizes=sizes: DRAWN._replace(sizes=np.array(sizes)).training_sets(9),
+            "tasks must hold training sets of size 9, got the sizes",
+        )
+        for sizes in ([5, 8], [9, 9])
+    ),
+]
+
+
+@pytest.mark.filterwarnings("ignore:the word")
+@pytest.mark.parametrize(("error", "call", "said"), WRONG_CALLS)
+def test_what_makes_no_tasks_is_one_clear_error(error, call, said):
+    with pytest.raises(error, match=said):
+        call()

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from jointsparse.features import vocabulary_tree
-from jointsparse.features.vocabulary_tree import Tree, encode, grow, quantise, weigh
+from jointsparse.features.vocabulary_tree import Tree, encode, grow, quantise, stack, weigh
 
 
 def points(n, length=12, seed=0):
@@ -38,11 +38,6 @@ def early():
 @pytest.fixture(params=["full", "early"])
 def tree(request):
     return request.getfixturevalue(request.param)
-
-
-def assert_same(tree, expected):
-    for got, array in zip(tree, expected, strict=True):
-        np.testing.assert_array_equal(got, array)
 
 
 def test_nodes_come_level_by_level_and_children_together(tree):
@@ -78,7 +73,7 @@ def test_equal_children_go_to_the_first():
 def test_tree_depends_on_descriptors_and_seed_alone(full):
     readonly = points(2000)
     readonly.flags.writeable = False
-    assert_same(grow(readonly, **FULL), full)
+    np.testing.assert_equal(tuple(grow(readonly, **FULL)), tuple(full))
     assert not np.array_equal(grow(readonly, **FULL | {"seed": 1}).centres, full.centres)
 
 
@@ -162,59 +157,43 @@ def test_weights_follow_their_formula_and_each_level_has_unit_norm(full, counts,
     np.testing.assert_allclose(got, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"branching": 1}, "branching must be a whole number of at least 2, got 1"),
-        ({"depth": 0}, "depth must be a whole number of at least 1, got 0"),
-        ({"depth": 1.5}, "depth must be a whole number"),
-        ({"min_points": 0}, "min_points must be a whole number of at least 1, got 0"),
-        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
-        ({"branching": 200}, "at least 200 rows .* got 100 rows"),
-        ({"min_points": 101}, "at least 101 rows .* got 100 rows"),
-        ({"descriptors": np.repeat(points(9), 20, axis=0)}, "10 of them distinct"),
-    ],
-)
-def test_grow_refuses(options, message):
-    with pytest.raises(ValueError, match=message):
-        grow(**{"descriptors": points(100), "seed": 0, **options})
-
-
-WRONG_DESCRIPTORS = [
-    (np.zeros((5, 12), np.float32), [5], "must be uint8"),
-    (np.zeros(12, np.uint8), [12], "must be uint8 .* shape"),
-    (np.zeros((5, 11), np.uint8), [5], "tree's length 12, got 11"),
-]
+OTHER_TREE = sparse.csr_matrix((4, 38), dtype=np.int32)
 
 
 @pytest.mark.parametrize(
-    ("descriptors", "counts_per_image", "message"),
+    ("call", "options", "message"),
     [
-        *WRONG_DESCRIPTORS,
-        (points(5), [3, 3], "must sum to the 5 descriptors, got 6"),
-        (points(5), [6, -1], "integers of at least 0"),
-        (points(5), [2.5, 2.5], "integers of at least 0"),
+        (grow, {"branching": 1}, "branching must be a whole number of at least 2, got 1"),
+        (grow, {"depth": 0}, "depth must be a whole number of at least 1, got 0"),
+        (grow, {"depth": 1.5}, "depth must be a whole number"),
+        (grow, {"min_points": 0}, "min_points must be a whole number of at least 1, got 0"),
+        (grow, {"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+        (grow, {"branching": 200}, "at least 200 rows .* got 100 rows"),
+        (grow, {"min_points": 101}, "at least 101 rows .* got 100 rows"),
+        (grow, {"descriptors": np.repeat(points(9), 20, axis=0)}, "10 of them distinct"),
+        (encode, {"descriptors": np.zeros((5, 12), np.float32)}, "must be uint8"),
+        (encode, {"descriptors": np.zeros(12, np.uint8)}, "must be uint8 .* shape"),
+        (encode, {"descriptors": np.zeros((5, 11), np.uint8)}, "tree's length 12, got 11"),
+        (encode, {"counts_per_image": np.array([3, 3])}, "must sum to the 5 descriptors, got 6"),
+        (encode, {"counts_per_image": np.array([6, -1])}, "integers of at least 0"),
+        (encode, {"counts_per_image": np.array([2.5, 2.5])}, "integers of at least 0"),
+        (weigh, {"weighting": "log"}, "one of count, sqrt, tf-idf, got 'log'"),
+        (weigh, {"weighting": "tf-idf"}, r"idf must have shape \(39,\), got \(\)"),
+        (weigh, {"weighting": "tf-idf", "idf": np.ones(3)}, r"idf must have shape \(39,\), got \(3,\)"),
+        (weigh, {"counts": OTHER_TREE}, "one column for each of the tree's 39 words, got 38"),
+        (
+            stack,
+            {"parts": [sparse.csr_matrix((4, 39)), OTHER_TREE]},
+            "one column for each of the tree's 39 words, got 38",
+        ),
     ],
 )
-def test_encode_refuses(full, descriptors, counts_per_image, message):
+def test_what_does_not_fit_is_refused(full, counts, call, options, message):
+    given = {
+        grow: {"descriptors": points(100), "seed": 0},
+        encode: {"tree": full, "descriptors": points(5), "counts_per_image": np.array([5])},
+        weigh: {"tree": full, "counts": counts},
+        stack: {"tree": full},
+    }
     with pytest.raises(ValueError, match=message):
-        encode(full, descriptors, np.array(counts_per_image))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"weighting": "log"}, "one of count, sqrt, tf-idf, got 'log'"),
-        ({"weighting": "tf-idf"}, r"idf must have shape \(39,\), got \(\)"),
-        ({"weighting": "tf-idf", "idf": np.ones(3)}, r"idf must have shape \(39,\), got \(3,\)"),
-    ],
-)
-def test_weigh_refuses(full, counts, options, message):
-    with pytest.raises(ValueError, match=message):
-        weigh(counts, full, **options)
-
-
-def test_counts_of_another_tree_are_refused(full, counts):
-    for use in (lambda part: weigh(part, full), lambda part: vocabulary_tree.stack([counts, part], full)):
-        with pytest.raises(ValueError, match="counts must have one column for each of the tree's 39 words, got 38"):
-            use(counts[:, :-1])
+        call(**given[call] | options)
