@@ -16,8 +16,8 @@ from miniature import Project, made_once
 from PIL import Image
 from scipy import sparse
 
-from jointsparse.datasets import folder, pictures
-from jointsparse.datasets.samples import Samples
+from jointsparse.datasets import folder, photos, pictures
+from jointsparse.datasets.samples import Photographs, Samples
 from jointsparse.learning.problem import Problem
 
 # The same examples on every run: a test that fails is one that somebody's change broke.
@@ -73,6 +73,10 @@ def failing(monkeypatch: pytest.MonkeyPatch, owner: Any, function: str, name: st
         return permitted(path, *arguments, **options)
 
     monkeypatch.setattr(owner, function, fail)
+
+
+def read_album(root: Path, **options: Any) -> Photographs:
+    return photos.read(root, smallest_side=32, longest_side=320, **options)
 
 
 def make_album(root: Path, n_images: int) -> Path:

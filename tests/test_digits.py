@@ -33,14 +33,9 @@ def drawn(dtype=np.float64):
 
 
 def slow_value(objective, W):
-    total = 0.0
-    for similarities, y in zip(objective.K, objective.y, strict=True):
-        k = [
-            sum(w * sign * s for w, sign, s in zip(*of_class, similarities, strict=True))
-            for of_class in zip(W.T, objective.signs.T, strict=True)
-        ]
-        total += np.log(1 + sum(np.exp(k[r] - k[y]) for r in range(len(k)) if r != y))
-    return total / len(objective.y)
+    scores = [[sum(w * s) for w in (objective.signs * W).T] for s in objective.K]
+    of_samples = zip(scores, objective.y, strict=True)
+    return np.mean([np.log(1 + sum(np.exp(k[r] - k[y]) for r in range(len(k)) if r != y)) for k, y in of_samples])
 
 
 def optimum(objective, radius):

@@ -40,7 +40,6 @@ SEARCH = [JointSparseClassifierCV, JointSparseRegressorCV]
 # Where the search itself does not matter.
 QUICK = {estimator: partial(estimator, radii=[1.0], cv=2) for estimator in SEARCH}
 PAPERS = JointSparseClassifier(loss="hinge", radius=1.0, fit_intercept=False)
-ONLINE_CLASSIFIER = OnlineJointSparseClassifier
 
 
 def problem(n=40, d=6, m=3, seed=0):
@@ -462,7 +461,7 @@ WRONG_CALLS = [
     ([JointSparseRegressor], lambda new, X, Y: new().fit_tasks([(X, ["a"] * 40)]), "^y must hold real numbers, got"),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(spoilt(X, np.nan)), NOT_FINITE),
     *(
-        ([*ALL, ONLINE_CLASSIFIER], call, f"^X must be a sound {form} matrix, got one with a fault: ")
+        ([*ALL, OnlineJointSparseClassifier], call, f"^X must be a sound {form} matrix, got one with a fault: ")
         for form in ("CSR", "CSC", "COO")
         for call in (
             lambda new, X, Y, form=form: new().fit(beyond(X, form), Y[:, 0]),
@@ -481,22 +480,30 @@ WRONG_CALLS = [
     *(
         (estimators, call, f"^{name} must hold a number everywhere, got a masked array: fill it$")
         for name, estimators, call in (
-            ("X", [*ALL, ONLINE_CLASSIFIER], lambda new, X, Y: new().fit(hidden(X), Y[:, 0])),
-            ("X", [*ALL, ONLINE_CLASSIFIER], lambda new, X, Y: new().fit(X, Y[:, 0]).predict(hidden(X))),
+            ("X", [*ALL, OnlineJointSparseClassifier], lambda new, X, Y: new().fit(hidden(X), Y[:, 0])),
+            ("X", [*ALL, OnlineJointSparseClassifier], lambda new, X, Y: new().fit(X, Y[:, 0]).predict(hidden(X))),
             (
                 "X",
-                [*CLASSIFIERS, ONLINE_CLASSIFIER],
+                [*CLASSIFIERS, OnlineJointSparseClassifier],
                 lambda new, X, Y: new().fit(X, Y[:, 0]).decision_function(hidden(X)),
             ),
             ("X", SINGLE, lambda new, X, Y: new().fit_tasks([(X, Y[:, 0]), (hidden(X), Y[:, 1])])),
             ("X", SEARCH, lambda new, X, Y: new().fit(X, Y[:, 0], X_val=hidden(X), y_val=Y[:, 0])),
-            ("X", [ONLINE_CLASSIFIER], lambda new, X, Y: new().partial_fit(hidden(X), Y[:, 0], [-1, 1])),
-            ("y", [*ALL, ONLINE_CLASSIFIER], lambda new, X, Y: new().fit(X, hidden(Y[:, 0]))),
-            ("y", [*CLASSIFIERS, ONLINE_CLASSIFIER], lambda new, X, Y: new().fit(X, Y[:, 0]).score(X, hidden(Y[:, 0]))),
+            ("X", [OnlineJointSparseClassifier], lambda new, X, Y: new().partial_fit(hidden(X), Y[:, 0], [-1, 1])),
+            ("y", [*ALL, OnlineJointSparseClassifier], lambda new, X, Y: new().fit(X, hidden(Y[:, 0]))),
+            (
+                "y",
+                [*CLASSIFIERS, OnlineJointSparseClassifier],
+                lambda new, X, Y: new().fit(X, Y[:, 0]).score(X, hidden(Y[:, 0])),
+            ),
             ("y", SINGLE, lambda new, X, Y: new().fit_tasks([(X, Y[:, 0]), (X, hidden(Y[:, 1]))])),
             ("y", SEARCH, lambda new, X, Y: new().fit(X, Y[:, 0], X_val=X, y_val=hidden(Y[:, 0]))),
-            ("y", [ONLINE_CLASSIFIER], lambda new, X, Y: new().partial_fit(X, hidden(Y[:, 0]), [-1, 1])),
-            ("sample_weight", [*ALL, ONLINE_CLASSIFIER], lambda new, X, Y: new().fit(X, Y[:, 0], hidden(np.ones(40)))),
+            ("y", [OnlineJointSparseClassifier], lambda new, X, Y: new().partial_fit(X, hidden(Y[:, 0]), [-1, 1])),
+            (
+                "sample_weight",
+                [*ALL, OnlineJointSparseClassifier],
+                lambda new, X, Y: new().fit(X, Y[:, 0], hidden(np.ones(40))),
+            ),
         )
     ),
 ]
@@ -514,7 +521,7 @@ def test_wrong_input_is_named(estimator, call, expected, X, Y):
 
 WRONG_OPTIONS = [
     (ALL, {"norm": "l3"}, r"^norm must be one of .*l1inf.*, got 'l3'"),
-    ([*ALL, ONLINE_CLASSIFIER], {"norm": ["l1"]}, r"^norm must be one of .*l1inf.*, got \['l1'\]"),
+    ([*ALL, OnlineJointSparseClassifier], {"norm": ["l1"]}, r"^norm must be one of .*l1inf.*, got \['l1'\]"),
     (ALL, {"solver": "adam"}, r"^solver must be one of .*pdhg.*, got 'adam'"),
     (ALL, {"normalisation": "median"}, "^normalisation must be 'sum' or 'mean', got 'median'"),
     (ALL, {"n_iter": 0}, "^n_iter must be a whole number of at least 1, got 0"),

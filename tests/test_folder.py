@@ -4,34 +4,30 @@ import shutil
 
 import numpy as np
 import pytest
-from conftest import make_album
+from conftest import make_album, read_album
 from PIL import Image
 
-from jointsparse.datasets import folder, photos, scenes
+from jointsparse.datasets import folder, scenes
 from jointsparse.datasets.splits import draw_splits
 
 pytestmark = pytest.mark.usefixtures("checked_here")
 
 
-def read(root, **options):
-    return photos.read(root, smallest_side=32, longest_side=320, **options)
-
-
 def test_good_album_is_used_whole(album):
-    images, captions, left_out = read(album)
+    images, captions, left_out = read_album(album)
     assert (len(images), len(captions), len(left_out)) == (12, 24, 0)
     assert captions["caption"].iloc[1] == 'A cat, or "kitten", on grass.'
     assert images["split"].value_counts().to_dict() == {"train": 7, "validation": 3, "test": 2}
 
 
 def test_options_decide_the_splits(album):
-    drawn = read(album, fractions={"train": 0.5, "test": 0.5}, seed=5).images
+    drawn = read_album(album, fractions={"train": 0.5, "test": 0.5}, seed=5).images
     names = drawn["image"].tolist()
     assert dict(drawn.to_numpy()) == draw_splits(names, {"train": 0.5, "test": 0.5}, np.random.default_rng(5))
     rows = [f"{name},{'eval' if i % 3 else 'fit'}\n" for i, name in enumerate(names)]
     (album / "splits.csv").write_text("image,split\n" + "".join(rows))
     split_names = {"train": "fit", "test": "eval"}
-    given = read(album, split_names=split_names, validation_fraction=0.5).images["split"]
+    given = read_album(album, split_names=split_names, validation_fraction=0.5).images["split"]
     assert given.value_counts().to_dict() == {"train": 2, "validation": 2, "test": 8}
 
 
@@ -45,7 +41,7 @@ def test_what_cannot_be_used_is_listed_with_the_reason(album):
         Image.new("RGB", size).save(images / name)
     for name in ("copy.jpg", "000 copy.jpg"):
         shutil.copy(images / "000.jpg", images / name)
-    left_out = read(album).left_out
+    left_out = read_album(album).left_out
     assert dict(zip(left_out["item"], left_out["reason"], strict=True)) == {
         "Thumbs.db": f"not a picture file ({' '.join(folder.SUFFIXES)})",
         "low.png": "too small: 200 x 31 pixels, the shorter side must be at least 32",
@@ -58,10 +54,10 @@ def test_what_cannot_be_used_is_listed_with_the_reason(album):
 
 def test_rows_that_say_nothing_new_are_listed_and_change_nothing(album):
     (album / "splits.csv").write_text("image,split\n" + "".join(f"{i:03}.jpg,train\n" for i in range(12)))
-    before = read(album)
+    before = read_album(album)
     for file, row in (("splits.csv", "003.jpg,train\n"), ("captions.csv", "001.jpg,A dog number 1.\n")):
         (album / file).write_text((album / file).read_text() + row)
-    tables = read(album)
+    tables = read_album(album)
     assert tables.images.equals(before.images) and tables.captions.equals(before.captions)
     assert dict(tables.left_out.itertuples(index=False)) == {
         "001.jpg (repeated caption)": "captions.csv gives it the same caption again",
@@ -83,7 +79,7 @@ def test_what_is_missing_is_said(tmp_path, album, missing, expected):
     for path in list(tmp_path.glob(missing)):
         path.rename(tmp_path / f"away {path.name}")
     with pytest.raises(ValueError, match=expected):
-        read(album)
+        read_album(album)
 
 
 def test_an_album_without_training_images_is_one_clear_error(album):
@@ -92,14 +88,14 @@ def test_an_album_without_training_images_is_one_clear_error(album):
     with pytest.raises(
         ValueError, match=r"usable training image or sample, got none of 11 .* because: \('011.jpg', 'in no split of"
     ):
-        read(album)
+        read_album(album)
 
 
 def test_an_unlabelled_image_needs_no_caption(album):
     (album / "captions.csv").write_text("image,caption\n000.jpg,A dog.\n")
     rows = [f"{i:03}.jpg,{'unlabelled' if i else 'train'}\n" for i in range(12)]
     (album / "splits.csv").write_text("image,split\n" + "".join(rows))
-    assert read(album).images["split"].tolist() == ["train"] + ["unlabelled"] * 11
+    assert read_album(album).images["split"].tolist() == ["train"] + ["unlabelled"] * 11
 
 
 def test_folder_names_are_the_captions_of_scenes(tmp_path):

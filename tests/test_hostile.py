@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import failing, make_album, verdicts_here
+from conftest import failing, make_album, read_album, verdicts_here
 from PIL import Image
 
-from jointsparse.datasets import folder, photos, pictures
+from jointsparse.datasets import folder, pictures
 from jointsparse.provenance.tables import read_table, write_table
 
 pytestmark = pytest.mark.usefixtures("checked_here")
@@ -27,10 +27,6 @@ PICTURES = BASE / "tests" / "pictures"
 KINDS = {".avif": "AVIF", ".heic": "HEIF"}  # that not every Pillow reads
 READABLE = [path for path in sorted(PICTURES.glob("*/*")) if KINDS.get(path.suffix, "PNG") in pictures.FORMATS]
 RAMP = np.tile(np.linspace(0, 255, 64).astype(np.uint8), (48, 1))
-
-
-def read(root, **options):
-    return photos.read(root, smallest_side=32, longest_side=320, **options)
 
 
 def caption(root, *names):
@@ -92,7 +88,7 @@ def left_out(tmp_path_factory):
     caption(root, *MADE, *LISTED)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(folder, "verdicts", verdicts_here)
-        images, _, left_out = read(root)
+        images, _, left_out = read_album(root)
     assert images["image"].tolist() == [f"{i:03}.jpg" for i in range(12)]
     return dict(zip(left_out["item"], left_out["reason"], strict=True))
 
@@ -130,7 +126,7 @@ def test_text_in_a_picture_that_unpacks_to_more_than_it_may_hurts_nothing(tmp_pa
 def test_file_or_folder_that_may_not_be_read_is_listed(album, monkeypatch, owner, function, name, expected):
     (album / "images" / "closed").mkdir()
     failing(monkeypatch, owner, function, name, errno.EACCES)
-    assert [name, expected] in read(album).left_out.to_numpy().tolist()
+    assert [name, expected] in read_album(album).left_out.to_numpy().tolist()
 
 
 # Pictures of unusual kinds
@@ -173,7 +169,7 @@ def test_names_are_kept_exactly_in_every_table(tmp_path):
         old.rename(root / "images" / new)
     (root / "captions.csv").write_text("image,caption\n")
     caption(root, *names[:-1])
-    tables = read(root, fractions={"train": 1.0})
+    tables = read_album(root, fractions={"train": 1.0})
     assert sorted(tables.images["image"]) == sorted(names[:-1])
     assert tables.left_out.to_numpy().tolist() == [[names[-1], "no caption"]]
     for table, suffix in product(tables, (".csv", ".parquet")):
@@ -190,7 +186,7 @@ def test_captions_open_nothing_but_the_pictures_that_were_found(album, monkeypat
     look = Path.open
     monkeypatch.setattr(Path, "open", lambda path, *how, **options: opened.append(path) or look(path, *how, **options))
     expected = [[name, "captions.csv names an image that is not there"] for name in sorted(names)]
-    assert read(album).left_out.to_numpy().tolist() == expected
+    assert read_album(album).left_out.to_numpy().tolist() == expected
     assert {path.parent for path in opened} == {album, album / "images"}
 
 
@@ -219,7 +215,7 @@ def test_pipe_or_broken_link_instead_of_a_table_is_an_error(album, make, file):
     (album / file).unlink(missing_ok=True)
     make(album / file)
     with pytest.raises(ValueError, match="must hold a file " + re.escape(file)):
-        read(album)
+        read_album(album)
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1+1", "@A1", "\ta", "\ra", "＝1", "'=1", "''=1"])
@@ -275,18 +271,6 @@ def test_texts_are_utf8_wherever_they_are_opened():
 def test_no_wildcard_is_a_name_from_the_data():
     paths = [path for text in code().values() for path in re.findall(r"\b(?:results|timings|logs)/[^\s\"]*", text)]
     names = {name for path in paths for name in re.findall(r"\{(\w+)\}", path)}
-    of_config = {
-        "dataset",
-        "datasets",
-        "study",
-        "kind",
-        "vocabulary",
-        "shard",
-        "shards",
-        "run",
-        "method",
-        "loss",
-        "norm",
-    }
-    of_rules = {"folder", "name", "one", "own", "table"}
-    assert names == of_config | of_rules
+    of_config = "dataset datasets study kind vocabulary shard shards run method loss norm"
+    of_rules = "folder name one own table"
+    assert names == {*of_config.split(), *of_rules.split()}

@@ -1,8 +1,5 @@
 """Facts of the l1,inf ball for any matrix and many rows; what every norm must do is in test_norms.py."""
 
-import subprocess
-import sys
-
 import numpy as np
 import oracles
 import pytest
@@ -241,15 +238,19 @@ def test_the_smallest_numbers_stay_inside(rng, method, unit, dtype, high):
         assert size(got - oracles.project_l1inf(W, radius)) <= 2 * unit
 
 
-@pytest.mark.parametrize("dtype, huge, tiny", [(np.float64, 1e308, 1e-300), (np.float32, 3e38, 1e-30)])
-def test_prox_of_a_row_whose_sum_overflows_leaves_the_others_their_digits(dtype, huge, tiny):
-    W = np.array([[huge, huge, tiny], [tiny, 2 * tiny, 0]], dtype)
-    expected = np.array([[huge, huge, tiny], [tiny, 1.9 * tiny, 0]], dtype)
-    np.testing.assert_allclose(l1inf.prox(W, 0.1 * tiny), expected, rtol=4 * np.finfo(dtype).eps)
-
-
-def test_prox_of_single_precision_whose_row_sums_overflow_it():
-    np.testing.assert_allclose(l1inf.prox(np.full((2, 7), 3e38, np.float32), 6e38), 1.5e39 / 7, rtol=1e-6)
+@pytest.mark.parametrize(
+    "dtype, W, step, expected",
+    [
+        *(
+            (dtype, [[huge, huge, tiny], [tiny, 2 * tiny, 0]], 0.1 * tiny, [[huge, huge, tiny], [tiny, 1.9 * tiny, 0]])
+            for dtype, huge, tiny in ((np.float64, 1e308, 1e-300), (np.float32, 3e38, 1e-30))
+        ),
+        (np.float32, np.full((2, 7), 3e38), 6e38, np.full((2, 7), 1.5e39 / 7)),
+    ],
+)
+def test_prox_of_a_row_whose_sum_overflows_keeps_all_digits(dtype, W, step, expected):
+    got = l1inf.prox(np.array(W, dtype), step)
+    np.testing.assert_allclose(got, np.array(expected, dtype), rtol=4 * np.finfo(dtype).eps)
 
 
 def test_prox_of_groups_ends_for_the_smallest_numbers(rng):
@@ -295,11 +296,6 @@ def test_long_rows_of_float32_are_added_up_in_double_precision(rng):
     np.testing.assert_allclose(l1inf.dual_norm(W), W.sum(dtype=float), rtol=1e-7)
 
 
-def test_other_byte_orders_keep_their_precision(rng):
-    W = rng.normal(size=(3, 4)).astype(np.float32)
-    assert l1inf.project(W.astype(">f4"), 1.0).tobytes() == l1inf.project(W, 1.0).tobytes()
-
-
 @pytest.mark.parametrize(
     "W, radius, options, message",
     [
@@ -323,11 +319,3 @@ def test_other_byte_orders_keep_their_precision(rng):
 def test_unfit_arguments_are_refused(W, radius, options, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         l1inf.project(W, radius, **options)
-
-
-def test_the_room_of_norms_comes_alone():
-    """Importing a projection loads NumPy, Numba and what these need, and no heavy package."""
-    code = "import sys, jointsparse.norms; print({name.partition('.')[0] for name in sys.modules})"
-    modules = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
-    for heavy in ("sklearn", "skimage", "snakemake", "pandas", "matplotlib", "PIL"):
-        assert f"'{heavy}'" not in modules.stdout

@@ -26,30 +26,29 @@ HIDDEN = np.random.default_rng(5).random(Y.shape) < 0.3
 NAMES = ["cat", "dog", "sea"]
 
 
-def with_missing(how):
-    if how == "float":
-        return np.where(HIDDEN, np.nan, Y)
-    frame = pd.DataFrame(Y, columns=NAMES)
-    if how == "object":
-        return frame.astype(object).mask(HIDDEN, None)
-    return frame.astype("boolean" if how == "boolean" else "Int64").mask(HIDDEN, pd.NA)
+FRAME, FRAME_OF_TARGETS = (pd.DataFrame(T, columns=NAMES) for T in (Y, TARGETS))
+WITH_MISSING = {
+    "float": np.where(HIDDEN, np.nan, Y),
+    "object": FRAME.astype(object).mask(HIDDEN, None),
+    **{dtype: FRAME.astype(dtype).mask(HIDDEN, pd.NA) for dtype in ("Int64", "boolean")},
+}
 
 
 # Missing labels
 
 
-@pytest.mark.parametrize("how", ["float", "object", "Int64", "boolean"])
-def test_a_missing_label_is_no_part_of_its_task(how):
-    model = JointSparseClassifier(radius=3.0).fit(X, with_missing(how))
+@pytest.mark.parametrize("labels", WITH_MISSING.values(), ids=WITH_MISSING)
+def test_a_missing_label_is_no_part_of_its_task(labels):
+    model = JointSparseClassifier(radius=3.0).fit(X, labels)
     expected = JointSparseClassifier(radius=3.0, labels="masked").fit(X, np.where(HIDDEN, 0, SIGNS))
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     correct, weights = ((model.predict(X) == Y) | HIDDEN).all(axis=1), ~HIDDEN.all(axis=1) * np.arange(120.0)
-    assert model.score(X, with_missing(how), np.arange(120.0)) == pytest.approx(np.average(correct, weights=weights))
+    assert model.score(X, labels, np.arange(120.0)) == pytest.approx(np.average(correct, weights=weights))
 
 
 @pytest.mark.parametrize("labels", ["classes", "01"])
 def test_missing_entries_of_a_vector_are_left_out(labels):
-    y = with_missing("float")[:, 0]
+    y = WITH_MISSING["float"][:, 0]
     model = JointSparseClassifier(radius=3.0, labels=labels).fit(X, y)
     there = ~HIDDEN[:, 0]
     expected = JointSparseClassifier(radius=3.0, labels=labels).fit(X[there], y[there])
@@ -75,9 +74,9 @@ def test_tasks_with_samples_of_their_own_are_scored_and_calibrated_by_their_clas
     expected = JointSparseClassifier().fit(X, Y)
     assert model.score(X, words) == expected.score(X, Y)
     some_missing = np.where(HIDDEN, None, words)
-    assert model.score(X, some_missing) == expected.score(X, with_missing("float"))
+    assert model.score(X, some_missing) == expected.score(X, WITH_MISSING["float"])
     calibrated = model.calibrate(X, some_missing).calibration_
-    np.testing.assert_allclose(calibrated, expected.calibrate(X, with_missing("float")).calibration_, rtol=1e-6)
+    np.testing.assert_allclose(calibrated, expected.calibrate(X, WITH_MISSING["float"]).calibration_, rtol=1e-6)
     with pytest.raises(ValueError, match=r"^y must hold the classes \['no', 'yes'\], got \['maybe'\]"):
         model.score(X, np.where(Y > 0, "yes", "maybe"))
 
@@ -115,7 +114,6 @@ def test_a_frame_needs_pandas_only_where_one_comes(monkeypatch):
     assert model.predict_proba(X).shape == (120, 3)
 
 
-FRAME, FRAME_OF_TARGETS = (pd.DataFrame(T, columns=NAMES) for T in (Y, TARGETS))
 OTHER = ["dog", "cat", "sea"]
 
 

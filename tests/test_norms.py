@@ -28,14 +28,9 @@ def norms(flag):
     return pytest.mark.parametrize("norm", [pytest.param(n, id=name) for name, n in NORMS.items() if getattr(n, flag)])
 
 
-@pytest.fixture(params=sorted(NORMS))
-def name(request):
+@pytest.fixture(params=NORMS.values(), ids=NORMS)
+def norm(request):
     return request.param
-
-
-@pytest.fixture
-def norm(name):
-    return NORMS[name]
 
 
 def matrices(rng):
@@ -129,13 +124,10 @@ def test_norm_and_dual_norm_are_norms_with_a_float_or_one_number_per_task(norm, 
         np.testing.assert_allclose(size(-3 * W), 3 * got, rtol=1e-14)
 
 
-def test_dual_norm_bounds_inner_products_and_is_reached(norm, rng):
-    """<Z, W> <= norm(Z) * dual_norm(W), with equality for W - project(W) and its projection."""
+def test_dual_norm_bounds_inner_products(norm, rng):
+    """<Z, W> <= norm(Z) * dual_norm(W). See `test_projection_is_optimal` for equality."""
     W, Z = rng.normal(size=(2, 30, 7))
     assert np.all(inner(norm, Z, W) <= norm.norm(Z) * norm.dual_norm(W) * (1 + 1e-14))
-    B = norm.project(W, norm.norm(W) / 2)
-    got, expected = inner(norm, W - B, B), norm.norm(B) * norm.dual_norm(W - B)
-    np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
 FORMULAS = {
@@ -213,6 +205,7 @@ def test_projection_agrees_with_extended_precision(name, rng):
         assert np.abs(got - expected).max() <= (1e-13 if options else 4e-15) * np.abs(W).max(), what
 
 
+@pytest.mark.parametrize(("name", "norm"), NORMS.items(), ids=NORMS)
 @pytest.mark.parametrize("positive", [False, True])
 def test_projection_and_prox_agree_with_a_convex_solver(name, norm, rng, positive):
     s, groups = np.array([0.1, 0.5, 1.0, 1.0, 2.0, 7.0]), np.array([0, 2, 0, 1, 2, 0])
@@ -286,13 +279,6 @@ def test_prox_is_optimal(norm, rng):
                 np.testing.assert_array_equal(norm.prox(W, step, **options), expected, err_msg=f"{what}, {kind}")
 
 
-def test_prox_is_zero_from_the_dual_norm_on(norm, rng):
-    W = rng.normal(size=(5, 3))
-    size = norm.dual_norm(W)
-    assert not norm.prox(W, size * (1 + 1e-12)).any()
-    assert np.all(norm.norm(norm.prox(W, size * (1 - 1e-6))) > 0)
-
-
 # Corners
 
 
@@ -356,9 +342,9 @@ def test_a_large_group_costs_no_memory_for_the_small_ones(norm, rng):
 # Types and memory
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_precision_is_kept(norm, rng, dtype):
-    W = rng.normal(size=(30, 7)).astype(dtype)
+@pytest.mark.parametrize("given, dtype", [(np.float32, np.float32), (">f4", np.float32), (np.float64, np.float64)])
+def test_precision_is_kept(norm, rng, given, dtype):
+    W = rng.normal(size=(30, 7)).astype(given)
     for radius, (kind, options) in product((0.1, 2.0, 1000.0), variants(norm, W, rng).items()):
         if "spread" not in kind and "with weights" not in kind:
             got = norm.project(W, radius, **options)

@@ -52,6 +52,7 @@ FEATURES = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense
     ("call", "code", "said"),
     [
         (run, "import jointsparse; print({'numpy', 'numba', 'sklearn', 'scipy'} & set(sys.modules))", "set()"),
+        (run, f"import jointsparse.norms; print({{'sklearn', *{PIPELINE}}} & set(sys.modules))", "set()"),
         (run, f"import {FEATURES}; print('sklearn' in sys.modules)", "False"),
         (
             without_extra,
@@ -68,7 +69,7 @@ FEATURES = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense
             f"jointsparse {version('jointsparse')}",
         ),
     ],
-    ids=["nothing heavy", "features without scikit-learn", "the core without the extra", "version"],
+    ids=["nothing heavy", "norms alone", "features without scikit-learn", "the core without the extra", "version"],
 )
 def test_an_import_brings_no_more_than_it_needs(call, code, said):
     done = call(f"import sys\n{code}")
