@@ -118,6 +118,11 @@ def kept_model(rng):
         np.arange(N_TEST)[:, np.newaxis] % [2, 3] == 0,
         range(5, 5 + N_TEST),
         has_maps=True,
+        spread=np.ones(4),
+        features=np.array([4, 1]),
+        names=["feature 4", "feature 1"],
+        weights=np.array([[2.0, -1.0], [0.5, 0.0]]),
+        responses=rng.normal(size=(N_TEST, 2)),
     )
 
 

@@ -13,10 +13,11 @@ from sklearn.metrics import average_precision_score, f1_score, precision_score, 
 from jointsparse import JointSparseClassifier
 from jointsparse.app.command_line import main
 from jointsparse.datasets.collage import picture
+from jointsparse.explorer.answers import kept_of
 from jointsparse.features import basis as svd
 from jointsparse.features.transformers import DenseSift, VocabularyTree
 from jointsparse.kept import annotator, final
-from jointsparse.kept.explain import explain
+from jointsparse.kept.explain import Explainer, explain
 from jointsparse.kept.file import load, save
 from jointsparse.provenance.tables import read_array, read_matrix, read_table
 
@@ -97,7 +98,8 @@ def chain(pictures):
         weighting={"weighting": "tf-idf", "normalise": True},
         idf=tree.idf_,
     )
-    model = annotator.annotator(found, steps=steps, basis=basis, card=annotator.card_of(found, table, dataset="drawn"))
+    card = annotator.card_of(found, table, dataset="drawn")
+    model = annotator.annotator(found, names=[f"{i}.png" for i in range(80)], steps=steps, basis=basis, card=card)
     return found, table, annotator.with_check(model, X), features * scales[found.power]
 
 
@@ -217,10 +219,37 @@ def test_a_model_says_what_it_is_and_a_precision_lists_the_words_that_reach_it(c
     assert {word for word in WORDS if f" {word} " in said} == expected == {"stripes"}
 
 
+def test_pictures_are_told_which_known_ones_are_scored_alike(chain, files):
+    paths, model = [files / "in" / "0.png", files / "in" / "2.png"], chain[2]
+    found = annotator.annotate(model, paths)
+    scores, spread = np.asarray(model.decision_function([str(path) for path in paths])), model.known_scores_.std(axis=0)
+    for path, score in zip(paths, scores, strict=True):
+        apart = np.linalg.norm((model.known_scores_ - score) / spread, axis=1)
+        assert found.alike[str(path)] == [f"{i}.png" for i in np.argsort(apart)[:3]]
+
+
+def test_a_feature_is_that_of_the_basis_with_a_map_that_sums_to_it(chain, pictures):
+    found, _, model, features = chain
+    histograms = model[:2].transform(pictures[0][:6])
+    kept = kept_of(model, histograms, pictures[1][:6], range(6), has_maps=True, names=())
+    columns = [int(name.removeprefix("feature ")) for name in kept.names]
+    size = np.linalg.norm(found.model.coef_, axis=0)
+    assert columns == [i for i in np.argsort(-size, kind="stable") if size[i]]
+    np.testing.assert_allclose(kept.responses, features[:6, columns], atol=1e-5)
+    np.testing.assert_allclose(kept.scores, found.model.decision_function(features[:6]), atol=1e-5)
+    places = len(WORDS) + np.arange(len(columns))
+    for each, expected in zip(pictures[0][:6], kept.responses, strict=True):
+        sums = [heat.sum() for heat in Explainer(model, kept.features).heats(each, places)]
+        np.testing.assert_allclose(sums, expected, atol=1e-4)
+
+
 def test_a_page_shows_each_picture_with_a_map_of_each_word(files, capsys):
-    main(["annotate", str(files / "model.skops"), str(files / "in"), "--html", str(files / "page"), "--words", "2"])
+    given = ["annotate", str(files / "model.skops"), str(files / "in"), "--html", str(files / "page"), "--words", "2"]
+    main([*given, "--known", str(files / "in")])
     page = (files / "page" / "index.html").read_text()
-    shown = sorted(file.name for file in (files / "page" / "thumbnails").iterdir())
+    known = [file.name for file in (files / "page" / "thumbnails").glob("*-known-*")]
+    assert known and all(f"thumbnails/{name}" in page for name in known)
+    shown = sorted({file.name for file in (files / "page" / "thumbnails").iterdir()} - set(known))
     assert len(shown) == 8 * 3 and all(f"thumbnails/{name}" in page for name in shown)
     assert "does not open as a picture" in page
     for name, mode in ((shown[0], "RGBA"), (shown[2], "RGB")):  # a map, and its picture
@@ -239,6 +268,7 @@ def test_a_page_shows_each_picture_with_a_map_of_each_word(files, capsys):
             ["model.skops", "in", "--html", "in/page"],
             "--html must name a folder outside of the pictures, got 'in/page'",
         ),
+        (["model.skops", "in", "--known", "in"], "--known must name a folder, for the page of --html, got 'in'"),
         (["model.skops", "in/0.png", "--html", "model.skops"], "error: [Errno"),
         (["model.skops", "nowhere"], "pictures must be files or folders that are there, got"),
         (["model.skops", "in/notes.txt"], "left out: in/notes.txt: a picture file must hold 1 to"),

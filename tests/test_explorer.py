@@ -67,7 +67,10 @@ def test_the_kept_model_comes_with_the_images_that_it_ranks_right_and_wrong_and_
     own = shown.html[shown.html.index('<section id="kept">') : shown.html.index('<section id="methods">')]
     assert own.index(html.escape(WORDS[1], quote=False)[:10]) < own.index(WORDS[0])  # by decreasing AUC
     asked = {(row, k) for row, words in shown.maps.items() for k in words}
-    assert len(asked) == (14 + 6) + (10 + 6)  # of 15 and of 10 images with the word
+    assert len(asked) == (14 + 6) + (10 + 6) + 2 * 4  # of 15 and of 10 images with the word, and of two features
+    assert f"feature 1: most for none; most against {WORDS[0]}" in own
+    largest = 5 + int(np.argmax(kept.responses[:, 1]))
+    assert (largest, 3) in asked
     assert set(shown.maps) <= set(shown.images)
     assert all(thumbnails.file_of(*one) in own for one in asked)
     best = 5 + max(np.flatnonzero(kept.labels[:, 0]), key=lambda i: kept.scores[i, 0])

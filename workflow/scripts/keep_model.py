@@ -7,13 +7,14 @@ from jointsparse.features import vocabulary_tree
 from jointsparse.features.basis import Basis
 from jointsparse.kept import annotator
 from jointsparse.kept.file import load, save
-from jointsparse.kept.final import Final
+from jointsparse.kept.final import KNOWN, Final
 from jointsparse.provenance.tables import read_arrays, read_matrix, read_record, read_table
 
 if __name__ == "__main__":
     with job(snakemake):
         given, params, steps = snakemake.input, snakemake.params, []
-        split = read_table(given.images, "split")["split"].to_numpy()
+        images = read_table(given.images, "image", "split")
+        split = images["split"].to_numpy()
         if params.features:
             tree = read_record(vocabulary_tree.Tree, given.tree)
             block = params.features["vocabularies"][params.vocabulary]
@@ -30,6 +31,7 @@ if __name__ == "__main__":
         origin = {"dataset": snakemake.wildcards.dataset, "study": params.study, "seed": params.seed}
         model = annotator.annotator(
             fitted,
+            names=images["image"][images["split"].isin(KNOWN)],
             steps=steps,
             basis=read_record(Basis, given.basis) if given.get("basis") else None,
             card=annotator.card_of(fitted, read_table(given.table), **origin, raw=params.raw["digest"]),

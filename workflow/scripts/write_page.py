@@ -8,7 +8,7 @@ import pandas as pd
 from job import job
 
 from jointsparse.explorer import thumbnails
-from jointsparse.explorer.answers import Kept
+from jointsparse.explorer.answers import kept_of
 from jointsparse.explorer.fits import fits_of
 from jointsparse.explorer.page import Study, page
 from jointsparse.learning.sweep import Sweep
@@ -31,18 +31,17 @@ def read_study(name, files, figures, vocabulary):
     return Study(name, tables, figures, fits, np.flatnonzero(is_test), vocabulary.get(features, ()))
 
 
-def read_kept(given):
+def read_kept(given, vocabulary):
     if not given.get("model"):
         return None, None
-    from jointsparse.kept.explain import Explainer  # here, as scikit-learn takes two seconds
+    from jointsparse.kept.explain import Explainer, is_of_pictures  # here, as scikit-learn takes two seconds
     from jointsparse.kept.file import load
 
     model, labels, images = load(given.model), read_array(given.labels), read_table(given.images, "split")
-    rows = np.flatnonzero(images["split"] == "test")
-    scores = model[model.check_["first_step"] :].decision_function(read_matrix(given.features)[rows])
-    has_maps = hasattr(model[0], "extractor")
-    kept = Kept(model.card_, np.asarray(scores), labels[rows], rows, has_maps)
-    return Explainer(model) if has_maps else None, kept
+    rows, has_maps = np.flatnonzero(images["split"] == "test"), is_of_pictures(model)
+    names = vocabulary.get(given.features, ())
+    kept = kept_of(model, read_matrix(given.features)[rows], labels[rows], rows, has_maps=has_maps, names=names)
+    return Explainer(model, kept.features) if has_maps else None, kept
 
 
 if __name__ == "__main__":
@@ -66,7 +65,7 @@ if __name__ == "__main__":
         has_pictures = shows == "pictures" or (shows == "pixels" and picture(0) is not None)
         judged = [table[table["dataset"] == name] for table in map(read_table, snakemake.input.claims)]
         pictures = {(name, one, table): each for one, of in params.pictures.items() for table, each in of.items()}
-        explainer, kept = read_kept(snakemake.input)
+        explainer, kept = read_kept(snakemake.input, vocabulary)
         made = page(
             name,
             [read_study(**one, vocabulary=vocabulary) for one in params.studies],
@@ -79,11 +78,8 @@ if __name__ == "__main__":
         )
 
         def maps_of(row):
-            from jointsparse.explorer.annotated import overlays
-
-            words = [kept.card["words"][k] for k in made.maps[row]]
-            grey = dataset.picture(**image_of(row, params.longest_side))
-            return zip(made.maps[row], overlays(explainer, grey, words), strict=True)
+            grey, places = dataset.picture(**image_of(row, params.longest_side)), list(made.maps[row])
+            return zip(places, thumbnails.overlays(explainer.heats(grey, places), kept.spread[places]), strict=True)
 
         Path(output.thumbnails).mkdir(parents=True, exist_ok=True)
         for done, row in enumerate(made.images, start=1):

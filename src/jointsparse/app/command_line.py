@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     annotate.add_argument("--csv", metavar="FILE", help="write the table into a file instead")
     annotate.add_argument("--html", metavar="FOLDER", help="write a page with pictures and what speaks for each word")
+    annotate.add_argument("--known", metavar="FOLDER", help="of the pictures that the model knows: the page shows them")
     show = command(_show, "show what a kept model is", "Prints its words, numbers and origin as JSON.")
     show.add_argument("model", help="a file that a run has kept: results/<dataset>/model.skops")
     verify = command(
@@ -75,13 +76,14 @@ def _annotate(given: argparse.Namespace) -> int:
     model = file.load(given.model)
     _require_outside(given)
     paths, other = annotator.pictures_below(given.pictures)
-    table, left_out = annotator.annotate(
+    found = annotator.annotate(
         model,
         paths,
         n_words=given.words,
         precision=given.precision,
         progress=_progress if sys.stderr.isatty() else None,
     )
+    table, left_out = found.table, other | found.left_out
     if given.csv:
         write_table(table, given.csv)
     else:
@@ -89,10 +91,10 @@ def _annotate(given: argparse.Namespace) -> int:
     if given.html:
         from jointsparse.explorer.annotated import write
 
-        write(given.html, model, table, other | left_out)
-    for name, reason in (other | left_out).items():
+        write(given.html, model, found._replace(left_out=left_out), given.known)
+    for name, reason in left_out.items():
         print(f"left out: {name}: {reason}", file=sys.stderr)
-    return 1 if other | left_out else 0
+    return 1 if left_out else 0
 
 
 def _require_outside(given: argparse.Namespace) -> None:
@@ -100,6 +102,8 @@ def _require_outside(given: argparse.Namespace) -> None:
     table, page = Path(given.csv or "table.csv"), Path(given.html or "page").resolve()
     usual = table.suffix == ".csv" and (table.is_file() or not table.exists())
     require(usual, f"--csv must name a file that ends with .csv, got {str(table)!r}")
+    known = given.known is None or (given.html and Path(given.known).is_dir())
+    require(known, f"--known must name a folder, for the page of --html, got {given.known!r}")
     inside = [folder for folder in given.pictures if given.html and page.is_relative_to(Path(folder).resolve())]
     require(not inside, f"--html must name a folder outside of the pictures, got {given.html!r} in {inside}")
 

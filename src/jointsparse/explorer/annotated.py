@@ -1,23 +1,18 @@
 """The page of pictures that a kept model has annotated, with what speaks for and against each word."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
-import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from jointsparse.datasets.pictures import open_colour
 from jointsparse.explorer import thumbnails
 from jointsparse.explorer.frame import render
+from jointsparse.kept.annotator import Annotations
 from jointsparse.kept.explain import Explainer
 from jointsparse.provenance.tables import written
 
-# Choice: standard deviations of a word's decisions that a picture would add whose pixels all had the full colour. On
-# photographs one pixel in a hundred has it. So a word has one scale, for pictures of any size.
-FULL = 16.0
 
-
-def write(folder: str | Path, model: Pipeline, table: pd.DataFrame, left_out: Mapping[str, str]) -> None:
+def write(folder: str | Path, model: Pipeline, found: Annotations, known: str | Path | None = None) -> None:
     """Write a page, `index.html`, and the pictures that it shows.
 
     Parameters
@@ -26,26 +21,35 @@ def write(folder: str | Path, model: Pipeline, table: pd.DataFrame, left_out: Ma
         Where to.
     model : Pipeline
         The model that has annotated.
-    table, left_out : table, dict
+    found : Annotations
         From `kept.annotator.annotate`.
+    known : path or None
+        Folder of the pictures that the model knows. None: those that are alike are named, not shown.
     """
     explainer, shown, root = Explainer(model), [], Path(folder)
-    for number, (image, rows) in enumerate(table.groupby("image", sort=False)):
-        file, words = thumbnails.file_of(number), list(rows["word"])
-        with written(root / file) as path:
-            path.write_bytes(thumbnails.encoded(open_colour(Path(str(image)), thumbnails.LONGEST_SIDE)))
-        for place, overlay in enumerate(overlays(explainer, image, words)):
-            with written(root / thumbnails.file_of(number, place)) as path:
-                path.write_bytes(overlay)
-        maps = [thumbnails.file_of(number, place) for place in range(len(words))]
-        shown.append({"name": image, "file": file, "words": rows.assign(map=maps).to_dict("records")})
-    html = render("annotated.html.jinja", shown=shown, left_out=left_out, card=model.card_, data=None)
-    with written(root / "index.html") as path:
-        path.write_text(html, encoding="utf-8")
+    places = {word: k for k, word in enumerate(model.card_["words"])}
+    spread = model.known_scores_.std(axis=0)
+
+    def thumbnail_of(picture: Path, name: str) -> str:
+        return _put(root, name, thumbnails.encoded(open_colour(picture, thumbnails.LONGEST_SIDE)))
+
+    for number, (image, rows) in enumerate(found.table.groupby("image", sort=False)):
+        of_words = [places[word] for word in rows["word"]]
+        file = thumbnail_of(Path(str(image)), thumbnails.file_of(number))
+        maps = [
+            _put(root, thumbnails.file_of(number, place), overlay)
+            for place, overlay in enumerate(thumbnails.overlays(explainer.heats(image, of_words), spread[of_words]))
+        ]
+        alike = dict.fromkeys(found.alike[str(image)], "")
+        for i, name in enumerate(alike if known else ()):
+            if (picture := Path(known or "", name)).is_file():
+                alike[name] = thumbnail_of(picture, f"thumbnails/{number:06d}-known-{i}.webp")
+        shown.append({"name": image, "file": file, "words": rows.assign(map=maps).to_dict("records"), "alike": alike})
+    html = render("annotated.html.jinja", shown=shown, left_out=found.left_out, card=model.card_, data=None)
+    _put(root, "index.html", html.encode())
 
 
-def overlays(explainer: Explainer, picture: object, words: list[str]) -> list[bytes]:
-    """The map of each word on a picture, as the content of a file. picture: as `DenseSift` takes it."""
-    spreads = [explainer.spread[explainer.places[word]] for word in words]
-    pairs = zip(spreads, explainer.heats(picture, words), strict=True)
-    return [thumbnails.encoded(thumbnails.overlay(heat, FULL * spread / heat.size)) for spread, heat in pairs]
+def _put(root: Path, name: str, content: bytes) -> str:
+    with written(root / name) as path:
+        path.write_bytes(content)
+    return name

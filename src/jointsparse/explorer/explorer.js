@@ -292,7 +292,7 @@
     const cells = at("map").querySelectorAll("td");
     for (let i = 0; i < cells.length; i++) {
       const share = Math.sqrt(Math.abs(weights[i]) / 127);
-      const [r, g, b] = weights[i] > 0 ? [22, 52, 127] : [209, 73, 91];
+      const [r, g, b] = weights[i] > 0 ? [178, 24, 43] : [33, 102, 172]; // as in maps of pictures
       cells[i].style.background = weights[i] ? `rgb(${[r, g, b].map((c) => Math.round(244 + share * (c - 244))).join()})` : "";
     }
     showFeature();

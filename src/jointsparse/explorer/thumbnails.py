@@ -1,6 +1,7 @@
 """Thumbnails of pictures, as files of WebP."""
 
 import io
+from collections.abc import Sequence
 from math import isqrt
 
 import numpy as np
@@ -9,6 +10,9 @@ from PIL import Image
 LONGEST_SIDE = 160  # pixels
 QUALITY = 70  # Choice: 4 to 6 kB each, and 1 kB of a map
 COARSER = 4  # pixels of a picture in one of its map
+# Choice: standard deviations of a word's decisions that a picture would add whose pixels all had the full colour. On
+# photographs one pixel in a hundred has it. So a word has one scale, for pictures of any size.
+FULL = 16.0
 FOR, AGAINST, OPAQUE = (178, 24, 43), (33, 102, 172), 210  # red, blue, and how much of it covers a picture, of 255
 
 
@@ -40,6 +44,15 @@ def overlay(heat: np.ndarray, full: float) -> np.ndarray:
     strength = np.asarray(small)[:, :, np.newaxis]
     ink = np.where(strength > 0, FOR, AGAINST)
     return np.concatenate([ink, OPAQUE * np.clip(np.abs(strength), 0, 1)], axis=2).round().astype(np.uint8)
+
+
+def overlays(heats: Sequence[np.ndarray], spread: np.ndarray) -> list[bytes]:
+    """The maps of a picture as contents of files.
+
+    heats: see `overlay`. spread: standard deviation of the scores that each is of, over pictures.
+    """
+    pairs = zip(heats, spread, strict=True)
+    return [encoded(overlay(heat, FULL * one / heat.size)) for heat, one in pairs]
 
 
 def encoded(picture: np.ndarray) -> bytes:

@@ -468,7 +468,7 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.basis_ = found._replace(
             components=np.ascontiguousarray(found.components[:, kept]), singular_values=found.singular_values[kept]
         )
-        self.n_features_in_ = len(found.mean)
+        self.n_features_in_, self.columns_ = len(found.mean), np.arange(len(found.singular_values))[kept]
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -4,6 +4,7 @@ As a Pipeline of scikit-learn it also knows, in attributes of its own:
 
 - ``card_``: what it is, in text and numbers, see `annotator`;
 - ``known_scores_``, ``known_labels_``: see `final.Final`. Among these a new picture has its rank;
+- ``known_names_``: the images that these are of, list of str;
 - ``check_``: features of a few images, and the scores that they had, which `load` computes again.
 """
 
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike, cpu_count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -36,6 +37,7 @@ EXTRACTORS = {"dense_sift": transformers.DenseSift, "daisy": transformers.Daisy}
 AT_ONCE = 64  # pictures whose descriptors are held together
 CHECKED = 5  # images whose scores are computed again when a model is loaded
 FEWEST = 5  # known pictures above a threshold, so that a precision is told of it
+ALIKE = 3  # known pictures that are told of each
 
 
 def of_pictures(
@@ -69,7 +71,12 @@ def of_pictures(
 
 
 def annotator(
-    final: Final, *, steps: Sequence[tuple[str, Any]] = (), basis: Basis | None = None, card: Mapping[str, Any]
+    final: Final,
+    *,
+    names: Sequence[str],
+    steps: Sequence[tuple[str, Any]] = (),
+    basis: Basis | None = None,
+    card: Mapping[str, Any],
 ) -> Pipeline:
     """Return the chain of a final fit. Only the columns of the basis that the fit uses are part of it.
 
@@ -77,6 +84,8 @@ def annotator(
     ----------
     final : Final
         The fit.
+    names : list of str, (n_known,)
+        The images that it knows.
     steps : list of (name, transformer)
         From `of_pictures`; none if samples come as features.
     basis : Basis or None
@@ -90,7 +99,8 @@ def annotator(
         model = _restricted(model, used)
         chain.append(("basis", transformers.SVDBasis.from_basis(basis, power=float(final.power), columns=used)))
     made = Pipeline([*chain, ("classifier", model)])
-    made.card_, made.known_scores_, made.known_labels_ = dict(card), final.scores.astype(np.float32), final.labels
+    made.card_, made.known_names_ = dict(card), [str(name) for name in names]
+    made.known_scores_, made.known_labels_ = final.scores.astype(np.float32), final.labels
     return made
 
 
@@ -161,6 +171,25 @@ def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Path, np
             yield from zip(some, np.asarray(rest.decision_function(descriptors)), strict=True)
 
 
+class Annotations(NamedTuple):
+    """The words of pictures, and what they are like.
+
+    Attributes
+    ----------
+    table
+        Columns image, word, probability, rank (1 if no known picture has a larger decision), of (known pictures), above
+        (whether the probability is above the word's threshold).
+    alike : dict
+        By picture, the `ALIKE` known ones whose decisions on all words are nearest, each word in standard deviations.
+    left_out : dict
+        The reason by picture that cannot be used.
+    """
+
+    table: pd.DataFrame
+    alike: dict[str, list[str]]
+    left_out: dict[str, str]
+
+
 def annotate(
     model: Pipeline,
     paths: Sequence[Path],
@@ -168,7 +197,7 @@ def annotate(
     n_words: int = 5,
     precision: float | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[pd.DataFrame, dict[str, str]]:
+) -> Annotations:
     """Name what is on pictures.
 
     Parameters
@@ -187,11 +216,7 @@ def annotate(
 
     Returns
     -------
-    table
-        Columns image, word, probability, rank (1 if no known picture has a larger decision), of (known pictures), above
-        (whether the probability is above the word's threshold).
-    left_out : dict
-        The reason by picture that cannot be used.
+    Annotations
 
     Raises
     ------
@@ -212,15 +237,19 @@ def annotate(
     )
     usable = [path for path in paths if str(path) not in reasons]
     known, limits = np.sort(model.known_scores_, axis=0), thresholds(model, precision)
-    words, rows = model.card_["words"], list[tuple[Any, ...]]()
+    spread = np.maximum(known.std(axis=0), np.finfo(np.float32).tiny)
+    words, rows, alike = model.card_["words"], list[tuple[Any, ...]](), dict[str, list[str]]()
     for done, (path, score) in enumerate(decisions(model, usable), start=1):
         (p,) = probabilities(model, score[np.newaxis])
         order, above = np.argsort(-p, kind="stable"), score >= limits
         for k in order[:n_words] if precision is None else order[above[order]]:
             rank = len(known) + 1 - int(np.searchsorted(known[:, k], score[k], side="right"))
             rows.append((str(path), words[k], p[k], rank, len(known), bool(above[k])))
+        apart = np.square((model.known_scores_ - score) / spread).sum(axis=1)
+        alike[str(path)] = [model.known_names_[i] for i in np.argsort(apart, kind="stable")[:ALIKE]]
         tell(len(names) + done, 2 * len(names))
-    return pd.DataFrame(rows, columns=["image", "word", "probability", "rank", "of", "above"]), reasons
+    table = pd.DataFrame(rows, columns=["image", "word", "probability", "rank", "of", "above"])
+    return Annotations(table, alike, reasons)
 
 
 def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:

@@ -10,10 +10,15 @@ from jointsparse.checks import require
 from jointsparse.features import evidence
 
 
+def is_of_pictures(model: Any) -> bool:
+    """Tell whether a model is a chain of `annotator` that begins with pictures."""
+    return hasattr(model, "known_scores_") and hasattr(model[0], "extractor")
+
+
 def require_of_pictures(model: Any) -> None:
     """Raise ValueError unless a model is a chain of `annotator` that begins with pictures."""
     require(
-        hasattr(model, "known_scores_") and hasattr(model[0], "extractor"),
+        is_of_pictures(model),
         f"the model must be one of pictures that a run has kept as model.skops, got {type(model).__name__}",
     )
 
@@ -47,30 +52,38 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
     -----
     Exact, given the picture's own normalisation of its histogram.
     """
-    return Explainer(model).heats(picture, [word])[0]
+    require_of_pictures(model)
+    words = model.card_["words"]
+    require(word in words, f"word must be one of {', '.join(words)}, got {word!r}")
+    return Explainer(model).heats(picture, [words.index(word)])[0]
 
 
 class Explainer:
-    """The weights of a model by visual word, for the maps of many pictures. model: as `explain` takes it."""
+    """The weights of a model by visual word, for the maps of many pictures.
 
-    def __init__(self, model: Pipeline) -> None:
+    Parameters
+    ----------
+    model : Pipeline
+        As `explain` takes it.
+    features : int array, shape (n_features,)
+        Features of its classifier that have maps, too, in the places after the words.
+    """
+
+    def __init__(self, model: Pipeline, features: Sequence[int] | np.ndarray = ()) -> None:
         require_of_pictures(model)
         self.describe, self.tree, *basis, classifier = (step for _, step in model.steps)
         given = (basis[0].basis_, basis[0].factors_) if basis else ()
-        self.places = {word: k for k, word in enumerate(model.card_["words"])}
-        self.G, constant = evidence.word_weights(classifier.coef_.T, classifier.intercept_, *given)
-        self.spread = model.known_scores_.std(axis=0)
-        self.of_mean = classifier.intercept_ - constant  # (n_words,), what the mean of the basis takes off
+        of_features = np.eye(classifier.coef_.shape[1])[:, np.asarray(features, int)]
+        intercept = np.concatenate([classifier.intercept_, np.zeros(len(features))])
+        self.G, constant = evidence.word_weights(np.hstack([classifier.coef_.T, of_features]), intercept, *given)
+        self.of_mean = intercept - constant  # what the mean of the basis takes off
 
-    def heats(self, picture: Any, words: Sequence[str]) -> list[np.ndarray]:
-        """Return the map of each word; see `explain`."""
-        for word in words:
-            require(word in self.places, f"word must be one of {', '.join(self.places)}, got {word!r}")
-        columns = [self.places[word] for word in words]
+    def heats(self, picture: Any, places: Sequence[int]) -> list[np.ndarray]:
+        """Return the map of the word or feature in each place; see `explain`."""
         grey = self.describe.grey(picture)
         descriptors = self.describe.extractor.describe(grey, **self.describe.options)
         patches = self.describe.extractor.patches(*grey.shape, **self.describe.options)
         weighting = {"weighting": self.tree.weighting, "normalise": self.tree.normalise, "idf": self.tree.idf_}
-        parts = evidence.parts(self.tree.tree_, descriptors, self.G[:, columns], **weighting)
-        maps = [evidence.heat(parts[:, i], patches, *grey.shape) for i in range(len(columns))]
-        return [one - np.float32(off / grey.size) for one, off in zip(maps, self.of_mean[columns], strict=True)]
+        parts = evidence.parts(self.tree.tree_, descriptors, self.G[:, list(places)], **weighting)
+        maps = [evidence.heat(parts[:, i], patches, *grey.shape) for i in range(len(places))]
+        return [one - np.float32(self.of_mean[place] / grey.size) for one, place in zip(maps, places, strict=True)]
