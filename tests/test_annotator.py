@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import draw_scores
 from PIL import Image
@@ -12,14 +11,13 @@ from sklearn.metrics import average_precision_score, f1_score, precision_score, 
 
 from jointsparse import JointSparseClassifier
 from jointsparse.app.command_line import main
-from jointsparse.datasets.collage import picture
 from jointsparse.explorer.answers import kept_of
 from jointsparse.features import basis as svd
 from jointsparse.features.transformers import DenseSift, VocabularyTree
 from jointsparse.kept import annotator, final
 from jointsparse.kept.explain import Explainer, explain
-from jointsparse.kept.file import load, save
-from jointsparse.provenance.tables import read_array, read_matrix, read_table
+from jointsparse.kept.file import save
+from jointsparse.provenance.tables import read_table
 
 SIFT = {"patch_sizes": (8, 12), "step": 4, "rootsift": True}
 WORDS = ["ramp", "stripes", "=late"]
@@ -278,26 +276,3 @@ def test_bad_arguments_get_one_sentence(files, capsys, monkeypatch, arguments, s
     monkeypatch.chdir(files)
     assert main(["annotate", *arguments]) in {1, 2}
     assert said in capsys.readouterr().err
-
-
-# The workflow
-
-
-def test_the_kept_model_gives_the_scores_of_the_run(project):
-    results = project.root / "results" / "collage"
-    model, images = load(results / "model.skops"), read_table(results / "images.parquet")
-    options = {"n_images": 240, "seed": 0, "longest_side": 120}
-    few = np.flatnonzero(images["split"] == "test")[:6]
-    pictures = [picture(images["image"][i], **options) for i in few]
-    histograms = read_matrix(results / "vocabularies" / "tree" / "histograms.npz")
-    expected = model[2:].decision_function(histograms[few])
-    np.testing.assert_allclose(model.decision_function(pictures), expected, atol=1e-5)
-    kept, features = (
-        load(results / "final" / "l1inf.skops"),
-        read_matrix(results / "annotation" / "basis" / "features.npz"),
-    )
-    if model["basis"].power == 1:
-        np.testing.assert_allclose(kept.decision_function(features[few]), expected, atol=1e-5)
-    labels, table = read_array(results / "annotation" / "labels.npy"), read_table(results / "final" / "l1inf.csv")
-    assert table["images"][:-1].tolist() == labels[images["split"].isin(["train", "validation"])].sum(axis=0).tolist()
-    assert isinstance(table, pd.DataFrame) and model.card_["words"] == table["word"][:-1].tolist()

@@ -76,8 +76,11 @@ def test_a_word_shows_its_pictures_and_charts(page):
 def test_maps_of_the_kept_model_are_shown_until_they_are_switched_off(page):
     first = page.locator("#kept details[open] figure").first.locator("img")
     assert first.nth(0).bounding_box()["width"] == first.nth(1).bounding_box()["width"]
+    of_features = page.locator("#kept img[alt^='where feature']")
+    assert of_features.count() == 2 * 4 and of_features.first.is_visible()
     page.uncheck("#maps")
     assert (first.nth(0).is_visible(), first.nth(1).is_visible()) == (True, False)
+    assert not of_features.first.is_visible()
 
 
 def test_methods_switch(page):

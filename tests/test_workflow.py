@@ -13,7 +13,10 @@ import pytest
 import yaml
 from miniature import BASE, CONFIG, DATASETS, Project
 
+from jointsparse.datasets.collage import picture
+from jointsparse.kept.file import load
 from jointsparse.provenance import manifest
+from jointsparse.provenance.tables import read_array, read_matrix, read_table
 
 METHODS = 4  # of the annotation study
 SIZES = 2  # of every study in the overlay
@@ -177,3 +180,23 @@ def test_library_has_never_heard_of_the_workflow():
     for file in set(package.rglob("*.py")) - set((package / "app").rglob("*.py")):
         code = file.read_text().lower().split('"""', 2)[-1]
         assert not re.search(r"snakemake|config\.yaml|results/|wildcard", code), file
+
+
+def test_the_kept_model_gives_the_scores_of_the_run(project):
+    results = project.root / "results" / "collage"
+    model, images = load(results / "model.skops"), read_table(results / "images.parquet")
+    options = {"n_images": 240, "seed": 0, "longest_side": 120}
+    few = np.flatnonzero(images["split"] == "test")[:6]
+    pictures = [picture(images["image"][i], **options) for i in few]
+    histograms = read_matrix(results / "vocabularies" / "tree" / "histograms.npz")
+    expected = model[2:].decision_function(histograms[few])
+    np.testing.assert_allclose(model.decision_function(pictures), expected, atol=1e-5)
+    kept, features = (
+        load(results / "final" / "l1inf.skops"),
+        read_matrix(results / "annotation" / "basis" / "features.npz"),
+    )
+    if model["basis"].power == 1:
+        np.testing.assert_allclose(kept.decision_function(features[few]), expected, atol=1e-5)
+    labels, table = read_array(results / "annotation" / "labels.npy"), read_table(results / "final" / "l1inf.csv")
+    assert table["images"][:-1].tolist() == labels[images["split"].isin(["train", "validation"])].sum(axis=0).tolist()
+    assert model.card_["words"] == table["word"][:-1].tolist()

@@ -354,6 +354,8 @@ def require_magnitude(values: Any, dtype: np.dtype, name: str) -> None:
     )
 
 
+# BLAS may raise the flag of an invalid operation where all numbers are finite, NumPy issue 24067: no warning comes of it.
+@np.errstate(invalid="ignore")
 def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
     """Multiply X (n, n_features) by a W (n_features, n_pairs) with few columns. used: the rows of W that are not 0."""
     if used is not None and FEATURES_PER_USED * len(used) < len(W) and not sparse.issparse(X):
@@ -367,6 +369,7 @@ def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray
     return F
 
 
+@np.errstate(invalid="ignore")
 def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) -> None:
     """Add X^T A to V, or set V to it if it is the first.
 
