@@ -354,7 +354,7 @@ def require_magnitude(values: Any, dtype: np.dtype, name: str) -> None:
     )
 
 
-# BLAS may raise the flag of an invalid operation where all numbers are finite, NumPy issue 24067: no warning comes of it.
+# BLAS may raise the flag of an invalid operation where all is finite, NumPy issue 24067: no warning comes of it.
 @np.errstate(invalid="ignore")
 def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
     """Multiply X (n, n_features) by a W (n_features, n_pairs) with few columns. used: the rows of W that are not 0."""
