@@ -17,7 +17,6 @@ from conftest import failing
 from PIL import Image
 
 from jointsparse.datasets import checker, folder, pictures
-from jointsparse.datasets.pictures import MachineError
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 
@@ -72,7 +71,9 @@ def test_a_decoder_that_crashes_is_the_fault_of_its_picture_and_any_other_end_an
         said = checker._reason_of_end(-getattr(signal, name), Path("a"))
         assert said == f"does not open as a picture: the decoder crashed ({name})"
     for status, end in ((-signal.SIGKILL, "SIGKILL"), (1, "status 1")):
-        with pytest.raises(MachineError, match=f"a could not be read: the process that decodes it ended with {end}"):
+        with pytest.raises(
+            pictures.MachineError, match=f"a could not be read: the process that decodes it ended with {end}"
+        ):
             checker._reason_of_end(status, Path("a"))
 
 
@@ -121,7 +122,7 @@ OF_THE_MACHINE = [errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENO
 @pytest.mark.parametrize("code", OF_THE_MACHINE)
 def test_error_of_the_machine_leaves_no_picture_out(album, monkeypatch, function, code):
     failing(monkeypatch, Path, function, "003.jpg", code)
-    with pytest.raises(MachineError, match=rf"003\.jpg could not be read: {os.strerror(code)}\."):
+    with pytest.raises(pictures.MachineError, match=rf"003\.jpg could not be read: {os.strerror(code)}\."):
         pictures.check_picture(album / "images" / "003.jpg", 32, 320)
 
 
@@ -134,7 +135,7 @@ def test_damage_is_a_picture_s_fault_if_there_was_memory_to_decode_it(album, mon
     assert n_bytes == 48 * 64 * pictures.BYTES_PER_PIXEL
     monkeypatch.setattr(checker, "_has_room", lambda n_bytes: False)
     with pytest.raises(
-        MachineError, match=r"003\.jpg could not be read: decoding it may take 1 MiB, and there is less"
+        pictures.MachineError, match=r"003\.jpg could not be read: decoding it may take 1 MiB, and there is less"
     ):
         check(album, names_in(album))
 
@@ -146,7 +147,7 @@ def test_room_is_what_the_system_grants():
 def test_error_of_the_machine_leaves_no_folder_out(album, monkeypatch):
     (album / "images" / "deep").mkdir()
     failing(monkeypatch, os, "listdir", "deep", errno.ESTALE)
-    with pytest.raises(MachineError, match="deep could not be read: Stale file handle"):
+    with pytest.raises(pictures.MachineError, match="deep could not be read: Stale file handle"):
         folder.list_pictures(album / "images")
 
 
@@ -154,7 +155,9 @@ def test_error_of_the_machine_ends_the_reading(album, monkeypatch):
     program = album / "program.py"  # says so of the fourth picture
     program.write_text("""print('["", "", 0, ""]\\n' * 3 + '["", "", 0, "no disk"]')""")
     monkeypatch.setattr(pictures, "__file__", str(program))
-    with pytest.raises(MachineError, match=r"003\.jpg could not be read: no disk\. The file may be in good order"):
+    with pytest.raises(
+        pictures.MachineError, match=r"003\.jpg could not be read: no disk\. The file may be in good order"
+    ):
         check(album, names_in(album))
 
 

@@ -223,14 +223,9 @@ def test_projection_ends_the_papers_line_where_the_tree_of_the_largest_n_ends():
     np.testing.assert_allclose(seconds, last * k / 1_000, rtol=1e-14)
 
 
-def looks_of(axes):
-    """Colour and dashes of each line."""
-    return [(line.get_color(), str(line._dash_pattern)) for line in ours(axes)]
-
-
 def test_online_tells_radii_by_dashes_and_methods_by_colour():
     axes, *_ = catalogue.draw("online", made("online", radius=(3.0, 30.0, 300.0))).axes
-    colours, dashes = zip(*looks_of(axes), strict=True)
+    colours, dashes = zip(*((line.get_color(), str(line._dash_pattern)) for line in ours(axes)), strict=True)
     assert colours == (colours[0],) * 3 + (colours[3],) * 3 and colours[0] != colours[3]
     assert dashes[:3] == dashes[3:] and len(set(dashes)) == 3
 

@@ -9,7 +9,6 @@ from sparse_text import labelled_samples
 from jointsparse.learning import tasks
 from jointsparse.learning.entropic import SCHEDULES
 from jointsparse.papers.duchi import descent, exponentiated
-from jointsparse.papers.duchi.exponentiated import FORMS
 from jointsparse.papers.harness import State
 
 N_ITER = {"batch 25%": 12, "batch 100%": 6, "stochastic 1": 40, "stochastic 100": 5}
@@ -40,7 +39,7 @@ def objective():
 def test_table_has_a_run_for_each_form_and_method(table):
     assert list(table) == [*(column for column in exponentiated.COLUMNS if column != "seconds"), "label"]
     runs = table.groupby(["form", "method"], sort=False)
-    assert list(runs.groups) == list(product(FORMS, GRIDS))
+    assert list(runs.groups) == list(product(exponentiated.FORMS, GRIDS))
     sizes = {"batch 25%": 27, "batch 100%": N_TRAIN, "stochastic 1": 1, "stochastic 100": 100}
     for (form, _), run in runs:
         every = 1 if form == "batch 100%" else max(1, N_ITER[form] // 3)

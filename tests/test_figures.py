@@ -157,14 +157,10 @@ def test_texts_stay_within_the_figure(name):
 # The looks of methods
 
 
-def methods_of_all_plug_ins():
-    return [f"{loss}-{norm}" for loss in room("losses") for norm in room("norms")] + ["svm-l2"]
-
-
 def test_every_loss_and_norm_has_a_look_of_its_own(monkeypatch):
     monkeypatch.setitem(room("norms"), "l7", None)
     monkeypatch.setitem(room("losses"), "huber", None)
-    found = style.looks(methods_of_all_plug_ins())
+    found = style.looks([*(f"{loss}-{norm}" for loss in room("losses") for norm in room("norms")), "svm-l2"])
     assert len(set(map(str, found.values()))) == len(found) == (len(room("losses")) * len(room("norms")) + 1)
     assert len({found[f"hinge-{norm}"]["marker"] for norm in room("norms")}) == len(room("norms"))
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from jointsparse.papers import harness
-from jointsparse.papers.harness import State
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def test_the_clock_starts_with_the_first_state_and_stops_while_a_record_is_taken
         begun.append(0)
         now.seconds += 50
         for step in range(4):
-            yield State(step, lambda step=step: np.full(2, step), flops=10.0 * step)
+            yield harness.State(step, lambda step=step: np.full(2, step), flops=10.0 * step)
             now.seconds += 2
 
     def look(state):

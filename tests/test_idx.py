@@ -93,15 +93,11 @@ def test_wrong_file_is_named(tmp_path, part, data, expected):
 
 
 @pytest.mark.parametrize("part", GOOD)
-def test_missing_or_damaged_file_is_named_with_its_option(tmp_path, part):
-    read(tmp_path, packing=".gz")
-    path, names = tmp_path / f"{part}.gz", {name: f"{name}.gz" for name in GOOD}
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ValueError, match=re.escape(f"{path} must be a whole file, got one that is damaged: ")):
-        idx.read(tmp_path, **names)
-    path.unlink()
-    with pytest.raises(ValueError, match=rf"root must hold the file '{part}.gz' \(option {part}\), got none at"):
-        idx.read(tmp_path, **names)
+def test_missing_file_is_named_with_its_option(tmp_path, part):
+    read(tmp_path)
+    (tmp_path / part).unlink()
+    with pytest.raises(ValueError, match=rf"root must hold the file '{part}' \(option {part}\), got none at"):
+        idx.read(tmp_path, **dict(zip(GOOD, GOOD, strict=True)))
 
 
 def test_a_small_file_of_many_numbers_is_read_only_if_asked_for(tmp_path):

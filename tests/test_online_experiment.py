@@ -10,7 +10,6 @@ from sparse_text import labelled_samples
 from jointsparse.learning.entropic import SCHEDULES, Entropic, step_sizes
 from jointsparse.norms import l1
 from jointsparse.papers.duchi import descent, online
-from jointsparse.papers.duchi.descent import Projected
 
 OPTIONS = {"radius": [2.0, 10.0], "eta0": [1.0, 4.0, 16.0], "entropic_eta0": [0.3, 1.0, 3.0], "n_records": 4}
 X, Y, DATA = labelled_samples(70, 80, n_test=10)
@@ -31,7 +30,7 @@ def test_as_a_pass_with_whole_vectors(table):
     for (method, radius), rows in table.groupby(["method", "radius"]):
         schedule, eta0 = rows["schedule"].iloc[0], rows["eta0"].iloc[0]
         point, sizes = (
-            Projected(np.zeros(80), radius, l1.project),
+            descent.Projected(np.zeros(80), radius, l1.project),
             descent.sizes_of("projection", schedule, eta0, n=80, n_iter=60),
         )
         if method == "entropic":
@@ -76,8 +75,6 @@ def test_the_best_step_sizes_are_kept(table):
 def test_step_sizes_that_overflow_are_left_out(name, method):
     table = table_of(**{name: [1e300, 1.0]})
     assert table.loc[table["method"] == method, "eta0"].eq(1.0).all()
-    with pytest.raises(ValueError, match=r"steps diverged with each eta0 of \[1e\+300\]: choose smaller ones"):
-        table_of(**{name: [1e300]})
 
 
 def test_a_pass_may_end_early_and_have_more_records_than_examples():

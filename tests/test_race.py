@@ -6,7 +6,6 @@ import pytest
 
 from jointsparse.norms import l1
 from jointsparse.papers.duchi import descent, race
-from jointsparse.papers.duchi.race import draw
 
 PROBLEMS = ("squared", "logistic")
 CONSTRAINED = ["batch", "stochastic", "line-search"]
@@ -34,7 +33,7 @@ def only(table, column):
 
 
 def objective(problem, seed=0):
-    X, y, _ = draw(problem, N, np.random.default_rng(seed))
+    X, y, _ = race.draw(problem, N, np.random.default_rng(seed))
     return descent.Objective(X, y, loss=problem)
 
 
@@ -44,11 +43,11 @@ def objective(problem, seed=0):
 
 
 def test_targets_are_noisy_scores_and_labels_are_sometimes_flipped():
-    X, y, w = draw("squared", 1001, np.random.default_rng(0))
+    X, y, w = race.draw("squared", 1001, np.random.default_rng(0))
     for numbers, atol in ((y - X @ w, 0.1), (X, 0.01)):
         np.testing.assert_allclose([numbers.mean(), numbers.std()], [0, 1], atol=atol)
     assert abs(w[w != 0].std() - 1) < 0.1 and np.count_nonzero(w == 0) == 500
-    X_again, labels, w_again = draw("logistic", 1001, np.random.default_rng(0))
+    X_again, labels, w_again = race.draw("logistic", 1001, np.random.default_rng(0))
     assert (X_again == X).all() and (w_again == w).all()
     assert set(labels) == {-1.0, 1.0}
     assert 0.07 < (labels != np.sign(X @ w)).mean() < 0.13
@@ -85,7 +84,7 @@ def test_records_are_those_of_the_methods_with_the_best_eta0(tables, problem):
     penalty, radius = only(tables[problem], "penalty"), only(tables[problem], "radius")
     np.testing.assert_allclose(penalty, 0.03 * np.abs(f.view(np.zeros(N)).gradient).max(), rtol=1e-12)
     rng = np.random.default_rng(0)
-    draw(problem, N, rng)
+    race.draw(problem, N, rng)
     samples = descent.drawn(60, N, 2, np.random.default_rng(rng.integers(2**32)))  # two of 40
     forms = {"batch": {"n_iter": 30}, "stochastic": {"n_iter": 60, "samples": samples}}
     begun = {

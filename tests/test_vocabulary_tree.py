@@ -133,21 +133,15 @@ def counts(full):
     return encode(full, points(90, seed=5), np.array([50, 0, 38, 2]))
 
 
-def raw_features(counts, weighting, fitted):
-    """Weighted counts before each level is normalised."""
-    dense = counts.toarray().astype(float)
-    holding = (dense[fitted] > 0).sum(axis=0)
-    idf = np.where(holding > 0, np.log(len(fitted) / np.maximum(holding, 1)), 0)
-    return {"count": dense, "sqrt": np.sqrt(dense), "tf-idf": dense * idf}[weighting]
-
-
 @pytest.mark.parametrize("weighting", vocabulary_tree.WEIGHTINGS)
 def test_weights_follow_their_formula_and_each_level_has_unit_norm(full, counts, weighting):
-    fitted = np.array([0, 1, 3])
+    fitted, dense = np.array([0, 1, 3]), counts.toarray().astype(float)
+    holding = (dense[fitted] > 0).sum(axis=0)
+    idf = np.where(holding > 0, np.log(3 / np.maximum(holding, 1)), 0)
+    expected = {"count": dense, "sqrt": np.sqrt(dense), "tf-idf": dense * idf}[weighting]
     options = {"weighting": weighting, "idf": vocabulary_tree.inverse_frequencies(counts[fitted])}
     raw = weigh(counts, full, **options, normalise=False)
     assert raw.dtype == np.float32
-    expected = raw_features(counts, weighting, fitted)
     np.testing.assert_allclose(raw.toarray(), expected, rtol=1e-6)
     for level in (1, 2, 3):
         part = expected[:, full.level[1:] == level]

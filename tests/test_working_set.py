@@ -19,11 +19,8 @@ def draw_wide(dtype=float, shared=False, container=np.asarray, n=60, d=400, m=5,
     rng = np.random.default_rng(0)
     W = np.zeros((d, m))
     W[rng.choice(d, 10, replace=False)] = rng.choice([-1.0, 1.0], (10, m))
-    X = [rng.normal(size=(n, d)).astype(dtype) for _ in range(1 if shared else m)] * (m if shared else 1)
+    X = [container(rng.normal(size=(n, d)).astype(dtype)) for _ in range(1 if shared else m)] * (m if shared else 1)
     y = [np.where(X_k @ w + 0.1 * rng.normal(size=n) > 0, 1.0, -1.0) for X_k, w in zip(X, W.T, strict=True)]
-    if container is not np.asarray:
-        copies = {id(X_k): container(X_k) for X_k in X}
-        X = [copies[id(X_k)] for X_k in X]
     return Problem(X, y, **options)
 
 

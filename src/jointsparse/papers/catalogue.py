@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from jointsparse.checks import require
 from jointsparse.figures import study
-from jointsparse.figures.study import Star
 from jointsparse.figures.style import SHEET, Drawing
 from jointsparse.papers.duchi import figures as duchi
 from jointsparse.papers.quattoni import figures as quattoni
@@ -17,7 +16,7 @@ from jointsparse.papers.quattoni.numbers import FIGURE_4, REPORT_SIZE, TABLE_1
 
 Q09, Q08 = "Quattoni et al. 2009", "Quattoni et al. 2008"
 STARS = [
-    Star(method, used, auc, f"paper: {method} {auc:.0%} AUC with {used:.0%} of features")
+    study.Star(method, used, auc, f"paper: {method} {auc:.0%} AUC with {used:.0%} of features")
     for method, used, auc in FIGURE_4
 ]
 

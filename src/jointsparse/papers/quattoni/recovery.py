@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.datasets import synthetic
-from jointsparse.datasets.synthetic import Synthetic
 from jointsparse.learning import sweep
 from jointsparse.learning.flag import gap_above, write_cell
 from jointsparse.learning.losses import hinge
@@ -73,7 +72,7 @@ def run(
 
 
 def learn(
-    data: Synthetic,
+    data: synthetic.Synthetic,
     *,
     sizes: Sequence[int],
     progress: Progress = silent,
@@ -134,7 +133,7 @@ def learn(
 
 def rows_of(
     problem: Problem,
-    data: Synthetic,
+    data: synthetic.Synthetic,
     norm: Any,
     *,
     eta0: Sequence[float],
