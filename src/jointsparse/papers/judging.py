@@ -345,7 +345,8 @@ def of_where(table: pd.DataFrame, where: Where) -> pd.DataFrame:
     chosen = np.ones(len(table), dtype=bool)
     for expression, value in where.items():
         if set(columns_of(expression)) <= set(table):
-            chosen &= _accepted(table.eval(expression), value).to_numpy(bool)
+            values = table[expression] if expression in table else table.eval(expression)  # which takes 4 ms
+            chosen &= _accepted(values, value).to_numpy(bool)
     return table[chosen]
 
 
