@@ -180,7 +180,7 @@ def files(chain, pictures, tmp_path_factory):
     (folder / "in" / "more").mkdir(parents=True)
     for i in range(8):
         Image.fromarray(pictures[0][i]).save(folder / "in" / ("more" if i % 2 else "") / f"{i}.png")
-    (folder / "in" / "5.png").write_bytes(b"no picture")
+    (folder / "in" / "\x1b5.png").write_bytes(b"no picture")
     (folder / "in" / "notes.txt").touch()
     save(chain[2], folder / "model.skops")
     save(chain[0].model, folder / "plain.skops")
@@ -191,7 +191,7 @@ def test_pictures_of_a_folder_are_annotated_and_the_broken_one_is_named(chain, p
     table = files / "table.csv"
     assert main(["annotate", str(files / "model.skops"), str(files / "in"), "--csv", str(table), "--words", "2"]) == 1
     said = capsys.readouterr()
-    assert said.out == "" and "left out" in said.err and "5.png: does not open as a picture" in said.err
+    assert said.out == "" and "left out" in said.err and "\\x1b5.png': does not open as a picture" in said.err
     rows = read_table(table)
     assert len(rows) == 16 and set(rows.groupby("image").size()) == {2}
     model, found = chain[2], chain[0]

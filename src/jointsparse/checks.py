@@ -303,6 +303,11 @@ def shortened(value: object) -> str:
     return shown if len(shown) <= 200 else f"{shown[:200]} …"
 
 
+def printable(name: str) -> str:
+    """A name as a terminal may show it: escaped if it holds what moves the cursor or changes colours."""
+    return name if name.isprintable() else ascii(name)
+
+
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn, and name the line of the user that led here: the first outside of this library and of scikit-learn."""
     level, frame = 1, sys._getframe()

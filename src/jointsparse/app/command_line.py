@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from jointsparse.app.terminal import ERASE
-from jointsparse.checks import require
+from jointsparse.checks import printable, require
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,13 +87,14 @@ def _annotate(given: argparse.Namespace) -> int:
     if given.csv:
         write_table(table, given.csv)
     else:
-        print(table.to_string(index=False, float_format="{:.3f}".format) if len(table) else "no words")
+        shown = table.assign(image=table["image"].map(printable))
+        print(shown.to_string(index=False, float_format="{:.3f}".format) if len(table) else "no words")
     if given.html:
         from jointsparse.explorer.annotated import write
 
         write(given.html, model, found._replace(left_out=left_out), given.known)
     for name, reason in left_out.items():
-        print(f"left out: {name}: {reason}", file=sys.stderr)
+        print(f"left out: {printable(name)}: {printable(reason)}", file=sys.stderr)
     return 1 if left_out else 0
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from jointsparse.checks import printable
 from jointsparse.provenance.records import (
     LARGEST_RAW,
     Checksums,
@@ -69,7 +70,7 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
     now = {name: [value] for name, value in environment(whole=True).items()}
     notes = _others(manifest["made_with"], now, "{} when made, {} here")
     faults = different(raw, largest=LARGEST_RAW) | different(results)
-    lines = [f"{fault}: {name if name.isprintable() else ascii(name)}" for name, fault in faults.items()]
+    lines = [f"{fault}: {printable(name)}" for name, fault in faults.items()]
     return len(raw) + len(results), lines, notes
 
 
