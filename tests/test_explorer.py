@@ -100,7 +100,7 @@ def test_the_first_screen_says_what_was_used_and_the_worst_warning(rng):
     header = html.unescape(re.search("<header>(.*?)</header>", made(rng).html, re.DOTALL)[1])
     told = " ".join(header.split())
     assert "40 images were used, 2 left out." in told
-    assert '1 kind of <a href="#data-used">warnings</a>: Some fits may be more than 5 %' in told
+    assert '<a href="#data-used">1 warning</a>: Some fits may be more than 5 %' in told
 
 
 def test_a_vocabulary_names_every_feature(rng):
@@ -236,48 +236,63 @@ def test_fits_of_other_images_are_refused():
 # Findings
 
 
-def test_the_sentence_says_what_the_tables_say(rng):
-    tables = study(rng).tables
-    said = findings.sentence(tables)
-    assert re.match(
-        "With 20 positive images a word, l1,∞ recognises [012] of 2 test words better than chance, best ", said
-    )
-    assert said.endswith("33 % of the features; 0.012 (−0.001 to 0.020) behind linear SVM with 33 %.")
-    tables["words_learnt"]["validation_word"] = True
-    assert " of 3 test words (each of which chose the radius) better" in findings.sentence(tables)
-
-
-def test_the_best_and_the_worst_words_are_named():
+def learnt(p_holm):
+    """Words a to h by growing AUC, of which h chose the radius."""
     rows = {"method": "hinge-l1inf", "word": list("abcdefgh"), "auc": np.arange(8) / 10 + 0.3, "positives": 20}
-    rows["validation_word"] = [False] * 7 + [True]  # h chose the radius
-    table = pd.DataFrame(rows).assign(p_holm=[1.0, 0.6, *[0.01] * 6])
-    table.loc[:1, "positives"] = 4, 6
-    said = findings.best_and_worst(table, "hinge-l1inf")
-    assert said == (
-        "Highest AUC: g (0.90), f (0.80), e (0.70), d (0.60), c (0.50). Lowest: a (0.30), b (0.40). "
-        "Not told from chance: 2 words. They are rarer than the others: 5 test images have them, and 20 the others "
-        "(medians)."
-    )
-    as_many = findings.best_and_worst(table.assign(positives=20), "hinge-l1inf")
-    assert "They are not much rarer than the others: 20 test images have them" in as_many
-    assert findings.best_and_worst(table[3:], "hinge-l1inf").endswith(" d (0.60).")
-    none = findings.best_and_worst(table[:2], "hinge-l1inf", "samples")
-    assert none.endswith(" 2 words, with 5 test samples that have them (median).")
+    return pd.DataFrame(rows).assign(p_holm=p_holm, validation_word=[False] * 7 + [True])
 
 
-def test_warnings_stand_in_plain_words_the_worst_first():
-    warned = [("certified gap: 7%", "n=5"), ("a new kind", ""), ("scores that are not numbers", np.nan)]
+@pytest.mark.parametrize(
+    ("p_holm", "labels", "expected"),
+    [
+        (0.01, "words", "7 of 7 words can be recognised; best: g, f, e."),
+        ([0.9] + [0.01] * 7, "topics", "6 of 7 topics can be recognised; best: g, f, e; not: a."),
+        ([0.9] * 6 + [0.01] * 2, "words", "1 of 7 words can be recognised; best: g; not: a, b, c and 3 more."),
+        (0.9, "classes", "0 of 7 classes can be recognised; not: a, b, c and 4 more."),
+    ],
+)
+def test_the_sentence_names_what_was_learnt(p_holm, labels, expected):
+    assert findings.sentence(learnt(p_holm), "hinge-l1inf", labels) == expected
+    assert findings.sentence(learnt(0.01)[:1], "hinge-l1inf") == "1 of 1 word can be recognised; best: a."
+
+
+def test_how_sure_it_is_compares_with_the_best_other_method(rng):
+    of_five, of_two = study(rng, 5).tables, study(rng).tables
+    means = of_five["means"].assign(low=0.78, high=0.82)
+    for other, where in ((0.02, "0.020 behind"), (-0.02, "0.020 ahead of"), (-0.009, "level with")):
+        means["auc_weighted"] = np.where(means["method"] == "svm-l2", 0.8 + other, 0.8)
+        assert findings.how_sure(of_five | {"means": means}) == (
+            "Of two images, only one with the word, the right one ranks higher 80 times in 100 (mean AUC 0.800 in "
+            f"5 runs, 0.780 to 0.820). l1,∞ is {where} the best other method, linear SVM."
+        )
+    alone = of_two["means"].query("method == 'hinge-l1inf'").assign(auc_weighted=0.8)
+    chose = of_two["words_learnt"].assign(validation_word=True)
+    said = findings.how_sure({"means": alone, "words_learnt": chose}, "samples", "classes")
+    assert said.startswith("Of two samples, only one with the class, ")
+    assert said.endswith("(mean AUC 0.800 in 2 runs, of labels that chose the radius).")
+
+
+def test_words_that_are_not_recognised_are_rarer_or_not():
+    table = learnt([0.9, 0.9] + [0.01] * 6)
+    said = findings.why_not(table.assign(positives=[1, 1] + [20] * 6), "hinge-l1inf", "samples", "topics")
+    assert said == ("Topics that are not recognised are rarer than the others: 1 test sample against 20 (medians).")
+    assert " not much rarer than the others: 20 test images" in findings.why_not(table, "hinge-l1inf")
+    assert [findings.why_not(learnt(p), "hinge-l1inf") for p in (0.01, 0.9)] == ["", ""]
+
+
+def test_warnings_stand_in_plain_words_those_that_make_a_number_wrong_first():
+    warned = [("radius at the upper edge of its grid", "n=5"), ("a new kind", ""), ("certified gap: 7%", np.nan)]
     table = pd.DataFrame(warned, columns=["warning", "first"]).assign(table="chosen", rows=1, of=9)
-    shown = findings.warnings_of({"annotation": table})
-    assert [one["text"] for one in shown] == [
-        "Some words have scores that are not numbers: their rows mean nothing.",
-        "Some fits may be more than 5 % away from their optimum: raise n_iter.",
-        "Other warnings.",
+    shown = findings.warnings_of({"annotation": table}, "samples", "topics")
+    assert [(one["severity"], one["text"]) for one in shown] == [
+        ("wrong", "Some fits may be more than 5 % away from their optimum: they need more steps."),
+        ("wrong", "Other warnings."),
+        ("note", "The largest strength that was tried was chosen: a larger one may do better."),
     ]
-    assert shown[1]["details"] == ["annotation, chosen: certified gap: 7% (1 of 9 rows, first n=5)"]
+    assert shown[2]["details"] == ["annotation, chosen: radius at the upper edge of its grid (1 of 9 rows, first n=5)"]
     of_runs = table.assign(table=["tasks_run1", "tasks_run2", "left_out"], warning=["a", "a", "b"], first="")
     (shown,) = findings.warnings_of({"annotation": of_runs, "stories": of_runs[2:]})
-    assert shown["details"] == ["annotation, tasks of 2 runs: a (2 of 18 rows)", "left_out: b (1 of 9 rows)"]
+    assert shown["details"] == ["annotation, tasks of 2 runs: a (2 of 18 rows)"]  # what is left out has a list
 
 
 def test_oddities_of_the_data_have_plain_words():
@@ -288,27 +303,17 @@ def test_oddities_of_the_data_have_plain_words():
     table = odd.rename(columns={"what": "first", "count": "rows"}).assign(table="odd_features")
     texts = [one["text"] for one in findings.warnings_of({"text": table}, "samples")]
     assert [text.partition(":")[0] for text in texts] == [
-        "Samples with the same features are in several splits",
+        "Some samples repeat in other splits",
         "Some samples have no feature at all.",
         "Some features are the same in all training samples",
     ]
 
 
-def test_the_other_studies_are_named(rng):
-    means = study(rng).tables["means"]
-    means = means.assign(auc_weighted=means["method"].map({METHODS[0]: 0.6, METHODS[1]: 0.62}))
-    said = findings.beside({"stories": means, "alone": means[means["method"] == METHODS[0]]})
-    assert said == "In other studies: stories (n = 20): l1,∞ 0.020 behind linear SVM."
-    assert findings.beside({}) == ""
-    assert findings.sentence(study(rng).tables, "images", "annotation").startswith(
-        "annotation: with 20 positive images"
-    )
-
-
 def test_methods_have_an_interval_from_five_runs_on(rng):
     for runs, half in ((2, np.nan), (5, 2.776 * np.std([1, 2, 3, 4, 5], ddof=1) / 100 / 5**0.5)):
         tables = study(rng, runs).tables
-        (first, *_) = findings.methods_table(tables["means"])
+        first, second = findings.methods_table(tables["means"], tables["differences"])
+        assert (first["lead"], second["lead"]) == ("", "−0.012 (−0.020 to +0.001)")
         expected = tables["chosen"].query("method == 'hinge-l1inf' and n == 10")[["auc_weighted", "features"]].mean()
         assert (first["label"], first["cells"][0]["features"], expected["features"]) == ("l1,∞", "33 %", 1 / 3)
         assert first["cells"][0]["auc"] == pytest.approx(expected["auc_weighted"])

@@ -73,6 +73,7 @@ if __name__ == "__main__":
             claims=section(pd.concat(judged), pictures) if judged else "",
             verdicts=counts(pd.concat(judged)) if judged else "none",
             note=params.note,
+            labels=dataset.LABELS,
             thumbnail=thumbnails.file_of if has_pictures else None,
             kept=kept,
         )

@@ -12,6 +12,7 @@ these options. ``synthetic`` draws tasks with known weights instead.
 Each module declares
 
 - ``OFFERS``: "pictures", "samples", or "drawn" if its studies draw their own tasks;
+- ``LABELS``: the plural of what its labels are called, such as "words" or "topics";
 - ``TAKES``: the names of its options, and ``NEEDS``: those without a default.
 
 ``options`` are the entries of the dataset's block in config.yaml. Only this room opens raw files.

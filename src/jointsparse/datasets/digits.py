@@ -13,6 +13,7 @@ from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "samples"
 SHOWS = "pixels"
+LABELS = "digits"
 TAKES = ("fractions", "seed")
 NEEDS = ()
 

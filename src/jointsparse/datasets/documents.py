@@ -29,6 +29,7 @@ from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "samples"
 SHOWS = "nothing"
+LABELS = "topics"
 TAKES = (
     *("n_documents", "n_features", "n_topics", "n_telling", "length", "telling", "noise"),
     *("fractions", "seed"),

@@ -17,6 +17,7 @@ from jointsparse.datasets.splits import set_validation_aside
 
 OFFERS = "samples"
 SHOWS = "pixels"
+LABELS = "classes"
 FILES = ("train_images", "train_labels", "test_images", "test_labels")  # the options that name files
 TAKES = ("root", *FILES, "compression_ratio", "validation_fraction", "seed")
 NEEDS = ("root", *FILES)

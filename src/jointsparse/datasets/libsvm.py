@@ -25,6 +25,7 @@ from jointsparse.datasets.text import open_text
 
 OFFERS = "samples"
 SHOWS = "names"
+LABELS = "topics"
 FILES = ("train", "validation", "test", "topics", "vocabulary")  # the options that name files
 TAKES = (
     *("root", *FILES, "compression_ratio", "index_base"),

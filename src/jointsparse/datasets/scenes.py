@@ -10,6 +10,7 @@ from jointsparse.datasets.folder import picture, read_folder, thumbnail
 from jointsparse.datasets.samples import Photographs
 
 OFFERS = "pictures"
+LABELS = "scenes"
 TAKES = ("root", "split_names", "fractions", "validation_fraction", "seed")
 NEEDS = ("root",)
 

@@ -11,29 +11,47 @@ from jointsparse.scores.evaluation import NO_BETTER, TIED, UNDEFINED
 from jointsparse.scores.flags import GAP
 
 NORMS = {"l1inf": "l1,∞", "l12": "l1,2"}  # others are called as they are
-SHOWN_WORDS = 5  # with the highest AUC, and with the lowest
+SHOWN_WORDS = 3  # with the highest AUC, and with the lowest
 RARE = 0.75  # Choice: times the test images of other words
 CHANCE = 0.05  # Choice: of p-values after Holm's correction
-# What warnings mean and what to do, the worst first. A text goes with each kind of flag that contains the key.
+LEVEL = 0.01  # Choice: mean AUCs that differ by no more are level
+WRONG, NOTE = "wrong", "note"  # a number is not what it says, or a remark that no number suffers from
+# Severity of warnings, what they mean and what to do, the worst first. A text goes with each kind of flag that contains
+# the key, so the last one goes with all others.
 PLAIN = {
-    UNDEFINED: "Some words have scores that are not numbers: their rows mean nothing.",
-    TIED: "Some words have the same score for every test image: nothing was learnt of them.",
-    NO_BETTER: "Some chosen fits rank the validation images no better than chance: their tests say little.",
-    "certified gap": f"Some fits may be more than {100 * GAP:g} % away from their optimum: raise n_iter.",
-    "optimum certified only to": "An optimum that others are compared with is not exact: raise n_iter.",
-    "tasks not converged": "LinearSVC stopped early on some words: raise max_iter or lower C.",
-    f"eta0 at the upper {EDGE}": "The largest first step was chosen: add larger values to eta0.",
-    f"eta0 at the lower {EDGE}": "The smallest first step was chosen: add smaller values to eta0.",
-    f"upper {EDGE}": "The largest value of a grid was chosen: a larger one may do better.",
-    f"lower {EDGE}": "The smallest value of a grid was chosen: a smaller one may do better.",
-    "in another split": "Images with the same features are in several splits: tests look better than they are.",
-    "without any feature": "Some images have no feature at all.",
-    "training images with it": "Nearly all training images have one of the words: there is little to learn of it.",
-    "fewer images than asked for": "Some words have fewer training images than asked for: they got all of them.",
-    "not used": "Some of the data were left out, each with its reason below.",
-    "not unique": "Some fits explain their training images whole, as many others would: more images would tell more.",
-    "no lower than the first": "Some methods have not come below the objective they began with: try other steps.",
-    "the same in all training": "Some features are the same in all training images: they do no harm.",
+    UNDEFINED: (WRONG, "Some {labels} have scores that are not numbers: their rows mean nothing."),
+    "certified gap": (
+        WRONG,
+        f"Some fits may be more than {100 * GAP:g} % away from their optimum: they need more steps.",
+    ),
+    "optimum certified only to": (WRONG, "An optimum that others are compared with is not exact: it needs more steps."),
+    "tasks not converged": (WRONG, "LinearSVC stopped early on some {labels}: raise max_iter or lower C."),
+    "in another split": (
+        WRONG,
+        "Some {things} repeat in other splits: tests look better than they are.",
+    ),
+    TIED: (NOTE, "Some {labels} have the same score for all test {things}: nothing was learnt of them."),
+    NO_BETTER: (NOTE, "Some chosen fits rank the validation {things} no better than chance: their tests say little."),
+    f"eta0 at the upper {EDGE}": (NOTE, "The largest first step was chosen: a larger one may do better."),
+    f"eta0 at the lower {EDGE}": (NOTE, "The smallest first step was chosen: a smaller one may do better."),
+    f"upper {EDGE}": (NOTE, "The largest strength that was tried was chosen: a larger one may do better."),
+    f"lower {EDGE}": (NOTE, "The smallest strength that was tried was chosen: a smaller one may do better."),
+    "without any feature": (NOTE, "Some {things} have no feature at all."),
+    "training images with it": (
+        NOTE,
+        "Nearly all training {things} have one of the {labels}: there is little to learn of it.",
+    ),
+    "fewer images than asked for": (NOTE, "Some {labels} have fewer training {things} than asked for: they got all."),
+    "not unique": (
+        NOTE,
+        "Some fits explain their training {things} whole, as many others would: more would tell more.",
+    ),
+    "no lower than the first": (
+        NOTE,
+        "Some methods have not come below the objective they began with: try other steps.",
+    ),
+    "the same in all training": (NOTE, "Some features are the same in all training {things}: they do no harm."),
+    "": (WRONG, "Other warnings."),
 }
 
 
@@ -59,119 +77,154 @@ def percent(fraction: float) -> str:
     return f"{100 * fraction:.2g} %" if fraction < 0.0995 else f"{100 * fraction:.0f} %"
 
 
-def methods_table(means: pd.DataFrame) -> list[dict[str, Any]]:
+def some(count: int, plural: str) -> str:
+    """So many of some things, in English.
+
+    >>> some(1, "words"), some(1, "classes"), some(1200, "images")
+    ('1 word', '1 class', '1,200 images')
+    """
+    return f"{count:,} {plural if count != 1 else one_of(plural)}"
+
+
+def one_of(plural: str) -> str:
+    """The singular of a plural, such as "topic" or "class"."""
+    return plural.removesuffix("es" if plural.endswith("sses") else "s")
+
+
+def methods_table(means: pd.DataFrame, differences: pd.DataFrame | None = None) -> list[dict[str, Any]]:
     """A row for each method, with a cell for each size: AUC with its half width over runs, and the share of features.
 
     means: see `scores.many.means`. In the average of the AUC each positive weighs the same, over words that were not
-    used for validation.
+    used for validation. differences: the leads of the first method, if there are others. lead: in words, that of the
+    first method over another with the largest training sets; nothing if there is none.
     """
     auc, features = means["auc_weighted"], means["features"].map(percent)
     best = auc == means.groupby("n")["auc_weighted"].transform("max")
     table = means.assign(auc=auc, half=means["high"] - auc, features=features, best=best)
-    by_method = table.groupby("method", sort=False)
+    leads = {} if differences is None else _leads(differences)
     return [
-        {"method": method, "label": label(str(method)), "cells": cells.to_dict("records")}
-        for method, cells in by_method
+        {
+            "method": method,
+            "label": label(str(method)),
+            "cells": cells.to_dict("records"),
+            "lead": leads.get(method, ""),
+        }
+        for method, cells in table.groupby("method", sort=False)
     ]
 
 
-def sentence(tables: Mapping[str, pd.DataFrame], things: str = "images", study: str = "") -> str:
-    """Say in one sentence what a study of words has found.
-
-    tables: means, words_learnt, and differences where there are several methods. things: what has words. study: its
-    name if it shall be said.
-    """
-    learnt, n = tables["words_learnt"], tables["means"]["n"].max()
-    means = tables["means"].query("n == @n").set_index("method")
-    first = means.index[0]
-    own, chose = _counted(learnt, first)
-    known = int((own["p_holm"] <= CHANCE).sum())
-    found = (
-        f"{f'{study}: w' if study else 'W'}ith {n} positive {things} a word, "
-        f"{label(first)} recognises {known} of {len(own)} test words{chose} better than chance, "
-        f"best “{own['word'].iloc[0]}”, with a mean AUC of {means['auc_weighted'].iloc[0]:.3f} and "
-        f"{percent(means['features'].iloc[0])} of the features"
-    )
-    if len(means) == 1:
-        return f"{found}."
-    wanted = "metric == 'auc' and words == 'test words' and average == 'by positives' and n == @n"
-    leads = tables["differences"].query(wanted).to_dict("records")
-    return f"{found}; {', '.join(_lead(row, means['features']) for row in leads)}."
+def _leads(differences: pd.DataFrame) -> dict[Any, str]:
+    """The lead over each other method with the largest training sets, and its interval."""
+    wanted = "metric == 'auc' and words == 'test words' and average == 'by positives' and n == n.max()"
+    said = {}
+    for row in differences.query(wanted).to_dict("records"):
+        ends = [f"{row[end]:+.3f}".replace("-", "−") for end in ("difference", "low", "high")]
+        interval = f" ({ends[1]} to {ends[2]})" if np.isfinite(row["low"]) else ""
+        said[row["against"]] = f"{ends[0]}{interval}"
+    return said
 
 
-def best_and_worst(learnt: pd.DataFrame, method: str, things: str = "images") -> str:
-    """Name the words that a method recognises best and worst, and what those have in common that it does not recognise.
+def sentence(learnt: pd.DataFrame, method: str, labels: str = "words") -> str:
+    """Say in one sentence which words a method recognises better than chance.
 
-    learnt: the table words_learnt. things: what has words.
+    learnt: the table words_learnt. labels: the name of what is learnt.
     """
     own, _ = _counted(learnt, method)
-    named = [f"{word} ({auc:.2f})" for word, auc in zip(own["word"], own["auc"], strict=True)]
-    lowest = named[max(len(named) - SHOWN_WORDS, SHOWN_WORDS) :][::-1]
-    said = f"Highest AUC: {', '.join(named[:SHOWN_WORDS])}." + (f" Lowest: {', '.join(lowest)}." if lowest else "")
     known = own["p_holm"] <= CHANCE
-    if known.all():
+    best, others = own["word"][known].tolist(), own["word"][~known].tolist()[::-1]
+    more = len(others) - SHOWN_WORDS
+    parts = [f"{len(best)} of {some(len(own), labels)} can be recognised"]
+    parts += [f"best: {', '.join(best[:SHOWN_WORDS])}"] if best else []
+    parts += [f"not: {', '.join(others[:SHOWN_WORDS])}{f' and {more} more' if more > 0 else ''}"] if others else []
+    return f"{'; '.join(parts)}."
+
+
+def how_sure(tables: Mapping[str, pd.DataFrame], things: str = "images", labels: str = "words") -> str:
+    """Say how well words are recognised on average, from how many runs, and how far the best other method is.
+
+    tables: means and words_learnt. things: what has labels. labels: what is learnt.
+    """
+    means = tables["means"]
+    means = means[means["n"] == means["n"].max()].set_index("method")
+    first, method = means.iloc[0], means.index[0]
+    auc = first["auc_weighted"]
+    interval = f", {first['low']:.3f} to {first['high']:.3f}" if np.isfinite(first["low"]) else ""
+    chose = _counted(tables["words_learnt"], method)[1]
+    said = (
+        f"Of two {things}, only one with the {one_of(labels)}, the right one ranks higher {100 * auc:.0f} times in 100 "
+        f"(mean AUC {auc:.3f} in {some(int(first['runs']), 'runs')}{interval}{chose})."
+    )
+    if len(means) == 1:
         return said
-    said = f"{said} Not told from chance: {(~known).sum()} words"
+    others = means["auc_weighted"].iloc[1:]
+    lead, other = auc - others.max(), label(others.idxmax())
+    where = f"{abs(lead):.3f} {'ahead of' if lead > 0 else 'behind'}" if abs(lead) > LEVEL else "level with"
+    return f"{said} {label(method)} is {where} the best other method, {other}."
+
+
+def why_not(learnt: pd.DataFrame, method: str, things: str = "images", labels: str = "words") -> str:
+    """Say what words have in common that a method does not recognise; nothing if it recognises all, or none.
+
+    Parameters
+    ----------
+    learnt : table
+        The table words_learnt.
+    method : str
+        One of its methods.
+    things : str
+        The name of what has labels.
+    labels : str
+        The name of what is learnt.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    own, _ = _counted(learnt, method)
+    known = own["p_holm"] <= CHANCE
+    if known.all() or not known.any():
+        return ""
     rare, rest = own.loc[~known, "positives"].median(), own.loc[known, "positives"].median()
-    if not known.any():
-        return f"{said}, with {rare:.0f} test {things} that have them (median)."
-    why = "They are rarer" if rare < RARE * rest else "They are not much rarer"
-    return f"{said}. {why} than the others: {rare:.0f} test {things} have them, and {rest:.0f} the others (medians)."
+    why = "rarer" if rare < RARE * rest else "not much rarer"
+    return (
+        f"{labels.capitalize()} that are not recognised are {why} than the others: "
+        f"{some(int(rare), f'test {things}')} against {rest:.0f} (medians)."
+    )
 
 
 def _counted(learnt: pd.DataFrame, method: str) -> tuple[pd.DataFrame, str]:
     """The rows of a method by decreasing AUC, without words that chose the radius; all rows and a remark if all did."""
     own = learnt[learnt["method"] == method].sort_values("auc", ascending=False, kind="stable")
     chose = own["validation_word"]
-    return (own, " (each of which chose the radius)") if chose.all() else (own[~chose], "")
+    return (own, ", of labels that chose the radius") if chose.all() else (own[~chose], "")
 
 
-def beside(studies: Mapping[str, pd.DataFrame]) -> str:
-    """Say how far the first method of each study is from the best of its others. studies: their tables means."""
-    said = []
-    for study, means in studies.items():
-        n = means["n"].max()
-        auc = means[means["n"] == n].set_index("method")["auc_weighted"]
-        if len(auc) > 1:
-            lead, other = auc.iloc[0] - auc.iloc[1:].max(), label(str(auc.iloc[1:].idxmax()))
-            where = "ahead of" if lead >= 0 else "behind"
-            said.append(f"{study} (n = {n}): {label(str(auc.index[0]))} {abs(lead):.3f} {where} {other}")
-    return f"In other studies: {'; '.join(said)}." if said else ""
+def warnings_of(
+    gathered: Mapping[str, pd.DataFrame], things: str = "images", labels: str = "words"
+) -> list[dict[str, Any]]:
+    """Warnings of all studies in plain words, those that make a number wrong first. What is left out is told elsewhere.
 
-
-def _lead(row: Mapping[Any, Any], features: pd.Series) -> str:
-    """The lead over another method, with its interval and the features that the other uses."""
-    ends = [row["difference"], row["low"], row["high"]]
-    where = "ahead of"
-    if ends[0] < 0:
-        ends, where = [-ends[0], -ends[2], -ends[1]], "behind"
-    by, low, high = (f"{end:.3f}".replace("-", "−") for end in ends)
-    interval = f" ({low} to {high})" if np.isfinite(row["low"]) else ""
-    return f"{by}{interval} {where} {label(row['against'])} with {percent(features[row['against']])}"
-
-
-def warnings_of(gathered: Mapping[str, pd.DataFrame], things: str = "images") -> list[dict[str, Any]]:
-    """Warnings of all studies in plain words, the worst first.
-
-    gathered: the table of `scores.flags.gather`, by study. things: what has words. Returns text, details: what the
-    tables say, for each.
+    gathered: the table of `scores.flags.gather`, by study. things: what has labels. labels: what is learnt. Returns
+    severity, text, details: what the tables say, for each.
     """
     found: dict[str, list[str]] = {}
     for study, table in gathered.items():
+        table = table[table["table"] != "left_out"]
         of_runs = table["table"].str.replace(r"_run\d+$", "", regex=True)
         for (name, warning), rows in table.groupby([of_runs, "warning"], sort=False):
             kind, row = read_cell(warning)[0].kind, rows.iloc[0]
-            key = next((key for key in PLAIN if key in kind), "")
+            key = next(key for key in PLAIN if key in kind)
             first = f", first {row['first']}" if isinstance(row["first"], str) and row["first"] else ""
             runs = f" of {len(rows)} runs" if len(rows) > 1 else ""
-            detail = f"{name}{runs}: {warning} ({rows['rows'].sum()} of {rows['of'].sum()} rows{first})"
-            found.setdefault(key, []).append(detail if name == "left_out" else f"{study}, {detail}")
-    order = [*PLAIN, ""]
-    texts = {key: text.replace("images", things).replace("Images", things.capitalize()) for key, text in PLAIN.items()}
-    return [
-        {"text": texts.get(key, "Other warnings."), "details": list(dict.fromkeys(found[key]))}
-        for key in sorted(found, key=order.index)
+            detail = f"{study}, {name}{runs}: {warning} ({rows['rows'].sum()} of {rows['of'].sum()} rows{first})"
+            found.setdefault(key, []).append(detail)
+    told = [
+        {"severity": severity, "text": text.format(things=things, labels=labels), "details": found[key]}
+        for key, (severity, text) in PLAIN.items()
+        if key in found
     ]
+    return sorted(told, key=lambda one: one["severity"] != WRONG)
 
 
 def left_out(table: pd.DataFrame) -> list[dict[Any, Any]]:

@@ -57,6 +57,7 @@ def page(
     claims: markupsafe.Markup,
     verdicts: str,
     note: str = "",
+    labels: str = "words",
     thumbnail: Callable[..., str] | None = None,
     kept: Kept | None = None,
 ) -> Page:
@@ -76,6 +77,8 @@ def page(
         How many claims have each verdict, see `papers.page.counts`.
     note : str
         What the reader should know of the dataset.
+    labels : str
+        The plural of what is learnt, as its loader calls it.
     thumbnail : function, optional
         The file of the thumbnail of an image, by its row, or of its map of a word. None if images are no pictures.
     kept : Kept, optional
@@ -97,39 +100,46 @@ def page(
     answers, maps = answers_of(kept, thumbnail) if kept else (None, {})
     used |= maps.keys()
     things = "images" if thumbnail else "samples"
-    more: list[str] = []
-    found = f"Verdicts on the papers' claims: {verdicts}."
+    found, sure, why_not = f"Verdicts on the papers' claims: {verdicts}.", "", ""
     if of_words:
-        first, *others = of_words
-        found = findings.sentence(first.tables, things, first.name if others else "")
-        method = first.tables["chosen"]["method"].iloc[0]
-        more = [findings.beside({study.name: study.tables["means"] for study in others})]
-        more.append(findings.best_and_worst(first.tables["words_learnt"], method, things))
+        first = of_words[0]
+        told = first.tables["words_learnt"], first.tables["chosen"]["method"].iloc[0]
+        found = findings.sentence(*told, labels)
+        sure = findings.how_sure(first.tables, things, labels)
+        why_not = findings.why_not(*told, things, labels)
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
-    warnings = findings.warnings_of(warned, things)
+    warnings = findings.warnings_of(warned, things, labels)
+    n_wrong = sum(warning["severity"] == findings.WRONG for warning in warnings)
     of_images = _images(used, images, captions, thumbnail)
     html = render(
         "page.html.jinja",
         dataset=dataset,
         note=note,
         sentence=found,
-        more=more,
+        sure=sure,
+        why_not=why_not,
         studies=studies,
-        methods={study.name: findings.methods_table(study.tables["means"]) for study in of_words},
+        methods={
+            study.name: findings.methods_table(study.tables["means"], study.tables.get("differences"))
+            for study in of_words
+        },
         splits=images["split"].value_counts().to_dict() if images is not None else {},
         left_out=findings.left_out(left_out) if left_out is not None else [],
         warnings=warnings,
+        n_wrong=n_wrong,
         claims=claims,
         samples=list(of_images.values()) if not of_words else [],
         things=things,
+        labels=labels,
+        label=findings.one_of(labels),
         answers=answers,
-        data={"studies": shown, "images": of_images, "things": things},
+        data={"studies": shown, "images": of_images, "things": things, "labels": labels},
     )
     return Page(
         html,
         sorted(used) if thumbnail else [],
         maps,
-        {"dataset": dataset, "sentence": found, "note": note, "warnings": len(warnings)},
+        {"dataset": dataset, "sentence": found, "note": note, "warnings": n_wrong},
     )
 
 

@@ -28,6 +28,7 @@ from jointsparse.datasets.samples import Photographs, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits
 
 OFFERS = "pictures"
+LABELS = "words"
 TAKES = ("n_images", "seed", "fractions")
 NEEDS = ()
 
