@@ -68,10 +68,10 @@ def test_significance_table_holds_both_directions():
 @pytest.mark.parametrize("n_runs", [1, 2, 5])
 def test_differences_are_those_of_repeated_images_and_of_runs(n_runs):
     scores = study(n_runs=n_runs)
-    table = comparison.differences(scores, n_resamples=12, seed=7)
+    table = comparison.differences(scores, n_resamples=6, seed=7)
     assert len(table) == 2 * 2 * 2 * 2 * 2
     rng = np.random.default_rng(7)
-    images, words_drawn = comparison._resample(30, 12, rng), comparison._resample(5, 12, rng)
+    images, words_drawn = comparison._resample(30, 6, rng), comparison._resample(5, 6, rng)
     drawn = [np.repeat(np.arange(30), counts) for counts in images]
     by_word = [np.array([oracles.slow_metrics(f[some], scores.labels[some]) for some in drawn]) for f in scores.score]
     places = list(zip(scores.run, scores.method, scores.n, strict=True))

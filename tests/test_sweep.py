@@ -116,12 +116,12 @@ def test_a_path_ends_four_radii_beside_the_best_score_and_a_decade_above_the_uni
 
 @pytest.mark.parametrize(("norm", "goes_down"), [("l1inf", True), ("l1", True), ("l2", False)])
 def test_a_path_goes_down_to_few_features_where_the_norm_is_sparse(norm, goes_down):
-    X, Y = draw_labels(n=80, d=60)
-    X = X + np.outer(Y.sum(axis=1), np.linspace(1, 2, 60))  # many features that are about as good
-    plain, sparse = (path(X, Y, norm=norm, sparsest=share) for share in (1.0, 0.02))
-    more = len(sparse.radius) - len(plain.radius)
-    used = sparse.W.any(axis=2).mean(axis=1)
-    assert (more > 0) == goes_down and (used[0] <= 0.02 < used[1]) == goes_down
+    X, Y = draw_labels(n=30, d=40)
+    X = X + np.outer(Y.sum(axis=1), np.linspace(1, 2, 40))  # many features that are about as good
+    plain, sparse = (path(X, Y, norm=norm, sparsest=share) for share in (1.0, 0.03))
+    more, used = len(sparse.radius) - len(plain.radius), sparse.W != 0
+    few = (used.any(axis=2).mean(axis=1) <= 0.03) | (used.sum(axis=1).max(axis=1) <= 1)
+    assert (more > 0) == (few[0] and not few[1]) == goes_down
     np.testing.assert_array_equal(sparse.W[more:], plain.W)
 
 
@@ -155,9 +155,9 @@ def test_a_path_meets_the_best_score_behind_short_falls_and_ties(scored):
 
 @pytest.mark.parametrize("train", [path, partial(run, solver="pdhg", radius=[3.0], n_iter=5000)])
 def test_an_intercept_is_learnt_where_it_is_asked_for(train):
-    X, Y = draw_labels(n=80, d=12)
+    X, Y = draw_labels(n=40, d=6)
     X = X + np.float32(1)  # so that an intercept helps
-    with_one, without = (train(X, Y, intercept=intercept, tol=1e-4) for intercept in (True, False))
+    with_one, without = (train(X, Y, intercept=intercept, tol=1e-3) for intercept in (True, False))
     common = max(set(with_one.radius) & set(without.radius))
     at_radius = [one.objective[one.radius == common] for one in (with_one, without)]
     assert np.nanmin(at_radius[0]) < 0.99 * np.nanmin(at_radius[1])
