@@ -115,11 +115,8 @@ def test_a_process_ends_when_its_parent_is_killed(album):
 # Errors of the machine
 
 
-OF_THE_MACHINE = [errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM]
-
-
 @pytest.mark.parametrize("function", ["stat", "open"])
-@pytest.mark.parametrize("code", OF_THE_MACHINE)
+@pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM])
 def test_error_of_the_machine_leaves_no_picture_out(album, monkeypatch, function, code):
     failing(monkeypatch, Path, function, "003.jpg", code)
     with pytest.raises(pictures.MachineError, match=rf"003\.jpg could not be read: {os.strerror(code)}\."):

@@ -267,17 +267,20 @@ def test_operations_of_sparse_steps_are_those_of_stored_entries(method, of_entry
 @pytest.mark.parametrize("start", [descent.descend, partial(few, batch_size=1)])
 @pytest.mark.parametrize("method", ["projection", "entropic"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_steps_that_overflow_say_what_to_change(start, method, kind):
-    objective = Objective(kind(1e90 * np.ones((2, 3))), np.array([1e90, 1e90]), loss="squared")
-    with pytest.raises(Diverged, match="descent diverged in step 1: choose a smaller eta0, or scale the features"):
-        list(start(objective, 1.0, eta0=1e300, n_iter=3, method=method))
-
-
-def test_unknown_losses_and_step_sizes_are_refused():
-    with pytest.raises(ValueError, match="loss must be one of squared, logistic, got 'hinge'"):
-        Objective(np.eye(2), np.ones(2), loss="hinge")
-    with pytest.raises(ValueError, match=r"eta0 must be above 0 and finite, got -1.0"):
-        descent.descend(objective_of("squared"), 1.0, eta0=-1.0, n_iter=1)
+@pytest.mark.parametrize(
+    ("loss", "eta0", "error", "said"),
+    [
+        ("squared", 1e300, Diverged, "descent diverged in step 1: choose a smaller eta0, or scale the features"),
+        ("squared", -1.0, ValueError, r"eta0 must be above 0 and finite, got -1\.0"),
+        ("hinge", 1.0, ValueError, "loss must be one of squared, logistic, got 'hinge'"),
+    ],
+)
+def test_steps_that_overflow_and_unknown_losses_and_step_sizes_are_refused(
+    start, method, kind, loss, eta0, error, said
+):
+    with pytest.raises(error, match=said):
+        objective = Objective(kind(1e90 * np.ones((2, 3))), np.array([1e90, 1e90]), loss=loss)
+        list(start(objective, 1.0, eta0=eta0, n_iter=3, method=method))
 
 
 def test_the_best_step_sizes_are_kept_and_those_that_diverge_left_out():

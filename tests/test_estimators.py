@@ -35,7 +35,6 @@ from jointsparse.scores import metrics
 ALL = [JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV]
 SINGLE = [JointSparseClassifier, JointSparseRegressor]
 CLASSIFIERS = [JointSparseClassifier, JointSparseClassifierCV]
-REGRESSORS = [JointSparseRegressor, JointSparseRegressorCV]
 SEARCH = [JointSparseClassifierCV, JointSparseRegressorCV]
 # Where the search itself does not matter.
 QUICK = {estimator: partial(estimator, radii=[1.0], cv=2) for estimator in SEARCH}
@@ -72,19 +71,22 @@ def assert_same(*models):
 
 # scikit-learn's checks
 
-NO_INTERCEPT = "class 0 should win everywhere, which no classifier without intercept can do; those with pass"
-TO_TOL = "objectives agree to tol=1e-3, the check wants solutions to 1e-7; fixed steps or a tiny tol below pass"
-STEPS = "a sample twice is two steps, a sample of weight 2 is one longer step, and fit draws another order"
 WEIGHTS_TO_TOL, WEIGHTS_OF_STEPS = (
     {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-    for reason in (TO_TOL, STEPS)
+    for reason in (
+        "objectives agree to tol=1e-3, the check wants solutions to 1e-7; fixed steps or a tiny tol below pass",
+        "a sample twice is two steps, a sample of weight 2 is one longer step, and fit draws another order",
+    )
 )
 CHECKED = {
     JointSparseClassifier(): WEIGHTS_TO_TOL,
     JointSparseClassifierCV(radii=(0.1, 1.0), n_iter=200, cv=2): WEIGHTS_TO_TOL,
     JointSparseRegressor(): WEIGHTS_TO_TOL,
     JointSparseRegressorCV(radii=(0.1, 1.0), n_iter=200, cv=2): WEIGHTS_TO_TOL,
-    OnlineJointSparseClassifier(): {"check_class_weight_classifiers": NO_INTERCEPT, **WEIGHTS_OF_STEPS},
+    OnlineJointSparseClassifier(): {
+        "check_class_weight_classifiers": "class 0 should win everywhere, which takes an intercept; others pass",
+        **WEIGHTS_OF_STEPS,
+    },
 }
 FAILING = {repr(estimator): failing for estimator, failing in CHECKED.items()}
 # What a solver may do in its own way. Other checks look at what all solvers share.
@@ -455,7 +457,11 @@ WRONG_CALLS = [
     (ALL, lambda new, X, Y: new().fit(X, spoilt(Y[:, 0], np.inf)), NOT_FINITE),
     (ALL, lambda new, X, Y: new().fit(X, {"cat": Y[:, 0]}), "^y must be a vector or a matrix, got dict"),
     *(
-        (REGRESSORS, lambda new, X, Y, y=y: new().fit(X, y), "^y must hold real numbers, got dtype ")
+        (
+            [JointSparseRegressor, JointSparseRegressorCV],
+            lambda new, X, Y, y=y: new().fit(X, y),
+            "^y must hold real numbers, got dtype ",
+        )
         for y in (["a", "b"] * 20, [["a", "b"]] * 40, np.array(["a", "b"] * 20, dtype=object), np.zeros(40, "M8[D]"))
     ),
     ([JointSparseRegressor], lambda new, X, Y: new().fit_tasks([(X, ["a"] * 40)]), "^y must hold real numbers, got"),

@@ -151,22 +151,18 @@ def test_weights_are_the_non_zero_ones_of_the_first_run_at_one_size():
     assert len(without) == 0 and list(without) == list(weights)
 
 
-TIED_WORDS = one_sweep(W=one_sweep().sweep.W * [1, 0, 0, 1])
-WITH_NAN = example()._replace(X=np.where(np.arange(90)[:, np.newaxis] == 89, np.nan, example().X))
-
-
 @pytest.mark.parametrize(
     ("data", "one", "of_words", "of_fit"),
     [
         pytest.param(
             example(),
-            TIED_WORDS,
+            one_sweep(W=one_sweep().sweep.W * [1, 0, 0, 1]),
             ["", evaluation.TIED, evaluation.TIED, ""],
             "; words with the same score for all test images: 2",
             id="words with the same score for all test images",
         ),
         pytest.param(
-            WITH_NAN,
+            example()._replace(X=np.where(np.arange(90)[:, np.newaxis] == 89, np.nan, example().X)),
             one_sweep(),
             [evaluation.UNDEFINED] * 4,
             "; words with scores that are not numbers: 4",
@@ -188,15 +184,13 @@ def test_scores_that_say_nothing_carry_a_warning(data, one, of_words, of_fit):
     assert (tables.by_word["auc"][tables.by_word["warning"] == evaluation.TIED] == 0.5).all()
 
 
-TINY_LOSS = np.array([[4.0, 2.0], [4.0, 3.0], [4.0, 1.5], [4.0, 0.003]])
-
-
 @pytest.mark.parametrize(
     ("arrays", "expected"),
     [
         ({"gap": np.array([0.9, 0.9, 0.01, 0.07])}, "radius at the upper; eta0 at the upper; certified gap: 7%"),
         ({"gap": np.full(4, np.nan)}, "radius at the upper; eta0 at the upper"),
-        ({"objective": TINY_LOSS}, ""),  # larger balls have nothing left to gain
+        # Larger balls have nothing left to gain.
+        ({"objective": np.array([[4.0, 2.0], [4.0, 3.0], [4.0, 1.5], [4.0, 0.003]])}, ""),
         (
             {"W": one_sweep().sweep.W[[1, 1]] * np.float32([[[1]], [[3]]]), "gap": np.zeros(4)},
             "",

@@ -16,7 +16,6 @@ GRIDS = {"projection": [0.5, 4.0], "entropic": [0.1, 2.0]}
 OPTIONS = {"radius": [4.0], "n_iter": N_ITER, "eta0": GRIDS["projection"], "entropic_eta0": GRIDS["entropic"]}
 OPTIONS |= {"n_records": 3, "repeats": 2, "optimum_n_iter": 200}
 X, Y, DATA = labelled_samples()
-N_TRAIN = 108  # nine in ten of 120
 
 
 def table_of(seed=0, data=DATA, **options):
@@ -40,7 +39,7 @@ def test_table_has_a_run_for_each_form_and_method(table):
     assert list(table) == [*(column for column in exponentiated.COLUMNS if column != "seconds"), "label"]
     runs = table.groupby(["form", "method"], sort=False)
     assert list(runs.groups) == list(product(exponentiated.FORMS, GRIDS))
-    sizes = {"batch 25%": 27, "batch 100%": N_TRAIN, "stochastic 1": 1, "stochastic 100": 100}
+    sizes = {"batch 25%": 27, "batch 100%": 108, "stochastic 1": 1, "stochastic 100": 100}  # of nine in ten of 120
     for (form, _), run in runs:
         every = 1 if form == "batch 100%" else max(1, N_ITER[form] // 3)
         assert run["step"].tolist() == sorted({*range(0, N_ITER[form] + 1, every), N_ITER[form]})

@@ -34,7 +34,6 @@ from jointsparse.scores.flags import GAP
 OF_A_PATH = made("sparsity", n=(40,), radius=np.arange(1, 101.0))
 OF_A_PATH = OF_A_PATH.assign(features=np.where(OF_A_PATH["method"].isin(DENSE), 1.0, OF_A_PATH["radius"] / 100))
 RINGED = "certified gap above 5%, up to 30%"
-GREY = (0.299, 0.587, 0.114)
 
 
 @pytest.fixture(params=sorted(catalogue.FIGURES))
@@ -176,7 +175,7 @@ def test_norms_differ_in_grey_and_svm_is_grey():
     (axes,) = catalogue.draw("auc", table).axes
     colours = {line.get_label(): to_rgb(line.get_color()) for line in axes.lines}
     assert len(set(colours["svm-l2"])) == 1
-    assert min(np.diff(sorted(np.dot(colour, GREY) for colour in colours.values()))) > 0.05
+    assert min(np.diff(sorted(np.dot(colour, (0.299, 0.587, 0.114)) for colour in colours.values()))) > 0.05
 
 
 # What the lines are, and what is written beside them

@@ -9,10 +9,8 @@ from jointsparse.checks import Misfit
 from jointsparse.learning.flag import Flag, read_cell, write_cell
 from jointsparse.scores import flags
 
-SPLIT = ["train", "train", "test", "validation", "unlabelled"]
 
-
-def images(split=SPLIT):
+def images(split=("train", "train", "test", "validation", "unlabelled")):
     return pd.DataFrame({"image": [f"{i}.jpg" for i in range(len(split))], "split": split})
 
 

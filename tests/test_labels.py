@@ -114,9 +114,6 @@ def test_a_frame_needs_pandas_only_where_one_comes(monkeypatch):
     assert model.predict_proba(X).shape == (120, 3)
 
 
-OTHER = ["dog", "cat", "sea"]
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -130,7 +127,7 @@ OTHER = ["dog", "cat", "sea"]
 )
 def test_tasks_in_another_order_are_refused(call):
     with pytest.raises(ValueError, match=r"must have the columns \['cat', .* in this order, got \['dog'"):
-        call(FRAME[OTHER])
+        call(FRAME[["dog", "cat", "sea"]])
     assert 0.5 < JointSparseClassifier().fit(X, FRAME).score(X, Y) < 1  # without names the order is the user's
 
 

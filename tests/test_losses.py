@@ -8,8 +8,6 @@ import pytest
 
 from jointsparse.learning.losses import LOSSES, hinge, logistic, squared
 
-FUNCTIONS = ("value", "subgradient", "dual_value", "dual_step")
-
 
 @pytest.fixture(params=sorted(LOSSES))
 def loss(request):
@@ -152,7 +150,7 @@ OTHER_SHAPES = [np.ones(shape) for shape in ((4, 2), (3, 3), 4, (1, 3))]
 FORM = r"must hold real numbers in the shape of F \(n_samples, n_tasks\) or \(n_samples, 1\), got"
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", ["value", "subgradient", "dual_value", "dual_step"])
 @pytest.mark.parametrize(
     ("F", "Y", "c", "said"),
     [

@@ -12,7 +12,6 @@ from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSpa
 from jointsparse.estimators.search import comparable, strata
 from jointsparse.learning.sweep import choose_radius
 
-FOLD = np.arange(100), np.arange(100, 200)
 RNG = np.random.default_rng(0)
 
 
@@ -27,11 +26,10 @@ def tasks(n, d, m, *, share=0.1, noise=1.0, density=1.0, seed=0):
 
 
 DENSE_FEW = tasks(200, 20, 3)
-DENSE_MANY = tasks(200, 40, 10, share=0.2)
 SPARSE = tasks(300, 200, 5, density=0.1, share=0.3)
 KINDS = {
     "dense, few tasks": (*DENSE_FEW, {}),
-    "dense, many tasks": (*DENSE_MANY, {"loss": "hinge"}),
+    "dense, many tasks": (*tasks(200, 40, 10, share=0.2), {"loss": "hinge"}),
     "sparse": (sparse.csr_matrix(SPARSE[0]), SPARSE[1], {}),
     "masked": (DENSE_FEW[0], masked(2 * DENSE_FEW[1] - 1), {"labels": "masked"}),
 }
@@ -147,7 +145,10 @@ def test_folds_of_a_label_matrix_have_their_share_of_the_rarest_labels():
         ({"radii": 0}, "^n_points must be a whole number of at least 1, got 0"),
         ({"scoring": "auc", "radii": [1.0]}, "scoring"),
         ({"selection": "median", "radii": [1.0]}, "^selection must be one of best, one_standard_error, got 'median'"),
-        ({"selection": "one_standard_error", "cv": [FOLD]}, "^selection must be 'best' without two folds or more, as"),
+        (
+            {"selection": "one_standard_error", "cv": [np.split(np.arange(200), 2)]},
+            "^selection must be 'best' without two folds or more, as",
+        ),
         *(
             (
                 {"radii": [1.0], "scoring": lambda model, X, y, value=value: value},
