@@ -133,7 +133,7 @@ def made(rng, **values):
     left_out = pd.DataFrame({"item": [HOSTILE, "b.jpg"], "reason": [HOSTILE, HOSTILE]})
     given = {"images": images, "captions": captions, "left_out": left_out, "note": HOSTILE}
     given |= {"claims": section(claims(), {("mine", "annotation", "chosen"): ["annotation/figures/auc.png"]})}
-    given |= {"verdicts": "undecided: 1", "thumbnail": thumbnails.file_of}
+    given |= {"verdicts": {"undecided": 1}, "thumbnail": thumbnails.file_of}
     return page("mine", [study(rng)], **given | values)
 
 

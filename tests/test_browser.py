@@ -24,7 +24,8 @@ def browser():
 def file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     (folder / "mine").mkdir()
-    shown = {"dataset": "mine", "sentence": HOSTILE, "note": HOSTILE}
+    shown = {"dataset": "mine", "sentence": HOSTILE, "note": HOSTILE, "warnings": 1, "numbers": {HOSTILE: HOSTILE}}
+    shown |= {"verdicts": {"holds": 2}, "pictures": [(HOSTILE, "thumbnails/000000.webp")]}
     (folder / "index.html").write_text(index([shown]), encoding="utf-8")
     return written_page(folder / "mine")
 
@@ -110,6 +111,7 @@ def test_a_feature_shows_who_shares_it(page):
 def test_claims_open_on_demand(page):
     details = page.locator("details.claim")
     assert not details.locator("table").is_visible()
+    page.get_by_text("Do the papers' findings hold here? 1 undecided.").click()
     details.locator("summary").click()
     assert details.locator("table").is_visible()
     assert HOSTILE in details.inner_text()
@@ -132,6 +134,7 @@ def test_a_small_screen_is_no_wider_than_itself(page):
 
 def test_the_list_of_pages_leads_there_and_back(page):
     page.get_by_text("all datasets").click()
-    assert HOSTILE in page.locator("main").inner_text()
+    assert page.locator("main").inner_text().count(HOSTILE) == 5
+    assert page.locator(".card .marks li").count() == 2
     page.get_by_role("link", name="mine").click()
     assert page.locator("h1").inner_text() == "mine"

@@ -59,6 +59,7 @@ def test_thumbnails_of_all_images_that_are_shown_are_asked_for(rng):
     shown = {i for word in of_study["words"] for own in word["methods"].values() for i, _ in own["highest"]}
     assert {of_study["rows"][str(i)] for i in shown} <= set(mine.images)
     assert mine.findings["sentence"] in html.unescape(mine.html)
+    assert {file for _, file in mine.findings["pictures"]} <= {thumbnails.file_of(row) for row in mine.images}
 
 
 def test_the_kept_model_comes_with_the_images_that_it_ranks_right_and_wrong_and_a_map_of_each(rng):
@@ -90,9 +91,10 @@ def test_a_dataset_without_words_shows_samples_and_its_verdicts(rng):
     images = pd.DataFrame({"image": [f"digit {i}" for i in range(100)], "split": "train"})
     captions = pd.DataFrame({"image": images["image"], "caption": "7"})
     without = study(rng)._replace(fits=None)
-    shown = page("digits", [without], images=images, captions=captions, left_out=None, claims="", verdicts="holds: 2")
+    shown = page("digits", [without], images=images, captions=captions, left_out=None, claims="", verdicts={"holds": 2})
     assert shown.images == []  # features are no pictures
-    assert "Verdicts on the papers&#39; claims: holds: 2." in shown.html
+    assert "Do the papers&#39; findings hold here? 2 yes." in shown.html
+    assert (shown.findings["verdicts"], shown.findings["numbers"]) == ({"holds": 2}, {"samples": "100"})
     assert data_of(shown.html)["studies"] == []
 
 
@@ -106,7 +108,7 @@ def test_the_first_screen_says_what_was_used_and_the_worst_warning(rng):
 def test_a_vocabulary_names_every_feature(rng):
     one = study(rng)._replace(names=["a", "b"])
     with pytest.raises(ValueError, match=r"^vocabulary must name each of 6 features, got 2 names"):
-        page("mine", [one], images=None, captions=None, left_out=None, claims="", verdicts="")
+        page("mine", [one], images=None, captions=None, left_out=None, claims="", verdicts={})
 
 
 # Words

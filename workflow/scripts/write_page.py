@@ -71,7 +71,7 @@ if __name__ == "__main__":
             [read_study(**one, vocabulary=vocabulary) for one in params.studies],
             **tables,
             claims=section(pd.concat(judged), pictures) if judged else "",
-            verdicts=counts(pd.concat(judged)) if judged else "none",
+            verdicts=counts(pd.concat(judged)) if judged else {},
             note=params.note,
             labels=dataset.LABELS,
             thumbnail=thumbnails.file_of if has_pictures else None,

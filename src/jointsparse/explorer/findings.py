@@ -16,6 +16,7 @@ RARE = 0.75  # Choice: times the test images of other words
 CHANCE = 0.05  # Choice: of p-values after Holm's correction
 LEVEL = 0.01  # Choice: mean AUCs that differ by no more are level
 WRONG, NOTE = "wrong", "note"  # a number is not what it says, or a remark that no number suffers from
+ANSWERS = {"holds": "yes", "does not hold": "no", "demonstration": "not judged on such data"}  # else the verdict
 # Severity of warnings, what they mean and what to do, the worst first. A text goes with each kind of flag that contains
 # the key, so the last one goes with all others.
 PLAIN = {
@@ -139,13 +140,17 @@ def sentence(learnt: pd.DataFrame, method: str, labels: str = "words") -> str:
     return f"{'; '.join(parts)}."
 
 
+def largest(means: pd.DataFrame) -> pd.DataFrame:
+    """The means with the largest training sets, by method."""
+    return means[means["n"] == means["n"].max()].set_index("method")
+
+
 def how_sure(tables: Mapping[str, pd.DataFrame], things: str = "images", labels: str = "words") -> str:
     """Say how well words are recognised on average, from how many runs, and how far the best other method is.
 
     tables: means and words_learnt. things: what has labels. labels: what is learnt.
     """
-    means = tables["means"]
-    means = means[means["n"] == means["n"].max()].set_index("method")
+    means = largest(tables["means"])
     first, method = means.iloc[0], means.index[0]
     auc = first["auc_weighted"]
     interval = f", {first['low']:.3f} to {first['high']:.3f}" if np.isfinite(first["low"]) else ""
@@ -157,9 +162,19 @@ def how_sure(tables: Mapping[str, pd.DataFrame], things: str = "images", labels:
     if len(means) == 1:
         return said
     others = means["auc_weighted"].iloc[1:]
-    lead, other = auc - others.max(), label(others.idxmax())
+    lead, other = auc - others.max(), label(str(others.idxmax()))
     where = f"{abs(lead):.3f} {'ahead of' if lead > 0 else 'behind'}" if abs(lead) > LEVEL else "level with"
     return f"{said} {label(method)} is {where} the best other method, {other}."
+
+
+def hold(verdicts: Mapping[str, int]) -> str:
+    """Say in one sentence whether the papers' findings hold. verdicts: how many claims have each.
+
+    >>> hold({"holds": 1, "level": 0, "undecided": 5, "demonstration": 2})
+    "Do the papers' findings hold here? 1 yes, 5 undecided, 2 not judged on such data."
+    """
+    said = [f"{n} {ANSWERS.get(verdict, verdict)}" for verdict, n in verdicts.items() if n]
+    return f"Do the papers' findings hold here? {', '.join(said) or 'None was asked about'}."
 
 
 def why_not(learnt: pd.DataFrame, method: str, things: str = "images", labels: str = "words") -> str:

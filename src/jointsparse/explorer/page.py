@@ -16,6 +16,7 @@ from jointsparse.explorer.sharing import sharing_of
 from jointsparse.explorer.words import telling_of_samples, words_of
 
 SAMPLES = 24  # images of a dataset whose studies learn no words
+OF_CARD = 3  # pictures that stand in the list of pages
 IMAGES_OF_WORDS = ("highest", "misses", "errors")  # see `words_of`
 
 
@@ -55,7 +56,7 @@ def page(
     captions: pd.DataFrame | None,
     left_out: pd.DataFrame | None,
     claims: markupsafe.Markup,
-    verdicts: str,
+    verdicts: Mapping[str, int],
     note: str = "",
     labels: str = "words",
     thumbnail: Callable[..., str] | None = None,
@@ -73,7 +74,7 @@ def page(
         Of the dataset, see `datasets`; None for one that each study draws.
     claims : Markup
         The claims with their verdicts, see `papers.page.section`.
-    verdicts : str
+    verdicts : dict
         How many claims have each verdict, see `papers.page.counts`.
     note : str
         What the reader should know of the dataset.
@@ -100,13 +101,18 @@ def page(
     answers, maps = answers_of(kept, thumbnail) if kept else (None, {})
     used |= maps.keys()
     things = "images" if thumbnail else "samples"
-    found, sure, why_not = f"Verdicts on the papers' claims: {verdicts}.", "", ""
+    claimed = findings.hold(verdicts)
+    found, sure, why_not = claimed, "", ""
+    numbers = {things: f"{len(images):,}"} if images is not None else {}
     if of_words:
         first = of_words[0]
         told = first.tables["words_learnt"], first.tables["chosen"]["method"].iloc[0]
         found = findings.sentence(*told, labels)
         sure = findings.how_sure(first.tables, things, labels)
         why_not = findings.why_not(*told, things, labels)
+        numbers["of 100 pairs ranked right"] = (
+            f"{100 * findings.largest(first.tables['means'])['auc_weighted'].iloc[0]:.0f}"
+        )
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
     warnings = findings.warnings_of(warned, things, labels)
     n_wrong = sum(warning["severity"] == findings.WRONG for warning in warnings)
@@ -128,6 +134,7 @@ def page(
         warnings=warnings,
         n_wrong=n_wrong,
         claims=claims,
+        claimed=claimed,
         samples=list(of_images.values()) if not of_words else [],
         things=things,
         labels=labels,
@@ -139,8 +146,19 @@ def page(
         html,
         sorted(used) if thumbnail else [],
         maps,
-        {"dataset": dataset, "sentence": found, "note": note, "warnings": n_wrong},
+        {"dataset": dataset, "sentence": found, "note": note, "warnings": n_wrong, "numbers": numbers}
+        | {"verdicts": {} if of_words else dict(verdicts), "pictures": _of_card(shown, of_images) if thumbnail else []},
     )
+
+
+def _of_card(shown: list[dict[str, Any]], images: dict[int, dict[str, Any]]) -> list[tuple[str, str]]:
+    """Captions and thumbnails of a few images: the best of the best words, or the first of a dataset without words."""
+    if not shown:
+        return [(", ".join(one["captions"]), one["file"]) for one in list(images.values())[:OF_CARD]]
+    method = shown[0]["methods"][0]["name"]
+    own = [(word["methods"][method], word["word"]) for word in shown[0]["words"] if word["best"]]
+    best = sorted(own, key=lambda one: -one[0]["auc"])[:OF_CARD]
+    return [(word, images[shown[0]["rows"][one["highest"][0][0]]]["file"]) for one, word in best]
 
 
 def _learnt(study: Study) -> tuple[dict[str, Any], set[int]]:

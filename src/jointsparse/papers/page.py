@@ -43,10 +43,10 @@ def section(table: pd.DataFrame, figures: Mapping[tuple[str, str, str], Sequence
     return markupsafe.Markup(_written("claims.html.jinja", _outline(table, figures), lambda value: value))
 
 
-def counts(table: pd.DataFrame) -> str:
-    """Say how many claims have each verdict, each claim once per study. table: as in `page`."""
+def counts(table: pd.DataFrame) -> dict[str, int]:
+    """Count the claims that have each verdict, each claim once per study. table: as in `page`."""
     by_study = table.groupby(["id", "dataset", "study"])["verdict"].agg(overall).value_counts()
-    return "; ".join(f"{verdict}: {by_study.get(verdict, 0)}" for verdict in VERDICTS)
+    return {verdict: int(by_study.get(verdict, 0)) for verdict in VERDICTS}
 
 
 def _written(template: str, outline: dict[str, Any], finalize: Callable[[Any], Any]) -> str:
@@ -84,7 +84,7 @@ def _outline(table: pd.DataFrame, figures: Mapping[Any, Sequence[str]]) -> dict[
         for first, rows in _groups(shown, "title")
     ]
     origins = [first for first, _ in _groups(shown, "dataset", "study", "table")]
-    told = {"counts": counts(table), "not_judged": NOT_JUDGED}
+    told = {"counts": "; ".join(f"{verdict}: {n}" for verdict, n in counts(table).items()), "not_judged": NOT_JUDGED}
     return told | {"papers": papers, "origins": origins, "noted": notes.any()}
 
 
