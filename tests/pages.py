@@ -103,15 +103,12 @@ def claims():
 def kept_model(rng):
     """A kept model of two words, whose test images are those from the sixth on."""
     rows = [
-        {"word": word}
-        | {
-            f"{metric}{end}": auc
-            for metric in ("auc", "average_precision", "precision_of_first")
-            for end in ("", "_low", "_high")
-        }
-        for word, auc in zip([*WORDS[:2], "(all words)"], [0.7, 0.8, 0.75], strict=True)
+        {"features": 5, "auc": auc, "auc_low": auc - 0.1, "auc_high": auc + 0.1}
+        | {"average_precision": auc, "precision_of_first": 0.5}
+        for auc in (0.55, 0.8, 0.75)
     ]
-    card = {"norm": "l1inf", "known_images": 1234, "features": [5, 6], "numbers": rows}
+    card = {"words": WORDS[:2], "norm": "l1inf", "loss": "hinge", "radius": 2.0}
+    card |= {"known_images": 1234, "features": [5, 6], "numbers": rows}
     return Kept(
         card,
         rng.normal(size=(N_TEST, 2)),
@@ -123,6 +120,9 @@ def kept_model(rng):
         names=["feature 4", "feature 1"],
         weights=np.array([[2.0, -1.0], [0.5, 0.0]]),
         responses=rng.normal(size=(N_TEST, 2)),
+        telling=[],
+        X=np.zeros((N_TEST, 6)),
+        vocabulary=[],
     )
 
 

@@ -12,6 +12,29 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed here")
 
 
+# Texts whose colour has less contrast than 4.5 with the first background behind them.
+CONTRAST = """() => {
+  const light = (c) => [0.2126, 0.7152, 0.0722].reduce((sum, part, i) => {
+    const s = c[i] / 255;
+    return sum + part * (s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4);
+  }, 0);
+  const parts = (text) => text.match(/[0-9.]+/g).map(Number);
+  const behind = (one) => {
+    for (; one; one = one.parentElement) {
+      const back = parts(getComputedStyle(one).backgroundColor);
+      if (back.length < 4 || back[3] === 1) return back;
+    }
+    return [255, 255, 255];
+  };
+  const texts = [...document.querySelectorAll("body *")].filter((one) => one.offsetHeight &&
+    [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()));
+  return texts.filter((one) => {
+    const [a, b] = [parts(getComputedStyle(one).color), behind(one)].map(light).sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05) < 4.5;
+  }).map((one) => `${one.tagName}.${one.className}: ${one.textContent.slice(0, 40)}`);
+}"""
+
+
 @pytest.fixture(scope="module")
 def browser():
     with sync_api.sync_playwright() as playwright:
@@ -46,66 +69,121 @@ def page(browser, file):
     page.close()
 
 
+@pytest.fixture
+def study(page):
+    """The page, of which the study of three words is shown."""
+    page.select_option("#study", "annotation")
+    page.get_by_label("l1,∞").check()
+    return page
+
+
 def words(page):
     return page.locator("#list button").all_inner_texts()
 
 
-def test_words_are_ordered_as_asked(page):
-    by_auc = words(page)
-    assert sorted(by_auc) == sorted(WORDS)
-    assert page.locator("#list button[aria-pressed=true]").all_inner_texts() == by_auc[:1]
-    page.select_option("#order", "lowest")
-    assert words(page) == by_auc[::-1]
-    page.select_option("#order", "name")
-    assert words(page)[1:] == ["grass", "night"]
-    page.select_option("#order", "positives")
-    assert sorted(words(page)) == sorted(WORDS)
+def heading(page):
+    return page.locator("#word h3").first.inner_text()
 
 
-def test_a_word_shows_its_pictures_and_charts(page):
-    page.locator("#list button", has_text="night").click()
-    assert page.locator("#word h3").first.inner_text() == "“night” by l1,∞"
-    assert page.locator("#list button[aria-pressed=true]").all_inner_texts() == ["night"]
-    assert page.locator("#word svg").count() == 2
-    pictures = page.locator("#word img")
+def test_words_are_ordered_as_asked(study):
+    shown = {study.select_option("#order", order)[0]: words(study) for order in ("auc", "lowest", "name", "first")}
+    assert shown["lowest"] == shown["auc"][::-1]
+    assert shown["name"] == sorted(WORDS) and set(shown["first"]) == set(WORDS)
+
+
+def test_words_are_found_by_a_part(study):
+    for part, found in (("GR", ["grass"]), ("zebra", [])):
+        study.fill("#seek", part)
+        assert words(study) == found
+    assert "no word contains this" in study.locator("#list").inner_text()
+
+
+def test_a_word_shows_its_pictures_and_charts(study):
+    study.locator("#list button", has_text="night").click()
+    assert heading(study) == "“night” by l1,∞"
+    assert study.locator("#list button[aria-pressed=true]").all_inner_texts() == ["night"]
+    assert study.locator("#word svg").count() == 2
+    pictures = study.locator("#word img")
     assert pictures.count() == 8 + 6 + 6
     loaded = "images => Promise.all(images.map((image) => { image.loading = 'eager'; return image.decode(); }))"
     pictures.evaluate_all(loaded)  # raises if one does not
-    assert HOSTILE[:80] in page.locator("#word figcaption").first.inner_text()
+    assert HOSTILE[:80] in study.locator("#word figcaption").first.inner_text()
+    study.get_by_label("linear SVM").check()
+    assert heading(study) == "“night” by linear SVM"
 
 
-def test_maps_of_the_kept_model_are_shown_until_they_are_switched_off(page):
-    first = page.locator("#kept details[open] figure").first.locator("img")
-    assert first.nth(0).bounding_box()["width"] == first.nth(1).bounding_box()["width"]
-    of_features = page.locator("#kept img[alt^='where feature']")
-    assert of_features.count() == 2 * 4 and of_features.first.is_visible()
-    page.uncheck("#maps")
-    assert (first.nth(0).is_visible(), first.nth(1).is_visible()) == (True, False)
-    assert not of_features.first.is_visible()
+def test_a_word_has_an_address(page, file):
+    page.locator(".wall a").first.click()
+    page.locator("#list button", has_text="grass").click()
+    assert page.url == f"{file.as_uri()}#word=grass"
+    page.go_back()
+    assert heading(page) == f"“{HOSTILE}” by l1,∞" and page.locator("#word h3").first.bounding_box()["y"] >= 0
+    for address in ("#word=night", "#word=%"):  # of night only the second study knows
+        page.goto(f"{file.as_uri()}{address}")
+        assert (heading(page), page.input_value("#study")) == ("“night” by l1,∞", "annotation")
 
 
-def test_methods_switch(page):
-    page.get_by_label("linear SVM").check()
-    assert page.locator("#word h3").first.inner_text().endswith(" by linear SVM")
+def test_keys_go_to_the_next_and_the_last_word(study):
+    first, second, third = words(study)
+    study.locator("#list button", has_text=first).click()
+    for key, expected in (("k", first), ("j", second), ("j", third), ("j", third), ("k", second)):
+        study.keyboard.press(key)
+        assert heading(study) == f"“{expected}” by l1,∞"
+    study.locator("#seek").press("j")
+    assert (heading(study), study.input_value("#seek")) == (f"“{second}” by l1,∞", "j")
 
 
-def test_the_slider_shows_features_come_and_go(page):
-    slider = page.locator("#radius")
-    coloured = "[...document.querySelectorAll('#map td')].filter((cell) => cell.style.background).length"
-    assert page.locator("#radius-text").inner_text().startswith("2, chosen by validation: 2 of 6 features in use")
-    assert page.evaluate(coloured) == 6
-    slider.focus()
-    page.keyboard.press("ArrowLeft")
-    assert page.locator("#radius-text").inner_text().startswith("1: 1 of 6 features in use")
-    assert page.evaluate(coloured) == 3
-    page.keyboard.press("End")
-    assert "the map shows 2" in page.locator("#radius-text").inner_text()
+def test_a_picture_is_enlarged_with_all_that_the_method_says_of_it(study):
+    opened, viewer = study.locator("#word .open").first, study.locator("#viewer")
+    opened.press("Enter")
+    assert HOSTILE in viewer.locator("#viewed").inner_text() and viewer.locator("img").count() == 1
+    assert {text.strip("✓ ") for text in viewer.locator(".said div > :first-child").all_inner_texts()} == {*WORDS}
+    shown, rank = (study.locator(one).first.inner_text() for one in ("#list [aria-pressed=true]", "figcaption strong"))
+    assert viewer.locator(".said .true", has_text=shown).inner_text().endswith(rank)
+    to = {name: viewer.get_by_role("button", name=name).click for name in ("before", "next", "close")}
+    press = {key: lambda key=key: study.keyboard.press(key) for key in ("ArrowRight", "ArrowLeft")}
+    for go, place in ((press["ArrowRight"], 2), (to["before"], 1), (press["ArrowLeft"], 8), (to["next"], 1)):
+        go()
+        assert viewer.locator("#place").inner_text() == f"{place} of 8"
+    for leave in (lambda: study.keyboard.press("Escape"), to["close"], lambda: study.mouse.click(5, 5)):
+        leave()
+        assert not viewer.is_visible() and opened.evaluate("button => button === document.activeElement")
+        opened.click()
 
 
-def test_a_feature_shows_who_shares_it(page):
+def test_maps_of_the_kept_model_are_shown_when_they_are_switched_on(page):
+    first, enlarged = page.locator("#word .open").first, page.locator("#viewer img")
+    assert [image.is_visible() for image in first.locator("img").all()] == [True, False]
+    page.check("#maps")
+    assert len({image.bounding_box()["width"] for image in first.locator("img").all()}) == 1
+    first.click()
+    buttons = page.locator("#viewer .said button").all()
+    shown = {button.click() or enlarged.nth(2).get_attribute("src") for button in buttons}
+    assert len(shown) == len(buttons) > 0
+    page.keyboard.press("Escape")
     page.locator("#map button").first.click()
-    assert page.locator("#feature h3").first.inner_text().endswith("3 of 3 words use it")
-    assert page.locator("#feature img").count() == 12
+    assert [image.is_visible() for image in page.locator("#feature img[alt^='where']").all()] == [True] * 4
+    assert not page.locator("#radius").is_visible()  # a kept model has one
+
+
+def test_the_slider_shows_features_come_and_go(study):
+    slider = study.locator("#radius")
+    coloured = "[...document.querySelectorAll('#map td')].filter((cell) => cell.style.background).length"
+    assert study.locator("#radius-text").inner_text().startswith("2, chosen by validation: 2 of 6 features in use")
+    assert study.evaluate(coloured) == 6
+    slider.focus()
+    study.keyboard.press("ArrowLeft")
+    assert study.locator("#radius-text").inner_text().startswith("1: 1 of 6 features in use")
+    assert study.evaluate(coloured) == 3
+    study.keyboard.press("End")
+    assert "the map shows 2" in study.locator("#radius-text").inner_text()
+
+
+def test_a_feature_shows_for_which_words_it_speaks(study):
+    assert study.locator("#map img").count() == 3 + 2
+    study.locator("#map button").first.click()
+    assert "most for " in study.locator("#feature h3").first.inner_text()
+    assert study.locator("#feature img").count() == 12
 
 
 def test_claims_open_on_demand(page):
@@ -117,19 +195,38 @@ def test_claims_open_on_demand(page):
     assert HOSTILE in details.inner_text()
 
 
-def test_everything_is_reached_by_keyboard(page):
+def test_everything_is_reached_by_keyboard(study):
     reached = set()
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        reached.add(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
-        if page.evaluate("document.activeElement.closest('#list') !== null"):
-            page.keyboard.press("Enter")
-    assert {"study", "order", "radius", "BUTTON", "INPUT", "SUMMARY", "A"} <= reached
+    for _ in range(90):
+        study.keyboard.press("Tab")
+        reached.add(study.evaluate("document.activeElement.id || document.activeElement.tagName"))
+    assert {"study", "order", "seek", "maps", "radius", "BUTTON", "INPUT", "SUMMARY", "A"} <= reached
 
 
-def test_a_small_screen_is_no_wider_than_itself(page):
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_stands_out_from_what_is_behind_it(browser, file, scheme):
+    """Contrast of WCAG AA: 4.5."""
+    page = browser.new_page(color_scheme=scheme)
+    page.goto(file.as_uri())
+    page.locator("#word .open").first.click()
+    assert page.evaluate(CONTRAST) == []
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_the_first_screen_has_a_photograph_and_is_no_wider_than_itself(page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    assert page.locator(".wall img").first.bounding_box()["y"] < 700
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator("#word .open").first.click()
+    assert page.locator("#viewer").bounding_box()["width"] <= width
+
+
+def test_fingers_hit_what_they_point_at(page):
     page.set_viewport_size({"width": 390, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    targets = "nav a, summary, select, .list button, .controls label, .open, #map button"
+    heights = "ones => ones.map((one) => one.offsetHeight).filter((height) => height && height < 44)"
+    assert page.locator(targets).evaluate_all(heights) == []
 
 
 def test_the_list_of_pages_leads_there_and_back(page):

@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 from pages import METHODS, RADII, WORDS, kept_model, made, study
 from scipy import sparse, stats
+from sklearn.metrics import average_precision_score
 
 from jointsparse.checks import Misfit
 from jointsparse.explorer import findings, thumbnails
-from jointsparse.explorer.fits import fits_of
+from jointsparse.explorer.fits import by_rank, fits_of
 from jointsparse.explorer.page import page
 from jointsparse.explorer.sharing import sharing_of
-from jointsparse.explorer.words import telling_of_samples, words_of
+from jointsparse.explorer.words import said_of, suspects_of, telling_of_samples, wall_of, words_of
 from jointsparse.scores.flags import of_features
 from jointsparse.scores.learnt import by_size, words_learnt
 from jointsparse.scores.metrics import ScoredFits, auc
@@ -62,21 +63,59 @@ def test_thumbnails_of_all_images_that_are_shown_are_asked_for(rng):
     assert {file for _, file in mine.findings["pictures"]} <= {thumbnails.file_of(row) for row in mine.images}
 
 
-def test_the_kept_model_comes_with_the_images_that_it_ranks_right_and_wrong_and_a_map_of_each(rng):
+def test_the_kept_model_is_the_first_study_with_a_map_of_each_image_that_it_ranks(rng):
     kept = kept_model(rng)
     shown = made(rng, kept=kept)
-    own = shown.html[shown.html.index('<section id="kept">') : shown.html.index('<section id="methods">')]
-    assert own.index(html.escape(WORDS[1], quote=False)[:10]) < own.index(WORDS[0])  # by decreasing AUC
+    first, second = data_of(shown.html)["studies"]
+    assert (first["name"], first["known_images"], second["name"]) == ("the kept model", 1234, "annotation")
     asked = {(row, k) for row, words in shown.maps.items() for k in words}
     assert len(asked) == (14 + 6) + (10 + 6) + 2 * 4  # of 15 and of 10 images with the word, and of two features
-    assert f"feature 1: most for none; most against {WORDS[0]}" in own
-    largest = 5 + int(np.argmax(kept.responses[:, 1]))
-    assert (largest, 3) in asked
-    assert set(shown.maps) <= set(shown.images)
-    assert all(thumbnails.file_of(*one) in own for one in asked)
     best = 5 + max(np.flatnonzero(kept.labels[:, 0]), key=lambda i: kept.scores[i, 0])
-    assert (best, 0) in asked and "1,234 labelled images, with 5 of 6 features" in own
+    assert {(best, 0), (5 + int(np.argmax(kept.responses[:, 1])), 3)} <= asked
+    (shared,) = first["sharing"].values()
+    weights = np.frombuffer(base64.b64decode(shared["path"][0]["weights"]), np.int8).reshape(2, 2)
+    places = [feature["place"] - 2 for feature in shared["features"]]
+    np.testing.assert_array_equal(weights, np.rint(127 * kept.weights[np.ix_(shared["words"], places)].T / 2))
     assert made(rng, kept=kept._replace(has_maps=False)).maps == {}
+
+
+def test_the_wall_shows_the_images_ranked_highest_of_words_that_are_told_from_chance(rng):
+    kept = kept_model(rng)
+    order = np.argsort(-kept.scores[:, 1])
+    wall = re.search('<ul class="wall">(.*)</header>', made(rng, kept=kept).html, re.DOTALL)[1]
+    assert re.findall('src="(.*?)"', wall) == [thumbnails.file_of(5 + row) for row in order[:3]]
+    assert wall.count('class="without"') == 3 - kept.labels[order[:3], 1].sum()
+    assert f"{kept.labels[order[:10], 1].sum()} of the first 10 are right" in wall
+    assert f'Not told from chance: <a href="#word={WORDS[0]}">' in wall  # its interval begins at 0.45
+
+
+def test_words_stand_on_the_wall_in_the_order_of_their_first_images():
+    own = {"known": True, "auc": 0.7, "precision": 0.5, "highest": [[3, 1], [4, 4]], "errors": [[5, 2], [6, 3]]}
+    told = {"a": {"right": 2}, "b": {"right": 7}, "c": {"right": 2, "auc": 0.8}, "d": {"known": False}}
+    wall, unknown = wall_of([{"word": word, "methods": {"l1": own | more}} for word, more in told.items()], "l1")
+    assert ([tile["word"] for tile in wall], unknown) == (["b", "c", "a"], ["d"])
+    assert wall[0]["images"] == [(3, True), (5, False), (6, False)]
+
+
+def test_labels_that_may_be_wrong_are_listed(rng):
+    scores, labels = np.array([[5.0, 4, 3, 2, 1]]).T, np.array([[0, 1, 1, 0, 1]], bool).T
+    rows = suspects_of(scores, labels, {0: "cat"}).to_numpy().tolist()
+    assert rows == [[0, "cat", 0, 5.0, 1], [4, "cat", 1, 1.0, 5]]  # of the first three, and of those behind
+    kept = kept_model(rng)
+    for row in made(rng, kept=kept).suspects.to_dict("records"):
+        image = int(row["image"].split()[0]) - 5
+        assert (row["word"], row["score"]) == (WORDS[1], kept.scores[image, 1]) and row["label"] == kept.labels[
+            image, 1
+        ]
+
+
+def test_an_image_comes_with_its_scores_and_ranks_for_every_word(rng):
+    scores = rng.normal(size=(30, 3)) * [1, 5, 0]
+    said = {name: base64.b64decode(packed) for name, packed in said_of(scores, [4, 9]).items()}
+    levels, ranks = np.frombuffer(said["scores"], np.int8), np.frombuffer(said["ranks"], np.uint16)
+    expected = (scores - scores.mean(axis=0))[:, :2] / scores[:, :2].std(axis=0)
+    np.testing.assert_allclose(levels.reshape(2, 3)[:, :2] / 20, expected[[4, 9]], atol=0.026)
+    np.testing.assert_array_equal(ranks.reshape(2, 3)[:, :2], stats.rankdata(-scores, axis=0)[[4, 9], :2])
 
 
 def test_a_map_is_red_for_a_word_and_blue_against_it():
@@ -139,6 +178,16 @@ def test_telling_features_are_those_with_the_largest_weights_above_zero(mine):
         assert methods[METHODS[0]]["telling"] == [NAMES[i] for i in np.argsort(-w) if w[i] > 0]
 
 
+def test_numbers_of_the_first_images_are_means_over_runs(mine, rng):
+    scores, labels = rng.normal(size=(30, 3)), rng.random((30, 3)) < 0.4
+    right = np.take_along_axis(labels, np.argsort(-scores, axis=0)[:10], axis=0).mean(axis=0)
+    average = [average_precision_score(labels[:, k], scores[:, k]) for k in range(3)]
+    np.testing.assert_allclose(by_rank(scores, labels), [right, average])
+    for word, methods in methods_of(mine, mine.fits).items():  # whose runs have the same scores
+        of_word = by_rank(mine.fits.scores[METHODS[0]], mine.fits.labels)[:, WORDS.index(word)]
+        np.testing.assert_allclose([methods[METHODS[0]][key] for key in ("first", "precision")], of_word, rtol=1e-3)
+
+
 def test_words_that_stand_out_among_the_highest_are_counted(mine):
     ranks = np.arange(200)
     labels = np.stack([ranks < 30, (ranks >= 10) & (ranks < 40), ranks % 4 == 0], axis=1)
@@ -154,7 +203,7 @@ def test_words_that_stand_out_among_the_highest_are_counted(mine):
 def test_documents_are_told_by_their_largest_features(mine, form):
     X = mine.fits.X
     expected = ", ".join(NAMES[i] for i in np.argsort(-X[3]) if X[3][i] > 0)
-    assert telling_of_samples(mine.fits._replace(X=form(X)), [3], NAMES) == {3: expected}
+    assert telling_of_samples(form(X), [3], NAMES) == {3: expected}
 
 
 OF_WORDS = pd.DataFrame(

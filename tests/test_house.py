@@ -15,7 +15,7 @@ CEILINGS = {
     "learning": 2000,
     "estimators": 950,
     "datasets": 1000,
-    "features, scores, figures, explorer": 1935,
+    "features, scores, figures, explorer": 2060,
     "kept": 340,
     "papers": 2100,
     "loose files, app, provenance": 835,
@@ -24,7 +24,7 @@ CEILINGS = {
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 20_175, 1.05
+MOST, MARGIN = 20_310, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

@@ -1,7 +1,7 @@
 rule write_page:
     """Write the page of a dataset: what was learnt of each word, on which pictures, and what words share.
 
-    It opens from disk. Thumbnails of the images that it shows lie beside it.
+    It opens from disk. Beside it lie thumbnails of the images that it shows, and a table of labels that may be wrong.
     """
     input:
         unpack(kept_of_page),
@@ -16,6 +16,7 @@ rule write_page:
         ),
         thumbnails=directory("results/{dataset}/thumbnails"),
         findings="results/{dataset}/findings.json",
+        errors="results/{dataset}/errors.csv",
     log:
         "results/{dataset}/logs/write_page.log",
     benchmark:

@@ -14,7 +14,7 @@ from jointsparse.explorer.page import Study, page
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import names_of
 from jointsparse.papers.page import counts, section
-from jointsparse.provenance.tables import read_array, read_matrix, read_record, read_table, written
+from jointsparse.provenance.tables import read_array, read_matrix, read_record, read_table, write_table, written
 from jointsparse.registry import pick
 from jointsparse.scores.metrics import ScoredFits
 
@@ -90,6 +90,7 @@ if __name__ == "__main__":
                 with written(Path(output.page).parent / thumbnails.file_of(row, k)) as path:
                     path.write_bytes(overlay)
             progress(done, len(made.images))
+        write_table(made.suspects, output.errors)
         for text, file in ((made.html, output.page), (json.dumps(made.findings), output.findings)):
             with written(file) as path:
                 path.write_text(text, encoding="utf-8")

@@ -1,20 +1,20 @@
 """The kept model on the page: its numbers on the test images, and the images that it ranks right and wrong."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.explorer.findings import label
-from jointsparse.explorer.words import ranked
+from jointsparse.explorer.sharing import APART, levels_of, order_of
+from jointsparse.explorer.words import number, of_ranks, telling
 
 FEATURES, RESPONDERS = 12, 4  # features with the largest weights that are shown, and the pictures of each
-KINDS = {
-    "highest": "Ranked highest, and right",
-    "errors": "Errors: ranked highest without the word",
-    "misses": "Misses",
-}
+# Of a word, as the page and the card call them.
+NUMBERS = {"auc": "auc", "low": "auc_low", "high": "auc_high", "first": "precision_of_first"}
+NUMBERS |= {"precision": "average_precision", "n_features": "features"}
+GALLERIES = ("highest", "errors", "misses")
 
 
 class Kept(NamedTuple):
@@ -24,6 +24,7 @@ class Kept(NamedTuple):
     test_images: the row of each in the table of images. has_maps: whether it begins with pictures. features: the
     places of those with the largest weights. names, weights: (n_words, n_features), responses: (n_test, n_features), of
     these. spread: standard deviation of the scores of each word, and of the responses of each of these features.
+    telling: features of each word, if they have names. X, vocabulary: features of the test images, and their names.
     """
 
     card: Mapping[str, Any]
@@ -36,6 +37,9 @@ class Kept(NamedTuple):
     names: Sequence[str]
     weights: np.ndarray
     responses: np.ndarray
+    telling: Sequence[Sequence[str]]
+    X: Any
+    vocabulary: Sequence[str]
 
 
 def kept_of(
@@ -73,50 +77,66 @@ def kept_of(
         [names[column] if names else f"feature {column}" for column in columns[features]],
         classifier.coef_[:, features],
         responses,
+        [telling(w, names) for w in classifier.coef_] if names else [],
+        X,
+        names,
     )
 
 
-def answers_of(kept: Kept, thumbnail: Callable[..., str] | None) -> tuple[dict[str, Any], dict[int, set[int]]]:
-    """Gather what the page shows of a kept model.
-
-    Parameters
-    ----------
-    kept : Kept
-        The model.
-    thumbnail : function or None
-        The file of the thumbnail of an image, by its row, or of its map of a word. None: images are no pictures.
+def answers_of(kept: Kept) -> tuple[dict[str, Any], dict[int, set[int]]]:
+    """Gather what the page shows of a kept model, as of a study with one method and one size.
 
     Returns
     -------
-    answers : dict
-        The model's norm and numbers, and by word, in decreasing order of AUC, its numbers and galleries.
+    study : dict
+        See `page`.
     maps : dict
-        The places of the words and features whose maps each image has, by its row. Features come after all words.
+        The places of the words and features whose maps each test image has. Features come after all words.
     """
-    *of_words, mean = kept.card["numbers"]
+    card, names, method = kept.card, list(kept.card["words"]), f"{kept.card['loss']}-{kept.card['norm']}"
+    *of_words, mean = card["numbers"]
     maps: dict[int, set[int]] = {}
-    shown = []
-    for k in sorted(range(len(of_words)), key=lambda k: -(of_words[k]["auc"] or 0)):
-        galleries = {}
-        if thumbnail and kept.has_maps:
-            found = ranked(kept.scores[:, k], kept.labels[:, k])
-            for kind, title in KINDS.items():
-                images = [(int(kept.test_images[i]), rank) for i, rank in found[kind]]
-                for row, _ in images:
-                    maps.setdefault(row, set()).add(k)
-                galleries[title] = [(row, thumbnail(row), thumbnail(row, k), rank) for row, rank in images]
-        shown.append(of_words[k] | {"galleries": galleries})
+    words = []
+    for k, row in enumerate(of_words):
+        own = {
+            **{key: number(row[name] if row[name] is not None else np.nan) for key, name in NUMBERS.items()},
+            "p_holm": None,
+            "known": (row["auc_low"] or 0) > 0.5,
+            "sizes": [],
+            **of_ranks(kept.scores, kept.labels, k, names),
+            **({"telling": kept.telling[k]} if kept.telling else {}),
+        }
+        for image, _ in (ranked for kind in GALLERIES for ranked in own[kind]):
+            maps.setdefault(image, set()).add(k)
+        positives = int(kept.labels[:, k].sum())
+        words.append({"word": names[k], "positives": positives, "chose": False, "always": False, "best": None})
+        words[-1]["methods"] = {method: own}
+    features, order = order_of(kept.weights.T), order_of(kept.weights)
     shared = []
-    for i, name in enumerate(kept.names):
-        w, place = kept.weights[:, i], len(of_words) + i
-        order = [k for k in np.argsort(-np.abs(w), kind="stable") if w[k]]
-        of_sign = {sign: [of_words[k]["word"] for k in order if sign * w[k] > 0] for sign in (1, -1)}
-        best = np.argsort(-kept.responses[:, i], kind="stable")[:RESPONDERS] if thumbnail and kept.has_maps else ()
-        rows = [int(kept.test_images[image]) for image in best]
-        for row in rows:
-            maps.setdefault(row, set()).add(place)
-        own = [(row, thumbnail(row), thumbnail(row, place)) for row in rows] if thumbnail else []
-        shared.append({"name": name, "speaks_for": of_sign[1], "against": of_sign[-1], "images": own})
-    told = {"mean": mean, "norm": label(kept.card["norm"]), "n_test": len(kept.scores), "words": shown}
-    told |= {"shared": shared}
-    return dict(kept.card) | told, maps
+    for i in features:
+        best = np.argsort(-kept.responses[:, i], kind="stable")[:RESPONDERS].tolist()
+        for image in best:
+            maps.setdefault(image, set()).add(len(names) + int(i))
+        shared.append({"name": kept.names[i], "images": [best, []], "place": len(names) + int(i)})
+    fit = {"radius": number(card["radius"]), "used": card["features"][0], "auc": number(mean["auc"])}
+    study = {
+        "name": "the kept model",
+        "by": "the kept model",
+        "with_maps": kept.has_maps,
+        "known_images": card["known_images"],
+        "methods": [{"name": method, "label": label(method)}],
+        "best": method,
+        "names": names,
+        "words": words,
+        "sharing": {
+            method: {
+                "n_features": card["features"][1],
+                "chosen": 0,
+                "apart": card["norm"] in APART,
+                "words": order.tolist(),
+                "features": shared,
+                "path": [fit | {"weights": levels_of(kept.weights[np.ix_(order, features)].T)}],
+            }
+        },
+    }
+    return study, maps if kept.has_maps else {}

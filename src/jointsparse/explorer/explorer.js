@@ -1,14 +1,13 @@
 "use strict";
-// Draws what the page's data hold: a list of words, one word, the map of weights, one feature. Text enters the page as
-// text alone (textContent), never as HTML.
+// Draws what the page's data hold: a list of words, one word, one picture, the map of weights, one feature. Text enters
+// the page as text alone (textContent), never as HTML.
 (function () {
   const data = JSON.parse(document.getElementById("data").textContent);
   if (!data || !data.studies || !data.studies.length) return;
-  const COLOURS = { "l1inf": "#16347f", "l1": "#d1495b", "l2": "#e5a32b", "l12": "#1f7a5c" };
-  const OTHERS = ["#8a8a8a", "#8d6cab", "#49a9c4", "#6b4a2b"];
-  const CHANCE = 0.05, LONGEST = 90;
+  const NORMS = ["l1inf", "l1", "l2", "l12"]; // which have colours of their own, see explorer.css
+  const LONGEST = 90, LEVELS = 20; // characters of a caption; levels of a score for each standard deviation
   const at = (id) => document.getElementById(id);
-  const state = { study: data.studies[0], method: "", word: "", feature: -1, order: "auc" };
+  const state = { study: data.studies[0], method: "", word: "", feature: -1, order: "first", sought: "", view: null };
 
   function element(tag, properties, ...children) {
     const made = document.createElement(tag);
@@ -32,9 +31,10 @@
   }
 
   function colour(method) {
-    if (method === "svm-l2") return OTHERS[0];
     const norm = method.slice(method.lastIndexOf("-") + 1);
-    return COLOURS[norm] || OTHERS[1 + state.study.methods.findIndex((one) => one.name === method) % 3];
+    if (method !== "svm-l2" && NORMS.includes(norm)) return `var(--${norm})`;
+    const place = state.study.methods.findIndex((one) => one.name === method) % 3;
+    return method === "svm-l2" ? "var(--other)" : `var(--other${1 + place})`;
   }
 
   function label(method) {
@@ -51,20 +51,48 @@
     });
     at("order").addEventListener("change", (event) => {
       state.order = event.target.value;
-      state.word = sorted()[0].word;
       list();
-      word();
+    });
+    at("seek").addEventListener("input", (event) => {
+      state.sought = event.target.value.trim().toLowerCase();
+      list();
     });
     at("radius").addEventListener("input", () => recolour());
+    window.addEventListener("hashchange", follow);
+    document.addEventListener("keydown", (event) => {
+      const by = { j: 1, k: -1 }[event.key];
+      if (!by || event.ctrlKey || event.metaKey || event.altKey || viewer.open || event.target.matches("select, [type=search]")) return;
+      const words = sorted(), place = words.findIndex((one) => one.word === state.word) + by;
+      if (words[place]) go(words[place].word, true);
+    });
+    at("before").addEventListener("click", () => step(-1));
+    at("after").addEventListener("click", () => step(1));
+    at("leave").addEventListener("click", () => viewer.close());
+    viewer.addEventListener("click", (event) => event.target === viewer && viewer.close());
+    document.addEventListener("keydown", (event) => {
+      const by = viewer.open ? { ArrowRight: 1, ArrowLeft: -1 }[event.key] : 0;
+      if (!by) return;
+      step(by);
+      event.preventDefault();
+    });
+  }
+
+  function about() {
+    const study = state.study;
+    if (study.known_images) {
+      return `Trained on all ${study.known_images.toLocaleString("en")} labelled ${data.things}. Intervals are of 95 %, for new test ` +
+        `${data.things}.` + (study.with_maps ? " New photographs: jointsparse annotate model.skops FOLDER." : "");
+    }
+    return `Run ${study.run} of ${study.runs} with ${study.n} positive ${data.things} a ${data.label} chose the examples, the ROC curves and the ` +
+      `map. Numbers in the list are means over the runs in which the ${data.label} did not choose the radius. ` +
+      `Intervals are of 95 %, for new test ${data.things}` +
+      (study.runs > 1 ? " and new training sets." : " alone: one run says nothing of other training sets.");
   }
 
   function begin() {
     const study = state.study;
-    at("about").textContent =
-      `Run ${study.run} of ${study.runs} with ${study.n} positive ${data.things} a word chose the examples, the ROC curves and the ` +
-      "map. AUC and the number of features in the list are means over the runs in which the word did not choose the radius. " +
-      `Intervals are of 95 %, for new test ${data.things}` +
-      (study.runs > 1 ? " and new training sets." : " alone: one run says nothing of other training sets.");
+    at("study").value = study.name;
+    at("about").textContent = about();
     at("method").replaceChildren(
       ...study.methods.map((one) => {
         const radio = element("input", { type: "radio", name: "method", value: one.name });
@@ -72,7 +100,7 @@
         return element("label", { title: one.name }, radio, " ", one.label);
       })
     );
-    choose(study.methods[0].name);
+    choose(study.best);
   }
 
   function choose(method) {
@@ -88,71 +116,127 @@
   // Words.
 
   function sorted() {
-    const auc = (one) => one.methods[state.method].auc;
+    const by = (...keys) => (a, b) => {
+      const key = keys.find((each) => a.methods[state.method][each] !== b.methods[state.method][each]);
+      return key ? b.methods[state.method][key] - a.methods[state.method][key] : 0;
+    };
     const compare = {
-      auc: (a, b) => auc(b) - auc(a),
-      lowest: (a, b) => auc(a) - auc(b),
+      first: by("known", "first", "auc"),
+      auc: by("auc"),
+      lowest: (a, b) => by("auc")(b, a),
+      precision: by("precision"),
       name: (a, b) => a.word.localeCompare(b.word),
       positives: (a, b) => b.positives - a.positives,
     }[state.order];
-    return [...state.study.words].sort(compare);
+    return state.study.words.filter((one) => one.word.toLowerCase().includes(state.sought)).sort(compare);
   }
 
   function list() {
+    const shown = sorted();
     at("list").replaceChildren(
-      ...sorted().map((one) => {
+      ...shown.map((one) => {
         const own = one.methods[state.method];
-        const known = own.p_holm <= CHANCE;
-        const button = element("button", { type: "button", "aria-pressed": String(one.word === state.word) }, one.word);
-        const bar = element("i", {});
-        bar.style.width = `${100 * (own.auc || 0)}%`;
-        bar.style.background = known ? colour(state.method) : "#b5b5b5";
-        const row = element(
+        const button = element("button", { type: "button" }, one.word);
+        button.addEventListener("click", () => go(one.word));
+        return element(
           "tr",
-          {},
+          { className: own.known ? "" : "chance", title: own.known ? "" : "not told from chance" },
           element("td", {}, button),
-          element("td", { className: known ? "" : "chance", title: known ? "" : "no better than chance" }, number(own.auc)),
-          element("td", {}, element("span", { className: "meter", title: "the line is chance" }, bar, element("b", {}))),
+          element("td", {}, number(own.auc)),
+          element("td", {}, meter(own)),
+          element("td", {}, number(own.first * state.study.of_first, state.study.runs > 1 ? 1 : 0)),
+          element("td", {}, number(own.precision, 2)),
           element("td", {}, number(own.n_features, 0)),
           element("td", {}, String(one.positives))
         );
-        row.addEventListener("click", () => {
-          state.word = one.word;
-          for (const other of at("list").querySelectorAll("button")) {
-            other.setAttribute("aria-pressed", String(other === button));
-          }
-          word();
-        });
-        return row;
-      })
+      }),
+      shown.length ? "" : element("tr", {}, element("td", { colSpan: 7 }, `no ${data.label} contains this`))
     );
+    press();
+  }
+
+  // The AUC from chance, .5, to 1, and its interval as a line.
+  function meter(own) {
+    const place = (auc) => `${200 * (Math.min(1, Math.max(0.5, auc || 0)) - 0.5)}%`;
+    const bar = element("i", {}), line = element("b", {});
+    bar.style.width = place(own.auc);
+    if (own.known) bar.style.background = colour(state.method);
+    line.style.left = place(own.low);
+    line.style.width = `calc(${place(own.high)} - ${place(own.low)})`;
+    const told = own.low === null ? "" : `95 % interval: ${number(own.low)} to ${number(own.high)}`;
+    return element("span", { className: "meter", title: told }, bar, own.low === null ? "" : line);
+  }
+
+  function press() {
+    const box = at("list").closest(".list");
+    for (const button of at("list").querySelectorAll("button")) {
+      const pressed = button.textContent === state.word;
+      button.setAttribute("aria-pressed", String(pressed));
+      if (pressed) box.scrollTop = button.offsetTop - box.clientHeight / 2;
+    }
+  }
+
+  // The address of a word. Its page follows what the address says, so that the back button works.
+  function go(name, instead) {
+    const address = `#word=${encodeURIComponent(name)}`;
+    show(name);
+    if (instead) location.replace(address);
+    else location.hash = address;
+  }
+
+  function show(name) {
+    state.word = name;
+    press();
+    word();
+    const { top, bottom } = at("word").firstChild.getBoundingClientRect();
+    if (top < 0 || bottom > innerHeight) at("word").scrollIntoView();
+  }
+
+  function follow() {
+    let name;
+    try {
+      name = decodeURIComponent((/^#word=(.*)$/.exec(location.hash) || [])[1] || "");
+    } catch {
+      return; // the address is cut off
+    }
+    const has = (study) => study.words.some((one) => one.word === name);
+    const study = has(state.study) ? state.study : data.studies.find(has);
+    if (!study) return;
+    if (study !== state.study) {
+      state.study = study;
+      begin();
+    }
+    show(name);
   }
 
   function word() {
     const one = state.study.words.find((each) => each.word === state.word);
     const own = one.methods[state.method];
     const interval = own.low === null ? "" : ` (${number(own.low)} to ${number(own.high)})`;
-    const chance = own.p_holm <= CHANCE ? "better than chance" : "no better than chance";
-    const p = own.p_holm < 1e-16 ? "p < 1e-16" : `p = ${own.p_holm.toPrecision(2)}`;
+    const p = own.p_holm < 1e-16 ? "p < 1e-16" : `p = ${(own.p_holm || 0).toPrecision(2)}`;
+    const tested = own.p_holm === null ? "" : ` (${p}, corrected for the number of ${data.labels})`;
     const facts = [
       `${one.positives} test ${data.things} have it`,
-      `AUC ${number(own.auc)}${interval}, ${chance} (${p}, corrected for the number of words)`,
+      `AUC ${number(own.auc)}${interval}, ${own.known ? "better than chance" : "not told from chance"}${tested}`,
+      `average precision ${number(own.precision)}`,
       `${number(own.n_features, 0)} features`,
     ];
     if (one.best) facts.push(`best method: ${label(one.best)}`);
-    if (one.always) facts.push("this word helped to choose the radius in every run, so it is no test word");
-    else if (one.chose) facts.push(`this word helped to choose the radius in run ${state.study.run}, which its AUC leaves out`);
+    if (one.always) facts.push(`this ${data.label} helped to choose the radius in every run, so it is no test ${data.label}`);
+    else if (one.chose) facts.push(`this ${data.label} helped to choose the radius in run ${state.study.run}, which its numbers leave out`);
     const beside = own.beside.map(([other, count]) => `${count} have “${other}”`).join(", ");
+    const listed = state.study === data.studies[0] && state.method === state.study.best && own.known;
     at("word").replaceChildren(
       element("h3", {}, `“${one.word}” by ${label(state.method)}`),
-      element("p", {}, facts.join("; ") + "."),
-      beside ? element("p", {}, `Of the ${own.top} ${data.things} ranked highest, ${beside}: at least twice as many as by chance.`) : "",
+      element("p", {}, element("strong", {}, `${own.right} of the first ${state.study.of_first} are right. `), facts.join("; ") + "."),
       own.telling ? element("p", {}, `Telling features: ${own.telling.join(", ") || "none"}.`) : "",
-      legend(),
-      element("div", { className: "charts" }, bySize(one), roc(one)),
       gallery("Ranked highest, and right", own.highest),
-      gallery("Errors: ranked highest without the word", own.errors),
-      gallery("Misses: ranked lowest with the word", own.misses)
+      beside ? element("p", {}, `Of the ${own.top} ${data.things} ranked highest, ${beside}: at least twice as many as by chance.`) : "",
+      gallery(`Errors: ranked highest without the ${data.label}`, own.errors),
+      gallery(`Misses: ranked lowest with the ${data.label}`, own.misses),
+      listed ? element("p", {}, "More that may be mislabelled: ", element("a", { href: "errors.csv" }, "errors.csv")) : "",
+      legend(),
+      element("div", { className: "charts" }, own.sizes.length ? bySize(one) : "", roc(one))
     );
   }
 
@@ -169,7 +253,8 @@
   }
 
   function gallery(title, images) {
-    const shown = images.map(([row, rank]) => picture(row, `rank ${rank}`));
+    const rows = images.map(([row]) => row), place = state.study.names.indexOf(state.word);
+    const shown = images.map(([row, rank]) => picture(row, `rank ${rank}`, place, rows));
     return element(
       "div",
       {},
@@ -183,14 +268,83 @@
     return text.length <= LONGEST ? text : text.slice(0, end > 0 ? end : LONGEST) + " …";
   }
 
-  function picture(row, told) {
+  // A picture of a gallery, with the map of a place of the weights if there is one. rows: its neighbours.
+  function picture(row, told, place, rows) {
     const image = data.images[state.study.rows[row]];
-    const captions = image.captions.join(" / ");
-    const all = `${image.name}: ${captions}`;
-    const caption = element("figcaption", { title: all }, told ? element("strong", {}, told) : "", " ", cut(captions));
-    const told_by = state.study.told[row] || image.name;
-    if (!image.file) return element("figure", { title: all }, caption, " ", element("span", { className: "faint" }, told_by));
-    return element("figure", {}, element("img", { loading: "lazy", src: image.file, alt: captions, title: all }), caption);
+    const captions = image.captions.join(" / "), all = `${image.name}: ${captions}`;
+    const open = element("button", { type: "button", className: `open mapped ${place < state.study.names.length ? "" : "shown"}`, title: all });
+    open.append(...(image.file ? sights(image, place) : [state.study.told[row] || image.name]));
+    open.addEventListener("click", () => view(rows, rows.indexOf(row), place));
+    return element("figure", {}, open, element("figcaption", { title: all }, told ? element("strong", {}, told) : "", " ", cut(captions)));
+  }
+
+  function sights(image, place) {
+    const shown = [element("img", { loading: "lazy", src: image.file, alt: image.captions.join(" / ") || image.name })];
+    if (mapped(image, place)) shown.push(map_of(image, place));
+    return shown;
+  }
+
+  function mapped(image, place) {
+    return state.study.with_maps && (image.maps || []).includes(place);
+  }
+
+  function map_of(image, place) {
+    const name = state.study.names[place] || "the feature";
+    const file = image.file.replace(".webp", `-${String(place).padStart(3, "0")}.webp`);
+    return element("img", { loading: "lazy", src: file, alt: `where “${name}” comes from` });
+  }
+
+  // One picture, enlarged, and what the method says of it.
+
+  const viewer = at("viewer");
+
+  function view(rows, i, place) {
+    state.view = { rows, i, place };
+    const study = state.study, row = rows[i], image = data.images[study.rows[row]];
+    const sight = (...shown) => element("span", { className: "sight mapped shown" }, ...shown);
+    const pictures = image.file ? [sight(...sights(image, -1))] : [element("p", {}, study.told[row] || "")];
+    if (mapped(image, place)) pictures.push(sight(...sights(image, place)));
+    at("viewed").textContent = image.name;
+    at("place").textContent = `${i + 1} of ${rows.length}`;
+    at("view").replaceChildren(
+      element("div", { className: "sights" }, ...pictures),
+      element("p", {}, image.captions.join(" / ")),
+      element("h3", {}, `What ${label(state.method)} says of it`),
+      element("p", { className: "faint" }, `Scores are in standard deviations from the mean of all ${study.n_test} test ${data.things}. ✓: it has the ${data.label}.`),
+      element("div", { className: "said" }, ...said(row, image, (k) => {
+        view(rows, i, k);
+        viewer.querySelector(`[data-word="${k}"]`).focus();
+      }))
+    );
+    if (!viewer.open) viewer.showModal();
+  }
+
+  function step(by) {
+    const { rows, i, place } = state.view;
+    view(rows, (i + by + rows.length) % rows.length, place);
+  }
+
+  // The score of every word, the highest first. draw: shows the map of a word.
+  function said(row, image, draw) {
+    const study = state.study, packed = study.said[state.method], n = study.names.length;
+    const begin = n * Object.keys(study.rows).indexOf(String(row));
+    const scores = unpacked(packed.scores).subarray(begin, begin + n);
+    const ranks = new (study.n_test < 65536 ? Uint16Array : Uint32Array)(unpacked(packed.ranks).buffer).subarray(begin, begin + n);
+    const most = Math.max(1, ...scores.map(Math.abs));
+    const words = study.names.map((name, k) => k).sort((a, b) => scores[b] - scores[a] || ranks[a] - ranks[b]);
+    return words.map((k) => {
+      const bar = element("i", { className: scores[k] > 0 ? "for" : "against" });
+      bar.style.width = `${(50 * Math.abs(scores[k])) / most}%`;
+      bar.style.left = scores[k] > 0 ? "50%" : `${50 - (50 * Math.abs(scores[k])) / most}%`;
+      const name = element(mapped(image, k) ? "button" : "span", {}, study.has[row].includes(k) ? `✓ ${study.names[k]}` : study.names[k]);
+      if (mapped(image, k)) name.addEventListener("click", () => draw(k));
+      if (mapped(image, k)) name.title = "show where it comes from";
+      name.dataset.word = k;
+      const rank = element("span", { className: "faint" }, `rank ${ranks[k]}`);
+      const signed = `${scores[k] < 0 ? "−" : "+"}${Math.abs(scores[k] / LEVELS).toFixed(1)}`;
+      return element("div", { className: study.has[row].includes(k) ? "true" : "" },
+        name, element("span", { className: "meter" }, bar), element("span", {}, signed), rank);
+    });
   }
 
   // Charts. Every one has a frame of the same size, in which x and y are places from 0 to 1.
@@ -203,7 +357,7 @@
     const svg = drawn("svg", { width: WIDTH, height: HEIGHT, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" });
     svg.append(drawn("title", {}, name));
     for (const [y, text] of yTicks) {
-      svg.append(drawn("line", { x1: across(0), x2: across(1), y1: up(y), y2: up(y), stroke: "#e6e6e6" }));
+      svg.append(drawn("line", { x1: across(0), x2: across(1), y1: up(y), y2: up(y), class: "grid" }));
       svg.append(drawn("text", { x: LEFT - 5, y: up(y) + 4, "text-anchor": "end" }, text));
     }
     for (const [x, text] of xTicks) {
@@ -238,7 +392,7 @@
     const step = high - low > 0.2 ? 0.1 : 0.05;
     const ticks = [];
     for (let i = Math.ceil(low / step); i * step <= high; i++) ticks.push([y(i * step), (i * step).toFixed(step === 0.1 ? 1 : 2)]);
-    const chance = drawn("line", { x1: across(0), x2: across(1), y1: up(y(0.5)), y2: up(y(0.5)), stroke: "#777", "stroke-dasharray": "3 3" });
+    const chance = drawn("line", { x1: across(0), x2: across(1), y1: up(y(0.5)), y2: up(y(0.5)), class: "by-chance" });
     return chart(`AUC of ${one.word} by size`, sizes.map((n) => [x(n), n]), ticks, `positive ${data.things}`, "AUC", chance, ...lines);
   }
 
@@ -248,7 +402,7 @@
       return line(alarms.map((alarm, i) => [alarm, hits[i]]), colour(name), name === state.method ? 2.5 : 1.2);
     });
     const ticks = [[0, "0"], [0.5, "0.5"], [1, "1"]];
-    const chance = line([[0, 0], [1, 1]], "#bbb", 1);
+    const chance = line([[0, 0], [1, 1]], "var(--grey)", 1);
     return chart(`ROC curve of ${one.word}`, ticks, ticks, "false alarms", "hits", chance, ...lines);
   }
 
@@ -258,12 +412,22 @@
     return Int8Array.from(atob(text), (sign) => sign.charCodeAt(0));
   }
 
+  // The first picture of a word or a feature, small.
+  function sign(row) {
+    const image = row === undefined ? {} : data.images[state.study.rows[row]];
+    return image.file ? element("img", { loading: "lazy", src: image.file, alt: "", title: image.captions.join(" / ") }) : "";
+  }
+
   function map() {
     const shared = state.study.sharing[state.method];
+    at("shared-by").textContent = shared.apart ? `A row with several colours is a feature that ${data.labels} share.` :
+      `With ${label(state.method)} a feature in use has a weight for nearly every ${data.label}: see for which ${data.labels} it speaks most.`;
+    at("of-radius").hidden = shared.path.length < 2;
+    const top = (k) => state.study.words.find((one) => one.word === state.study.names[k])?.methods[state.method].highest[0]?.[0];
     const head = element("tr", {}, element("th", {}), ...shared.words.map((k) =>
-      element("th", { scope: "col" }, element("span", {}, state.study.names[k]))));
+      element("th", { scope: "col" }, element("span", {}, state.study.names[k]), sign(top(k)))));
     const rows = shared.features.map((feature, i) => {
-      const button = element("button", { type: "button", "aria-pressed": "false" }, feature.name);
+      const button = element("button", { type: "button", "aria-pressed": "false" }, feature.name, " ", sign(feature.images[0][0]));
       button.addEventListener("click", () => {
         state.feature = i;
         for (const other of at("map").querySelectorAll("button")) {
@@ -286,14 +450,14 @@
     const chosen = place === shared.chosen ? ", chosen by validation" : "";
     const shown = shared.features.length < fit.used ? `; the map shows ${shared.features.length}` : "";
     at("radius-text").textContent =
-      `${fit.radius}${chosen}: ${fit.used} of ${shared.n_features} features in use${shown}; mean AUC ${number(fit.auc)} in run ${state.study.run}`;
+      `${fit.radius}${chosen}: ${fit.used} of ${shared.n_features} features in use${shown}; mean AUC ${number(fit.auc)}${state.study.run ? ` in run ${state.study.run}` : ""}`;
     at("radius").setAttribute("aria-valuetext", at("radius-text").textContent);
     const weights = unpacked(fit.weights);
     const cells = at("map").querySelectorAll("td");
     for (let i = 0; i < cells.length; i++) {
       const share = Math.sqrt(Math.abs(weights[i]) / 127);
-      const [r, g, b] = weights[i] > 0 ? [178, 24, 43] : [33, 102, 172]; // as in maps of pictures
-      cells[i].style.background = weights[i] ? `rgb(${[r, g, b].map((c) => Math.round(244 + share * (c - 244))).join()})` : "";
+      const ink = weights[i] > 0 ? "var(--for)" : "var(--against)";
+      cells[i].style.background = weights[i] ? `color-mix(in srgb, ${ink} ${Math.round(100 * share)}%, var(--paper))` : "";
     }
     showFeature();
   }
@@ -311,18 +475,18 @@
     const row = unpacked(shared.path[Number(at("radius").value)].weights).slice(state.feature * n, (state.feature + 1) * n);
     const users = shared.words.map((k, j) => [state.study.names[k], row[j]]).filter(([, w]) => w);
     users.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
-    const told = (sign) => users.filter(([, w]) => sign * w > 0).map(([name]) => name).join(", ") || "none";
+    const told = (sign, most) => users.filter(([, w]) => sign * w > 0).map(([name]) => name).slice(0, most).join(", ") || "none";
+    const images = (rows) => element("div", { className: "gallery" }, ...rows.map((row) => picture(row, "", feature.place, rows)));
     const [high, low] = feature.images;
     at("feature").replaceChildren(
-      element("h3", {}, `${feature.name}: ${users.length} of ${n} words use it`),
+      element("h3", {}, shared.apart ? `${feature.name}: ${users.length} of ${n} ${data.labels} use it` : `${feature.name}: most for ${told(1, 3)}`),
       element("p", {}, `It speaks for: ${told(1)}. Against: ${told(-1)}.`),
-      element("h3", {}, `Test ${data.things} with its largest values`),
-      element("div", { className: "gallery" }, ...high.map((image) => picture(image, ""))),
-      ...(low.length ? [element("h3", {}, `Test ${data.things} with its smallest values`)] : []),
-      element("div", { className: "gallery" }, ...low.map((image) => picture(image, "")))
+      ...(high.length ? [element("h3", {}, `Test ${data.things} with its largest values`), images(high)] : []),
+      ...(low.length ? [element("h3", {}, `Test ${data.things} with its smallest values`), images(low)] : [])
     );
   }
 
   fillControls();
   begin();
+  follow();
 })();

@@ -11,6 +11,8 @@ from jointsparse.learning import sweep
 from jointsparse.learning.sweep import Sweep
 from jointsparse.scores.metrics import ScoredFits
 
+FIRST = 10  # images ranked highest, of which people look at each
+
 
 class Path(NamedTuple):
     """The fits of one method, by increasing radius. W: (n_radii, n_features, n_words). chosen: index of the chosen one.
@@ -40,6 +42,8 @@ class Fits(NamedTuple):
         Which test image has which word.
     scores : dict of arrays, (n_test_images, n_words)
         The chosen fit's scores, by method.
+    by_rank : dict of arrays, (2, n_words)
+        Numbers of `by_rank`, by method: means over the runs in which a word did not choose the radius, or over all.
     paths : dict of Path
         By method.
     """
@@ -51,6 +55,7 @@ class Fits(NamedTuple):
     X: Any
     labels: np.ndarray
     scores: dict[str, np.ndarray]
+    by_rank: dict[str, np.ndarray]
     paths: dict[str, Path]
 
     def W(self, method: str) -> np.ndarray:
@@ -101,8 +106,31 @@ def fits_of(
         X,
         scores.labels,
         {str(scores.method[i]): scores.score[i] for i in shown},
+        {
+            str(method): _over_runs(scores, (scores.n == n) & (scores.method == method))
+            for method in scores.method[shown]
+        },
         {method: _path(one, rows_of(sparsity, method), rows_of(chosen, method)) for method, one in sweeps.items()},
     )
+
+
+def by_rank(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Precision among the `FIRST` images, and average precision, of each word: (2, n_words).
+
+    scores, labels: (n_images, n_words). Images of equal scores stand in their order.
+    """
+    right = np.take_along_axis(labels, np.argsort(-scores, axis=0, kind="stable"), axis=0)
+    precision = right.cumsum(axis=0) / np.arange(1, len(right) + 1)[:, np.newaxis]
+    average = (right * precision).sum(axis=0) / np.maximum(right.sum(axis=0), 1)
+    return np.array([right[:FIRST].mean(axis=0), average])
+
+
+def _over_runs(scores: ScoredFits, fits: np.ndarray) -> np.ndarray:
+    """Mean numbers of `by_rank` over some fits, (2, n_words)."""
+    chose = scores.validation_words[fits]
+    counted = ~chose | chose.all(axis=0)
+    numbers = np.array([by_rank(score, scores.labels) for score in scores.score[fits]])
+    return np.average(numbers, axis=0, weights=np.broadcast_to(counted[:, np.newaxis], numbers.shape))
 
 
 def _path(fits: Sweep, rows: pd.DataFrame, chosen: pd.DataFrame) -> Path:

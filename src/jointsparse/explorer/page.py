@@ -10,14 +10,17 @@ import pandas as pd
 from jointsparse.checks import require
 from jointsparse.explorer import findings
 from jointsparse.explorer.answers import Kept, answers_of
-from jointsparse.explorer.fits import Fits
+from jointsparse.explorer.fits import FIRST, Fits
 from jointsparse.explorer.frame import render
 from jointsparse.explorer.sharing import sharing_of
-from jointsparse.explorer.words import telling_of_samples, words_of
+from jointsparse.explorer.words import SUSPECTS, said_of, suspects_of, telling_of_samples, wall_of, words_of
 
 SAMPLES = 24  # images of a dataset whose studies learn no words
 OF_CARD = 3  # pictures that stand in the list of pages
 IMAGES_OF_WORDS = ("highest", "misses", "errors")  # see `words_of`
+
+# A study as the page's script draws it, its fits, the row of each of their test images, and names of the features.
+Source = tuple[dict[str, Any], Fits, Sequence[int], Sequence[str]]
 
 
 class Study(NamedTuple):
@@ -39,12 +42,13 @@ class Study(NamedTuple):
 class Page(NamedTuple):
     """A page, the rows of the images whose thumbnails it shows, and what the list of pages tells of it.
 
-    maps: the places of the words whose maps it shows, by image.
+    maps: the places of the words whose maps it shows, by image. suspects: the table of labels that may be wrong.
     """
 
     html: str
     images: list[int]
     maps: dict[int, set[int]]
+    suspects: pd.DataFrame
     findings: dict[str, Any]
 
 
@@ -90,23 +94,26 @@ def page(
     Page
     """
     of_words = [study for study in studies if study.fits is not None]
-    shown, used = [], set()
-    for study in of_words:
-        learnt, rows = _learnt(study)
-        shown.append(learnt)
-        used |= rows
+    maps: dict[int, set[int]] = {}
+    sources: list[Source] = []
+    if kept:
+        answers, of_tests = answers_of(kept)
+        maps = {int(kept.test_images[image]): places for image, places in of_tests.items()}
+        scores = {answers["best"]: kept.scores}
+        fits = Fits(0, 0, answers["names"], np.array([]), kept.X, kept.labels, scores, {}, {})
+        sources.append((answers, fits, kept.test_images, kept.vocabulary))
+    sources += [_learnt(study) for study in of_words]
+    used = set().union(*(_add_images(*source) for source in sources))
     if thumbnail and images is not None and not of_words:
         samples = np.linspace(0, len(images) - 1, min(SAMPLES, len(images))).astype(int)
         used = set(samples.tolist())
-    answers, maps = answers_of(kept, thumbnail) if kept else (None, {})
-    used |= maps.keys()
     things = "images" if thumbnail else "samples"
     claimed = findings.hold(verdicts)
     found, sure, why_not = claimed, "", ""
     numbers = {things: f"{len(images):,}"} if images is not None else {}
     if of_words:
         first = of_words[0]
-        told = first.tables["words_learnt"], first.tables["chosen"]["method"].iloc[0]
+        told = _table(sources[0][0]), sources[0][0]["best"]
         found = findings.sentence(*told, labels)
         sure = findings.how_sure(first.tables, things, labels)
         why_not = findings.why_not(*told, things, labels)
@@ -117,6 +124,12 @@ def page(
     warnings = findings.warnings_of(warned, things, labels)
     n_wrong = sum(warning["severity"] == findings.WRONG for warning in warnings)
     of_images = _images(used, images, captions, thumbnail)
+    for row, places in maps.items():
+        of_images[row]["maps"] = sorted(places)
+    first_screen, suspects = _first_screen(sources, images, of_images)
+    on_card = [(", ".join(one["captions"]), one["file"]) for one in list(of_images.values())[:OF_CARD]]
+    if of_words:
+        on_card = [(tile["word"], tile["images"][0][0]["file"]) for tile in first_screen["wall"][:OF_CARD]]
     html = render(
         "page.html.jinja",
         dataset=dataset,
@@ -139,56 +152,117 @@ def page(
         things=things,
         labels=labels,
         label=findings.one_of(labels),
-        answers=answers,
-        data={"studies": shown, "images": of_images, "things": things, "labels": labels},
+        **first_screen,
+        by_rank={study.name: _by_method(study) for study in of_words},
+        data={
+            "studies": [learnt for learnt, *_ in sources],
+            "images": of_images,
+            "things": things,
+            "labels": labels,
+            "label": findings.one_of(labels),
+        },
     )
     return Page(
         html,
         sorted(used) if thumbnail else [],
         maps,
+        suspects,
         {"dataset": dataset, "sentence": found, "note": note, "warnings": n_wrong, "numbers": numbers}
-        | {"verdicts": {} if of_words else dict(verdicts), "pictures": _of_card(shown, of_images) if thumbnail else []},
+        | {"verdicts": {} if of_words else dict(verdicts), "pictures": on_card if thumbnail else []},
     )
 
 
-def _of_card(shown: list[dict[str, Any]], images: dict[int, dict[str, Any]]) -> list[tuple[str, str]]:
-    """Captions and thumbnails of a few images: the best of the best words, or the first of a dataset without words."""
-    if not shown:
-        return [(", ".join(one["captions"]), one["file"]) for one in list(images.values())[:OF_CARD]]
-    method = shown[0]["methods"][0]["name"]
-    own = [(word["methods"][method], word["word"]) for word in shown[0]["words"] if word["best"]]
-    best = sorted(own, key=lambda one: -one[0]["auc"])[:OF_CARD]
-    return [(word, images[shown[0]["rows"][one["highest"][0][0]]]["file"]) for one, word in best]
-
-
-def _learnt(study: Study) -> tuple[dict[str, Any], set[int]]:
-    """Gather what the page's script draws of a study, and the rows of the images that it shows."""
-    fits, names = study.fits, study.names
+def _learnt(study: Study) -> Source:
+    """Gather what the page's script draws of a study."""
+    fits, names, tables = study.fits, study.names, study.tables
     assert fits is not None
     require(
         not names or len(names) >= fits.X.shape[1],
         f"vocabulary must name each of {fits.X.shape[1]} features, got {len(names)} names",
     )
-    words = words_of(study.tables["words_learnt"], study.tables["by_word"], fits, names)
-    methods = list(fits.paths)
-    sharing = {method: sharing_of(fits, method, names) for method in methods}
-    own = [method[kind] for word in words for method in word["methods"].values() for kind in IMAGES_OF_WORDS]
-    of_features = [images for one in sharing.values() for feature in one["features"] for images in feature["images"]]
-    used = {i for images in own for i, _ in images}.union(*of_features)
-    rows = {i: int(study.test_images[i]) for i in sorted(used)}
+    means = tables["means"][tables["means"]["n"] == fits.n].set_index("method")["auc_weighted"]
+    best = str(means[list(fits.paths)].idxmax())
     learnt = {
         "name": study.name,
+        "by": f"{findings.label(best)} of the study {study.name}",
+        "with_maps": False,
         "n": fits.n,
         "run": fits.run,
-        "runs": int(study.tables["chosen"]["run"].nunique()),
-        "methods": [{"name": method, "label": findings.label(method)} for method in methods],
+        "runs": int(tables["chosen"]["run"].nunique()),
+        "methods": [{"name": method, "label": findings.label(method)} for method in fits.paths],
+        "best": best,
         "names": fits.words,
-        "words": words,
-        "sharing": sharing,
-        "rows": rows,
-        "told": telling_of_samples(fits, sorted(used), names) if names else {},
+        "words": words_of(tables["words_learnt"], tables["by_word"], fits, names),
+        "sharing": {method: sharing_of(fits, method, names) for method in fits.paths},
     }
-    return learnt, set(rows.values())
+    return learnt, fits, study.test_images, names
+
+
+def _table(study: Mapping[str, Any]) -> pd.DataFrame:
+    """Columns of the table words_learnt that sentences read, for the best method of a study."""
+    rows = [(word, word["methods"][study["best"]]) for word in study["words"]]
+    return pd.DataFrame(
+        [
+            {
+                **{key: word[key] for key in ("word", "positives")},
+                "method": study["best"],
+                "validation_word": word["always"],
+                "auc": own["auc"],
+                "p_holm": 0.0 if own["known"] else 1.0,
+            }
+            for word, own in rows
+        ]
+    )
+
+
+def _by_method(study: Study) -> dict[str, np.ndarray]:
+    """Means of the numbers of `fits.by_rank` over the words of each method, as of the AUC."""
+    fits, learnt = study.fits, study.tables["words_learnt"]
+    assert fits is not None
+    chose = learnt.groupby("word")["validation_word"].first()[fits.words].to_numpy()
+    weights = fits.labels.sum(axis=0) * (~chose | chose.all())
+    return {method: np.average(numbers, axis=1, weights=weights) for method, numbers in fits.by_rank.items()}
+
+
+def _add_images(study: dict[str, Any], fits: Fits, test_images: Sequence[int], names: Sequence[str]) -> set[int]:
+    """Add to a study what the page shows of its test images, and return their rows in the table of images.
+
+    Parameters
+    ----------
+    study, fits, test_images, names
+        See `Source`.
+
+    Returns
+    -------
+    rows : set of int
+    """
+    of_words = [own[kind] for word in study["words"] for own in word["methods"].values() for kind in IMAGES_OF_WORDS]
+    of_features = [
+        both for one in study["sharing"].values() for feature in one["features"] for both in feature["images"]
+    ]
+    used = sorted({image for ranks in of_words for image, _ in ranks}.union(*of_features))
+    study["n_test"], study["of_first"] = len(fits.labels), min(FIRST, len(fits.labels))
+    study["rows"] = {image: int(test_images[image]) for image in used}
+    study["has"] = {image: np.flatnonzero(fits.labels[image]).tolist() for image in used}
+    study["said"] = {method: said_of(own, used) for method, own in fits.scores.items()}
+    study["told"] = telling_of_samples(fits.X, used, names) if names else {}
+    return set(study["rows"].values())
+
+
+def _first_screen(
+    sources: Sequence[Source], images: pd.DataFrame | None, of_images: Mapping[int, Mapping[str, Any]]
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """The wall of the first study, its other words and itself, for the template, and the table of suspects."""
+    if not sources or images is None:
+        return {"wall": [], "unknown": [], "model": None}, pd.DataFrame(columns=SUSPECTS)
+    study, fits, test_images, _ = sources[0]
+    wall, unknown = wall_of(study["words"], study["best"])
+    for tile in wall:
+        tile["images"] = [(of_images[study["rows"][image]], right) for image, right in tile["images"]]
+    known = {study["names"].index(tile["word"]): tile["word"] for tile in wall}
+    suspects = suspects_of(fits.scores[study["best"]], fits.labels, known)
+    suspects["image"] = [images["image"].iloc[test_images[image]] for image in suspects["image"]]
+    return {"wall": wall, "unknown": unknown, "model": study}, suspects
 
 
 def _images(

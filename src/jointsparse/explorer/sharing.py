@@ -1,6 +1,5 @@
 """The features that words share: the largest weights at every radius, and the images that a feature responds to."""
 
-import base64
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,10 +7,12 @@ import numpy as np
 import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.explorer.fits import Fits
+from jointsparse.explorer.words import packed
 
 MOST_FEATURES = 48  # rows of the map
 RESPONDERS = 6  # test images with the largest, and with the smallest value of a feature
 LEVELS = 127  # of a weight in the map
+APART = ("l1",)  # norms with which a word may leave out a feature that other words use
 
 
 def sharing_of(fits: Fits, method: str, names: Sequence[str]) -> dict[str, Any]:
@@ -31,20 +32,22 @@ def sharing_of(fits: Fits, method: str, names: Sequence[str]) -> dict[str, Any]:
     dict
         Numbers and text alone, for JSON. features: those with the largest weights at the chosen radius. path: by
         radius, with its weights as signed bytes, rows by rows, the largest as 127; base64. auc: the mean of the page's
-        methods, see `findings.methods_table`, in this run. Images are rows of the test images.
+        methods, see `findings.methods_table`, in this run. apart: whether words may use other features. Images are
+        rows of the test images.
     """
     path = fits.paths[method]
     chosen = path.W[path.chosen]
     largest = np.abs(chosen).max(axis=1)
     features = np.argsort(-largest, kind="stable")[:MOST_FEATURES]
     features = features[largest[features] > 0]
-    features = features[_order(chosen[features])]
-    words = _order(chosen[features].T) if len(features) else np.arange(chosen.shape[1])
+    features = features[order_of(chosen[features])]
+    words = order_of(chosen[features].T) if len(features) else np.arange(chosen.shape[1])
     X = fits.X[:, features]
     X = X.toarray() if scipy.sparse.issparse(X) else X
     return {
         "n_features": chosen.shape[0],
         "chosen": path.chosen,
+        "apart": method.rpartition("-")[2] in APART,
         "words": words.tolist(),
         "features": [
             {"name": names[feature] if names else f"feature {feature}", "images": _responders(X[:, i])}
@@ -55,14 +58,14 @@ def sharing_of(fits: Fits, method: str, names: Sequence[str]) -> dict[str, Any]:
                 "radius": float(f"{row['radius']:.4g}"),
                 "used": int(W.any(axis=1).sum()),
                 "auc": float(f"{row['auc_weighted']:.4g}"),
-                "weights": _packed(W[np.ix_(features, words)]),
+                "weights": levels_of(W[np.ix_(features, words)]),
             }
             for W, row in zip(path.W, path.rows.to_dict("records"), strict=True)
         ],
     }
 
 
-def _order(rows: np.ndarray) -> np.ndarray:
+def order_of(rows: np.ndarray) -> np.ndarray:
     """An order of rows in which those of a similar direction are neighbours."""
     if len(rows) < 3:
         return np.arange(len(rows))
@@ -73,11 +76,11 @@ def _order(rows: np.ndarray) -> np.ndarray:
     return np.asarray(hierarchy.leaves_list(joined))
 
 
-def _packed(weights: np.ndarray) -> str:
-    """Weights as signed bytes, relative to the largest; what is not 0 stays so."""
+def levels_of(weights: np.ndarray) -> str:
+    """Pack weights as signed bytes, relative to the largest; what is not 0 stays so."""
     largest = np.abs(weights).max(initial=0.0)
     levels = np.rint(LEVELS * weights / (largest or 1.0))
-    return base64.b64encode(np.where(levels == 0, np.sign(weights), levels).astype(np.int8).tobytes()).decode()
+    return packed(np.where(levels == 0, np.sign(weights), levels).astype(np.int8))
 
 
 def _responders(values: np.ndarray) -> list[list[int]]:

@@ -1,6 +1,7 @@
 """For each word: how well it is recognised, and the test images that are ranked highest, missed and mistaken."""
 
-from collections.abc import Sequence
+import base64
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,17 @@ import pandas as pd
 import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.explorer.findings import CHANCE
-from jointsparse.explorer.fits import Fits
+from jointsparse.explorer.fits import FIRST, Fits
 from jointsparse.scores.learnt import by_size
 
 HIGHEST, WORST = 8, 6  # images that are shown: ranked highest; misses, and errors
 ROC_POINTS = 32
+BY_RANK = ("first", "precision")  # see `fits.by_rank`
 TELLING = 8  # features of a document that are named
+OF_WALL, TELLING_OF_WALL = 3, 5  # images, or telling features, of a word on the wall
+SUSPECTS = ["image", "word", "label", "score", "rank"]  # columns of the table of labels that may be wrong
+LISTED = 20  # labels of a word that may be wrong, of both kinds
+LEVELS = 20  # of a score, for each standard deviation
 TOP, MOST_BESIDE = 20, 3  # images ranked highest, and other words that many of them have
 
 
@@ -39,7 +45,7 @@ def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Seq
     sizes: dict[Any, list[list[Any]]] = {}
     for row in by_size(by_word, len(fits.labels)).to_dict("records"):
         sizes.setdefault((row["word"], row["method"]), []).append(
-            [row["n"], *(_number(row[key]) for key in ("auc", "low", "high"))]
+            [row["n"], *(number(row[key]) for key in ("auc", "low", "high"))]
         )
     shown = []
     for word, rows in learnt.groupby("word", sort=False):
@@ -47,11 +53,12 @@ def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Seq
         methods = {}
         for row in rows.to_dict("records"):
             methods[row["method"]] = {
-                **{key: _number(row[key]) for key in ("auc", "low", "high", "p_holm", "n_features")},
+                **{key: number(row[key]) for key in ("auc", "low", "high", "p_holm", "n_features")},
+                **dict(zip(BY_RANK, map(number, fits.by_rank[row["method"]][:, k]), strict=True)),
+                "known": bool(row["p_holm"] <= CHANCE),
                 "sizes": sizes[word, row["method"]],
-                **ranked(fits.scores[row["method"]][:, k], fits.labels[:, k]),
-                **_beside(fits, row["method"], k),
-                **(_telling(fits, row["method"], k, names) if names else {}),
+                **of_ranks(fits.scores[row["method"]], fits.labels, k, fits.words),
+                **({"telling": telling(fits.W(row["method"])[:, k], names)} if names else {}),
             }
         known = bool((rows["p_holm"] <= CHANCE).any())
         best = rows.loc[rows["best"], "method"]
@@ -68,15 +75,31 @@ def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Seq
     return shown
 
 
-def _number(value: float) -> float | None:
+def number(value: float) -> float | None:
     """A number in JSON, to four digits; None for a missing one, which JSON does not know."""
     return float(f"{value:.4g}") if np.isfinite(value) else None
 
 
-def ranked(scores: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-    """Test images by their scores for one word, and the ROC curve. Each image comes with its rank, from 1."""
-    order = np.argsort(-scores, kind="stable")
-    has = labels[order]
+def of_ranks(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]) -> dict[str, Any]:
+    """Rank test images by their scores for a word, with how many of the first are right, and the ROC curve.
+
+    Parameters
+    ----------
+    scores, labels : arrays, (n_test_images, n_words)
+        Of all words, and which image has which.
+    k : int
+        The column of the word.
+    words : list of str
+        Names of all words.
+
+    Returns
+    -------
+    dict
+        For JSON. Each image comes with its rank, from 1. beside: other words that are far more frequent among the
+        images ranked highest than among all, and how many of these have them.
+    """
+    order = np.argsort(-scores[:, k], kind="stable")
+    has = labels[order, k]
     right, wrong = np.flatnonzero(has), np.flatnonzero(~has)
 
     def images(ranks: np.ndarray) -> list[list[int]]:
@@ -85,34 +108,88 @@ def ranked(scores: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     hits = np.concatenate([[0.0], np.cumsum(has) / max(len(right), 1)])
     alarms = np.concatenate([[0.0], np.cumsum(~has) / max(len(wrong), 1)])
     points = np.unique(np.linspace(0, len(order), ROC_POINTS).round().astype(int))
+    top = order[:TOP]
+    count, expected = labels[top].sum(axis=0), len(top) * labels.mean(axis=0)
+    many = [j for j in np.argsort(expected - count, kind="stable") if j != k and count[j] >= max(3, 2 * expected[j])]
     return {
+        "right": int(has[:FIRST].sum()),
         "highest": images(right[:HIGHEST]),
         "misses": images(right[::-1][:WORST]),
         "errors": images(wrong[:WORST]),
         "roc": [alarms[points].round(3).tolist(), hits[points].round(3).tolist()],
+        "top": len(top),
+        "beside": [[words[j], int(count[j])] for j in many[:MOST_BESIDE]],
     }
 
 
-def _beside(fits: Fits, method: str, k: int) -> dict[str, Any]:
-    """Other words that are far more frequent among the images ranked highest than among all, and how many have them."""
-    top = np.argsort(-fits.scores[method][:, k], kind="stable")[:TOP]
-    count, expected = fits.labels[top].sum(axis=0), len(top) * fits.labels.mean(axis=0)
-    many = [j for j in np.argsort(expected - count, kind="stable") if j != k and count[j] >= max(3, 2 * expected[j])]
-    return {"top": len(top), "beside": [[fits.words[j], int(count[j])] for j in many[:MOST_BESIDE]]}
-
-
-def _telling(fits: Fits, method: str, k: int, names: Sequence[str]) -> dict[str, Any]:
-    """The features with the largest weights for a word."""
-    w = fits.W(method)[:, k]
+def telling(w: np.ndarray, names: Sequence[str]) -> list[str]:
+    """The features with the largest weights for a word, above 0."""
     largest = np.argsort(-w, kind="stable")[:TELLING]
-    return {"telling": [names[feature] for feature in largest if w[feature] > 0]}
+    return [names[feature] for feature in largest if w[feature] > 0]
 
 
-def telling_of_samples(fits: Fits, rows: Sequence[int], names: Sequence[str]) -> dict[int, str]:
-    """The names of the largest features of each document in `rows`."""
+def wall_of(words: Sequence[Mapping[str, Any]], method: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Words that a method tells from chance, each with the images that it ranks highest, and the other words.
+
+    words: see `words_of`. Those come first of whose first images most are right. images: test image, and whether it
+    has the word.
+    """
+    own = [(word["word"], word["methods"][method]) for word in words]
+    known = sorted((one for one in own if one[1]["known"]), key=lambda one: (-one[1]["right"], -one[1]["auc"]))
+    tiles = []
+    for word, numbers in known:
+        first = sorted((rank, image, kind) for kind in ("highest", "errors") for image, rank in numbers[kind])
+        tiles.append(
+            {
+                "word": word,
+                **{key: numbers[key] for key in ("right", "auc", "precision")},
+                "images": [(image, kind == "highest") for _, image, kind in first[:OF_WALL]],
+                "telling": numbers.get("telling", [])[:TELLING_OF_WALL],
+            }
+        )
+    return tiles, sorted(word for word, numbers in own if not numbers["known"])
+
+
+def suspects_of(scores: np.ndarray, labels: np.ndarray, words: Mapping[int, str]) -> pd.DataFrame:
+    """List labels that may be wrong: images without a word that are ranked above some with it, and the other way round.
+
+    scores, labels: (n_test_images, n_words). words: names of those that are told from chance, by their column. Of each
+    word the worst `LISTED` of both kinds, among the first as many as have it, and behind these.
+    """
+    rows = []
+    for k, word in words.items():
+        order = np.argsort(-scores[:, k], kind="stable")
+        has = labels[order, k]
+        ends = np.flatnonzero(~has[: has.sum()])[:LISTED], has.sum() + np.flatnonzero(has[has.sum() :])[::-1][:LISTED]
+        rows += [(order[i], word, int(has[i]), scores[order[i], k], i + 1) for i in np.concatenate(ends)]
+    return pd.DataFrame(rows, columns=SUSPECTS)
+
+
+def packed(numbers: np.ndarray) -> str:
+    """Bytes of whole numbers, in base64."""
+    return base64.b64encode(numbers.tobytes()).decode()
+
+
+def said_of(scores: np.ndarray, images: Sequence[int]) -> dict[str, str]:
+    """The scores of some test images for every word, and their ranks among all test images, images by images.
+
+    scores: (n_test_images, n_words). Scores are in standard deviations from the mean of the word, as signed bytes.
+    Ranks have two bytes, or four of 2¹⁶ images or more.
+    """
+    spread = scores.std(axis=0)
+    levels = LEVELS * (scores - scores.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    ranks = np.argsort(np.argsort(-scores, axis=0, kind="stable"), axis=0) + 1
+    return {
+        "scores": packed(np.nan_to_num(levels[images]).round().clip(-127, 127).astype(np.int8)),
+        "ranks": packed(ranks[images].astype(np.uint16 if len(scores) < 2**16 else np.uint32)),
+    }
+
+
+def telling_of_samples(X: Any, rows: Iterable[int], names: Sequence[str]) -> dict[int, str]:
+    """The names of the largest features of each document in `rows` of a matrix."""
     told = {}
     for i in rows:
-        x = fits.X[[i]]
+        x = X[[i]]
         x = (x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)).ravel()
         told[i] = ", ".join(names[feature] for feature in np.argsort(-x, kind="stable")[:TELLING] if x[feature] > 0)
     return told
