@@ -9,7 +9,7 @@ onstart:
 
 onsuccess:
     whole = internals.is_asked_for(workflow, "reproduce-all")
-    calm.succeed([*terminal.last_words(CHOSEN, Path("results")), verified()] if whole else [])
+    calm.succeed([verified(), *terminal.last_words(CHOSEN, Path("results"))] if whole else [])
 
 
 onerror:

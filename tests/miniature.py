@@ -80,7 +80,7 @@ class Project:
 
     def planned(self, *arguments: str, **options) -> dict[str, int]:
         """The number of jobs of each rule that a run would execute."""
-        output = self.run("--dry-run", *arguments, **options)
+        output = self.run("--dry-run", "--printshellcmds", *arguments, **options)
         table = re.search(r"^job\s+count\n-+\s+-+\n(.*?)^total", output, re.MULTILINE | re.DOTALL)
         if not table:
             assert "Nothing to be done" in output, output

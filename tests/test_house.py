@@ -18,13 +18,13 @@ CEILINGS = {
     "features, scores, figures, explorer": 2060,
     "kept": 340,
     "papers": 2100,
-    "loose files, app, provenance": 835,
+    "loose files, app, provenance": 900,
     "workflow": 820,
     "tests": 8150,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 20_310, 1.05
+MOST, MARGIN = 20_410, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

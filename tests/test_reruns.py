@@ -75,7 +75,7 @@ def test_a_copied_and_moved_checkout_has_nothing_to_do_and_a_new_dataset_reruns_
     entry = {"loader": "photos", "shards": 1, "options": {"root": "mine"}, "studies": {"annotation": {"sizes": [2, 3]}}}
     (project.root / "mine.yaml").write_text(yaml.safe_dump({"datasets": {"mine": entry}}))
     assert project.planned(overlays=("mine.yaml",)) == {}
-    outputs = project.run("--dry-run", "--config", "dataset=mine", overlays=("mine.yaml",))
+    outputs = project.run("--dry-run", "--printshellcmds", "--config", "dataset=mine", overlays=("mine.yaml",))
     assert "rule read_images:" in outputs
     assert "results/collage" not in outputs
 
@@ -115,7 +115,7 @@ def test_other_data_are_read_again_and_the_same_data_are_not(project, tmp_path):
     def reads(target):
         link.unlink()
         link.symlink_to(tmp_path / target)
-        said = project.snakemake("--dry-run", *arguments, **options).stdout
+        said = project.snakemake("--dry-run", "--printshellcmds", *arguments, **options).stdout
         assert ("rule read_images:" in said) != ("Nothing to be done" in said), said
         return "rule read_images:" in said
 

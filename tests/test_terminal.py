@@ -5,14 +5,16 @@ import json
 import logging
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from jointsparse.app import terminal
+from jointsparse.app.forecast import OTHERWISE, SECONDS, Forecast
 
 DONE = "2026-01-01 00:00:00,000"
-TELLING = ("dryrun", "verbose", "printshellcmds", "debug_dag")
+TELLING = ("verbose", "printshellcmds", "debug_dag")
 INSIDE = """
 from jointsparse.app import internals, terminal
 calm = terminal.calm(workflow, lambda: "as recorded")
@@ -20,11 +22,13 @@ onstart:
     before = workflow.scheduler.job_rate_limiter
     internals.lift_limit_of_jobs_per_second(workflow)
     print("limit", before is not None, workflow.scheduler.job_rate_limiter)
+    print("jobs", internals.jobs_to_run(workflow), flush=True)
 onsuccess:
     calm.succeed([str(internals.is_asked_for(workflow, name)) for name in ("all", "none")])
 rule all:
     output: "made"
     params: *["a.py 1", "b.py 2"], where="here", files=["c", "d"]
+    benchmark: "seconds.tsv"
     run:
         print("code", internals.lines_of_code(params), flush=True)
         shell("touch made")
@@ -46,7 +50,7 @@ def record(message="", level=logging.INFO, **values):
 
 def begun(stream, total=2):
     """A run of some jobs."""
-    calm = terminal.Calm(stream, lambda: "all as recorded")
+    calm = terminal.Calm(stream, lambda: "all as recorded", lambda: dict.fromkeys(range(total), ("encode", "")))
     calm.filter(record(event="run_info", stats={"total": total}))
     return calm
 
@@ -62,12 +66,14 @@ def clock(monkeypatch):
 def test_progress_is_a_line_a_minute_with_the_time_left(clock):
     calm = begun(io.StringIO(), 100)
     for done in range(1, 101):
+        calm.filter(record(event="job_started", jobs=[done - 1]))
         clock[0] += 6.1
+        calm.filter(record(event="job_finished", job_id=done - 1))
         assert not calm.filter(record(event="progress", done=done, total=100))
     calm.succeed(["a"])
     lines = calm.stream.getvalue().splitlines()
     assert lines[:2] == ["0 of 100 jobs", "10 of 100 jobs, about 9 min left"]
-    assert lines[-3:] == ["90 of 100 jobs, about a minute left", "100 of 100 jobs in 10 min", "a"]
+    assert lines[-3:] == ["90 of 100 jobs, about 61 s left", "100 of 100 jobs in 10 min", "a"]
     assert len(lines) == 12
 
 
@@ -80,6 +86,50 @@ def test_a_terminal_has_one_line_that_makes_room_for_messages_and_for_the_last()
     calm.end(["more"])
     lines = ["", "0 of 2 jobs", "1 of 2 jobs", "", "2 of 2 jobs in 0 s", "2 of 2 jobs in 0 s\na\n"]
     assert calm.stream.getvalue().split(terminal.ERASE) == lines
+
+
+def test_a_dry_run_says_what_would_run_in_a_few_lines():
+    calm = terminal.Calm(io.StringIO(), lambda: "all as recorded", dry=True)
+    for _ in range(2):  # Snakemake says it before and after the jobs
+        assert not calm.filter(record(event="run_info", stats={f"rule{i}": 20 for i in range(32)} | {"total": 640}))
+    lines = calm.stream.getvalue().splitlines()
+    assert lines[0] == "640 jobs would run; --printshellcmds tells of each, and why:"
+    assert len(lines) == 9 and lines[8].split()[::2] == ["20"] * 4
+
+
+# The time left
+
+
+def test_the_time_left_is_right_after_a_third_of_the_jobs_though_long_ones_come_late():
+    """As if each job took as long as those before, it was a tenth."""
+    seconds = [1.0] * 30 + [12.0] * 12 + [30.0] * 3
+    rules = ["encode"] * 30 + ["train_path"] * 12 + ["fit_final"] * 3
+    left, now = Forecast({job: (rule, "") for job, rule in enumerate(rules)}, 0.0), 0.0
+    for job, took in enumerate(seconds):
+        left.start([job], now)
+        now += took
+        left.finish(job, now)
+        if job >= len(seconds) // 3 and job < len(seconds) - 1:
+            assert 0.5 < left.left(now) / (sum(seconds) - now) < 2
+
+
+def test_jobs_that_take_longer_than_expected_say_so_of_others_while_they_run():
+    left = Forecast(dict.fromkeys(range(4), ("train_path", "")), 0.0)  # of 8 seconds each
+    left.start([0, 1], 0.0)
+    assert left.left(6.0) == pytest.approx((2 * 2 + 2 * 8) / 2)
+    assert left.left(80.0) == pytest.approx((2 * 20 + 2 * 80) / 2)
+
+
+def test_jobs_are_expected_to_take_as_long_as_before_and_else_as_others_of_the_dataset(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = Path("results/mine/a/timings/train_path")
+    files = [str(folder / f"run{run}.tsv") for run in (1, 2, 3)]
+    folder.mkdir(parents=True)
+    for file, text in zip(files, ("s\th\n70.5\t0\n", "s\th\n30.5\t0\n", "s\th\n"), strict=True):
+        Path(file).write_text(text, encoding="utf-8")
+    jobs = [*(("train_path", file) for file in files), ("train_path", "results/other/a/timings/train_path/run1.tsv")]
+    expected = Forecast(dict(enumerate([*jobs, ("all", "")])), 0.0).expected
+    assert list(expected.values()) == [70.5, 30.5, 50.5, SECONDS["train_path"], OTHERWISE]
 
 
 def test_an_interrupt_and_a_run_without_jobs_end_with_one_line():
@@ -114,7 +164,7 @@ def test_a_run_of_which_all_is_told_ends_with_what_was_found_too(told, monkeypat
     handler = logging.StreamHandler(io.StringIO())
     handler.name = "DefaultStreamHandler"
     monkeypatch.setattr(logging.getLogger("snakemake.logging"), "handlers", [handler])
-    settings = SimpleNamespace(**{name: name == told for name in TELLING})
+    settings = SimpleNamespace(dryrun=False, **{name: name == told for name in TELLING})
     calm = terminal.calm(SimpleNamespace(is_main_process=True, output_settings=settings), lambda: "")
     assert handler.filters == ([] if told else [calm])
     calm.succeed(["a", "b"])
@@ -147,8 +197,7 @@ def test_a_run_ends_with_what_was_found(tmp_path):
     (tmp_path / "mine" / "findings.json").write_text(json.dumps(found))
     assert terminal.last_words(["mine"], tmp_path) == [
         "mine: 31 of 40 words.",
-        f"The page with all that was found: {tmp_path}/mine/index.html",
-        "2 kinds of warnings: the page says in plain words what each means and what to do.",
+        f"The page with all that was found and 2 warnings: {tmp_path}/mine/index.html",
     ]
 
 
@@ -157,6 +206,7 @@ def test_snakemake_has_the_internals_that_we_touch(tmp_path):
     (tmp_path / "Snakefile").write_text(INSIDE)
     command = [sys.executable, "-m", "snakemake", "--cores", "1"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines() == ["limit True None", "code ['a.py 1', 'b.py 2']"], done.stderr
+    jobs = "jobs {0: ('all', 'seconds.tsv')}"
+    assert done.stdout.splitlines() == ["limit True None", jobs, "code ['a.py 1', 'b.py 2']"], done.stderr
     begun, seconds, *asked = done.stderr.splitlines()
     assert (begun, seconds[:14], asked) == ("0 of 1 jobs", "1 of 1 jobs in", ["True", "False"])

@@ -24,9 +24,14 @@ def handler_of_terminal(workflow: Any) -> logging.StreamHandler[Any] | None:
     Snakemake is; and it would have to write what Snakemake's own handler writes.
     """
     settings, handlers = workflow.output_settings, logging.getLogger("snakemake.logging").handlers
-    told = settings.dryrun or settings.verbose or settings.printshellcmds or settings.debug_dag
+    told = settings.verbose or settings.printshellcmds or settings.debug_dag
     found = [one for one in handlers if one.name == "DefaultStreamHandler" and isinstance(one, logging.StreamHandler)]
     return found[0] if found and workflow.is_main_process and not told else None
+
+
+def jobs_to_run(workflow: Any) -> dict[int, tuple[str, str]]:
+    """The jobs of a run, by number: the rule of each, and the file of its benchmark or nothing."""
+    return {job.jobid: (job.rule.name, str(job.benchmark or "")) for job in workflow.dag.needrun_jobs()}
 
 
 def is_asked_for(workflow: Any, rule: str) -> bool:

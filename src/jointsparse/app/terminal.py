@@ -5,14 +5,16 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from jointsparse.app.internals import handler_of_terminal
+from jointsparse.app.forecast import Forecast
+from jointsparse.app.internals import handler_of_terminal, jobs_to_run
 
 SECONDS_BETWEEN_LINES = 60  # where lines stay, that is not on a terminal
+RULES_A_LINE = 4
 FEWEST_JOBS = 5  # Choice: that are done before the time left is guessed
 ERASE = "\r\x1b[2K"  # the last line of a terminal
 UNSAID = "error: {} ended without a word, as a job that the system kills does (is there enough memory?); its log: {}"
@@ -23,12 +25,30 @@ HIDDEN = ("RuleException:", "Exiting because", "WorkflowError:\nAt least one job
 class Calm(logging.Filter):
     """Lets through warnings and errors of Snakemake, and tells its progress as one line.
 
-    without_jobs: returns the line of a run that has nothing to do.
+    Parameters
+    ----------
+    stream : file
+        The terminal, or what stands in its place.
+    without_jobs : function
+        Returns the line of a run that has nothing to do.
+    jobs : function
+        Returns the jobs of the run, see `internals.jobs_to_run`.
+    dry : bool
+        True for a run that only says what it would do.
     """
 
-    def __init__(self, stream: TextIO, without_jobs: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        stream: TextIO,
+        without_jobs: Callable[[], str],
+        jobs: Callable[[], Mapping[int, tuple[str, str]]] = dict,
+        *,
+        dry: bool = False,
+    ) -> None:
         super().__init__()
         self.stream, self.on_terminal, self.without_jobs = stream, stream.isatty(), without_jobs
+        self.jobs, self.dry = jobs, dry
+        self.forecast = Forecast({}, 0.0)
         self.failed: list[tuple[str, list[str]]] = []  # the rule and the log files of each job
         self.done = self.total = 0
         self.begun, self.told, self.ended = time.monotonic(), float("-inf"), False
@@ -37,15 +57,23 @@ class Calm(logging.Filter):
         """Tell whether a message goes to the terminal as it is."""
         event, message, values = str(getattr(record, "event", None) or ""), record.getMessage(), vars(record)
         match event:
+            case "run_info" if self.dry:
+                self.end(planned(values["stats"]))
             case "run_info":
                 self.begun, self.total = time.monotonic(), values["stats"]["total"]
+                self.forecast = Forecast(self.jobs(), self.begun)
                 atexit.register(self.end, [])  # whatever the run ends with
+            case "job_started":
+                self.forecast.start(values["jobs"], time.monotonic())
+            case "job_finished":
+                self.done += 1
+                self.forecast.finish(values["job_id"], time.monotonic())
             case "job_error":
                 self.failed.append((values["rule_name"], list(values["log"])))
             case "progress":
                 self.done, self.total = values["done"], values["total"]
         if message.startswith("Nothing to be done"):
-            self.end([message, self.without_jobs()])
+            self.end([message] if self.dry else [message, self.without_jobs()])
         if message.startswith("Terminating processes on user request"):
             self.end(["error: interrupted"])
         # A job that was killed has said nothing of it, so Snakemake's words stay.
@@ -72,8 +100,8 @@ class Calm(logging.Filter):
             return f"{said} in {f'{seconds / 60:.0f} min' if seconds > 90 else f'{seconds:.0f} s'}"
         if self.done < FEWEST_JOBS:
             return said
-        left = seconds / self.done * (self.total - self.done)  # as if the jobs to come took as long as those before
-        return f"{said}, about {left / 60:.0f} min left" if left > 90 else f"{said}, about a minute left"
+        left = self.forecast.left(time.monotonic())
+        return f"{said}, about {left / 60:.0f} min left" if left > 90 else f"{said}, about {max(left, 5):.0f} s left"
 
     def succeed(self, found: Sequence[str]) -> None:
         """End a run with what was found."""
@@ -99,14 +127,26 @@ class Calm(logging.Filter):
 def calm(workflow: Any, without_jobs: Callable[[], str]) -> Calm:
     """Keep the terminal of a run calm, unless all shall be told, or a logger plug-in tells. See `Calm`."""
     handler = handler_of_terminal(workflow)
-    made = Calm(handler.stream if handler else sys.stderr, without_jobs)
+    stream, dry = handler.stream if handler else sys.stderr, workflow.output_settings.dryrun
+    made = Calm(stream, without_jobs, lambda: jobs_to_run(workflow), dry=dry)
     if handler:
         handler.addFilter(made)
     return made
 
 
+def planned(stats: Mapping[str, int]) -> list[str]:
+    """Say in a few lines which jobs a run would begin. stats: their number by rule, and in total.
+
+    >>> planned({"describe": 4, "encode": 4, "total": 8})
+    ['8 jobs would run; --printshellcmds tells of each, and why:', '    4 describe             4 encode']
+    """
+    jobs = [f"{count:5} {rule:<17}" for rule, count in stats.items() if rule != "total"]
+    rows = ["".join(jobs[start : start + RULES_A_LINE]).rstrip() for start in range(0, len(jobs), RULES_A_LINE)]
+    return [f"{stats['total']} jobs would run; --printshellcmds tells of each, and why:", *rows]
+
+
 def last_words(datasets: Sequence[str], results: Path) -> list[str]:
-    """Say in three lines what a run has found, where its page is, and what to do about warnings.
+    """Say in two lines what a run has found, and where its page is, with the number of warnings.
 
     Files that are not there, or damaged, are passed over: a run may have been asked for a part.
     """
@@ -116,9 +156,6 @@ def last_words(datasets: Sequence[str], results: Path) -> list[str]:
             found.append(json.loads((results / name / "findings.json").read_text(encoding="utf-8")))
     lines = [f"{one['dataset']}: {one['sentence']}" for one in found[:1]]
     page = results / (f"{datasets[0]}/index.html" if len(datasets) == 1 else "index.html")
-    if page.is_file():
-        lines.append(f"The page with all that was found: {page}")
-    if n_warnings := sum(one["warnings"] for one in found):
-        kinds = "kind of warning" if n_warnings == 1 else "kinds of warnings"
-        lines.append(f"{n_warnings} {kinds}: the page says in plain words what each means and what to do.")
-    return lines
+    n_warnings = sum(one["warnings"] for one in found)
+    warned = f" and {n_warnings} warning{'s' if n_warnings > 1 else ''}" if n_warnings else ""
+    return [*lines, f"The page with all that was found{warned}: {page}"] if page.is_file() else lines
