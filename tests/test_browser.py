@@ -107,7 +107,7 @@ def test_a_word_shows_its_pictures_and_charts(study):
     assert pictures.count() == 8 + 6 + 6
     loaded = "images => Promise.all(images.map((image) => { image.loading = 'eager'; return image.decode(); }))"
     pictures.evaluate_all(loaded)  # raises if one does not
-    assert HOSTILE[:80] in study.locator("#word figcaption").first.inner_text()
+    assert HOSTILE[:50] in study.locator("#word figcaption").first.inner_text()
     study.get_by_label("linear SVM").check()
     assert heading(study) == "“night” by linear SVM"
 

@@ -330,7 +330,7 @@ def page_studies(name):
         if block["kind"] == of_config.WORDS:
             files |= {"scores": [f"results/{name}/{one}/scores.npz"], "labels": [f"results/{name}/{one}/labels.npy"]}
             files |= {"images": [images_of_study(w)], "features": [features_of_study(w)]}
-            files["sweeps"] = sweeps_of_study(w)[: len(block["methods"])]  # of the first run
+            files["sweeps"] = sweeps_of_study(w)
         drawn = {figure: FIGURES[figure] for figure in block["figures"]}
         shown.append(
             {

@@ -9,7 +9,7 @@ from job import job
 
 from jointsparse.explorer import thumbnails
 from jointsparse.explorer.answers import kept_of
-from jointsparse.explorer.fits import fits_of
+from jointsparse.explorer.fits import fits_of, median_run
 from jointsparse.explorer.page import Study, page
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import names_of
@@ -25,7 +25,9 @@ def read_study(name, files, figures, vocabulary):
         return Study(name, tables, figures)
     scores, images, features, labels = (files[key][0] for key in ("scores", "images", "features", "labels"))
     scores, is_test = read_record(ScoredFits, scores), (read_table(images, "split")["split"] == "test").to_numpy()
-    sweeps = {Path(file).stem: read_record(Sweep, file, scores.n.max()) for file in files["sweeps"]}
+    shown = f"run{median_run(tables['chosen'])}"
+    sweeps = [file for file in map(Path, files["sweeps"]) if file.parent.name == shown]
+    sweeps = {file.stem: read_record(Sweep, file, scores.n.max()) for file in sweeps}
     words = names_of(tables["words"], read_array(labels))
     fits = fits_of(words, read_matrix(features)[is_test], scores, tables["chosen"], tables["sparsity"], sweeps)
     return Study(name, tables, figures, fits, np.flatnonzero(is_test), vocabulary.get(features, ()))

@@ -5,7 +5,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   if (!data || !data.studies || !data.studies.length) return;
   const NORMS = ["l1inf", "l1", "l2", "l12"]; // which have colours of their own, see explorer.css
-  const LONGEST = 90, LEVELS = 20; // characters of a caption; levels of a score for each standard deviation
+  const LONGEST = 60, LEVELS = 20; // characters of a caption; levels of a score for each standard deviation
   const at = (id) => document.getElementById(id);
   const state = { study: data.studies[0], method: "", word: "", feature: -1, order: "first", sought: "", view: null };
 
@@ -83,7 +83,8 @@
       return `Trained on all ${study.known_images.toLocaleString("en")} labelled ${data.things}. Intervals are of 95 %, for new test ` +
         `${data.things}.` + (study.with_maps ? " New photographs: jointsparse annotate model.skops FOLDER." : "");
     }
-    return `Run ${study.run} of ${study.runs} with ${study.n} positive ${data.things} a ${data.label} chose the examples, the ROC curves and the ` +
+    const median = study.runs > 2 ? ", the one with the median number of features," : "";
+    return `Run ${study.run} of ${study.runs}${median} with ${study.n} positive ${data.things} a ${data.label} chose the examples, the ROC curves and the ` +
       `map. Numbers in the list are means over the runs in which the ${data.label} did not choose the radius. ` +
       `Intervals are of 95 %, for new test ${data.things}` +
       (study.runs > 1 ? " and new training sets." : " alone: one run says nothing of other training sets.");
@@ -302,7 +303,7 @@
     state.view = { rows, i, place };
     const study = state.study, row = rows[i], image = data.images[study.rows[row]];
     const sight = (...shown) => element("span", { className: "sight mapped shown" }, ...shown);
-    const pictures = image.file ? [sight(...sights(image, -1))] : [element("p", {}, study.told[row] || "")];
+    const pictures = image.file ? [sight(...sights(image, -1))] : [study.told[row] || ""];
     if (mapped(image, place)) pictures.push(sight(...sights(image, place)));
     at("viewed").textContent = image.name;
     at("place").textContent = `${i + 1} of ${rows.length}`;
@@ -434,6 +435,7 @@
           other.setAttribute("aria-pressed", String(other === button));
         }
         showFeature();
+        at("feature").scrollIntoView({ block: "nearest" });
       });
       return element("tr", {}, element("th", { scope: "row" }, button), ...shared.words.map(() => element("td", {})));
     });
@@ -450,7 +452,7 @@
     const chosen = place === shared.chosen ? ", chosen by validation" : "";
     const shown = shared.features.length < fit.used ? `; the map shows ${shared.features.length}` : "";
     at("radius-text").textContent =
-      `${fit.radius}${chosen}: ${fit.used} of ${shared.n_features} features in use${shown}; mean AUC ${number(fit.auc)}${state.study.run ? ` in run ${state.study.run}` : ""}`;
+      `${at("of-radius").hidden ? "Radius " : ""}${fit.radius}${chosen}: ${fit.used} of ${shared.n_features} features in use${shown}; mean AUC ${number(fit.auc)}${state.study.run ? ` in run ${state.study.run}` : ""}`;
     at("radius").setAttribute("aria-valuetext", at("radius-text").textContent);
     const weights = unpacked(fit.weights);
     const cells = at("map").querySelectorAll("td");

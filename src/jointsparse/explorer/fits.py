@@ -1,4 +1,4 @@
-"""The chosen fits of a study's first run at its largest size, with the paths of radii that they were chosen from."""
+"""The chosen fits of a study's median run at its largest size, with the paths of radii that they were chosen from."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ class Fits(NamedTuple):
     Attributes
     ----------
     run, n : int
-        The first run, and its largest number of positives.
+        The run, see `median_run`, and its largest number of positives.
     words : list of str, (n_words,)
         Columns of all matrices.
     validation_words : bool array, (n_words,)
@@ -85,14 +85,14 @@ def fits_of(
     chosen, sparsity : tables
         See `scores.evaluation.Evaluation`.
     sweeps : dict of Sweep
-        The fits of the first run at the largest size, by method.
+        The fits of the run that is shown at the largest size, by method.
     """
     require(
         X.shape[0] == len(scores.labels),
         f"features must have a row for each of {len(scores.labels)} test images, got {X.shape[0]}",
         Misfit,
     )
-    run, n = int(scores.run[0]), int(scores.n.max())
+    run, n = median_run(chosen), int(scores.n.max())
     shown = np.flatnonzero((scores.run == run) & (scores.n == n))
 
     def rows_of(table: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -114,10 +114,26 @@ def fits_of(
     )
 
 
+def median_run(chosen: pd.DataFrame) -> int:
+    """The run in which the first method uses the median number of features at the largest size.
+
+    chosen: see `scores.evaluation.Evaluation`. Of an even number of runs it is the lower median.
+
+    >>> chosen = pd.DataFrame({"run": [1, 2, 3, 4, 1], "features": [1, 5, 2, 9, 0], "n": 9})
+    >>> median_run(chosen.assign(method=[*4 * ["hinge-l1inf"], "svm-l2"]))
+    3
+    """
+    rows = chosen[(chosen["n"] == chosen["n"].max()) & (chosen["method"] == chosen["method"].iloc[0])]
+    return int(rows.sort_values("features", kind="stable")["run"].iloc[(len(rows) - 1) // 2])
+
+
 def by_rank(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Precision among the `FIRST` images, and average precision, of each word: (2, n_words).
 
     scores, labels: (n_images, n_words). Images of equal scores stand in their order.
+
+    >>> by_rank(np.array([[4.0], [3], [2], [1]]), np.array([[True], [False], [True], [False]])).round(4).tolist()
+    [[0.5], [0.8333]]
     """
     right = np.take_along_axis(labels, np.argsort(-scores, axis=0, kind="stable"), axis=0)
     precision = right.cumsum(axis=0) / np.arange(1, len(right) + 1)[:, np.newaxis]

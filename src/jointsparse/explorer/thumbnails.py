@@ -7,8 +7,8 @@ from math import isqrt
 import numpy as np
 from PIL import Image
 
-LONGEST_SIDE = 160  # pixels
-QUALITY = 70  # Choice: 4 to 6 kB each, and 1 kB of a map
+LONGEST_SIDE = 240  # pixels; a page enlarges them
+QUALITY = 60  # Choice: 5 to 8 kB each, and 1 kB of a map
 COARSER = 4  # pixels of a picture in one of its map
 # Choice: standard deviations of a word's decisions that a picture would add whose pixels all had the full colour. On
 # photographs one pixel in a hundred has it. So a word has one scale, for pictures of any size.

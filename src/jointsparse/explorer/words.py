@@ -155,6 +155,10 @@ def suspects_of(scores: np.ndarray, labels: np.ndarray, words: Mapping[int, str]
 
     scores, labels: (n_test_images, n_words). words: names of those that are told from chance, by their column. Of each
     word the worst `LISTED` of both kinds, among the first as many as have it, and behind these.
+
+    >>> labels = np.array([[False], [True], [True], [False], [True]])
+    >>> suspects_of(np.array([[5.0], [4], [3], [2], [1]]), labels, {0: "cat"}).to_numpy().tolist()
+    [[0, 'cat', 0, 5.0, 1], [4, 'cat', 1, 1.0, 5]]
     """
     rows = []
     for k, word in words.items():
