@@ -124,6 +124,7 @@ def answers_of(kept: Kept) -> tuple[dict[str, Any], dict[int, set[int]]]:
         "by": "the kept model",
         "with_maps": kept.has_maps,
         "known_images": card["known_images"],
+        "means": {key: number(mean[NUMBERS[key]]) for key in ("auc", "precision", "first")},
         "methods": [{"name": method, "label": label(method)}],
         "best": method,
         "names": names,

@@ -80,7 +80,9 @@
   function about() {
     const study = state.study;
     if (study.known_images) {
-      return `Trained on all ${study.known_images.toLocaleString("en")} labelled ${data.things}. Intervals are of 95 %, for new test ` +
+      return `Trained on all ${study.known_images.toLocaleString("en")} labelled ${data.things}. ` +
+        `Means over its ${data.labels}: AUC ${number(study.means.auc)}, average precision ${number(study.means.precision)}, ` +
+        `${number(study.means.first * study.of_first, 1)} of the first ${study.of_first} right. Intervals are of 95 %, for new test ` +
         `${data.things}.` + (study.with_maps ? " New photographs: jointsparse annotate model.skops FOLDER." : "");
     }
     const median = study.runs > 2 ? ", the one with the median number of features," : "";
