@@ -284,6 +284,7 @@ def test_fits_of_other_images_are_refused():
 def learnt(p_holm):
     """Words a to h by growing AUC, of which h chose the radius."""
     rows = {"method": "hinge-l1inf", "word": list("abcdefgh"), "auc": np.arange(8) / 10 + 0.3, "positives": 20}
+    rows["right"] = [0, 0, 0, 0, 0, 5, 10, 10]
     return pd.DataFrame(rows).assign(p_holm=p_holm, validation_word=[False] * 7 + [True])
 
 
@@ -302,19 +303,18 @@ def test_the_sentence_names_what_was_learnt(p_holm, labels, expected):
 
 
 def test_how_sure_it_is_compares_with_the_best_other_method(rng):
-    of_five, of_two = study(rng, 5).tables, study(rng).tables
-    means = of_five["means"].assign(low=0.78, high=0.82)
+    table, means = learnt(0.01), study(rng).tables["means"]
+    table.loc[6, "positives"] = 80  # of g, whose ten first are right: each positive weighs the same
     for other, where in ((0.02, "0.020 behind"), (-0.02, "0.020 ahead of"), (-0.009, "level with")):
         means["auc_weighted"] = np.where(means["method"] == "svm-l2", 0.8 + other, 0.8)
-        assert findings.how_sure(of_five | {"means": means}) == (
-            "Of two images, only one with the word, the right one ranks higher 80 times in 100 (mean AUC 0.800 in "
-            f"5 runs, 0.780 to 0.820). l1,∞ is {where} the best other method, linear SVM."
+        assert findings.how_sure(table, "hinge-l1inf", means, n_test=1200) == (
+            "On average 4.5 of the first 10 images are right (mean AUC 0.690 on 1,200 test images). "
+            f"l1,∞ is {where} the best other method, linear SVM."
         )
-    alone = of_two["means"].query("method == 'hinge-l1inf'").assign(auc_weighted=0.8)
-    chose = of_two["words_learnt"].assign(validation_word=True)
-    said = findings.how_sure({"means": alone, "words_learnt": chose}, "samples", "classes")
-    assert said.startswith("Of two samples, only one with the class, ")
-    assert said.endswith("(mean AUC 0.800 in 2 runs, of labels that chose the radius).")
+    alone = means[means["method"] == "svm-l2"]
+    for one in (alone, alone.assign(method="hinge-l1inf")):
+        said = findings.how_sure(table[7:], "hinge-l1inf", one, n_test=12, things="samples")  # h, which chose the radius
+        assert said == "On average 10.0 of the first 10 samples are right (mean AUC 1.000 on 12 test samples)."
 
 
 def test_words_that_are_not_recognised_are_rarer_or_not():

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from jointsparse.explorer.fits import FIRST
 from jointsparse.learning.flag import EDGE, read_cell
 from jointsparse.scores.evaluation import NO_BETTER, TIED, UNDEFINED
 from jointsparse.scores.flags import GAP
@@ -128,9 +129,10 @@ def _leads(differences: pd.DataFrame) -> dict[Any, str]:
 def sentence(learnt: pd.DataFrame, method: str, labels: str = "words") -> str:
     """Say in one sentence which words a method recognises better than chance.
 
-    learnt: the table words_learnt. labels: the name of what is learnt.
+    learnt: a row for each word and method, with columns positives, validation_word, auc, p_holm, and right: how many of
+    the first test images have the word. labels: the name of what is learnt.
     """
-    own, _ = _counted(learnt, method)
+    own = _counted(learnt, method)
     known = own["p_holm"] <= CHANCE
     best, others = own["word"][known].tolist(), own["word"][~known].tolist()[::-1]
     more = len(others) - SHOWN_WORDS
@@ -140,31 +142,44 @@ def sentence(learnt: pd.DataFrame, method: str, labels: str = "words") -> str:
     return f"{'; '.join(parts)}."
 
 
-def largest(means: pd.DataFrame) -> pd.DataFrame:
-    """The means with the largest training sets, by method."""
-    return means[means["n"] == means["n"].max()].set_index("method")
+def how_sure(learnt: pd.DataFrame, method: str, means: pd.DataFrame, *, n_test: int, things: str = "images") -> str:
+    """Say how well words are recognised on average, and how far the best other method is with the most training images.
 
+    Parameters
+    ----------
+    learnt : table
+        As of `sentence`.
+    method : str
+        The method that is told of.
+    means : table
+        See `scores.many.means`.
+    n_test : int
+        Test images.
+    things : str
+        The name of what has labels.
 
-def how_sure(tables: Mapping[str, pd.DataFrame], things: str = "images", labels: str = "words") -> str:
-    """Say how well words are recognised on average, from how many runs, and how far the best other method is.
-
-    tables: means and words_learnt. things: what has labels. labels: what is learnt.
+    Returns
+    -------
+    str
+        Two sentences, or one where there are no other methods.
     """
-    means = largest(tables["means"])
-    first, method = means.iloc[0], means.index[0]
-    auc = first["auc_weighted"]
-    interval = f", {first['low']:.3f} to {first['high']:.3f}" if np.isfinite(first["low"]) else ""
-    chose = _counted(tables["words_learnt"], method)[1]
     said = (
-        f"Of two {things}, only one with the {one_of(labels)}, the right one ranks higher {100 * auc:.0f} times in 100 "
-        f"(mean AUC {auc:.3f} in {some(int(first['runs']), 'runs')}{interval}{chose})."
+        f"On average {average(learnt, method, 'right'):.1f} of the first {min(FIRST, n_test)} {things} are right "
+        f"(mean AUC {average(learnt, method, 'auc'):.3f} on {n_test:,} test {things})."
     )
-    if len(means) == 1:
+    auc = means[means["n"] == means["n"].max()].set_index("method")["auc_weighted"]
+    if len(auc) == 1 or method not in auc:
         return said
-    others = means["auc_weighted"].iloc[1:]
-    lead, other = auc - others.max(), label(str(others.idxmax()))
+    others = auc.drop(method)
+    lead, other = auc[method] - others.max(), label(str(others.idxmax()))
     where = f"{abs(lead):.3f} {'ahead of' if lead > 0 else 'behind'}" if abs(lead) > LEVEL else "level with"
     return f"{said} {label(method)} is {where} the best other method, {other}."
+
+
+def average(learnt: pd.DataFrame, method: str, column: str) -> float:
+    """Average a column of a method over its words, each positive weighing the same. learnt: as of `sentence`."""
+    own = _counted(learnt, method).dropna(subset=[column])
+    return float((own[column] * own["positives"]).sum() / max(own["positives"].sum(), 1))
 
 
 def hold(verdicts: Mapping[str, int]) -> str:
@@ -183,7 +198,7 @@ def why_not(learnt: pd.DataFrame, method: str, things: str = "images", labels: s
     Parameters
     ----------
     learnt : table
-        The table words_learnt.
+        As of `sentence`.
     method : str
         One of its methods.
     things : str
@@ -196,7 +211,7 @@ def why_not(learnt: pd.DataFrame, method: str, things: str = "images", labels: s
     str
         A sentence.
     """
-    own, _ = _counted(learnt, method)
+    own = _counted(learnt, method)
     known = own["p_holm"] <= CHANCE
     if known.all() or not known.any():
         return ""
@@ -208,11 +223,11 @@ def why_not(learnt: pd.DataFrame, method: str, things: str = "images", labels: s
     )
 
 
-def _counted(learnt: pd.DataFrame, method: str) -> tuple[pd.DataFrame, str]:
-    """The rows of a method by decreasing AUC, without words that chose the radius; all rows and a remark if all did."""
-    own = learnt[learnt["method"] == method].sort_values("auc", ascending=False, kind="stable")
+def _counted(learnt: pd.DataFrame, method: str) -> pd.DataFrame:
+    """The rows of a method, the best first, without words that chose the radius; all rows if all did."""
+    own = learnt[learnt["method"] == method].sort_values(["right", "auc"], ascending=False, kind="stable")
     chose = own["validation_word"]
-    return (own, ", of labels that chose the radius") if chose.all() else (own[~chose], "")
+    return own if chose.all() else own[~chose]
 
 
 def warnings_of(

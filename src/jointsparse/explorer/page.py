@@ -112,14 +112,12 @@ def page(
     found, sure, why_not = claimed, "", ""
     numbers = {things: f"{len(images):,}"} if images is not None else {}
     if of_words:
-        first = of_words[0]
         told = _table(sources[0][0]), sources[0][0]["best"]
         found = findings.sentence(*told, labels)
-        sure = findings.how_sure(first.tables, things, labels)
+        n_test = sources[0][0]["n_test"]
+        sure = findings.how_sure(*told, of_words[0].tables["means"], n_test=n_test, things=things)
         why_not = findings.why_not(*told, things, labels)
-        numbers["of 100 pairs ranked right"] = (
-            f"{100 * findings.largest(first.tables['means'])['auc_weighted'].iloc[0]:.0f}"
-        )
+        numbers[f"of the first {min(FIRST, n_test)} right"] = f"{findings.average(*told, 'right'):.1f}"
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
     warnings = findings.warnings_of(warned, things, labels)
     n_wrong = sum(warning["severity"] == findings.WRONG for warning in warnings)
@@ -207,7 +205,7 @@ def _table(study: Mapping[str, Any]) -> pd.DataFrame:
                 **{key: word[key] for key in ("word", "positives")},
                 "method": study["best"],
                 "validation_word": word["always"],
-                "auc": own["auc"],
+                **{key: own[key] for key in ("right", "auc")},
                 "p_holm": 0.0 if own["known"] else 1.0,
             }
             for word, own in rows
