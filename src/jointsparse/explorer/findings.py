@@ -148,9 +148,9 @@ def how_sure(learnt: pd.DataFrame, method: str, means: pd.DataFrame, *, n_test: 
     Parameters
     ----------
     learnt : table
-        As of `sentence`.
+        As of `sentence`, and the weight of each word in averages.
     method : str
-        The method that is told of.
+        The method that is told of. Without numbers of it, the first one is compared with others.
     means : table
         See `scores.many.means`.
     n_test : int
@@ -168,8 +168,9 @@ def how_sure(learnt: pd.DataFrame, method: str, means: pd.DataFrame, *, n_test: 
         f"(mean AUC {average(learnt, method, 'auc'):.3f} on {n_test:,} test {things})."
     )
     auc = means[means["n"] == means["n"].max()].set_index("method")["auc_weighted"]
-    if len(auc) == 1 or method not in auc:
+    if len(auc) == 1:
         return said
+    method = method if method in auc else str(auc.index[0])
     others = auc.drop(method)
     lead, other = auc[method] - others.max(), label(str(others.idxmax()))
     where = f"{abs(lead):.3f} {'ahead of' if lead > 0 else 'behind'}" if abs(lead) > LEVEL else "level with"
@@ -177,9 +178,9 @@ def how_sure(learnt: pd.DataFrame, method: str, means: pd.DataFrame, *, n_test: 
 
 
 def average(learnt: pd.DataFrame, method: str, column: str) -> float:
-    """Average a column of a method over its words, each positive weighing the same. learnt: as of `sentence`."""
+    """Average a column of a method over its words. learnt: as of `sentence`, and the weight of each word."""
     own = _counted(learnt, method).dropna(subset=[column])
-    return float((own[column] * own["positives"]).sum() / max(own["positives"].sum(), 1))
+    return float((own[column] * own["weight"]).sum() / max(own["weight"].sum(), 1))
 
 
 def hold(verdicts: Mapping[str, int]) -> str:

@@ -206,6 +206,7 @@ def _table(study: Mapping[str, Any]) -> pd.DataFrame:
                 "method": study["best"],
                 "validation_word": word["always"],
                 **{key: own[key] for key in ("right", "auc")},
+                "weight": 1 if "means" in study else word["positives"],  # as in the means of the kept model, or a study
                 "p_holm": 0.0 if own["known"] else 1.0,
             }
             for word, own in rows
