@@ -24,7 +24,7 @@ CEILINGS = {
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 20_410, 1.05
+MOST, MARGIN = 20_400, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 
