@@ -5,7 +5,7 @@ import pandas as pd
 
 from jointsparse.explorer import thumbnails
 from jointsparse.explorer.answers import Kept
-from jointsparse.explorer.fits import fits_of
+from jointsparse.explorer.fits import Fits, fits_of
 from jointsparse.explorer.page import Study, page
 from jointsparse.learning.sweep import Sweep
 from jointsparse.papers.page import section
@@ -109,10 +109,10 @@ def kept_model(rng):
     ]
     card = {"words": WORDS[:2], "norm": "l1inf", "loss": "hinge", "radius": 2.0}
     card |= {"known_images": 1234, "features": [5, 6], "numbers": rows}
+    labels, scores = np.arange(N_TEST)[:, np.newaxis] % [2, 3] == 0, {METHODS[0]: rng.normal(size=(N_TEST, 2))}
     return Kept(
         card,
-        rng.normal(size=(N_TEST, 2)),
-        np.arange(N_TEST)[:, np.newaxis] % [2, 3] == 0,
+        Fits(0, 0, WORDS[:2], np.array([]), np.zeros((N_TEST, 6)), labels, scores, {}, {}),
         range(5, 5 + N_TEST),
         has_maps=True,
         spread=np.ones(4),
@@ -121,8 +121,9 @@ def kept_model(rng):
         weights=np.array([[2.0, -1.0], [0.5, 0.0]]),
         responses=rng.normal(size=(N_TEST, 2)),
         telling=[],
-        X=np.zeros((N_TEST, 6)),
         vocabulary=[],
+        known_scores=rng.normal(size=(5, 2)),
+        known_images=range(5),
     )
 
 
@@ -134,6 +135,7 @@ def made(rng, **values):
     given = {"images": images, "captions": captions, "left_out": left_out, "note": HOSTILE}
     given |= {"claims": section(claims(), {("mine", "annotation", "chosen"): ["annotation/figures/auc.png"]})}
     given |= {"verdicts": {"undecided": 1}, "thumbnail": thumbnails.file_of}
+    given["original"] = lambda name: f"../../data/images/{name[0]}"
     return page("mine", [study(rng)], **given | values)
 
 

@@ -229,12 +229,14 @@ def test_pictures_are_told_which_known_ones_are_scored_alike(chain, files):
 def test_a_feature_is_that_of_the_basis_with_a_map_that_sums_to_it(chain, pictures):
     found, _, model, features = chain
     histograms = model[:2].transform(pictures[0][:6])
-    kept = kept_of(model, histograms, pictures[1][:6], range(6), has_maps=True, names=())
+    kept = kept_of(model, histograms, pictures[1][:6], range(6), known_images=range(6), has_maps=True, names=())
     columns = [int(name.removeprefix("feature ")) for name in kept.names]
     size = np.linalg.norm(found.model.coef_, axis=0)
     assert columns == [i for i in np.argsort(-size, kind="stable") if size[i]]
     np.testing.assert_allclose(kept.responses, features[:6, columns], atol=1e-5)
-    np.testing.assert_allclose(kept.scores, found.model.decision_function(features[:6]), atol=1e-5)
+    np.testing.assert_allclose(
+        kept.fits.scores["logistic-l1inf"], found.model.decision_function(features[:6]), atol=1e-5
+    )
     places = len(WORDS) + np.arange(len(columns))
     for each, expected in zip(pictures[0][:6], kept.responses, strict=True):
         sums = [heat.sum() for heat in Explainer(model, kept.features).heats(each, places)]

@@ -160,6 +160,9 @@ def test_maps_of_the_kept_model_are_shown_when_they_are_switched_on(page):
     buttons = page.locator("#viewer .said button").all()
     shown = {button.click() or enlarged.nth(2).get_attribute("src") for button in buttons}
     assert len(shown) == len(buttons) > 0
+    viewer = page.locator("#viewer")
+    assert viewer.locator(".gallery figure").count() == 3  # known images, scored alike
+    assert viewer.get_by_role("link").get_attribute("href").startswith("../../data/images/")
     page.keyboard.press("Escape")
     page.locator("#map button").first.click()
     assert [image.is_visible() for image in page.locator("#feature img[alt^='where']").all()] == [True] * 4

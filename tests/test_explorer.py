@@ -69,7 +69,7 @@ def test_the_kept_model_is_the_first_study_with_a_map_of_each_image_that_it_rank
     assert (first["name"], first["known_images"], second["name"]) == ("the kept model", 1234, "annotation")
     asked = {(row, k) for row, words in shown.maps.items() for k in words}
     assert len(asked) == (14 + 6) + (10 + 6) + 2 * 4  # of 15 and of 10 images with the word, and of two features
-    best = 5 + max(np.flatnonzero(kept.labels[:, 0]), key=lambda i: kept.scores[i, 0])
+    best = 5 + max(np.flatnonzero(kept.fits.labels[:, 0]), key=lambda i: kept.fits.scores[METHODS[0]][i, 0])
     assert {(best, 0), (5 + int(np.argmax(kept.responses[:, 1])), 3)} <= asked
     (shared,) = first["sharing"].values()
     weights = np.frombuffer(base64.b64decode(shared["path"][0]["weights"]), np.int8).reshape(2, 2)
@@ -80,11 +80,11 @@ def test_the_kept_model_is_the_first_study_with_a_map_of_each_image_that_it_rank
 
 def test_the_wall_shows_the_images_ranked_highest_of_words_that_are_told_from_chance(rng):
     kept = kept_model(rng)
-    order = np.argsort(-kept.scores[:, 1])
+    order = np.argsort(-kept.fits.scores[METHODS[0]][:, 1])
     wall = re.search('<ul class="wall">(.*)</header>', made(rng, kept=kept).html, re.DOTALL)[1]
     assert re.findall('src="(.*?)"', wall) == [thumbnails.file_of(5 + row) for row in order[:3]]
-    assert wall.count('class="without"') == 3 - kept.labels[order[:3], 1].sum()
-    assert f"{kept.labels[order[:10], 1].sum()} of the first 10 are right" in wall
+    assert wall.count('class="without"') == 3 - kept.fits.labels[order[:3], 1].sum()
+    assert f"{kept.fits.labels[order[:10], 1].sum()} of the first 10 are right" in wall
     assert f'Not told from chance: <a href="#word={WORDS[0]}">' in wall  # its interval begins at 0.45
 
 
@@ -102,9 +102,8 @@ def test_labels_that_may_be_wrong_are_listed(rng):
     kept = kept_model(rng)
     for row in made(rng, kept=kept).suspects.to_dict("records"):
         image = int(row["image"].split()[0]) - 5
-        assert (row["word"], row["score"]) == (WORDS[1], kept.scores[image, 1]) and row["label"] == kept.labels[
-            image, 1
-        ]
+        score, label = kept.fits.scores[METHODS[0]][image, 1], kept.fits.labels[image, 1]
+        assert (row["word"], row["score"], row["label"]) == (WORDS[1], score, label)
 
 
 def test_an_image_comes_with_its_scores_and_ranks_for_every_word(rng):
@@ -309,7 +308,7 @@ def test_how_sure_it_is_compares_with_the_best_other_method(rng):
         means["auc_weighted"] = np.where(means["method"] == "svm-l2", 0.8 + other, 0.8)
         assert findings.how_sure(table, "hinge-l1inf", means, n_test=1200) == (
             "On average 4.5 of the first 10 images are right (mean AUC 0.690 on 1,200 test images). "
-            f"l1,∞ is {where} the best other method, linear SVM."
+            f"Where methods are compared, l1,∞ is {where} the best other one, linear SVM."
         )
     alone = means[means["method"] == "svm-l2"]
     said = findings.how_sure(table[7:], "hinge-l1inf", alone, n_test=12, things="samples")  # h, which chose the radius

@@ -14,17 +14,17 @@ CEILINGS = {
     "norms": 1450,
     "learning": 2000,
     "estimators": 950,
-    "datasets": 1000,
-    "features, scores, figures, explorer": 2060,
+    "datasets": 1005,
+    "features, scores, figures, explorer": 2085,
     "kept": 350,
     "papers": 2100,
     "loose files, app, provenance": 900,
-    "workflow": 820,
+    "workflow": 825,
     "tests": 8150,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 20_400, 1.05
+MOST, MARGIN = 20_435, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

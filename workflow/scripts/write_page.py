@@ -1,7 +1,9 @@
 """Write the page of a dataset, with thumbnails of the images that it shows."""
 
 import json
+import os
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -39,10 +41,11 @@ def read_kept(given, vocabulary):
     from jointsparse.kept.explain import Explainer, is_of_pictures  # here, as scikit-learn takes two seconds
     from jointsparse.kept.file import load
 
-    model, labels, images = load(given.model), read_array(given.labels), read_table(given.images, "split")
+    model, labels, images = load(given.model), read_array(given.labels), read_table(given.images, "image", "split")
     rows, has_maps = np.flatnonzero(images["split"] == "test"), is_of_pictures(model)
-    names = vocabulary.get(given.features, ())
-    kept = kept_of(model, read_matrix(given.features)[rows], labels[rows], rows, has_maps=has_maps, names=names)
+    known = pd.Index(images["image"]).get_indexer(model.known_names_)
+    shown = {"known_images": known, "has_maps": has_maps, "names": vocabulary.get(given.features, ())}
+    kept = kept_of(model, read_matrix(given.features)[rows], labels[rows], rows, **shown)
     return Explainer(model, kept.features) if has_maps else None, kept
 
 
@@ -51,6 +54,7 @@ if __name__ == "__main__":
         name, params, output = snakemake.wildcards.dataset, snakemake.params, snakemake.output
         files = {Path(file).stem: file for file in snakemake.input.files if Path(file).parent.name == name}
         tables = {key: read_table(files[key]) if key in files else None for key in ("images", "captions", "left_out")}
+        folder = Path(output.page).parent
         dataset, X = pick("datasets", params.loader), read_matrix(files["features"]) if "features" in files else None
         shows = dataset.SHOWS if dataset.OFFERS == "samples" else dataset.OFFERS
         names = dataset.feature_names(**params.options) if shows == "names" else ()
@@ -63,6 +67,10 @@ if __name__ == "__main__":
             if X is not None:
                 return thumbnails.of_features(X[row].toarray()[0])
             return dataset.thumbnail(**image_of(row, thumbnails.LONGEST_SIDE))
+
+        def original(name):
+            file = dataset.file(name, **params.options)
+            return quote(os.path.relpath(file, folder).replace(os.sep, "/"))
 
         has_pictures = shows == "pictures" or (shows == "pixels" and picture(0) is not None)
         judged = [table[table["dataset"] == name] for table in map(read_table, snakemake.input.claims)]
@@ -77,6 +85,7 @@ if __name__ == "__main__":
             note=params.note,
             labels=dataset.LABELS,
             thumbnail=thumbnails.file_of if has_pictures else None,
+            original=original if hasattr(dataset, "file") else None,
             kept=kept,
         )
 
@@ -86,11 +95,9 @@ if __name__ == "__main__":
 
         Path(output.thumbnails).mkdir(parents=True, exist_ok=True)
         for done, row in enumerate(made.images, start=1):
-            with written(Path(output.page).parent / thumbnails.file_of(row)) as path:
-                path.write_bytes(thumbnails.encoded(picture(row)))
+            (folder / thumbnails.file_of(row)).write_bytes(thumbnails.encoded(picture(row)))
             for k, overlay in maps_of(row) if row in made.maps else ():
-                with written(Path(output.page).parent / thumbnails.file_of(row, k)) as path:
-                    path.write_bytes(overlay)
+                (folder / thumbnails.file_of(row, k)).write_bytes(overlay)
             progress(done, len(made.images))
         write_table(made.suspects, output.errors)
         for text, file in ((made.html, output.page), (json.dumps(made.findings), output.findings)):

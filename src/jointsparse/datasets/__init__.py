@@ -2,7 +2,8 @@
 
 - ``read(**options) -> Photographs``: the usable images with their split, the captions, and the rest with reasons;
 - ``picture(image, **options)``: one image as grey levels in [0, 1], shape (height, width), float32;
-- ``thumbnail(image, longest_side, **options)``: one image in colour, shape (height, width, 3), uint8.
+- ``thumbnail(image, longest_side, **options)``: one image in colour, shape (height, width, 3), uint8;
+- ``file(image, **options)``, where images are files: the path of one.
 
 A dataset whose features are given has ``read(**options) -> Samples``: similar tables, and a matrix. A page shows its
 features as ``SHOWS`` declares: as the "pixels" of square pictures, row by row, by the "names" that

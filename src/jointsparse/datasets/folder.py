@@ -121,6 +121,11 @@ def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_fil
     )
 
 
+def file(image: str, root: str | Path, **options: Any) -> Path:
+    """The file of a photograph. image, root, options: see `picture`."""
+    return Path(root) / "images" / image
+
+
 def picture(image: str, *, root: str | Path, longest_side: int = 320, **options: Any) -> np.ndarray:
     """Open one photograph as grey levels.
 
@@ -139,7 +144,7 @@ def picture(image: str, *, root: str | Path, longest_side: int = 320, **options:
     -------
     greys : array, shape (height, width), float32, in [0, 1]
     """
-    return open_grey(Path(root) / "images" / image, longest_side)
+    return open_grey(file(image, root), longest_side)
 
 
 def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -> np.ndarray:
@@ -156,7 +161,7 @@ def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -
     -------
     colours : array, shape (height, width, 3), uint8
     """
-    return open_colour(Path(root) / "images" / image, longest_side)
+    return open_colour(file(image, root), longest_side)
 
 
 def check_pictures(

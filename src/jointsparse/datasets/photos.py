@@ -6,7 +6,7 @@ Several caption rows per image are usual. Names are relative to `images/`. Flick
 from pathlib import Path
 from typing import Any
 
-from jointsparse.datasets.folder import picture, read_folder, thumbnail
+from jointsparse.datasets.folder import file, picture, read_folder, thumbnail
 from jointsparse.datasets.samples import Photographs
 
 OFFERS = "pictures"
@@ -14,7 +14,7 @@ LABELS = "words"
 TAKES = ("root", "captions", "split_names", "fractions", "validation_fraction", "seed")
 NEEDS = ("root",)
 
-__all__ = ["picture", "read", "thumbnail"]
+__all__ = ["file", "picture", "read", "thumbnail"]
 
 
 def read(root: str | Path, *, captions: str = "captions.csv", **options: Any) -> Photographs:

@@ -1,35 +1,40 @@
 """The kept model on the page: its numbers on the test images, and the images that it ranks right and wrong."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # which loads scipy.sparse when it is used
 
-from jointsparse.explorer.findings import label
+from jointsparse.explorer.findings import CHANCE, label
+from jointsparse.explorer.fits import Fits
 from jointsparse.explorer.sharing import APART, levels_of, order_of
 from jointsparse.explorer.words import number, of_ranks, telling
+from jointsparse.scores.learnt import by_chance
+from jointsparse.scores.many import holm
+from jointsparse.scores.metrics import nearest
 
 FEATURES, RESPONDERS = 12, 4  # features with the largest weights that are shown, and the pictures of each
 # Of a word, as the page and the card call them.
 NUMBERS = {"auc": "auc", "low": "auc_low", "high": "auc_high", "first": "precision_of_first"}
 NUMBERS |= {"precision": "average_precision", "n_features": "features"}
 GALLERIES = ("highest", "errors", "misses")
+ALIKE = 3  # known images that are shown beside each
 
 
 class Kept(NamedTuple):
     """A kept model and its test images.
 
-    card: see `kept.annotator.card_of`. scores, labels: (n_test, n_words), decisions and which image has which word.
-    test_images: the row of each in the table of images. has_maps: whether it begins with pictures. features: the
-    places of those with the largest weights. names, weights: (n_words, n_features), responses: (n_test, n_features), of
-    these. spread: standard deviation of the scores of each word, and of the responses of each of these features.
-    telling: features of each word, if they have names. X, vocabulary: features of the test images, and their names.
+    card: see `kept.annotator.card_of`. fits: as of a study with this one method. test_images: the row of each in the
+    table of images. has_maps: whether it begins with pictures. features: the places of those with the largest weights.
+    names, weights: (n_words, n_features), responses: (n_test, n_features), of these. spread: standard deviation of the
+    scores of each word, and of the responses of each of these features. telling: features of each word, if they have
+    names. vocabulary: names of the features of the test images. known_scores: (n_known, n_words), decisions on the
+    images that have taught it. known_images: their rows in the table of images.
     """
 
     card: Mapping[str, Any]
-    scores: np.ndarray
-    labels: np.ndarray
+    fits: Fits
     test_images: Sequence[int]
     has_maps: bool
     spread: np.ndarray
@@ -38,12 +43,20 @@ class Kept(NamedTuple):
     weights: np.ndarray
     responses: np.ndarray
     telling: Sequence[Sequence[str]]
-    X: Any
     vocabulary: Sequence[str]
+    known_scores: np.ndarray
+    known_images: Sequence[int]
 
 
 def kept_of(
-    model: Any, X: Any, labels: np.ndarray, test_images: Sequence[int], *, has_maps: bool, names: Sequence[str]
+    model: Any,
+    X: Any,
+    labels: np.ndarray,
+    test_images: Sequence[int],
+    *,
+    known_images: Sequence[int],
+    has_maps: bool,
+    names: Sequence[str],
 ) -> Kept:
     """Gather what a kept model says of test images.
 
@@ -53,23 +66,25 @@ def kept_of(
         See `kept.annotator.annotator`.
     X : matrix, (n_test, n_features)
         The test images, as they enter the first step that takes a matrix.
-    labels, test_images, has_maps : array, list of int, bool
+    labels : bool array, (n_test, n_words)
+        Which image has which word.
+    test_images, known_images, has_maps : lists of int, bool
         See `Kept`.
     names : list of str
         Of the features of X; empty if they have none.
     """
     first, classifier = model.check_["first_step"], model[-1]
-    Z = model[first:-1].transform(X) if "basis" in model.named_steps else X
-    columns = model["basis"].columns_ if "basis" in model.named_steps else np.arange(X.shape[1])
-    names = () if "basis" in model.named_steps else names
+    Z, columns = X, np.arange(X.shape[1])
+    if "basis" in model.named_steps:
+        Z, columns, names = model[first:-1].transform(X), model["basis"].columns_, ()
     size = np.linalg.norm(classifier.coef_, axis=0)
     features = np.argsort(-size, kind="stable")[: min(FEATURES, np.count_nonzero(size))]
     responses = Z[:, features]
     responses = responses.toarray() if scipy.sparse.issparse(responses) else responses
+    scores = {method_of(model.card_): np.asarray(classifier.decision_function(Z))}
     return Kept(
         model.card_,
-        np.asarray(classifier.decision_function(Z)),
-        labels,
+        Fits(0, 0, list(model.card_["words"]), np.array([]), X, labels, scores, {}, {}),
         test_images,
         has_maps,
         np.concatenate([model.known_scores_.std(axis=0), responses.std(axis=0)]),
@@ -78,9 +93,21 @@ def kept_of(
         classifier.coef_[:, features],
         responses,
         [telling(w, names) for w in classifier.coef_] if names else [],
-        X,
         names,
+        model.known_scores_,
+        known_images,
     )
+
+
+def method_of(card: Mapping[str, Any]) -> str:
+    """The method of a model, as a study would call it."""
+    return f"{card['loss']}-{card['norm']}"
+
+
+def alike(kept: Kept, images: Iterable[int]) -> dict[int, list[int]]:
+    """The rows in the table of images of the known images that are scored most like each of some test images."""
+    (scores,) = kept.fits.scores.values()
+    return {i: [int(kept.known_images[j]) for j in nearest(kept.known_scores, scores[i], ALIKE)] for i in images}
 
 
 def answers_of(kept: Kept) -> tuple[dict[str, Any], dict[int, set[int]]]:
@@ -93,22 +120,24 @@ def answers_of(kept: Kept) -> tuple[dict[str, Any], dict[int, set[int]]]:
     maps : dict
         The places of the words and features whose maps each test image has. Features come after all words.
     """
-    card, names, method = kept.card, list(kept.card["words"]), f"{kept.card['loss']}-{kept.card['norm']}"
+    card, names, method, labels = kept.card, kept.fits.words, method_of(kept.card), kept.fits.labels
     *of_words, mean = card["numbers"]
+    auc = np.array([row["auc"] for row in of_words], float)
+    p_holm = holm(by_chance(auc, labels.sum(axis=0), len(labels)))
     maps: dict[int, set[int]] = {}
     words = []
     for k, row in enumerate(of_words):
         own = {
             **{key: number(row[name] if row[name] is not None else np.nan) for key, name in NUMBERS.items()},
-            "p_holm": None,
-            "known": (row["auc_low"] or 0) > 0.5,
+            "p_holm": number(p_holm[k]),
+            "known": bool(p_holm[k] <= CHANCE),
             "sizes": [],
-            **of_ranks(kept.scores, kept.labels, k, names),
+            **of_ranks(kept.fits.scores[method], labels, k, names),
             **({"telling": kept.telling[k]} if kept.telling else {}),
         }
         for image, _ in (ranked for kind in GALLERIES for ranked in own[kind]):
             maps.setdefault(image, set()).add(k)
-        positives = int(kept.labels[:, k].sum())
+        positives = int(labels[:, k].sum())
         words.append({"word": names[k], "positives": positives, "chose": False, "always": False, "best": None})
         words[-1]["methods"] = {method: own}
     features, order = order_of(kept.weights.T), order_of(kept.weights)

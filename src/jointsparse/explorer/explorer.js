@@ -311,15 +311,27 @@
     at("place").textContent = `${i + 1} of ${rows.length}`;
     at("view").replaceChildren(
       element("div", { className: "sights" }, ...pictures),
-      element("p", {}, image.captions.join(" / ")),
+      element("p", {}, image.captions.join(" / "), " ", image.original ? element("a", { href: image.original }, "The file") : ""),
       element("h3", {}, `What ${label(state.method)} says of it`),
       element("p", { className: "faint" }, `Scores are in standard deviations from the mean of all ${study.n_test} test ${data.things}. ✓: it has the ${data.label}.`),
       element("div", { className: "said" }, ...said(row, image, (k) => {
         view(rows, i, k);
         viewer.querySelector(`[data-word="${k}"]`).focus();
-      }))
+      })),
+      ...near(row)
     );
     if (!viewer.open) viewer.showModal();
+  }
+
+  // Known images, from which the model has learnt, that it scores most alike.
+  function near(row) {
+    const rows = (state.study.alike || {})[row];
+    return !rows ? [] : [
+      element("h3", {}, `Labelled ${data.things} that it scores alike`),
+      element("div", { className: "gallery" }, ...rows.map((one) => data.images[one]).map((image) => element("figure", {},
+        image.file ? element("img", { loading: "lazy", src: image.file, alt: image.name }) : image.name,
+        element("figcaption", {}, cut(image.captions.join(" / ")))))),
+    ];
   }
 
   function step(by) {

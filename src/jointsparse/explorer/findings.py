@@ -164,7 +164,8 @@ def how_sure(learnt: pd.DataFrame, method: str, means: pd.DataFrame, *, n_test: 
         Two sentences, or one where there are no other methods.
     """
     said = (
-        f"On average {average(learnt, method, 'right'):.1f} of the first {min(FIRST, n_test)} {things} are right "
+        f"On average {one_digit(average(learnt, method, 'right'))} "
+        f"of the first {min(FIRST, n_test)} {things} are right "
         f"(mean AUC {average(learnt, method, 'auc'):.3f} on {n_test:,} test {things})."
     )
     auc = means[means["n"] == means["n"].max()].set_index("method")["auc_weighted"]
@@ -174,7 +175,16 @@ def how_sure(learnt: pd.DataFrame, method: str, means: pd.DataFrame, *, n_test: 
     others = auc.drop(method)
     lead, other = auc[method] - others.max(), label(str(others.idxmax()))
     where = f"{abs(lead):.3f} {'ahead of' if lead > 0 else 'behind'}" if abs(lead) > LEVEL else "level with"
-    return f"{said} {label(method)} is {where} the best other method, {other}."
+    return f"{said} Where methods are compared, {label(method)} is {where} the best other one, {other}."
+
+
+def one_digit(value: float) -> str:
+    """A number above 0 to one digit, a half rounded up as the page's script does.
+
+    >>> one_digit(6.25)
+    '6.3'
+    """
+    return f"{value + 1e-9:.1f}"
 
 
 def average(learnt: pd.DataFrame, method: str, column: str) -> float:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from jointsparse.checks import require
 from jointsparse.explorer import findings
-from jointsparse.explorer.answers import Kept, answers_of
+from jointsparse.explorer.answers import Kept, alike, answers_of
 from jointsparse.explorer.fits import FIRST, Fits
 from jointsparse.explorer.frame import render
 from jointsparse.explorer.sharing import sharing_of
@@ -64,6 +64,7 @@ def page(
     note: str = "",
     labels: str = "words",
     thumbnail: Callable[..., str] | None = None,
+    original: Callable[[str], str] | None = None,
     kept: Kept | None = None,
 ) -> Page:
     """Make the page of a dataset.
@@ -86,6 +87,8 @@ def page(
         The plural of what is learnt, as its loader calls it.
     thumbnail : function, optional
         The file of the thumbnail of an image, by its row, or of its map of a word. None if images are no pictures.
+    original : function, optional
+        The address of an image's own file, as the page finds it, by its name. None if there are no such files.
     kept : Kept, optional
         The model that the run has kept.
 
@@ -99,11 +102,12 @@ def page(
     if kept:
         answers, of_tests = answers_of(kept)
         maps = {int(kept.test_images[image]): places for image, places in of_tests.items()}
-        scores = {answers["best"]: kept.scores}
-        fits = Fits(0, 0, answers["names"], np.array([]), kept.X, kept.labels, scores, {}, {})
-        sources.append((answers, fits, kept.test_images, kept.vocabulary))
+        sources.append((answers, kept.fits, kept.test_images, kept.vocabulary))
     sources += [_learnt(study) for study in of_words]
     used = set().union(*(_add_images(*source) for source in sources))
+    if kept:
+        answers["alike"] = alike(kept, answers["rows"])
+        used = used.union(*answers["alike"].values())
     if thumbnail and images is not None and not of_words:
         samples = np.linspace(0, len(images) - 1, min(SAMPLES, len(images))).astype(int)
         used = set(samples.tolist())
@@ -117,11 +121,11 @@ def page(
         n_test = sources[0][0]["n_test"]
         sure = findings.how_sure(*told, of_words[0].tables["means"], n_test=n_test, things=things)
         why_not = findings.why_not(*told, things, labels)
-        numbers[f"of the first {min(FIRST, n_test)} right"] = f"{findings.average(*told, 'right'):.1f}"
+        numbers[f"of the first {min(FIRST, n_test)} right"] = findings.one_digit(findings.average(*told, "right"))
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
     warnings = findings.warnings_of(warned, things, labels)
     n_wrong = sum(warning["severity"] == findings.WRONG for warning in warnings)
-    of_images = _images(used, images, captions, thumbnail)
+    of_images = _images(used, images, captions, thumbnail, original)
     for row, places in maps.items():
         of_images[row]["maps"] = sorted(places)
     first_screen, suspects = _first_screen(sources, images, of_images)
@@ -269,13 +273,15 @@ def _images(
     images: pd.DataFrame | None,
     captions: pd.DataFrame | None,
     thumbnail: Callable[..., str] | None,
+    original: Callable[[str], str] | None,
 ) -> dict[int, dict[str, Any]]:
-    """Name, captions and thumbnail of each image that is shown."""
+    """Name, captions, thumbnail and own file of each image that is shown. images, captions, ...: see `page`."""
     if images is None or captions is None:
         return {}
     rows = {str(images["image"].iloc[row]): row for row in sorted(used)}
     own = captions[captions["image"].isin(rows)].groupby("image", sort=False)["caption"].agg(list)
     return {
         row: {"name": name, "captions": own.get(name, []), "file": thumbnail(row) if thumbnail else None}
+        | ({"original": original(name)} if original else {})
         for name, row in rows.items()
     }

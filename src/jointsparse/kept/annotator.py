@@ -27,6 +27,7 @@ from jointsparse.features.basis import Basis
 from jointsparse.features.vocabulary_tree import Tree
 from jointsparse.kept.explain import require_of_pictures
 from jointsparse.kept.final import Final
+from jointsparse.scores.metrics import nearest
 
 require_extra(__name__, "pandas", "PIL")
 import pandas as pd  # noqa: E402
@@ -237,7 +238,6 @@ def annotate(
     )
     usable = [path for path in paths if str(path) not in reasons]
     known, limits = np.sort(model.known_scores_, axis=0), thresholds(model, precision)
-    spread = np.maximum(known.std(axis=0), np.finfo(np.float32).tiny)
     words, rows, alike = model.card_["words"], list[tuple[Any, ...]](), dict[str, list[str]]()
     for done, (path, score) in enumerate(decisions(model, usable), start=1):
         (p,) = probabilities(model, score[np.newaxis])
@@ -245,8 +245,7 @@ def annotate(
         for k in order[:n_words] if precision is None else order[above[order]]:
             rank = len(known) + 1 - int(np.searchsorted(known[:, k], score[k], side="right"))
             rows.append((str(path), words[k], p[k], rank, len(known), bool(above[k])))
-        apart = np.square((model.known_scores_ - score) / spread).sum(axis=1)
-        alike[str(path)] = [model.known_names_[i] for i in np.argsort(apart, kind="stable")[:ALIKE]]
+        alike[str(path)] = [model.known_names_[i] for i in nearest(model.known_scores_, score, ALIKE)]
         tell(len(names) + done, 2 * len(names))
     table = pd.DataFrame(rows, columns=["image", "word", "probability", "rank", "of", "above"])
     return Annotations(table, alike, reasons)

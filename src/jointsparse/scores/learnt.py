@@ -24,9 +24,8 @@ def words_learnt(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
     -------
     table
         One row per word and method, words with the highest AUC first. Columns as of `by_size`, and three more.
-        p: one-sided, of a ranking as good by chance, from the Mann-Whitney statistic's variance in a single run (runs
-        share test images, so their mean varies less). p_holm: for all words of a method. best: True for the method
-        with the highest AUC of a word, on the same test images.
+        p: see `by_chance`. Runs share test images, so their mean varies less than that of a single run. p_holm: for all
+        words of a method. best: True for the method with the highest AUC of a word, on the same test images.
 
     >>> rows = pd.DataFrame({"run": 1, "n": 5, "method": "hinge-l1", "word": ["cat", "dog"], "positives": 10})
     >>> table = words_learnt(rows.assign(validation_word=False, auc=[0.9, 0.5], n_features=3), 30)
@@ -36,9 +35,7 @@ def words_learnt(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
     require(len(by_word), "by_word must have rows, got none")
     rows = by_word[by_word["n"] == by_word["n"].max()]
     table = by_size(rows, n_images)
-    precision = np.sqrt(12 * table["positives"] * (n_images - table["positives"]) / (n_images + 1))
-    # Of words that cannot be tested it is 1, too.
-    table["p"] = np.nan_to_num(special.ndtr((0.5 - table["auc"]) * precision), nan=1.0)
+    table["p"] = by_chance(table["auc"].to_numpy(), table["positives"].to_numpy(), n_images)
     table["p_holm"] = table.groupby("method")["p"].transform(lambda of_method: holm(of_method.to_numpy()))
     known = table["auc"].fillna(-1.0)
     table["best"] = table.index.isin(known.groupby(table["word"]).idxmax())
@@ -47,6 +44,15 @@ def words_learnt(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
         "place": table["word"].map(pd.Index(rows["word"].unique()).get_loc),
     }
     return table.assign(**order).sort_values([*order], kind="stable", ignore_index=True).drop(columns=[*order])
+
+
+def by_chance(auc: np.ndarray, positives: np.ndarray, n_images: int) -> np.ndarray:
+    """The one-sided p-value of each AUC, of a ranking as good by chance, from the Mann-Whitney statistic's variance.
+
+    positives: of the n_images. What cannot be tested has 1.
+    """
+    precision = np.sqrt(12 * positives * (n_images - positives) / (n_images + 1))
+    return np.nan_to_num(special.ndtr((0.5 - auc) * precision), nan=1.0)
 
 
 def by_size(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:

@@ -116,6 +116,16 @@ def eer(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return resampled(scores, labels, np.ones((1, len(scores)), np.int32))[1, 0]
 
 
+def nearest(known: np.ndarray, score: np.ndarray, n: int) -> np.ndarray:
+    """The n samples whose scores are nearest, each task in standard deviations. known: (n_samples, n_tasks).
+
+    >>> nearest(np.array([[0.0, 0], [1, 50], [3, 10]]), np.array([1.0, 10]), 2)
+    array([0, 1])
+    """
+    spread = np.maximum(known.std(axis=0), np.finfo(np.float32).tiny)
+    return np.argsort(np.square((known - score) / spread).sum(axis=1), kind="stable")[:n]
+
+
 METRICS = {"auc": auc, "eer": eer}
 SIGN = {"auc": 1, "eer": -1}  # -1: smaller is better
 
