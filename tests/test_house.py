@@ -14,7 +14,7 @@ CEILINGS = {
     "norms": 1450,
     "learning": 2000,
     "estimators": 950,
-    "datasets": 1005,
+    "datasets": 1230,
     "features, scores, figures, explorer": 2085,
     "kept": 350,
     "papers": 2100,
@@ -24,7 +24,7 @@ CEILINGS = {
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 20_435, 1.05
+MOST, MARGIN = 20_735, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

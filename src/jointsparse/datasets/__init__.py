@@ -24,6 +24,7 @@ from jointsparse.checks import require_extra
 require_extra(__name__, "pandas", "PIL", "skimage")
 
 DATASETS = {
+    "arrays": "jointsparse.datasets.arrays",
     "collage": "jointsparse.datasets.collage",
     "digits": "jointsparse.datasets.digits",
     "documents": "jointsparse.datasets.documents",

@@ -20,6 +20,7 @@ def assign_splits(
     fractions: Mapping[str, float],
     validation_fraction: float,
     seed: int,
+    source: str = "splits.csv",
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Give each image a split, as the dataset's authors did or at random.
 
@@ -37,6 +38,8 @@ def assign_splits(
         Part of the training images that becomes validation where the table has no such part.
     seed : int
         Seed of these draws.
+    source : str
+        The table, for messages.
 
     Returns
     -------
@@ -53,17 +56,17 @@ def assign_splits(
     )
     for unknown in sorted(set(table["split"]) - set(ours))[:1]:
         raise ValueError(
-            f"splits.csv may use the splits {', '.join(map(repr, ours))} (split_names in the dataset's entry), "
+            f"{source} may use the splits {', '.join(map(repr, ours))} (split_names in the dataset's entry), "
             f"got {shortened(unknown)}"
         )
     once = table.drop_duplicates()
     for twice in once["image"][once["image"].duplicated()][:1]:
-        raise ValueError(f"splits.csv must give each image one split, got two for {shortened(twice)}")
+        raise ValueError(f"{source} must give each image one split, got two for {shortened(twice)}")
     named = dict(zip(once["image"], once["split"].map(ours), strict=True))
-    unplaced = dict.fromkeys(set(named) - set(names), "splits.csv names an image that is not there")
-    unplaced |= dict.fromkeys(set(names) - set(named), "in no split of splits.csv")
+    unplaced = dict.fromkeys(set(named) - set(names), f"{source} names an image that is not there")
+    unplaced |= dict.fromkeys(set(names) - set(named), f"in no split of {source}")
     for name in table["image"][table.duplicated()]:
-        unplaced[f"{name} (repeated split)"] = "splits.csv lists it again, with the same split"
+        unplaced[f"{name} (repeated split)"] = f"{source} lists it again, with the same split"
     splits = {name: named[name] for name in names if name in named}
     if "validation" not in splits.values():
         splits = set_validation_aside(splits, validation_fraction, rng)
