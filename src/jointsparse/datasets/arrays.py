@@ -105,8 +105,8 @@ def read(
     Raises
     ------
     ValueError
-        If a file is damaged or holds Python objects, if rows do not match, if a feature is missing, text, or not finite
-        in float32, or if a label is not as the head of this module says.
+        If a file is damaged or holds Python objects, or if rows do not match. If a feature is missing, text, or not
+        finite in float32. If a label is not as the head of this module says.
     """
     folder = Path(root)
     path, of_labels = find(folder, "features", features), find(folder, "labels", labels)
@@ -148,7 +148,15 @@ def read(
 def feature_names(
     root: str | Path, *, features: str, names: str | None = None, index: str | None = None, **options: Any
 ) -> list[str]:
-    """Names of the features: those in the file `names`, or of the columns of a table. An array has none by itself."""
+    """Names of the features: those in the file `names`, or of the columns of a table. An array has none by itself.
+
+    Parameters
+    ----------
+    root, features, names, index : as in `read`
+        See there.
+    **options : any
+        The other options of `read`, which do not matter here.
+    """
     if not names:
         return [name for name in _names(Path(root) / features) if name != index]
     with open_text(find(Path(root), "names", names)) as file:
@@ -158,7 +166,19 @@ def feature_names(
 
 
 def thumbnail(picture: str, root: str | Path, longest_side: int, **options: Any) -> np.ndarray:
-    """Open the picture of a sample in colour, uint8 (height, width, 3). picture: its path, relative to root."""
+    """Open the picture of a sample in colour, for people to look at.
+
+    Parameters
+    ----------
+    picture : str
+        Its path, relative to root.
+    root, longest_side, **options : as in `folder.thumbnail`
+        See there.
+
+    Returns
+    -------
+    colours : array, shape (height, width, 3), uint8
+    """
     return open_colour(Path(root) / picture, longest_side)
 
 
