@@ -85,8 +85,7 @@ def make_album(root: Path, n_images: int) -> Path:
     lines = ["image,caption"]
     for i in range(n_images):
         name = f"{i:03}.jpg"
-        picture = rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)
-        Image.fromarray(picture).save(root / "images" / name)
+        Image.fromarray(rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)).save(root / "images" / name)
         lines += [f"{name},A dog number {i}.", f'{name},"A cat, or ""kitten"", on grass."']
     (root / "captions.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return root
@@ -122,8 +121,7 @@ def draw_tasks(dtype=float, n=14, d=6, container=np.asarray, **options):
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(n + k, d)).astype(dtype) for k in range(3)]
     y = [np.where(x[:, 0] + x[:, 1] * rng.random() + 0.5 + rng.normal(size=len(x)) > 0, 1.0, -1.0) for x in X]
-    weights = [rng.choice([0.5, 1.0, 3.0], size=len(x)) for x in X]
-    return Problem([container(x) for x in X], y, weights, **options)
+    return Problem([container(x) for x in X], y, [rng.choice([0.5, 1.0, 3.0], size=len(x)) for x in X], **options)
 
 
 class Named(SimpleNamespace):

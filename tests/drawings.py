@@ -67,8 +67,7 @@ def sparsity(**some):
 
 
 def differences(runs=1, **some):
-    names = "metric n n_samples words average method against difference"
-    table = derived(names, **{"method": METHODS[:1]} | some)
+    table = derived("metric n n_samples words average method against difference", **{"method": METHODS[:1]} | some)
     difference = (table["difference"] - 0.5) / 10
     return table.assign(difference=difference, low=difference - 0.01, high=difference + 0.02, runs=runs)
 

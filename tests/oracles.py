@@ -116,12 +116,6 @@ LOSSES = {
 }
 
 
-def loss_value(name, F, Y):
-    """The sum of each column's losses, entry by entry; a label of 0 is of no task."""
-    of_entries = [LOSSES[name](float(f), float(y)) if y != 0 else 0.0 for f, y in zip(F.flat, Y.flat, strict=True)]
-    return np.reshape(of_entries, F.shape).sum(axis=0)
-
-
 # --- end of norms and losses ------------------------------------------------------------------------------------------
 
 

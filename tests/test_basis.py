@@ -26,8 +26,7 @@ def test_features_are_uncorrelated_and_a_power_of_the_singular_values_in_length(
     Z = basis.project(X, fitted) * basis.factors(fitted.singular_values, [power])[power]
     assert Z.shape == (120, rank)
     covariance = Z.T @ Z / len(Z)
-    off_diagonal = covariance - np.diag(np.diag(covariance))
-    assert np.abs(off_diagonal).max() < (2e-3 if rank == 3 else 1e-5) * covariance.max()
+    assert np.abs(covariance - np.diag(np.diag(covariance))).max() < (2e-3 if rank == 3 else 1e-5) * covariance.max()
     expected = fitted.singular_values.astype(float) ** (2 * power)
     np.testing.assert_allclose(np.diag(covariance), expected / expected.sum(), rtol=1e-3)
     assert np.mean(np.sum(Z**2, axis=1)) == pytest.approx(1, rel=1e-3)
@@ -44,8 +43,7 @@ def test_full_rank_is_that_of_the_data(X, rows, centred, expected, times):
 @pytest.mark.parametrize(("rows", "most", "expected"), [(50, 1000, 25), (50, 20, 20), (2, 1000, 1)])
 def test_rank_is_half_the_number_of_images_when_asked(X, monkeypatch, rows, most, expected):
     monkeypatch.setattr(basis, "MOST_AUTO_RANK", most)
-    fitted = fit(X[:rows], rank="auto")
-    np.testing.assert_array_equal(fitted.components, fit(X[:rows], rank=expected).components)
+    np.testing.assert_array_equal(fit(X[:rows], rank="auto").components, fit(X[:rows], rank=expected).components)
 
 
 def test_rank_is_that_of_the_data_where_it_is_less_than_half_the_number_of_images(X):
@@ -88,7 +86,6 @@ def test_a_matrix_too_large_to_be_made_dense_has_the_same_basis(X, monkeypatch, 
     assert got.scale == pytest.approx(expected.scale, rel=1e-4)
     assert got.components.dtype == expected.components.dtype
     # Of a pair -v, v either may be taken.
-    alike = np.abs(np.sum(got.components[:, :3] * expected.components[:, :3], axis=0))
-    np.testing.assert_allclose(alike, 1, atol=1e-2)
+    np.testing.assert_allclose(np.abs(np.sum(got.components[:, :3] * expected.components[:, :3], axis=0)), 1, atol=1e-2)
     fitted = [basis.project(X, one) for one in (got, expected)]
     np.testing.assert_allclose(fitted[0] @ fitted[0].T, fitted[1] @ fitted[1].T, atol=1e-2)

@@ -37,8 +37,7 @@ def read(tmp_path, name, content):
 @pytest.mark.parametrize("header", ["image,caption", '"image","caption"', "\ufeffimage,caption,note"])
 def test_the_header_says_which_sign_stands_between_fields(tmp_path, delimiter, header):
     quoted = [[f'"{field.replace(chr(34), 2 * chr(34))}"' for field in row] for row in ROWS]
-    notes = [""] * header.count("note")
-    lines = [header.replace(",", delimiter), *(delimiter.join(row + notes) for row in quoted)]
+    lines = [header.replace(",", delimiter), *(delimiter.join(row + [""] * header.count("note")) for row in quoted)]
     assert read(tmp_path, "captions.csv", "\r\n".join(lines).encode()) == sorted(ROWS)
 
 

@@ -16,8 +16,7 @@ from jointsparse.scores import comparison, metrics
 
 def test_sign_test_is_binomtest_on_its_counts():
     f, labels = draw_scores(seed=1)
-    g = draw_scores(seed=2)[0]
-    tested = comparison.sign_test(f, g, labels, n_pairings=20, rng=np.random.default_rng(0))
+    tested = comparison.sign_test(f, draw_scores(seed=2)[0], labels, n_pairings=20, rng=np.random.default_rng(0))
     for wins, losses, p, p_reverse in zip(*tested, strict=True):
         assert p == pytest.approx(stats.binomtest(wins, wins + losses, alternative="greater").pvalue)
         assert p_reverse == pytest.approx(stats.binomtest(losses, wins + losses, alternative="greater").pvalue)
@@ -110,8 +109,7 @@ def test_a_method_does_not_differ_from_itself_and_a_seed_gives_one_table():
 
 
 def test_words_that_no_resample_holds_are_undefined_and_nothing_warns():
-    scores = study()._replace(labels=np.zeros((30, 5), dtype=bool))
-    table = comparison.differences(scores, n_resamples=12, seed=7)
+    table = comparison.differences(study()._replace(labels=np.zeros((30, 5), dtype=bool)), n_resamples=12, seed=7)
     assert table[["difference", "low", "high"]].isna().all(axis=None)
 
 

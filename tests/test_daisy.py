@@ -13,8 +13,7 @@ PICTURE = np.random.default_rng(0).random((48, 64)).astype(np.float32)
 def test_every_patch_of_every_size_has_a_descriptor_of_unit_length(rootsift):
     got = daisy.describe(PICTURE, patch_sizes=(16, 32), step=8, rootsift=rootsift)
     assert got.dtype == np.uint8 and got.shape[1] == daisy.LENGTH == 104
-    counts = [len(range(0, 48 - 2 * r, 8)) * len(range(0, 64 - 2 * r, 8)) for r in (7, 15)]
-    assert len(got) == sum(counts)
+    assert len(got) == sum(len(range(0, 48 - 2 * r, 8)) * len(range(0, 64 - 2 * r, 8)) for r in (7, 15))
     np.testing.assert_allclose(np.linalg.norm(got.astype(float), axis=1), 512, rtol=0.02)
 
 
@@ -26,5 +25,4 @@ def test_descriptors_do_not_depend_on_contrast_and_brightness():
 def test_it_is_an_extractor_and_a_picture_of_the_smallest_side_has_descriptors():
     assert pick("features", "daisy") is daisy
     side = daisy.smallest_side(patch_sizes=(16, 24))
-    found = daisy.describe(PICTURE[:side, :side], patch_sizes=(16, 24), step=100)
-    assert side == 24 and len(found) == 2
+    assert side == 24 and len(daisy.describe(PICTURE[:side, :side], patch_sizes=(16, 24), step=100)) == 2

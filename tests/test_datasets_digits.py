@@ -17,7 +17,6 @@ def test_images_and_labels_are_those_of_scikit_learn():
 
 
 def test_splits_have_their_fractions_and_follow_the_seed():
-    fractions = {"train": 0.5, "test": 0.5}
-    first, again, other = (digits.read(fractions=fractions, seed=seed).images for seed in (1, 1, 2))
+    first, again, other = (digits.read(fractions={"train": 0.5, "test": 0.5}, seed=seed).images for seed in (1, 1, 2))
     assert first["split"].value_counts().to_dict() == {"train": 898, "test": 899}
     assert first.equals(again) and not first.equals(other)

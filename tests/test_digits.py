@@ -27,13 +27,11 @@ OPTIONS = {
 def drawn(dtype=np.float64):
     """30 samples of 3 classes by their similarity to 8 support samples."""
     rng = np.random.default_rng(0)
-    K = rng.random((30, 8)).astype(dtype)
-    return digits.Objective(K, rng.integers(3, size=30), rng.integers(3, size=8), 3)
+    return digits.Objective(rng.random((30, 8)).astype(dtype), rng.integers(3, size=30), rng.integers(3, size=8), 3)
 
 
 def slow_value(objective, W):
-    scores = [[sum(w * s) for w in (objective.signs * W).T] for s in objective.K]
-    of_samples = zip(scores, objective.y, strict=True)
+    of_samples = zip([[sum(w * s) for w in (objective.signs * W).T] for s in objective.K], objective.y, strict=True)
     return np.mean([np.log(1 + sum(np.exp(k[r] - k[y]) for r in range(len(k)) if r != y)) for k, y in of_samples])
 
 
@@ -41,8 +39,7 @@ def optimum(objective, radius):
     """The optimal value by cvxpy."""
     W = cp.Variable(objective.signs.shape, nonneg=True)
     F = objective.K @ cp.multiply(objective.signs, W)
-    own = cp.multiply(np.eye(F.shape[1])[objective.y], F)
-    f = (cp.sum(cp.log_sum_exp(F, axis=1)) - cp.sum(own)) / len(objective.y)
+    f = (cp.sum(cp.log_sum_exp(F, axis=1)) - cp.sum(cp.multiply(np.eye(F.shape[1])[objective.y], F))) / len(objective.y)
     problem = cp.Problem(cp.Minimize(f), [cp.sum(W, axis=0) <= radius])
     return problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
 

@@ -75,8 +75,7 @@ def test_names_come_from_the_estimator():
 
 
 def test_no_features_and_many_are_drawn_too():
-    none = SupportDisplay(np.zeros((2, 5)), "ab", range(5)).plot()
-    assert none.ax_.texts[0].get_text() == "no feature is used"
+    assert SupportDisplay(np.zeros((2, 5)), "ab", range(5)).plot().ax_.texts[0].get_text() == "no feature is used"
     many = SupportDisplay(np.ones((50, 60)), range(50), range(60)).plot()
     assert not many.ax_.get_xticklabels() and many.ax_.get_xlabel() == "features used (60)"
 

@@ -28,8 +28,7 @@ def slow_points(gradients, etas, z, of_set):
 
 
 def is_inside(w, z, of_set):
-    allowed = z * (1 + 1e-14 * len(w))
-    return np.abs(w).sum() <= allowed and (of_set == "ball" or (w >= 0).all())
+    return np.abs(w).sum() <= z * (1 + 1e-14 * len(w)) and (of_set == "ball" or (w >= 0).all())
 
 
 def stepped(point, *step):

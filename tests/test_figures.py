@@ -81,8 +81,7 @@ def is_named(axis):
 def test_every_figure_names_its_quantities(name):
     figure = catalogue.draw(name, made(name))
     figure.draw_without_rendering()
-    shown = [axes for axes in figure.axes if axes.axison]
-    assert all(is_named(axis) for axes in shown for axis in (axes.xaxis, axes.yaxis))
+    assert all(is_named(axis) for axes in figure.axes if axes.axison for axis in (axes.xaxis, axes.yaxis))
     texts = [*titles(figure), *(text.get_text() for drawn in figure.legends for text in drawn.get_texts())]
     assert any("paper" in text for text in texts) == is_of_a_paper(name)
 
@@ -417,8 +416,7 @@ def test_auc_by_power_shows_the_means_of_the_radii_that_validation_chose_for_eac
 
 def test_error_by_arm_has_a_panel_of_validated_errors_for_each_kind_of_weights_and_support():
     arms = [(weights, support) for support in ("random", "all") for weights in ("normal", "sign")]
-    table = TABLES["recovery"]()
-    of_arms = [table.assign(weights=weights, support=support) for weights, support in arms]
+    of_arms = [TABLES["recovery"]().assign(weights=weights, support=support) for weights, support in arms]
     for i, one in enumerate(of_arms):
         one["test_error"] += i
     figure = catalogue.draw("error_by_arm", pd.concat(of_arms))
@@ -439,8 +437,7 @@ def test_significance_writes_our_p_values_of_the_test_words_and_the_papers_besid
     assert header == ["n", "samples", "against", "p, all runs", "p, reverse", "p of each run", "p, paper"]
     sizes = ("20", "2,400"), ("40", "4,800"), ("320", "38,400")
     assert [row[:3] for row in rows] == [[*size, other] for size in sizes for other in METHODS[1:]]
-    papers = ["–", "–", "–", "1e-05", "0.0042", "0.0042", "0.36", "0.35", "0.35"]
-    assert [row[-1] for row in rows] == papers
+    assert [row[-1] for row in rows] == ["–", "–", "–", "1e-05", "0.0042", "0.0042", "0.36", "0.35", "0.35"]
     expected = table[table["words"] == "test words"].sort_values("n", kind="stable")[p_values].to_numpy()
     expected = np.minimum(2 * expected, 1)  # of one run
     got = np.array([row[3:5] for row in rows], dtype=float)

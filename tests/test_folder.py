@@ -26,8 +26,7 @@ def test_options_decide_the_splits(album):
     assert dict(drawn.to_numpy()) == draw_splits(names, {"train": 0.5, "test": 0.5}, np.random.default_rng(5))
     rows = [f"{name},{'eval' if i % 3 else 'fit'}\n" for i, name in enumerate(names)]
     (album / "splits.csv").write_text("image,split\n" + "".join(rows))
-    split_names = {"train": "fit", "test": "eval"}
-    given = read_album(album, split_names=split_names, validation_fraction=0.5).images["split"]
+    given = read_album(album, split_names={"train": "fit", "test": "eval"}, validation_fraction=0.5).images["split"]
     assert given.value_counts().to_dict() == {"train": 2, "validation": 2, "test": 8}
 
 
@@ -83,8 +82,7 @@ def test_what_is_missing_is_said(tmp_path, album, missing, expected):
 
 
 def test_an_album_without_training_images_is_one_clear_error(album):
-    rows = ["image,split,note", *(f"{i:03}.jpg,test,x" for i in range(11))]
-    (album / "splits.csv").write_text("\n".join(rows))
+    (album / "splits.csv").write_text("\n".join(["image,split,note", *(f"{i:03}.jpg,test,x" for i in range(11))]))
     with pytest.raises(
         ValueError, match=r"usable training image or sample, got none of 11 .* because: \('011.jpg', 'in no split of"
     ):

@@ -163,8 +163,7 @@ def test_a_claim_has_a_case_for_each_combination(each, expected):
 
 def test_what_one_case_lacks_is_its_own():
     table = pd.DataFrame({"run": [1, 1, 2], "n": [1, 2, 2], "method": ["a", "b", "b"], "value": [1.0, 2.0, 4.0]})
-    claim = CLAIM._replace(each={"n": (1, 2), "method": ("a", "b")})
-    found = judged(claim, {"one": table})
+    found = judged(CLAIM._replace(each={"n": (1, 2), "method": ("a", "b")}), {"one": table})
     assert [(one.n, one.verdict) for one in found] == [
         (1, "undecided"),
         (1, "not tested"),
@@ -203,8 +202,7 @@ def test_slope_is_that_of_a_regression_with_an_intercept_for_each_group(groups):
     design = np.column_stack([np.log(x), *(group == one for one in range(groups))]).astype(float)
     expected, residual, _, _ = np.linalg.lstsq(design, np.log(y))
     freedom = len(x) - groups - 1
-    error = np.sqrt(residual[0] / freedom * np.linalg.inv(design.T @ design)[0, 0])
-    half = stats.t.ppf(0.975, freedom) * error
+    half = stats.t.ppf(0.975, freedom) * np.sqrt(residual[0] / freedom * np.linalg.inv(design.T @ design)[0, 0])
     got = slope_of(x, y, group)
     assert got[:3] == pytest.approx((expected[0], expected[0] - half, expected[0] + half))
     assert got.freedom == freedom

@@ -69,8 +69,7 @@ def test_files_that_are_as_recorded_are_counted_from_any_folder(root):
     ):
         command = [sys.executable, "-m", "jointsparse", "verify", str(path)]
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-        said = f"{N_FILES} of {N_FILES} files as recorded\n"
-        assert (done.returncode, done.stdout) == (0, said), done.stderr
+        assert (done.returncode, done.stdout) == (0, f"{N_FILES} of {N_FILES} files as recorded\n"), done.stderr
 
 
 def test_a_table_of_other_raw_files_gets_no_manifest(root):
@@ -108,11 +107,6 @@ def test_it_holds_versions_settings_and_checksums_and_is_the_same_wherever_it_li
     }
 
 
-def deleted_for_a_pipe(path):
-    path.unlink()
-    os.mkfifo(path)
-
-
 CHANGES = {
     "table": (lambda: Path(TABLES[1]).write_bytes(b"words,auc\ndog,0.4\n\n"), f"differs: {TABLES[1]}"),
     "captions": (lambda: Path(RAW[1]).write_bytes(b"image,captino\n"), f"differs: {RAW[1]}"),
@@ -121,7 +115,7 @@ CHANGES = {
     "claims": (lambda: Path(READ[2]).write_bytes(b"Ahead."), f"differs: {READ[2]}"),
     "no table": (lambda: Path(TABLES[1]).unlink(), f"missing or not readable: {TABLES[1]}"),
     "no captions": (lambda: Path(RAW[1]).unlink(), f"missing or not readable: {RAW[1]}"),
-    "a pipe": (lambda: deleted_for_a_pipe(Path(RAW[1])), f"missing or not readable: {RAW[1]}"),
+    "a pipe": (lambda: (Path(RAW[1]).unlink(), os.mkfifo(RAW[1])), f"missing or not readable: {RAW[1]}"),
     "a picture less": (lambda: Path("data/images/1.jpg").unlink(), f"differs: {RAW[0]}"),
     "a picture more": (lambda: Path("data/images/3.jpg").touch(), f"differs: {RAW[0]}"),
     "pictures of other names": (lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), f"differs: {RAW[0]}"),

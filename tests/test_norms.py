@@ -191,9 +191,8 @@ def test_projection_is_optimal(norm, rng):
     for what, W, options, radius, B in cases(norm, rng):
         rest = (W - B) / unit(W)
         got, expected = inner(norm, rest, B / unit(W)), radius / unit(W) * norm.dual_norm(rest, **options)
-        s = options.get("weights", np.ones(1))
         rounding = (
-            1e-14 * W.size * max(np.max(radius / unit(W)), 1) / min(s.min(), 1)
+            1e-14 * W.size * max(np.max(radius / unit(W)), 1) / min(options.get("weights", np.ones(1)).min(), 1)
         )  # of a row of `rest`, in the dual
         np.testing.assert_allclose(got, expected, rtol=1e-10, atol=rounding, err_msg=what)
 
@@ -285,8 +284,7 @@ def test_prox_is_optimal(norm, rng):
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (4, 3)])
 def test_empty_and_zero_matrices_stay_as_they_are(norm, shape):
     W, s, groups = np.zeros(shape), np.arange(1.0, 1 + shape[0]), [[], [], [], [1, 0, 0], [1, 0, 0, 1]][shape[0]]
-    forms = [{}] + norm.WEIGHTED * [{"weights": s}] + norm.GROUPED * [{"groups": groups}]
-    for options in forms:
+    for options in [{}] + norm.WEIGHTED * [{"weights": s}] + norm.GROUPED * [{"groups": groups}]:
         for got in (norm.project(W, 1.0, **options), norm.project(W, 0, **options), norm.prox(W, 1, **options)):
             assert got.shape == shape and not got.any()
         assert np.sum(norm.norm(W, **options)) == np.sum(norm.dual_norm(W, **options)) == 0
@@ -297,18 +295,15 @@ def test_sums_that_overflow_are_no_obstacle(norm, n_tasks):
     W = np.full((5, n_tasks), 1.5e308)
     assert np.all(np.isinf(norm.norm(W)))
     for options in [{}, *norm.GROUPED * [{"groups": [0, 1, 1, 1, 0]}]]:
-        B = norm.project(W, 1e308, **options)
-        np.testing.assert_allclose(norm.norm(B, **options), 1e308)
+        np.testing.assert_allclose(norm.norm(norm.project(W, 1e308, **options), **options), 1e308)
         assert norm.project(W, np.inf, **options).tobytes() == W.tobytes()
-        scaled = norm.prox(W / 1e308, 1.0, **options)
-        np.testing.assert_allclose(norm.prox(W, 1e308, **options) / 1e308, scaled)
+        np.testing.assert_allclose(norm.prox(W, 1e308, **options) / 1e308, norm.prox(W / 1e308, 1.0, **options))
 
 
 @pytest.mark.parametrize("norm", [l1, l12, l2])
 @pytest.mark.parametrize("radius", [1e-20, 1e-120, 1e-270])
 def test_a_small_radius_beside_entries_near_the_largest_float_is_kept(norm, radius):
-    B = norm.project([[1e300, 1e200], [0.0, 0.0]], radius)
-    np.testing.assert_allclose(norm.norm(B), radius, rtol=1e-14)
+    np.testing.assert_allclose(norm.norm(norm.project([[1e300, 1e200], [0.0, 0.0]], radius)), radius, rtol=1e-14)
 
 
 def test_one_row_beyond_all_others(norm):
@@ -324,8 +319,7 @@ def test_the_smallest_numbers_keep_their_places_with_weights(name, rng):
     norm, W, s = NORMS[name], rng.integers(0, 1000, size=(9, 3)) * 5e-324, rng.uniform(0.1, 10, size=9)
     for fraction in (0.3, 0.9):
         radius = norm.norm(W, weights=s) * fraction
-        expected = oracles.project(name, W, radius, s)
-        assert np.abs(norm.project(W, radius, weights=s) - expected).max() <= 20 * 5e-324
+        assert np.abs(norm.project(W, radius, weights=s) - oracles.project(name, W, radius, s)).max() <= 20 * 5e-324
 
 
 @norms("GROUPED")

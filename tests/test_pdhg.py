@@ -46,8 +46,7 @@ def test_an_earlier_fit_saves_iterations(penalised):
 
 @pytest.mark.parametrize("norm", sorted(NORMS))
 def test_a_start_outside_the_ball_is_projected(norm):
-    large = fit_hinge(draw_tasks(), [10.0], NORMS[norm])
-    small = fit_hinge(draw_tasks(), [0.5], NORMS[norm], start=large, n_iter=5)
+    small = fit_hinge(draw_tasks(), [0.5], NORMS[norm], start=fit_hinge(draw_tasks(), [10.0], NORMS[norm]), n_iter=5)
     assert np.all(NORMS[norm].norm(small.W[0]) <= 0.5 * (1 + 1e-12))
 
 

@@ -77,8 +77,7 @@ def test_no_feasible_objective_is_below_any_bound(rng, norm, loss, intercept, pe
 
 def test_the_gap_is_relative_to_what_is_left_or_was_gained_but_not_to_almost_nothing():
     objective, bound = np.array([10.0, 10.0, 1e-9, 5.0, 0.0, 10.0]), np.array([9.0, 0.0, 0.0, 6.0, 0.0, 10.0])
-    got = relative_gap(objective, bound, 10.0)
-    np.testing.assert_allclose(got, [1.0, 1.0, 1e-7, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(relative_gap(objective, bound, 10.0), [1.0, 1.0, 1e-7, 0.0, 0.0, 0.0])
     np.testing.assert_allclose(relative_gap(np.array([6.0, 2.0]), np.array([5.0, 1.9]), 10.0), [0.2, 0.05])
 
 
@@ -88,9 +87,7 @@ def test_the_objective_at_zero_has_the_best_intercepts(loss, best):
     problem = Problem(X, y, intercept=True)
     b, at_zero = solve_at_zero(problem, LOSSES[loss])
     np.testing.assert_allclose(b, best, rtol=2e-6)
-    margins = np.full((12, 1), best)
-    expected = LOSSES[loss].value(margins, problem.y, problem.c)[0]
-    np.testing.assert_allclose(at_zero, expected, rtol=1e-5)
+    np.testing.assert_allclose(at_zero, LOSSES[loss].value(np.full((12, 1), best), problem.y, problem.c)[0], rtol=1e-5)
     np.testing.assert_array_equal(solve_at_zero(Problem(X, y), LOSSES[loss])[0], 0)
 
 

@@ -73,8 +73,7 @@ def test_each_method_has_its_records(tables, problem):
 
 
 def test_stochastic_records_are_thinned():
-    table = rows(solve("squared", stochastic_n_iter=250), "stochastic")
-    assert table["step"].tolist() == list(range(0, 251, 2))
+    assert rows(solve("squared", stochastic_n_iter=250), "stochastic")["step"].tolist() == list(range(0, 251, 2))
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -111,8 +110,7 @@ def test_records_are_those_of_the_methods_with_the_best_eta0(tables, problem):
         assert best[1] is None or only(got, "eta0") == best[1]
         np.testing.assert_array_equal(got[["step", "flops"]], np.transpose([steps, flops]))
         assert only(got, "non_zero") == np.count_nonzero(ws[-1]) / N
-        differences = np.diff(got["suboptimality"]) * at_zero
-        np.testing.assert_allclose(differences, np.diff(values), atol=1e-6 * at_zero)
+        np.testing.assert_allclose(np.diff(got["suboptimality"]) * at_zero, np.diff(values), atol=1e-6 * at_zero)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

@@ -45,8 +45,7 @@ def test_examples_in_docstrings():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_to_files_of_the_checkout(page):
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
-    missing = [link for link in links if not link.startswith("https://") and not (page.parent / link).exists()]
-    assert missing == []
+    assert [link for link in links if not link.startswith("https://") and not (page.parent / link).exists()] == []
 
 
 def test_the_readme_is_short_and_the_package_describes_itself_without_pictures_formulas_and_links():

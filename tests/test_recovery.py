@@ -21,8 +21,7 @@ def data():
 
 
 def learn(data, **options):
-    small = {"sizes": [10, 40], "eta0": ETA0, "radius": RADII, "n_iter": 60}
-    return recovery.learn(data, **small | options)
+    return recovery.learn(data, **{"sizes": [10, 40], "eta0": ETA0, "radius": RADII, "n_iter": 60} | options)
 
 
 @pytest.fixture(scope="module")
@@ -114,24 +113,20 @@ def test_the_optimum_is_certified_and_no_objective_is_below_it(table):
         optimum, fit = only(of_method, solver="working_set"), only(of_method, solver="subgradient")
         assert 0 <= optimum["gap"] <= 1e-3 and np.isnan(optimum["eta0"])
         assert fit["objective"] >= optimum["objective"] * (1 - 1e-3) - 1e-6
-        expected = relative_gap(fit["objective"], bound_of(optimum), 1.0)
-        np.testing.assert_allclose(fit["gap"], expected, atol=1e-5)
+        np.testing.assert_allclose(fit["gap"], relative_gap(fit["objective"], bound_of(optimum), 1.0), atol=1e-5)
 
 
 @pytest.mark.parametrize("norm", recovery.COMPARED)
 def test_iterations_are_those_until_within_1_3_and_10_percent_of_the_optimum(data, table, norm):
     key = {"n": 40, "method": f"hinge-{norm}", "radius_rule": "true"}
     row, optimum = only(table, solver="subgradient", **key), only(table, solver="working_set", **key)
-    fit = fits(data, 40, norm, NORMS[norm].norm(data.W))[ETA0.index(row["eta0"])]
-    objective = fit.objective[0] / 6
+    objective = fits(data, 40, norm, NORMS[norm].norm(data.W))[ETA0.index(row["eta0"])].objective[0] / 6
     for column, fraction in (("iterations", 0.01), ("iterations_3", 0.03), ("iterations_10", 0.1)):
-        near = np.flatnonzero(relative_gap(objective, bound_of(optimum), 1.0) <= fraction)
-        assert row[column] == near[0]
+        assert row[column] == np.flatnonzero(relative_gap(objective, bound_of(optimum), 1.0) <= fraction)[0]
 
 
 def test_iterations_are_missing_where_the_optimum_is_far_or_unknown(data, table):
-    short = learn(data, sizes=[40], n_iter=1, eta0=[1e-3])
-    for without in (short, rows(table, solver="working_set")):
+    for without in (learn(data, sizes=[40], n_iter=1, eta0=[1e-3]), rows(table, solver="working_set")):
         assert without[list(recovery.NEAR_OPTIMUM)].isna().all(axis=None)
 
 
@@ -155,8 +150,7 @@ def test_a_repetition_learns_tasks_of_the_largest_size_drawn_from_its_seed():
     options = {"sizes": [5, 15], "eta0": ETA0, "radius": RADII, "n_iter": 20, "optimum_n_iter": 50}
     drawn = synthetic.draw(**of_tasks, n_train=15, rng=np.random.default_rng([9, 2]))
     got = recovery.run(None, tasks=of_tasks, rng=np.random.default_rng([9, 2]), **options)
-    learnt = recovery.learn(drawn, **options)
-    assert got.drop(columns=["weights", "support"]).equals(learnt)
+    assert got.drop(columns=["weights", "support"]).equals(recovery.learn(drawn, **options))
     arms = {"weights": ["normal", "sign"], "support": ["random", "all"]}
     several = recovery.run(None, tasks=of_tasks, rng=np.random.default_rng([9, 2]), **arms, **options)
     assert several[: len(got)].equals(got)

@@ -104,8 +104,7 @@ def test_radius_zero_and_a_large_penalty_give_zero(solver, norm, radius, penalis
 def test_tasks_may_have_no_samples_or_one_class(solver, norm, intercept):
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(n, 5)) for n in (12, 0, 7)]
-    y = [np.sign(X[0][:, 0]), np.empty(0), np.ones(7)]
-    problem = Problem(X, y, normalisation="mean", intercept=intercept)
+    problem = Problem(X, [np.sign(X[0][:, 0]), np.empty(0), np.ones(7)], normalisation="mean", intercept=intercept)
     got = fit(solver, problem, [0.5], norm=norm, eta0=0.5, n_iter=3000)
     assert not got.W[0, :, 1].any() and np.all(np.isfinite(got.W)) and got.gap[0] <= 0.01
     assert not intercept or got.b[0, 2] > 0.5

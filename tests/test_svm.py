@@ -3,7 +3,6 @@
 from itertools import product
 
 import numpy as np
-import oracles
 import pytest
 from conftest import draw_labels
 from sklearn.svm import LinearSVC
@@ -24,7 +23,7 @@ def test_every_column_is_scikit_learns():
     trained = svm.run(X, Y, C=C[::-1], seed=3, progress=lambda *told: seen.append(told))
     assert trained.W.dtype == X.dtype and seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
     np.testing.assert_equal([trained.radius, trained.eta0, trained.gap], [C, [np.nan] * 3, [np.nan] * 3])
-    expected = [[np.count_nonzero(Y), oracles.loss_value("hinge", X @ W, Y).sum()] for W in trained.W]
+    expected = [[np.count_nonzero(Y), np.maximum(1 - Y * (X @ W), 0)[Y != 0].sum()] for W in trained.W]
     np.testing.assert_allclose(trained.objective, expected, rtol=1e-6)
     for (p, strength), k in product(enumerate(C), range(4)):
         mine = Y[:, k] != 0

@@ -68,8 +68,8 @@ def test_relative_step_sizes_carry_over_between_scales_of_the_features():
     )
     assert one.eta0.tolist() == [0.3, 3.0]
     np.testing.assert_allclose(other.objective, one.objective, rtol=1e-12)
-    length = np.linalg.norm(X.T @ Y)  # every sample has a loss at W = 0
-    same = run(X, Y, eta0=np.array([0.3, 3.0]) * 10.0 / length, radius=[10.0], n_iter=20)
+    # Every sample has a loss at W = 0.
+    same = run(X, Y, eta0=np.array([0.3, 3.0]) * 10.0 / np.linalg.norm(X.T @ Y), radius=[10.0], n_iter=20)
     np.testing.assert_allclose(same.objective, one.objective, rtol=1e-12)
 
 
@@ -96,8 +96,7 @@ def test_a_path_finds_what_each_radius_alone_does():
 
 def test_a_path_ends_where_nothing_is_left_of_the_loss():
     X, Y = np.diag([1.0, 0.5, 0.2, 0.1, 0.05, 0.02]), np.ones((6, 1))
-    found = path(X, Y, tol=1e-4)
-    share = found.objective[:, 1] / 6
+    share = path(X, Y, tol=1e-4).objective[:, 1] / 6
     assert share[-1] <= 1e-3 < share[-2]
     nothing = path(X, 0 * Y)  # labels without samples
     assert nothing.radius.tolist() == [0.0] and not nothing.W.any()
@@ -189,8 +188,7 @@ def test_no_smaller_ball_holds_a_fit_without_losses_and_no_larger_penalty_leaves
     problem, plug_ins = Problem.from_matrix(X, Y, intercept=intercept), {"loss": LOSSES[loss], "norm": NORMS[norm]}
     found = scales.scales(problem, **plug_ins)
     options = {"tol": 1e-6, "n_iter": 20_000}
-    inside = pdhg.fit(problem, **plug_ins, radius=np.array([0.99 * found.radius]), **options)
-    assert inside.bound[0] > 0
+    assert pdhg.fit(problem, **plug_ins, radius=np.array([0.99 * found.radius]), **options).bound[0] > 0
     penalty = np.array([found.penalty * (1 + 1e-6), found.penalty * 0.9])
     none, some = pdhg.fit(problem, **plug_ins, radius=penalty, penalised=True, **options).W
     assert np.abs(none).max() <= 1e-6

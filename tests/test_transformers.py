@@ -41,8 +41,7 @@ def words(**options):
 def assert_same(got, expected):
     """Two results hold the same bits."""
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
-    dense = [one.toarray() if sparse.issparse(one) else one for one in (got, expected)]
-    np.testing.assert_array_equal(*dense)
+    np.testing.assert_array_equal(*[one.toarray() if sparse.issparse(one) else one for one in (got, expected)])
 
 
 # The pipeline
@@ -109,8 +108,7 @@ def test_defaults_are_those_of_the_config():
     sift = asked(features["options"], {"longest_side": features["longest_side"]})
     assert DenseSift().get_params() == sift | {"patch_sizes": tuple(sift["patch_sizes"])}
     seeded = {"random_state": None}
-    tree = asked(features["vocabularies"]["tree"], seeded, without=("fitted_on",))
-    assert VocabularyTree().get_params() == tree
+    assert VocabularyTree().get_params() == asked(features["vocabularies"]["tree"], seeded, without=("fitted_on",))
     assert SVDBasis().get_params() == asked(study["basis"], seeded, without=("fitted_on",))
 
 
@@ -164,8 +162,7 @@ def test_a_picture_in_memory_is_that_of_a_file(tmp_path, shape, longest_side):
     grey = open_grey(tmp_path / "picture.png", longest_side)
     assert_same(grey_of(picture, longest_side), grey)
     np.testing.assert_allclose(grey_of(picture / 255, longest_side), grey, atol=1 / 255)  # not rounded to 255 levels
-    sift = DenseSift([4], longest_side=longest_side)
-    for got in sift.transform([picture, tmp_path / "picture.png"]):
+    for got in DenseSift([4], longest_side=longest_side).transform([picture, tmp_path / "picture.png"]):
         assert_same(got, dense_sift(grey, patch_sizes=[4]))
 
 

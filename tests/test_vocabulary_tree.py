@@ -147,8 +147,7 @@ def test_weights_follow_their_formula_and_each_level_has_unit_norm(full, counts,
         part = expected[:, full.level[1:] == level]
         norms = np.linalg.norm(part, axis=1, keepdims=True)
         expected[:, full.level[1:] == level] = part / np.where(norms > 0, norms, 1)
-    got = weigh(counts, full, **options).toarray()
-    np.testing.assert_allclose(got, expected, atol=1e-6)
+    np.testing.assert_allclose(weigh(counts, full, **options).toarray(), expected, atol=1e-6)
 
 
 OTHER_TREE = sparse.csr_matrix((4, 38), dtype=np.int32)

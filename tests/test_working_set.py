@@ -53,8 +53,7 @@ def test_radii_are_fitted_each_by_itself(norm, container):
     turned = working_set.fit(problem, **options, radius=radii[::-1])
     assert np.all(got.gap <= 1e-3) and got.value[1] > got.value[2] > got.value[0]
     np.testing.assert_array_equal(got.W, turned.W[::-1])
-    again = working_set.fit(problem, **options, radius=radii, start=got)
-    assert again.n_iter == 0
+    assert working_set.fit(problem, **options, radius=radii, start=got).n_iter == 0
     for pair, radius in enumerate(radii):
         assert np.all(norm.norm(got.W[pair]) <= radius * (1 + 1e-6))
 
@@ -78,16 +77,14 @@ def test_descent_over_rows_has_the_solution_of_pdhg(norm, intercept, weights, sp
     X = rng.normal(size=(40, 30)) * (rng.random((40, 30)) < 0.5)
     Y = X[:, :3] @ rng.normal(size=(3, 4)) + rng.normal(size=(40, 4)) + 2.0
     c = np.tile(rng.random((40, 1)) + 0.5, (1, 4))
-    features = sparse.csr_matrix(X) if sparse_features else X
-    problem = Problem.from_matrix(features, Y, c, intercept=intercept)
+    problem = Problem.from_matrix(sparse.csr_matrix(X) if sparse_features else X, Y, c, intercept=intercept)
     options = {"loss": squared, "norm": NORMS[norm], "radius": np.array([5.0]), "penalised": True, "weights": weights}
     got, expected = (solver.fit(problem, tol=1e-9, n_iter=5000, **options) for solver in (working_set, pdhg))
     assert got.gap[0] <= 1e-9 and got.n_iter < expected.n_iter
     np.testing.assert_allclose(got.value, expected.value, rtol=1e-8)
     np.testing.assert_allclose(got.W, expected.W, atol=1e-3)
     np.testing.assert_allclose(got.b, expected.b, atol=1e-3)
-    again = working_set.fit(problem, tol=1e-9, start=got, **options)
-    assert again.n_iter == 0
+    assert working_set.fit(problem, tol=1e-9, start=got, **options).n_iter == 0
 
 
 # Sweeps over the weights of each task, for the logistic loss with an l1 penalty and sparse features
