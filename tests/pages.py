@@ -5,7 +5,7 @@ import pandas as pd
 
 from jointsparse.explorer import thumbnails
 from jointsparse.explorer.answers import Kept
-from jointsparse.explorer.fits import Fits, fits_of
+from jointsparse.explorer.fits import Fits, Path, fits_of
 from jointsparse.explorer.page import Study, page
 from jointsparse.learning.sweep import Sweep
 from jointsparse.papers.page import section
@@ -110,17 +110,27 @@ def kept_model(rng):
     card = {"words": WORDS[:2], "norm": "l1inf", "loss": "hinge", "radius": 2.0}
     card |= {"known_images": 1234, "features": [5, 6], "numbers": rows}
     labels, scores = np.arange(N_TEST)[:, np.newaxis] % [2, 3] == 0, {METHODS[0]: rng.normal(size=(N_TEST, 2))}
+    W = np.zeros((6, 2))
+    W[[4, 1]] = [[2.0, 0.5], [-1.0, 0.0]]
     return Kept(
         card,
-        Fits(0, 0, WORDS[:2], np.array([]), np.zeros((N_TEST, 6)), labels, scores, {}, {}),
+        Fits(
+            0,
+            0,
+            WORDS[:2],
+            np.array([]),
+            np.zeros((N_TEST, 6)),
+            labels,
+            scores,
+            {},
+            {METHODS[0]: Path(W[np.newaxis], 0, pd.DataFrame())},
+        ),
         range(5, 5 + N_TEST),
         has_maps=True,
         spread=np.ones(4),
         features=np.array([4, 1]),
         names=["feature 4", "feature 1"],
-        weights=np.array([[2.0, -1.0], [0.5, 0.0]]),
         responses=rng.normal(size=(N_TEST, 2)),
-        telling=[],
         vocabulary=[],
         known_scores=rng.normal(size=(5, 2)),
         known_images=range(5),

@@ -74,7 +74,8 @@ def test_the_kept_model_is_the_first_study_with_a_map_of_each_image_that_it_rank
     (shared,) = first["sharing"].values()
     weights = np.frombuffer(base64.b64decode(shared["path"][0]["weights"]), np.int8).reshape(2, 2)
     places = [feature["place"] - 2 for feature in shared["features"]]
-    np.testing.assert_array_equal(weights, np.rint(127 * kept.weights[np.ix_(shared["words"], places)].T / 2))
+    expected = kept.fits.W(METHODS[0])[np.ix_(kept.features[places], shared["words"])] / 2
+    np.testing.assert_array_equal(weights, np.rint(127 * expected))
     assert made(rng, kept=kept._replace(has_maps=False)).maps == {}
 
 
@@ -193,10 +194,10 @@ def test_words_that_stand_out_among_the_highest_are_counted(mine):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_documents_are_told_by_their_largest_features(mine, form):
-    X = mine.fits.X
-    expected = ", ".join(NAMES[i] for i in np.argsort(-X[3]) if X[3][i] > 0)
-    assert telling_of_samples(form(X), [3], NAMES) == {3: expected}
+def test_documents_are_told_by_the_features_that_matter_most(mine, form):
+    X, size = mine.fits.X, np.arange(1, 7)
+    expected = ", ".join(NAMES[i] for i in np.argsort(-X[3] * size) if X[3][i] > 0)
+    assert telling_of_samples(form(X), [3], size, NAMES) == {3: expected}
 
 
 OF_WORDS = pd.DataFrame(

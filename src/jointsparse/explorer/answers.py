@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.explorer.findings import CHANCE, label
-from jointsparse.explorer.fits import Fits
+from jointsparse.explorer.fits import Fits, Path
 from jointsparse.explorer.sharing import APART, levels_of, order_of
 from jointsparse.explorer.words import number, of_ranks, telling
 from jointsparse.scores.learnt import by_chance
@@ -27,10 +28,9 @@ class Kept(NamedTuple):
 
     card: see `kept.annotator.card_of`. fits: as of a study with this one method. test_images: the row of each in the
     table of images. has_maps: whether it begins with pictures. features: the places of those with the largest weights.
-    names, weights: (n_words, n_features), responses: (n_test, n_features), of these. spread: standard deviation of the
-    scores of each word, and of the responses of each of these features. telling: features of each word, if they have
-    names. vocabulary: names of the features of the test images. known_scores: (n_known, n_words), decisions on the
-    images that have taught it. known_images: their rows in the table of images.
+    names, responses: (n_test, n_features), of these. spread: standard deviation of the scores of each word, and of the
+    responses of each of these features. vocabulary: names of the features of the test images. known_scores: (n_known,
+    n_words), decisions on the images that have taught it. known_images: their rows in the table of images.
     """
 
     card: Mapping[str, Any]
@@ -40,9 +40,7 @@ class Kept(NamedTuple):
     spread: np.ndarray
     features: np.ndarray
     names: Sequence[str]
-    weights: np.ndarray
     responses: np.ndarray
-    telling: Sequence[Sequence[str]]
     vocabulary: Sequence[str]
     known_scores: np.ndarray
     known_images: Sequence[int]
@@ -81,18 +79,18 @@ def kept_of(
     features = np.argsort(-size, kind="stable")[: min(FEATURES, np.count_nonzero(size))]
     responses = Z[:, features]
     responses = responses.toarray() if scipy.sparse.issparse(responses) else responses
-    scores = {method_of(model.card_): np.asarray(classifier.decision_function(Z))}
+    method = method_of(model.card_)
+    scores = {method: np.asarray(classifier.decision_function(Z))}
+    path = {method: Path(classifier.coef_.T[np.newaxis], 0, pd.DataFrame())}
     return Kept(
         model.card_,
-        Fits(0, 0, list(model.card_["words"]), np.array([]), X, labels, scores, {}, {}),
+        Fits(0, 0, list(model.card_["words"]), np.array([]), X, labels, scores, {}, path),
         test_images,
         has_maps,
         np.concatenate([model.known_scores_.std(axis=0), responses.std(axis=0)]),
         features,
         [names[column] if names else f"feature {column}" for column in columns[features]],
-        classifier.coef_[:, features],
         responses,
-        [telling(w, names) for w in classifier.coef_] if names else [],
         names,
         model.known_scores_,
         known_images,
@@ -122,6 +120,8 @@ def answers_of(kept: Kept) -> tuple[dict[str, Any], dict[int, set[int]]]:
     """
     card, names, method, labels = kept.card, kept.fits.words, method_of(kept.card), kept.fits.labels
     *of_words, mean = card["numbers"]
+    W = kept.fits.W(method)
+    weights = W[kept.features].T
     auc = np.array([row["auc"] for row in of_words], float)
     p_holm = holm(by_chance(auc, labels.sum(axis=0), len(labels)))
     maps: dict[int, set[int]] = {}
@@ -133,14 +133,14 @@ def answers_of(kept: Kept) -> tuple[dict[str, Any], dict[int, set[int]]]:
             "known": bool(p_holm[k] <= CHANCE),
             "sizes": [],
             **of_ranks(kept.fits.scores[method], labels, k, names),
-            **({"telling": kept.telling[k]} if kept.telling else {}),
+            **({"telling": telling(W[:, k], kept.vocabulary)} if kept.vocabulary else {}),
         }
         for image, _ in (ranked for kind in GALLERIES for ranked in own[kind]):
             maps.setdefault(image, set()).add(k)
         positives = int(labels[:, k].sum())
         words.append({"word": names[k], "positives": positives, "chose": False, "always": False, "best": None})
         words[-1]["methods"] = {method: own}
-    features, order = order_of(kept.weights.T), order_of(kept.weights)
+    features, order = order_of(weights.T), order_of(weights)
     shared = []
     for i in features:
         best = np.argsort(-kept.responses[:, i], kind="stable")[:RESPONDERS].tolist()
@@ -165,7 +165,7 @@ def answers_of(kept: Kept) -> tuple[dict[str, Any], dict[int, set[int]]]:
                 "apart": card["norm"] in APART,
                 "words": order.tolist(),
                 "features": shared,
-                "path": [fit | {"weights": levels_of(kept.weights[np.ix_(order, features)].T)}],
+                "path": [fit | {"weights": levels_of(weights[np.ix_(order, features)].T)}],
             }
         },
     }

@@ -313,7 +313,7 @@
       element("div", { className: "sights" }, ...pictures),
       element("p", {}, image.captions.join(" / "), " ", image.original ? element("a", { href: image.original }, "The file") : ""),
       element("h3", {}, `What ${label(state.method)} says of it`),
-      element("p", { className: "faint" }, `Scores are in standard deviations from the mean of all ${study.n_test} test ${data.things}. ✓: it has the ${data.label}.`),
+      element("p", { className: "faint" }, `Scores are in standard deviations from the mean of all ${study.n_test.toLocaleString("en")} test ${data.things}. ✓: it has the ${data.label}.`),
       element("div", { className: "said" }, ...said(row, image, (k) => {
         view(rows, i, k);
         viewer.querySelector(`[data-word="${k}"]`).focus();

@@ -248,7 +248,8 @@ def _add_images(study: dict[str, Any], fits: Fits, test_images: Sequence[int], n
     study["rows"] = {image: int(test_images[image]) for image in used}
     study["has"] = {image: np.flatnonzero(fits.labels[image]).tolist() for image in used}
     study["said"] = {method: said_of(own, used) for method, own in fits.scores.items()}
-    study["told"] = telling_of_samples(fits.X, used, names) if names else {}
+    size = np.linalg.norm(fits.W(study["best"]), axis=1)
+    study["told"] = telling_of_samples(fits.X, used, size, names) if names else {}
     return set(study["rows"].values())
 
 

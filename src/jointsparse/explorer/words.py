@@ -189,11 +189,23 @@ def said_of(scores: np.ndarray, images: Sequence[int]) -> dict[str, str]:
     }
 
 
-def telling_of_samples(X: Any, rows: Iterable[int], names: Sequence[str]) -> dict[int, str]:
-    """The names of the largest features of each document in `rows` of a matrix."""
+def telling_of_samples(X: Any, rows: Iterable[int], size: np.ndarray, names: Sequence[str]) -> dict[int, str]:
+    """The names of the features that matter most in each document.
+
+    Parameters
+    ----------
+    X : matrix, (n_samples, n_features)
+        Features of all documents.
+    rows : ints
+        The documents.
+    size : array, (n_features,)
+        Of the weights of each feature: with the value it says how much the feature matters.
+    names : list of str
+        Names of the features.
+    """
     told = {}
     for i in rows:
         x = X[[i]]
-        x = (x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)).ravel()
+        x = (x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)).ravel() * size
         told[i] = ", ".join(names[feature] for feature in np.argsort(-x, kind="stable")[:TELLING] if x[feature] > 0)
     return told
