@@ -145,7 +145,7 @@ def made(rng, **values):
     given = {"images": images, "captions": captions, "left_out": left_out, "note": HOSTILE}
     given |= {"claims": section(claims(), {("mine", "annotation", "chosen"): ["annotation/figures/auc.png"]})}
     given |= {"verdicts": {"undecided": 1}, "thumbnail": thumbnails.file_of}
-    given["original"] = lambda name: f"../../data/images/{name[0]}"
+    given["original"] = lambda row: f"../../data/images/{given['images']['image'][row][0]}"
     return page("mine", [study(rng)], **given | values)
 
 

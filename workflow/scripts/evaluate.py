@@ -24,12 +24,13 @@ if __name__ == "__main__":
         input, params, output = snakemake.input, snakemake.params, dict(snakemake.output.items())
         tasks = {run: read_record(Tasks, path) for run, path in zip(params.runs, input.tasks, strict=True)}
         labels = read_array(input.labels)
+        words = names_of(read_table(input.words, "word", "images", "warning"), labels)
         tables = evaluation.evaluate(
             trained_sweeps(tasks, params.methods, input.sweeps),
             read_matrix(input.features),
             labels,
             read_table(input.images, "split")["split"].to_numpy(),
-            names_of(read_table(input.words, "word", "images", "warning"), labels),
+            words,
             converging_method=params.methods[0],
             metric=params.metric,
             selection=params.selection,
@@ -37,6 +38,9 @@ if __name__ == "__main__":
         )
         write_arrays(output.pop("scores"), **tables.scores._asdict())
         write_table(means(tables.chosen), output.pop("means"))
-        write_table(words_learnt(tables.by_word, len(tables.scores.labels)), output.pop("words_learnt"))
+        write_table(
+            words_learnt(tables.by_word, dict(zip(words, (tables.scores.labels >= 0).sum(axis=0), strict=True))),
+            output.pop("words_learnt"),
+        )
         for name, path in output.items():
             write_table(getattr(tables, name), path)

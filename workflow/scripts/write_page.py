@@ -55,24 +55,32 @@ if __name__ == "__main__":
         files = {Path(file).stem: file for file in snakemake.input.files if Path(file).parent.name == name}
         tables = {key: read_table(files[key]) if key in files else None for key in ("images", "captions", "left_out")}
         folder = Path(output.page).parent
-        dataset, X = pick("datasets", params.loader), read_matrix(files["features"]) if "features" in files else None
+        dataset = pick("datasets", params.loader)
         shows = dataset.SHOWS if dataset.OFFERS == "samples" else dataset.OFFERS
+        X = read_matrix(files["features"]) if shows == "pixels" else None
         names = dataset.feature_names(**params.options) if shows == "names" else ()
         vocabulary = {files.get("features"): names}  # a basis has other features
 
+        own_files = "picture" in (tables["images"] if tables["images"] is not None else ())
+
         def image_of(row, longest_side):
-            return params.options | {"image": tables["images"]["image"][row], "longest_side": longest_side}
+            name = tables["images"]["picture" if own_files else "image"][row]
+            return params.options | {"image": name, "longest_side": longest_side}
 
         def picture(row):
             if X is not None:
                 return thumbnails.of_features(X[row].toarray()[0])
             return dataset.thumbnail(**image_of(row, thumbnails.LONGEST_SIDE))
 
-        def original(name):
-            file = dataset.file(name, **params.options)
+        def thumbnail(row, *place):
+            return thumbnails.file_of(row, *place) if image_of(row, 0)["image"] else None
+
+        def original(row):
+            file = dataset.file(**image_of(row, 0))
             return quote(os.path.relpath(file, folder).replace(os.sep, "/"))
 
-        has_pictures = shows == "pictures" or (shows == "pixels" and picture(0) is not None)
+        has_files = shows == "pictures" or own_files
+        has_pictures = has_files or (shows == "pixels" and picture(0) is not None)
         judged = [table[table["dataset"] == name] for table in map(read_table, snakemake.input.claims)]
         pictures = {(name, one, table): each for one, of in params.pictures.items() for table, each in of.items()}
         explainer, kept = read_kept(snakemake.input, vocabulary)
@@ -84,8 +92,8 @@ if __name__ == "__main__":
             verdicts=counts(pd.concat(judged)) if judged else {},
             note=params.note,
             labels=dataset.LABELS,
-            thumbnail=thumbnails.file_of if has_pictures else None,
-            original=original if hasattr(dataset, "file") else None,
+            thumbnail=thumbnail if has_pictures else None,
+            original=original if has_files and hasattr(dataset, "file") else None,
             kept=kept,
         )
 

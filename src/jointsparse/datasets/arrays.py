@@ -165,12 +165,17 @@ def feature_names(
     return found
 
 
-def thumbnail(picture: str, root: str | Path, longest_side: int, **options: Any) -> np.ndarray:
+def file(image: str, root: str | Path, **options: Any) -> Path:
+    """The file of a sample's picture. image: its path, relative to root. options: the others of `read`."""
+    return Path(root) / image
+
+
+def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -> np.ndarray:
     """Open the picture of a sample in colour, for people to look at.
 
     Parameters
     ----------
-    picture : str
+    image : str
         Its path, relative to root.
     root, longest_side, **options : as in `folder.thumbnail`
         See there.
@@ -179,7 +184,7 @@ def thumbnail(picture: str, root: str | Path, longest_side: int, **options: Any)
     -------
     colours : array, shape (height, width, 3), uint8
     """
-    return open_colour(Path(root) / picture, longest_side)
+    return open_colour(file(image, root), longest_side)
 
 
 def read_features(
@@ -194,11 +199,13 @@ def read_features(
     Parameters
     ----------
     path : path
-        See `read`, also for compression_ratio.
+        See `read`.
     columns : list of str
         The columns of a table to read, in this order; by default all.
     without : str or None
         A column that is no feature.
+    compression_ratio : float above 0
+        See `read`.
     """
     names = [name for name in _names(path) if name != without]
     lacking = [name for name in columns if names and name not in names]
@@ -282,7 +289,7 @@ def _float32(array: np.ndarray) -> np.ndarray:
 
 
 def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """How many entries of each column pass a test that 0 does not pass."""
+    """Count the entries of each column that pass a test, which 0 does not pass."""
     if sparse.issparse(X):
         return np.bincount(X.indices[test(X.data)], minlength=X.shape[1])
     return sum(test(X[start : start + ROWS_AT_ONCE]).sum(axis=0) for start in range(0, len(X), ROWS_AT_ONCE))
@@ -368,8 +375,8 @@ def _read_labels(
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Read labels. columns: by the option that names them.
 
-    Returns the texts in these columns, by option; captions, with the number of a row as its image, and the column known
-    if some are not; and the tasks that no row is known to have.
+    Returns the texts in these columns, by option. Then captions, whose images are numbers of rows; they have the column
+    known if some labels are not. And the tasks that no row is known to have.
     """
     if path.suffix.lower() == ".npy":
         Y = _of_npy(path)

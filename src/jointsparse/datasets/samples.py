@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 from scipy import sparse
 
@@ -31,22 +32,24 @@ class Samples(NamedTuple):
     is a sample, a caption a label.
 
     images: columns image (the sample's name), split (one of `splits.SPLITS`), one row per sample.
+        And, if the page shows them, picture (its file, empty if there is none) and text.
     captions: columns image, caption. One row per label of a sample. A sample without label is a negative of every task.
-        `tasks.choose_words` reads the table with split_captions=False.
+        And, if labels are unknown, known: False in the row of such a label. `tasks.choose_words` reads the table with
+        split_captions=False.
     left_out: columns item, reason. One row per thing that is not used.
-    X: features, csr (n_samples, n_features) float32, rows in the order of `images`.
+    X: features, dense or csr (n_samples, n_features) float32, rows in the order of `images`.
     """
 
     images: pd.DataFrame
     captions: pd.DataFrame
     left_out: pd.DataFrame
-    X: sparse.csr_matrix
+    X: np.ndarray | sparse.csr_matrix
 
     @classmethod
     def read(cls, *, images: str | Path, captions: str | Path, features: str | Path) -> "Samples":
-        """Read what `write` wrote; the table of what is not used stays empty."""
+        """Read what `write` wrote, features as csr; the table of what is not used stays empty."""
         nothing = pd.DataFrame(columns=["item", "reason"], dtype=str)
-        return cls(read_table(images), read_table(captions), nothing, read_matrix(features))
+        return cls(read_table(images), read_table(captions), nothing, sparse.csr_matrix(read_matrix(features)))
 
     def write(self, *, images: str | Path, captions: str | Path, left_out: str | Path, features: str | Path) -> None:
         """Write each table and the features to its file.

@@ -64,8 +64,8 @@ def kept_of(
         See `kept.annotator.annotator`.
     X : matrix, (n_test, n_features)
         The test images, as they enter the first step that takes a matrix.
-    labels : bool array, (n_test, n_words)
-        Which image has which word.
+    labels : array, (n_test, n_words)
+        See `tasks.choose_words`. Which image has which word.
     test_images, known_images, has_maps : lists of int, bool
         See `Kept`.
     names : list of str
@@ -123,7 +123,7 @@ def answers_of(kept: Kept) -> tuple[dict[str, Any], dict[int, set[int]]]:
     W = kept.fits.W(method)
     weights = W[kept.features].T
     auc = np.array([row["auc"] for row in of_words], float)
-    p_holm = holm(by_chance(auc, labels.sum(axis=0), len(labels)))
+    p_holm = holm(by_chance(auc, (labels == 1).sum(axis=0), (labels >= 0).sum(axis=0)))
     maps: dict[int, set[int]] = {}
     words = []
     for k, row in enumerate(of_words):
@@ -137,7 +137,7 @@ def answers_of(kept: Kept) -> tuple[dict[str, Any], dict[int, set[int]]]:
         }
         for image, _ in (ranked for kind in GALLERIES for ranked in own[kind]):
             maps.setdefault(image, set()).add(k)
-        positives = int(labels[:, k].sum())
+        positives = int((labels[:, k] == 1).sum())
         words.append({"word": names[k], "positives": positives, "chose": False, "always": False, "best": None})
         words[-1]["methods"] = {method: own}
     features, order = order_of(weights.T), order_of(weights)

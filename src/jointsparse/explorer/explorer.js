@@ -313,7 +313,7 @@
       element("div", { className: "sights" }, ...pictures),
       element("p", {}, image.captions.join(" / "), " ", image.original ? element("a", { href: image.original }, "The file") : ""),
       element("h3", {}, `What ${label(state.method)} says of it`),
-      element("p", { className: "faint" }, `Scores are in standard deviations from the mean of all ${study.n_test.toLocaleString("en")} test ${data.things}. ✓: it has the ${data.label}.`),
+      element("p", { className: "faint" }, `Scores are in standard deviations from the mean of all ${study.n_test.toLocaleString("en")} test ${data.things}. ✓: it has the ${data.label}.${study.unclear[row].length ? " ?: this is unknown." : ""}`),
       element("div", { className: "said" }, ...said(row, image, (k) => {
         view(rows, i, k);
         viewer.querySelector(`[data-word="${k}"]`).focus();
@@ -351,7 +351,8 @@
       const bar = element("i", { className: scores[k] > 0 ? "for" : "against" });
       bar.style.width = `${(50 * Math.abs(scores[k])) / most}%`;
       bar.style.left = scores[k] > 0 ? "50%" : `${50 - (50 * Math.abs(scores[k])) / most}%`;
-      const name = element(mapped(image, k) ? "button" : "span", {}, study.has[row].includes(k) ? `✓ ${study.names[k]}` : study.names[k]);
+      const sign = study.has[row].includes(k) ? "✓ " : study.unclear[row].includes(k) ? "? " : "";
+      const name = element(mapped(image, k) ? "button" : "span", {}, sign + study.names[k]);
       if (mapped(image, k)) name.addEventListener("click", () => draw(k));
       if (mapped(image, k)) name.title = "show where it comes from";
       name.dataset.word = k;

@@ -130,15 +130,17 @@ def median_run(chosen: pd.DataFrame) -> int:
 def by_rank(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Precision among the `FIRST` images, and average precision, of each word: (2, n_words).
 
-    scores, labels: (n_images, n_words). Images of equal scores stand in their order.
+    scores, labels: (n_images, n_words). Images of equal scores stand in their order. Those with a negative label, which
+    is an unknown one, do not count.
 
     >>> by_rank(np.array([[4.0], [3], [2], [1]]), np.array([[True], [False], [True], [False]])).round(4).tolist()
     [[0.5], [0.8333]]
     """
-    right = np.take_along_axis(labels, np.argsort(-scores, axis=0, kind="stable"), axis=0)
+    known = np.where(labels >= 0, scores, -np.inf)
+    right = np.take_along_axis(labels == 1, np.argsort(-known, axis=0, kind="stable"), axis=0)
     precision = right.cumsum(axis=0) / np.arange(1, len(right) + 1)[:, np.newaxis]
     average = (right * precision).sum(axis=0) / np.maximum(right.sum(axis=0), 1)
-    return np.array([right[:FIRST].mean(axis=0), average])
+    return np.array([right[:FIRST].sum(axis=0) / (labels >= 0).sum(axis=0).clip(1, FIRST), average])
 
 
 def _over_runs(scores: ScoredFits, fits: np.ndarray) -> np.ndarray:

@@ -63,8 +63,8 @@ def page(
     verdicts: Mapping[str, int],
     note: str = "",
     labels: str = "words",
-    thumbnail: Callable[..., str] | None = None,
-    original: Callable[[str], str] | None = None,
+    thumbnail: Callable[..., str | None] | None = None,
+    original: Callable[[int], str] | None = None,
     kept: Kept | None = None,
 ) -> Page:
     """Make the page of a dataset.
@@ -88,7 +88,7 @@ def page(
     thumbnail : function, optional
         The file of the thumbnail of an image, by its row, or of its map of a word. None if images are no pictures.
     original : function, optional
-        The address of an image's own file, as the page finds it, by its name. None if there are no such files.
+        The address of an image's own file, as the page finds it, by its row. None if there are no such files.
     kept : Kept, optional
         The model that the run has kept.
 
@@ -166,7 +166,7 @@ def page(
     )
     return Page(
         html,
-        sorted(used) if thumbnail else [],
+        [row for row, image in of_images.items() if image["file"]],
         maps,
         suspects,
         {"dataset": dataset, "sentence": found, "note": note, "warnings": n_wrong, "numbers": numbers}
@@ -223,7 +223,7 @@ def _by_method(study: Study) -> dict[str, np.ndarray]:
     fits, learnt = study.fits, study.tables["words_learnt"]
     assert fits is not None
     chose = learnt.groupby("word")["validation_word"].first()[fits.words].to_numpy()
-    weights = fits.labels.sum(axis=0) * (~chose | chose.all())
+    weights = (fits.labels == 1).sum(axis=0) * (~chose | chose.all())
     return {method: np.average(numbers, axis=1, weights=weights) for method, numbers in fits.by_rank.items()}
 
 
@@ -246,7 +246,8 @@ def _add_images(study: dict[str, Any], fits: Fits, test_images: Sequence[int], n
     used = sorted({image for ranks in of_words for image, _ in ranks}.union(*of_features))
     study["n_test"], study["of_first"] = len(fits.labels), min(FIRST, len(fits.labels))
     study["rows"] = {image: int(test_images[image]) for image in used}
-    study["has"] = {image: np.flatnonzero(fits.labels[image]).tolist() for image in used}
+    study["has"] = {image: np.flatnonzero(fits.labels[image] == 1).tolist() for image in used}
+    study["unclear"] = {image: np.flatnonzero(fits.labels[image] < 0).tolist() for image in used}
     study["said"] = {method: said_of(own, used) for method, own in fits.scores.items()}
     size = np.linalg.norm(fits.W(study["best"]), axis=1)
     study["told"] = telling_of_samples(fits.X, used, size, names) if names else {}
@@ -273,16 +274,21 @@ def _images(
     used: set[int],
     images: pd.DataFrame | None,
     captions: pd.DataFrame | None,
-    thumbnail: Callable[..., str] | None,
-    original: Callable[[str], str] | None,
+    thumbnail: Callable[..., str | None] | None,
+    original: Callable[[int], str] | None,
 ) -> dict[int, dict[str, Any]]:
     """Name, captions, thumbnail and own file of each image that is shown. images, captions, ...: see `page`."""
     if images is None or captions is None:
         return {}
     rows = {str(images["image"].iloc[row]): row for row in sorted(used)}
-    own = captions[captions["image"].isin(rows)].groupby("image", sort=False)["caption"].agg(list)
-    return {
+    captions = captions[captions["known"]] if "known" in captions else captions
+    own = captions[captions["image"].isin(rows)].groupby("image", sort=False)["caption"].agg(list).to_dict()
+    own |= {name: [images["text"].iloc[row]] for name, row in rows.items() if "text" in images}
+    shown: dict[int, dict[str, Any]] = {
         row: {"name": name, "captions": own.get(name, []), "file": thumbnail(row) if thumbnail else None}
-        | ({"original": original(name)} if original else {})
         for name, row in rows.items()
     }
+    if original:
+        for row in [row for row, image in shown.items() if image["file"]]:
+            shown[row]["original"] = original(row)
+    return shown

@@ -43,7 +43,7 @@ def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Seq
         Numbers and text alone, for JSON. Images are rows of the test images.
     """
     sizes: dict[Any, list[list[Any]]] = {}
-    for row in by_size(by_word, len(fits.labels)).to_dict("records"):
+    for row in by_size(by_word, dict(zip(fits.words, (fits.labels >= 0).sum(axis=0), strict=True))).to_dict("records"):
         sizes.setdefault((row["word"], row["method"]), []).append(
             [row["n"], *(number(row[key]) for key in ("auc", "low", "high"))]
         )
@@ -86,7 +86,7 @@ def of_ranks(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str
     Parameters
     ----------
     scores, labels : arrays, (n_test_images, n_words)
-        Of all words, and which image has which.
+        Of all words, and which image has which; see `tasks.choose_words`.
     k : int
         The column of the word.
     words : list of str
@@ -99,7 +99,8 @@ def of_ranks(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str
         images ranked highest than among all, and how many of these have them.
     """
     order = np.argsort(-scores[:, k], kind="stable")
-    has = labels[order, k]
+    order = order[labels[order, k] >= 0]
+    has = labels[order, k] == 1
     right, wrong = np.flatnonzero(has), np.flatnonzero(~has)
 
     def images(ranks: np.ndarray) -> list[list[int]]:
@@ -109,7 +110,7 @@ def of_ranks(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str
     alarms = np.concatenate([[0.0], np.cumsum(~has) / max(len(wrong), 1)])
     points = np.unique(np.linspace(0, len(order), ROC_POINTS).round().astype(int))
     top = order[:TOP]
-    count, expected = labels[top].sum(axis=0), len(top) * labels.mean(axis=0)
+    count, expected = (labels[top] == 1).sum(axis=0), len(top) * (labels == 1).mean(axis=0)
     many = [j for j in np.argsort(expected - count, kind="stable") if j != k and count[j] >= max(3, 2 * expected[j])]
     return {
         "right": int(has[:FIRST].sum()),
@@ -163,7 +164,8 @@ def suspects_of(scores: np.ndarray, labels: np.ndarray, words: Mapping[int, str]
     rows = []
     for k, word in words.items():
         order = np.argsort(-scores[:, k], kind="stable")
-        has = labels[order, k]
+        order = order[labels[order, k] >= 0]
+        has = labels[order, k] == 1
         ends = np.flatnonzero(~has[: has.sum()])[:LISTED], has.sum() + np.flatnonzero(has[has.sum() :])[::-1][:LISTED]
         rows += [(order[i], word, int(has[i]), scores[order[i], k], i + 1) for i in np.concatenate(ends)]
     return pd.DataFrame(rows, columns=SUSPECTS)

@@ -265,11 +265,12 @@ def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
     """
     found = np.full(model.known_scores_.shape[1], np.inf)
     for k in range(len(found)):
-        p, recall, at = precision_recall_curve(model.known_labels_[:, k], model.known_scores_[:, k])
+        told = model.known_labels_[:, k] >= 0
+        p, recall, at = precision_recall_curve(model.known_labels_[told, k], model.known_scores_[told, k])
         p, recall = p[:-1], recall[:-1]  # the last is no threshold's
         if precision is None:
             found[k] = at[np.argmax(2 * p * recall / np.maximum(p + recall, 1e-12))]
         else:
-            enough = recall * model.known_labels_[:, k].sum() / np.maximum(p, 1e-12) >= FEWEST - 0.5
+            enough = recall * (model.known_labels_[:, k] == 1).sum() / np.maximum(p, 1e-12) >= FEWEST - 0.5
             found[k] = at[(p >= precision) & enough].min(initial=np.inf)
     return found

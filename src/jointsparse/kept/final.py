@@ -75,9 +75,10 @@ def fit(
     ValueError
         If a word is in all images, in none, or in fewer than two.
     """
-    rare = [word for word, n in zip(words, labels.sum(axis=0), strict=True) if not 2 <= n <= len(labels) - 2]
+    rare = [word for word, y in zip(words, labels.T, strict=True) if min((y == 1).sum(), (y == 0).sum()) < 2]
     require(not rare, f"each word must be in at least two of {len(labels)} known images, and not in two, got {rare}")
-    Y = pd.DataFrame(labels.astype(int), columns=list(words))
+    has, known = labels == 1, labels >= 0
+    Y = pd.DataFrame(has.astype(int), columns=list(words)).where(known)
     fits = {
         power: JointSparseClassifierCV(norm, loss=loss, cv=N_FOLDS).fit(_scaled(X, factors), Y)
         for power, factors in (scales or {1.0: None}).items()
@@ -85,11 +86,11 @@ def fit(
     power = max(fits, key=lambda power: fits[power].best_score_)
     model, features = fits[power], _scaled(X, (scales or {1.0: None})[power])
     scores = np.empty(labels.shape)
-    by = strata(np.where(labels, 1, -1), N_FOLDS)
-    for known, held_out in StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(by, by):
-        fold = JointSparseClassifier(norm, model.radius_, loss=loss, tol=FOLD_TOL).fit(features[known], labels[known])
+    by = strata(np.where(has, 1, -1), N_FOLDS)
+    for taught, held_out in StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(by, by):
+        fold = JointSparseClassifier(norm, model.radius_, loss=loss, tol=FOLD_TOL).fit(features[taught], Y.iloc[taught])
         scores[held_out] = fold.decision_function(features[held_out])
-    model.calibration_ = platt_scaling(scores, np.where(labels, 1, -1), np.ones(labels.shape))
+    model.calibration_ = platt_scaling(scores, np.where(has, 1, -1), known.astype(float))
     return Final(model, power, scores, labels)
 
 
@@ -130,7 +131,7 @@ def fit_and_test(
     features = _scaled(X[on_test], scales[final.power] if scales else None)
     scores = np.asarray(final.model.decision_function(features))
     numbers = tested(scores, labels[on_test], n_resamples=n_resamples, seed=seed)
-    return final, table(final, numbers, labels[on_test].sum(axis=0), norm)
+    return final, table(final, numbers, (labels[on_test] == 1).sum(axis=0), norm)
 
 
 def _scaled(X: Any, factors: np.ndarray | None) -> Any:
@@ -180,6 +181,7 @@ def _by_rank(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.n
     Images of equal scores stand in their order.
     """
     order = np.argsort(-scores, kind="stable")
+    order = order[labels[order] >= 0]
     seen = counts[:, order].cumsum(axis=1)
     hits = counts[:, order] * labels[order]
     right = hits.cumsum(axis=1)
@@ -212,7 +214,7 @@ def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, 
     columns: dict[str, Any] = {
         "norm": norm,
         "word": [*map(str, final.model.classes_), ALL_WORDS],
-        "images": [*final.labels.sum(axis=0), int(final.labels.any(axis=1).sum())],
+        "images": [*(final.labels == 1).sum(axis=0), int((final.labels == 1).any(axis=1).sum())],
         "test_images": [*on_test, int(on_test.sum())],
         "features": [*(W != 0).sum(axis=1), int(W.any(axis=0).sum())],
     }

@@ -38,6 +38,8 @@ AUTO_SIZES = (10, 20, 40, 80, 160, 320, 640)  # of sizes: auto, up to the larges
 FEWEST_WORDS = 2  # one to validate, one to test
 LEFT_OUT = "left out, too few"  # begins the warning of such a word
 
+UNKNOWN = -1  # in labels, beside 1 and 0
+
 JOINERS = "\u200c\u200d"  # invisible, inside words of Persian and Indian scripts
 
 
@@ -94,7 +96,7 @@ def choose_words(
     images : table
         Columns image, split.
     captions : table
-        Columns image, caption.
+        Columns image, caption. And known, False where it is unknown if an image has that label, for whole captions.
     n_words : int, at least 1, or "auto"
         Words to choose. "auto": at most `MOST_WORDS`, as many as have enough images.
     smallest_size : int, optional
@@ -115,8 +117,9 @@ def choose_words(
     words : table
         Columns word, forms, images, train, validation, test (numbers of images), warning; most frequent first. Words
         that are left out stand below the others.
-    labels : bool array, (n_images, n_words)
-        True where an image has a word, in the order of `images`, without the words that are left out.
+    labels : array, (n_images, n_words)
+        True where an image has a word, in the order of `images`, without the words that are left out. Where a label is
+        unknown, they are int8: 1, 0 and `UNKNOWN`.
 
     Raises
     ------
@@ -136,6 +139,12 @@ def choose_words(
     row = {image: i for i, image in enumerate(images["image"])}
     for image in captions["image"][~captions["image"].isin(row)].head(1):
         raise Misfit(f"captions must be of the images in the table of images, got one of {image!r}")
+    unknown: dict[str, NDArray[Any]] = {}  # rows by word
+    if "known" in captions:
+        require(not split_captions, "split_captions must be false where labels of samples are unknown, got true")
+        others = captions[~captions["known"]].groupby("caption")["image"]
+        unknown = {stem(normalised(str(label))): of.map(row).to_numpy() for label, of in others}
+        captions = captions[captions["known"]]
     rows_with: dict[str, set[int]] = defaultdict(set)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     for image, caption in zip(captions["image"], captions["caption"], strict=True):
@@ -161,31 +170,34 @@ def choose_words(
     for key in ranked if n_words == AUTO else ranked[:most]:
         if len(kept) == most:
             break
-        has_it = np.isin(np.arange(len(images)), list(rows_with[key]))
-        row_of_word = _row_of_word(forms[key], has_it, in_split, smallest_size)
+        label = np.zeros(len(images), np.int8)
+        label[unknown.get(key, [])] = UNKNOWN
+        label[list(rows_with[key])] = 1
+        row_of_word = _row_of_word(forms[key], label, in_split, smallest_size)
         if row_of_word["warning"].startswith(LEFT_OUT):
             warnings.warn(f"the word {row_of_word['word']!r} is {row_of_word['warning']}", stacklevel=2)
             refused.append(row_of_word)
         else:
             kept.append(row_of_word)
-            columns.append(has_it)
+            columns.append(label)
     if smallest_size is not None:
         _require_words(kept, refused, n_words, smallest_size)
-    return pd.DataFrame(kept + refused), np.ascontiguousarray(np.transpose(columns))
+    labels = np.ascontiguousarray(np.transpose(columns))
+    return pd.DataFrame(kept + refused), labels if unknown else labels == 1
 
 
 def _row_of_word(
-    forms: Counter[str], has_it: np.ndarray, in_split: Mapping[str, np.ndarray], smallest_size: int | None
+    forms: Counter[str], label: np.ndarray, in_split: Mapping[str, np.ndarray], smallest_size: int | None
 ) -> dict[str, Any]:
-    """A word's row in the table of words. has_it and each of in_split: (n_images,) bool."""
+    """A word's row in the table of words. label: 1, 0 or `UNKNOWN`, and each of in_split: bool, (n_images,)."""
     by_count = sorted(forms, key=lambda form: (-forms[form], form))
-    counts = {split: int(has_it[mask].sum()) for split, mask in in_split.items()}
-    totals = {split: int(mask.sum()) for split, mask in in_split.items()}
+    counts = {split: int((label[mask] == 1).sum()) for split, mask in in_split.items()}
+    totals = {split: int((label[mask] >= 0).sum()) for split, mask in in_split.items()}
     # A word of nearly all images has few negatives to learn from; `draw` refuses a word of all images.
-    share = counts["train"] / totals["train"]
+    share = counts["train"] / max(totals["train"], 1)
     flag = Flag("training images with it", round(100 * share), "%") if share >= NEARLY_ALL else None
     too_few = None if smallest_size is None else _too_few(counts, totals, smallest_size)
-    row_of_word = {"word": by_count[0], "forms": " ".join(by_count), "images": int(has_it.sum())}
+    row_of_word = {"word": by_count[0], "forms": " ".join(by_count), "images": int((label == 1).sum())}
     return row_of_word | counts | {"warning": write_cell([too_few or flag])}
 
 
@@ -227,6 +239,10 @@ def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = 
     if label is None:
         label = choose_words(images, captions, n_words=1, split_captions=False)[0]["word"].iloc[0]
     with_it = captions["image"][captions["caption"].map(normalised) == normalised(label)]
+    require(
+        captions.loc[with_it.index].get("known", with_it).all(),
+        f"label must be one that is known of each sample, got {label!r}, which is unknown of some",
+    )
     has_it = images["image"].isin(with_it).to_numpy()
     in_training = has_it[(images["split"] == "train").to_numpy()]
     require(
@@ -273,7 +289,9 @@ def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
     """
     words = words[~words["warning"].fillna("").astype(str).str.startswith(LEFT_OUT)]
     require(
-        labels.ndim == 2 and labels.dtype == bool and words["images"].tolist() == labels.sum(axis=0).tolist(),
+        labels.ndim == 2
+        and labels.dtype in (bool, np.int8)
+        and words["images"].tolist() == (labels == 1).sum(axis=0).tolist(),
         f"labels must be of the words in their table, {', '.join(words['word'])}, got others",
         Misfit,
     )
@@ -371,8 +389,8 @@ def draw(
 
     Parameters
     ----------
-    labels : bool array, (n_images, n_words)
-        Which image has which word.
+    labels : array, (n_images, n_words)
+        Which image has which word, see `choose_words`. Where it is unknown, the image is not in that training set.
     split : text array, (n_images,)
         "train", "validation", "test" or "unlabelled".
     words : list of str, (n_words,)
@@ -415,7 +433,7 @@ def draw(
         f"n_validation_words must be between 1 and {n_there - 1} (n_words - 1), got {number}",
     )
     on_validation = labels[split == "validation"]
-    able = np.flatnonzero(on_validation.any(axis=0) & ~on_validation.all(axis=0))
+    able = np.flatnonzero((on_validation == 1).any(axis=0) & (on_validation == 0).any(axis=0))
     require(
         len(able),
         f"the validation part must hold images with a word and images without it, got {len(on_validation)} images and "
@@ -425,12 +443,12 @@ def draw(
     validation_words[rng.choice(able, min(number, len(able)), replace=False)] = True
 
     train = np.flatnonzero(split == "train")
-    numbers = auto_sizes(labels[train].sum(axis=0)) if isinstance(sizes, str) else list(sizes)
+    numbers = auto_sizes((labels[train] == 1).sum(axis=0)) if isinstance(sizes, str) else list(sizes)
     Y = np.zeros((len(numbers), *labels.shape), dtype=np.int8)  # Choice: nested training sets
     table = []
     for k, word in enumerate(words):
-        positives = rng.permutation(train[labels[train, k]])
-        negatives = rng.permutation(train[~labels[train, k]])
+        positives = rng.permutation(train[labels[train, k] == 1])
+        negatives = rng.permutation(train[labels[train, k] == 0])
         for s, n in enumerate(numbers):
             with_word, without = positives[:n], negatives[: negatives_per_positive * n]
             Y[s, with_word, k], Y[s, without, k] = 1, -1

@@ -56,8 +56,8 @@ def sign_test(
     ----------
     f, g : array, (n_samples, n_tasks)
         Scores.
-    labels : bool array, (n_samples, n_tasks)
-        True for positives.
+    labels : array, (n_samples, n_tasks)
+        True, or 1, for positives and False, or 0, for negatives.
     n_pairings : int, at least 1
         Random pairings to test.
     rng : Generator
@@ -65,7 +65,7 @@ def sign_test(
     """
     wins, losses = np.zeros((2, n_pairings), dtype=int)
     for k in range(labels.shape[1]):
-        positives, negatives = np.flatnonzero(labels[:, k]), np.flatnonzero(~labels[:, k])
+        positives, negatives = np.flatnonzero(labels[:, k] == 1), np.flatnonzero(labels[:, k] == 0)
         few, many = sorted((positives, negatives), key=len)
         steps = rng.integers(len(many) - np.arange(len(few)), size=(n_pairings, len(few)))
         drawn = _shuffled(many.copy(), steps)
@@ -140,7 +140,7 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
     n_words = scores.labels.shape[1]
     # By average and kind of resample: weights of the words, (n_resamples, n_words).
     ones, drawn = np.ones((len(images), n_words)), _resample(n_words, len(images) - 1, rng)
-    positives = images @ scores.labels
+    positives = images @ (scores.labels == 1)
     weights = np.stack([positives, positives * drawn, ones, ones * drawn])
     rows = []
     for n in pd.unique(scores.n):

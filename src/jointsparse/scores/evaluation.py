@@ -106,7 +106,7 @@ class Evaluation(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The images of one split. X: (n_images, n_features). labels: (n_images, n_words) bool."""
+    """The images of one split. X: (n_images, n_features). labels: (n_images, n_words), see `tasks.choose_words`."""
 
     X: Any
     labels: np.ndarray
@@ -190,8 +190,8 @@ def evaluate(
         One for each run, n and method, read one at a time.
     X : matrix, (n_images, n_features)
         Dense or CSR.
-    labels : bool array, (n_images, n_words)
-        Which image has which word.
+    labels : array, (n_images, n_words)
+        Which image has which word, see `tasks.choose_words`.
     split : text array, (n_images,)
         "train", "validation", "test" or "unlabelled".
     words : list of str, (n_words,)
@@ -253,7 +253,7 @@ def _evaluate_one(
     of_fit = (one.run, one.n, one.n_samples, one.method, one.validation_words, scores)
     return Evaluation(
         chosen=pd.DataFrame([row | _told(one.sweep, best_eta0[best], of_scores, validation[best], metric)]),
-        by_word=_by_word(one, words, on_test.labels.sum(axis=0), W, by_word, of_scores),
+        by_word=_by_word(one, words, (on_test.labels == 1).sum(axis=0), W, by_word, of_scores),
         sparsity=pd.DataFrame(rows).assign(
             chosen=np.isin(np.arange(len(rows)), of_powers),
             warning=[write_cell([_flag_of_gap(gap)]) for gap in one.sweep.gap[best_eta0]],
@@ -299,7 +299,7 @@ def _test(
         "validation": validation,
     }
     by_word = {name: function(scores, on_test.labels) for name, function in METRICS.items()}
-    positives = on_test.labels.sum(axis=0)
+    positives = (on_test.labels == 1).sum(axis=0)
     for name, values in by_word.items():
         for suffix, words in (("", ~one.validation_words), ("_all", np.ones_like(one.validation_words))):
             plain, weighted = average(values, positives, words)

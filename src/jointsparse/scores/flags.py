@@ -82,7 +82,9 @@ def _constant(X: Any, rows: np.ndarray) -> int:
 
 def _digests(X: Any) -> list[bytes | None]:
     """A digest of each row, the same for the same numbers; None for a row of zeros."""
-    X = scipy.sparse.csr_matrix(X)
+    if not scipy.sparse.issparse(X):
+        rows = (row + 0 for row in X)  # which makes 0 of -0
+        return [hashlib.blake2b(row.tobytes(), digest_size=16).digest() if row.any() else None for row in rows]
     if not X.has_canonical_format or not X.data.all():
         X = X.copy()
         X.sum_duplicates()

@@ -1,5 +1,7 @@
 """The table that people read first: how well each word was learnt."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from scipy import special
@@ -10,15 +12,15 @@ from jointsparse.scores.many import holm
 LENT = 4  # Choice: degrees of freedom that other words lend each word, as many as five runs have
 
 
-def words_learnt(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
+def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.DataFrame:
     """Tell how well each word is recognised with the largest training sets, and whether better than by chance.
 
     Parameters
     ----------
     by_word : table
         See `evaluation.Evaluation`.
-    n_images : int
-        Test images.
+    n_images : int or mapping
+        Test images, or by word those whose label is known.
 
     Returns
     -------
@@ -35,7 +37,7 @@ def words_learnt(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
     require(len(by_word), "by_word must have rows, got none")
     rows = by_word[by_word["n"] == by_word["n"].max()]
     table = by_size(rows, n_images)
-    table["p"] = by_chance(table["auc"].to_numpy(), table["positives"].to_numpy(), n_images)
+    table["p"] = by_chance(table["auc"].to_numpy(), table["positives"].to_numpy(), _of_words(table, n_images))
     table["p_holm"] = table.groupby("method")["p"].transform(lambda of_method: holm(of_method.to_numpy()))
     known = table["auc"].fillna(-1.0)
     table["best"] = table.index.isin(known.groupby(table["word"]).idxmax())
@@ -46,7 +48,13 @@ def words_learnt(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
     return table.assign(**order).sort_values([*order], kind="stable", ignore_index=True).drop(columns=[*order])
 
 
-def by_chance(auc: np.ndarray, positives: np.ndarray, n_images: int) -> np.ndarray:
+def _of_words(table: pd.DataFrame, n_images: int | Mapping[str, int]) -> np.ndarray:
+    """Numbers of test images, one for each row of a table."""
+    each = table["word"].map(n_images) if isinstance(n_images, Mapping) else np.full(len(table), n_images)
+    return np.asarray(each)
+
+
+def by_chance(auc: np.ndarray, positives: np.ndarray, n_images: int | np.ndarray) -> np.ndarray:
     """The one-sided p-value of each AUC, of a ranking as good by chance, from the Mann-Whitney statistic's variance.
 
     positives: of the n_images. What cannot be tested has 1.
@@ -55,7 +63,7 @@ def by_chance(auc: np.ndarray, positives: np.ndarray, n_images: int) -> np.ndarr
     return np.nan_to_num(special.ndtr((0.5 - auc) * precision), nan=1.0)
 
 
-def by_size(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
+def by_size(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.DataFrame:
     """Join the runs of each word, method and size.
 
     by_word, n_images: see `words_learnt`. runs: how many, without those in which the word chose the radius.
@@ -77,11 +85,11 @@ def by_size(by_word: pd.DataFrame, n_images: int) -> pd.DataFrame:
             spread=("auc", "std"),
         )
         .reset_index()
-        .pipe(_interval, n_images)
+        .pipe(lambda table: _interval(table, _of_words(table, n_images)))
     )
 
 
-def _interval(table: pd.DataFrame, n_images: int) -> pd.DataFrame:
+def _interval(table: pd.DataFrame, n_images: np.ndarray) -> pd.DataFrame:
     """Add low and high to the table of `by_size`: the 95 % interval for new test images and new training sets.
 
     Both parts are joined on the logit scale, as the root of their summed squares, so the ends lie between 0 and 1.

@@ -23,8 +23,8 @@ class ScoredFits(NamedTuple):
         The words that chose its radius.
     score : array, (n_fits, n_test_images, n_words)
         Its scores.
-    labels : bool array, (n_test_images, n_words)
-        Which test image has which word.
+    labels : array, (n_test_images, n_words)
+        Which test image has which word, see `tasks.choose_words`.
     """
 
     run: np.ndarray
@@ -83,19 +83,26 @@ def _weighted_auc_eer(
         auc[b] = twice_area / (2 * positives * negatives)
 
 
-def _ranked(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The samples by decreasing score (n_samples,), and which of them is the last of those with its score."""
+def _ranked(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The samples by decreasing score, and which of them is the last of those with its score.
+
+    Only those whose label, (n_samples,), is known: a negative number is none.
+    """
     order = np.argsort(-scores, kind="stable")
+    order = order[labels[order] >= 0]
     ranked = scores[order]
     return order, np.append(ranked[1:] != ranked[:-1], True)
 
 
 def resampled(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """AUC and EER, (2, n_resamples, n_tasks), with sample i counted counts[b, i] times in resample b."""
+    """AUC and EER, (2, n_resamples, n_tasks), with sample i counted counts[b, i] times in resample b.
+
+    labels: True or 1, False or 0, and negative where they are unknown: such a sample does not count in its task.
+    """
     by_metric = np.full((2, labels.shape[1], len(counts)), np.nan)
     for k in range(labels.shape[1]):
         if not np.isnan(scores[:, k]).any():
-            order, last = _ranked(scores[:, k])
+            order, last = _ranked(scores[:, k], labels[:, k])
             _weighted_auc_eer(order, last, labels[order, k].astype(np.int64), counts, *by_metric[:, k])
     return by_metric.swapaxes(1, 2)
 
