@@ -313,7 +313,7 @@ REFUSED = [
     (
         ("datasets", "flickr8k", "options", "n_images"),
         5,
-        "the loader photos has no option 'n_images'; its options are captions, fractions, root, seed, split_names, val",
+        "the loader photos has no option 'n_images'; its options are captions, fractions, images, root, seed, split_n",
         "datasets.flickr8k.options",
     ),
     (("datasets", "flickr8k", "options"), {}, "the option 'root' is missing, which the loader photos needs", None),
@@ -484,6 +484,17 @@ def test_settings_of_a_run_are_those_that_it_uses(config):
     assert (settings["dataset"], settings["seed"], [*settings["datasets"]]) == (names, config["seed"], names)
     assert set(settings["studies"]) == {study for name in names for study in config["datasets"][name]["studies"]}
     assert of_config.merged(config, settings) == config | {"dataset": names}
+
+
+@pytest.mark.parametrize("name", ["collage", "scene15", "documents", "flickr8k-arms"])
+def test_a_glance_is_one_run_at_one_size_of_one_study_and_says_so(config, name):
+    entry = of_config.datasets_of(config)[name]
+    glance = of_config.glance(name, entry)
+    (block,) = glance["studies"].values()
+    assert (block["runs"], block["sizes"], glance["most_samples"]) == (1, [10], 500)
+    assert glance["note"].startswith("A glance: one run") and glance["note"].endswith(entry.get("note", "all."))
+    with pytest.raises(ConfigError, match="quick is for datasets with a study of words, got 'synthetic'"):
+        of_config.glance("synthetic", of_config.datasets_of(config)["synthetic"])
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])

@@ -3,8 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import make_samples
+from scipy import sparse
 
 from jointsparse.datasets import splits
+from jointsparse.datasets.samples import at_most
 
 NAMES = [f"{i:02}" for i in range(41)]
 AS_THEY_ARE = {"split_names": splits.SPLIT_NAMES, "fractions": splits.FRACTIONS, "validation_fraction": 0.25, "seed": 3}
@@ -51,7 +54,7 @@ LONG = "x" * 100_000
             {"fractions": {"trian": 1.0}},
             "fractions knows the splits train, validation, test, unlabelled; got {'tri",
         ),
-        ([("00", "dev"), ("01", "train")], {}, "splits.csv may use the splits 'train', "),
+        ([("00", "eval"), ("01", "train")], {}, "splits.csv may use the splits 'train', "),
         ([("00", "train"), ("00", "test")], {}, "splits.csv must give each image one split, got two for '00'"),
         ([("00", "a")], {"split_names": {"train": "a", "test": "a"}}, "split_names must give each of train, "),
         ([("00", "a")], {"split_names": {"trian": "a"}}, "split_names must give each of train, "),
@@ -68,3 +71,19 @@ def test_what_makes_no_sense_is_refused_in_a_short_line(rows, options, said):
     with pytest.raises(ValueError) as caught:
         splits.assign_splits(NAMES, table, **AS_THEY_ARE | options)
     assert str(caught.value).startswith(said) and len(str(caught.value)) < 500
+
+
+def test_names_that_others_give_splits_are_read_where_no_option_names_them():
+    table = pd.DataFrame({"image": NAMES[:4], "split": ["training", "dev", "testing", "none"]})
+    got, _ = splits.assign_splits(NAMES[:4], table, **AS_THEY_ARE)
+    assert list(got.values()) == list(splits.SPLITS)
+
+
+def test_a_part_of_the_samples_has_of_each_split_its_part_with_its_labels_and_features():
+    made = make_samples(sparse.csr_matrix(np.arange(40.0)[:, np.newaxis]), [str(i) for i in range(40)], n_test=10)
+    assert at_most(made, None, 0) is at_most(made, 40, 0) is made
+    got, again, other = (at_most(made, 8, seed) for seed in (1, 1, 2))
+    assert got.images.equals(again.images) and not got.images.equals(other.images)
+    assert got.images["split"].value_counts().to_dict() == {"train": 6, "test": 2}
+    assert [f"sample {value:.0f}" for value in got.X.toarray()[:, 0]] == got.images["image"].tolist()
+    assert got.captions["image"].tolist() == got.images["image"].tolist()

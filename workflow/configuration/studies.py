@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from configuration.file import require, require_known
+from jointsparse.learning.tasks import AUTO_SIZES
 from jointsparse.registry import pick, room
 
 AUTO = "auto"  # in the place of radii, sizes, and numbers of words and features: the data choose
 WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
+FEW_SAMPLES = 500  # Choice: of a glance; with more it takes longer than a minute
 # Tables of such a study whose rows may carry a warning, besides those of its tasks.
 WARNED = ("odd_features", "words", "chosen", "by_word")
 
@@ -30,6 +32,24 @@ def datasets_of(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
         }
         for name, entry in config["datasets"].items()
     }
+
+
+def glance(name: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry in full for a quick look at its data: few samples, one study of words with one run at one size."""
+    able = [study for study, block in entry["studies"].items() if block["kind"] == WORDS]
+    require(able, f"quick is for datasets with a study of words, got {name!r}", f"datasets.{name}.studies")
+    study = entry.get("final", {"study": able[0]})["study"]
+    block, norms = entry["studies"][study], final_norms(entry)
+    size = min(AUTO_SIZES[:1] if block["sizes"] == AUTO else [AUTO_SIZES[0], *block["sizes"]])
+    few = {"runs": 1, "sizes": [size], "set_aside": {}, "figures": [], "claims": []}
+    few["words"] = block["words"] | {"n_words": AUTO, "n_validation_words": AUTO}
+    few |= {"basis": block["basis"] | {"rank": AUTO}} if block.get("basis") else {}
+    own = {"most_samples": FEW_SAMPLES, "shards": 2, "studies": {study: block | few}}
+    own |= {"final": {"study": study, "norm": norms[0]}} if norms else {}
+    note = (
+        f"A glance: one run, {size} positives of each task, at most {FEW_SAMPLES} samples; run without quick for all."
+    )
+    return entry | own | {"note": f"{note} {entry.get('note', '')}".strip()}
 
 
 def full_block(
@@ -110,7 +130,8 @@ def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
     root = Path(options["root"])
     if plug_in.OFFERS == "pictures":
         captions = [options.get("captions", "captions.csv")] * ("captions" in plug_in.TAKES)
-        files, required = ["images", *captions, "splits.csv"], {"a folder 'images'": os.path.isdir(root / "images")}
+        images = options.get("images", "images")
+        files, required = [images, *captions, "splits.csv"], {f"a folder {images!r}": os.path.isdir(root / images)}
     else:
         files = [options[key] for key in plug_in.FILES if key in options]
         required = {repr(file): os.path.isfile(root / file) for file in files}  # Path's own fails on too long names

@@ -46,22 +46,26 @@ for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
 
 os.environ.setdefault(records.COMMIT, records.commit())
 
-# The config.yaml of this folder, or else the one that comes with the workflow.
-SETTINGS = Path("config.yaml") if Path("config.yaml").exists() else BASE / "config.yaml"
+# The config.yaml that comes with the workflow, and over it that of this folder.
+SETTINGS = list(dict.fromkeys(file.resolve() for file in (BASE / "config.yaml", Path("config.yaml")) if file.exists()))
 try:
-    for file in (SETTINGS, *map(Path, workflow.overwrite_configfiles)):
+    for file in (*SETTINGS, *map(Path, workflow.overwrite_configfiles)):
         if file.exists():
             check_file(file)
 except ConfigError as error:
     raise WorkflowError(str(error))
 
 
-configfile: str(SETTINGS)
+configfile: str(SETTINGS[0])
+configfile: str(SETTINGS[-1])
 
 
 try:
     check(config, BASE / "workflow" / "config.schema.yaml")
     CHOSEN, DATASETS = of_config.chosen_datasets(config), of_config.datasets_of(config)
+    if config.get("quick"):
+        quick = {f"{name}-quick": of_config.glance(name, DATASETS[name]) for name in CHOSEN}
+        CHOSEN, DATASETS, config["datasets"] = [*quick], DATASETS | quick, config["datasets"] | quick
     for name in CHOSEN:
         of_config.raw_files(name, DATASETS[name])
 except ConfigError as error:
@@ -400,7 +404,9 @@ def norms_of_run(datasets):
 def everything():
     """The results of the configured datasets, their manifest, and their pages."""
     kernels = [f"results/kernels/{norm}.txt" for norm in norms_of_run(CHOSEN)]
-    pages = ["results/index.html", *(f"results/{name}/index.html" for name in CHOSEN)]
+    pages = [f"results/{name}/index.html" for name in CHOSEN]
+    # A glance leaves the list of pages of a whole run as it is.
+    pages += [] if config.get("quick") and Path("results/index.html").exists() else ["results/index.html"]
     return [*kernels, *results_of(CHOSEN), f"results/claims/{'+'.join(CHOSEN)}/manifest.json", *pages]
 
 

@@ -24,6 +24,8 @@ rule read_images:
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         raw=raw,
+        most_samples=lambda w: dataset(w).get("most_samples"),
+        seed=config["seed"],
         longest_side=lambda w: features(w)["longest_side"],
         extractor=lambda w: features(w)["extractor"],
         extractor_options=lambda w: features(w)["options"],
@@ -53,6 +55,8 @@ rule read_samples:
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         raw=raw,
+        most_samples=lambda w: dataset(w).get("most_samples"),
+        seed=config["seed"],
     script:
         "../scripts/read_samples.py"
 

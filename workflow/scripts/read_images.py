@@ -2,6 +2,7 @@
 
 from job import job
 
+from jointsparse.datasets.samples import at_most
 from jointsparse.provenance.tables import write_table
 from jointsparse.registry import pick
 
@@ -15,5 +16,6 @@ if __name__ == "__main__":
             longest_side=snakemake.params.longest_side,
             progress=progress,
         )
+        tables = at_most(tables, snakemake.params.most_samples, snakemake.params.seed)
         for name, table in tables._asdict().items():
             write_table(table, snakemake.output[name])

@@ -2,9 +2,11 @@
 
 from job import job
 
+from jointsparse.datasets.samples import at_most
 from jointsparse.registry import pick
 
 if __name__ == "__main__":
     with job(snakemake):
         dataset = pick("datasets", snakemake.params.loader)
-        dataset.read(**snakemake.params.options).write(**dict(snakemake.output.items()))
+        samples = dataset.read(**snakemake.params.options)
+        at_most(samples, snakemake.params.most_samples, snakemake.params.seed).write(**dict(snakemake.output.items()))

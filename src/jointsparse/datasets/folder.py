@@ -30,6 +30,7 @@ def read_folder(
     *,
     smallest_side: int,
     longest_side: int = 320,
+    images: str = "images",
     split_names: Mapping[str, str] = SPLIT_NAMES,
     fractions: Mapping[str, float] = FRACTIONS,
     validation_fraction: float = 0.2,
@@ -44,13 +45,15 @@ def read_folder(
     Parameters
     ----------
     root : path
-        Holds the folder `images` and, if any, `splits.csv` (image,split).
+        Holds the folder of the pictures and, if any, `splits.csv` (image,split).
     captions_file : str or None
         File of the captions in `root`, see `datasets.captions`. None: the name of an image's folder is its caption.
     smallest_side : int, pixels
         The shorter side must have at least this length after shrinking.
     longest_side : int, pixels
         Larger pictures are shrunk to this length of their longer side.
+    images : str
+        Folder of the pictures in `root`; "." for `root` itself. Names in tables are relative to it.
     split_names : mapping
         Our name of a split to its name in splits.csv.
     fractions : mapping
@@ -72,12 +75,14 @@ def read_folder(
         If the folder or one of its tables cannot be read, or no usable training image is there.
     """
     folder = Path(root)
-    names, left_out = list_pictures(folder / "images")
+    names, left_out = list_pictures(folder / images)
     require(
         names,
-        f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder / 'images')!r}, got none: put the data there, "
+        f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder / images)!r}, got none: put the data there, "
         "link it, or set root in the dataset's entry",
     )
+    for table in ("splits.csv", captions_file or "splits.csv"):  # which may lie beside the pictures
+        left_out.pop(os.path.relpath(folder / table, folder / images), None)
     captions = _classes(names) if captions_file is None else read_captions(folder / captions_file)
     file = folder / "splits.csv"
     splits, unplaced = assign_splits(
@@ -88,7 +93,7 @@ def read_folder(
         validation_fraction=validation_fraction,
         seed=seed,
     )
-    reasons, digests = check_pictures(folder / "images", names, smallest_side, longest_side, progress)
+    reasons, digests = check_pictures(folder / images, names, smallest_side, longest_side, progress)
     captions = captions[captions["caption"].str.strip() != ""]
     left_out = _without_use(splits, captions, captions_file) | left_out | unplaced | reasons
     first_with: dict[str, str] = {}  # by digest, so that no picture sits in two splits
@@ -121,9 +126,17 @@ def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_fil
     )
 
 
-def file(image: str, root: str | Path, **options: Any) -> Path:
-    """The file of a photograph. image, root, options: see `picture`."""
-    return Path(root) / "images" / image
+def file(image: str, root: str | Path, images: str = "images", **options: Any) -> Path:
+    """The file of a photograph.
+
+    Parameters
+    ----------
+    image, root, **options : as in `picture`
+        See there.
+    images : str
+        Folder of the pictures in `root`.
+    """
+    return Path(root) / images / image
 
 
 def picture(image: str, *, root: str | Path, longest_side: int = 320, **options: Any) -> np.ndarray:
@@ -132,19 +145,19 @@ def picture(image: str, *, root: str | Path, longest_side: int = 320, **options:
     Parameters
     ----------
     image : str
-        Name of the photograph, relative to the folder `images`.
+        Name of the photograph, relative to the folder of the pictures.
     root : path
-        Holds the folder `images`.
+        Holds that folder.
     longest_side : int, pixels
         Larger photographs are shrunk to it.
     **options : any
-        The other options of `read_folder`, which do not matter here.
+        The other options of `read_folder`, of which only `images` matters here.
 
     Returns
     -------
     greys : array, shape (height, width), float32, in [0, 1]
     """
-    return open_grey(file(image, root), longest_side)
+    return open_grey(file(image, root, **options), longest_side)
 
 
 def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -> np.ndarray:
@@ -161,7 +174,7 @@ def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -
     -------
     colours : array, shape (height, width, 3), uint8
     """
-    return open_colour(file(image, root), longest_side)
+    return open_colour(file(image, root, **options), longest_side)
 
 
 def check_pictures(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -63,6 +63,24 @@ class Samples(NamedTuple):
         write_table(self.captions, captions)
         write_table(self.left_out, left_out)
         write_matrix(features, self.X)
+
+
+Tables = TypeVar("Tables", Photographs, Samples)
+
+
+def at_most(tables: Tables, n: int | None, seed: int) -> Tables:
+    """Draw n of the images or samples, of each split its part. None, or no more than n: all of them.
+
+    What is not drawn is no defect, and does not become part of the table left_out.
+    """
+    every, captions = tables.images, tables.captions
+    if n is None or len(every) <= n:
+        return tables
+    by_split = every.sample(frac=1, random_state=seed).sort_values("split", kind="stable")
+    images = by_split.iloc[np.arange(n) * len(every) // n].sort_index()
+    own: dict[str, Any] = {"X": tables.X[images.index]} if isinstance(tables, Samples) else {}
+    own["captions"] = captions[captions["image"].isin(images["image"])].reset_index(drop=True)
+    return tables._replace(images=images.reset_index(drop=True), **own)
 
 
 def gather(splits: Mapping[str, str], captions: Iterable[Sequence[str]], left_out: Mapping[str, str]) -> Photographs:

@@ -11,7 +11,7 @@ from jointsparse.datasets.samples import Photographs
 
 OFFERS = "pictures"
 LABELS = "scenes"
-TAKES = ("root", "split_names", "fractions", "validation_fraction", "seed")
+TAKES = ("root", "images", "split_names", "fractions", "validation_fraction", "seed")
 NEEDS = ("root",)
 
 __all__ = ["file", "picture", "read", "thumbnail"]

@@ -10,6 +10,13 @@ from jointsparse.checks import require, shortened
 SPLITS = ("train", "validation", "test", "unlabelled")
 FRACTIONS = {"train": 0.6, "validation": 0.2, "test": 0.2}
 SPLIT_NAMES = {split: split for split in SPLITS}
+ALIASES = {  # names that others give them, which are read where no option names the splits
+    **dict.fromkeys(("val", "valid", "dev"), "validation"),
+    "training": "train",
+    "testing": "test",
+    "none": "unlabelled",
+    "unlabeled": "unlabelled",
+}
 
 
 def assign_splits(
@@ -54,6 +61,7 @@ def assign_splits(
         set(split_names) <= set(SPLITS) and len(ours) == len(split_names),
         f"split_names must give each of {', '.join(SPLITS)} a name of its own, got {shortened(dict(split_names))}",
     )
+    ours |= ALIASES if dict(split_names) == SPLIT_NAMES else {}
     for unknown in sorted(set(table["split"]) - set(ours))[:1]:
         raise ValueError(
             f"{source} may use the splits {', '.join(map(repr, ours))} (split_names in the dataset's entry), "
