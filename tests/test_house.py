@@ -18,13 +18,13 @@ CEILINGS = {
     "features, scores, figures, explorer": 2105,
     "kept": 355,
     "papers": 2100,
-    "loose files, app, provenance": 900,
-    "workflow": 830,
+    "loose files, app, provenance": 1025,
+    "workflow": 855,
     "tests": 8150,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 20_735, 1.05
+MOST, MARGIN = 21_040, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

@@ -1,14 +1,21 @@
-"""The command `jointsparse`: annotate pictures with a kept model, show what a model is, verify results."""
+"""The command `jointsparse`: from a folder of data to its page, and what a kept model is good for."""
 
 import argparse
 import json
+import signal
+import subprocess
 import sys
+import webbrowser
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from jointsparse.app.terminal import ERASE
-from jointsparse.checks import printable, require
+from jointsparse.checks import printable, require, require_extra
+
+PACKAGE = Path(__file__).parents[1]
+WORKFLOW = PACKAGE / "pipeline" if (PACKAGE / "pipeline").is_dir() else PACKAGE.parents[1]  # of a checkout
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -16,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         status: int = given.run(given)
-    except (OSError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return status
@@ -26,47 +33,56 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jointsparse", description="Jointly sparse multi-task learning.")
     parser.add_argument("--version", action="version", version=f"jointsparse {version('jointsparse')}")
     commands = parser.add_subparsers(dest="command", required=True)
-
-    def command(run: Callable[[argparse.Namespace], int], summary: str, more: str) -> argparse.ArgumentParser:
-        name = run.__name__.removeprefix("_")
+    for name, (run, summary, more, arguments) in COMMANDS.items():
         added = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}. {more}")
         added.set_defaults(run=run)
-        return added
-
-    annotate = command(
-        _annotate,
-        "name what is on photographs",
-        "Prints a table: picture, word, probability, its rank among the known pictures, and whether it is above the "
-        "word's threshold, that of the largest F1 on known pictures. Exit status 1: some pictures were left out.",
-    )
-    annotate.add_argument("model", help="a file that a run has kept: results/<dataset>/model.skops")
-    annotate.add_argument("pictures", nargs="+", help="picture files, or folders of them")
-    which = annotate.add_mutually_exclusive_group()
-    which.add_argument(
-        "--words", type=int, default=5, metavar="N", help="the N most probable words of each (default 5)"
-    )
-    which.add_argument(
-        "--precision",
-        type=float,
-        metavar="P",
-        help="all words above the lowest threshold at which a fraction P of the known pictures above it have the word",
-    )
-    annotate.add_argument("--csv", metavar="FILE", help="write the table into a file instead")
-    annotate.add_argument("--html", metavar="FOLDER", help="write a page with pictures and what speaks for each word")
-    annotate.add_argument("--known", metavar="FOLDER", help="of the pictures that the model knows: the page shows them")
-    show = command(_show, "show what a kept model is", "Prints its words, numbers and origin as JSON.")
-    show.add_argument("model", help="a file that a run has kept: results/<dataset>/model.skops")
-    verify = command(
-        _verify,
-        "compare files with the checksums in a manifest",
-        "Proves that tables come from the inputs that a manifest names, and that no result was changed. Notes versions "
-        "that differ here.",
-    )
-    verify.add_argument("manifest", help="the file manifest.json; names in it are relative to the folder of the run")
-    verify.add_argument(
-        "--against", metavar="OTHER", help="another manifest: compare the tables of the two, read no other file"
-    )
+        either = added.add_mutually_exclusive_group() if arguments.keys() >= EITHER else added
+        for argument, options in arguments.items():
+            (either if argument in EITHER else added).add_argument(argument, **options)
     return parser
+
+
+def _init(given: argparse.Namespace) -> int:
+    from jointsparse.app import config
+
+    file = Path("config.yaml")
+    require(not file.exists(), "init writes no config.yaml over another, and there is one: run it in another folder")
+    print(f"{config.write(given.folder, file, WORKFLOW / file)}: see config.yaml, then jointsparse run")
+    return 0
+
+
+def _snakemake(given: argparse.Namespace) -> int:
+    """Run Snakemake with the workflow of this package, as a process of its own."""
+    require_extra(f"jointsparse {given.command}", "snakemake")
+    here = given.dataset or Path("config.yaml").is_file()
+    require(here, "config.yaml must lie in this folder, got none: write one by jointsparse init FOLDER")
+    settings = [f"dataset={given.dataset}"] * bool(given.dataset) + ["quick=True"] * given.quick
+    twice = settings and {"--config", "-C"} & set(given.options)
+    require(not twice, f"--config must be given once, got it beside {' '.join(settings)}: write these after --config")
+    said = ["--report", given.file] if given.command == "report" else []
+    values = ["--config", *settings] if settings else []
+    snakemake = [sys.executable, "-P", "-m", "snakemake"]  # -P: no module of the user's folder
+    workflow = ["--snakefile", str(WORKFLOW / "Snakefile"), "--cores", given.cores]
+    if given.quick:
+        print("A glance: one run at one size, of at most 500 samples.", file=sys.stderr, flush=True)
+    with subprocess.Popen([*snakemake, *values, *workflow, *said, *given.options]) as process:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Snakemake has got it, too, and ends its jobs
+        return process.wait()
+
+
+def _open(given: argparse.Namespace) -> int:
+    pages = sorted(Path("results").glob(f"{given.dataset or '*'}/index.html"), key=lambda page: page.stat().st_mtime)
+    require(pages, f"results must hold the page of {given.dataset or 'a dataset'}, got none: jointsparse run makes it")
+    print(pages[-1])
+    webbrowser.open(pages[-1].resolve().as_uri())
+    return 0
+
+
+def _warmup(given: argparse.Namespace) -> int:
+    from jointsparse.learning.warmup import warmup
+
+    warmup(*given.norms)
+    return 0
 
 
 def _annotate(given: argparse.Namespace) -> int:
@@ -132,3 +148,80 @@ def _verify(given: argparse.Namespace) -> int:
     counted = f"{checked - len(differences)} of {checked} files {same}"
     print(*(f"note: {note}" for note in notes), *differences, counted, sep="\n")
     return 1 if differences else 0
+
+
+MODEL: dict[str, Any] = {"help": "a file that a run has kept: results/<dataset>/model.skops"}
+OF_RUN: dict[str, dict[str, Any]] = {
+    "--dataset": {"metavar": "D", "help": "an entry of datasets (default: that of config.yaml)"},
+    "--quick": {"action": "store_true", "help": "a glance: few samples, one run; results in results/<dataset>-quick"},
+    "--cores": {"metavar": "N", "default": "all", "help": "processes side by side (default: all cores)"},
+    "options": {"nargs": "*", "help": "after --: options of Snakemake, such as -- --dry-run"},
+}
+# By name: the function, what it does, more on that, and its arguments.
+COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[str, dict[str, Any]]]] = {
+    "init": (
+        _init,
+        "write a config.yaml that fits a folder of data",
+        "Looks at what lies in the folder, and says what it saw. Writes into the current folder, never over a file.",
+        {"folder": {"type": Path, "help": "of pictures with captions or in folders, or of features with labels"}},
+    ),
+    "run": (_snakemake, "learn, and end with the page", "Makes what is missing or out of date.", OF_RUN),
+    "report": (
+        _snakemake,
+        "write Snakemake's report of a run",
+        "One file with settings, tables and figures.",
+        OF_RUN | {"--file": {"default": "report.html", "help": "the file to write (default report.html)"}},
+    ),
+    "open": (
+        _open,
+        "show a page in the browser",
+        "Prints where it lies.",
+        {"--dataset": {"metavar": "D", "help": "its page (default: the page that was written last)"}},
+    ),
+    "warmup": (
+        _warmup,
+        "compile what training needs",
+        "So that nobody waits for it later. Takes a minute, once.",
+        {"norms": {"nargs": "*", "metavar": "NORM", "help": "names of norms (default l1inf)"}},
+    ),
+    "annotate": (
+        _annotate,
+        "name what is on photographs",
+        "Prints a table: picture, word, probability, its rank among the known pictures, and whether it is above the "
+        "word's threshold, that of the largest F1 on known pictures. Exit status 1: some pictures were left out.",
+        {
+            "model": MODEL,
+            "pictures": {"nargs": "+", "help": "picture files, or folders of them"},
+            "--words": {
+                "type": int,
+                "default": 5,
+                "metavar": "N",
+                "help": "the N most probable words of each (default 5)",
+            },
+            "--precision": {
+                "type": float,
+                "metavar": "P",
+                "help": "all words above the lowest threshold at which a fraction P of the known pictures above it "
+                "have the word",
+            },
+            "--csv": {"metavar": "FILE", "help": "write the table into a file instead"},
+            "--html": {"metavar": "FOLDER", "help": "write a page with pictures and what speaks for each word"},
+            "--known": {"metavar": "FOLDER", "help": "of the pictures that the model knows: the page shows them"},
+        },
+    ),
+    "show": (_show, "show what a kept model is", "Prints its words, numbers and origin as JSON.", {"model": MODEL}),
+    "verify": (
+        _verify,
+        "compare files with the checksums in a manifest",
+        "Proves that tables come from the inputs that a manifest names, and that no result was changed. Notes versions "
+        "that differ here.",
+        {
+            "manifest": {"help": "the file manifest.json; names in it are relative to the folder of the run"},
+            "--against": {
+                "metavar": "OTHER",
+                "help": "another manifest: compare the tables of the two, read no other file",
+            },
+        },
+    ),
+}
+EITHER = {"--words", "--precision"}  # of which a command takes one

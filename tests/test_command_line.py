@@ -1,0 +1,166 @@
+"""The command from a folder to its page: what `init` writes, which command lines run, and what is refused."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import webbrowser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from configuration import studies as of_config
+from configuration.check import check
+from configuration.file import check_file
+from test_configuration import SCHEMA, SHIPPED
+
+from jointsparse import checks
+from jointsparse.app.command_line import WORKFLOW, main
+
+NAMES = [f"{i:02}.jpg" for i in range(40)]
+TEXTS = ["A dog." if i % 2 else "A cat." for i in range(40)]
+CAPTIONS = "image,caption\n" + "".join(f"{name},{text}\n" for name, text in zip(NAMES, TEXTS, strict=True))
+COCO = {
+    "images": [{"id": i, "file_name": name} for i, name in enumerate(NAMES)],
+    "annotations": [{"image_id": i, "caption": text} for i, text in enumerate(TEXTS)],
+}
+SPLITS = ["train"] * 20 + ["val"] * 10 + ["test"] * 10
+CLASSES = {f"images/{text[2:5]}/{name}": split for name, text, split in zip(NAMES, TEXTS, SPLITS, strict=True)}
+LABELS = pd.DataFrame({"dog": [i % 2 for i in range(40)], "cat": [1 - i % 2 for i in range(40)], "split": SPLITS})
+SVM = "".join(f"{i % 2} 1:{i}\n" for i in range(40))
+
+
+def npy(array):
+    np.save(file := io.BytesIO(), array)
+    return file.getvalue()
+
+
+def pictures(folder=""):
+    return dict.fromkeys((f"{folder}{name}" for name in NAMES), "")
+
+
+# files of a folder, the loader, its options but root, and what is said first
+KINDS = {
+    "captions beside pictures": (
+        pictures() | {"captions.csv": CAPTIONS, "notes.txt": "No table."},
+        "photos",
+        {"images": ".", "captions": "captions.csv"},
+        "40 pictures, captions in captions.csv, 2 words (cat, dog, …) with ",
+    ),
+    "COCO": (
+        pictures("val/") | {"more/captions_val.json": json.dumps(COCO), "more/instances_val.json": "{}"},
+        "photos",
+        {"images": "val", "captions": "more/captions_val.json"},
+        "40 pictures, captions in more/captions_val.json, 2 words",
+    ),
+    "classes": (
+        CLASSES | {"splits.csv": "image,split\n" + "".join(f"{name[7:]},{of}\n" for name, of in CLASSES.items())},
+        "scenes",
+        {"images": "images"},
+        "40 pictures in 2 folders, one per class, 2 scenes (cat, dog, …) with 10 to 10 training samples",
+    ),
+    "features and labels": (
+        {"clip.npy": npy(np.eye(40, 3)), "labels.csv": LABELS.to_csv(index=False)},
+        "arrays",
+        {"features": "clip.npy", "labels": "labels.csv", "split": "split"},
+        "40 samples with 3 features, 2 labels",
+    ),
+    "libsvm": (
+        {"a_train.libsvm": SVM, "a_test.libsvm": SVM},
+        "libsvm",
+        {"train": "a_train.libsvm", "test": "a_test.libsvm"},
+        "80 samples with 1 features, 2 topics (0, 1, …)",
+    ),
+}
+
+
+def lay(root, files):
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@pytest.mark.parametrize(("files", "loader", "options", "said"), KINDS.values(), ids=KINDS)
+def test_init_writes_a_config_that_fits_what_lies_there(tmp_path, monkeypatch, capsys, files, loader, options, said):
+    lay(tmp_path / "My data: 1", files)
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "My data: 1"]) == 0
+    assert capsys.readouterr().out.startswith(said)
+    check_file(Path("config.yaml"))
+    lines = Path("config.yaml").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 120
+    config = of_config.merged(SHIPPED, yaml.safe_load("\n".join(lines)))
+    check(config, SCHEMA)
+    entry = of_config.datasets_of(config)["My-data-1"]
+    assert (config["dataset"], entry["loader"], entry["final"]["norm"]) == ("My-data-1", loader, "l1inf")
+    assert entry["options"] == {"root": "My data: 1"} | options
+    assert of_config.raw_files("My-data-1", entry)
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "said"),
+    [
+        ({}, "init x", "init takes a folder of data, got 'x'"),
+        (
+            {"x/a.doc": ""},
+            "init x",
+            "init looks in x for pictures with captions.csv (image,caption) or JSON",
+        ),
+        (pictures("x/"), "init x", "pictures in one folder per class, at least two, features (.npy, .npz,"),
+        (pictures("x/test/") | pictures("x/train/"), "init x", "folders must be classes, got test, train, which are"),
+        (pictures("x/") | {"x/captions.csv": "image,text\n"}, "init x", "that names the columns image,caption"),
+        (pictures("x/") | {"x/c.csv": "image,caption\nno.png,A\n"}, "init x", "such as '00.jpg', got 'no.png'"),
+        (pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")}, "init x", "at least 2 words must each have 5"),
+        (pictures() | {"captions.csv": CAPTIONS}, "init .", "results must lie outside of the folder of the pictures"),
+        ({"config.yaml": ""}, "init x", "init writes no config.yaml over another, and there is one"),
+        ({}, "run", "config.yaml must lie in this folder, got none: write one by jointsparse init FOLDER"),
+        ({}, "run --quick --dataset d -- -C seed=2", "got it beside dataset=d quick=True: write these after --config"),
+        ({}, "open", "results must hold the page of a dataset, got none: jointsparse run makes it"),
+        ({}, "warmup l3", "norm must be one of l1, l12, l1inf, l2, got 'l3'"),
+    ],
+)
+def test_what_a_command_cannot_do_is_one_sentence(tmp_path, monkeypatch, capsys, files, arguments, said):
+    lay(tmp_path, files)
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments.split()) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and said in error and error.count("\n") == 1
+
+
+def test_without_the_extra_a_run_says_how_to_install_it(monkeypatch, capsys):
+    monkeypatch.setattr(checks, "find_spec", lambda name: None)
+    assert main(["run"]) == 2
+    assert capsys.readouterr().err == "error: jointsparse run needs snakemake: pip install 'jointsparse[pipeline]'\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("run", "{} --cores all"),
+        ("run --cores 2 -- -n -C seed=2", "{} --cores 2 -n -C seed=2"),
+        ("run --quick", "--config quick=True {} --cores all"),
+        ("report --dataset d", "--config dataset=d {} --cores all --report report.html"),
+    ],
+)
+def test_a_run_is_one_call_of_snakemake_and_ends_with_its_status(tmp_path, monkeypatch, capsys, arguments, expected):
+    called = []
+    ends = subprocess.Popen("false")
+    monkeypatch.setattr(subprocess, "Popen", lambda command: called.append(command) or ends)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.chdir(tmp_path)
+    Path("config.yaml").touch()
+    assert main(arguments.split()) == 1
+    assert " ".join(called[0][1:]) == "-P -m snakemake " + expected.format(f"--snakefile {WORKFLOW / 'Snakefile'}")
+    assert ("A glance" in capsys.readouterr().err) == ("--quick" in arguments)
+
+
+def test_open_shows_the_page_that_was_written_last(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(webbrowser, "open", lambda address: print(address))
+    lay(tmp_path, {f"results/{name}/index.html": "" for name in ("old", "new")} | {"results/index.html": ""})
+    os.utime("results/old/index.html", (0, 0))
+    assert main(["open"]) == main(["open", "--dataset", "old"]) == 0
+    assert [Path(line).parent.name for line in capsys.readouterr().out.splitlines()] == ["new", "new", "old", "old"]
