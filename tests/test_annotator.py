@@ -18,6 +18,7 @@ from jointsparse.kept import annotator, final
 from jointsparse.kept.explain import Explainer, explain
 from jointsparse.kept.file import save
 from jointsparse.provenance.tables import read_table
+from jointsparse.scores.metrics import resample
 
 SIFT = {"patch_sizes": (8, 12), "step": 4, "rootsift": True}
 WORDS = ["ramp", "stripes", "=late"]
@@ -29,8 +30,7 @@ WORDS = ["ramp", "stripes", "=late"]
 def test_numbers_are_those_of_scikit_learn_also_where_an_image_counts_several_times():
     scores, labels = draw_scores(n=200, m=3)
     numbers = final.tested(scores, labels, n_resamples=40, seed=3)
-    rng = np.random.default_rng(3)
-    drawn = [np.sort(rng.integers(200, size=200)) for _ in range(40)]
+    drawn = [np.repeat(np.arange(200), times) for times in resample(200, 40, np.random.default_rng(3))[1:]]
     for metric, of_scores in (("auc", roc_auc_score), ("average_precision", average_precision_score)):
         found = [[of_scores(labels[i, k], scores[i, k]) for k in range(3)] for i in [np.arange(200), *drawn]]
         expected = np.hstack([found, np.mean(found, axis=1, keepdims=True)])

@@ -135,7 +135,7 @@ KEPT = {"fit_final l1inf", "keep_model"}
 @pytest.mark.parametrize(
     ("edited", "expected"),
     [
-        ("estimators/online estimators app/command_line __main__", set()),
+        ("estimators/online estimators/ranking estimators app/command_line __main__", set()),
         ("estimators/classifier estimators/search kept/final", KEPT),
         ("kept/file", KEPT | {"write_page"}),
         ("kept/explain features/evidence", {"keep_model", "write_page"}),
@@ -174,7 +174,7 @@ KEPT = {"fit_final l1inf", "keep_model"}
         ("scores/evaluation", EVALUATED),
         ("scores/metrics", EVALUATED | KEPT | {"compare_methods"}),
         ("scores/learnt", {"evaluate", "write_page"}),
-        ("scores/comparison", {"compare_methods"}),
+        ("scores/comparison scores/sign_test", {"compare_methods"}),
         ("scores/many", {"compare_methods", "draw_figures", "evaluate"} | JUDGED),
         ("scores/flags", EVALUATED | JUDGED | {"draw_figures", "gather_warnings", "inspect_features"}),
         (

@@ -70,7 +70,7 @@ def test_differences_are_those_of_repeated_images_and_of_runs(n_runs):
     table = comparison.differences(scores, n_resamples=6, seed=7)
     assert len(table) == 2 * 2 * 2 * 2 * 2
     rng = np.random.default_rng(7)
-    images, words_drawn = comparison._resample(30, 6, rng), comparison._resample(5, 6, rng)
+    images, words_drawn = metrics.resample(30, 6, rng), metrics.resample(5, 6, rng)
     drawn = [np.repeat(np.arange(30), counts) for counts in images]
     by_word = [np.array([oracles.slow_metrics(f[some], scores.labels[some]) for some in drawn]) for f in scores.score]
     places = list(zip(scores.run, scores.method, scores.n, strict=True))

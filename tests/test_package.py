@@ -58,7 +58,7 @@ FEATURES = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense
             without_extra,
             "import jointsparse.norms, jointsparse.learning.solvers, jointsparse.learning.sweep\n"
             "import jointsparse.learning.svm\n"
-            "from jointsparse import JointSparseClassifier\n"
+            "from jointsparse import JointSparseClassifier, compare, task_scores\n"
             "from jointsparse.features import SVDBasis, VocabularyTree\n"
             "print('pandas' in sys.modules)",
             "False",
@@ -77,7 +77,7 @@ def test_an_import_brings_no_more_than_it_needs(call, code, said):
 
 
 @pytest.mark.parametrize(
-    "module", ["datasets", "figures", "learning.tasks", "kept.file", "papers", "scores", "provenance.tables"]
+    "module", ["datasets", "figures", "learning.tasks", "kept.file", "papers", "scores.comparison", "provenance.tables"]
 )
 def test_what_needs_the_extra_says_so_in_one_sentence(module):
     done = without_extra(f"import jointsparse.{module}")

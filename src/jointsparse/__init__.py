@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         OnlineJointSparseClassifier,
         PathDisplay,
         SupportDisplay,
+        compare,
+        task_scores,
     )
     from jointsparse.kept.explain import explain
     from jointsparse.kept.file import load, save
@@ -33,9 +35,11 @@ __all__ = [
     "OnlineJointSparseClassifier",
     "PathDisplay",
     "SupportDisplay",
+    "compare",
     "explain",
     "load",
     "save",
+    "task_scores",
     "warmup",
 ]
 ELSEWHERE = {"explain": "kept.explain", "load": "kept.file", "save": "kept.file", "warmup": "learning.warmup"}

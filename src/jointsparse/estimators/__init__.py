@@ -4,6 +4,7 @@ from jointsparse.estimators.classifier import JointSparseClassifier
 from jointsparse.estimators.displays import PathDisplay, SupportDisplay
 from jointsparse.estimators.online import OnlineJointSparseClassifier
 from jointsparse.estimators.path import Path
+from jointsparse.estimators.ranking import compare, task_scores
 from jointsparse.estimators.regressor import JointSparseRegressor
 from jointsparse.estimators.search import JointSparseClassifierCV, JointSparseRegressorCV
 
@@ -16,4 +17,6 @@ __all__ = [
     "Path",
     "PathDisplay",
     "SupportDisplay",
+    "compare",
+    "task_scores",
 ]

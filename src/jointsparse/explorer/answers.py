@@ -11,9 +11,8 @@ from jointsparse.explorer.findings import CHANCE, label
 from jointsparse.explorer.fits import Fits, Path
 from jointsparse.explorer.sharing import APART, levels_of, order_of
 from jointsparse.explorer.words import number, of_ranks, telling
-from jointsparse.scores.learnt import by_chance
 from jointsparse.scores.many import holm
-from jointsparse.scores.metrics import nearest
+from jointsparse.scores.metrics import by_chance, nearest
 
 FEATURES, RESPONDERS = 12, 4  # features with the largest weights that are shown, and the pictures of each
 # Of a word, as the page and the card call them.

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from jointsparse.explorer.fits import FIRST
 from jointsparse.learning.flag import EDGE, read_cell
 from jointsparse.scores.evaluation import NO_BETTER, TIED, UNDEFINED
 from jointsparse.scores.flags import GAP
+from jointsparse.scores.metrics import FIRST
 
 NORMS = {"l1inf": "l1,∞", "l12": "l1,2"}  # others are called as they are
 SHOWN_WORDS = 3  # with the highest AUC, and with the lowest

@@ -9,9 +9,7 @@ import pandas as pd
 from jointsparse.checks import Misfit, require
 from jointsparse.learning import sweep
 from jointsparse.learning.sweep import Sweep
-from jointsparse.scores.metrics import ScoredFits
-
-FIRST = 10  # images ranked highest, of which people look at each
+from jointsparse.scores.metrics import ScoredFits, by_rank
 
 
 class Path(NamedTuple):
@@ -43,7 +41,8 @@ class Fits(NamedTuple):
     scores : dict of arrays, (n_test_images, n_words)
         The chosen fit's scores, by method.
     by_rank : dict of arrays, (2, n_words)
-        Numbers of `by_rank`, by method: means over the runs in which a word did not choose the radius, or over all.
+        Numbers of `metrics.by_rank`, by method: means over the runs in which a word did not choose the radius, or over
+        all.
     paths : dict of Path
         By method.
     """
@@ -127,27 +126,11 @@ def median_run(chosen: pd.DataFrame) -> int:
     return int(rows.sort_values("features", kind="stable")["run"].iloc[(len(rows) - 1) // 2])
 
 
-def by_rank(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Precision among the `FIRST` images, and average precision, of each word: (2, n_words).
-
-    scores, labels: (n_images, n_words). Images of equal scores stand in their order. Those with a negative label, which
-    is an unknown one, do not count.
-
-    >>> by_rank(np.array([[4.0], [3], [2], [1]]), np.array([[True], [False], [True], [False]])).round(4).tolist()
-    [[0.5], [0.8333]]
-    """
-    known = np.where(labels >= 0, scores, -np.inf)
-    right = np.take_along_axis(labels == 1, np.argsort(-known, axis=0, kind="stable"), axis=0)
-    precision = right.cumsum(axis=0) / np.arange(1, len(right) + 1)[:, np.newaxis]
-    average = (right * precision).sum(axis=0) / np.maximum(right.sum(axis=0), 1)
-    return np.array([right[:FIRST].sum(axis=0) / (labels >= 0).sum(axis=0).clip(1, FIRST), average])
-
-
 def _over_runs(scores: ScoredFits, fits: np.ndarray) -> np.ndarray:
-    """Mean numbers of `by_rank` over some fits, (2, n_words)."""
-    chose = scores.validation_words[fits]
+    """Means over some fits of the precision of the first images and the average precision, (2, n_words)."""
+    chose, once = scores.validation_words[fits], np.ones((1, len(scores.labels)), np.int32)
     counted = ~chose | chose.all(axis=0)
-    numbers = np.array([by_rank(score, scores.labels) for score in scores.score[fits]])
+    numbers = np.array([by_rank(score, scores.labels, once)[:, 0] for score in scores.score[fits]])
     return np.average(numbers, axis=0, weights=np.broadcast_to(counted[:, np.newaxis], numbers.shape))
 
 

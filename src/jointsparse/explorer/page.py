@@ -10,10 +10,11 @@ import pandas as pd
 from jointsparse.checks import require
 from jointsparse.explorer import findings
 from jointsparse.explorer.answers import Kept, alike, answers_of
-from jointsparse.explorer.fits import FIRST, Fits
+from jointsparse.explorer.fits import Fits
 from jointsparse.explorer.frame import render
 from jointsparse.explorer.sharing import sharing_of
 from jointsparse.explorer.words import SUSPECTS, said_of, suspects_of, telling_of_samples, wall_of, words_of
+from jointsparse.scores.metrics import FIRST
 
 SAMPLES = 24  # images of a dataset whose studies learn no words
 OF_CARD = 3  # pictures that stand in the list of pages

@@ -9,8 +9,9 @@ import pandas as pd
 import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.explorer.findings import CHANCE
-from jointsparse.explorer.fits import FIRST, Fits
+from jointsparse.explorer.fits import Fits
 from jointsparse.scores.learnt import by_size
+from jointsparse.scores.metrics import FIRST
 
 HIGHEST, WORST = 8, 6  # images that are shown: ranked highest; misses, and errors
 ROC_POINTS = 32

@@ -12,15 +12,13 @@ from sklearn.model_selection import StratifiedKFold
 from jointsparse.checks import require, require_extra
 from jointsparse.estimators.classifier import JointSparseClassifier, platt_scaling
 from jointsparse.estimators.search import FOLD_TOL, JointSparseClassifierCV, strata
-from jointsparse.scores.metrics import resampled
+from jointsparse.scores.metrics import by_rank, estimates, resample, resampled
 
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
 KNOWN = ("train", "validation")  # splits that a final fit learns from
 N_FOLDS = 5
-FIRST = 10  # images ranked highest, whose precision is told
-LEVEL = 0.95  # of the intervals
 ALL_WORDS = "(all words)"  # names the row of means
 
 
@@ -140,7 +138,7 @@ def _scaled(X: Any, factors: np.ndarray | None) -> Any:
 
 
 def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: int) -> dict[str, np.ndarray]:
-    """AUC, average precision and precision of the first `FIRST` images of each word, and of their mean.
+    """AUC, average precision and precision of the first `metrics.FIRST` images of each word, and of their mean.
 
     Parameters
     ----------
@@ -157,37 +155,11 @@ def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: in
         Metric -> array (3, n_words + 1): the number, and the ends of its interval of 95 %. The last column is the mean
         of the words. NaN for words that no test image has, or all have; they do not count in the mean.
     """
-    rng, n = np.random.default_rng(seed), len(labels)
-    counts = np.ones((n_resamples + 1, n), np.int32)  # the images themselves come first
-    counts[1:] = [np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(n_resamples)]
+    counts = resample(len(labels), n_resamples, np.random.default_rng(seed))
     found = {"auc": resampled(scores, labels, counts)[0]}
-    by_rank = [_by_rank(scores[:, k], labels[:, k], counts) for k in range(labels.shape[1])]
-    found["average_precision"], found["precision_of_first"] = np.moveaxis(np.array(by_rank), 0, 2)
-    numbers = {}
-    for metric, values in found.items():
-        values = np.where(np.isnan(found["auc"]), np.nan, values)  # of a resample without the word, or with it alone
-        counted = ~np.isnan(values)
-        mean = np.where(counted, values, 0).sum(axis=1) / np.where(counted.any(axis=1), counted.sum(axis=1), np.nan)
-        values = np.column_stack([values, mean])
-        ends, some = np.full((2, values.shape[1]), np.nan), ~np.isnan(values[1:]).all(axis=0)
-        ends[:, some] = np.nanquantile(values[1:, some], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-        numbers[metric] = np.vstack([values[:1], ends])
-    return numbers
-
-
-def _by_rank(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Average precision, and precision of the first images, of one word in each resample: (2, n_resamples).
-
-    Images of equal scores stand in their order.
-    """
-    order = np.argsort(-scores, kind="stable")
-    order = order[labels[order] >= 0]
-    seen = counts[:, order].cumsum(axis=1)
-    hits = counts[:, order] * labels[order]
-    right = hits.cumsum(axis=1)
-    average = (hits * right / np.maximum(seen, 1)).sum(axis=1) / np.maximum(right[:, -1], 1)
-    among_first = np.diff(np.minimum(seen, FIRST), axis=1, prepend=0)
-    return np.array([average, (among_first * labels[order]).sum(axis=1) / FIRST])
+    found["precision_of_first"], found["average_precision"] = by_rank(scores, labels, counts)
+    # A resample without the word, or with it alone, does not count.
+    return {metric: estimates(np.where(np.isnan(found["auc"]), np.nan, of)) for metric, of in found.items()}
 
 
 def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, norm: str) -> pd.DataFrame:

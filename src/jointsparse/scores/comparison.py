@@ -4,79 +4,19 @@ Source: Quattoni et al. 2009, sec. 6.1 and Table 1.
 """
 
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
-from scipy import special  # not stats, which takes half a second to import
 
-from jointsparse.checks import Misfit, require
-from jointsparse.compiled import njit
+from jointsparse.checks import Misfit, require, require_extra
 from jointsparse.scores.many import FEWEST_RUNS, half_width, holm, over_runs
-from jointsparse.scores.metrics import METRICS, ScoredFits, resampled
+from jointsparse.scores.metrics import METRICS, ScoredFits, resample, resampled
+from jointsparse.scores.sign_test import sign_test
+
+require_extra(__name__, "pandas")
+import pandas as pd  # noqa: E402
 
 WORDS = ("test words", "all words")  # without and with the words that chose the radius
 AVERAGES = ("by positives", "plain")  # over words; the first is the paper's, sec. 6.1
-
-
-class SignTest(NamedTuple):
-    """Pairs that f ranks rightly and g wrongly (wins), the reverse (losses), and the one-sided exact p-values.
-
-    p: for "f is better"; p_reverse: for "g is better". Each is an array with one entry per pairing.
-    """
-
-    wins: np.ndarray
-    losses: np.ndarray
-    p: np.ndarray
-    p_reverse: np.ndarray
-
-
-@njit
-def _shuffled(many: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Begin a shuffle of `many` in each row of `steps`: entry j changes places with the entry steps_j further on."""
-    drawn = np.empty(steps.shape, many.dtype)
-    for p in range(steps.shape[0]):
-        for j in range(steps.shape[1]):
-            k = j + steps[p, j]
-            many[j], many[k] = many[k], many[j]
-            drawn[p, j] = many[j]
-    return drawn
-
-
-def sign_test(
-    f: np.ndarray, g: np.ndarray, labels: np.ndarray, *, n_pairings: int, rng: np.random.Generator
-) -> SignTest:
-    """Test whether f ranks positives above negatives more often than g, over random pairs, pooled over tasks.
-
-    Each positive of a task is paired with a distinct negative of the same task. The smaller side decides how many pairs
-    there are. Of the pairs that exactly one of f and g ranks rightly, wins ~ Bin(wins + losses, ½) if f and g are
-    equally good. Ties count for neither.
-
-    Parameters
-    ----------
-    f, g : array, (n_samples, n_tasks)
-        Scores.
-    labels : array, (n_samples, n_tasks)
-        True, or 1, for positives and False, or 0, for negatives.
-    n_pairings : int, at least 1
-        Random pairings to test.
-    rng : Generator
-        Draws the pairings.
-    """
-    wins, losses = np.zeros((2, n_pairings), dtype=int)
-    for k in range(labels.shape[1]):
-        positives, negatives = np.flatnonzero(labels[:, k] == 1), np.flatnonzero(labels[:, k] == 0)
-        few, many = sorted((positives, negatives), key=len)
-        steps = rng.integers(len(many) - np.arange(len(few)), size=(n_pairings, len(few)))
-        drawn = _shuffled(many.copy(), steps)
-        left, right = (few, drawn) if few is positives else (drawn, few)
-        f_sign = np.sign(f[left, k] - f[right, k])
-        g_sign = np.sign(g[left, k] - g[right, k])
-        wins += ((f_sign > 0) & (g_sign < 0)).sum(axis=1)
-        losses += ((f_sign < 0) & (g_sign > 0)).sum(axis=1)
-    # P(Bin(n, 1/2) >= wins) is an incomplete beta function.
-    p, p_reverse = special.betainc(wins, losses + 1, 0.5), special.betainc(losses, wins + 1, 0.5)
-    return SignTest(wins, losses, p, p_reverse)
 
 
 def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFrame:
@@ -136,10 +76,10 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
     runs = pd.unique(scores.run)
     rng = np.random.default_rng(seed)
     # Fewer runs have no interval.
-    images = _resample(len(scores.labels), n_resamples if len(runs) >= FEWEST_RUNS else 0, rng)
+    images = resample(len(scores.labels), n_resamples if len(runs) >= FEWEST_RUNS else 0, rng)
     n_words = scores.labels.shape[1]
     # By average and kind of resample: weights of the words, (n_resamples, n_words).
-    ones, drawn = np.ones((len(images), n_words)), _resample(n_words, len(images) - 1, rng)
+    ones, drawn = np.ones((len(images), n_words)), resample(n_words, len(images) - 1, rng)
     positives = images @ (scores.labels == 1)
     weights = np.stack([positives, positives * drawn, ones, ones * drawn])
     rows = []
@@ -195,12 +135,6 @@ def _interval(by_run: np.ndarray) -> tuple[float, float, float, float]:
     # Choice: runs are few, and resampling them as well would make them look closer to each other than they are.
     of_runs = half_width(by_run[:, 0].std(ddof=1), n_runs)
     return float(mean), float(mean - np.hypot(below, of_runs)), float(mean + np.hypot(above, of_runs)), float(of_runs)
-
-
-def _resample(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """Counts of n things, (1 + n_resamples, n): once each in the first row, then drawn with replacement."""
-    drawn = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples)
-    return np.concatenate([np.ones((1, n)), drawn]).astype(np.int32)
 
 
 def _means_over_words(by_word: np.ndarray, scores: ScoredFits, fit: int, weights: np.ndarray) -> np.ndarray:

@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from jointsparse.checks import Misfit, fingerprint, require, select
+from jointsparse.checks import Misfit, fingerprint, require, require_extra, select
 from jointsparse.learning import sweep
 from jointsparse.learning.flag import Flag, write_cell
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import Tasks
 from jointsparse.scores.flags import GAP
 from jointsparse.scores.metrics import METRICS, SIGN, ScoredFits, average
+
+require_extra(__name__, "pandas")
+import pandas as pd  # noqa: E402
 
 # Warnings: AUC and EER of tied scores are one half, whatever the word; those of undefined ones are missing.
 TIED = "the same score for all test images"

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import scipy  # which loads scipy.sparse when it is used
 
-from jointsparse.checks import Misfit, require
+from jointsparse.checks import Misfit, require, require_extra
 from jointsparse.datasets.splits import SPLITS
 from jointsparse.learning.flag import EDGE, Flag, read_cell
+
+require_extra(__name__, "pandas")
+import pandas as pd  # noqa: E402
 
 # Choice: the papers certify nothing. A fraction of the optimum, see `problem.Fit`.
 GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 from scipy import special
 
-from jointsparse.checks import require
+from jointsparse.checks import require, require_extra
 from jointsparse.scores.many import holm
+from jointsparse.scores.metrics import as_trials, by_chance, interval
+
+require_extra(__name__, "pandas")
+import pandas as pd  # noqa: E402
 
 LENT = 4  # Choice: degrees of freedom that other words lend each word, as many as five runs have
 
@@ -26,8 +29,8 @@ def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd
     -------
     table
         One row per word and method, words with the highest AUC first. Columns as of `by_size`, and three more.
-        p: see `by_chance`. Runs share test images, so their mean varies less than that of a single run. p_holm: for all
-        words of a method. best: True for the method with the highest AUC of a word, on the same test images.
+        p: see `metrics.by_chance`. Runs share test images, so their mean varies less than that of a single run. p_holm:
+        for all words of a method. best: True for the method with the highest AUC of a word, on the same test images.
 
     >>> rows = pd.DataFrame({"run": 1, "n": 5, "method": "hinge-l1", "word": ["cat", "dog"], "positives": 10})
     >>> table = words_learnt(rows.assign(validation_word=False, auc=[0.9, 0.5], n_features=3), 30)
@@ -52,15 +55,6 @@ def _of_words(table: pd.DataFrame, n_images: int | Mapping[str, int]) -> np.ndar
     """Numbers of test images, one for each row of a table."""
     each = table["word"].map(n_images) if isinstance(n_images, Mapping) else np.full(len(table), n_images)
     return np.asarray(each)
-
-
-def by_chance(auc: np.ndarray, positives: np.ndarray, n_images: int | np.ndarray) -> np.ndarray:
-    """The one-sided p-value of each AUC, of a ranking as good by chance, from the Mann-Whitney statistic's variance.
-
-    positives: of the n_images. What cannot be tested has 1.
-    """
-    precision = np.sqrt(12 * positives * (n_images - positives) / (n_images + 1))
-    return np.nan_to_num(special.ndtr((0.5 - auc) * precision), nan=1.0)
 
 
 def by_size(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.DataFrame:
@@ -97,15 +91,11 @@ def _interval(table: pd.DataFrame, n_images: np.ndarray) -> pd.DataFrame:
     on the runs of the word, and on the other words of its method and size. These count as up to `LENT` more runs. A
     study of a single run says nothing of other training sets: its intervals are for the AUC of these fits.
 
-    Sources: variance over test images: Hanley and McNeil 1982, as Newcombe 2006 (Stat. Med. 25, p. 559) makes it alike
-    for positives and negatives. An AUC of 0 or 1 has none. So it is taken as a fraction of as many independent trials
-    as have this variance, and ½ is added to both outcomes before the logit (Gart 1966). Variances that words lend each
-    other: Smyth 2004 (Stat. Appl. Genet. Mol. Biol. 3, art. 3).
+    Sources: test images: see `metrics.as_trials`. Variances that words lend each other: Smyth 2004 (Stat. Appl. Genet.
+    Mol. Biol. 3, art. 3).
     """
-    auc, positives, runs = table["auc"], table["positives"], table["runs"]
-    alike = (1 - auc) / (2 - auc) + auc / (1 + auc)
-    trials = positives * (n_images - positives) / (1 + (n_images / 2 - 1) * alike)
-    right, wrong = trials * auc + 0.5, trials * (1 - auc) + 0.5
+    runs = table["runs"]
+    right, wrong = as_trials(table["auc"], table["positives"], n_images)
     slope = (right + wrong) ** 2 / (right * wrong)  # of the logit
     own = pd.DataFrame(
         {"squares": (runs - 1) * (slope * table.pop("spread")) ** 2, "degrees": runs - 1},
@@ -114,7 +104,4 @@ def _interval(table: pd.DataFrame, n_images: np.ndarray) -> pd.DataFrame:
     degrees = own["degrees"] + others["degrees"].clip(upper=LENT)
     lent = LENT * others["squares"] / others["degrees"].clip(lower=LENT)
     over_runs = special.stdtrit(degrees, 0.975) * np.sqrt((own["squares"] + lent) / degrees / runs)
-    half = np.hypot(special.ndtri(0.975) * np.sqrt(1 / right + 1 / wrong), over_runs.fillna(0.0))
-    return table.assign(
-        low=special.expit(np.log(right / wrong) - half), high=special.expit(np.log(right / wrong) + half)
-    )
+    return table.assign(**dict(zip(("low", "high"), interval(right, wrong, over_runs.fillna(0.0)), strict=True)))

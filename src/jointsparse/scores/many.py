@@ -1,36 +1,41 @@
 """Statistics of several runs and several tests."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from scipy import special  # not stats, which takes half a second to import
+
+if TYPE_CHECKING:  # nothing else here needs the extra
+    import pandas as pd
 
 FEWEST_RUNS = 5  # Choice: an interval over fewer runs is too wide, and its t distribution too far from the truth.
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's step-down correction of p-values for the number of tests.
+    """Holm's step-down correction of p-values for the number of tests. NaN is no test.
 
-    >>> holm(np.array([0.01, 0.04, 0.03, 0.6, 0.7]))
-    array([0.05, 0.12, 0.12, 1.  , 1.  ])
+    >>> holm(np.array([0.01, 0.04, np.nan, 0.03, 0.6, 0.7]))
+    array([0.05, 0.12,  nan, 0.12, 1.  , 1.  ])
     """
-    order = np.argsort(p, kind="stable")
-    stepped = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    order = np.argsort(p, kind="stable")  # NaNs last
+    left = np.count_nonzero(~np.isnan(p)) - np.arange(len(p))
+    stepped = np.minimum(1.0, np.maximum.accumulate(p[order] * left))
     return stepped[np.argsort(order)]
 
 
-def over_runs(p_values: pd.Series) -> float:
+def over_runs(p_values: Any) -> float:
     """A p-value for all runs and pairings, of each run's median over pairings.
 
     Twice the median of p-values is a p-value, however they depend on each other (Rueschendorf 1982): twice for
     pairings, and twice for runs. A missing p-value is not a significant one.
 
-    >>> over_runs(pd.Series([0.001, 0.002, 0.5]))
+    >>> over_runs([0.001, 0.002, 0.5])
     0.008
     """
     several = 4 if len(p_values) > 1 else 2
-    return min(1.0, several * float(p_values.astype(float).fillna(1).median()))
+    return min(1.0, several * float(np.median(np.nan_to_num(np.asarray(p_values, float), nan=1.0))))
 
 
 def half_width(spread: Any, n_runs: Any) -> Any:

@@ -1,0 +1,194 @@
+"""Numbers of a fitted model's ranking of samples in each task, and the comparison of two models."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from jointsparse.checks import require, require_count, shortened, warn_user
+from jointsparse.estimators.base import known
+from jointsparse.estimators.classifier import Labelled
+from jointsparse.scores.many import holm, over_runs
+from jointsparse.scores.metrics import as_trials, auc, by_chance, by_rank, estimates, interval, resample, resampled
+from jointsparse.scores.sign_test import sign_test
+
+N_PAIRINGS = 100  # random pairings of positives with negatives, for a sign test
+
+
+def task_scores(model: Any, X: Any, Y: Any, *, labels: str = "classes") -> Bunch:
+    """Tell how well a fitted model ranks samples in each task, and whether better than by chance.
+
+    Parameters
+    ----------
+    model : estimator
+        Any with `decision_function` or `predict_proba`, trained on a vector or a matrix of labels.
+    X : Any
+        Samples that it was not trained on, as it takes them.
+    Y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
+        Their labels. NaN, None and pandas.NA are unknown. Three or more classes in a vector are one task each.
+    labels : {"classes", "01", "signed", "masked"}, default="classes"
+        Coding of Y, as in JointSparseClassifier.
+
+    Returns
+    -------
+    Bunch
+        Arrays with an entry per task, which `pandas.DataFrame` shows as a table. A task without positives or negatives
+        has NaN.
+
+        - task: its name, or its number.
+        - positives, negatives: samples whose label is known.
+        - auc, low, high: area under the ROC curve, and the ends of its 95 % interval for new samples (Newcombe 2006).
+        - average_precision, precision_at_10: of equal scores the order does not matter.
+        - p, p_holm: one-sided, of an AUC as large by chance, and corrected for the number of tasks. It is the normal
+          approximation of the Mann-Whitney test, rough below three positives and too large with many equal scores.
+
+    Raises
+    ------
+    ValueError
+        If the model has no scores, or Y does not belong to them.
+
+    Warns
+    -----
+    UserWarning
+        If tasks lack positives or negatives.
+
+    Examples
+    --------
+    >>> from jointsparse import JointSparseClassifier, task_scores
+    >>> X, Y = [[1.0], [-1.0], [2.0], [-2.0]], [[1, 0], [0, 1], [1, 0], [0, 0]]
+    >>> found = task_scores(JointSparseClassifier(radius=1.0).fit(X, Y), X, Y)
+    >>> found.auc.round(2).tolist(), found.average_precision.round(2).tolist()
+    ([1.0, 0.67], [1.0, 0.5])
+    """
+    tasks, truth, (scores,) = _read([model], X, Y, labels)
+    positives, negatives = ((truth == label).sum(axis=0) for label in (1, 0))
+    areas, n = auc(scores, truth), positives + negatives
+    low, high = interval(*as_trials(areas, positives, n))
+    ranks = by_rank(scores, truth, np.ones((1, len(truth)), np.int32))[:, 0]
+    first, average, p = np.where(np.isnan(areas), np.nan, [*ranks, by_chance(areas, positives, n)])
+    numbers = {"auc": areas, "low": low, "high": high, "average_precision": average, "precision_at_10": first}
+    return Bunch(task=tasks, positives=positives, negatives=negatives, **numbers, p=p, p_holm=holm(p))
+
+
+def compare(
+    model_a: Any,
+    model_b: Any,
+    X: Any,
+    Y: Any,
+    *,
+    labels: str = "classes",
+    n_resamples: int = 1000,
+    random_state: int = 0,
+) -> Bunch:
+    """Tell by how much one fitted model ranks samples better than another one, in each task and in all together.
+
+    Parameters
+    ----------
+    model_a, model_b : estimators
+        See `task_scores`. They may differ in kind.
+    X, Y, labels : Any
+        See `task_scores`.
+    n_resamples : int, at least 1, default=1000
+        Draws of the samples with replacement, alike for both models and all tasks, for the intervals.
+    random_state : int, default=0
+        Seed of these draws, and of the pairings of the sign tests.
+
+    Returns
+    -------
+    Bunch
+        Arrays with an entry per task, and a last one of all tasks, which `pandas.DataFrame` shows as a table. A task
+        without positives or negatives has NaN.
+
+        - task: its name, or its number, and "(all tasks)".
+        - auc_a, auc_b: areas under the ROC curve. The last one is their mean over tasks.
+        - difference, low, high: auc_a - auc_b, and the ends of its 95 % interval.
+        - wins, losses: pairs of a positive and a negative that model_a alone ranks rightly, or model_b alone, averaged
+          over random pairings.
+        - p, p_reverse: one-sided, of a sign test over these pairs: that model_a is better, and that model_b is. Each is
+          twice the median over pairings. Pairs of all tasks share samples, so the last test is not exact.
+        - p_holm, p_reverse_holm: corrected for the number of tasks, but for the last one.
+
+    Raises
+    ------
+    ValueError
+        If a model has no scores, or Y does not belong to them.
+
+    Warns
+    -----
+    UserWarning
+        If tasks lack positives or negatives.
+
+    References
+    ----------
+    Quattoni et al. (2009), sec. 6.1.
+
+    Examples
+    --------
+    >>> from jointsparse import JointSparseClassifier, compare
+    >>> X, Y = [[1.0], [-1.0], [2.0], [-2.0]], [[1, 0], [0, 1], [1, 0], [0, 0]]
+    >>> right, nothing = (JointSparseClassifier(radius=radius).fit(X, Y) for radius in (1.0, 0.0))
+    >>> found = compare(right, nothing, X, Y)
+    >>> found.task.tolist(), found.difference.round(2).tolist()
+    ([0, 1, '(all tasks)'], [0.5, 0.17, 0.33])
+    """
+    require_count(n_resamples, "n_resamples")
+    tasks, truth, (f, g) = _read([model_a, model_b], X, Y, labels)
+    rng = np.random.default_rng(random_state)
+    counts = resample(len(truth), n_resamples, rng)
+    of_a, of_b = (resampled(scores, truth, counts)[0] for scores in (f, g))
+    numbers = {"auc_a": estimates(of_a[:1])[0], "auc_b": estimates(of_b[:1])[0]}
+    numbers |= zip(("difference", "low", "high"), estimates(of_a - of_b), strict=True)
+    columns = [*np.arange(len(tasks))[:, np.newaxis], slice(None)]
+    tests = [sign_test(f[:, k], g[:, k], truth[:, k], n_pairings=N_PAIRINGS, rng=rng) for k in columns]
+    p_values = [[over_runs([np.median(p)]) for p in test[2:]] for test in tests]
+    found = np.hstack([np.mean([test[:2] for test in tests], axis=2), p_values]).T
+    found[:, np.isnan(numbers["difference"])] = np.nan
+    numbers |= zip(("wins", "losses", "p", "p_reverse"), found, strict=True)
+    corrected = {f"{name}_holm": np.append(holm(numbers[name][:-1]), numbers[name][-1]) for name in ("p", "p_reverse")}
+    return Bunch(task=np.append(tasks, "(all tasks)"), **numbers, **corrected)
+
+
+def _read(models: Sequence[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Names of the tasks, labels, and the scores of each model, both (n_samples, n_tasks).
+
+    Labels are 1, 0, or -1 where they are unknown.
+    """
+    classes = getattr(models[0], "classes_", None) if np.ndim(known(Y)[0]) == 1 else None
+    scores = [_scores(model, X, Y) for model in models]
+    reader = Labelled(labels=coding)
+    _, signs, weights = reader._read(np.zeros((len(scores[0]), 1)), Y, None, training=False, name="Y", classes=classes)
+    truth = np.where(weights > 0, signs > 0, -1)
+    n_tasks = truth.shape[1]
+    for place, (model, F) in enumerate(zip(models, scores, strict=True)):
+        expected = f"Y must have a column for each of {F.shape[1]} tasks of the model, got "
+        if reader._flat and F.shape[1] > 1:  # classes, unless the model was trained on a matrix
+            require(np.ndim(model.predict(X)) == 1, f"{expected}a vector")
+            scores[place] = F = F[:, 1:] if n_tasks == 1 else F  # probabilities of both classes
+        require(F.shape[1] == n_tasks, f"{expected}{n_tasks}")
+    tasks = np.array(reader.classes_[-n_tasks:], dtype=object)
+    lacking = tasks[~((truth == 1).any(axis=0) & (truth == 0).any(axis=0))].astype(str)
+    if len(lacking):
+        warn_user(
+            f"{len(lacking)} of {n_tasks} tasks have no positives or no negatives among these samples and get NaN: "
+            f"{', '.join(lacking[:10])}{', ...' * (len(lacking) > 10)}"
+        )
+    return tasks, truth, scores
+
+
+def _scores(model: Any, X: Any, Y: Any) -> np.ndarray:
+    """Decisions or probabilities of a model, (n_samples, n_tasks), or of two classes (n_samples, 2)."""
+    score = getattr(model, "decision_function", None) or getattr(model, "predict_proba", None)
+    require(score, f"model must have decision_function or predict_proba, got {type(model).__name__}")
+    scores = score(X)  # type: ignore[misc]
+    columns = list(getattr(scores, "columns", ()))
+    given = list(getattr(Y, "columns", columns))
+    require(
+        given == (columns or given),
+        f"Y must have the columns {shortened(columns)} of the model in this order, got {shortened(given)}",
+    )
+    if isinstance(scores, list):  # of a task, with a column for each class
+        scores = np.column_stack([of_task[:, -1] for of_task in scores])
+    F = np.asarray(scores, dtype=float).reshape(len(scores), -1)
+    require(not np.isnan(F).any(), "scores of the model must be numbers, got NaN")
+    return F

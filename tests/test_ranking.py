@@ -1,0 +1,107 @@
+"""Numbers of any model's ranking, and the comparison of two models, are those of scikit-learn and SciPy."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse, stats
+from sklearn import base, ensemble, linear_model, metrics, multiclass, multioutput, neighbors, pipeline, preprocessing
+from test_estimators import problem
+
+from jointsparse import JointSparseClassifier, compare, task_scores
+from jointsparse.scores.many import holm
+
+X, SIGNS = problem(n=160, m=4)
+Y = (SIGNS + 1) // 2
+UNKNOWN = np.random.default_rng(1).random(Y.shape) < [0.2, 0.2, 0.2, 0]
+GAPS = np.where(UNKNOWN, np.nan, Y * [1, 1, 1, 0] + [0, 0, 0, 1])  # no negatives in the last task
+NAMED = pd.DataFrame(Y, columns=["cat", "dog", "sea", "sky"])
+OURS, LOGISTIC, NEIGHBOURS = (
+    JointSparseClassifier(radius=2.0),
+    linear_model.LogisticRegression(),
+    neighbors.KNeighborsClassifier(),
+)
+FITTED = base.clone(OURS).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("model", "scores_of"),
+    [
+        (OURS, lambda model: model.decision_function(X)),
+        (pipeline.make_pipeline(preprocessing.StandardScaler(), OURS), lambda model: model.decision_function(X)),
+        (multiclass.OneVsRestClassifier(LOGISTIC), lambda model: model.decision_function(X)),
+        # Forests and neighbours give many samples the same score.
+        (ensemble.RandomForestClassifier(5), lambda model: np.stack(model.predict_proba(X))[..., 1].T),
+        (multioutput.MultiOutputClassifier(NEIGHBOURS), lambda model: np.stack(model.predict_proba(X))[..., 1].T),
+    ],
+)
+def test_scores_are_those_of_scikit_learn_on_the_samples_whose_label_is_known(model, scores_of):
+    model.fit(X[:60], Y[:60])
+    with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* get NaN: 3$"):
+        found = pd.DataFrame(task_scores(model, X, GAPS))
+    for k, row in found[:3].iterrows():
+        y, f = GAPS[~UNKNOWN[:, k], k], scores_of(model)[~UNKNOWN[:, k], k]
+        orders = map(np.random.default_rng(0).permutation, [len(y)] * 2000)
+        first = np.mean([y[i][np.argsort(-f[i], kind="stable")[:10]].mean() for i in orders])
+        expected = y.sum(), (1 - y).sum(), metrics.roc_auc_score(y, f), metrics.average_precision_score(y, f), first
+        got = row[["positives", "negatives", "auc", "average_precision", "precision_at_10"]]
+        np.testing.assert_allclose(got.astype(float), expected, atol=0.01)
+        p = stats.mannwhitneyu(f[y == 1], f[y == 0], alternative="greater", use_continuity=False).pvalue
+        assert row["low"] < row["auc"] < row["high"] and np.log(row["p"]) == pytest.approx(np.log(p), rel=0.05)
+    np.testing.assert_allclose(found["p_holm"], [*holm(found["p"][:3].to_numpy()), np.nan])
+    assert found.loc[3, "auc":].isna().all()
+
+
+THREE = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+
+
+@pytest.mark.parametrize("model", [LOGISTIC, NEIGHBOURS, OURS])
+@pytest.mark.parametrize(("y", "tasks"), [(np.where(Y[:, 0] > 0, "yes", "no"), ["yes"]), (THREE, ["a", "b", "c"])])
+def test_the_classes_of_a_vector_are_those_that_the_model_has_seen(model, y, tasks):
+    found = task_scores(model.fit(X, y), X, y)
+    assert found.task.tolist() == tasks and (found.auc[[0, -1]] > 0.8).all()
+    with pytest.warns(UserWarning, match="tasks have no positives or no negatives"):
+        assert np.isnan(task_scores(model, X[y == y[0]], y[y == y[0]]).auc).all()
+
+
+@pytest.mark.parametrize(
+    ("truth", "labels", "tasks"),
+    [
+        (NAMED, "classes", ["cat", "dog", "sea", "sky"]),
+        (sparse.csr_matrix(Y), "01", [0, 1, 2, 3]),
+        (SIGNS, "masked", [0, 1, 2, 3]),
+    ],
+)
+def test_labels_may_come_in_any_coding_and_container(truth, labels, tasks):
+    found = task_scores(JointSparseClassifier(radius=2.0, labels=labels).fit(X, truth), X, truth, labels=labels)
+    assert found.task.tolist() == tasks and found.auc.tolist() == task_scores(FITTED, X, Y).auc.tolist()
+
+
+@pytest.mark.parametrize(
+    ("model", "truth", "said"),
+    [
+        (linear_model.Ridge().fit(X, Y), Y, "^model must have decision_function or predict_proba, got Ridge"),
+        (FITTED, Y[:, :2], "^Y must have a column for each of 4 tasks of the model, got 2"),
+        (FITTED, Y[:, 0], "^Y must have a column for each of 4 tasks of the model, got a vector"),
+        (FITTED, Y[:50], "inconsistent numbers of samples"),
+        (FITTED, SIGNS, "^labels='classes' expects 0, 1 in a matrix y, got .-1.*labels may also be '01', 'signed'"),
+        (OURS, NAMED[["dog", "cat", "sea", "sky"]], r"^Y must have the columns \['cat', .* order, got \['dog', 'cat'"),
+    ],
+)
+@pytest.mark.parametrize("call", [task_scores, lambda model, *data: compare(model, model, *data)])
+def test_labels_that_do_not_belong_to_the_model_are_refused(call, model, truth, said):
+    OURS.fit(X, NAMED)
+    with pytest.raises(ValueError, match=said):
+        call(model, X, truth)
+
+
+def test_a_comparison_has_the_differences_and_decides_between_models_that_differ():
+    poor = pipeline.make_pipeline(preprocessing.FunctionTransformer(lambda X: X[:, 1:]), OURS).fit(X[:60], Y[:60])
+    with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* get NaN: 3$"):
+        found, (a, b) = compare(FITTED, poor, X, GAPS), (task_scores(model, X, GAPS).auc for model in (FITTED, poor))
+    assert found.task.tolist() == [0, 1, 2, 3, "(all tasks)"]
+    np.testing.assert_allclose([found.auc_a, found.auc_b], [[*auc, np.nanmean(auc)] for auc in (a, b)])
+    np.testing.assert_allclose(found.difference, found.auc_a - found.auc_b)
+    assert ((found.low > 0) & (found.low < found.difference) & (found.p_holm < 0.05))[[0, 1, 2, 4]].all()
+    np.testing.assert_allclose(found.p_holm, [*holm(found.p[:3]), np.nan, found.p[4]])
+    itself = compare(FITTED, FITTED, X, Y, n_resamples=10)
+    assert not np.any([itself.difference, itself.low, itself.high, itself.wins]) and (itself.p_reverse == 1).all()
