@@ -2,7 +2,9 @@
 
 import os
 import runpy
-from collections.abc import Generator, Sequence
+import subprocess
+import sys
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -73,6 +75,14 @@ def failing(monkeypatch: pytest.MonkeyPatch, owner: Any, function: str, name: st
         return permitted(path, *arguments, **options)
 
     monkeypatch.setattr(owner, function, fail)
+
+
+def run_python(*arguments: Any, variables: Mapping[str, str] = {}, **options: Any) -> str:
+    """Text that Python prints in a process of its own, which finds the modules that tests find and must not fail."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), **variables}
+    done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def read_album(root: Path, **options: Any) -> Photographs:

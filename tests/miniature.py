@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +73,8 @@ class Project:
             command, cwd=self.root, env=self.environment(), capture_output=True, text=True, check=False
         )
 
-    def run(self, *arguments: str, **options) -> str:
-        done = self.snakemake("reproduce-all", *arguments, **options)
+    def run(self, *arguments: str, targets: Iterable[str] = ("reproduce-all",), **options) -> str:
+        done = self.snakemake(*targets, *arguments, **options)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 

@@ -51,8 +51,7 @@ def test_no_name_of_a_picture_reaches_a_shell_and_bad_captions_end_the_run_with_
     with captions.open("a", newline="") as file:
         csv.writer(file).writerows((name, "A cat on $x_{ a mat.") for name in NAMES)
     os.mkfifo(images / "pipe.jpg")
-    done = mine.snakemake("results/mine/left_out.csv", overlays=("mine.yaml",))
-    assert done.returncode == 0, done.stderr
+    mine.run(targets=("results/mine/left_out.csv",), overlays=("mine.yaml",))
     assert set(NAMES) <= set(pd.read_parquet(mine.root / "results" / "mine" / "images.parquet")["image"])
     left_out = read_table(mine.root / "results" / "mine" / "left_out.csv").set_index("item")["reason"]
     assert left_out["pipe.jpg"] == "not a regular file"

@@ -115,12 +115,24 @@ def test_a_process_ends_when_its_parent_is_killed(album):
 # Errors of the machine
 
 
-@pytest.mark.parametrize("function", ["stat", "open"])
+@pytest.mark.parametrize(
+    ("owner", "function", "name", "read"),
+    [
+        *(
+            (Path, function, "003.jpg", lambda path: pictures.check_picture(path, 32, 320))
+            for function in ("stat", "open")
+        ),
+        (os, "listdir", "deep", lambda path: folder.list_pictures(path.parent)),
+    ],
+)
 @pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM])
-def test_error_of_the_machine_leaves_no_picture_out(album, monkeypatch, function, code):
-    failing(monkeypatch, Path, function, "003.jpg", code)
-    with pytest.raises(pictures.MachineError, match=rf"003\.jpg could not be read: {os.strerror(code)}\."):
-        pictures.check_picture(album / "images" / "003.jpg", 32, 320)
+def test_error_of_the_machine_leaves_no_picture_and_no_folder_out(
+    album, monkeypatch, owner, function, name, read, code
+):
+    (album / "images" / "deep").mkdir()
+    failing(monkeypatch, owner, function, name, code)
+    with pytest.raises(pictures.MachineError, match=rf"{name} could not be read: {os.strerror(code)}\."):
+        read(album / "images" / name)
 
 
 def test_damage_is_a_picture_s_fault_if_there_was_memory_to_decode_it(album, monkeypatch):
@@ -139,13 +151,6 @@ def test_damage_is_a_picture_s_fault_if_there_was_memory_to_decode_it(album, mon
 
 def test_room_is_what_the_system_grants():
     assert checker._has_room(2**20) and not checker._has_room(2**60)
-
-
-def test_error_of_the_machine_leaves_no_folder_out(album, monkeypatch):
-    (album / "images" / "deep").mkdir()
-    failing(monkeypatch, os, "listdir", "deep", errno.ESTALE)
-    with pytest.raises(pictures.MachineError, match="deep could not be read: Stale file handle"):
-        folder.list_pictures(album / "images")
 
 
 def test_error_of_the_machine_ends_the_reading(album, monkeypatch):

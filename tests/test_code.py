@@ -1,17 +1,15 @@
 """The library files that a rule depends on: those that its script imports, and the plug-ins that its job picks."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from configuration import studies as of_config
 from configuration.code import code_of
+from conftest import run_python
 
 from jointsparse.registry import room
 
@@ -84,12 +82,9 @@ print(json.dumps(listed))
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory):
     """The jobs of a whole run in miniature: rule, wildcards, script, and the files that the job depends on."""
-    command = [sys.executable, "-c", LIST_JOBS, BASE, tmp_path_factory.mktemp("run"), BASE / "tests" / "config.yaml"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(BASE / "tests"), str(BASE / "src")])}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    listed = run_python("-c", LIST_JOBS, BASE, tmp_path_factory.mktemp("run"), BASE / "tests" / "config.yaml")
     found = []
-    for rule, script, wildcards, params in json.loads(done.stdout):
+    for rule, script, wildcards, params in json.loads(listed):
         lines = [line.split() for line in params]
         code = {line[0] for line in lines if len(line) == 2 and len(line[1]) == 16 and int(line[1], 16)}
         code = {file.removesuffix(".py").removesuffix("/__init__") for file in code}

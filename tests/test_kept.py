@@ -3,8 +3,6 @@
 import json
 import os
 import pickle
-import subprocess
-import sys
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import run_python
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -81,9 +80,8 @@ def test_another_process_predicts_the_same_to_the_bit_and_on_another_kernel_to_t
     for name, model in made.items():
         save(model, tmp_path / f"{name}.skops")
     (tmp_path / "inputs.pkl").write_bytes(pickle.dumps(inputs))
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "error"}
-    environment |= {"OPENBLAS_CORETYPE": kernel} if kernel else {}
-    subprocess.run([sys.executable, "-c", PREDICT], cwd=tmp_path, env=environment, check=True)
+    variables = {"PYTHONWARNINGS": "error"} | ({"OPENBLAS_CORETYPE": kernel} if kernel else {})
+    run_python("-c", PREDICT, cwd=tmp_path, variables=variables)
     for name, model in made.items():
         np.testing.assert_allclose(
             np.load(tmp_path / f"{name}.npy"), decisions(model, inputs[name]), rtol=rtol, atol=rtol, err_msg=name

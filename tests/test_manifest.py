@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 from contextlib import chdir
 from pathlib import Path
 from unittest.mock import ANY
 
 import pytest
+from conftest import run_python
 
 from jointsparse.app.command_line import main
 from jointsparse.provenance import manifest, records
@@ -67,9 +67,8 @@ def test_files_that_are_as_recorded_are_counted_from_any_folder(root):
         ("/", root / "results/claims/mine/manifest.json"),
         (root / "results/claims/mine", "manifest.json"),
     ):
-        command = [sys.executable, "-m", "jointsparse", "verify", str(path)]
-        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-        assert (done.returncode, done.stdout) == (0, f"{N_FILES} of {N_FILES} files as recorded\n"), done.stderr
+        said = run_python("-m", "jointsparse", "verify", path, cwd=cwd)
+        assert said == f"{N_FILES} of {N_FILES} files as recorded\n"
 
 
 def test_a_table_of_other_raw_files_gets_no_manifest(root):

@@ -114,20 +114,16 @@ def read_only(W):
 # Norm and dual norm
 
 
-def test_norm_and_dual_norm_are_norms_with_a_float_or_one_number_per_task(norm, rng):
+def test_norm_and_dual_norm_are_norms_that_bound_inner_products_with_a_float_or_one_number_per_task(norm, rng):
+    """<V, W> <= norm(V) * dual_norm(W). See `test_projection_is_optimal` for equality."""
     V, W = rng.normal(size=(2, 30, 7))
+    assert np.all(inner(norm, V, W) <= norm.norm(V) * norm.dual_norm(W) * (1 + 1e-14))
     for size in (norm.norm, norm.dual_norm):
         got = size(W)
         assert (got.shape, got.dtype) == ((7,), np.float64) if norm.PER_TASK else type(got) is float
         assert np.all(got > 0) and not np.any(size(0 * W))
         assert np.all(size(V + W) <= (size(V) + got) * (1 + 1e-14))
         np.testing.assert_allclose(size(-3 * W), 3 * got, rtol=1e-14)
-
-
-def test_dual_norm_bounds_inner_products(norm, rng):
-    """<Z, W> <= norm(Z) * dual_norm(W). See `test_projection_is_optimal` for equality."""
-    W, Z = rng.normal(size=(2, 30, 7))
-    assert np.all(inner(norm, Z, W) <= norm.norm(Z) * norm.dual_norm(W) * (1 + 1e-14))
 
 
 FORMULAS = {

@@ -1,13 +1,8 @@
 """Tasks, their products, and bounds that hold for any dual variables."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-from conftest import draw_tasks
+from conftest import draw_tasks, run_python
 from scipy import sparse
 
 from jointsparse.checks import fingerprint
@@ -127,9 +122,8 @@ def work():
 
 
 def test_training_does_not_depend_on_the_number_of_threads_or_processes():
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
-    command = [sys.executable, "-c", "from test_problem import work; print(work())"]
-    with_two = subprocess.check_output(command, cwd=Path(__file__).parent, env=environment, text=True)
+    two = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    with_two = run_python("-c", "from test_problem import work; print(work())", variables=two)
     assert with_two.strip() == str(work())
 
 

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 from importlib.metadata import version
 
@@ -11,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from conftest import run_python
 from miniature import BASE, CONFIG, DATASETS, Project
 
 from jointsparse.datasets.collage import picture
@@ -113,9 +112,7 @@ def test_a_damaged_file_is_made_again_by_what_the_message_says(project):
     assert line.startswith(f"error: gather_runs synthetic recovery tables recovery: {name} is damaged ({why})")
     assert line.endswith(f"(rm {name}; then the same command as before)")
     path.unlink()
-    done = project.snakemake(target)
-    assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"2 of 2 jobs in \d+ s", done.stderr.splitlines()[-1])
+    assert re.fullmatch(r"2 of 2 jobs in \d+ s", project.run(targets=(target,)).splitlines()[-1])
     assert (path.read_bytes(), table.read_bytes()) == (made, expected)
     project.run("--touch")  # what follows was made from the same bytes
 
@@ -132,8 +129,7 @@ def test_one_core_another_folder_and_other_hashes_give_the_same_tables(project, 
     other = Project(tmp_path / "elsewhere")
     # From pictures to AUC.
     expected = {name: table for name, table in project.tables().items() if name.startswith("collage/scenes/tables/")}
-    done = other.snakemake(*(f"results/{name}" for name in expected), cores=1)
-    assert done.returncode == 0, done.stdout + done.stderr
+    other.run(targets=[f"results/{name}" for name in expected], cores=1)
     got = other.tables()
     assert [name for name in expected if got.get(name) != expected[name]] == []
 
@@ -145,8 +141,7 @@ def test_lint_asks_for_nothing_but_conda_environments(project):
 
 
 def test_report_shows_what_was_left_out_and_the_results(project):
-    done = project.snakemake("--report", "report.html")
-    assert done.returncode == 0, done.stderr
+    project.run("--report", "report.html", targets=())
     report = (project.root / "report.html").read_text()
     files = ("left_out.csv", "chosen.csv", "significance.png", "warnings.csv", "repeated.csv", "made_with.csv")
     captions = ("Images and captions that are not used", "All warnings of a study")
@@ -171,8 +166,7 @@ def test_where_the_workflow_cannot_run_right_it_does_not_start(tmp_path, variabl
 def test_scripts_can_be_imported_without_snakemake():
     folder = BASE / "workflow" / "scripts"
     names = ",".join(script.stem for script in sorted(folder.glob("*.py")))
-    done = subprocess.run([sys.executable, "-c", f"import {names}"], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_python("-c", f"import {names}", cwd=folder)
 
 
 def test_library_has_never_heard_of_the_workflow():
