@@ -46,13 +46,14 @@ def test_a_row_for_each_measurement(few_rows, monkeypatch):
         "difference",
     ]
     got = table[["part", "x", "d", "method"]].to_numpy().tolist()
-    matrices = ["projection size", 400, 10], ["projection size", 1200, 30]
-    expected = [[*matrix, method] for matrix in matrices for method in ("sort", "newton", "l1 pivot")]
-    expected += [["projection tasks", m, 640 // m, "sort"] for m in SHAPED]
-    expected += [["one task", d, d, "sort"] for d in (10, 30)]
-    expected += [["projection rows", 5, 50, method] for method in ("sort", "newton", "scan")]
-    expected += [["training samples", n, 200, "subgradient"] for n in (2, 4)]
-    assert got == expected + [["tasks", m, 50, method] for m in (2, 3) for method in ("linear program", "subgradient")]
+    assert got == [
+        *(["projection size", 40 * d, d, method] for d in (10, 30) for method in ("sort", "newton", "l1 pivot")),
+        *(["projection tasks", m, 640 // m, "sort"] for m in SHAPED),
+        *(["one task", d, d, "sort"] for d in (10, 30)),
+        *(["projection rows", 5, 50, method] for method in ("sort", "newton", "scan")),
+        *(["training samples", n, 200, "subgradient"] for n in (2, 4)),
+        *(["tasks", m, 50, method] for m in (2, 3) for method in ("linear program", "subgradient")),
+    ]
     assert (table["seconds"] > 0).all() and (table["repeats"] == 2).all()
     assert table["m"].tolist() == [40] * 6 + SHAPED + [1, 1] + [40] * 5 + [2, 2, 3, 3]
     assert table.loc[table["part"] == "one task", "difference"].between(0, 1e-12).all()

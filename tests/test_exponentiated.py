@@ -13,8 +13,15 @@ from jointsparse.papers.harness import State
 
 N_ITER = {"batch 25%": 12, "batch 100%": 6, "stochastic 1": 40, "stochastic 100": 5}
 GRIDS = {"projection": [0.5, 4.0], "entropic": [0.1, 2.0]}
-OPTIONS = {"radius": [4.0], "n_iter": N_ITER, "eta0": GRIDS["projection"], "entropic_eta0": GRIDS["entropic"]}
-OPTIONS |= {"n_records": 3, "repeats": 2, "optimum_n_iter": 200}
+OPTIONS = {
+    "radius": [4.0],
+    "n_iter": N_ITER,
+    "eta0": GRIDS["projection"],
+    "entropic_eta0": GRIDS["entropic"],
+    "n_records": 3,
+    "repeats": 2,
+    "optimum_n_iter": 200,
+}
 X, Y, DATA = labelled_samples()
 
 
@@ -134,8 +141,11 @@ def test_the_lowest_last_objective_wins_and_is_repeated_in_turn():
     best = table.drop_duplicates("method")[["method", "schedule", "eta0"]]
     assert best.to_numpy().tolist() == [["projection", "1/t", 2.0], ["entropic", "1/t", 2.0]]
     assert attempts[-8::2] == ["projection", "entropic"] * 2  # each is begun twice
-    expected = {"gradients": [0, 4, 0, 4], "warning": [""] * 4}
-    expected |= dict.fromkeys(("suboptimality", "best_suboptimality"), pytest.approx([0.45, 0.05] * 2))
+    expected = {
+        "gradients": [0, 4, 0, 4],
+        "warning": [""] * 4,
+        **dict.fromkeys(("suboptimality", "best_suboptimality"), pytest.approx([0.45, 0.05] * 2)),
+    }
     assert table[list(expected)].to_dict("list") == expected
 
 

@@ -38,8 +38,10 @@ def test_any_sequence_of_updates(n, radius, updates):
 def test_long_sequences_from_a_full_point(rng, radius, scale):
     n = 300
     ball = SparseL1Ball(n, radius * scale, rng.normal(size=n) * scale)
-    updates = [(rng.integers(0, n, 7), rng.standard_t(1.5, size=7) * 0.1 * scale) for _ in range(300)]
-    updates += [(rng.integers(0, n, 9), rng.integers(-2, 3, 9) / 8 * scale) for _ in range(100)]  # ties
+    updates = [
+        *((rng.integers(0, n, 7), rng.standard_t(1.5, size=7) * 0.1 * scale) for _ in range(300)),
+        *((rng.integers(0, n, 9), rng.integers(-2, 3, 9) / 8 * scale) for _ in range(100)),  # ties
+    ]
     follow(ball, updates, tolerance=1e-14)
 
 

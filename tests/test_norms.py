@@ -356,8 +356,11 @@ CONVERSIONS = [
 
 def test_other_layouts_and_types_give_the_same_and_input_is_left_alone(norm, rng):
     W, s = rng.integers(-9, 9, size=(6, 5)).astype(float), read_only(rng.uniform(0.5, 2, size=6))
-    forms = [{}] + norm.WEIGHTED * [{"weights": s}, {"weights": s.tolist()}]
-    forms += norm.GROUPED * [{"groups": np.uint8([0, 1, 1, 0, 2, 1])}, {"groups": [0, 1, 1, 0, 2, 1]}]
+    forms = [
+        {},
+        *norm.WEIGHTED * [{"weights": s}, {"weights": s.tolist()}],
+        *norm.GROUPED * [{"groups": np.uint8([0, 1, 1, 0, 2, 1])}, {"groups": [0, 1, 1, 0, 2, 1]}],
+    ]
     for convert, verb, options in product(CONVERSIONS, verbs(norm), forms):
         V = convert(W)
         got = verb(V, **options)

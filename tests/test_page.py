@@ -16,8 +16,7 @@ def row(**values):
     """A row of `verdicts.judge`."""
     claim = {"id": "a-claim", "paper": "A paper", "place": "sec. 1", "claim": "It is so."}
     number = {"n": 40, "number": 0.125, "low": 0.1, "high": 0.15, "number_means": "a number (fraction)"}
-    number |= {"least": 0.05, "most": np.inf}
-    judged = {"verdict": "holds", "table": "chosen", "rows": "n=40", "timed": False}
+    judged = {"least": 0.05, "most": np.inf, "verdict": "holds", "table": "chosen", "rows": "n=40", "timed": False}
     study = {"dataset": "one", "study": "a", "source": "chosen.csv", "seed": 20_090_614, "config": "a.yaml"}
     return claim | number | judged | study | {"note": None} | values
 

@@ -87,11 +87,11 @@ def test_records_are_those_of_the_methods_with_the_best_eta0(tables, problem):
     samples = descent.drawn(60, N, 2, np.random.default_rng(rng.integers(2**32)))  # two of 40
     forms = {"batch": {"n_iter": 30}, "stochastic": {"n_iter": 60, "samples": samples}}
     begun = {
-        (method, eta0): descent.descend(f, radius, eta0=eta0, **options)
-        for method, options in forms.items()
-        for eta0 in SMALL["eta0"]
-    }
-    begun |= {
+        **{
+            (method, eta0): descent.descend(f, radius, eta0=eta0, **options)
+            for method, options in forms.items()
+            for eta0 in SMALL["eta0"]
+        },
         ("line-search", None): descent.line_search(f, radius, n_iter=30),
         ("coordinate-descent", None): descent.coordinate_descent(f, penalty, n_iter=[1, 3, 100]),
         ("interior-point", None): descent.interior_point(f, penalty),

@@ -60,8 +60,13 @@ def run_scripts(run, root, weighting, longest_side):
     """The features that the scripts of the pipeline make of an album, and their basis."""
     images, tree, histograms = root / "images.parquet", root / "tree.npz", root / "histograms.npz"
     parts = [{name: root / f"{name}{shard}.npy" for name in ("descriptors", "counts")} for shard in range(2)]
-    options = {"loader": "photos", "options": {"root": str(root)}, "longest_side": longest_side}
-    options |= {"extractor": "dense_sift", "extractor_options": SIFT}
+    options = {
+        "loader": "photos",
+        "options": {"root": str(root)},
+        "longest_side": longest_side,
+        "extractor": "dense_sift",
+        "extractor_options": SIFT,
+    }
     for shard, part in enumerate(parts):
         run("describe", input={"images": images}, output=part, params=options, wildcards={"shard": shard, "shards": 2})
     described = {name: [part[name] for part in parts] for name in ("descriptors", "counts")}

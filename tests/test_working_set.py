@@ -104,8 +104,15 @@ def test_sweeps_over_tasks_have_the_solution_of_pdhg(positive, intercept, weight
     Y = np.where(X[:, :3] @ rng.normal(size=(3, 4)) + 0.3 * rng.normal(size=(80, 4)) > 0.2, 1.0, -1.0)
     c = (rng.random((80, 4)) + 0.5) * (rng.random((80, 4)) < 0.97)
     problem = Problem.from_matrix(sparse.csr_matrix(X.astype(dtype)), Y, c, intercept=intercept)
-    options = {"loss": LOSSES["logistic"], "norm": NORMS["l1"], "radius": np.array([[1.0, 0.5, 2.0, 1.0]])}
-    options |= {"penalised": True, "positive": positive, "weights": weights, "n_iter": 20_000}
+    options = {
+        "loss": LOSSES["logistic"],
+        "norm": NORMS["l1"],
+        "radius": np.array([[1.0, 0.5, 2.0, 1.0]]),
+        "penalised": True,
+        "positive": positive,
+        "weights": weights,
+        "n_iter": 20_000,
+    }
     expected = pdhg.fit(problem, tol=1e-5, **options)
     monkeypatch.setattr(pdhg, "Run", None)
     got = working_set.fit(problem, tol=1e-5, **options)

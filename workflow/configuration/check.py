@@ -51,8 +51,8 @@ TAKEN = {"claims", "descriptors", "kernels", "logs", "records", "timings", "voca
 
 def check(config: dict[str, Any], schema_file: Path) -> None:
     """Raise ConfigError with one line on the first mistake: what was expected, what came, and where."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled one where there is one
-    keys = loader(schema_file.read_text(encoding="utf-8")).get_single_data()
+    # The compiled loader where there is one.
+    keys = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(schema_file.read_text(encoding="utf-8")).get_single_data()
     schema = Validator(keys | {"$schema": None})  # without a name, for which jsonschema would take its own keywords
     _check_schema(schema, "#", config, "")
     for name in chosen_datasets(config):
@@ -78,8 +78,10 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
 
 def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:
     kind, offered = block["kind"], pick("datasets", loader).OFFERS
-    served = [WORDS] if offered != "drawn" else []
-    served += [one for one in names_of("experiments") if offered == pick("experiments", one).SERVES]
+    served = [
+        *([WORDS] if offered != "drawn" else []),
+        *(one for one in names_of("experiments") if offered == pick("experiments", one).SERVES),
+    ]
     require(kind in served, f"kind must be {' or '.join(served)} for the loader {loader}, got {kind!r}", where)
     has_vocabulary = "vocabulary" in block or offered != "pictures"
     require(has_vocabulary, "the key 'vocabulary' is missing, which pictures need", where)
@@ -128,8 +130,10 @@ def _check_study(schema: Any, block: dict[str, Any], features: dict[str, Any], w
         "figures": {name: {figure.table} for name, figure in FIGURES.items()},
         "claims": {name: {part.table for part in (claim, *claim.more)} for name, claim in CLAIMS.items()},
     }
-    makers = dict.fromkeys(("differences", "significance"), "takes two methods")
-    makers |= {table: f"kind: {kind}" for kind in names_of("experiments") for table in pick("experiments", kind).TABLES}
+    makers = {
+        **dict.fromkeys(("differences", "significance"), "takes two methods"),
+        **{table: f"kind: {kind}" for kind in names_of("experiments") for table in pick("experiments", kind).TABLES},
+    }
     for key in ("figures", "claims"):
         for i, name in enumerate(block[key]):
             tables = " or ".join(

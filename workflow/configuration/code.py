@@ -20,8 +20,10 @@ def code_of(*files: str | Path, package: Path = PACKAGE) -> list[str]:
     are not followed, as rules name the plug-ins that a stage uses.
     """
     scripts = {f"scripts/{file.name}": file for file in files if isinstance(file, Path)}
-    todo = [file for file in files if isinstance(file, str)]
-    todo += [name for script in scripts.values() for name in _imported(package, script)]
+    todo = [
+        *(file for file in files if isinstance(file, str)),
+        *(name for script in scripts.values() for name in _imported(package, script)),
+    ]
     found: dict[str, Path] = {}
     while todo:
         name = todo.pop()

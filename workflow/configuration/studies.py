@@ -100,9 +100,11 @@ def tables_of(block: dict[str, Any]) -> dict[str, str]:
     if block["kind"] != WORDS:
         own = pick("experiments", block["kind"])
         return own.TABLES | ({"warnings": "tables"} if own.WARNS else {})
-    names = ["odd_features", "repeated", "warnings", "words"]
-    names += ["chosen", "means", "words_learnt", "by_word", "convergence", "sparsity", "weights"]
-    names += [f"tasks_run{run}" for run in range(1, block["runs"] + 1)]
+    names = [
+        *("odd_features", "repeated", "warnings", "words"),
+        *("chosen", "means", "words_learnt", "by_word", "convergence", "sparsity", "weights"),
+        *(f"tasks_run{run}" for run in range(1, block["runs"] + 1)),
+    ]
     return dict.fromkeys(names + ["significance", "differences"] * (len(block["methods"]) > 1), "tables")
 
 

@@ -29,7 +29,6 @@ def read(*, fractions: Mapping[str, float] = FRACTIONS, seed: int = 0) -> Sample
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
-    names = [f"digit {i + 1}" for i in range(len(pixels))]
-    splits = draw_splits(names, fractions, np.random.default_rng(seed))
+    splits = draw_splits([f"digit {i + 1}" for i in range(len(pixels))], fractions, np.random.default_rng(seed))
     X = sparse.csr_matrix((pixels / WHITE_LEVEL).astype(np.float32))
     return Samples(*gather(splits, [[str(label)] for label in labels], {}), X)

@@ -109,8 +109,7 @@ def read(
         f"telling and noise must be at least 0, and at most 1 together, got {telling!r} and {noise!r}",
     )
     rng = np.random.default_rng(seed)
-    names = [f"document {i + 1}" for i in range(n_documents)]
-    splits = draw_splits(names, fractions, rng)
+    splits = draw_splits([f"document {i + 1}" for i in range(n_documents)], fractions, rng)
     topics_of = _draw_labels(n_documents, n_topics, rng)
     pool = rng.choice(n_features, n_telling, replace=False)
     topics = _draw_topics(pool, n_features, n_topics, rng)

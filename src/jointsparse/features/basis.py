@@ -82,11 +82,10 @@ def fit(
     wanted = min(wanted, numerical_rank)
     singular_values, right = singular_values[:wanted], right[:wanted]
     # Choice: mean squared length 1.
-    mean_squared_length = (singular_values.astype(np.float64) ** 2).sum() / n_samples
     return Basis(
         mean=mean,
         components=np.ascontiguousarray(right.T, dtype=np.float32),
-        scale=float(1 / np.sqrt(mean_squared_length)),
+        scale=float(1 / np.sqrt((singular_values.astype(np.float64) ** 2).sum() / n_samples)),
         singular_values=singular_values,
     )
 

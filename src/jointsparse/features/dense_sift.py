@@ -223,8 +223,7 @@ def describe(
     channels = _orientation_channels(np.pad(picture, 1, mode="edge"))
     # Choice: flat patches stay as rows of zeros, so that a row tells the place. A vocabulary has a word for "flat".
     descriptors = np.empty((sum(counts), LENGTH), np.uint8)
-    parts = np.split(descriptors, np.cumsum(counts)[:-1])
-    for size, part in zip(patch_sizes, parts, strict=True):
+    for size, part in zip(patch_sizes, np.split(descriptors, np.cumsum(counts)[:-1]), strict=True):
         _describe_scale(channels, _cell_weights(size), step, clip, rootsift, min_contrast, part)
     return descriptors
 

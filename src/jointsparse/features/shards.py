@@ -50,8 +50,7 @@ def describe(
         found.append(extract(picture(image)))
         if progress:
             progress(i + 1, len(images))
-    counts = np.array([len(descriptors) for descriptors in found], dtype=np.int64)
-    return np.concatenate(found), counts
+    return np.concatenate(found), np.array([len(descriptors) for descriptors in found], dtype=np.int64)
 
 
 def sample(

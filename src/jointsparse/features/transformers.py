@@ -293,8 +293,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
         require(np.sum(counts), "X must hold descriptors, got none")
         rng = _generator(self.random_state)
         sample = shards.sample(X, counts, np.ones(len(X), bool), self.sample_size, rng=rng)
-        given = isinstance(self.random_state, int | np.integer)
-        seed = int(self.random_state if given else rng.integers(2**31))
+        seed = int(self.random_state if isinstance(self.random_state, int | np.integer) else rng.integers(2**31))
         self.tree_ = vocabulary_tree.grow(sample, branching=self.branching, depth=self.depth, seed=seed)
         self.idf_ = None
         if self.weighting == "tf-idf":
@@ -444,8 +443,7 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if self.rank != "full":
             require_count(self.rank, "rank")
         power = as_finite(self.power, "power")
-        rng = _generator(self.random_state)
-        self.basis_ = basis.fit(X, rank=self.rank, centred=self.centred, rng=rng)
+        self.basis_ = basis.fit(X, rank=self.rank, centred=self.centred, rng=_generator(self.random_state))
         self.factors_ = basis.factors(self.basis_.singular_values, [power])[power]
         return self
 

@@ -58,9 +58,8 @@ def auc(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, source: str 
     source : str
         The figure that this one reproduces, for the title.
     """
-    figure = _curves_and_lead(table, beside, "n_samples", "auc_weighted", "auc", "by positives")
-    _title(figure, "AUC of the words not used for validation" + source)
-    return figure
+    title = "AUC of the words not used for validation" + source
+    return _curves_and_lead(table, beside, "n_samples", "auc_weighted", "auc", "by positives", title)
 
 
 def eer(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, source: str = "") -> Figure:
@@ -68,18 +67,8 @@ def eer(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, source: str 
 
     beside, source: see `auc`.
     """
-    figure = _curves_and_lead(table, beside, "n", "eer", "eer", "plain")
-    _title(figure, "Equal error rate of the words not used for validation" + source)
-    return figure
-
-
-def _title(figure: Figure, title: str) -> None:
-    """Add a title over all panels, and the legend."""
-    if len(figure.axes) > 1:
-        figure.suptitle(title, fontsize=rcParams["axes.titlesize"])
-    else:
-        figure.axes[0].set_title(title)
-    legend(figure)
+    title = "Equal error rate of the words not used for validation" + source
+    return _curves_and_lead(table, beside, "n", "eer", "eer", "plain", title)
 
 
 X_LABELS = {
@@ -89,7 +78,7 @@ X_LABELS = {
 
 
 def _curves_and_lead(
-    table: pd.DataFrame, beside: pd.DataFrame | None, x: str, y: str, metric: str, average: str
+    table: pd.DataFrame, beside: pd.DataFrame | None, x: str, y: str, metric: str, average: str, title: str
 ) -> Figure:
     """Draw a curve of every method, and beside it the lead of the first method.
 
@@ -107,6 +96,8 @@ def _curves_and_lead(
         Of the differences.
     average : str
         Of the differences.
+    title : str
+        Of the figure.
     """
     lead = beside
     if lead is not None:
@@ -121,9 +112,13 @@ def _curves_and_lead(
     sizes = table.groupby("n")[x].mean() if x != "n" else table["n"]
     for axes in panels:
         size_axis(axes, sizes, X_LABELS[x], most=8 if lead is None else 6)
-    if lead is not None:
+    if lead is None:
+        panels[0].set_title(title)
+    else:
         _lead(panels[1], lead, x, scale)
         panels[1].set_ylabel(f"{metric.upper()} of {table['method'].iloc[0]} minus the other's{unit}")
+        figure.suptitle(title, fontsize=rcParams["axes.titlesize"])
+    legend(figure)
     return figure
 
 

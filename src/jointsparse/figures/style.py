@@ -50,8 +50,10 @@ def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     turns = cycle(OTHERS)
     norms = NORM_LOOKS | {norm: next(turns) for norm in room("norms") if norm not in NORM_LOOKS}
     shades = dict(zip(room("losses"), cycle(SHADES), strict=False))
-    known = {f"{loss}-{norm}": (norms[norm], shades[loss]) for loss in shades for norm in norms}
-    known |= {method: (look, SHADES[0]) for method, look in NAMED.items()}
+    known = {
+        **{f"{loss}-{norm}": (norms[norm], shades[loss]) for loss in shades for norm in norms},
+        **{method: (look, SHADES[0]) for method, look in NAMED.items()},
+    }
     found = {}
     for method in sorted(set(methods)):
         (colour, marker, dashes), (lighter, filled) = known.get(method) or (next(turns), SHADES[0])

@@ -75,8 +75,7 @@ def scales(
         A radius of 0 where there is nothing to gain: no losses at W = 0, or no gradient.
     """
     whole = problem.together()
-    b = best_intercepts(whole, loss)
-    dual = -loss.subgradient(intercepts_of_samples(whole, b), whole.y, whole.c)
+    dual = -loss.subgradient(intercepts_of_samples(whole, best_intercepts(whole, loss)), whole.y, whole.c)
     if problem.intercept:
         dual = balanced(whole, dual)
     value = np.zeros(problem.n_tasks)

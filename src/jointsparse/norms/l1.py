@@ -680,8 +680,7 @@ def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
     array([3., 2.])
     """
     W = as_columns(W)
-    largest = dual_rows(W, weights=weights).max(axis=0, initial=0.0)
-    return like(W, np.atleast_1d(largest).astype(np.float64))
+    return like(W, np.atleast_1d(dual_rows(W, weights=weights).max(axis=0, initial=0.0)).astype(np.float64))
 
 
 def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:
@@ -896,8 +895,7 @@ def project_nonnegative(v: ArrayLike, z: ArrayLike, *, method: Method = "newton"
     array([0. , 1. , 0.5])
     """
     V = positive_part(as_columns(v, "v"), "v")
-    radii = as_radii(z, V.shape[1] if V.ndim == 2 else 1, "z")
-    return project(V, radii, method=method, out=out)
+    return project(V, as_radii(z, V.shape[1] if V.ndim == 2 else 1, "z"), method=method, out=out)
 
 
 def prox(W: ArrayLike, step: ArrayLike, *, weights: ArrayLike | None = None, positive: bool = False) -> Floats:

@@ -89,9 +89,8 @@ def draw(name: str, table: pd.DataFrame, *, beside: pd.DataFrame | None = None, 
     require(len(table), f"figure {name}: expected a table {drawing.table} with rows, got none")
     with style.context(SHEET):
         try:
-            options = {**drawing.stated} if beside_paper else {}
-            options |= {"beside": beside} if drawing.beside else {}
-            return drawing.function(table, **options)
+            stated, more = drawing.stated if beside_paper else {}, {"beside": beside} if drawing.beside else {}
+            return drawing.function(table, **stated, **more)
         except KeyError as missing:
             got = ", ".join(map(str, table))
             raise ValueError(f"figure {name}: the table {drawing.table} lacks {missing}, got {got}") from None

@@ -59,8 +59,7 @@ def _written(template: str, outline: dict[str, Any], finalize: Callable[[Any], A
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )
-    text = (files("jointsparse.papers") / template).read_text(encoding="utf-8")
-    return environment.from_string(text).render(outline)
+    return environment.from_string((files("jointsparse.papers") / template).read_text(encoding="utf-8")).render(outline)
 
 
 def _in_markdown(value: Any) -> markupsafe.Markup:

@@ -70,8 +70,7 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
     now = {name: [value] for name, value in environment(whole=True).items()}
     notes = _others(manifest["made_with"], now, "{} when made, {} here")
     faults = different(raw, largest=LARGEST_RAW) | different(results)
-    lines = [f"{fault}: {printable(name)}" for name, fault in faults.items()]
-    return len(raw) + len(results), lines, notes
+    return len(raw) + len(results), [f"{fault}: {printable(name)}" for name, fault in faults.items()], notes
 
 
 def recorded(results: Path) -> Checksums:
@@ -93,10 +92,14 @@ def compare(path: str | Path, other: str | Path) -> tuple[int, list[str], list[s
     one, two = _read(path), _read(other)
     names = sorted({*one["tables"], *two["tables"]})
     both = one["tables"].keys() & two["tables"].keys()
-    differences = [f"only in {path if name in one['tables'] else other}: {name}" for name in names if name not in both]
-    differences += [f"differs: {name}" for name in names if name in both and one["tables"][name] != two["tables"][name]]
-    notes = [f"{kind} are not the same" for kind in ("settings", "inputs") if one[kind] != two[kind]]
-    notes += _others(one["made_with"], two["made_with"], "{} in the first, {} in the other")
+    differences = [
+        *(f"only in {path if name in one['tables'] else other}: {name}" for name in names if name not in both),
+        *(f"differs: {name}" for name in names if name in both and one["tables"][name] != two["tables"][name]),
+    ]
+    notes = [
+        *(f"{kind} are not the same" for kind in ("settings", "inputs") if one[kind] != two[kind]),
+        *_others(one["made_with"], two["made_with"], "{} in the first, {} in the other"),
+    ]
     return len(names), differences, notes
 
 
@@ -115,8 +118,10 @@ def _read(path: str | Path) -> dict[str, Any]:
     """Read a manifest. Raises ValueError for any other file."""
     try:
         manifest = json.loads(Path(path).read_text(encoding="utf-8"))
-        texts = [one for block in (manifest["tables"], *manifest["inputs"].values()) for one in block.values()]
-        texts += [" and ".join(values) for values in manifest["made_with"].values()]
+        texts = [
+            *(one for block in (manifest["tables"], *manifest["inputs"].values()) for one in block.values()),
+            *(" and ".join(values) for values in manifest["made_with"].values()),
+        ]
         if not (manifest["tables"] and "settings" in manifest and all(isinstance(one, str) for one in texts)):
             raise TypeError("it must have settings, and a checksum of each table")
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

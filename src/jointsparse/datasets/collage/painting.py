@@ -33,8 +33,7 @@ def _paint_thing(canvas: Image.Image, spot: Placed, rng: np.random.Generator) ->
     cut = materials.thing(spot.name, int(rng.integers(len(materials.COINS))) if spot.name == "coins" else 0)
     if spot.x > canvas.width / 2 if spot.name == "cat" else spot.name != "page" and rng.random() < 0.5:
         cut = ImageOps.mirror(cut)
-    size = round(spot.height * cut.width / cut.height), round(spot.height)
-    cut = cut.resize(size, BILINEAR, reducing_gap=2.0)
+    cut = cut.resize((round(spot.height * cut.width / cut.height), round(spot.height)), BILINEAR, reducing_gap=2.0)
     flat = THINGS[spot.name].stance == "lies"
     if flat and spot.name != "coffee":
         cut = cut.rotate(

@@ -269,8 +269,7 @@ class Proof(Best):
         """Compute the smallest objectives and the bounds of these pairs again, in double precision."""
         if len(pairs):
             regulariser = self.regulariser.of(pairs)
-            found = self.W[pairs], self.b[pairs]
-            self.smallest[pairs] = objective_of(self.problem, self.loss, regulariser, *found)
+            self.smallest[pairs] = objective_of(self.problem, self.loss, regulariser, self.W[pairs], self.b[pairs])
             self.bound[pairs] = lower_bound(self.problem, self.loss, regulariser, self.dual(pairs))
 
 
@@ -351,8 +350,7 @@ class Run:
             add_products(new.b, at.b, new.s, at.s, cross)
         dual = np.zeros_like(primal)
         for part in self.problem.parts:
-            squares = _squared_distance(new.A[part.rows], at.A[part.rows])
-            dual += self.spectral[part.tasks] @ part.per_task(squares)
+            dual += self.spectral[part.tasks] @ part.per_task(_squared_distance(new.A[part.rows], at.A[part.rows]))
         both = np.sqrt(np.maximum(self.omega * primal + dual / self.omega - 2 * cross, 0))
         return np.sqrt(primal), np.sqrt(dual), both
 

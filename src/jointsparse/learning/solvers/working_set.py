@@ -121,9 +121,20 @@ def fit(
     fit : Fit
     """
     if not norm.SPARSE or groups is not None:
-        options: dict[str, Any] = {"tol": tol, "n_iter": n_iter, "start": start, "watch": watch}
-        options |= {"penalised": penalised, "weights": weights, "positive": positive, "groups": groups}
-        return pdhg.fit(problem, loss=loss, norm=norm, radius=radius, **options)
+        return pdhg.fit(
+            problem,
+            loss=loss,
+            norm=norm,
+            radius=radius,
+            tol=tol,
+            n_iter=n_iter,
+            start=start,
+            watch=watch,
+            penalised=penalised,
+            weights=weights,
+            positive=positive,
+            groups=groups,
+        )
     regulariser = Regulariser(norm, radius, penalised, weights, positive, groups)
     search = _Search(problem, loss, regulariser, tol, n_iter, watch)
     starts = [None if start is None else start.of(pair) for pair in range(len(regulariser.radius))]
@@ -346,8 +357,7 @@ class _Steps:
         else:
             inside, task = np.nonzero(rows >= 0)
             W[rows[inside, task], task] = self.best.W[0][inside, task]
-        dual = search.whole.arranged(self.best.dual()).copy()
-        return W, self.best.b[0], float(self.best.smallest[0]), dual
+        return W, self.best.b[0], float(self.best.smallest[0]), search.whole.arranged(self.best.dual()).copy()
 
 
 class _RowSweeps:
@@ -401,8 +411,7 @@ class _RowSweeps:
         W[self.rows] = self.W
         b = self.y_mean - self.x_mean @ self.W
         F = self.X @ self.W + b
-        value = search.value_of(F, W)
-        return W, b.astype(search.b.dtype), value, (whole.c * (whole.y - F)).astype(W.dtype)
+        return W, b.astype(search.b.dtype), search.value_of(F, W), (whole.c * (whole.y - F)).astype(W.dtype)
 
 
 class _TaskSweeps:

@@ -124,8 +124,7 @@ class Objective:
 
         Source: Fenchel's duality; see docs/training.md.
         """
-        bound = self.dual_value(-view.slopes) - radius * float(np.abs(view.gradient).max())
-        return self.value(view.margins), bound
+        return self.value(view.margins), self.dual_value(-view.slopes) - radius * float(np.abs(view.gradient).max())
 
     def certify_penalised(self, view: View, penalty: float) -> tuple[float, float]:
         """f(w) + penalty ||w||_1, and a lower bound of its optimum.

@@ -71,8 +71,7 @@ class Objective:
         K, y = (self.K, self.y) if rows is None else (self.K[rows], self.y[rows])
         value, shares = _softmax(self.scores(W, K), y)
         shares[np.arange(len(y)), y] -= 1
-        slopes = (shares / len(y)).astype(K.dtype)
-        return View(W, value, self.signs * (K.T @ slopes))
+        return View(W, value, self.signs * (K.T @ (shares / len(y)).astype(K.dtype)))
 
     def error(self, W: Matrix) -> float:
         """Fraction of samples whose largest score is not the score of their class. Classes that tie share a sample."""
@@ -86,8 +85,7 @@ def _softmax(scores: Matrix, y: RowNumbers) -> tuple[float, Matrix]:
     scores -= scores.max(axis=1, keepdims=True)
     shares = np.exp(scores)
     totals = shares.sum(axis=1, keepdims=True)
-    value = float((np.log(totals[:, 0]) - scores[np.arange(len(y)), y]).mean())
-    return value, shares / totals
+    return float((np.log(totals[:, 0]) - scores[np.arange(len(y)), y]).mean()), shares / totals
 
 
 def certify(view: View, radius: float) -> tuple[float, float]:

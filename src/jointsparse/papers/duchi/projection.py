@@ -140,10 +140,6 @@ def _task(part: str, n: int, k: int, method: str, seconds: Callable[[], float]) 
     return {"part": part, "x": k, "n": n, "k": k, "method": method}, seconds
 
 
-def _by_tree(point: Vector, radius: float) -> Update:
-    return SparseL1Ball(len(point), radius, point).add
-
-
 def _in_full(point: Vector, radius: float, method: l1.Method = "newton") -> Update:
     """Projects the whole vector after each update."""
     w = l1.project(point, radius)
@@ -162,7 +158,7 @@ def _by_factors(point: Vector, radius: float) -> Update:
 
 
 POINTS: dict[str, Callable[[Vector, float], Update]] = {
-    "tree": _by_tree,
+    "tree": lambda point, radius: SparseL1Ball(len(point), radius, point).add,
     "full": _in_full,
     "entropic": _by_factors,
     VERBATIM: partial(_in_full, method="pivot"),

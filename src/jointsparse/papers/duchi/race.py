@@ -178,8 +178,7 @@ def solve_by_each(
     """
     require(0 < penalty < 1, f"penalty must be a fraction between 0 and 1, got {penalty}")
     objective = Objective(*draw(problem, n, rng)[:2], loss=problem)
-    slopes = objective.slopes(np.zeros(n))
-    penalty = penalty * float(np.abs(np.einsum("ij,i->j", objective.X, slopes)).max())
+    penalty = penalty * float(np.abs(np.einsum("ij,i->j", objective.X, objective.slopes(np.zeros(n)))).max())
     of_steps = np.random.default_rng(int(rng.integers(2**32)))
     samples = drawn(stochastic_n_iter, n, max(1, round(BATCH_SHARE * n)), of_steps)
 

@@ -129,12 +129,13 @@ def significance(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
         verdict = verdict if verdict in (LEVEL, DOES_NOT_HOLD) else UNDECIDED
         if min(of_joint, of_other) < SIGNIFICANT:
             verdict = HOLDS if of_joint < SIGNIFICANT else DOES_NOT_HOLD
-        told = f"; {of_joint:.2g} after Holm's correction over {len(p_values)} comparisons, which decides; tests pool "
-        told += (
+        told = (
+            f"; {of_joint:.2g} after Holm's correction over {len(p_values)} comparisons, which decides; tests pool "
             f"words and are not exact; {runs} runs; reverse: {p_reverse:.2g}, corrected {of_other:.2g}; the paper's "
+            f"test, one pairing in a run: {least:.2g} to {most:.2g}, below {SIGNIFICANT:g} in {alone} runs"
+            + "; more test samples would decide it, as medians over runs do not shrink"
+            * (verdict == UNDECIDED)
         )
-        told += f"test, one pairing in a run: {least:.2g} to {most:.2g}, below {SIGNIFICANT:g} in {alone} runs"
-        told += "; more test samples would decide it, as medians over runs do not shrink" * (verdict == UNDECIDED)
         estimate, of_case = Estimate(p, np.nan, np.nan, ""), where | {"n": n, "against": against}
         judgements.append(Judgement(claim, estimate, verdict, claim.means + told, of_case, n))
     return judgements
@@ -174,8 +175,7 @@ def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgem
         judgement = judgement.withheld(DOES_NOT_HOLD).adding(told)
     if len(few) < n_runs:
         told = f"; in {n_runs - len(few)} of {n_runs} runs {JOINT} has no fit with so few features"
-        why = "no number of runs would decide it, as some have no number"
-        judgement = judgement.withheld(HOLDS, why).adding(told)
+        judgement = judgement.withheld(HOLDS, "no number of runs would decide it, as some have no number").adding(told)
     return [judgement]
 
 

@@ -117,23 +117,25 @@ def run(
         columns = _columns("projection size", d * N_TASKS, d, method, held=held)
         tasks.append((columns, partial(OF_MATRIX[method], A[:d])))
     tasks += [
-        (_columns("projection tasks", m, len(shaped), "sort", m), partial(OF_MATRIX["sort"], shaped))
-        for m, shaped in ((m, A[:SHAPED_ROWS].reshape(-1, m)) for m in SHAPED_TASKS)
-    ]
-    tasks += [
-        (
-            _columns("one task", d, d, "sort", 1) | {"difference": _from_l1(A[:d, :1])},
-            partial(OF_MATRIX["sort"], A[:d, :1]),
-        )
-        for d in projection_sizes
-    ]
-    tasks += [
-        (_columns("projection rows", k, MATRIX_ROWS, method), partial(_of_few, A, order[:k], method))
-        for k, method in product(projection_rows, CALLS_OF_FEW)
-    ]
-    tasks += [
-        (_columns("training samples", n, N_FEATURES, "subgradient"), partial(_iteration, drawn, n))
-        for n in training_sizes
+        *(
+            (_columns("projection tasks", m, len(shaped), "sort", m), partial(OF_MATRIX["sort"], shaped))
+            for m, shaped in ((m, A[:SHAPED_ROWS].reshape(-1, m)) for m in SHAPED_TASKS)
+        ),
+        *(
+            (
+                _columns("one task", d, d, "sort", 1) | {"difference": _from_l1(A[:d, :1])},
+                partial(OF_MATRIX["sort"], A[:d, :1]),
+            )
+            for d in projection_sizes
+        ),
+        *(
+            (_columns("projection rows", k, MATRIX_ROWS, method), partial(_of_few, A, order[:k], method))
+            for k, method in product(projection_rows, CALLS_OF_FEW)
+        ),
+        *(
+            (_columns("training samples", n, N_FEATURES, "subgradient"), partial(_iteration, drawn, n))
+            for n in training_sizes
+        ),
     ]
     for m, method in product(program_tasks, OF_TASKS):
         columns = _columns("tasks", m, PROGRAM_FEATURES, method, m)

@@ -43,8 +43,8 @@ def convergence(table: pd.DataFrame, *, source: str = "") -> Figure:
     by_radius = largest.groupby("radius")
     colours = colormaps[rcParams["image.cmap"]](np.linspace(0, 0.85, len(by_radius)))
     for (radius, rows), colour, dashes in zip(by_radius, colours, cycle(("-", "--", "-.", ":")), strict=False):
-        label = f"radius {radius:g} (" + ("" if rows["eta0"].isna().all() else f"eta0 {rows['eta0'].iloc[0]:g}, ")
-        label += f"certified gap {percent(rows['gap'].iloc[0])})"
+        step = "" if rows["eta0"].isna().all() else f"eta0 {rows['eta0'].iloc[0]:g}, "
+        label = f"radius {radius:g} ({step}certified gap {percent(rows['gap'].iloc[0])})"
         axes.plot(rows["iteration"], rows["objective"], label=label, color=colour, linestyle=dashes)
     top = largest["objective"].quantile(0.99)
     axes.set(
@@ -116,8 +116,10 @@ def test_error(table: pd.DataFrame) -> Figure:
         for (solver, rule), (dashes, width, _) in SETTINGS.items():
             rows = of_method[(of_method["solver"] == solver) & (of_method["radius_rule"] == rule)]
             main = width == 1
-            line = look | {"linestyle": dashes, "linewidth": width * rcParams["lines.linewidth"]}
-            line |= {"label": method} if main else {"label": f"_{method}, {solver}, {rule}", "marker": ""}
+            line = {
+                **look | {"linestyle": dashes, "linewidth": width * rcParams["lines.linewidth"]},
+                **({"label": method} if main else {"label": f"_{method}, {solver}, {rule}", "marker": ""}),
+            }
             curve(axes, rows, "n", "test_error", scale=100, band=main, **line)
     size_axis(axes, table["n"], "training samples of each task")
     axes.set(ylim=(0, None), ylabel="test error (%)", title="Synthetic tasks (paper: Fig. 1 top, l1inf lowest)")
@@ -140,8 +142,7 @@ def error_by_arm(table: pd.DataFrame) -> Figure:
     supports, weights = table["support"].unique(), table["weights"].unique()
     figure, panels = canvas(1 + 2.4 * max(len(weights), 2), 2.6 * len(supports), len(weights), len(supports))
     for axes, (support, kind) in zip(panels, product(supports, weights), strict=True):
-        arm = rows[(rows["support"] == support) & (rows["weights"] == kind)]
-        for method, look, of_method in by_method(arm):
+        for method, look, of_method in by_method(rows[(rows["support"] == support) & (rows["weights"] == kind)]):
             curve(axes, of_method, "n", "test_error", scale=100, label=method, **look)
         size_axis(axes, table["n"], "training samples of each task", most=4)
         axes.set(ylim=(0, None), title=f"{kind} weights, {support} support")

@@ -66,8 +66,7 @@ def run(
     for kind, used in product(weights, support):
         drawn = synthetic.draw(**tasks, weights=kind, support=used, n_train=max(sizes), rng=rng)
         learnt = learn(drawn, sizes=sizes, progress=progress, **options)
-        arm = pd.DataFrame({"weights": kind, "support": used}, index=learnt.index)
-        tables.append(pd.concat([arm, learnt], axis=1))
+        tables.append(pd.concat([pd.DataFrame({"weights": kind, "support": used}, index=learnt.index), learnt], axis=1))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -182,8 +181,10 @@ def rows_of(
         solver, eta = ("subgradient", steps[i]) if learnt is fit else ("working_set", np.nan)
         chosen = {"radius": radii.mean(), "eta0": eta}
         gap = float(relative_gap(np.array(learnt.value[i]), np.array(bound), at_zero))
-        flags = [sweep.at_edge(name, chosen[name], grid) for name, grid in grids.items()]
-        flags += [gap_above(tol, gap)] if learnt is optima else []
+        flags = [
+            *(sweep.at_edge(name, chosen[name], grid) for name, grid in grids.items()),
+            *([gap_above(tol, gap)] if learnt is optima else []),
+        ]
         return {
             "radius_rule": rule,
             "solver": solver,
