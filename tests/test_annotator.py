@@ -260,10 +260,13 @@ def test_a_page_shows_each_picture_with_a_map_of_each_word(files, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["plain.skops", "in"], "the model must be one of pictures that a run has kept"),
+        (["plain.skops", "in"], "the model must be one that a run has kept as model.skops"),
         (["model.skops", "in", "--words", "0"], "words must be at least 1, got 0"),
         (["model.skops", "in", "--precision", "1.5"], "precision must be above 0 and at most 1, got 1.5"),
-        (["model.skops", "in", "--csv", "table.xlsx"], "--csv must name a file that ends with .csv, got 'table.xlsx'"),
+        (
+            ["model.skops", "in", "--csv", "table.xlsx"],
+            "--csv must name a file that ends with .csv, and none that is read, got 'table.xlsx'",
+        ),
         (
             ["model.skops", "in", "--html", "in/page"],
             "--html must name a folder outside of the pictures, got 'in/page'",

@@ -137,7 +137,7 @@ KEPT = {"fit_final l1inf", "keep_model"}
         ("norms/l12", set()),  # no study here has that norm
         ("datasets/photos datasets/libsvm", set()),  # nor another loader
         ("features/daisy features/transformers kept/annotator", {"keep_model"}),
-        ("datasets/collage", {"read_images", "describe", "write_page"}),
+        ("datasets/collage", {"read_images", "describe", "write_page", "keep_model"}),
         ("datasets/pictures", {"read_images", "describe", "write_page", "keep_model"}),
         ("datasets/digits", {"read_samples digits", "write_page"}),
         ("datasets/documents", {"read_samples bigrams", "read_samples documents", "write_page"}),

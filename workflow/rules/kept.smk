@@ -36,8 +36,10 @@ rule keep_model:
     benchmark:
         "results/{dataset}/timings/keep_model.tsv"
     params:
-        *code("keep_model", "kept/annotator.py"),
+        *code("keep_model", "kept/annotator.py", datasets=lambda w: dataset(w)["loader"]),
         where=lambda w: f"datasets.{w.dataset}.final",
+        loader=lambda w: dataset(w)["loader"],
+        options=lambda w: dataset(w)["options"],
         study=lambda w: final_study(w).study,
         features=lambda w: features(w) if w.dataset in PICTURES else None,
         vocabulary=lambda w: study(final_study(w)).get("vocabulary"),

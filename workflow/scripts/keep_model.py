@@ -9,6 +9,7 @@ from jointsparse.kept import annotator
 from jointsparse.kept.file import load, save
 from jointsparse.kept.final import KNOWN, Final
 from jointsparse.provenance.tables import read_arrays, read_matrix, read_record, read_table
+from jointsparse.registry import pick
 
 if __name__ == "__main__":
     with job(snakemake):
@@ -27,6 +28,9 @@ if __name__ == "__main__":
                 weighting={key: block[key] for key in ("weighting", "normalise")},
                 idf=vocabulary_tree.inverse_frequencies(select(counts, split == "train", "histograms")),
             )
+        dataset, columns = pick("datasets", params.loader), []
+        if params.features is None and dataset.SHOWS == "names":
+            columns = dataset.feature_names(**params.options)
         fitted = Final(load(given.model), **read_arrays(given.scores))
         origin = {"dataset": snakemake.wildcards.dataset, "study": params.study, "seed": params.seed}
         model = annotator.annotator(
@@ -34,6 +38,7 @@ if __name__ == "__main__":
             names=images["image"][images["split"].isin(KNOWN)],
             steps=steps,
             basis=read_record(Basis, given.basis) if given.get("basis") else None,
+            columns=columns,
             card=annotator.card_of(fitted, read_table(given.table), **origin, raw=params.raw["digest"]),
         )
         save(

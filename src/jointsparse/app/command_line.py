@@ -87,19 +87,19 @@ def _warmup(given: argparse.Namespace) -> int:
 
 def _annotate(given: argparse.Namespace) -> int:
     from jointsparse.kept import annotator, file
+    from jointsparse.kept.explain import is_of_pictures
     from jointsparse.provenance.tables import write_table
 
     model = file.load(given.model)
     _require_outside(given)
-    paths, other = annotator.pictures_below(given.pictures)
-    found = annotator.annotate(
-        model,
-        paths,
-        n_words=given.words,
-        precision=given.precision,
-        progress=_progress if sys.stderr.isatty() else None,
-    )
-    table, left_out = found.table, other | found.left_out
+    limits = {"n_words": given.words, "precision": given.precision}
+    if given.html or is_of_pictures(model):
+        paths, other = annotator.pictures_below(given.pictures)
+        progress = _progress if sys.stderr.isatty() else None
+        found = annotator.annotate(model, paths, **limits, progress=progress)
+        table, left_out = found.table, other | found.left_out
+    else:
+        table, left_out = annotator.annotate_rows(model, given.pictures, **limits), {}
     if given.csv:
         write_table(table, given.csv)
     else:
@@ -118,7 +118,8 @@ def _require_outside(given: argparse.Namespace) -> None:
     """Raise ValueError where results would be written over pictures, or over what is no file or folder of results."""
     table, page = Path(given.csv or "table.csv"), Path(given.html or "page").resolve()
     usual = table.suffix == ".csv" and (table.is_file() or not table.exists())
-    require(usual, f"--csv must name a file that ends with .csv, got {str(table)!r}")
+    usual &= table.resolve() not in [Path(file).resolve() for file in given.pictures]
+    require(usual, f"--csv must name a file that ends with .csv, and none that is read, got {str(table)!r}")
     known = given.known is None or (given.html and Path(given.known).is_dir())
     require(known, f"--known must name a folder, for the page of --html, got {given.known!r}")
     inside = [folder for folder in given.pictures if given.html and page.is_relative_to(Path(folder).resolve())]
@@ -186,12 +187,12 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
     ),
     "annotate": (
         _annotate,
-        "name what is on photographs",
+        "name what is on photographs, or what rows of a table have",
         "Prints a table: picture, word, probability, its rank among the known pictures, and whether it is above the "
         "word's threshold, that of the largest F1 on known pictures. Exit status 1: some pictures were left out.",
         {
             "model": MODEL,
-            "pictures": {"nargs": "+", "help": "picture files, or folders of them"},
+            "pictures": {"nargs": "+", "help": "picture files, or folders of them, or tables"},
             "--words": {
                 "type": int,
                 "default": 5,

@@ -274,9 +274,9 @@
   // A picture of a gallery, with the map of a place of the weights if there is one. rows: its neighbours.
   function picture(row, told, place, rows) {
     const image = data.images[state.study.rows[row]];
-    const captions = image.captions.join(" / "), all = `${image.name}: ${captions}`;
+    const captions = (image.file && image.text ? [image.text] : image.captions).join(" / "), all = `${image.name}: ${captions}`;
     const open = element("button", { type: "button", className: `open mapped ${place < state.study.names.length ? "" : "shown"}`, title: all });
-    open.append(...(image.file ? sights(image, place) : [state.study.told[row] || image.name]));
+    open.append(...(image.file ? sights(image, place) : [image.text || state.study.told[row] || image.name]));
     open.addEventListener("click", () => view(rows, rows.indexOf(row), place));
     return element("figure", {}, open, element("figcaption", { title: all }, told ? element("strong", {}, told) : "", " ", cut(captions)));
   }
@@ -305,13 +305,13 @@
     state.view = { rows, i, place };
     const study = state.study, row = rows[i], image = data.images[study.rows[row]];
     const sight = (...shown) => element("span", { className: "sight mapped shown" }, ...shown);
-    const pictures = image.file ? [sight(...sights(image, -1))] : [study.told[row] || ""];
+    const pictures = image.file ? [sight(...sights(image, -1))] : [image.text || study.told[row] || ""];
     if (mapped(image, place)) pictures.push(sight(...sights(image, place)));
     at("viewed").textContent = image.name;
     at("place").textContent = `${i + 1} of ${rows.length}`;
     at("view").replaceChildren(
       element("div", { className: "sights" }, ...pictures),
-      element("p", {}, image.captions.join(" / "), " ", image.original ? element("a", { href: image.original }, "The file") : ""),
+      element("p", {}, [...(image.file && image.text ? [image.text] : []), ...image.captions].join(" / "), " ", image.original ? element("a", { href: image.original }, "The file") : ""),
       element("h3", {}, `What ${label(state.method)} says of it`),
       element("p", { className: "faint" }, `Scores are in standard deviations from the mean of all ${study.n_test.toLocaleString("en")} test ${data.things}. ✓: it has the ${data.label}.${study.unclear[row].length ? " ?: this is unknown." : ""}`),
       element("div", { className: "said" }, ...said(row, image, (k) => {

@@ -283,10 +283,10 @@ def _images(
         return {}
     rows = {str(images["image"].iloc[row]): row for row in sorted(used)}
     captions = captions[captions["known"]] if "known" in captions else captions
-    own = captions[captions["image"].isin(rows)].groupby("image", sort=False)["caption"].agg(list).to_dict()
-    own |= {name: [images["text"].iloc[row]] for name, row in rows.items() if "text" in images}
+    own = captions[captions["image"].isin(rows)].groupby("image", sort=False)["caption"].agg(list)
     shown: dict[int, dict[str, Any]] = {
         row: {"name": name, "captions": own.get(name, []), "file": thumbnail(row) if thumbnail else None}
+        | ({"text": images["text"].iloc[row]} if "text" in images else {})
         for name, row in rows.items()
     }
     if original:

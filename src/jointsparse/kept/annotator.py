@@ -5,11 +5,12 @@ As a Pipeline of scikit-learn it also knows, in attributes of its own:
 - ``card_``: what it is, in text and numbers, see `annotator`;
 - ``known_scores_``, ``known_labels_``: see `final.Final`. Among these a new picture has its rank;
 - ``known_names_``: the images that these are of, list of str;
+- ``columns_``: names of the features that samples come with, list of str, empty if they have none;
 - ``check_``: features of a few images, and the scores that they had, which `load` computes again.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike, cpu_count
 from pathlib import Path
@@ -32,6 +33,7 @@ from jointsparse.scores.metrics import nearest
 require_extra(__name__, "pandas", "PIL")
 import pandas as pd  # noqa: E402
 
+from jointsparse.datasets.arrays import read_features  # noqa: E402
 from jointsparse.datasets.folder import SUFFIXES, check_pictures, list_pictures  # noqa: E402
 
 EXTRACTORS = {"dense_sift": transformers.DenseSift, "daisy": transformers.Daisy}
@@ -77,6 +79,7 @@ def annotator(
     names: Sequence[str],
     steps: Sequence[tuple[str, Any]] = (),
     basis: Basis | None = None,
+    columns: Sequence[str] = (),
     card: Mapping[str, Any],
 ) -> Pipeline:
     """Return the chain of a final fit. Only the columns of the basis that the fit uses are part of it.
@@ -91,6 +94,8 @@ def annotator(
         From `of_pictures`; none if samples come as features.
     basis : Basis or None
         The basis of its features, if it has one.
+    columns : list of str
+        Names of the features that samples come with; none if they have none.
     card : mapping
         What the chain is, in text and numbers.
     """
@@ -100,7 +105,7 @@ def annotator(
         model = _restricted(model, used)
         chain.append(("basis", transformers.SVDBasis.from_basis(basis, power=float(final.power), columns=used)))
     made = Pipeline([*chain, ("classifier", model)])
-    made.card_, made.known_names_ = dict(card), [str(name) for name in names]
+    made.card_, made.known_names_, made.columns_ = dict(card), [str(name) for name in names], list(columns)
     made.known_scores_, made.known_labels_ = final.scores.astype(np.float32), final.labels
     return made
 
@@ -225,8 +230,6 @@ def annotate(
         If the model is not a chain of pictures, or a number is out of its range.
     """
     require_of_pictures(model)
-    require(n_words >= 1, f"words must be at least 1, got {n_words}")
-    require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
     describe, names = model[0], [str(path) for path in paths]
     tell = progress or (lambda done, total: None)
     reasons, _ = check_pictures(
@@ -236,19 +239,63 @@ def annotate(
         describe.longest_side,
         lambda done, total: tell(done, 2 * total),
     )
-    usable = [path for path in paths if str(path) not in reasons]
+    usable, alike = [path for path in paths if str(path) not in reasons], dict[str, list[str]]()
+
+    def told() -> Iterator[tuple[str, np.ndarray]]:
+        for done, (path, score) in enumerate(decisions(model, usable), start=1):
+            yield str(path), score
+            alike[str(path)] = [model.known_names_[i] for i in nearest(model.known_scores_, score, ALIKE)]
+            tell(len(names) + done, 2 * len(names))
+
+    return Annotations(_listed(model, told(), n_words, precision), alike, reasons)
+
+
+def annotate_rows(
+    model: Pipeline, paths: Sequence[str | PathLike[str]], *, n_words: int = 5, precision: float | None = None
+) -> pd.DataFrame:
+    """Name what the rows of tables or arrays have. Columns are found by name where the model knows names.
+
+    Parameters
+    ----------
+    model : Pipeline
+        From `annotator`, without steps of pictures.
+    paths : list of path
+        Files that the loader `arrays` takes as features.
+    n_words, precision : as in `annotate`
+        See there.
+
+    Returns
+    -------
+    table
+        See `Annotations`. A row is called by its number, behind its file if there are several.
+    """
+    kept = hasattr(model, "known_scores_")
+    require(kept, f"the model must be one that a run has kept as model.skops, got {type(model).__name__}")
+    n_features, told = model.check_["X"].shape[1], list[tuple[str, np.ndarray]]()
+    for path in map(Path, paths):
+        require(path.is_file(), f"tables must be files that are there, got {str(path)!r}")
+        X, _ = read_features(path, columns=model.columns_)
+        require(X.shape[1] == n_features, f"{path} must have {n_features} features, as the model has, got {X.shape[1]}")
+        scores, of = np.asarray(model.decision_function(X)), f"{path} " if len(paths) > 1 else ""
+        told += [(f"{of}row {i}", score) for i, score in enumerate(scores, start=1)]
+    return _listed(model, told, n_words, precision)
+
+
+def _listed(
+    model: Pipeline, told: Iterable[tuple[str, np.ndarray]], n_words: int, precision: float | None
+) -> pd.DataFrame:
+    """The table of `Annotations`, from each name with its decisions (n_words,)."""
+    require(n_words >= 1, f"words must be at least 1, got {n_words}")
+    require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
     known, limits = np.sort(model.known_scores_, axis=0), thresholds(model, precision)
-    words, rows, alike = model.card_["words"], list[tuple[Any, ...]](), dict[str, list[str]]()
-    for done, (path, score) in enumerate(decisions(model, usable), start=1):
+    words, rows = model.card_["words"], list[tuple[Any, ...]]()
+    for name, score in told:
         (p,) = probabilities(model, score[np.newaxis])
         order, above = np.argsort(-p, kind="stable"), score >= limits
         for k in order[:n_words] if precision is None else order[above[order]]:
             rank = len(known) + 1 - int(np.searchsorted(known[:, k], score[k], side="right"))
-            rows.append((str(path), words[k], p[k], rank, len(known), bool(above[k])))
-        alike[str(path)] = [model.known_names_[i] for i in nearest(model.known_scores_, score, ALIKE)]
-        tell(len(names) + done, 2 * len(names))
-    table = pd.DataFrame(rows, columns=["image", "word", "probability", "rank", "of", "above"])
-    return Annotations(table, alike, reasons)
+            rows.append((name, words[k], p[k], rank, len(known), bool(above[k])))
+    return pd.DataFrame(rows, columns=["image", "word", "probability", "rank", "of", "above"])
 
 
 def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
