@@ -30,6 +30,7 @@ from jointsparse.estimators.regressor import Targets
 from jointsparse.learning.problem import Fit
 from jointsparse.learning.scales import PER_DECADE, radius_at
 from jointsparse.learning.sweep import MOST_RADII, TIE, choose_radius, next_step
+from jointsparse.scores.metrics import auc
 
 FOLD_TOL = 1e-2  # Choice: folds are trained to this gap at least, as scores hardly tell closer fits apart.
 FIRST_STEPS = range(-2, PER_DECADE + 1)  # of automatic radii
@@ -254,10 +255,14 @@ class Search(Trained):
 
     def _score_of(self, F: np.ndarray, held_out: Samples) -> float:
         """Score of the decisions or predictions F (n_samples, n_tasks) on held-out samples, NaN if no task counts."""
-        tasks = zip(*(array[:, self._counted].T for array in (held_out.Y, F, held_out.weights)), strict=True)
-        scores = np.array([self._score_task(y[c > 0], f[c > 0], c[c > 0]) for y, f, c in tasks])
-        found = scores[~np.isnan(scores)]
+        by_task = self._scores_of(*(array[:, self._counted] for array in (held_out.Y, F, held_out.weights)))
+        found = by_task[~np.isnan(by_task)]
         return float(found.mean()) if len(found) else np.nan
+
+    def _scores_of(self, Y: np.ndarray, F: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Score of each task, (n_tasks,), NaN if it does not count. Y, F, weights: (n_samples, n_tasks)."""
+        tasks = zip(Y.T, F.T, weights.T, strict=True)
+        return np.array([self._score_task(y[c > 0], f[c > 0], c[c > 0]) for y, f, c in tasks])
 
     def _fold_tol(self) -> float:
         return max(as_radius(self.tol, "tol"), FOLD_TOL)
@@ -409,6 +414,12 @@ class JointSparseClassifierCV(Labelled, Search):
         F, y = F[rows][:, self._counted], held_out.Y[rows][:, self._counted].argmax(axis=1)
         classes = self.classes_[self._counted]
         return _called(get_scorer(self.scoring), _Classified(self.loss, classes, F), held_out.X[rows], classes[y])
+
+    def _scores_of(self, Y: np.ndarray, F: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        if self.scoring is None and ((weights == 0) | (weights == weights.max(axis=0))).all():
+            # In a small part of the time that roc_auc_score takes, which is a third of a search over many tasks.
+            return auc(F, np.where(weights > 0, Y > 0, -1))
+        return super()._scores_of(Y, F, weights)
 
     def _score_task(self, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
         if len(np.unique(y)) < 2:
