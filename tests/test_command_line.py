@@ -1,6 +1,5 @@
 """The command from a folder to its page: what `init` writes, which command lines run, and what is refused."""
 
-import io
 import json
 import os
 import signal
@@ -8,8 +7,6 @@ import subprocess
 import webbrowser
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 import yaml
 from configuration import studies as of_config
@@ -17,7 +14,6 @@ from configuration.check import check
 from configuration.file import check_file
 from test_configuration import SCHEMA, SHIPPED
 
-from jointsparse import checks
 from jointsparse.app.command_line import WORKFLOW, main
 
 NAMES = [f"{i:02}.jpg" for i in range(40)]
@@ -29,13 +25,10 @@ COCO = {
 }
 SPLITS = ["train"] * 20 + ["val"] * 10 + ["test"] * 10
 CLASSES = {f"images/{text[2:5]}/{name}": split for name, text, split in zip(NAMES, TEXTS, SPLITS, strict=True)}
-LABELS = pd.DataFrame({"dog": [i % 2 for i in range(40)], "cat": [1 - i % 2 for i in range(40)], "split": SPLITS})
+OF_CLASSES = "image,split\n" + "".join(f"{name[7:]},{split}\n" for name, split in CLASSES.items())
+LABELS = "dog,cat,split\n" + "".join(f"{i % 2},{1 - i % 2},{split}\n" for i, split in enumerate(SPLITS))
+FEATURES = "a,b,c\n" + "".join(f"{i},{i % 2}.5,1e-3\n" for i in range(40))
 SVM = "".join(f"{i % 2} 1:{i}\n" for i in range(40))
-
-
-def npy(array):
-    np.save(file := io.BytesIO(), array)
-    return file.getvalue()
 
 
 def pictures(folder=""):
@@ -57,15 +50,15 @@ KINDS = {
         "40 pictures, captions in more/captions_val.json, 2 words",
     ),
     "classes": (
-        CLASSES | {"splits.csv": "image,split\n" + "".join(f"{name[7:]},{of}\n" for name, of in CLASSES.items())},
+        CLASSES | {"splits.csv": OF_CLASSES},
         "scenes",
         {"images": "images"},
         "40 pictures in 2 folders, one per class, 2 scenes (cat, dog, …) with 10 to 10 training samples",
     ),
     "features and labels": (
-        {"clip.npy": npy(np.eye(40, 3)), "labels.csv": LABELS.to_csv(index=False)},
+        {"clip features.csv": FEATURES, "labels.csv": LABELS},
         "arrays",
-        {"features": "clip.npy", "labels": "labels.csv", "split": "split"},
+        {"features": "clip features.csv", "labels": "labels.csv", "split": "split"},
         "40 samples with 3 features, 2 labels",
     ),
     "libsvm": (
@@ -80,7 +73,7 @@ KINDS = {
 def lay(root, files):
     for name, content in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        (root / name).write_text(content)
 
 
 @pytest.mark.parametrize(("files", "loader", "options", "said"), KINDS.values(), ids=KINDS)
@@ -128,12 +121,6 @@ def test_what_a_command_cannot_do_is_one_sentence(tmp_path, monkeypatch, capsys,
     assert main(arguments.split()) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and said in error and error.count("\n") == 1
-
-
-def test_without_the_extra_a_run_says_how_to_install_it(monkeypatch, capsys):
-    monkeypatch.setattr(checks, "find_spec", lambda name: None)
-    assert main(["run"]) == 2
-    assert capsys.readouterr().err == "error: jointsparse run needs snakemake: pip install 'jointsparse[pipeline]'\n"
 
 
 @pytest.mark.parametrize(

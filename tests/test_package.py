@@ -68,8 +68,20 @@ FEATURES = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense
             "from jointsparse.app.command_line import main; main(['--version'])",
             f"jointsparse {version('jointsparse')}",
         ),
+        (
+            without_extra,
+            "from jointsparse.app.command_line import main; sys.stderr = sys.stdout; main(['run'])",
+            "error: jointsparse run needs snakemake: pip install 'jointsparse[pipeline]'",
+        ),
     ],
-    ids=["nothing heavy", "norms alone", "features without scikit-learn", "the core without the extra", "version"],
+    ids=[
+        "nothing heavy",
+        "norms alone",
+        "features without scikit-learn",
+        "the core without the extra",
+        "version",
+        "a run",
+    ],
 )
 def test_an_import_brings_no_more_than_it_needs(call, code, said):
     done = call(f"import sys\n{code}")

@@ -47,24 +47,24 @@ def write(root: Path, file: Path, shipped: Path) -> str:
     """
     require(root.is_dir(), f"init takes a folder of data, got {str(root)!r}")
     pictures, reasons = list_pictures(root)
-    found = _samples(root, pictures, sorted(reasons)) or _photographs(root, pictures, sorted(reasons))
-    loader, options, images, captions, what = found
+    others = sorted(reasons)
+    loader, options, images, captions, found = _samples(root, pictures, others) or _photographs(root, pictures, others)
     with warnings.catch_warnings(action="ignore"):  # of words that are left out
-        split_captions = loader == "photos"
-        words, has = choose_words(images, captions, n_words="auto", smallest_size=FEW, split_captions=split_captions)
+        words, has = choose_words(
+            images, captions, n_words="auto", smallest_size=FEW, split_captions=loader == "photos"
+        )
     words, labels = words[: has.shape[1]], pick("datasets", loader).LABELS
     common = words[words["train"] >= AUTO_SIZES[0]]
     tasks = common if len(common) >= MANY_TASKS else words
     counts, some = tasks["train"], ", ".join(tasks["word"][:3])
     said = printable(
-        f"{what}, {len(tasks)} {labels} ({some}, …) with {counts.min():,} to {counts.max():,} training samples"
+        f"{found}, {len(tasks)} {labels} ({some}, …) with {counts.min():,} to {counts.max():,} training samples"
     )
     name = re.sub("[^A-Za-z0-9_-]+", "-", root.resolve().name).strip("-")[:90] or "mine"
     is_taken = name in yaml.safe_load(shipped.read_text(encoding="utf-8"))["datasets"]
-    template = (files("jointsparse.app") / "config.yaml.jinja").read_text(encoding="utf-8")
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters["yaml"] = lambda one: yaml.safe_dump([one], default_flow_style=True, sort_keys=False)[1:-2]
-    text = environment.from_string(template).render(
+    template = environment.from_string((files("jointsparse.app") / "config.yaml.jinja").read_text(encoding="utf-8"))
+    text = template.render(
         said=said,
         name=f"my-{name}" if is_taken else name,
         loader=loader,
@@ -72,6 +72,7 @@ def write(root: Path, file: Path, shipped: Path) -> str:
         n_images=len(images),
         labels=labels,
         few=FEW if counts.min() < AUTO_SIZES[0] else None,
+        yaml=lambda value: yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=10**6)[1:-2],
     )
     file.write_text(text, encoding="utf-8")
     return said
@@ -137,7 +138,7 @@ def _captioned(root: Path, pictures: Sequence[str], others: Sequence[str]) -> tu
         if "/".join(parts[i:]) in named
     )
     for file, table in tables.items() if pictures and not fits else ():
-        some = table["image"].min()
+        some = ", ".join(table["image"][:1])
         raise ValueError(f"{root / file} must name pictures of {root}, such as {pictures[0]!r}, got {some!r}")
     return next(((file, folder, tables[file]) for (file, folder), _ in fits.most_common(1)), None)
 
