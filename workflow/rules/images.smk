@@ -25,7 +25,7 @@ rule read_images:
         options=lambda w: dataset(w)["options"],
         raw=raw,
         most_samples=lambda w: dataset(w).get("most_samples"),
-        seed=config["seed"],
+        seed=lambda w: config["seed"] if "most_samples" in dataset(w) else None,
         longest_side=lambda w: features(w)["longest_side"],
         extractor=lambda w: features(w)["extractor"],
         extractor_options=lambda w: features(w)["options"],
@@ -56,7 +56,7 @@ rule read_samples:
         options=lambda w: dataset(w)["options"],
         raw=raw,
         most_samples=lambda w: dataset(w).get("most_samples"),
-        seed=config["seed"],
+        seed=lambda w: config["seed"] if "most_samples" in dataset(w) else None,
     script:
         "../scripts/read_samples.py"
 
