@@ -150,9 +150,7 @@ def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, posit
     >>> project([3.0, 4.0], radius=1.0)
     array([0.6, 0.8])
     """
-    W = as_columns(W)
-    if positive:
-        W = positive_part(W)
+    W = positive_part(as_columns(W)) if positive else as_columns(W)
     B = as_output(out, W)
     columns, result = (W, B) if W.ndim == 2 else (W[:, np.newaxis], B[:, np.newaxis])
     radii = as_radii(radius, columns.shape[1])
