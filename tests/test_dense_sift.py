@@ -85,8 +85,7 @@ def test_same_result_for_every_layout_and_every_time():
 def test_smallest_side_holds_one_patch_of_every_size():
     options = {"patch_sizes": (10, 20), "step": 50}
     side = smallest_side(**options)
-    assert side == 20
-    assert len(describe(texture(side, side), **options)) == 2
+    assert (side, len(describe(texture(side, side), **options))) == (20, 2)
     with pytest.raises(ValueError, match="at least 20 pixels"):
         describe(texture(side - 1, side), **options)
 

@@ -64,8 +64,7 @@ def test_the_rule(low, high, least, most, verdict):
 def test_methods_are_level_if_the_whole_interval_is_near_0(number, half, verdict):
     estimate = Estimate(number, number - half, number + half, "an interval", 4, half)
     got = conclude(CLAIM._replace(least=ABOVE, level=0.01), estimate, {"method": "a"})
-    assert got.verdict == verdict
-    assert ("would decide it" in got.number_means) == (verdict == "undecided")
+    assert (got.verdict, "would decide it" in got.number_means) == (verdict, verdict == "undecided")
     without = conclude(CLAIM._replace(least=ABOVE), estimate, {"method": "a"}).verdict
     assert without == ("undecided" if verdict == "level" else verdict)
 
@@ -113,8 +112,7 @@ def test_what_holms_correction_leaves_open_may_be_level(level, verdict):
 def test_a_verdict_that_a_bound_may_not_give_is_withheld(number, expected):
     estimate = Estimate(number, number - 0.1, number + 0.1, "an interval")
     got = conclude(CLAIM._replace(least=0.0), estimate, {"method": "a"}).withheld("holds")
-    assert got.verdict == expected
-    assert ("as it is a bound" in got.number_means) == (expected == "undecided")
+    assert (got.verdict, "as it is a bound" in got.number_means) == (expected, expected == "undecided")
 
 
 def test_a_count_needs_no_interval():

@@ -129,6 +129,5 @@ def _samples(W: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarra
         normal = rng.normal(size=of_task.shape)
         of_task[...] = normal / np.linalg.norm(normal, axis=1, keepdims=True)
     # The rounded samples decide the labels. einsum gives the same bits for any number of threads.
-    scores = np.einsum("knd,dk->kn", X, W)
     # Choice: sign(0) = +1. A small training set may hold one label only; the paper does not balance them.
-    return X, np.where(scores >= 0, 1, -1).astype(np.int8)
+    return X, np.where(np.einsum("knd,dk->kn", X, W) >= 0, 1, -1).astype(np.int8)

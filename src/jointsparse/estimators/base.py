@@ -436,8 +436,7 @@ class Trained(SelectorMixin, Linear):
         self.intercept_ = (fitted.b[0] + centres).astype(fitted.b.dtype)
         if self._numeric and self._flat:
             self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
-        features = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        self.selected_features_ = features[self.get_support()]
+        self.selected_features_ = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[self.get_support()]
         self.n_iter_ = int(fitted.n_iter)
         self.objective_ = fitted.objective[0, : self.n_iter_ + 1].copy()
         self.duality_gap_ = float(fitted.gap[0])

@@ -135,8 +135,7 @@ class SupportDisplay:
     def plot(self, *, ax: Any = None) -> Self:
         """Plot and return the display. ax: Axes, or None for a new figure."""
         n_tasks, n_used = self.shown.shape
-        size = (min(3.0 + 0.16 * n_used, 12.0), min(2.0 + 0.2 * n_tasks, 9.0))
-        self.figure_, (self.ax_,) = _axes(1, ax, size)
+        self.figure_, (self.ax_,) = _axes(1, ax, (min(3.0 + 0.16 * n_used, 12.0), min(2.0 + 0.2 * n_tasks, 9.0)))
         if not n_used:
             self.ax_.text(0.5, 0.5, "no feature is used", ha="center", va="center", transform=self.ax_.transAxes)
             self.ax_.set_axis_off()

@@ -108,8 +108,7 @@ class OneStrength(Trained):
         ValueError
             If input or parameters make no sense. The estimator keeps its previous state.
         """
-        posed = self._pose_shared(self._read(X, y, sample_weight))
-        return self._train_one(*posed, self.radius, self.penalty)
+        return self._train_one(*self._pose_shared(self._read(X, y, sample_weight)), self.radius, self.penalty)
 
     @all_or_nothing
     def fit_tasks(
@@ -157,8 +156,7 @@ class OneStrength(Trained):
         X = [X_k.astype(dtype, copy=False) for X_k, *_ in read]
         in_tasks = [self._in_tasks(y_k, is_known, weight) for _, y_k, is_known, weight in read]
         weights = [self._weigh(Y_k, c)[:, 0] for Y_k, c in in_tasks]
-        posed = self._pose(X, [Y_k[:, 0] for Y_k, _ in in_tasks], weights)
-        return self._train_one(*posed, self.radius, self.penalty)
+        return self._train_one(*self._pose(X, [Y_k[:, 0] for Y_k, _ in in_tasks], weights), self.radius, self.penalty)
 
     def path(
         self,
@@ -220,8 +218,7 @@ class OneStrength(Trained):
         def train(strength: float, start: Fit | None) -> Fit:
             return model._train(problem, strength, penalised, start=start)[1]
 
-        least = model._nothing_left(problem) if strengths is None else -np.inf
-        fits = fits_along(train, grid, penalised, least=least)
+        fits = fits_along(train, grid, penalised, least=model._nothing_left(problem) if strengths is None else -np.inf)
         gaps = np.concatenate([fit.gap for fit in fits])
         unproven = model._unproven(gaps, model.tol).sum()
         if unproven:
