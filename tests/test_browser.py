@@ -145,7 +145,7 @@ def test_a_picture_is_enlarged_with_all_that_the_method_says_of_it(study):
     for go, place in ((press["ArrowRight"], 2), (to["before"], 1), (press["ArrowLeft"], 8), (to["next"], 1)):
         go()
         assert viewer.locator("#place").inner_text() == f"{place} of 8"
-    for leave in (lambda: study.keyboard.press("Escape"), to["close"], lambda: study.mouse.click(5, 5)):
+    for leave in (lambda: study.keyboard.press("Escape"), to["close"], lambda: study.mouse.click(5, 5), study.go_back):
         leave()
         assert not viewer.is_visible() and opened.evaluate("button => button === document.activeElement")
         opened.click()

@@ -15,7 +15,7 @@ from jointsparse.explorer import findings, thumbnails
 from jointsparse.explorer.fits import fits_of
 from jointsparse.explorer.page import page
 from jointsparse.explorer.sharing import sharing_of
-from jointsparse.explorer.words import said_of, telling_of_samples, wall_of, words_of
+from jointsparse.explorer.words import reasons_of, said_of, wall_of, words_of
 from jointsparse.scores.flags import of_features
 from jointsparse.scores.learnt import by_size, words_learnt
 from jointsparse.scores.metrics import ScoredFits, auc, by_rank
@@ -86,11 +86,18 @@ def test_the_wall_shows_the_images_ranked_highest_of_words_that_are_told_from_ch
     assert re.findall('src="(.*?)"', wall) == [thumbnails.file_of(5 + row) for row in order[:3]]
     assert wall.count('class="without"') == 3 - kept.fits.labels[order[:3], 1].sum()
     assert f"{kept.fits.labels[order[:10], 1].sum()} of the first 10 are right" in wall
-    assert f'Not told from chance: <a href="#word={WORDS[0]}">' in wall  # its interval begins at 0.45
+    assert f'Not told from chance by their AUC: <a href="#word={WORDS[0]}">' in wall  # its interval begins at 0.45
 
 
 def test_words_stand_on_the_wall_in_the_order_of_their_first_images():
-    own = {"known": True, "auc": 0.7, "precision": 0.5, "highest": [[3, 1], [4, 4]], "errors": [[5, 2], [6, 3]]}
+    own = {
+        "known": True,
+        "auc": 0.7,
+        "by_chance": 1,
+        "precision": 0.5,
+        "highest": [[3, 1], [4, 4]],
+        "errors": [[5, 2], [6, 3]],
+    }
     told = {"a": {"right": 2}, "b": {"right": 7}, "c": {"right": 2, "auc": 0.8}, "d": {"known": False}}
     wall, unknown = wall_of([{"word": word, "methods": {"l1": own | more}} for word, more in told.items()], "l1")
     assert ([(tile["word"], tile["images"]) for tile in wall], unknown) == (
@@ -197,9 +204,11 @@ def test_words_that_stand_out_among_the_highest_are_counted(mine):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_documents_are_told_by_the_features_that_matter_most(mine, form):
-    X, size = mine.fits.X, np.arange(1, 7)
-    expected = ", ".join(NAMES[i] for i in np.argsort(-X[3] * size) if X[3][i] > 0)
-    assert telling_of_samples(form(X), [3], size, NAMES) == {3: expected}
+    X, W = mine.fits.X, np.outer(np.arange(1, 7), [1, -2, 0.5])
+    found = reasons_of(form(X), [3], W, NAMES)
+    assert [found["features"][j] for j, _ in found["values"][3]] == [NAMES[i] for i in np.argsort(-abs(X[3] * W[:, 0]))]
+    weights = np.frombuffer(base64.b64decode(found["weights"]), np.int8).reshape(6, 3)
+    np.testing.assert_array_equal(weights, np.rint(127 * W / 12))
 
 
 OF_WORDS = pd.DataFrame(
@@ -307,7 +316,7 @@ def test_the_sentence_names_what_was_learnt(p_holm, labels, expected):
 def test_how_sure_it_is_compares_with_the_best_other_method(rng):
     table, means = learnt(0.01), study(rng).tables["means"]
     table["weight"] = [1, 1, 1, 1, 1, 1, 4, 1]  # the most for g, whose first ten are right
-    for other, where in ((0.02, "0.020 behind"), (-0.02, "0.020 ahead of"), (-0.009, "level with")):
+    for other, where in ((0.02, "0.020 behind"), (-0.02, "0.020 ahead of"), (-0.009, "level (within 0.01) with")):
         means["auc_weighted"] = np.where(means["method"] == "svm-l2", 0.8 + other, 0.8)
         assert findings.how_sure(table, "hinge-l1inf", means, n_test=1200) == (
             "On average 4.5 of the first 10 images are right (mean AUC 0.690 on 1,200 test images). "

@@ -9,8 +9,8 @@ import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.explorer.findings import CHANCE, label
 from jointsparse.explorer.fits import Fits, Path
-from jointsparse.explorer.sharing import APART, levels_of, order_of
-from jointsparse.explorer.words import number, of_ranks, telling
+from jointsparse.explorer.sharing import APART, order_of
+from jointsparse.explorer.words import levels_of, number, of_ranks, telling
 from jointsparse.scores.many import holm
 from jointsparse.scores.metrics import by_chance, nearest
 

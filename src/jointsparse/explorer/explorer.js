@@ -69,6 +69,8 @@
     at("after").addEventListener("click", () => step(1));
     at("leave").addEventListener("click", () => viewer.close());
     viewer.addEventListener("click", (event) => event.target === viewer && viewer.close());
+    viewer.addEventListener("close", () => history.state && history.state.viewer && history.back());
+    window.addEventListener("popstate", (event) => !(event.state && event.state.viewer) && viewer.open && viewer.close());
     document.addEventListener("keydown", (event) => {
       const by = viewer.open ? { ArrowRight: 1, ArrowLeft: -1 }[event.key] : 0;
       if (!by) return;
@@ -191,8 +193,8 @@
     state.word = name;
     press();
     word();
-    const { top, bottom } = at("word").firstChild.getBoundingClientRect();
-    if (top < 0 || bottom > innerHeight) at("word").scrollIntoView();
+    const { top } = at("word").getBoundingClientRect();
+    if (top < 0 || top > innerHeight / 2) at("word").scrollIntoView();
   }
 
   function follow() {
@@ -231,7 +233,7 @@
     const listed = state.study === data.studies[0] && state.method === state.study.best && own.known;
     at("word").replaceChildren(
       element("h3", {}, `“${one.word}” by ${label(state.method)}`),
-      element("p", {}, element("strong", {}, `${own.right} of the first ${state.study.of_first} are right. `), facts.join("; ") + "."),
+      element("p", {}, element("strong", {}, `${own.right} of the first ${state.study.of_first} are right, ${number(own.by_chance, 1)} would be by chance. `), facts.join("; ") + "."),
       own.telling ? element("p", {}, `Telling features: ${own.telling.join(", ") || "none"}.`) : "",
       gallery("Ranked highest, and right", own.highest),
       beside ? element("p", {}, `Of the ${own.top} ${data.things} ranked highest, ${beside}: at least twice as many as by chance.`) : "",
@@ -276,7 +278,7 @@
     const image = data.images[state.study.rows[row]];
     const captions = (image.file && image.text ? [image.text] : image.captions).join(" / "), all = `${image.name}: ${captions}`;
     const open = element("button", { type: "button", className: `open mapped ${place < state.study.names.length ? "" : "shown"}`, title: all });
-    open.append(...(image.file ? sights(image, place) : [image.text || state.study.told[row] || image.name]));
+    open.append(...(image.file ? sights(image, place) : [image.text || toldOf(row) || image.name]));
     open.addEventListener("click", () => view(rows, rows.indexOf(row), place));
     return element("figure", {}, open, element("figcaption", { title: all }, told ? element("strong", {}, told) : "", " ", cut(captions)));
   }
@@ -305,13 +307,15 @@
     state.view = { rows, i, place };
     const study = state.study, row = rows[i], image = data.images[study.rows[row]];
     const sight = (...shown) => element("span", { className: "sight mapped shown" }, ...shown);
-    const pictures = image.file ? [sight(...sights(image, -1))] : [image.text || study.told[row] || ""];
+    const pictures = image.file ? [sight(...sights(image, -1))] : [image.text || toldOf(row)];
     if (mapped(image, place)) pictures.push(sight(...sights(image, place)));
+    const asked = place >= 0 && place < study.names.length;
     at("viewed").textContent = image.name;
     at("place").textContent = `${i + 1} of ${rows.length}`;
     at("view").replaceChildren(
       element("div", { className: "sights" }, ...pictures),
-      element("p", {}, [...(image.file && image.text ? [image.text] : []), ...image.captions].join(" / "), " ", image.original ? element("a", { href: image.original }, "The file") : ""),
+      element("p", {}, [...(image.file && image.text ? [image.text] : []), ...image.captions].join(" / "), " ", image.original ? element("a", { href: image.original, target: "_blank", rel: "noopener" }, "The file") : ""),
+      asked ? why(row, image, place) : "",
       element("h3", {}, `What ${label(state.method)} says of it`),
       element("p", { className: "faint" }, `Scores are in standard deviations from the mean of all ${study.n_test.toLocaleString("en")} test ${data.things}. ✓: it has the ${data.label}.${study.unclear[row].length ? " ?: this is unknown." : ""}`),
       element("div", { className: "said" }, ...said(row, image, (k) => {
@@ -320,7 +324,45 @@
       })),
       ...near(row)
     );
-    if (!viewer.open) viewer.showModal();
+    if (viewer.open) return;
+    viewer.showModal();
+    history.pushState({ viewer: true }, ""); // so that the back button closes it
+  }
+
+  // What the method says of one word, and where that comes from.
+  function why(row, image, place) {
+    const study = state.study, name = study.names[place], reasons = study.reasons;
+    const has = study.has[row].includes(place) ? "it has" : study.unclear[row].includes(place) ? "unknown whether it has" : "it is without";
+    const told = [`“${name}”: rank ${ranked(row).ranks[place]}, ${has} the ${data.label}.`];
+    if (mapped(image, place)) told.push("The map shows where this comes from: red is for it, blue against.");
+    if (explained(image, place) && reasons) {
+      const weights = unpacked(reasons.weights), n = study.names.length;
+      const parts = reasons.values[row].map(([j, x]) => [reasons.features[j], x * weights[j * n + place]]);
+      parts.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+      const some = (sign) => parts.filter(([, part]) => sign * part > 0).map(([feature]) => feature).join(", ") || "none";
+      told.push(`Of its features, for it: ${some(1)}. Against it: ${some(-1)}.`);
+    }
+    return element("p", {}, told.join(" "));
+  }
+
+  // The features of a sample that matter most.
+  function toldOf(row) {
+    const reasons = state.study.reasons;
+    return reasons ? reasons.values[row].map(([j]) => reasons.features[j]).join(", ") : "";
+  }
+
+  function explained(image, place) {
+    return mapped(image, place) || Boolean(state.study.reasons && state.method === state.study.best);
+  }
+
+  function ranked(row) {
+    const study = state.study, packed = study.said[state.method], n = study.names.length;
+    const begin = n * Object.keys(study.rows).indexOf(String(row));
+    const Ranks = study.n_test < 65536 ? Uint16Array : Uint32Array;
+    return {
+      scores: unpacked(packed.scores).subarray(begin, begin + n),
+      ranks: new Ranks(unpacked(packed.ranks).buffer).subarray(begin, begin + n),
+    };
   }
 
   // Known images, from which the model has learnt, that it scores most alike.
@@ -341,10 +383,7 @@
 
   // The score of every word, the highest first. draw: shows the map of a word.
   function said(row, image, draw) {
-    const study = state.study, packed = study.said[state.method], n = study.names.length;
-    const begin = n * Object.keys(study.rows).indexOf(String(row));
-    const scores = unpacked(packed.scores).subarray(begin, begin + n);
-    const ranks = new (study.n_test < 65536 ? Uint16Array : Uint32Array)(unpacked(packed.ranks).buffer).subarray(begin, begin + n);
+    const study = state.study, { scores, ranks } = ranked(row);
     const most = Math.max(1, ...scores.map(Math.abs));
     const words = study.names.map((name, k) => k).sort((a, b) => scores[b] - scores[a] || ranks[a] - ranks[b]);
     return words.map((k) => {
@@ -352,9 +391,12 @@
       bar.style.width = `${(50 * Math.abs(scores[k])) / most}%`;
       bar.style.left = scores[k] > 0 ? "50%" : `${50 - (50 * Math.abs(scores[k])) / most}%`;
       const sign = study.has[row].includes(k) ? "✓ " : study.unclear[row].includes(k) ? "? " : "";
-      const name = element(mapped(image, k) ? "button" : "span", {}, sign + study.names[k]);
-      if (mapped(image, k)) name.addEventListener("click", () => draw(k));
-      if (mapped(image, k)) name.title = "show where it comes from";
+      const name = element(explained(image, k) ? "button" : "span", {}, sign + study.names[k]);
+      if (explained(image, k)) {
+        name.addEventListener("click", () => draw(k));
+        name.title = "show where it comes from";
+        name.setAttribute("aria-pressed", String(k === state.view.place));
+      }
       name.dataset.word = k;
       const rank = element("span", { className: "faint" }, `rank ${ranks[k]}`);
       const signed = `${scores[k] < 0 ? "−" : "+"}${Math.abs(scores[k] / LEVELS).toFixed(1)}`;

@@ -46,7 +46,7 @@ PLAIN = {
     "fewer images than asked for": (NOTE, "Some {labels} have fewer training {things} than asked for: they got all."),
     "not unique": (
         NOTE,
-        "Some fits explain their training {things} whole, as many others would: more would tell more.",
+        "Some fits are perfect on their training {things}, as many others would be: more {things} would tell more.",
     ),
     "no lower than the first": (
         NOTE,
@@ -174,7 +174,8 @@ def how_sure(learnt: pd.DataFrame, method: str, means: pd.DataFrame, *, n_test: 
     method = method if method in auc else str(auc.index[0])
     others = auc.drop(method)
     lead, other = auc[method] - others.max(), label(str(others.idxmax()))
-    where = f"{abs(lead):.3f} {'ahead of' if lead > 0 else 'behind'}" if abs(lead) > LEVEL else "level with"
+    where = f"{abs(lead):.3f} {'ahead of' if lead > 0 else 'behind'}"
+    where = f"level (within {LEVEL}) with" if abs(lead) <= LEVEL else where
     return f"{said} Where methods are compared, {label(method)} is {where} the best other one, {other}."
 
 

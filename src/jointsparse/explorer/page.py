@@ -13,7 +13,7 @@ from jointsparse.explorer.answers import Kept, alike, answers_of
 from jointsparse.explorer.fits import Fits
 from jointsparse.explorer.frame import render
 from jointsparse.explorer.sharing import sharing_of
-from jointsparse.explorer.words import SUSPECTS, said_of, suspects_of, telling_of_samples, wall_of, words_of
+from jointsparse.explorer.words import SUSPECTS, reasons_of, said_of, suspects_of, wall_of, words_of
 from jointsparse.scores.metrics import FIRST
 
 SAMPLES = 24  # images of a dataset whose studies learn no words
@@ -132,7 +132,8 @@ def page(
     first_screen, suspects = _first_screen(sources, images, of_images)
     on_card = [(", ".join(one["captions"]), one["file"]) for one in list(of_images.values())[:OF_CARD]]
     if of_words:
-        on_card = [(tile["word"], tile["images"][0][0]["file"]) for tile in first_screen["wall"][:OF_CARD]]
+        of_tiles = {tile["images"][0][0]["file"]: tile["word"] for tile in first_screen["wall"][::-1]}  # each once
+        on_card = [(word, file) for file, word in of_tiles.items()][: -OF_CARD - 1 : -1]
     html = render(
         "page.html.jinja",
         dataset=dataset,
@@ -250,8 +251,7 @@ def _add_images(study: dict[str, Any], fits: Fits, test_images: Sequence[int], n
     study["has"] = {image: np.flatnonzero(fits.labels[image] == 1).tolist() for image in used}
     study["unclear"] = {image: np.flatnonzero(fits.labels[image] < 0).tolist() for image in used}
     study["said"] = {method: said_of(own, used) for method, own in fits.scores.items()}
-    size = np.linalg.norm(fits.W(study["best"]), axis=1)
-    study["told"] = telling_of_samples(fits.X, used, size, names) if names else {}
+    study["reasons"] = reasons_of(fits.X, used, fits.W(study["best"]), names) if names else None
     return set(study["rows"].values())
 
 

@@ -7,11 +7,10 @@ import numpy as np
 import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.explorer.fits import Fits
-from jointsparse.explorer.words import packed
+from jointsparse.explorer.words import levels_of
 
 MOST_FEATURES = 48  # rows of the map
 RESPONDERS = 6  # test images with the largest, and with the smallest value of a feature
-LEVELS = 127  # of a weight in the map
 APART = ("l1",)  # norms with which a word may leave out a feature that other words use
 
 
@@ -74,13 +73,6 @@ def order_of(rows: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     joined = hierarchy.ward(rows / np.where(lengths > 0, lengths, 1))
     return np.asarray(hierarchy.leaves_list(joined))
-
-
-def levels_of(weights: np.ndarray) -> str:
-    """Pack weights as signed bytes, relative to the largest; what is not 0 stays so."""
-    largest = np.abs(weights).max(initial=0.0)
-    levels = np.rint(LEVELS * weights / (largest or 1.0))
-    return packed(np.where(levels == 0, np.sign(weights), levels).astype(np.int8))
 
 
 def _responders(values: np.ndarray) -> list[list[int]]:

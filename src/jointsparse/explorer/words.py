@@ -21,6 +21,7 @@ OF_WALL, TELLING_OF_WALL = 3, 5  # images, or telling features, of a word on the
 SUSPECTS = ["image", "word", "label", "score", "rank"]  # columns of the table of labels that may be wrong
 LISTED = 20  # labels of a word that may be wrong, of both kinds
 LEVELS = 20  # of a score, for each standard deviation
+LEVELS_OF_WEIGHTS = 127  # at most
 TOP, MOST_BESIDE = 20, 3  # images ranked highest, and other words that many of them have
 
 
@@ -115,6 +116,7 @@ def of_ranks(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str
     many = [j for j in np.argsort(expected - count, kind="stable") if j != k and count[j] >= max(3, 2 * expected[j])]
     return {
         "right": int(has[:FIRST].sum()),
+        "by_chance": number(min(FIRST, len(has)) * has.mean()),
         "highest": images(right[:HIGHEST]),
         "misses": images(right[::-1][:WORST]),
         "errors": images(wrong[:WORST]),
@@ -144,7 +146,7 @@ def wall_of(words: Sequence[Mapping[str, Any]], method: str) -> tuple[list[dict[
         tiles.append(
             {
                 "word": word,
-                **{key: numbers[key] for key in ("right", "auc", "precision")},
+                **{key: numbers[key] for key in ("right", "by_chance", "auc", "precision")},
                 "images": [(image, kind == "highest") for _, image, kind in first[:OF_WALL]],
                 "telling": numbers.get("telling", [])[:TELLING_OF_WALL],
             }
@@ -177,6 +179,13 @@ def packed(numbers: np.ndarray) -> str:
     return base64.b64encode(numbers.tobytes()).decode()
 
 
+def levels_of(weights: np.ndarray) -> str:
+    """Pack weights as signed bytes, relative to the largest; what is not 0 stays so."""
+    largest = np.abs(weights).max(initial=0.0)
+    levels = np.rint(LEVELS_OF_WEIGHTS * weights / (largest or 1.0))
+    return packed(np.where(levels == 0, np.sign(weights), levels).astype(np.int8))
+
+
 def said_of(scores: np.ndarray, images: Sequence[int]) -> dict[str, str]:
     """The scores of some test images for every word, and their ranks among all test images, images by images.
 
@@ -192,8 +201,8 @@ def said_of(scores: np.ndarray, images: Sequence[int]) -> dict[str, str]:
     }
 
 
-def telling_of_samples(X: Any, rows: Iterable[int], size: np.ndarray, names: Sequence[str]) -> dict[int, str]:
-    """The names of the features that matter most in each document.
+def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
+    """Say which features matter most in each document, and for which words.
 
     Parameters
     ----------
@@ -201,14 +210,28 @@ def telling_of_samples(X: Any, rows: Iterable[int], size: np.ndarray, names: Seq
         Features of all documents.
     rows : ints
         The documents.
-    size : array, (n_features,)
-        Of the weights of each feature: with the value it says how much the feature matters.
+    W : array, (n_features, n_words)
+        Weights.
     names : list of str
         Names of the features.
+
+    Returns
+    -------
+    dict
+        For JSON. values: of each document, the places of its features and their values, those first whose value by the
+        length of its weights is largest. features: the name in each place. weights: see `levels_of`, rows by rows.
     """
-    told = {}
+    size = np.linalg.norm(W, axis=1)
+    own: dict[int, list[tuple[int, float]]] = {}
     for i in rows:
         x = X[[i]]
-        x = (x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)).ravel() * size
-        told[i] = ", ".join(names[feature] for feature in np.argsort(-x, kind="stable")[:TELLING] if x[feature] > 0)
-    return told
+        x = (x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)).ravel()
+        most = np.argsort(-np.abs(x * size), kind="stable")[:TELLING]
+        own[i] = [(int(feature), float(f"{x[feature]:.3g}")) for feature in most if x[feature] * size[feature]]
+    used = sorted({feature for of_row in own.values() for feature, _ in of_row})
+    place = {feature: j for j, feature in enumerate(used)}
+    return {
+        "features": [names[feature] for feature in used],
+        "weights": levels_of(W[used]),
+        "values": {i: [(place[feature], value) for feature, value in of_row] for i, of_row in own.items()},
+    }
