@@ -222,7 +222,7 @@ def read_features(
     X = _csr(X) if sparse.issparse(X) else _float32(X)
     for fault, test in (("missing", np.isnan), ("infinite, or too large for float32,", np.isinf)):
         counts = _by_column(X, test)
-        for column in np.flatnonzero(counts)[:1]:
+        for column in np.flatnonzero(counts)[:1].tolist():
             raise ValueError(
                 f"{path} must hold a number in each row of each column, got {counts[column]:,} {fault} in column "
                 f"{names[column] if names else column + 1!r} ({np.count_nonzero(counts):,} such columns): fill them "
@@ -394,7 +394,7 @@ def _read_labels(
     told = told if "index" in told else told.assign(index=[f"row {i + 1}" for i in range(len(table))])
     tasks = [name for name in table.column_names if name not in columns.values()]
     tags = columns.get("tags", tasks[0] if len(tasks) == 1 and not _is_number(table[tasks[0]]) else None)
-    require(tags or tasks, f"{path} must have a column for each task, or one of tags, got {table.column_names}")
+    require(tags or tasks, f"{path} must have a column for each task, or one of tags, got neither")
     if tags:
         has = pd.Series([_tags(cell, separator) for cell in table[tags].to_pylist()], dtype=object).explode().dropna()
         return told, pd.DataFrame({"image": has.index, "caption": has.to_numpy()}), []

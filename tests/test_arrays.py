@@ -1,0 +1,224 @@
+"""Features that a user brings: what is read, what is refused in one sentence, and labels that are unknown."""
+
+import io
+import pickle
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from scipy import sparse
+
+from jointsparse.datasets import arrays
+from jointsparse.estimators.search import JointSparseClassifierCV
+from jointsparse.explorer import words
+from jointsparse.kept import annotator, final
+from jointsparse.learning import tasks
+from jointsparse.scores import metrics
+from jointsparse.scores.comparison import sign_test
+from jointsparse.scores.learnt import words_learnt
+
+X = np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32) * [[1, 1, 0]] + np.eye(8, 3, dtype=np.float32)
+X = X.astype(np.float32)
+Y = np.array([[1, 0, 1, 0, 1, 0, 1, np.nan], [0, 1, 1, 0, 0, np.nan, 1, 1]]).T
+TABLE = pd.DataFrame(Y, columns=["cat", "dog"])
+TAGS = [[name for name, has in zip(TABLE, row, strict=True) if has == 1] for row in Y]
+NAMED = pd.DataFrame(X, columns=["a", "b.c", "é"])
+
+
+def of(write, *values, **options):
+    """The bytes that a function writes into a file."""
+    file = io.BytesIO()
+    write(file, *values, **options)
+    return file.getvalue()
+
+
+FEATURES = {
+    "x.npy": of(np.save, X),
+    "fortran.npy": of(np.save, np.asfortranarray(X.astype(">f8"))),
+    "one.npz": of(np.savez, X),
+    "sparse.npz": of(sparse.save_npz, sparse.coo_matrix(X)),
+    "x.parquet": NAMED.to_parquet(),
+    "x.csv": b"\xef\xbb\xbf" + NAMED.to_csv(index=False, sep=";").encode(),
+}
+LABELS = {
+    "y.npy": of(np.save, Y),
+    "y.parquet": TABLE.astype("boolean").to_parquet(),
+    "y.csv": TABLE.to_csv(index=False).encode(),
+    "text.csv": TABLE.replace({1: "TRUE", 0: "False"}).to_csv(index=False, sep="\t").encode(),
+    "tags.csv": ("tags\n" + "\n".join(map("; ".join, TAGS)) + "\n").encode(),
+    "lists.parquet": pd.DataFrame({"tags": TAGS}).to_parquet(),
+}
+
+
+def read(folder, features="x.npy", labels="y.csv", files=(), **options):
+    """Read files of these names, all for training."""
+    for name, content in (FEATURES | LABELS | dict(files)).items():
+        (folder / name).write_bytes(content)
+    return arrays.read(folder, features=features, labels=labels, **{"fractions": {"train": 1.0}} | options)
+
+
+@pytest.mark.parametrize(
+    ("features", "labels"), [(one, "y.csv") for one in FEATURES] + [("x.npy", one) for one in LABELS]
+)
+def test_files_of_every_kind_hold_the_same(tmp_path, features, labels):
+    samples = read(tmp_path, features, labels)
+    got = samples.X.toarray() if sparse.issparse(samples.X) else samples.X
+    np.testing.assert_array_equal(got, X, strict=True)
+    assert arrays.feature_names(tmp_path, features=features) == (
+        list(NAMED) if features in ("x.parquet", "x.csv") else []
+    )
+    names = {"label 1": "cat", "label 2": "dog"}
+    captions = samples.captions.assign(caption=samples.captions["caption"].replace(names))
+    known = captions[captions.get("known", pd.Series(True, captions.index))]
+    assert [known["caption"][known["image"] == f"row {i}"].tolist() for i in range(1, 9)] == TAGS
+    if "known" in captions:
+        assert captions[~captions["known"]].iloc[:, :2].to_numpy().tolist() == [["row 6", "dog"], ["row 8", "cat"]]
+
+
+def test_columns_may_name_samples_splits_pictures_and_text(tmp_path):
+    Image.new("RGB", (9, 9)).save(tmp_path / "a.png")
+    more = {
+        "id": list("01234567"),
+        "part": ["fit", "eval"] * 4,
+        "file": ["a.png", "", "../b.png", "c.png"] * 2,
+        "say": "x" * 400,
+    }
+    files = {"more.csv": TABLE.assign(**more, rare=0).to_csv(index=False).encode(), "names.txt": b"one\ntwo\nthree\n"}
+    options = {"index": "id", "split": "part", "pictures": "file", "text": "say", "names": "names.txt"}
+    samples = read(tmp_path, labels="more.csv", files=files, split_names={"train": "fit", "test": "eval"}, **options)
+    assert isinstance(samples.X, np.memmap)
+    assert samples.images["image"].tolist() == more["id"]
+    assert set(samples.images["split"][1::2]) == {"test"}
+    assert samples.images["picture"].tolist() == ["a.png", "", "", ""] * 2
+    assert set(samples.images["text"].map(len)) == {1}
+    assert dict(samples.left_out.to_numpy()).keys() == {"rare (label)", "../b.png (picture)", "c.png (picture)"}
+    assert arrays.feature_names(tmp_path, features="x.npy", names="names.txt") == ["one", "two", "three"]
+    assert arrays.thumbnail("a.png", tmp_path, 5).shape == (5, 5, 3)
+
+
+def with_cell(value):
+    table = NAMED.astype(object)
+    table.iloc[2, 1] = value
+    return table.to_csv(index=False).encode()
+
+
+HEAD = "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 3), }".ljust(117) + "\n"
+HUGE = b"\x93NUMPY\x01\x00v\x00" + HEAD.encode()
+WRONG = {  # by what is said: features, or labels
+    "must hold a number in each row of each column, got 1 missing in column 'b.c' (1 such": ("x.csv", with_cell("")),
+    "got 1 infinite, or too large for float32, in column 'b.c'": ("x.csv", with_cell("-inf")),
+    "got 1 infinite, or too large for float32, in column 3": (
+        "x.npy",
+        of(np.save, X + np.diag([0, 0, 1e300])[[0, 1, 2, 0, 1, 0, 1, 0]]),
+    ),
+    "got string in column 'b.c'": ("x.csv", with_cell("much")),
+    "got large_string in column 'é'": ("x.parquet", NAMED.assign(é="x").to_parquet()),
+    "Object arrays cannot": ("x.npz", of(np.savez, X.astype(object))),
+    "Python objects in dtype": ("x.npy", of(np.save, X.astype(object))),
+    "x.npy must be a whole .npy file": ("x.npy", pickle.dumps(X)),
+    "x.npz must be a whole .npz file": ("x.npz", FEATURES["sparse.npz"][:-9]),
+    "x.parquet must be a whole .parquet file": ("x.parquet", FEATURES["x.parquet"][:-9]),
+    "got a fault: ValueError": ("x.npy", HUGE),
+    "must be UTF-8 text, got byte 0xe9 in line 1": ("x.csv", "a,é\n1,2\n".encode("latin-1")),
+    "must have a header with a name of its own for each column, got ['a']": ("x.csv", b"a,a\n1,2\n"),
+    "got [''] (pandas writes": ("x.csv", NAMED.to_csv().encode()),
+    "must unpack to at most 200 times its size": ("x.npz", of(np.savez_compressed, np.zeros((500, 500)))),
+    "Expected 2 columns, got 3": ("x.csv", b"a,b\n1,2,3\n"),
+    "numbers in rows and columns, got shape (8,) of float32": ("x.npy", of(np.save, X[:, 0])),
+    "must end with .npy, .npz, .parquet or .csv, got '.txt'": ("x.txt", b"1 2"),
+    "y.csv must have a row for each of the 7 rows of": ("x.npy", of(np.save, X[:7])),
+    "got 2 in row 3 of 'cat'": ("y.csv", TABLE.assign(cat=range(8)).to_csv(index=False).encode()),
+    "nothing in each column of a task, got 'maybe' in row 1 of 'dog'": ("y.csv", b"cat,dog\n1,maybe\n"),
+    "must have a column for each task, or one of tags, got neither": ("y.npy", of(np.save, Y[:, :0])),
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_a_wrong_file_gets_one_sentence(tmp_path, said):
+    name, content = WRONG[said]
+    with pytest.raises(ValueError) as error:
+        read(tmp_path, files={name: content}, **{"labels" if name.startswith("y") else "features": name})
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_sample_with_an_unknown_label_does_not_count_in_its_task():
+    rng = np.random.default_rng(1)
+    scores, labels = rng.normal(size=(60, 2)), rng.integers(-1, 2, (60, 2)).astype(np.int8)
+    known = np.flatnonzero(labels[:, 0] >= 0)
+    alone = scores[known, :1], labels[known, :1] == 1
+    for number in (metrics.resampled, metrics.by_rank):
+        counts = rng.integers(3, size=(4, 60))
+        np.testing.assert_array_equal(number(scores, labels, counts)[..., 0], number(*alone, counts[:, known])[..., 0])
+    got, expected = words.of_ranks(scores, labels, 0, "ab"), words.of_ranks(*alone, 0, "a")
+    assert (got["right"], got["roc"]) == (expected["right"], expected["roc"])
+    for kind in ("highest", "misses", "errors"):
+        assert got[kind] == [[known[image], rank] for image, rank in expected[kind]]
+    assert set(words.suspects_of(scores, labels, {0: "a"})["image"]) <= set(known)
+    rows = pd.DataFrame({"run": 1, "n": 5, "method": "svm-l2", "word": list("ab"), "positives": 9, "auc": 0.7})
+    got, expected = (
+        words_learnt(rows.assign(validation_word=False, n_features=3), n) for n in ({"a": 40, "b": 60}, 40)
+    )
+    assert got[["low", "p"]].iloc[0].tolist() == expected[["low", "p"]].iloc[0].tolist()
+    pairs = sign_test(scores[:, :1], scores[:, 1:], labels[:, :1], n_pairings=1, rng=rng)
+    assert pairs.wins[0] + pairs.losses[0] <= min((labels[:, 0] == 1).sum(), (labels[:, 0] == 0).sum())
+
+
+def test_unknown_labels_are_in_no_training_set():
+    images = pd.DataFrame({"image": list("abcdefgh"), "split": ["train"] * 5 + ["validation"] + ["test"] * 2})
+    has = [("a", "cat"), ("b", "cat"), ("c", "cat"), ("g", "cat"), ("d", "dog"), ("h", "dog"), ("f", "dog")]
+    captions = pd.DataFrame(has, columns=["image", "caption"]).assign(known=np.arange(7) != 2)
+    table, labels = tasks.choose_words(images, captions, n_words=2, smallest_size=1, split_captions=False)
+    assert table[["word", "images", "train", "test"]].to_numpy().tolist() == [["cat", 3, 2, 1], ["dog", 3, 1, 1]]
+    assert labels.T.tolist() == [[1, 1, -1, 0, 0, 0, 1, 0], [0, 0, 0, 1, 0, 1, 0, 1]]
+    assert tasks.names_of(table, labels) == ["cat", "dog"]
+    draw = partial(tasks.draw, words=["cat", "dog"], sizes=[2], n_validation_words=1, rng=np.random.default_rng(0))
+    drawn, sets = draw(labels, images["split"].replace("test", "validation").to_numpy())
+    assert drawn.Y[0].T.tolist() == [[1, 1, 0, -1, -1, 0, 0, 0], [-1, -1, -1, 1, -1, 0, 0, 0]]
+    assert sets[["positives", "negatives"]].to_numpy().tolist() == [[2, 2], [1, 4]]
+    with pytest.raises(ValueError, match="validation part must hold images with a word and images without it"):
+        draw(np.where(images[["split"]] == "validation", -1, labels), images["split"].to_numpy())
+    with pytest.raises(ValueError, match="label must be one that is known of each sample, got 'cat'"):
+        tasks.one_label(images, captions, "cat")
+
+
+@pytest.fixture(scope="module")
+def kept():
+    """A kept model of four features, the features that it knows, and their labels, some unknown."""
+    rng = np.random.default_rng(2)
+    features = rng.normal(size=(120, 4)).astype(np.float32)
+    has = features[:, :2] + 0.5 * rng.normal(size=(120, 2)) > 0
+    labels = np.where(rng.random((120, 2)) < 0.2, -1, has).astype(np.int8)
+    fitted = final.fit(features, labels, ["cat", "dog"], norm="l1inf", scales={})
+    numbers = final.table(fitted, final.tested(fitted.scores, labels, n_resamples=2, seed=0), np.zeros(2), "l1inf")
+    card, names = annotator.card_of(fitted, numbers), [str(i) for i in range(120)]
+    model = annotator.annotator(fitted, names=names, columns=list("abcd"), card=card)
+    return annotator.with_check(model, features), features, labels, numbers
+
+
+def test_a_final_fit_learns_from_known_labels_alone(kept):
+    model, features, labels, numbers = kept
+    answers = JointSparseClassifierCV("l1inf", cv=final.N_FOLDS).fit(features, np.where(labels < 0, np.nan, labels))
+    np.testing.assert_allclose(model[-1].coef_, answers.coef_)
+    assert numbers["images"].tolist()[:2] == (labels == 1).sum(axis=0).tolist()
+    known = labels[:, 0] >= 0
+    assert numbers["auc"][0] == metrics.auc(model.known_scores_[known, :1].astype(float), labels[known, :1])[0]
+
+
+def test_a_kept_model_names_the_rows_of_a_table(kept, tmp_path):
+    model, features, _, _ = kept
+    table = pd.DataFrame(features, columns=list("abcd"))[list("dacb")].assign(more="text")
+    np.save(tmp_path / "new.npy", features)
+    table.to_parquet(tmp_path / "new.parquet")
+    np.save(tmp_path / "many.npy", np.eye(5))
+    table[["a", "c"]].to_parquet(tmp_path / "few.parquet")
+    got = annotator.annotate_rows(model, [tmp_path / "new.parquet"], n_words=2)
+    pd.testing.assert_frame_equal(got, annotator.annotate_rows(model, [tmp_path / "new.npy"], n_words=2))
+    assert got["image"].tolist()[::2] == [f"row {i}" for i in range(1, 121)]
+    first = annotator.probabilities(model, model.decision_function(features[:1]))[0]
+    np.testing.assert_allclose(got["probability"][:2], sorted(first, reverse=True))
+    for name, said in (("few.parquet", r"got no columns \['b', 'd'\]"), ("many.npy", "must have 4 features, .* got 5")):
+        with pytest.raises(ValueError, match=said):
+            annotator.annotate_rows(model, [tmp_path / name])
