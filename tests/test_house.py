@@ -20,11 +20,11 @@ CEILINGS = {
     "papers": 2100,
     "loose files, app, provenance": 1025,
     "workflow": 860,
-    "tests": 8150,
+    "tests": 8230,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 21_040, 1.05
+MOST, MARGIN = 21_110, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 
