@@ -486,14 +486,16 @@ def test_settings_of_a_run_are_those_that_it_uses(config):
     assert of_config.merged(config, settings) == config | {"dataset": names}
 
 
-@pytest.mark.parametrize("name", ["collage", "scene15", "documents", "flickr8k-arms"])
+@pytest.mark.parametrize("name", ["collage", "scene15", "reuters21578"])
 def test_a_glance_is_one_run_at_one_size_of_one_study_and_says_so(config, name):
     entry = of_config.datasets_of(config)[name]
     glance = of_config.glance(name, entry)
     (block,) = glance["studies"].values()
     assert (block["runs"], block["sizes"], glance["most_samples"]) == (1, [10], 500)
-    assert glance["note"].startswith("A glance: one run") and glance["note"].endswith(entry.get("note", "all."))
-    with pytest.raises(ConfigError, match="quick is for datasets with a study of words, got 'synthetic'"):
+    assert glance["note"].startswith("A glance: one run at one size") and glance["note"].endswith(
+        entry.get("note", "all.")
+    )
+    with pytest.raises(ConfigError, match="quick is for datasets with a final fit, got 'synthetic'"):
         of_config.glance("synthetic", of_config.datasets_of(config)["synthetic"])
 
 

@@ -36,20 +36,16 @@ def datasets_of(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def glance(name: str, entry: dict[str, Any]) -> dict[str, Any]:
     """An entry in full for a quick look at its data: few samples, one study of words with one run at one size."""
-    able = [study for study, block in entry["studies"].items() if block["kind"] == WORDS]
-    require(able, f"quick is for datasets with a study of words, got {name!r}", f"datasets.{name}.studies")
-    study = entry.get("final", {"study": able[0]})["study"]
-    block, norms = entry["studies"][study], final_norms(entry)
-    size = min(AUTO_SIZES[:1] if block["sizes"] == AUTO else [AUTO_SIZES[0], *block["sizes"]])
-    few = {"runs": 1, "sizes": [size], "set_aside": {}, "figures": [], "claims": []}
-    few["words"] = block["words"] | {"n_words": AUTO, "n_validation_words": AUTO}
+    require("final" in entry, f"quick is for datasets with a final fit, got {name!r}", f"datasets.{name}")
+    study = entry["final"]["study"]
+    block, sizes = entry["studies"][study], AUTO_SIZES[:1]
+    few = {"runs": 1, "sizes": [min(sizes if block["sizes"] == AUTO else [*sizes, *block["sizes"]])], "set_aside": {}}
+    few |= {"words": block["words"] | {"n_words": AUTO, "n_validation_words": AUTO}, "figures": [], "claims": []}
     few |= {"basis": block["basis"] | {"rank": AUTO}} if block.get("basis") else {}
-    own = {"most_samples": FEW_SAMPLES, "shards": 2, "studies": {study: block | few}}
-    own |= {"final": {"study": study, "norm": norms[0]}} if norms else {}
-    note = (
-        f"A glance: one run, {size} positives of each task, at most {FEW_SAMPLES} samples; run without quick for all."
-    )
-    return entry | own | {"note": f"{note} {entry.get('note', '')}".strip()}
+    note = f"A glance: one run at one size with at most {FEW_SAMPLES} samples; run without quick for all."
+    own = {"most_samples": FEW_SAMPLES, "shards": 2, "note": f"{note} {entry.get('note', '')}".strip()}
+    norm = final_norms(entry)[0]
+    return entry | own | {"final": {"study": study, "norm": norm}, "studies": {study: block | few}}
 
 
 def full_block(

@@ -29,7 +29,7 @@ LIBSVM = re.compile(r"\.(libsvm|svmlight|svm)(\.gz|\.bz2)?$", re.I)
 COLUMNS = {  # how columns beside the labels are called, by the option that names them
     "index": {"id", "index", "name"},
     "split": {"split"},
-    "pictures": {"picture", "image", "path"},
+    "pictures": {"picture", "image", "path", "file", "filename", "image_path"},
     "text": {"text", "caption", "title"},
     "tags": {"tags"},
 }
