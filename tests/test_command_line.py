@@ -56,9 +56,9 @@ KINDS = {
         "40 pictures in 2 folders, one per class, 2 scenes (cat, dog, …) with 10 to 10 training samples",
     ),
     "features and labels": (
-        {"clip features.csv": FEATURES, "labels.csv": LABELS},
+        {"clip features.csv": FEATURES, "labels.csv": LABELS, "names.txt": "a\nb\nc\n"},
         "arrays",
-        {"features": "clip features.csv", "labels": "labels.csv", "split": "split"},
+        {"features": "clip features.csv", "labels": "labels.csv", "split": "split", "names": "names.txt"},
         "40 samples with 3 features, 2 labels",
     ),
     "libsvm": (
