@@ -96,7 +96,7 @@ def _samples(root: Path, pictures: Sequence[str], others: Sequence[str]) -> Foun
         columns = pick("datasets", "arrays").feature_names(root, features=labels[0])
         loader, options = "arrays", {"features": features[0], "labels": labels[0]}
         options |= {option: one for option, names in COLUMNS.items() for one in columns if one.lower() in names}
-        options |= {"names": one for one in others if one.endswith("names.txt")}
+        options |= {key: one for key in ("names",) for one in others if one.endswith(f"{key}.txt")}
     else:
         return None
     read = pick("datasets", loader).read(root, **options)
