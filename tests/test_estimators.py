@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn import datasets
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, MultiTaskLasso
 from sklearn.metrics import r2_score
@@ -309,6 +311,26 @@ def test_iterations_that_are_not_done_take_no_memory(solver, X, Y):
     assert len(model.objective_) == model.n_iter_ + 1 <= 31
 
 
+@pytest.mark.parametrize(
+    ("load", "hinted"),
+    [
+        (datasets.load_wine, True),
+        (datasets.load_breast_cancer, True),
+        (partial(datasets.load_diabetes, scaled=False), True),
+        (datasets.load_diabetes, False),
+        (datasets.load_digits, False),
+        (datasets.load_iris, False),
+    ],
+)
+def test_features_in_raw_units_get_one_hint_and_others_none(load, hinted, recwarn):
+    X, y = (array[::3] for array in load(return_X_y=True))
+    components, counts = PCA().fit_transform(X), np.random.default_rng(0).poisson(0.1, X.shape)
+    for form in (X, sparse.csr_matrix(X), StandardScaler().fit_transform(X), components, sparse.csr_matrix(counts)):
+        JointSparseRegressorCV(radii=[0.1], cv=2, callback=lambda *_: True).fit(form, y)
+    said = [str(each.message) for each in recwarn if "features differ in size" in str(each.message)]
+    assert ["StandardScaler" in text for text in said] == [True, False] * hinted
+
+
 # Corners
 
 
@@ -458,11 +480,31 @@ WRONG_CALLS = [
     (ALL, lambda new, X, Y: new().fit(X, {"cat": Y[:, 0]}), "^y must be a vector or a matrix, got dict"),
     *(
         (
+            [*ALL, OnlineJointSparseClassifier],
+            lambda new, X, Y, tags=tags: new().fit(X, tags),
+            "^y must be a vector or a matrix, got a list of tags per sample: .*MultiLabelBinarizer",
+        )
+        for tags in (
+            [["cat"], ["dog", "sea"], [], ["sea"]] * 10,
+            [["cat"], ["dog"]] * 20,  # not a column of classes
+            [{"cat"}, {"dog", "sea"}] * 20,
+            pd.Series([("cat", "dog"), ("sea", "sky")] * 20),
+            pd.DataFrame({"tags": [["cat"], ["dog", "sea"]] * 20}),
+            [np.array([1]), np.array([2, 3])] * 20,
+        )
+    ),
+    *(
+        (
             [JointSparseRegressor, JointSparseRegressorCV],
             lambda new, X, Y, y=y: new().fit(X, y),
             "^y must hold real numbers, got dtype ",
         )
-        for y in (["a", "b"] * 20, [["a", "b"]] * 40, np.array(["a", "b"] * 20, dtype=object), np.zeros(40, "M8[D]"))
+        for y in (
+            ["a", "b"] * 20,
+            np.array([["a", "b"]] * 40),
+            np.array(["a", "b"] * 20, dtype=object),
+            np.zeros(40, "M8[D]"),
+        )
     ),
     ([JointSparseRegressor], lambda new, X, Y: new().fit_tasks([(X, ["a"] * 40)]), "^y must hold real numbers, got"),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(spoilt(X, np.nan)), NOT_FINITE),

@@ -13,18 +13,18 @@ BASE = Path(__file__).parents[1]
 CEILINGS = {
     "norms": 1450,
     "learning": 2000,
-    "estimators": 1010,
+    "estimators": 1045,
     "datasets": 1230,
     "features, scores, figures, explorer": 2145,
     "kept": 370,
     "papers": 2100,
     "loose files, app, provenance": 1025,
     "workflow": 860,
-    "tests": 8230,
+    "tests": 8240,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 21_110, 1.05
+MOST, MARGIN = 21_150, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

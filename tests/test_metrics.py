@@ -48,12 +48,6 @@ def test_eer_of_undefined_scores_is_undefined():
     np.testing.assert_array_equal(np.isnan(metrics.eer(scores, labels)), np.arange(6) == 1)
 
 
-def test_two_averages():
-    by_task, positives = np.array([0.5, 0.9, 0.1]), np.array([10, 30, 5])
-    got = metrics.average(by_task, positives, np.array([True, True, False]))
-    assert got == pytest.approx((0.7, (0.5 * 10 + 0.9 * 30) / 40))
-
-
 @pytest.mark.parametrize("ties", [False, True])
 def test_resampled_metrics_are_those_of_repeated_images(ties):
     scores, labels = draw_scores(n=25, ties=ties)

@@ -242,5 +242,5 @@ def test_wrong_parameters_are_named(call, expected):
 
 def test_a_column_of_classes_is_a_vector_with_a_warning():
     with pytest.warns(DataConversionWarning):
-        model = online(labels="classes").partial_fit([[1.0], [-1.0]], [["b"], ["a"]], classes=["a", "b"])
+        model = online(labels="classes").partial_fit([[1.0], [-1.0]], np.array([["b"], ["a"]]), classes=["a", "b"])
     assert model.predict([[3.0]]).tolist() == ["b"]

@@ -1,8 +1,10 @@
 """Fits that are watched: certificates are told, and a fit ends early with a valid result."""
 
+import itertools
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from test_estimators import problem
 
-from jointsparse import JointSparseClassifier, JointSparseRegressor
+from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV
+from jointsparse.estimators import watch
 from jointsparse.estimators.watch import INTERRUPT, Watch
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
@@ -58,6 +61,21 @@ def test_a_fit_ends_after_its_time_and_says_so():
     assert model.n_iter_ <= 10 and np.isfinite(model.coef_).all()
     with pytest.raises(ValueError, match=r"^max_time must be above 0 and finite, got 0"):
         model.set_params(max_time=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("grid", [{"radii": [0.1, 1.0, 3.0, 10.0, 30.0]}, {"radii": None, "penalties": 5}, {}])
+@pytest.mark.parametrize("estimator", [JointSparseClassifierCV, JointSparseRegressorCV])
+def test_folds_have_half_of_the_time_and_choose_among_the_most_regularised_fits(estimator, grid, monkeypatch):
+    ticks = itertools.count()  # a look at the clock takes a second
+    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=ticks.__next__))
+    whole = estimator(cv=2, max_time=1e9, **grid).fit(X, (Y + 1) // 2)
+    needed = next(ticks)
+    with pytest.warns(ConvergenceWarning, match=r"^max_time=40 left the folds time for \d (radii|penalties), the most"):
+        model = estimator(cv=2, max_time=40, **grid).fit(X, (Y + 1) // 2)
+    n = len(model.grid_)
+    part = whole.grid_[-n:] if "penalties" in grid else whole.grid_[:n]
+    assert next(ticks) - needed < needed and model.scores_.shape == (n, 2) and n < len(whole.grid_)
+    np.testing.assert_array_equal(model.grid_, part)
 
 
 @pytest.fixture

@@ -45,6 +45,9 @@ UNITS = {"squared": 2.0}
 RADII_SPAN = (0.1, 10.0)  # of a grid, in natural units of the data; see `learning.scales`
 PENALTIES_SPAN = (1e-3, 1.0)  # likewise: from 1 on, W is 0
 FLOATING = [np.float64, np.float32]
+SCALE_ENTRIES = 2_000_000  # of X, that the sizes of features are taken from
+FEWEST_ENTRIES = 10  # that tell the size of a feature
+RAW_SPREAD = 100  # Choice: of sizes of features in raw units; it is 5 to 17 in iris, digits and counts of words
 SWITCHES = ("fit_intercept", "positive", "warm_start", "verbose")
 
 # An estimator's parameters are the fields of a dataclass. Equality and text stay those of scikit-learn.
@@ -121,9 +124,33 @@ def by_name(numbers: Any, names: np.ndarray | None) -> Any:
     return numbers.loc[names] if named else numbers
 
 
+def _hint_at_scales(X: Any) -> None:
+    """Warn of features in raw units: they differ much in size, and most are of one sign, unlike those of an SVD."""
+    some = sparse.csr_array(X[:: max(X.size // SCALE_ENTRIES, 1)])
+    n, sums, sizes = (np.bincount(some.indices, of, X.shape[1]) for of in (some.data != 0, some.data, abs(some.data)))
+    used = n >= FEWEST_ENTRIES
+    mean = sizes[used] / n[used]
+    if used.any() and mean.max() > RAW_SPREAD * mean.min() and np.mean(abs(sums) > sizes / 2, where=used) > 0.5:
+        warn_user(
+            f"features differ in size by a factor of {mean.max() / mean.min():.2g}, so fits take longer and the norm "
+            "spares the large ones: scale them first, as by scikit-learn's make_pipeline("
+            f"{'MaxAbsScaler' if sparse.issparse(X) else 'StandardScaler'}(), ...)"
+        )
+
+
 def _is_missing(value: Any) -> bool:
     """True for None, NaN and pandas.NA."""
     return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+
+
+def _holds_tags(y: Any) -> bool:
+    """True for a collection per sample that holds text, or as many entries as the sample has tags."""
+    entries = y if isinstance(y, list | tuple) else np.asarray(y)
+    if isinstance(entries, np.ndarray):
+        entries = entries.ravel() if entries.dtype == object else ()
+    rows = [row for row in entries if isinstance(row, list | tuple | set | frozenset) or getattr(row, "ndim", False)]
+    uneven = any(isinstance(row, set | frozenset) for row in rows) or len({len(row) for row in rows}) > 1
+    return uneven or any(isinstance(tag, str) for row in rows for tag in row)
 
 
 def known(y: Any) -> tuple[Any, np.ndarray]:
@@ -145,6 +172,11 @@ def known(y: Any) -> tuple[Any, np.ndarray]:
     all_known = np.ones((1, 1), dtype=bool)
     if y is None or sparse.issparse(y):
         return y, all_known
+    require(
+        not _holds_tags(y),
+        "y must be a vector or a matrix, got a list of tags per sample: make one by binarizer.fit_transform(y) of "
+        "binarizer = sklearn.preprocessing.MultiLabelBinarizer(), whose classes_ are the columns",
+    )
     array = np.asarray(y)
     require(array.ndim, f"y must be a vector or a matrix, got {type(y).__name__}")
     if array.dtype.kind not in "fO":
@@ -266,6 +298,7 @@ class Linear(Versioned, BaseEstimator):
             self._flat, self._n_columns = y.ndim == 1, y.size // len(y)
             self._names = None if self._flat else names
             self._learn_coding(y[weight.any(axis=1) & is_known.any(axis=1)], classes)
+            _hint_at_scales(X)
         require(
             y.size == len(y) * self._n_columns,
             f"{name} must have one row per sample and one column per task, ({len(y)}, {self._n_columns}), got shape "
@@ -410,7 +443,14 @@ class Trained(SelectorMixin, Linear):
         """Mark the gaps, (n_fits,), that are not certified to be within tol although the solver stops there."""
         return ~(gaps <= tol) & self._stops()
 
-    def _train_one(self, problem: Problem, centres: np.ndarray, radius: Any, penalty: Any) -> Self:
+    def _watch(self, share: float = 1.0) -> Watch:
+        """A watch that begins now, of a share of max_time."""
+        max_time = None if self.max_time is None else share * as_positive(self.max_time, "max_time")
+        return Watch(self.callback, max_time, bool(self.verbose))
+
+    def _train_one(
+        self, problem: Problem, centres: np.ndarray, radius: Any, penalty: Any, watch: Watch | None = None
+    ) -> Self:
         """Train with one radius or penalty, and the best of the step sizes, and keep the result."""
         value, penalised = given_one(radius, penalty)
         if not penalised and isinstance(value, str) and value == "auto":
@@ -419,8 +459,7 @@ class Trained(SelectorMixin, Linear):
         start: Any = getattr(self, "_last_fit", None) if self.warm_start and self._stops() else None
         fits = start is not None and start.W.shape[1:] == (problem.n_features, problem.n_tasks)
         options = {"start": start} if fits else {}
-        max_time = None if self.max_time is None else as_positive(self.max_time, "max_time")
-        with Watch(self.callback, max_time, bool(self.verbose)) as watch:
+        with watch or self._watch() as watch:
             self.eta0_, fitted = self._train(problem, value, penalised, watch=watch, **options)
         self.radius_ = None if penalised else value
         self.penalty_ = value if penalised else None

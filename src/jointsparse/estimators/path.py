@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from jointsparse.checks import require, warn_user
 from jointsparse.estimators.base import Trained, all_or_nothing, given_one, parameters, positional
+from jointsparse.estimators.watch import Watch
 from jointsparse.learning.problem import Fit
 
 
@@ -54,6 +55,7 @@ def fits_along(
     *,
     start: Fit | None = None,
     least: float = -np.inf,
+    watch: Watch | None = None,
 ) -> list[Fit]:
     """Fit each strength from the fit before, the most regularised first, and return the fits by increasing strength.
 
@@ -69,11 +71,16 @@ def fits_along(
         Fit to start the first one from.
     least : float
         Objective at which a path of radii ends.
+    watch : Watch or None
+        Of the fits. A path ends before the fit that it ends, but for the first one.
     """
     fits: list[Fit] = []
     for strength in strengths[:: -1 if penalised else 1]:
         start = train(float(strength), start)
         fits.append(start)
+        if watch and watch.ended_by:
+            fits = fits[:-1] or fits
+            break
         if start.value[0] <= least and not penalised:
             break
     return fits[:: -1 if penalised else 1]

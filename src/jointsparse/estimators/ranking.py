@@ -1,6 +1,5 @@
 """Numbers of a fitted model's ranking of samples in each task, and the comparison of two models."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -62,13 +61,12 @@ def task_scores(model: Any, X: Any, Y: Any, *, labels: str = "classes") -> Bunch
     ([1.0, 0.67], [1.0, 0.5])
     """
     tasks, truth, (scores,) = _read([model], X, Y, labels)
-    positives, negatives = ((truth == label).sum(axis=0) for label in (1, 0))
-    areas, n = auc(scores, truth), positives + negatives
+    areas, positives, n = auc(scores, truth), (truth == 1).sum(axis=0), (truth >= 0).sum(axis=0)
     low, high = interval(*as_trials(areas, positives, n))
     ranks = by_rank(scores, truth, np.ones((1, len(truth)), np.int32))[:, 0]
     first, average, p = np.where(np.isnan(areas), np.nan, [*ranks, by_chance(areas, positives, n)])
     numbers = {"auc": areas, "low": low, "high": high, "average_precision": average, "precision_at_10": first}
-    return Bunch(task=tasks, positives=positives, negatives=negatives, **numbers, p=p, p_holm=holm(p))
+    return Bunch(task=tasks, positives=positives, negatives=n - positives, **numbers, p=p, p_holm=holm(p))
 
 
 def compare(
@@ -103,10 +101,9 @@ def compare(
         - task: its name, or its number, and "(all tasks)".
         - auc_a, auc_b: areas under the ROC curve. The last one is their mean over tasks.
         - difference, low, high: auc_a - auc_b, and the ends of its 95 % interval.
-        - wins, losses: pairs of a positive and a negative that model_a alone ranks rightly, or model_b alone, averaged
-          over random pairings.
-        - p, p_reverse: one-sided, of a sign test over these pairs: that model_a is better, and that model_b is. Each is
-          twice the median over pairings. Pairs of all tasks share samples, so the last test is not exact.
+        - p, p_reverse: one-sided, that model_a is better, and that model_b is. Both are of a sign test over pairs of a
+          positive and a negative, twice the median over random pairings. Pairs of all tasks share samples, so the last
+          test is not exact.
         - p_holm, p_reverse_holm: corrected for the number of tasks, but for the last one.
 
     Raises
@@ -137,58 +134,56 @@ def compare(
     rng = np.random.default_rng(random_state)
     counts = resample(len(truth), n_resamples, rng)
     of_a, of_b = (resampled(scores, truth, counts)[0] for scores in (f, g))
-    numbers = {"auc_a": estimates(of_a[:1])[0], "auc_b": estimates(of_b[:1])[0]}
-    numbers |= zip(("difference", "low", "high"), estimates(of_a - of_b), strict=True)
+    difference, low, high = estimates(of_a - of_b)
     columns = [*np.arange(len(tasks))[:, np.newaxis], slice(None)]
-    tests = [sign_test(f[:, k], g[:, k], truth[:, k], n_pairings=N_PAIRINGS, rng=rng) for k in columns]
-    p_values = [[over_runs([np.median(p)]) for p in test[2:]] for test in tests]
-    found = np.hstack([np.mean([test[:2] for test in tests], axis=2), p_values]).T
-    found[:, np.isnan(numbers["difference"])] = np.nan
-    numbers |= zip(("wins", "losses", "p", "p_reverse"), found, strict=True)
-    corrected = {f"{name}_holm": np.append(holm(numbers[name][:-1]), numbers[name][-1]) for name in ("p", "p_reverse")}
-    return Bunch(task=np.append(tasks, "(all tasks)"), **numbers, **corrected)
+    tests = (sign_test(f[:, k], g[:, k], truth[:, k], n_pairings=N_PAIRINGS, rng=rng) for k in columns)
+    p = np.array([[over_runs([np.median(each)]) for each in (test.p, test.p_reverse)] for test in tests])
+    p = np.where(np.isnan(difference), np.nan, p.T)
+    corrected = [np.append(holm(each[:-1]), each[-1]) for each in p]
+    numbers = {"auc_a": estimates(of_a[:1])[0], "auc_b": estimates(of_b[:1])[0]}
+    numbers |= {"difference": difference, "low": low, "high": high, "p": p[0], "p_reverse": p[1]}
+    numbers |= {"p_holm": corrected[0], "p_reverse_holm": corrected[1]}
+    return Bunch(task=np.append(tasks, "(all tasks)"), **numbers)
 
 
-def _read(models: Sequence[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+def _read(models: list[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """Names of the tasks, labels, and the scores of each model, both (n_samples, n_tasks).
 
     Labels are 1, 0, or -1 where they are unknown.
     """
-    classes = getattr(models[0], "classes_", None) if np.ndim(known(Y)[0]) == 1 else None
-    scores = [_scores(model, X, Y) for model in models]
-    reader = Labelled(labels=coding)
-    _, signs, weights = reader._read(np.zeros((len(scores[0]), 1)), Y, None, training=False, name="Y", classes=classes)
+    shape, reader = np.shape(known(Y)[0]), Labelled(labels=coding)
+    classes = getattr(models[0], "classes_", None) if len(shape) == 1 else None
+    _, signs, weights = reader._read(np.zeros((shape[0], 1)), Y, None, training=False, name="Y", classes=classes)
     truth = np.where(weights > 0, signs > 0, -1)
-    n_tasks = truth.shape[1]
-    for place, (model, F) in enumerate(zip(models, scores, strict=True)):
-        expected = f"Y must have a column for each of {F.shape[1]} tasks of the model, got "
-        if reader._flat and F.shape[1] > 1:  # classes, unless the model was trained on a matrix
-            require(np.ndim(model.predict(X)) == 1, f"{expected}a vector")
-            scores[place] = F = F[:, 1:] if n_tasks == 1 else F  # probabilities of both classes
-        require(F.shape[1] == n_tasks, f"{expected}{n_tasks}")
-    tasks = np.array(reader.classes_[-n_tasks:], dtype=object)
+    scores = [_scores(model, X, Y, truth, reader._flat) for model in models]
+    tasks = np.array(reader.classes_[-truth.shape[1] :], dtype=object)
     lacking = tasks[~((truth == 1).any(axis=0) & (truth == 0).any(axis=0))].astype(str)
     if len(lacking):
         warn_user(
-            f"{len(lacking)} of {n_tasks} tasks have no positives or no negatives among these samples and get NaN: "
+            f"{len(lacking)} of {len(tasks)} tasks have no positives or no negatives among these samples and get NaN: "
             f"{', '.join(lacking[:10])}{', ...' * (len(lacking) > 10)}"
         )
     return tasks, truth, scores
 
 
-def _scores(model: Any, X: Any, Y: Any) -> np.ndarray:
-    """Decisions or probabilities of a model, (n_samples, n_tasks), or of two classes (n_samples, 2)."""
+def _scores(model: Any, X: Any, Y: Any, truth: np.ndarray, is_vector: bool) -> np.ndarray:
+    """Decisions or probabilities of a model, in the shape of the truth."""
     score = getattr(model, "decision_function", None) or getattr(model, "predict_proba", None)
     require(score, f"model must have decision_function or predict_proba, got {type(model).__name__}")
-    scores = score(X)  # type: ignore[misc]
-    columns = list(getattr(scores, "columns", ()))
+    found = score(X)  # type: ignore[misc]
+    columns = list(getattr(found, "columns", ()))
     given = list(getattr(Y, "columns", columns))
     require(
         given == (columns or given),
         f"Y must have the columns {shortened(columns)} of the model in this order, got {shortened(given)}",
     )
-    if isinstance(scores, list):  # of a task, with a column for each class
-        scores = np.column_stack([of_task[:, -1] for of_task in scores])
-    F = np.asarray(scores, dtype=float).reshape(len(scores), -1)
+    if isinstance(found, list):  # of a task, with a column for each class
+        found = np.column_stack([of_task[:, -1] for of_task in found])
+    F = np.asarray(found, dtype=float).reshape(len(found), -1)
+    expected = f"Y must have a row for each sample and a column for each task of the model, {F.shape}, got "
+    if is_vector and F.shape[1] > 1:  # classes, unless the model was trained on a matrix
+        require(np.ndim(model.predict(X)) == 1, f"{expected}a vector")
+        F = F[:, 1:] if truth.shape[1] == 1 else F  # of two classes
+    require(F.shape == truth.shape, f"{expected}{truth.shape}")
     require(not np.isnan(F).any(), "scores of the model must be numbers, got NaN")
     return F

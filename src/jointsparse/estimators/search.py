@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator
@@ -27,6 +29,7 @@ from jointsparse.estimators.base import (
 from jointsparse.estimators.classifier import Labelled, has_probabilities
 from jointsparse.estimators.path import fits_along
 from jointsparse.estimators.regressor import Targets
+from jointsparse.estimators.watch import Watch
 from jointsparse.learning.problem import Fit
 from jointsparse.learning.scales import PER_DECADE, radius_at
 from jointsparse.learning.sweep import MOST_RADII, TIE, choose_radius, next_step
@@ -34,6 +37,7 @@ from jointsparse.scores.metrics import auc
 
 FOLD_TOL = 1e-2  # Choice: folds are trained to this gap at least, as scores hardly tell closer fits apart.
 FIRST_STEPS = range(-2, PER_DECADE + 1)  # of automatic radii
+FOLDS_SHARE = 0.5  # Choice: of max_time, so that the final fit has as much at least
 PATIENCE = 2  # automatic radii without a better score before a path ends
 
 
@@ -43,14 +47,17 @@ Split = tuple[np.ndarray, np.ndarray]  # rows to train on, and held-out rows
 class Scored(NamedTuple):
     """Fits of some strengths on the samples that a split trains on.
 
-    scores, gaps: by increasing strength, the scores on its held-out samples. ended: True if larger radii change
-    nothing. largest: the fit of the largest strength.
+    scores, gaps: by increasing strength, the scores on its held-out samples, of the most regularised if there was no
+    time for others. ended: True if larger radii change nothing. largest: the fit of the largest strength.
     """
 
     scores: list[float]
     gaps: list[float]
     ended: bool
     largest: Fit
+
+
+Round = tuple[np.ndarray, list[Scored]]  # some strengths, and their fits on each split
 
 
 class _Classified(Labelled):
@@ -164,6 +171,7 @@ class Search(Trained):
             If tasks of a matrix lack positives or negatives in a fold.
         """
         require((X_val is None) == (y_val is None), "X_val and y_val must be given together")
+        watch, of_folds = self._watch(), self._watch(FOLDS_SHARE)
         samples = self._read(X, y, sample_weight)
         n, n_tasks = samples.Y.shape
         self._counted = self._validation_tasks(n_tasks)
@@ -183,33 +191,47 @@ class Search(Trained):
         if isinstance(self.radii, str) and self.penalties is None:
             require(self.radii == "auto", f"radii must be 'auto', a number of radii or radii, got {self.radii!r}")
             penalised = False
-            self._extend(samples, splits, self._scales(problem).radius)
+            missed = self._extend(samples, splits, self._scales(problem).radius, of_folds)
         else:
             values, penalised = given_one(self.radii, self.penalties, "radii and penalties")
             grid = self._grid(problem, values, penalised, "penalties" if penalised else "radii")
-            self._keep_scores(grid, [self._scored(samples, splits, grid, penalised)])
+            self._keep_scores([self._scored(samples, splits, grid, penalised, of_folds)])
+            missed = len(self.grid_) < len(grid)
+        if missed:
+            warn_user(
+                f"max_time={self.max_time:g} left the folds time for {len(self.grid_)} "
+                f"{'penalties' if penalised else 'radii'}, the most regularised ones: raise max_time, n_jobs or tol",
+                ConvergenceWarning,
+            )
         value = float(self.grid_[self._choose(penalised)])
-        return self._train_one(problem, centres, *((None, value) if penalised else (value, None)))
+        radius, penalty = (None, value) if penalised else (value, None)
+        return self._train_one(problem, centres, radius, penalty, watch)
 
-    def _extend(self, samples: Samples, splits: Sequence[Split], unit: float) -> None:
-        """Score automatic radii: more are tried until the best one is inside, or the path ends."""
+    def _extend(self, samples: Samples, splits: Sequence[Split], unit: float, watch: Watch) -> bool:
+        """Score automatic radii: more are tried until the best one is inside, or the path ends.
 
-        def score(steps: Sequence[int], starts: Sequence[Fit] = ()) -> list[Scored]:
-            return self._scored(samples, splits, np.array([radius_at(unit, step) for step in steps]), False, starts)
+        watch: of the folds. Returns True if it leaves no time for radii that are wanted.
+        """
+
+        def score(steps: Sequence[int], starts: Sequence[Fit] = ()) -> Round:
+            radii = np.array([radius_at(unit, step) for step in steps])
+            return self._scored(samples, splits, radii, False, watch, starts)
 
         steps = list(FIRST_STEPS) if unit > 0 else [0]
         rounds = [score(steps)]
         while True:
-            self._keep_scores(np.array([radius_at(unit, step) for step in steps]), rounds)
-            step = self._next_step(steps, ended=all(one.ended for one in rounds[-1])) if unit > 0 else None
-            if step is None:
-                break
+            self._keep_scores(rounds)
+            if len(self.grid_) < len(steps):
+                return True
+            step = self._next_step(steps, ended=all(one.ended for one in rounds[-1][1])) if unit > 0 else None
+            if step is None or watch.left() < 0:
+                return step is not None
             if step < 0:
                 more = [step - 1, step]
                 steps, rounds = more + steps, [score(more), *rounds]  # cheap, as small balls are near W = 0
             else:
                 more = [step, step + 1]
-                steps, rounds = steps + more, [*rounds, score(more, [one.largest for one in rounds[-1]])]
+                steps, rounds = steps + more, [*rounds, score(more, [one.largest for one in rounds[-1][1]])]
 
     def _next_step(self, steps: Sequence[int], ended: bool) -> int | None:
         """Step of the radius to try next, None where the path ends."""
@@ -227,30 +249,42 @@ class Search(Trained):
         splits: Sequence[Split],
         strengths: np.ndarray,
         penalised: bool,
+        watch: Watch,
         starts: Sequence[Fit | None] = (),
-    ) -> list[Scored]:
+    ) -> Round:
+        seconds = watch.left() / math.ceil(len(splits) / effective_n_jobs(self.n_jobs))
         jobs = (
-            delayed(self._score_split)(samples, split, strengths, penalised, start)
+            delayed(self._score_split)(samples, split, strengths, penalised, start, seconds)
             for split, start in zip(splits, starts or len(splits) * [None], strict=True)
         )
-        return list(Parallel(n_jobs=self.n_jobs)(jobs))
+        found = list(Parallel(n_jobs=self.n_jobs)(jobs))
+        tried = min(len(one.scores) for one in found)
+        kept = slice(-tried, None) if penalised else slice(tried)
+        return strengths[kept], [one._replace(scores=one.scores[kept], gaps=one.gaps[kept]) for one in found]
 
     def _score_split(
-        self, samples: Samples, split: Split, strengths: np.ndarray, penalised: bool, start: Fit | None
+        self,
+        samples: Samples,
+        split: Split,
+        strengths: np.ndarray,
+        penalised: bool,
+        start: Fit | None,
+        seconds: float,
     ) -> Scored:
+        watch = Watch(None, seconds, False)
         problem, centres = self._pose_shared(samples.of(split[0]))
         held_out = samples.of(split[1])
 
         def train(strength: float, start: Fit | None) -> Fit:
             options = {"start": start} if self._stops() else {}
-            return self._train(problem, strength, penalised, tol=self._fold_tol(), **options)[1]
+            return self._train(problem, strength, penalised, tol=self._fold_tol(), watch=watch, **options)[1]
 
         least = self._nothing_left(problem)
-        fits = fits_along(train, strengths, penalised, start=start, least=least)
+        fits = fits_along(train, strengths, penalised, start=start, least=least, watch=watch)
         scores = [self._score_of(np.asarray(held_out.X @ fit.W[0]) + fit.b[0] + centres, held_out) for fit in fits]
         gaps = [float(fit.gap[0]) for fit in fits]
-        n_alike = len(strengths) - len(fits)  # larger balls, which change nothing
         ended = bool(fits[-1].value[0] <= least)
+        n_alike = (len(strengths) - len(fits)) * (ended and not penalised)  # larger balls, which change nothing
         return Scored(scores + n_alike * scores[-1:], gaps + n_alike * gaps[-1:], ended, fits[-1])
 
     def _score_of(self, F: np.ndarray, held_out: Samples) -> float:
@@ -267,11 +301,11 @@ class Search(Trained):
     def _fold_tol(self) -> float:
         return max(as_radius(self.tol, "tol"), FOLD_TOL)
 
-    def _keep_scores(self, grid: np.ndarray, rounds: Sequence[Sequence[Scored]]) -> None:
+    def _keep_scores(self, rounds: Sequence[Round]) -> None:
         """Set grid_ and scores_, (n_grid, n_splits), and the gaps of the fits. rounds: by increasing strength."""
-        self.grid_ = grid
+        self.grid_ = np.concatenate([strengths for strengths, _ in rounds])
         self.scores_, self._gaps = (
-            np.vstack([np.array([getattr(one, name) for one in found]).T for found in rounds])
+            np.vstack([np.array([getattr(one, name) for one in found]).T for _, found in rounds])
             for name in ("scores", "gaps")
         )
 
@@ -282,7 +316,7 @@ class Search(Trained):
             warn_user(
                 f"the choice rests on {self._gaps.size} fits, of which {unproven.sum()} are not certified to be within "
                 f"{self._fold_tol():g} of their optima, but within {self._gaps.max():.2g} (relative) at worst: raise "
-                "n_iter or tol, or centre and scale the features",
+                f"{'' if self.max_time is None else 'max_time, '}n_iter or tol, or centre and scale the features",
                 ConvergenceWarning,
             )
         scores = comparable(self.scores_)
@@ -329,7 +363,10 @@ class JointSparseClassifierCV(Labelled, Search):
         See JointSparseClassifier. Class weights are those of all samples, also within folds.
     feature_weights, groups, positive
         See JointSparseClassifier.
-    max_time, callback, verbose, warm_start
+    max_time : float or None, above 0, default=None
+        Seconds for folds and final fit together, of which folds take half at most. If they would need more, a warning
+        says so, and the choice is among the most regularised fits.
+    callback, verbose, warm_start
         See JointSparseClassifier. They are about the final fit.
     radii : "auto", int, sequence of float, or None, at least 0, default="auto"
         Radii to try. "auto": four in each factor of ten about the data's natural unit, in both directions until the

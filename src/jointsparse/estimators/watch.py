@@ -42,6 +42,10 @@ class Watch:
         self.callback, self.verbose, self.ended_by = callback, verbose, ""
         self.until = math.inf if max_time is None else time.monotonic() + max_time
 
+    def left(self) -> float:
+        """Seconds that are left."""
+        return self.until - time.monotonic()
+
     def __enter__(self) -> Self:
         ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         self.listens = ours and threading.current_thread() is threading.main_thread()
@@ -70,5 +74,5 @@ class Watch:
         except KeyboardInterrupt:
             self._interrupt(signal.SIGINT, None)
         if not self.ended_by:
-            self.ended_by = CALLBACK if wants_end else TIME if time.monotonic() > self.until else ""
+            self.ended_by = CALLBACK if wants_end else TIME if self.left() < 0 else ""
         return bool(self.ended_by)
