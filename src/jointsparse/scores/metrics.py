@@ -199,7 +199,7 @@ def nearest(known: np.ndarray, score: np.ndarray, n: int) -> np.ndarray:
     """The n samples whose scores are nearest, each task in standard deviations. known: (n_samples, n_tasks).
 
     >>> nearest(np.array([[0.0, 0], [1, 50], [3, 10]]), np.array([1.0, 10]), 2)
-    array([0, 1])
+    array([0, 2])
     """
     spread = np.maximum(known.std(axis=0), np.finfo(np.float32).tiny)
     return np.argsort(np.square((known - score) / spread).sum(axis=1), kind="stable")[:n]
