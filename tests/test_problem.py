@@ -153,7 +153,7 @@ def nearly_whole(rng, dtype=float):
 
 
 @pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_matrix])
-def test_tasks_that_lack_few_samples_share_their_features(rng, container):
+def test_tasks_that_lack_few_samples_share_their_features(rng, container, monkeypatch):
     X, Y = nearly_whole(rng)
     Y = np.column_stack([Y, np.where(np.arange(100) < 10, 0, Y[:, 0])])  # a tenth is no longer few
     made = Problem.from_matrix(container(X), Y)
@@ -163,6 +163,10 @@ def test_tasks_that_lack_few_samples_share_their_features(rng, container):
     np.testing.assert_array_equal(made.parts[2].c[:, 0], Y[:, 2] != 0)
     np.testing.assert_array_equal(np.vstack([part.y for part in made.parts]), made.y)
     np.testing.assert_array_equal(np.vstack([made.c[part.rows] for part in made.parts]), made.c)
+    monkeypatch.setattr("jointsparse.learning.problem.MOST_COPIED_BYTES", 0)  # as if copies filled the memory
+    Y[:70, 3], Y[:80, 2] = 0, 0
+    numbers = [100, 100, 20, 30] if container is sparse.csr_matrix else [100, 100, 20, 100]
+    assert [len(part.y) for part in Problem.from_matrix(container(X), Y).parts] == numbers
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

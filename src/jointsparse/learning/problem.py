@@ -30,6 +30,8 @@ ENTRIES_PER_NONZERO = 20
 FEATURES_PER_USED = 25
 # A task that lacks fewer than one sample in 10 keeps them with weight 0. Otherwise it copies its own rows.
 SAMPLES_PER_ABSENT = 10
+# If the copies of dense rows took more memory than this, tasks with a quarter of the samples share them, too.
+MOST_COPIED_BYTES, SAMPLES_PER_PRESENT = 2**30, 4
 
 
 class Part(NamedTuple):
@@ -82,8 +84,8 @@ class Part(NamedTuple):
 class Problem:
     """Tasks to be learnt together.
 
-    A task copies its rows of X, unless it lacks fewer than a tenth of them. Then it shares X, and its absent samples
-    have weight 0. Objectives and bounds are computed from labels and weights in double precision, whatever X is.
+    A task copies its rows of X, unless it lacks fewer than a tenth of them, or copies would fill the memory. Then it
+    shares X, and its absent samples have weight 0. Objectives and bounds are computed from labels and weights in double precision, whatever X is.
 
     Parameters
     ----------
@@ -124,11 +126,14 @@ class Problem:
         require(normalisation in ("sum", "mean"), f"normalisation must be 'sum' or 'mean', got {normalisation!r}")
         self.n_tasks, self.n_features, self.dtype, self.intercept = len(X), X[0].shape[1], X[0].dtype, intercept
         sound = {key: magnitude(X_k) <= magnitude_limit(self.dtype) for key, X_k in stored(X).items()}
+        each = [len(y_k) if weights is None else np.count_nonzero(weights[k]) for k, y_k in enumerate(y)]
+        crowded = not sparse.issparse(X[0]) and sum(each) * self.n_features * self.dtype.itemsize > MOST_COPIED_BYTES
         labels, of_losses, rows = [], [], []
         for k, (X_k, y_k) in enumerate(zip(X, y, strict=True)):
             c_k = np.ones(len(y_k)) if weights is None else np.asarray(weights[k], dtype=np.float64)
             y_k = _checked_labels(k, X_k, y_k, c_k)
-            shares = sound[id(X_k)] and SAMPLES_PER_ABSENT * np.count_nonzero(c_k == 0) < max(len(c_k), 1)
+            few_absent = SAMPLES_PER_ABSENT * (len(c_k) - each[k]) < max(len(c_k), 1)
+            shares = sound[id(X_k)] and (few_absent or (crowded and SAMPLES_PER_PRESENT * each[k] > len(c_k)))
             rows.append(slice(None) if shares else np.flatnonzero(c_k))
             if normalisation == "mean" and c_k.any():
                 c_k = c_k / c_k[c_k != 0].sum()
