@@ -85,7 +85,8 @@ class Problem:
     """Tasks to be learnt together.
 
     A task copies its rows of X, unless it lacks fewer than a tenth of them, or copies would fill the memory. Then it
-    shares X, and its absent samples have weight 0. Objectives and bounds are computed from labels and weights in double precision, whatever X is.
+    shares X, and its absent samples have weight 0. Objectives and bounds are computed from labels and weights in double
+    precision, whatever X is.
 
     Parameters
     ----------
