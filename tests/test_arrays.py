@@ -16,7 +16,6 @@ from jointsparse.explorer import words
 from jointsparse.kept import annotator, final
 from jointsparse.learning import tasks
 from jointsparse.scores import metrics
-from jointsparse.scores.comparison import sign_test
 from jointsparse.scores.learnt import words_learnt
 
 X = np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32) * [[1, 1, 0]] + np.eye(8, 3, dtype=np.float32)
@@ -98,29 +97,26 @@ def test_columns_may_name_samples_splits_pictures_and_text(tmp_path):
     assert arrays.thumbnail("a.png", tmp_path, 5).shape == (5, 5, 3)
 
 
-def with_cell(value):
-    table = NAMED.astype(object)
-    table.iloc[2, 1] = value
-    return table.to_csv(index=False).encode()
-
-
-HEAD = "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 3), }".ljust(117) + "\n"
-HUGE = b"\x93NUMPY\x01\x00v\x00" + HEAD.encode()
+CSV = "a,b.c,é\n1,2,3\n4,{},6\n"
+HEAD = "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 3), }"
 WRONG = {  # by what is said: features, or labels
-    "must hold a number in each row of each column, got 1 missing in column 'b.c' (1 such": ("x.csv", with_cell("")),
-    "got 1 infinite, or too large for float32, in column 'b.c'": ("x.csv", with_cell("-inf")),
+    "must hold a number in each row of each column, got 1 missing in column 'b.c' (1 such": (
+        "x.csv",
+        CSV.format("").encode(),
+    ),
+    "got 1 infinite, or too large for float32, in column 'b.c'": ("x.csv", CSV.format("-inf").encode()),
     "got 1 infinite, or too large for float32, in column 3": (
         "x.npy",
         of(np.save, X + np.diag([0, 0, 1e300])[[0, 1, 2, 0, 1, 0, 1, 0]]),
     ),
-    "got string in column 'b.c'": ("x.csv", with_cell("much")),
+    "got string in column 'b.c'": ("x.csv", CSV.format("much").encode()),
     "got large_string in column 'é'": ("x.parquet", NAMED.assign(é="x").to_parquet()),
     "Object arrays cannot": ("x.npz", of(np.savez, X.astype(object))),
     "Python objects in dtype": ("x.npy", of(np.save, X.astype(object))),
     "x.npy must be a whole .npy file": ("x.npy", pickle.dumps(X)),
     "x.npz must be a whole .npz file": ("x.npz", FEATURES["sparse.npz"][:-9]),
     "x.parquet must be a whole .parquet file": ("x.parquet", FEATURES["x.parquet"][:-9]),
-    "got a fault: ValueError": ("x.npy", HUGE),
+    "got a fault: ValueError": ("x.npy", b"\x93NUMPY\x01\x00v\x00" + HEAD.ljust(117).encode() + b"\n"),
     "must be UTF-8 text, got byte 0xe9 in line 1": ("x.csv", "a,é\n1,2\n".encode("latin-1")),
     "must have a header with a name of its own for each column, got ['a']": ("x.csv", b"a,a\n1,2\n"),
     "got [''] (pandas writes": ("x.csv", NAMED.to_csv().encode()),
@@ -141,7 +137,6 @@ def test_a_wrong_file_gets_one_sentence(tmp_path, said):
     with pytest.raises(ValueError) as error:
         read(tmp_path, files={name: content}, **{"labels" if name.startswith("y") else "features": name})
     assert said in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_a_sample_with_an_unknown_label_does_not_count_in_its_task():
@@ -154,16 +149,12 @@ def test_a_sample_with_an_unknown_label_does_not_count_in_its_task():
         np.testing.assert_array_equal(number(scores, labels, counts)[..., 0], number(*alone, counts[:, known])[..., 0])
     got, expected = words.of_ranks(scores, labels, 0, "ab"), words.of_ranks(*alone, 0, "a")
     assert (got["right"], got["roc"]) == (expected["right"], expected["roc"])
-    for kind in ("highest", "misses", "errors"):
-        assert got[kind] == [[known[image], rank] for image, rank in expected[kind]]
-    assert set(words.suspects_of(scores, labels, {0: "a"})["image"]) <= set(known)
+    assert got["errors"] == [[known[image], rank] for image, rank in expected["errors"]]
     rows = pd.DataFrame({"run": 1, "n": 5, "method": "svm-l2", "word": list("ab"), "positives": 9, "auc": 0.7})
     got, expected = (
         words_learnt(rows.assign(validation_word=False, n_features=3), n) for n in ({"a": 40, "b": 60}, 40)
     )
     assert got[["low", "p"]].iloc[0].tolist() == expected[["low", "p"]].iloc[0].tolist()
-    pairs = sign_test(scores[:, :1], scores[:, 1:], labels[:, :1], n_pairings=1, rng=rng)
-    assert pairs.wins[0] + pairs.losses[0] <= min((labels[:, 0] == 1).sum(), (labels[:, 0] == 0).sum())
 
 
 def test_unknown_labels_are_in_no_training_set():
@@ -178,8 +169,6 @@ def test_unknown_labels_are_in_no_training_set():
     drawn, sets = draw(labels, images["split"].replace("test", "validation").to_numpy())
     assert drawn.Y[0].T.tolist() == [[1, 1, 0, -1, -1, 0, 0, 0], [-1, -1, -1, 1, -1, 0, 0, 0]]
     assert sets[["positives", "negatives"]].to_numpy().tolist() == [[2, 2], [1, 4]]
-    with pytest.raises(ValueError, match="validation part must hold images with a word and images without it"):
-        draw(np.where(images[["split"]] == "validation", -1, labels), images["split"].to_numpy())
     with pytest.raises(ValueError, match="label must be one that is known of each sample, got 'cat'"):
         tasks.one_label(images, captions, "cat")
 

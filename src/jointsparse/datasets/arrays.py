@@ -43,7 +43,6 @@ TAKES = (
 NEEDS = ("root", "features", "labels")
 
 TABLES = (".csv", ".parquet")
-SEPARATOR = ";"  # Choice: commas stand within tags ("black, white") and between the fields of a table
 ROWS_AT_ONCE = 4096
 LONGEST_SIDE = 320  # pixels to which pictures are shrunk when they are checked
 LONGEST_TEXT = 300  # letters of a sample's text that a page shows
@@ -62,7 +61,7 @@ def read(
     pictures: str | None = None,
     text: str | None = None,
     tags: str | None = None,
-    separator: str = SEPARATOR,
+    separator: str = ";",  # Choice: commas stand within tags ("black, white") and between fields of a table
     compression_ratio: float = COMPRESSION_RATIO,
     split_names: Mapping[str, str] = SPLIT_NAMES,
     fractions: Mapping[str, float] = FRACTIONS,
@@ -219,7 +218,8 @@ def read_features(
         X.ndim == 2 and min(X.shape) and X.dtype.kind in "fiub",
         f"{path} must hold numbers in rows and columns, got shape {X.shape} of {X.dtype}",
     )
-    X = _csr(X) if sparse.issparse(X) else _float32(X)
+    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite
+        X = sparse.csr_matrix(X, dtype=np.float32) if sparse.issparse(X) else np.asanyarray(X, np.float32, order="C")
     for fault, test in (("missing", np.isnan), ("infinite, or too large for float32,", np.isinf)):
         counts = _by_column(X, test)
         for column in np.flatnonzero(counts)[:1].tolist():
@@ -259,7 +259,7 @@ def _of_npy(path: Path) -> np.ndarray:
 
 
 def _of_npz(path: Path, compression_ratio: float) -> Any:
-    """The matrix that SciPy has written, or the only array."""
+    """The matrix that SciPy has written, without repeated or stored zero entries, or the only array."""
     with _opened(path), zipfile.ZipFile(path) as archive:
         n_bytes = sum(one.file_size for one in archive.infolist())
     _require_bytes(path, n_bytes, compression_ratio)
@@ -267,25 +267,12 @@ def _of_npz(path: Path, compression_ratio: float) -> Any:
         if "format" not in arrays:
             (name,) = arrays
             return arrays[name]
-        X = sparse.load_npz(path)
-        require_sound(X)
-        return X.tocsr()
-
-
-def _csr(X: Any) -> sparse.csr_matrix:
-    """CSR of float32 without repeated or stored zero entries, with 32-bit indices where they suffice."""
-    X = sparse.csr_matrix((_float32(X.data), X.indices, X.indptr), X.shape)
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    return X
-
-
-def _float32(array: np.ndarray) -> np.ndarray:
-    """The array itself if it is float32 in C order, else a copy, in which what is too large is infinite."""
-    if array.dtype == np.float32 and array.flags.c_contiguous:
-        return array
-    with np.errstate(over="ignore"):
-        return array.astype(np.float32, order="C")
+        given = sparse.load_npz(path)
+        require_sound(given)
+        X = given.tocsr()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        return sparse.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # with 32-bit indices where they suffice
 
 
 def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -309,7 +296,8 @@ def _names(path: Path) -> list[str]:
             names = csv.open_csv(path, parse_options=_signs(path)).schema.names
         else:
             names = [name for name in parquet.read_schema(path).names if not name.startswith("__index_level_")]
-    odd = [name for i, name in enumerate(names) if not name.strip() or name in names[:i] or DECIMAL.fullmatch(name)]
+    again = zip(names, pd.Index(names).duplicated(), strict=True)
+    odd = [name for name, twice in again if twice or not name.strip() or DECIMAL.fullmatch(name)]
     require(
         names and not odd,
         f"{path} must have a header with a name of its own for each column, got {odd[:1] or 'none'} (pandas writes a "
