@@ -20,11 +20,11 @@ CEILINGS = {
     "papers": 2100,
     "loose files, app, provenance": 1025,
     "workflow": 860,
-    "tests": 8240,
+    "tests": 8250,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 21_150, 1.05
+MOST, MARGIN = 21_160, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

@@ -4,7 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
-from sklearn import base, ensemble, linear_model, metrics, multiclass, multioutput, neighbors, pipeline, preprocessing
+from sklearn import (
+    base,
+    ensemble,
+    linear_model,
+    metrics,
+    multiclass,
+    multioutput,
+    neighbors,
+    pipeline,
+    preprocessing,
+    svm,
+)
 from test_estimators import problem
 
 from jointsparse import JointSparseClassifier, compare, task_scores
@@ -80,6 +91,7 @@ def test_labels_may_come_in_any_coding_and_container(truth, labels, tasks):
     ("model", "truth", "said"),
     [
         (linear_model.Ridge().fit(X, Y), Y, "^model must have decision_function or predict_proba, got Ridge"),
+        (svm.SVC(decision_function_shape="ovo").fit(X, THREE), THREE, "^decision_function_shape must be 'ovr'"),
         (FITTED, Y[:, :2], r"^Y must have a row for each .* task of the model, \(160, 4\), got \(160, 2\)"),
         (FITTED, Y[:, 0], r"^Y must have a row for each .* task of the model, \(160, 4\), got a vector"),
         (FITTED, Y[:50], r"^Y must have a row for each .*, got \(50, 4\)"),

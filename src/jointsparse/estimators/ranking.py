@@ -183,6 +183,10 @@ def _scores(model: Any, X: Any, Y: Any, truth: np.ndarray, is_vector: bool) -> n
     expected = f"Y must have a row for each sample and a column for each task of the model, {F.shape}, got "
     if is_vector and F.shape[1] > 1:  # classes, unless the model was trained on a matrix
         require(np.ndim(model.predict(X)) == 1, f"{expected}a vector")
+        require(
+            "ovo" not in map(str, getattr(model, "get_params", dict)().values()),
+            "decision_function_shape must be 'ovr', for a score per class, got 'ovo'",
+        )
         F = F[:, 1:] if truth.shape[1] == 1 else F  # of two classes
     require(F.shape == truth.shape, f"{expected}{truth.shape}")
     require(not np.isnan(F).any(), "scores of the model must be numbers, got NaN")
