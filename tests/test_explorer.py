@@ -123,6 +123,20 @@ def test_an_image_comes_with_its_scores_and_ranks_for_every_word(rng):
     np.testing.assert_array_equal(ranks.reshape(2, 3)[:, :2], stats.rankdata(-scores, axis=0)[[4, 9], :2])
 
 
+def test_a_sample_may_have_a_text_no_picture_and_labels_that_are_unknown(rng):
+    kept, images = kept_model(rng), pd.DataFrame({"image": [f"row {i}" for i in range(40)], "split": "test"})
+    kept = kept._replace(fits=kept.fits._replace(labels=kept.fits.labels.astype(np.int8)))
+    kept.fits.labels[::2, 1] = -1
+    captions = pd.DataFrame({"image": ["row 5", "row 6"], "caption": "cat", "known": [False, True]})
+    options = {"images": images.assign(text="said"), "captions": captions, "original": None}
+    shown = made(rng, kept=kept, thumbnail=lambda row, *place: None if row == 5 else "a.webp", **options)
+    data = data_of(shown.html)
+    assert [data["images"]["5"][key] for key in ("captions", "file", "text")] == [[], None, "said"]
+    assert data["images"]["6"]["captions"] == ["cat"]
+    assert all(has == ([] if int(i) % 2 else [1]) for i, has in data["studies"][0]["unclear"].items())
+    assert 5 not in shown.images
+
+
 def test_a_map_is_red_for_a_word_and_blue_against_it():
     heat = np.zeros((8, 12))
     heat[:4, :4], heat[4:, 8:] = 2.0, -0.5
