@@ -76,21 +76,20 @@ def lay(root, files):
         (root / name).write_text(content)
 
 
+@pytest.mark.parametrize(("root", "name"), [("My data: 1", "My-data-1"), ("collage", "my-collage")])
 @pytest.mark.parametrize(("files", "loader", "options", "said"), KINDS.values(), ids=KINDS)
-def test_init_writes_a_config_that_fits_what_lies_there(tmp_path, monkeypatch, capsys, files, loader, options, said):
-    lay(tmp_path / "My data: 1", files)
+def test_init_writes_a_config_that_fits(tmp_path, monkeypatch, capsys, files, loader, options, said, root, name):
+    lay(tmp_path / root, files)
     monkeypatch.chdir(tmp_path)
-    assert main(["init", "My data: 1"]) == 0
+    assert main(["init", root]) == 0
     assert capsys.readouterr().out.startswith(said)
     check_file(Path("config.yaml"))
     lines = Path("config.yaml").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 40 and max(map(len, lines)) <= 120
     config = of_config.merged(SHIPPED, yaml.safe_load("\n".join(lines)))
     check(config, SCHEMA)
-    entry = of_config.datasets_of(config)["My-data-1"]
-    assert (config["dataset"], entry["loader"], entry["final"]["norm"]) == ("My-data-1", loader, "l1inf")
-    assert entry["options"] == {"root": "My data: 1"} | options
-    assert of_config.raw_files("My-data-1", entry)
+    entry = of_config.datasets_of(config)[name]
+    assert len(lines) <= 40 and max(map(len, lines)) <= 120 and of_config.raw_files(name, entry)
+    assert (config["dataset"], entry["loader"], entry["options"]) == (name, loader, {"root": root} | options)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +132,7 @@ def test_what_a_command_cannot_do_is_one_sentence(tmp_path, monkeypatch, capsys,
     ],
 )
 def test_a_run_is_one_call_of_snakemake_and_ends_with_its_status(tmp_path, monkeypatch, capsys, arguments, expected):
-    called = []
-    ends = subprocess.Popen("false")
+    called, ends = [], subprocess.Popen("false")
     monkeypatch.setattr(subprocess, "Popen", lambda command: called.append(command) or ends)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.chdir(tmp_path)

@@ -350,16 +350,22 @@ def test_words_that_are_not_recognised_are_rarer_or_not():
 
 
 def test_warnings_stand_in_plain_words_those_that_make_a_number_wrong_first():
-    warned = [("radius at the upper edge of its grid", "n=5"), ("a new kind", ""), ("certified gap: 7%", np.nan)]
+    warned = [
+        ("radius at the upper edge of its grid", "n=5"),
+        ("a new kind", ""),
+        ("certified gap: 7%", np.nan),
+        ("left out, too few images", ""),
+    ]
     table = pd.DataFrame(warned, columns=["warning", "first"]).assign(table="chosen", rows=1, of=9)
     shown = findings.warnings_of({"annotation": table}, "samples", "topics")
     assert [(one["severity"], one["text"]) for one in shown] == [
         ("wrong", "Some fits may be more than 5 % away from their optimum: they need more steps."),
         ("wrong", "Other warnings."),
+        ("note", "Some topics are on too few samples to be learnt and tested: they are left out."),
         ("note", "The largest strength that was tried was chosen: a larger one may do better."),
     ]
-    assert shown[2]["details"] == ["annotation, chosen: radius at the upper edge of its grid (1 of 9 rows, first n=5)"]
-    of_runs = table.assign(table=["tasks_run1", "tasks_run2", "left_out"], warning=["a", "a", "b"], first="")
+    assert shown[3]["details"] == ["annotation, chosen: radius at the upper edge of its grid (1 of 9 rows, first n=5)"]
+    of_runs = table[:3].assign(table=["tasks_run1", "tasks_run2", "left_out"], warning=["a", "a", "b"], first="")
     (shown,) = findings.warnings_of({"annotation": of_runs, "stories": of_runs[2:]})
     assert shown["details"] == ["annotation, tasks of 2 runs: a (2 of 18 rows)"]  # what is left out has a list
 

@@ -85,5 +85,5 @@ def test_a_part_of_the_samples_has_of_each_split_its_part_with_its_labels_and_fe
     got, again, other = (at_most(made, 8, seed) for seed in (1, 1, 2))
     assert got.images.equals(again.images) and not got.images.equals(other.images)
     assert got.images["split"].value_counts().to_dict() == {"train": 6, "test": 2}
-    assert [f"sample {value:.0f}" for value in got.X.toarray()[:, 0]] == got.images["image"].tolist()
-    assert got.captions["image"].tolist() == got.images["image"].tolist()
+    drawn = [f"sample {value:.0f}" for value in got.X.toarray()[:, 0]]
+    assert drawn == got.images["image"].tolist() == got.captions["image"].tolist()

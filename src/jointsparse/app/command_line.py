@@ -59,13 +59,12 @@ def _snakemake(given: argparse.Namespace) -> int:
     settings = [f"dataset={given.dataset}"] * bool(given.dataset) + ["quick=True"] * given.quick
     twice = settings and {"--config", "-C"} & set(given.options)
     require(not twice, f"--config must be given once, got it beside {' '.join(settings)}: write these after --config")
-    said = ["--report", given.file] if given.command == "report" else []
-    values = ["--config", *settings] if settings else []
-    snakemake = [sys.executable, "-P", "-m", "snakemake"]  # -P: no module of the user's folder
-    workflow = ["--snakefile", str(WORKFLOW / "Snakefile"), "--cores", given.cores]
+    command = [sys.executable, "-P", "-m", "snakemake"]  # -P: no module of the user's folder
+    options = [*(["--config"] * bool(settings)), *settings, "--snakefile", str(WORKFLOW / "Snakefile")]
+    options += ["--cores", given.cores, *(["--report", given.file] if given.command == "report" else [])]
     if given.quick:
         print("A glance: one run at one size, of at most 500 samples.", file=sys.stderr, flush=True)
-    with subprocess.Popen([*snakemake, *values, *workflow, *said, *given.options]) as process:
+    with subprocess.Popen([*command, *options, *given.options]) as process:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Snakemake has got it, too, and ends its jobs
         return process.wait()
 

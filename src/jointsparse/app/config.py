@@ -62,9 +62,9 @@ def write(root: Path, file: Path, shipped: Path) -> str:
     )
     name = re.sub("[^A-Za-z0-9_-]+", "-", root.resolve().name).strip("-")[:90] or "mine"
     is_taken = name in yaml.safe_load(shipped.read_text(encoding="utf-8"))["datasets"]
+    template = (files("jointsparse.app") / "config.yaml.jinja").read_text(encoding="utf-8")
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string((files("jointsparse.app") / "config.yaml.jinja").read_text(encoding="utf-8"))
-    text = template.render(
+    text = environment.from_string(template).render(
         said=said,
         name=f"my-{name}" if is_taken else name,
         loader=loader,
@@ -87,21 +87,19 @@ def _samples(root: Path, pictures: Sequence[str], others: Sequence[str]) -> Foun
     features += [one for one in stems if one not in labels and not one.endswith(".csv")]
     labels += [one for one in stems if one not in features and not pictures]
     if svm:
-        loader, options = (
-            "libsvm",
-            {split: one for split in ("validation", "test") for one in svm[1:] if split[:3] in one},
-        )
-        options |= {"train": svm[0]} | {key: f"{key}.txt" for key in ("topics", "vocabulary") if f"{key}.txt" in others}
+        named = {split: one for split in ("validation", "test") for one in svm[1:] if split[:3] in one}
+        beside = {key: f"{key}.txt" for key in ("topics", "vocabulary") if f"{key}.txt" in others}
+        loader, options = "libsvm", {"train": svm[0], **named, **beside}
     elif features and labels:
         columns = pick("datasets", "arrays").feature_names(root, features=labels[0])
-        loader, options = "arrays", {"features": features[0], "labels": labels[0]}
-        options |= {option: one for option, names in COLUMNS.items() for one in columns if one.lower() in names}
-        options |= {key: one for key in ("names",) for one in others if one.endswith(f"{key}.txt")}
+        named = {option: one for option, names in COLUMNS.items() for one in columns if one.lower() in names}
+        named |= {key: one for key in ("names",) for one in others if one.endswith(f"{key}.txt")}
+        loader, options = "arrays", {"features": features[0], "labels": labels[0], **named}
     else:
         return None
     read = pick("datasets", loader).read(root, **options)
-    said = f"{read.X.shape[0]:,} samples with {read.X.shape[1]:,} features"
-    return loader, options, read.images, read.captions, said
+    n, d = read.X.shape
+    return loader, options, read.images, read.captions, f"{n:,} samples with {d:,} features"
 
 
 def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str]) -> Found:
@@ -119,8 +117,8 @@ def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str]) -> 
     images = pd.DataFrame(list(splits.items()), columns=["image", "split"], dtype=str)
     options = {"images": folder} | ({"captions": file} if file else {})
     said = f", captions in {file}" if file else f" in {captions['caption'].nunique():,} folders, one per class"
-    used = captions[captions["image"].isin(splits)]
-    return "photos" if file else "scenes", options, images, used, f"{len(images):,} pictures{said}"
+    captions = captions[captions["image"].isin(splits)]
+    return "photos" if file else "scenes", options, images, captions, f"{len(images):,} pictures{said}"
 
 
 def _captioned(root: Path, pictures: Sequence[str], others: Sequence[str]) -> tuple[str, str, pd.DataFrame] | None:
@@ -139,20 +137,20 @@ def _captioned(root: Path, pictures: Sequence[str], others: Sequence[str]) -> tu
         if "/".join(parts[i:]) in named
     )
     for file, table in tables.items() if pictures and not fits else ():
-        some = ", ".join(table["image"][:1])
+        some = table["image"].min()
         raise ValueError(f"{root / file} must name pictures of {root}, such as {pictures[0]!r}, got {some!r}")
     return next(((file, folder, tables[file]) for (file, folder), _ in fits.most_common(1)), None)
 
 
 def _in_classes(root: Path, pictures: Sequence[str], others: Sequence[str]) -> tuple[str, str, pd.DataFrame]:
     """No file, the folder that holds those of the classes, and the class of each picture."""
-    some = ", ".join(map(printable, [*pictures, *others][:3])) or "no file"
     folder = Path(os.path.commonpath([os.path.dirname(name) for name in pictures] or [""])).as_posix()
     names = [Path(name).relative_to(folder).as_posix() for name in pictures]
     require(
         names and all("/" in name for name in names),
         f"init looks in {root} for pictures with {WITH_CAPTIONS}, pictures in one folder per class, at least two, "
-        f"features (.npy, .npz, .parquet or .csv) beside labels, and libsvm files, got {some}",
+        "features (.npy, .npz, .parquet or .csv) beside labels, and libsvm files, got "
+        f"{', '.join(map(printable, [*pictures, *others][:3])) or 'no file'}",
     )
     classes = [name.partition("/")[0] for name in names]
     require(

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.learning.flag import EDGE, read_cell
+from jointsparse.learning.tasks import LEFT_OUT
 from jointsparse.scores.evaluation import NO_BETTER, TIED, UNDEFINED
 from jointsparse.scores.flags import GAP
 from jointsparse.scores.metrics import FIRST
@@ -32,6 +33,7 @@ PLAIN = {
         WRONG,
         "Some {things} repeat in other splits: tests look better than they are.",
     ),
+    LEFT_OUT: (NOTE, "Some {labels} are on too few {things} to be learnt and tested: they are left out."),
     TIED: (NOTE, "Some {labels} have the same score for all test {things}: nothing was learnt of them."),
     NO_BETTER: (NOTE, "Some chosen fits rank the validation {things} no better than chance: their tests say little."),
     f"eta0 at the upper {EDGE}": (NOTE, "The largest first step was chosen: a larger one may do better."),
