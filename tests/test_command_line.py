@@ -149,3 +149,11 @@ def test_open_shows_the_page_that_was_written_last(tmp_path, monkeypatch, capsys
     os.utime("results/old/index.html", (0, 0))
     assert main(["open"]) == main(["open", "--dataset", "old"]) == 0
     assert [Path(line).parent.name for line in capsys.readouterr().out.splitlines()] == ["new", "new", "old", "old"]
+
+
+def test_a_glance_at_an_embedded_dataset_is_planned_over_a_config_of_one_line(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    lay(tmp_path, {"config.yaml": "seed: 2\n"})
+    assert main(["run", "--quick", "--dataset", "collage", "--", "--dry-run"]) == 0
+    assert "28 jobs would run" in capfd.readouterr().out
