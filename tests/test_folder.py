@@ -20,6 +20,14 @@ def test_good_album_is_used_whole(album):
     assert images["split"].value_counts().to_dict() == {"train": 7, "validation": 3, "test": 2}
 
 
+def test_pictures_may_lie_beside_their_captions(album):
+    for file in (album / "images").iterdir():
+        file.rename(album / file.name)
+    read = read_album(album, images=".")
+    assert len(read.images) == 12 and read.left_out.empty
+    assert folder.picture("000.jpg", root=album, images=".").shape == (48, 64)
+
+
 def test_options_decide_the_splits(album):
     drawn = read_album(album, fractions={"train": 0.5, "test": 0.5}, seed=5).images
     names = drawn["image"].tolist()
