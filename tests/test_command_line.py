@@ -19,16 +19,8 @@ from jointsparse.app.command_line import WORKFLOW, main
 NAMES = [f"{i:02}.jpg" for i in range(40)]
 TEXTS = ["A dog." if i % 2 else "A cat." for i in range(40)]
 CAPTIONS = "image,caption\n" + "".join(f"{name},{text}\n" for name, text in zip(NAMES, TEXTS, strict=True))
-COCO = {
-    "images": [{"id": i, "file_name": name} for i, name in enumerate(NAMES)],
-    "annotations": [{"image_id": i, "caption": text} for i, text in enumerate(TEXTS)],
-}
 SPLITS = ["train"] * 20 + ["val"] * 10 + ["test"] * 10
 CLASSES = {f"images/{text[2:5]}/{name}": split for name, text, split in zip(NAMES, TEXTS, SPLITS, strict=True)}
-OF_CLASSES = "image,split\n" + "".join(f"{name[7:]},{split}\n" for name, split in CLASSES.items())
-LABELS = "dog,cat,split\n" + "".join(f"{i % 2},{1 - i % 2},{split}\n" for i, split in enumerate(SPLITS))
-FEATURES = "a,b,c\n" + "".join(f"{i},{i % 2}.5,1e-3\n" for i in range(40))
-SVM = "".join(f"{i % 2} 1:{i}\n" for i in range(40))
 
 
 def pictures(folder=""):
@@ -44,25 +36,39 @@ KINDS = {
         "40 pictures, captions in captions.csv, 2 words (cat, dog, …) with ",
     ),
     "COCO": (
-        pictures("val/") | {"more/captions_val.json": json.dumps(COCO), "more/instances_val.json": "{}"},
+        pictures("val/")
+        | {
+            "more/captions_val.json": json.dumps(
+                {
+                    "images": [{"id": i, "file_name": name} for i, name in enumerate(NAMES)],
+                    "annotations": [{"image_id": i, "caption": text} for i, text in enumerate(TEXTS)],
+                }
+            ),
+            "more/instances_val.json": "{}",
+        },
         "photos",
         {"images": "val", "captions": "more/captions_val.json"},
         "40 pictures, captions in more/captions_val.json, 2 words",
     ),
     "classes": (
-        CLASSES | {"splits.csv": OF_CLASSES},
+        CLASSES | {"splits.csv": "image,split\n" + "".join(f"{name[7:]},{split}\n" for name, split in CLASSES.items())},
         "scenes",
         {"images": "images"},
         "40 pictures in 2 folders, one per class, 2 scenes (cat, dog, …) with 10 to 10 training samples",
     ),
     "features and labels": (
-        {"clip features.csv": FEATURES, "labels.csv": LABELS, "names.txt": "a\nb\nc\n"},
+        {
+            "clip features.csv": "a,b,c\n" + "".join(f"{i},{i % 2}.5,1e-3\n" for i in range(40)),
+            "labels.csv": "dog,cat,split\n"
+            + "".join(f"{i % 2},{1 - i % 2},{split}\n" for i, split in enumerate(SPLITS)),
+            "names.txt": "a\nb\nc\n",
+        },
         "arrays",
         {"features": "clip features.csv", "labels": "labels.csv", "split": "split", "names": "names.txt"},
         "40 samples with 3 features, 2 labels",
     ),
     "libsvm": (
-        {"a_train.libsvm": SVM, "a_test.libsvm": SVM},
+        dict.fromkeys(("a_train.libsvm", "a_test.libsvm"), "".join(f"{i % 2} 1:{i}\n" for i in range(40))),
         "libsvm",
         {"train": "a_train.libsvm", "test": "a_test.libsvm"},
         "80 samples with 1 features, 2 topics (0, 1, …)",

@@ -24,8 +24,10 @@ from jointsparse.registry import pick
 
 # How names of files end that may hold captions or a table, and what they tell of its content.
 CAPTIONS, TABLES = (".csv", ".json", ".tsv", ".txt"), (".npy", ".npz", ".parquet", ".csv")
-FEATURES, OF_LABELS = re.compile("feature|embed|vector|^x$", re.I), re.compile("label|tag|target|^y$", re.I)
-LIBSVM = re.compile(r"\.(libsvm|svmlight|svm)(\.gz|\.bz2)?$", re.I)
+FEATURES, OF_LABELS, LIBSVM = (
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in ("feature|embed|vector|^x$", "label|tag|target|^y$", r"\.(libsvm|svmlight|svm)(\.gz|\.bz2)?$")
+)
 COLUMNS = {  # how columns beside the labels are called, by the option that names them
     "index": {"id", "index", "name"},
     "split": {"split"},
