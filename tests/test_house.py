@@ -13,7 +13,7 @@ BASE = Path(__file__).parents[1]
 CEILINGS = {
     "norms": 1450,
     "learning": 2000,
-    "estimators": 1045,
+    "estimators": 1055,
     "datasets": 1230,
     "features, scores, figures, explorer": 2145,
     "kept": 370,
@@ -24,7 +24,7 @@ CEILINGS = {
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 21_160, 1.05
+MOST, MARGIN = 21_175, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

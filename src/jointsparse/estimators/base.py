@@ -45,6 +45,7 @@ UNITS = {"squared": 2.0}
 RADII_SPAN = (0.1, 10.0)  # of a grid, in natural units of the data; see `learning.scales`
 PENALTIES_SPAN = (1e-3, 1.0)  # likewise: from 1 on, W is 0
 FLOATING = [np.float64, np.float32]
+INSIDE, CLOSE = 0.5, 0.01  # Choice: a path ends with a norm below this part of its radius, and such a gap
 SCALE_ENTRIES = 2_000_000  # of X, that the sizes of features are taken from
 FEWEST_ENTRIES = 10  # that tell the size of a feature
 RAW_SPREAD = 100  # Choice: of sizes of features in raw units; it is 5 to 17 in iris, digits and counts of words
@@ -403,9 +404,17 @@ class Trained(SelectorMixin, Linear):
         unit, span = (natural.penalty, PENALTIES_SPAN) if penalised else (natural.radius, RADII_SPAN)
         return np.geomspace(*span, given) * unit if unit > 0 else np.zeros(1)
 
-    def _nothing_left(self, problem: Problem) -> float:
-        """Objective below which a larger radius changes nothing."""
-        return NOTHING_LEFT * solve_at_zero(problem, pick("losses", self.loss))[1]
+    def _end_of_path(self, problem: Problem) -> Callable[[float, Fit], bool]:
+        """Tell of a radius and its fit whether a larger one changes nothing: no loss is left, or W is far inside."""
+        least = NOTHING_LEFT * solve_at_zero(problem, pick("losses", self.loss))[1]
+        norm, options = pick("norms", self.norm).norm, self._options_of_norm(problem.n_features)
+        del options["positive"]
+
+        def ends(radius: float, fit: Fit) -> bool:
+            far_inside = fit.gap[0] <= CLOSE and norm(fit.W[0], **options) < INSIDE * radius
+            return bool(far_inside or fit.value[0] <= least)
+
+        return ends
 
     def _train(
         self, problem: Problem, strength: float, penalised: bool, *, tol: float | None = None, **options: Any

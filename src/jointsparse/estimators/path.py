@@ -54,7 +54,7 @@ def fits_along(
     penalised: bool,
     *,
     start: Fit | None = None,
-    least: float = -np.inf,
+    ends: Callable[[float, Fit], bool] = lambda radius, fit: False,
     watch: Watch | None = None,
 ) -> list[Fit]:
     """Fit each strength from the fit before, the most regularised first, and return the fits by increasing strength.
@@ -69,8 +69,8 @@ def fits_along(
         True for penalties.
     start : Fit or None
         Fit to start the first one from.
-    least : float
-        Objective at which a path of radii ends.
+    ends : function
+        Tells of a radius and its fit whether a path of radii ends there.
     watch : Watch or None
         Of the fits. A path ends before the fit that it ends, but for the first one.
     """
@@ -81,7 +81,7 @@ def fits_along(
         if watch and watch.ended_by:
             fits = fits[:-1] or fits
             break
-        if start.value[0] <= least and not penalised:
+        if not penalised and ends(float(strength), start):
             break
     return fits[:: -1 if penalised else 1]
 
@@ -225,7 +225,8 @@ class OneStrength(Trained):
         def train(strength: float, start: Fit | None) -> Fit:
             return model._train(problem, strength, penalised, start=start)[1]
 
-        fits = fits_along(train, grid, penalised, least=model._nothing_left(problem) if strengths is None else -np.inf)
+        ends = {"ends": model._end_of_path(problem)} if strengths is None else {}
+        fits = fits_along(train, grid, penalised, **ends)
         gaps = np.concatenate([fit.gap for fit in fits])
         unproven = model._unproven(gaps, model.tol).sum()
         if unproven:

@@ -279,12 +279,12 @@ class Search(Trained):
             options = {"start": start} if self._stops() else {}
             return self._train(problem, strength, penalised, tol=self._fold_tol(), watch=watch, **options)[1]
 
-        least = self._nothing_left(problem)
-        fits = fits_along(train, strengths, penalised, start=start, least=least, watch=watch)
+        ends = self._end_of_path(problem)
+        fits = fits_along(train, strengths, penalised, start=start, ends=ends, watch=watch)
         scores = [self._score_of(np.asarray(held_out.X @ fit.W[0]) + fit.b[0] + centres, held_out) for fit in fits]
         gaps = [float(fit.gap[0]) for fit in fits]
-        ended = bool(fits[-1].value[0] <= least)
-        n_alike = (len(strengths) - len(fits)) * (ended and not penalised)  # larger balls, which change nothing
+        ended = not penalised and ends(float(strengths[len(fits) - 1]), fits[-1])
+        n_alike = (len(strengths) - len(fits)) * ended  # larger balls, which change nothing
         return Scored(scores + n_alike * scores[-1:], gaps + n_alike * gaps[-1:], ended, fits[-1])
 
     def _score_of(self, F: np.ndarray, held_out: Samples) -> float:
