@@ -411,7 +411,7 @@ class Trained(SelectorMixin, Linear):
         del options["positive"]
 
         def ends(radius: float, fit: Fit) -> bool:
-            far_inside = fit.gap[0] <= CLOSE and norm(fit.W[0], **options) < INSIDE * radius
+            far_inside = fit.gap[0] <= CLOSE and np.max(norm(fit.W[0], **options)) < INSIDE * radius
             return bool(far_inside or fit.value[0] <= least)
 
         return ends
