@@ -254,8 +254,8 @@ def test_no_shell_or_other_program_is_run_and_no_pickle_is_read():
         r"pickle\.load|read_pickle|allow_pickle=True|yaml\.load\(",
         re.MULTILINE,
     )
-    # The manifest asks git for the commit, and pictures are checked by a process, with arguments that no data enter. The
-    # command starts Snakemake, with arguments of its own command line, in no shell.
+    # The manifest asks git for the commit, and pictures are checked by a process, with arguments that no data enter.
+    # The command starts Snakemake, with arguments of its own command line, in no shell.
     # Numba's cache of kernels is pickles: see there. Pandas evaluates expressions of claims and stated costs alone.
     allowed = {"records.py", "checker.py", "compiled.py", "judging.py", "shapes.py", "figures.py", "command_line.py"}
     assert {file.name for file, text in code().items() if found.search(text)} == allowed
