@@ -48,7 +48,7 @@ NORMS = ("l1inf", "l12", "l1", "l2")
 VERDICTS = ["dataset", "study", "id", "n", "number", "low", "high", "verdict"]  # columns of verdicts.csv
 LARGEST_BYTES = 1_500_000  # larger tables stay where they were made; no verdict rests on one
 PACKED = ("weights",)  # large, and compressed when they are copied
-MARKS = "**What comes out.**", "**Your own photographs**"  # the README's paragraph with numbers, and the next one
+MARKS = "**What comes out.**", "**Your own data**"  # the README's paragraph with numbers, and the next one
 
 OPENING = """# Results
 

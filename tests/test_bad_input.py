@@ -65,13 +65,13 @@ def test_no_name_of_a_picture_reaches_a_shell_and_bad_captions_end_the_run_with_
 def test_mistake_in_the_config_ends_before_any_job(mine):
     overlay = (mine.root / "mine.yaml").read_text()
     (mine.root / "mine.yaml").write_text(overlay.replace("annotation: {}", "annotation: {basis: {rnak: 3}}"))
-    assert refused(mine).startswith("unknown key 'rnak'; the keys here are centred, fitted_on, power, rank")
+    assert refused(mine).startswith("error: unknown key 'rnak'; the keys here are centred, fitted_on, power, rank")
     assert not (mine.root / "results").exists()
 
 
 def test_missing_root_is_one_line(mine):
     shutil.rmtree(mine.root / "mine")
-    assert refused(mine).startswith("root must be a folder that holds a folder 'images', got 'mine'")
+    assert refused(mine).startswith("error: root must be a folder that holds a folder 'images', got 'mine'")
 
 
 def test_a_file_that_snakemake_would_misread_ends_before_it_is_read(mine):
@@ -79,7 +79,9 @@ def test_a_file_that_snakemake_would_misread_ends_before_it_is_read(mine):
     path.write_text(path.read_text() + "\nseed: 2\n")
     done = mine.snakemake("reproduce-all", overlays=("mine.yaml",))
     assert done.returncode != 0
-    assert re.search(r"^the key 'seed' stands twice in one block \(config.yaml, line \d+\)$", done.stderr, re.MULTILINE)
+    assert re.search(
+        r"^error: the key 'seed' stands twice in one block \(config.yaml, line \d+\)$", done.stderr, re.MULTILINE
+    )
 
 
 def test_an_interrupt_while_the_rules_are_read_is_one_line(tmp_path):

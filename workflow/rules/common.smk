@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
-from snakemake.exceptions import WorkflowError
-
 BASE = Path(workflow.basedir)
 if os.pathsep in str(BASE):
-    raise WorkflowError(f"the workflow must lie in a folder without {os.pathsep!r} in its path, got {BASE}: move it")
+    raise SystemExit(
+        f"error: the workflow must lie in a folder without {os.pathsep!r} in its path, got {BASE}: move it"
+    )
 if sys.flags.optimize > 1:
-    raise WorkflowError("PYTHONOPTIMIZE must be less than 2, which takes away the sentences of claims and captions")
+    raise SystemExit("error: PYTHONOPTIMIZE must be less than 2, which takes away the sentences of claims and captions")
 if (BASE / "src").is_dir():
     # Jobs use the library of this checkout, wherever pip may have put another.
     sys.path.insert(0, str(BASE / "src"))
@@ -53,7 +53,7 @@ try:
         if file.exists():
             check_file(file)
 except ConfigError as error:
-    raise WorkflowError(str(error))
+    raise SystemExit(f"error: {error}")
 
 
 configfile: str(SETTINGS[0])
@@ -69,7 +69,12 @@ try:
     for name in CHOSEN:
         of_config.raw_files(name, DATASETS[name])
 except ConfigError as error:
-    raise WorkflowError(str(error))
+    raise SystemExit(f"error: {error}")
+
+
+def named(dataset):
+    """The name of a dataset in the settings, also of a glance at it."""
+    return dataset.removesuffix("-quick") if config.get("quick") else dataset
 
 
 def any_of(names):
@@ -162,7 +167,7 @@ def raw_of(name):
         found = records.checksums(paths, seen, records.LARGEST_RAW)
         return {"paths": paths, "cache": seen, "digest": records.digest(found)}
     except OSError as error:
-        raise WorkflowError(f"the files of the dataset {name} cannot be read: {error}")
+        raise SystemExit(f"error: the files of the dataset {name} cannot be read: {error}")
 
 
 def raw(w):

@@ -20,7 +20,7 @@ rule read_images:
         dataset=any_of(PICTURES),
     params:
         *code("read_images", datasets=lambda w: dataset(w)["loader"], features=lambda w: features(w)["extractor"]),
-        where=lambda w: f"datasets.{w.dataset}.options",
+        where=lambda w: f"datasets.{named(w.dataset)}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         raw=raw,
@@ -51,7 +51,7 @@ rule read_samples:
         dataset=any_of(SAMPLES),
     params:
         *code("read_samples", datasets=lambda w: dataset(w)["loader"]),
-        where=lambda w: f"datasets.{w.dataset}.options",
+        where=lambda w: f"datasets.{named(w.dataset)}.options",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         raw=raw,

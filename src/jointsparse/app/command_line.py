@@ -92,7 +92,9 @@ def _annotate(given: argparse.Namespace) -> int:
     model = file.load(given.model)
     _require_outside(given)
     limits = {"n_words": given.words, "precision": given.precision}
-    if given.html or is_of_pictures(model):
+    of_pictures = is_of_pictures(model)
+    require(of_pictures or not given.html, f"--html is for models of pictures, and {given.model} reads tables")
+    if of_pictures:
         paths, other = annotator.pictures_below(given.pictures)
         progress = _progress if sys.stderr.isatty() else None
         found = annotator.annotate(model, paths, **limits, progress=progress)

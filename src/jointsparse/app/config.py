@@ -53,7 +53,12 @@ def write(root: Path, file: Path, shipped: Path) -> str:
     loader, options, images, captions, found = _samples(root, pictures, others) or _photographs(root, pictures, others)
     with warnings.catch_warnings(action="ignore"):  # of words that are left out
         words, has = choose_words(
-            images, captions, n_words="auto", smallest_size=FEW, split_captions=loader == "photos"
+            images,
+            captions,
+            n_words="auto",
+            smallest_size=FEW,
+            split_captions=loader == "photos",
+            join_inflections=loader == "photos",
         )
     words, labels = words[: has.shape[1]], pick("datasets", loader).LABELS
     common = words[words["train"] >= AUTO_SIZES[0]]

@@ -27,7 +27,7 @@
   }
 
   function number(value, digits) {
-    return value === null || value === undefined ? "–" : value.toFixed(digits === undefined ? 3 : digits);
+    return value === null || value === undefined ? "–" : (value + 1e-9).toFixed(digits === undefined ? 3 : digits);
   }
 
   function colour(method) {
@@ -221,7 +221,7 @@
     const p = own.p_holm < 1e-16 ? "p < 1e-16" : `p = ${(own.p_holm || 0).toPrecision(2)}`;
     const tested = own.p_holm === null ? "" : ` (${p}, corrected for the number of ${data.labels})`;
     const facts = [
-      `${one.positives} test ${data.things} have it`,
+      `${one.positives} of ${own.of} test ${data.things} have it`,
       `AUC ${number(own.auc)}${interval}, ${own.known ? "better than chance" : "not told from chance"}${tested}`,
       `average precision ${number(own.precision)}`,
       `${number(own.n_features, 0)} features`,
@@ -348,7 +348,7 @@
   // The features of a sample that matter most.
   function toldOf(row) {
     const reasons = state.study.reasons;
-    return reasons ? reasons.values[row].map(([j]) => reasons.features[j]).join(", ") : "";
+    return reasons && reasons.brief ? reasons.values[row].map(([j]) => reasons.features[j]).join(", ") : "";
   }
 
   function explained(image, place) {

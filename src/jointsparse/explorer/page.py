@@ -132,7 +132,12 @@ def page(
     first_screen, suspects = _first_screen(sources, images, of_images)
     on_card = [(", ".join(one["captions"]), one["file"]) for one in list(of_images.values())[:OF_CARD]]
     if of_words:
-        of_tiles = {tile["images"][0][0]["file"]: tile["word"] for tile in first_screen["wall"][::-1]}  # each once
+        firsts = [
+            (tile["word"], sorted(tile["images"], key=lambda one: not one[1])[0][0]) for tile in first_screen["wall"]
+        ]
+        of_tiles = {
+            image["file"]: word for word, image in firsts[::-1]
+        }  # each once, and rightly ranked if there is one
         on_card = [(word, file) for file, word in of_tiles.items()][: -OF_CARD - 1 : -1]
     html = render(
         "page.html.jinja",

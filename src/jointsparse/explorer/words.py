@@ -78,8 +78,8 @@ def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Seq
 
 
 def number(value: float) -> float | None:
-    """A number in JSON, to four digits; None for a missing one, which JSON does not know."""
-    return float(f"{value:.4g}") if np.isfinite(value) else None
+    """A number in JSON, to six digits; None for a missing one, which JSON does not know."""
+    return float(f"{value:.6g}") if np.isfinite(value) else None
 
 
 def of_ranks(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def of_ranks(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str
 
     hits = np.concatenate([[0.0], np.cumsum(has) / max(len(right), 1)])
     alarms = np.concatenate([[0.0], np.cumsum(~has) / max(len(wrong), 1)])
-    points = np.unique(np.linspace(0, len(order), ROC_POINTS).round().astype(int))
+    points = np.unique([*np.linspace(0, len(order), ROC_POINTS).round().astype(int), len(right)])
     top = order[:TOP]
     count, expected = (labels[top] == 1).sum(axis=0), len(top) * (labels == 1).mean(axis=0)
     many = [j for j in np.argsort(expected - count, kind="stable") if j != k and count[j] >= max(3, 2 * expected[j])]
@@ -118,8 +118,9 @@ def of_ranks(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str
         "right": int(has[:FIRST].sum()),
         "by_chance": number(min(FIRST, len(has)) * has.mean()),
         "highest": images(right[:HIGHEST]),
-        "misses": images(right[::-1][:WORST]),
-        "errors": images(wrong[:WORST]),
+        "misses": images(right[right >= len(right)][::-1][:WORST]),
+        "errors": images(wrong[wrong < max(len(right), FIRST)][:WORST]),
+        "of": len(order),
         "roc": [alarms[points].round(3).tolist(), hits[points].round(3).tolist()],
         "top": len(top),
         "beside": [[words[j], int(count[j])] for j in many[:MOST_BESIDE]],
@@ -218,8 +219,9 @@ def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str])
     Returns
     -------
     dict
-        For JSON. values: of each document, the places of its features and their values, those first whose value by the
-        length of its weights is largest. features: the name in each place. weights: see `levels_of`, rows by rows.
+        For JSON. brief: True if features say what a document is, as those of a sparse one do. values: of each document,
+        the places of its features and their values, those first whose value by the length of its weights is largest.
+        features: the name in each place. weights: see `levels_of`, rows by rows.
     """
     size = np.linalg.norm(W, axis=1)
     own: dict[int, list[tuple[int, float]]] = {}
@@ -231,6 +233,7 @@ def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str])
     used = sorted({feature for of_row in own.values() for feature, _ in of_row})
     place = {feature: j for j, feature in enumerate(used)}
     return {
+        "brief": bool(scipy.sparse.issparse(X)),
         "features": [names[feature] for feature in used],
         "weights": levels_of(W[used]),
         "values": {i: [(place[feature], value) for feature, value in of_row] for i, of_row in own.items()},
