@@ -117,6 +117,11 @@ def test_init_writes_a_config_that_fits(tmp_path, monkeypatch, capsys, files, lo
         ({}, "run", "config.yaml must lie in this folder, got none: write one by jointsparse init FOLDER"),
         ({}, "run --quick --dataset d -- -C seed=2", "got it beside dataset=d quick=True: write these after --config"),
         ({}, "open", "results must hold the page of a dataset, got none: jointsparse run makes it"),
+        (
+            {"config.yaml": "", "results/claims/d-quick/manifest.json": ""},
+            "report",
+            "a report is of a run that has ended, got none in results: jointsparse run\n",
+        ),
         ({}, "warmup l3", "norm must be one of l1, l12, l1inf, l2, got 'l3'"),
     ],
 )
@@ -142,7 +147,7 @@ def test_a_run_is_one_call_of_snakemake_and_ends_with_its_status(tmp_path, monke
     monkeypatch.setattr(subprocess, "Popen", lambda command: called.append(command) or ends)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.chdir(tmp_path)
-    Path("config.yaml").touch()
+    lay(tmp_path, {"config.yaml": "", "results/claims/d/manifest.json": ""})
     assert main(arguments.split()) == 1
     assert " ".join(called[0][1:]) == "-P -m snakemake " + expected.format(f"--snakefile {WORKFLOW / 'Snakefile'}")
     assert ("A glance" in capsys.readouterr().err) == ("--quick" in arguments)

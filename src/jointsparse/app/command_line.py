@@ -59,6 +59,11 @@ def _snakemake(given: argparse.Namespace) -> int:
     settings = [f"dataset={given.dataset}"] * bool(given.dataset) + ["quick=True"] * given.quick
     twice = settings and {"--config", "-C"} & set(given.options)
     require(not twice, f"--config must be given once, got it beside {' '.join(settings)}: write these after --config")
+    runs = Path("results/claims").glob(f"{given.dataset or '*'}{'-quick' * given.quick}/manifest.json")
+    ended = given.command != "report" or any(one.parent.name.endswith("-quick") == given.quick for one in runs)
+    require(
+        ended, f"a report is of a run that has ended, got none in results: jointsparse run{' --quick' * given.quick}"
+    )
     command = [sys.executable, "-P", "-m", "snakemake"]  # -P: no module of the user's folder
     options = [*(["--config"] * bool(settings)), *settings, "--snakefile", str(WORKFLOW / "Snakefile")]
     options += ["--cores", given.cores, *(["--report", given.file] if given.command == "report" else [])]
