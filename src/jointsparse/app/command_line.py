@@ -59,8 +59,10 @@ def _snakemake(given: argparse.Namespace) -> int:
     settings = [f"dataset={given.dataset}"] * bool(given.dataset) + ["quick=True"] * given.quick
     twice = settings and {"--config", "-C"} & set(given.options)
     require(not twice, f"--config must be given once, got it beside {' '.join(settings)}: write these after --config")
-    runs = Path("results/claims").glob(f"{given.dataset or '*'}{'-quick' * given.quick}/manifest.json")
-    ended = given.command != "report" or any(one.parent.name.endswith("-quick") == given.quick for one in runs)
+    ended = given.command != "report" or any(
+        run.parent.name.endswith("-quick") == given.quick
+        for run in Path("results/claims").glob(f"{given.dataset or '*'}{'-quick' * given.quick}/manifest.json")
+    )
     require(
         ended, f"a report is of a run that has ended, got none in results: jointsparse run{' --quick' * given.quick}"
     )
