@@ -206,6 +206,11 @@
     }
     const has = (study) => study.words.some((one) => one.word === name);
     const study = has(state.study) ? state.study : data.studies.find(has);
+    if (!study && name) {
+      at("seek").value = name; // so that the list says that there is none
+      state.sought = name.toLowerCase();
+      list();
+    }
     if (!study) return;
     if (study !== state.study) {
       state.study = study;
