@@ -72,6 +72,11 @@ except ConfigError as error:
     raise SystemExit(f"error: {error}")
 
 
+def drawn(w):
+    """How many images or samples of a dataset are drawn, and their seed, which matters to no other dataset."""
+    return [dataset(w)["most_samples"], config["seed"]] if "most_samples" in dataset(w) else [None, None]
+
+
 def named(dataset):
     """The name of a dataset in the settings, also of a glance at it."""
     return dataset.removesuffix("-quick") if config.get("quick") else dataset

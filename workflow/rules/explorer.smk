@@ -30,7 +30,7 @@ rule write_page:
             "papers/claims.html.jinja",
             datasets=lambda w: dataset(w)["loader"],
         ),
-        where=lambda w: f"datasets.{w.dataset}",
+        where=lambda w: f"datasets.{named(w.dataset)}",
         loader=lambda w: dataset(w)["loader"],
         longest_side=lambda w: features(w)["longest_side"],
         options=lambda w: dataset(w)["options"],

@@ -14,7 +14,7 @@ rule describe:
         "results/{dataset}/timings/describe/{shard}-of-{shards}.tsv"
     params:
         *code("describe", datasets=lambda w: dataset(w)["loader"], features=lambda w: features(w)["extractor"]),
-        where=lambda w: f"features.options, datasets.{w.dataset}.shards",
+        where=lambda w: f"features.options, datasets.{named(w.dataset)}.shards",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         raw=raw,

@@ -24,8 +24,7 @@ rule read_images:
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         raw=raw,
-        most_samples=lambda w: dataset(w).get("most_samples"),
-        seed=lambda w: config["seed"] if "most_samples" in dataset(w) else None,
+        drawn=drawn,
         longest_side=lambda w: features(w)["longest_side"],
         extractor=lambda w: features(w)["extractor"],
         extractor_options=lambda w: features(w)["options"],
@@ -55,8 +54,7 @@ rule read_samples:
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         raw=raw,
-        most_samples=lambda w: dataset(w).get("most_samples"),
-        seed=lambda w: config["seed"] if "most_samples" in dataset(w) else None,
+        drawn=drawn,
     script:
         "../scripts/read_samples.py"
 

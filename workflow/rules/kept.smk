@@ -17,7 +17,7 @@ rule fit_final:
         "results/{dataset}/timings/fit_final/{norm}.tsv"
     params:
         *code("fit_final", solvers="working_set", losses="logistic", norms=lambda w: w.norm),
-        where=lambda w: f"datasets.{w.dataset}.final",
+        where=lambda w: f"datasets.{named(w.dataset)}.final",
         powers=lambda w: powers_of_study(final_study(w)),
         n_resamples=lambda w: study(final_study(w))["tests"]["n_resamples"],
         seed=config["seed"],
@@ -37,7 +37,7 @@ rule keep_model:
         "results/{dataset}/timings/keep_model.tsv"
     params:
         *code("keep_model", "kept/annotator.py", datasets=lambda w: dataset(w)["loader"]),
-        where=lambda w: f"datasets.{w.dataset}.final",
+        where=lambda w: f"datasets.{named(w.dataset)}.final",
         loader=lambda w: dataset(w)["loader"],
         options=lambda w: dataset(w)["options"],
         study=lambda w: final_study(w).study,

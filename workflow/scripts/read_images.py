@@ -16,6 +16,6 @@ if __name__ == "__main__":
             longest_side=snakemake.params.longest_side,
             progress=progress,
         )
-        tables = at_most(tables, snakemake.params.most_samples, snakemake.params.seed)
+        tables = at_most(tables, *snakemake.params.drawn)
         for name, table in tables._asdict().items():
             write_table(table, snakemake.output[name])

@@ -9,4 +9,4 @@ if __name__ == "__main__":
     with job(snakemake):
         dataset = pick("datasets", snakemake.params.loader)
         samples = dataset.read(**snakemake.params.options)
-        at_most(samples, snakemake.params.most_samples, snakemake.params.seed).write(**dict(snakemake.output.items()))
+        at_most(samples, *snakemake.params.drawn).write(**dict(snakemake.output.items()))

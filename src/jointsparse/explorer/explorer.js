@@ -314,16 +314,16 @@
     const sight = (...shown) => element("span", { className: "sight mapped shown" }, ...shown);
     const pictures = image.file ? [sight(...sights(image, -1))] : [image.text || toldOf(row)];
     if (mapped(image, place)) pictures.push(sight(...sights(image, place)));
-    const asked = place >= 0 && place < study.names.length;
+    const asked = place >= 0 && place < study.names.length, own = ranked(row);
     at("viewed").textContent = image.name;
     at("place").textContent = `${i + 1} of ${rows.length}`;
     at("view").replaceChildren(
       element("div", { className: "sights" }, ...pictures),
       element("p", {}, [...(image.file && image.text ? [image.text] : []), ...image.captions].join(" / "), " ", image.original ? element("a", { href: image.original, target: "_blank", rel: "noopener" }, "The file") : ""),
-      asked ? why(row, image, place) : "",
+      asked ? why(row, image, place, own) : "",
       element("h3", {}, `What ${label(state.method)} says of it`),
       element("p", { className: "faint" }, `Scores are in standard deviations from the mean of all ${study.n_test.toLocaleString("en")} test ${data.things}. ✓: it has the ${data.label}.${study.unclear[row].length ? " ?: this is unknown." : ""}`),
-      element("div", { className: "said" }, ...said(row, image, (k) => {
+      element("div", { className: "said" }, ...said(row, image, own, (k) => {
         view(rows, i, k);
         viewer.querySelector(`[data-word="${k}"]`).focus();
       })),
@@ -335,10 +335,10 @@
   }
 
   // What the method says of one word, and where that comes from.
-  function why(row, image, place) {
+  function why(row, image, place, own) {
     const study = state.study, name = study.names[place], reasons = study.reasons;
     const has = study.has[row].includes(place) ? "it has" : study.unclear[row].includes(place) ? "unknown whether it has" : "it is without";
-    const told = [`“${name}”: rank ${ranked(row).ranks[place]}, ${has} the ${data.label}.`];
+    const told = [`“${name}”: rank ${own.ranks[place]}, ${has} the ${data.label}.`];
     if (mapped(image, place)) told.push("The map shows where this comes from: red is for it, blue against.");
     if (explained(image, place) && reasons) {
       const weights = unpacked(reasons.weights), n = study.names.length;
@@ -360,6 +360,7 @@
     return mapped(image, place) || Boolean(state.study.reasons && state.method === state.study.best);
   }
 
+  // Scores and ranks of every word for a test image.
   function ranked(row) {
     const study = state.study, packed = study.said[state.method], n = study.names.length;
     const begin = n * Object.keys(study.rows).indexOf(String(row));
@@ -386,9 +387,9 @@
     view(rows, (i + by + rows.length) % rows.length, place);
   }
 
-  // The score of every word, the highest first. draw: shows the map of a word.
-  function said(row, image, draw) {
-    const study = state.study, { scores, ranks } = ranked(row);
+  // The score of every word, the highest first. { scores, ranks }: see `ranked`. draw: shows the map of a word.
+  function said(row, image, { scores, ranks }, draw) {
+    const study = state.study;
     const most = Math.max(1, ...scores.map(Math.abs));
     const words = study.names.map((name, k) => k).sort((a, b) => scores[b] - scores[a] || ranks[a] - ranks[b]);
     return words.map((k) => {
