@@ -209,7 +209,8 @@ def test_pictures_of_a_folder_are_annotated_and_the_broken_one_is_named(chain, p
 def test_a_model_says_what_it_is_and_a_precision_lists_the_words_that_reach_it(chain, files, capsys):
     one = str(files / "in" / "0.png")
     assert main(["show", str(files / "model.skops")]) == 0
-    assert json.loads(capsys.readouterr().out) == chain[2].card_
+    said = capsys.readouterr().out
+    assert f"words: {json.dumps(chain[2].card_['words'])}" in said and "auc_low" in said and len(said.splitlines()) < 20
     assert main(["annotate", str(files / "model.skops"), one, "--precision", "0.9"]) == 0
     score = np.asarray(chain[2].decision_function([one]))[0]
     expected = {WORDS[k] for k in np.flatnonzero(score >= annotator.thresholds(chain[2], 0.9))}

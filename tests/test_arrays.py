@@ -162,7 +162,10 @@ def test_unknown_labels_are_in_no_training_set():
     has = [("a", "cat"), ("b", "cat"), ("c", "cat"), ("g", "cat"), ("d", "dog"), ("h", "dog"), ("f", "dog")]
     captions = pd.DataFrame(has, columns=["image", "caption"]).assign(known=np.arange(7) != 2)
     table, labels = tasks.choose_words(images, captions, n_words=2, smallest_size=1, split_captions=False)
-    assert table[["word", "images", "train", "test"]].to_numpy().tolist() == [["cat", 3, 2, 1], ["dog", 3, 1, 1]]
+    assert table.drop(columns=["forms", "validation", "warning"]).to_numpy().tolist() == [
+        ["cat", 3, 2, 1, 1],
+        ["dog", 3, 1, 1, 0],
+    ]
     assert labels.T.tolist() == [[1, 1, -1, 0, 0, 0, 1, 0], [0, 0, 0, 1, 0, 1, 0, 1]]
     assert tasks.names_of(table, labels) == ["cat", "dog"]
     draw = partial(tasks.draw, words=["cat", "dog"], sizes=[2], n_validation_words=1, rng=np.random.default_rng(0))
@@ -205,7 +208,7 @@ def test_a_kept_model_names_the_rows_of_a_table(kept, tmp_path):
     table[["a", "c"]].to_parquet(tmp_path / "few.parquet")
     got = annotator.annotate_rows(model, [tmp_path / "new.parquet"], n_words=2)
     pd.testing.assert_frame_equal(got, annotator.annotate_rows(model, [tmp_path / "new.npy"], n_words=2))
-    assert got["image"].tolist()[::2] == [f"row {i}" for i in range(1, 121)]
+    assert got["row"].tolist()[::2] == [f"row {i}" for i in range(1, 121)]
     first = annotator.probabilities(model, model.decision_function(features[:1]))[0]
     np.testing.assert_allclose(got["probability"][:2], sorted(first, reverse=True))
     for name, said in (("few.parquet", r"got no columns \['b', 'd'\]"), ("many.npy", "must have 4 features, .* got 5")):

@@ -149,7 +149,8 @@ def test_a_run_is_one_call_of_snakemake_and_ends_with_its_status(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     lay(tmp_path, {"config.yaml": "", "results/claims/d/manifest.json": ""})
     assert main(arguments.split()) == 1
-    assert " ".join(called[0][1:]) == "-P -m snakemake " + expected.format(f"--snakefile {WORKFLOW / 'Snakefile'}")
+    assert called[0][1:3] == ["-P", "-c"] and "snakemake" in called[0][3]
+    assert " ".join(called[0][4:]) == expected.format(f"--snakefile {WORKFLOW / 'Snakefile'}")
     assert ("A glance" in capsys.readouterr().err) == ("--quick" in arguments)
 
 

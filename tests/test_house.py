@@ -18,13 +18,13 @@ CEILINGS = {
     "features, scores, figures, explorer": 2145,
     "kept": 370,
     "papers": 2100,
-    "loose files, app, provenance": 1025,
+    "loose files, app, provenance": 1040,
     "workflow": 860,
     "tests": 8260,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 21_175, 1.05
+MOST, MARGIN = 21_190, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

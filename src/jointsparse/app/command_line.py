@@ -17,6 +17,12 @@ from jointsparse.checks import printable, require, require_extra
 PACKAGE = Path(__file__).parents[1]
 WORKFLOW = PACKAGE / "pipeline" if (PACKAGE / "pipeline").is_dir() else PACKAGE.parents[1]  # of a checkout
 
+# Its imports take seconds, which Ctrl-C ends with a line as the rest of a run.
+SNAKEMAKE = (
+    "from jointsparse.app.interrupt import end_interrupts_with; end_interrupts_with('error: interrupted\\n'); "
+    "from snakemake.cli import main; main()"
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Returns its exit status: 2 for an error, 1 if something differs or is left out, else 0."""
@@ -66,14 +72,17 @@ def _snakemake(given: argparse.Namespace) -> int:
     require(
         ended, f"a report is of a run that has ended, got none in results: jointsparse run{' --quick' * given.quick}"
     )
-    command = [sys.executable, "-P", "-m", "snakemake"]  # -P: no module of the user's folder
+    command = [sys.executable, "-P", "-c", SNAKEMAKE]  # -P: no module of the user's folder
     options = [*(["--config"] * bool(settings)), *settings, "--snakefile", str(WORKFLOW / "Snakefile")]
     options += ["--cores", given.cores, *(["--report", given.file] if given.command == "report" else [])]
     if given.quick:
         print("A glance: one run at one size, of at most 500 samples.", file=sys.stderr, flush=True)
     with subprocess.Popen([*command, *options, *given.options]) as process:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Snakemake has got it, too, and ends its jobs
-        return process.wait()
+        status = process.wait()
+    if given.command == "report" and not status:
+        print(given.file)
+    return status
 
 
 def _open(given: argparse.Namespace) -> int:
@@ -111,7 +120,8 @@ def _annotate(given: argparse.Namespace) -> int:
     if given.csv:
         write_table(table, given.csv)
     else:
-        shown = table.assign(image=table["image"].map(printable))
+        names = table.columns[0]
+        shown = table.assign(**{names: table[names].map(printable)})
         print(shown.to_string(index=False, float_format="{:.3f}".format) if len(table) else "no words")
     if given.html:
         from jointsparse.explorer.annotated import write
@@ -139,11 +149,16 @@ def _progress(done: int, total: int) -> None:
 
 
 def _show(given: argparse.Namespace) -> int:
+    import pandas as pd
+
     from jointsparse.kept.file import load
 
     model = load(given.model)
-    card = getattr(model, "card_", {"model": repr(model)})
-    print(json.dumps(card, indent=1, ensure_ascii=False))
+    card = dict(getattr(model, "card_", {"model": repr(model)}))
+    numbers = card.pop("numbers", [])
+    print(*(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in card.items()), sep="\n")
+    if numbers:
+        print(pd.DataFrame(numbers)[SHOWN].to_string(index=False, float_format="{:.3f}".format))
     return 0
 
 
@@ -218,7 +233,12 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             "--known": {"metavar": "FOLDER", "help": "of the pictures that the model knows: the page shows them"},
         },
     ),
-    "show": (_show, "show what a kept model is", "Prints its words, numbers and origin as JSON.", {"model": MODEL}),
+    "show": (
+        _show,
+        "show what a kept model is",
+        "Prints its words, its origin, and numbers of each word; a model in Python has all in `card_`.",
+        {"model": MODEL},
+    ),
     "verify": (
         _verify,
         "compare files with the checksums in a manifest",
@@ -233,4 +253,5 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
         },
     ),
 }
+SHOWN = ["word", "images", "test_images", "auc", "auc_low", "auc_high", "average_precision"]  # of a model's numbers
 EITHER = {"--words", "--precision"}  # of which a command takes one

@@ -78,6 +78,7 @@ def write(root: Path, file: Path, shipped: Path) -> str:
         options={"root": str(root)} | options,
         n_images=len(images),
         labels=labels,
+        study={"arrays": "table", "libsvm": "text"}.get(loader, "annotation"),
         few=FEW if counts.min() < AUTO_SIZES[0] else None,
         yaml=lambda value: yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=10**6)[1:-2],
     )

@@ -267,7 +267,8 @@ def annotate_rows(
     Returns
     -------
     table
-        See `Annotations`. A row is called by its number, behind its file if there are several.
+        See `Annotations`, with columns row and label in the place of image and word. A row is called by its number from
+        1 on, behind its file if there are several.
     """
     kept = hasattr(model, "known_scores_")
     require(kept, f"the model must be one that a run has kept as model.skops, got {type(model).__name__}")
@@ -278,7 +279,8 @@ def annotate_rows(
         require(X.shape[1] == n_features, f"{path} must have {n_features} features, as the model has, got {X.shape[1]}")
         scores, of = np.asarray(model.decision_function(X)), f"{path} " if len(paths) > 1 else ""
         told += [(f"{of}row {i}", score) for i, score in enumerate(scores, start=1)]
-    return _listed(model, told, n_words, precision)
+    names = {"image": "row", "word": "label"}
+    return _listed(model, told, n_words, precision).rename(columns=names)
 
 
 def _listed(

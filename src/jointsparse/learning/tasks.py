@@ -115,8 +115,8 @@ def choose_words(
     Returns
     -------
     words : table
-        Columns word, forms, images, train, validation, test (numbers of images), warning; most frequent first. Words
-        that are left out stand below the others.
+        Columns word, forms, images, train, validation, test (numbers of images), warning; most frequent first. Where
+        labels are unknown, column unknown says of how many images. Words that are left out stand below the others.
     labels : array, (n_images, n_words)
         True where an image has a word, in the order of `images`, without the words that are left out. Where a label is
         unknown, they are int8: 1, 0 and `UNKNOWN`.
@@ -183,7 +183,8 @@ def choose_words(
     if smallest_size is not None:
         _require_words(kept, refused, n_words, smallest_size)
     labels = np.ascontiguousarray(np.transpose(columns))
-    return pd.DataFrame(kept + refused), labels if unknown else labels == 1
+    table = pd.DataFrame(kept + refused)
+    return (table, labels) if unknown else (table.drop(columns="unknown"), labels == 1)
 
 
 def _row_of_word(
@@ -198,7 +199,8 @@ def _row_of_word(
     flag = Flag("training images with it", round(100 * share), "%") if share >= NEARLY_ALL else None
     too_few = None if smallest_size is None else _too_few(counts, totals, smallest_size)
     row_of_word = {"word": by_count[0], "forms": " ".join(by_count), "images": int((label == 1).sum())}
-    return row_of_word | counts | {"warning": write_cell([too_few or flag])}
+    unknown = {"unknown": int((label == UNKNOWN).sum())}
+    return row_of_word | counts | unknown | {"warning": write_cell([too_few or flag])}
 
 
 def _too_few(counts: Mapping[str, int], totals: Mapping[str, int], smallest_size: int) -> Flag | None:

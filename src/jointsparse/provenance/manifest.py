@@ -125,5 +125,6 @@ def _read(path: str | Path) -> dict[str, Any]:
         if not (manifest["tables"] and "settings" in manifest and all(isinstance(one, str) for one in texts)):
             raise TypeError("it must have settings, and a checksum of each table")
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path} is no manifest, or a damaged one ({type(error).__name__}: {error})") from None
+        why = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path} is no manifest, or a damaged one ({why})") from None
     return dict(manifest)
