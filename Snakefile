@@ -5,6 +5,7 @@ min_version("9.0")
 
 onstart:
     internals.lift_limit_of_jobs_per_second(workflow)
+    of_code.keep(SEEN_CODE)
 
 
 onsuccess:
@@ -39,4 +40,4 @@ rule:
         "reproduce-all"
     default_target: True
     input:
-        everything(),
+        lambda w: everything(),

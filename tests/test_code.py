@@ -23,6 +23,19 @@ def files(*named, package=PACKAGE):
     return [line.split()[0] for line in code_of(*named, package=package)]
 
 
+def test_files_that_look_as_before_are_not_read_again_by_another_process(tmp_path):
+    package = shutil.copytree(PACKAGE / "norms", tmp_path / "jointsparse" / "norms").parent
+    code = "from configuration import code; from pathlib import Path; import sys; code.recall('seen.json')\n"
+    code += "print(code.code_of('norms/rows.py', package=Path(sys.argv[1]))); code.keep('seen.json')"
+    seen, rows = tmp_path / "seen.json", package / "norms" / "rows.py"
+    first = run_python("-c", code, package, cwd=tmp_path)
+    seen.write_text(seen.read_text().replace(first.split()[1][:16], "f" * 16))
+    again = run_python("-c", code, package, cwd=tmp_path)
+    rows.write_text(rows.read_text() + "\n")
+    edited = run_python("-c", code, package, cwd=tmp_path)
+    assert "f" * 16 in again and len({first, again, edited}) == 3
+
+
 @pytest.mark.parametrize(
     ("named", "expected"),
     [

@@ -18,13 +18,13 @@ CEILINGS = {
     "features, scores, figures, explorer": 2145,
     "kept": 370,
     "papers": 2100,
-    "loose files, app, provenance": 1040,
+    "loose files, app, provenance": 1060,
     "workflow": 860,
-    "tests": 8260,
+    "tests": 8300,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 21_190, 1.05
+MOST, MARGIN = 21_245, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

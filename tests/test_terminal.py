@@ -37,6 +37,9 @@ rule none:
 """
 
 
+FAILED = {"rule_name": "a", "jobid": 0, "log": [], "groupid": "0", "job_error_info": [], "aux_logs": []}
+
+
 class Screen(io.StringIO):
     def isatty(self):
         return True
@@ -149,6 +152,7 @@ def test_an_interrupt_and_a_run_without_jobs_end_with_one_line():
     [
         (False, "Select jobs to execute...", logging.INFO, None),
         (False, "Error in rule evaluate", logging.ERROR, "job_error"),
+        (False, "Error in group 0", logging.ERROR, "group_error"),
         (False, "RuleException:\nCalledProcessError in file: returned non-zero exit status 1.", logging.ERROR, None),
         (False, "WorkflowError:\nAt least one job did not complete successfully.", logging.ERROR, "error"),
         (True, "RuleException:\nCalledProcessError in file: died with <Signals.SIGKILL: 9>.", logging.ERROR, None),
@@ -156,7 +160,7 @@ def test_an_interrupt_and_a_run_without_jobs_end_with_one_line():
     ],
 )
 def test_the_terminal_shows_what_people_need(shown, message, level, event):
-    assert begun(io.StringIO()).filter(record(message, level, event=event, rule_name="a", log=[])) == shown
+    assert begun(io.StringIO()).filter(record(message, level, event=event, **FAILED)) == shown
 
 
 @pytest.mark.parametrize("told", [None, *TELLING])
@@ -176,8 +180,8 @@ def test_a_failed_run_ends_with_the_sentence_of_each_log(tmp_path):
     (tmp_path / "a.log").write_text(f"{DONE} a begins\nTraceback\n{DONE} error: a: sizes must be at least 1\n")
     (tmp_path / "b.log").touch()
     calm = begun(io.StringIO())
-    for name in ("a", "b", "a"):
-        calm.filter(record(event="job_error", rule_name=name, log=[str(tmp_path / f"{name}.log")]))
+    for job, name in enumerate(("a", "b", "a")):
+        calm.filter(record(event="job_error", rule_name=name, jobid=job, log=[str(tmp_path / f"{name}.log")]))
     calm.fail(["all.log"])
     assert calm.stream.getvalue().splitlines()[1:] == [
         "0 of 2 jobs, 3 failed; all messages are in all.log",
@@ -185,6 +189,24 @@ def test_a_failed_run_ends_with_the_sentence_of_each_log(tmp_path):
         "error: b ended without a word, as a job that the system kills does (is there enough memory?); "
         f"its log: {tmp_path / 'b.log'}",
     ]
+
+
+def test_a_failed_group_is_one_failure_and_what_runs_again_is_none(tmp_path):
+    calm, jobs = begun(io.StringIO()), [{"rule_name": name, "log": [f"{name}.log"]} for name in ("a", "b")]
+    group = record(event="group_error", groupid="g", job_error_info=jobs, aux_logs=["slurm.log"])
+    for one in (group, *(record(event="job_error", jobid=i, indent=True, **job) for i, job in enumerate(jobs))):
+        calm.filter(one)
+    calm.filter(record(event="job_error", rule_name="c", jobid=2, log=[]))
+    assert calm.line() == "0 of 2 jobs, 2 failed"
+    calm.filter(record(event="job_started", jobs=[2, "a name of the group"]))
+    calm.fail([])
+    assert calm.stream.getvalue().splitlines()[1:] == [
+        "0 of 2 jobs, 1 failed; all messages are in .snakemake/log",
+        "error: a or b ended without a word, as a job that the system kills does (is there enough memory?); "
+        "its log: a.log, b.log, slurm.log",
+    ]
+    calm.filter(record(event="group_info", group_id="g", jobs=[SimpleNamespace(jobid=0)]))
+    assert not calm.failed and calm.forecast.started.keys() == {0, 2}
 
 
 def test_a_run_ends_with_what_was_found(tmp_path):

@@ -4,13 +4,18 @@ import ast
 import hashlib
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jointsparse
+from jointsparse.provenance import records
 from jointsparse.registry import ROOMS, room
 
 PACKAGE = Path(jointsparse.__file__).parent  # the folder of the library
+# By the look of a file, its hash and the names that it imports: in this process, and in one before.
+_seen, _before = dict[str, list[Any]](), dict[str, list[Any]]()
 
 
 def code_of(*files: str | Path, package: Path = PACKAGE) -> list[str]:
@@ -30,7 +35,7 @@ def code_of(*files: str | Path, package: Path = PACKAGE) -> list[str]:
         if name not in found:
             found[name] = package / name
             todo += _imported(package, found[name])
-    return [f"{name} {_hash(path)}" for name, path in sorted((scripts | found).items())]
+    return [f"{name} {_read(path)[0]}" for name, path in sorted((scripts | found).items())]
 
 
 def plug_in_file(room_name: str, name: str) -> str:
@@ -41,14 +46,32 @@ def plug_in_file(room_name: str, name: str) -> str:
 
 
 @cache
-def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+def _imported(package: Path, path: Path) -> tuple[str, ...]:
+    """The library files that a Python file imports."""
+    return tuple(name for module in _read(path)[1] for name in _file_of(package, module))
 
 
 @cache
-def _imported(package: Path, path: Path) -> tuple[str, ...]:
-    """The library files that a Python file imports."""
-    return tuple(name for module in _modules(path) for name in _file_of(package, module))
+def _read(path: Path) -> list[Any]:
+    """The hash of a file, and the names that it imports from the library. A file that looks as before is not read."""
+    look = records.look(str(path))
+    _seen[look] = _before.get(look) or [
+        hashlib.sha256(path.read_bytes()).hexdigest()[:16],
+        [name for name in _modules(path) if name.startswith("jointsparse")],
+    ]
+    return _seen[look]
+
+
+def recall(file: str | Path) -> None:
+    """Take over what another process has found in the files of the library: see `keep`."""
+    _before.update(records.read_json(file))
+
+
+def keep(file: str | Path) -> None:
+    """Leave what was found in the files of the library for later processes, if that can be written."""
+    if _seen != _before:
+        with suppress(OSError):
+            records.write_json(file, _seen)
 
 
 def _modules(path: Path) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Shared by all rules: the checked config, the library files of a stage, wildcards, and the list of results."""
 
+import json
 import os
 import shlex
 import sys
@@ -25,48 +26,57 @@ from jointsparse.app.interrupt import end_interrupts_with
 end_interrupts_with("error: interrupted\n")  # the imports below take a while
 from jointsparse.provenance import manifest, records
 from configuration import studies as of_config
-from configuration.check import check
+from configuration import code as of_code
 from configuration.code import code_of, plug_in_file
 from configuration.file import ConfigError, check_file
 from jointsparse.app import internals, terminal
 from jointsparse.app.blas import use_best_kernel
 from jointsparse.learning.tasks import AUTO_SIZES
-from jointsparse.papers.catalogue import FIGURES
-from jointsparse.papers.verdicts import CLAIMS
-from jointsparse.registry import pick, room
+from jointsparse.registry import ROOMS, pick, room
 from jointsparse.papers.quattoni.numbers import report_size
 
 # Of each page, besides the files that its script imports.
 FRAME = ["explorer/frame.html.jinja", "explorer/explorer.css", "explorer/explorer.js"]
 calm = terminal.calm(workflow, without_jobs=lambda: verified())
-use_best_kernel()
+IS_RUN = internals.is_run(workflow)
+if internals.computes(workflow):  # else each node chooses
+    use_best_kernel()
 for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
     # One thread per job: the same sums in the same order on any number of cores.
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
 os.environ.setdefault(records.COMMIT, records.commit())
+SEEN_CODE = "results/records/code.json"
+of_code.recall(SEEN_CODE)
 
 # The config.yaml that comes with the workflow, and over it that of this folder.
 SETTINGS = list(dict.fromkeys(file.resolve() for file in (BASE / "config.yaml", Path("config.yaml")) if file.exists()))
 try:
     for file in (*SETTINGS, *map(Path, workflow.overwrite_configfiles)):
-        if file.exists():
+        if IS_RUN and file.exists():
             check_file(file)
 except ConfigError as error:
     raise SystemExit(f"error: {error}")
 
 
 configfile: str(SETTINGS[0])
-configfile: str(SETTINGS[-1])
+
+
+if len(SETTINGS) > 1:
+
+    configfile: str(SETTINGS[1])
 
 
 try:
-    check(config, BASE / "workflow" / "config.schema.yaml")
+    if IS_RUN:
+        from configuration.check import check  # which imports much
+
+        check(config, BASE / "workflow" / "config.schema.yaml")
     CHOSEN, DATASETS = of_config.chosen_datasets(config), of_config.datasets_of(config)
     if config.get("quick"):
         quick = {f"{name}-quick": of_config.glance(name, DATASETS[name]) for name in CHOSEN}
         CHOSEN, DATASETS, config["datasets"] = [*quick], DATASETS | quick, config["datasets"] | quick
-    for name in CHOSEN:
+    for name in CHOSEN if IS_RUN else ():
         of_config.raw_files(name, DATASETS[name])
 except ConfigError as error:
     raise SystemExit(f"error: {error}")
@@ -92,12 +102,30 @@ def without(block, *keys):
     return {key: value for key, value in block.items() if key not in keys}
 
 
+FOUND = "JOINTSPARSE_FOUND"  # environment variable: what the process of the user has found, for those of its jobs
+if IS_RUN:
+    os.environ[FOUND] = "{}"
+
+
+def of_run(key, find):
+    """The value of a function, which takes time. Processes of jobs take that of the user's process, if they have it."""
+    found = json.loads(os.environ.get(FOUND, "{}"))
+    if key not in found:
+        found[key] = find()
+        os.environ[FOUND] = json.dumps(found)
+    return found[key]
+
+
+# Of plug-ins, which take a second to import: the file of each by room, what datasets offer, and tables of experiments.
+FILES = of_run("files", lambda: {each: {name: plug_in_file(each, name) for name in room(each)} for each in ROOMS})
+OFFERS = of_run("offers", lambda: {name: pick("datasets", each["loader"]).OFFERS for name, each in DATASETS.items()})
+TABLES = of_run("tables", lambda: {kind: pick("experiments", kind).TABLES for kind in room("experiments")})
+
 PICTURES, SAMPLES, DRAWN = (
-    [name for name, entry in DATASETS.items() if pick("datasets", entry["loader"]).OFFERS == what]
-    for what in ("pictures", "samples", "drawn")
+    [name for name, offered in OFFERS.items() if offered == what] for what in ("pictures", "samples", "drawn")
 )
-MEASURED = [kind for kind in room("experiments") if pick("experiments", kind).TABLES[kind] == "timings"]
-REPEATED = [kind for kind in room("experiments") if kind not in MEASURED]
+MEASURED = [kind for kind in TABLES if TABLES[kind][kind] == "timings"]
+REPEATED = [kind for kind in TABLES if kind not in MEASURED]
 
 
 def of_kind(*kinds):
@@ -114,8 +142,8 @@ wildcard_constraints:
     shard=r"\d+",
     shards=r"\d+",
     folder="tables|timings",
-    loss=any_of(room("losses")),
-    norm=any_of(room("norms")),
+    loss=any_of(FILES["losses"]),
+    norm=any_of(FILES["norms"]),
 
 
 def dataset(w):
@@ -152,7 +180,7 @@ def code(script, *files, **plug_ins):
         return lambda w: line if line in each[picked(w)] else ""
 
     for room_name, picked in plug_ins.items():
-        each = {name: code_of(plug_in_file(room_name, name)) for name in room(room_name)}
+        each = {name: code_of(file) for name, file in FILES[room_name].items()}
         if isinstance(picked, str):
             lines += each[picked]
         else:
@@ -169,8 +197,8 @@ def raw_of(name):
     """
     paths, seen = of_config.raw_files(name, DATASETS[name]), f"results/{name}/records/raw_files.json"
     try:
-        found = records.checksums(paths, seen, records.LARGEST_RAW)
-        return {"paths": paths, "cache": seen, "digest": records.digest(found)}
+        found = of_run(f"raw {name}", lambda: records.digest(records.checksums(paths, seen, records.LARGEST_RAW)))
+        return {"paths": paths, "cache": seen, "digest": found}
     except OSError as error:
         raise SystemExit(f"error: the files of the dataset {name} cannot be read: {error}")
 
@@ -297,9 +325,17 @@ def table(name, block):
     return f"{of_config.tables_of(block)[name]}/{name}.csv"
 
 
+def drawing(name):
+    """The figure of a name."""
+    from jointsparse.papers.catalogue import FIGURES  # jobs that draw nothing save the import
+
+    return FIGURES[name]
+
+
 def tables_of_figures(w):
     """The tables that a study's figures show."""
-    needed = {name for figure in study(w)["figures"] for name in (FIGURES[figure].table, FIGURES[figure].beside)}
+    shown = [drawing(figure) for figure in study(w)["figures"]]
+    needed = {name for figure in shown for name in (figure.table, figure.beside)}
     needed &= set(of_config.tables_of(study(w)))
     return [f"results/{{dataset}}/{{study}}/{table(name, study(w))}" for name in sorted(needed)]
 
@@ -313,6 +349,8 @@ def studies(datasets):
 
 def judged_studies(datasets):
     """What the claims of each study that has some are judged by, and the columns that say where a verdict comes from."""
+    from jointsparse.papers.verdicts import CLAIMS  # jobs that judge nothing save the import
+
     judged = []
     for name, one, block in studies(datasets):
         needed = {each for claim in block["claims"] for each in CLAIMS[claim].tables}
@@ -345,7 +383,7 @@ def page_studies(name):
             files |= {"scores": [f"results/{name}/{one}/scores.npz"], "labels": [f"results/{name}/{one}/labels.npy"]}
             files |= {"images": [images_of_study(w)], "features": [features_of_study(w)]}
             files["sweeps"] = sweeps_of_study(w)
-        drawn = {figure: FIGURES[figure] for figure in block["figures"]}
+        drawn = {figure: drawing(figure) for figure in block["figures"]}
         shown.append(
             {
                 "name": one,
@@ -363,7 +401,7 @@ def pictures_of_page(name):
             each: [
                 f"{one}/figures/{key}.png"
                 for key in block["figures"]
-                if each in (FIGURES[key].table, FIGURES[key].beside)
+                if each in (drawing(key).table, drawing(key).beside)
             ]
             for each in of_config.tables_of(block)
         }
@@ -403,12 +441,12 @@ def settings_of_studies():
 def norms_of_run(datasets):
     """The norms that jobs of these datasets use: those of their methods, and those that their experiments import."""
     blocks = [block for _, _, block in studies(datasets)]
-    kinds = {block["kind"] for block in blocks} & set(room("experiments"))
-    imported = {line.split()[0] for kind in kinds for line in code_of(plug_in_file("experiments", kind))}
+    kinds = {block["kind"] for block in blocks} & TABLES.keys()
+    imported = {line.split()[0] for kind in kinds for line in code_of(FILES["experiments"][kind])}
     methods = {method for block in blocks for method in block.get("methods", {}) if method != "svm-l2"}
     of_methods = {method.rpartition("-")[2] for method in methods}
     of_methods |= {norm for name in datasets for norm in of_config.final_norms(DATASETS[name])}
-    return sorted(norm for norm in room("norms") if norm in of_methods or f"norms/{norm}.py" in imported)
+    return sorted(norm for norm in FILES["norms"] if norm in of_methods or f"norms/{norm}.py" in imported)
 
 
 def everything():

@@ -38,7 +38,7 @@ rule gather_runs:
         "results/{dataset}/{study}/timings/gather_runs_{folder}_{table}.tsv"
     wildcard_constraints:
         study=of_kind(*REPEATED),
-        table=any_of([table for kind in REPEATED for table in pick("experiments", kind).TABLES]),
+        table=any_of([table for kind in REPEATED for table in TABLES[kind]]),
     params:
         *code("gather_runs"),
         where=lambda w: f"studies.{w.study}",

@@ -21,6 +21,6 @@ rule draw_figures:
         *code("draw_figures", "figures/jointsparse.mplstyle"),
         where=lambda w: f"studies.{w.study}.figures",
         beside_paper=lambda w: dataset(w).get("beside_paper", False),
-        captions=lambda w: {figure: FIGURES[figure].caption for figure in study(w)["figures"]},
+        captions=lambda w: {figure: drawing(figure).caption for figure in study(w)["figures"]},
     script:
         "../scripts/draw_figures.py"

@@ -34,9 +34,9 @@ class Forecast:
         self.begun = now
         self.started, self.took = dict[int, float](), dict[int, float]()
 
-    def start(self, jobs: Iterable[int], now: float) -> None:
-        """Note that some jobs run."""
-        self.started |= dict.fromkeys(jobs, now)
+    def start(self, jobs: Iterable[int | str], now: float) -> None:
+        """Note that some jobs run. Names of groups are passed over."""
+        self.started |= dict.fromkeys((job for job in jobs if isinstance(job, int)), now)
 
     def finish(self, job: int, now: float) -> None:
         """Note that a job is done."""

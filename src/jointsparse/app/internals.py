@@ -7,6 +7,16 @@ import logging
 from typing import Any
 
 
+def is_run(workflow: Any) -> bool:
+    """Tell whether this process is that of the user, and not one of those that it starts for jobs."""
+    return bool(workflow.is_main_process)
+
+
+def computes(workflow: Any) -> bool:
+    """Tell whether jobs run on the machine of this process: not if it submits them to others."""
+    return bool(workflow.local_exec or not is_run(workflow))
+
+
 def lift_limit_of_jobs_per_second(workflow: Any) -> None:
     """Let a run on this machine begin as many jobs a second as it can.
 
@@ -26,7 +36,7 @@ def handler_of_terminal(workflow: Any) -> logging.StreamHandler[Any] | None:
     settings, handlers = workflow.output_settings, logging.getLogger("snakemake.logging").handlers
     told = settings.verbose or settings.printshellcmds or settings.debug_dag
     found = [one for one in handlers if one.name == "DefaultStreamHandler" and isinstance(one, logging.StreamHandler)]
-    return found[0] if found and workflow.is_main_process and not told else None
+    return found[0] if found and is_run(workflow) and not told else None
 
 
 def jobs_to_run(workflow: Any) -> dict[int, tuple[str, str]]:

@@ -49,7 +49,7 @@ class Calm(logging.Filter):
         self.stream, self.on_terminal, self.without_jobs = stream, stream.isatty(), without_jobs
         self.jobs, self.dry = jobs, dry
         self.forecast = Forecast({}, 0.0)
-        self.failed: list[tuple[str, list[str]]] = []  # the rule and the log files of each job
+        self.failed: dict[int | str, tuple[str, list[str]]] = {}  # the rule and the log files of each job or group
         self.done = self.total = 0
         self.begun, self.told, self.ended = time.monotonic(), float("-inf"), False
 
@@ -64,12 +64,18 @@ class Calm(logging.Filter):
                 self.forecast = Forecast(self.jobs(), self.begun)
                 atexit.register(self.end, [])  # whatever the run ends with
             case "job_started":
-                self.forecast.start(values["jobs"], time.monotonic())
+                self._start(values["jobs"])
+            case "group_info":
+                self._start([values["group_id"], *(job.jobid for job in values["jobs"])])
             case "job_finished":
                 self.done += 1
                 self.forecast.finish(values["job_id"], time.monotonic())
-            case "job_error":
-                self.failed.append((values["rule_name"], list(values["log"])))
+            case "job_error" if not values.get("indent"):  # else it is one of a group
+                self.failed[values["jobid"]] = values["rule_name"], list(values["log"])
+            case "group_error":
+                jobs = values["job_error_info"]
+                logs = [*(log for job in jobs for log in job["log"]), *values["aux_logs"]]
+                self.failed[values["groupid"]] = " or ".join(dict.fromkeys(job["rule_name"] for job in jobs)), logs
             case "progress":
                 self.done, self.total = values["done"], values["total"]
         if message.startswith("Nothing to be done"):
@@ -78,9 +84,15 @@ class Calm(logging.Filter):
             self.end(["error: interrupted"])
         # A job that was killed has said nothing of it, so Snakemake's words stay.
         killed = "died with" in message and "SIGINT" not in message
-        hidden = record.levelno < logging.WARNING or event == "job_error" or message.startswith(HIDDEN)
+        hidden = record.levelno < logging.WARNING or event in ("job_error", "group_error") or message.startswith(HIDDEN)
         self._draw(cleared=killed or not hidden)
         return killed or not hidden
+
+    def _start(self, jobs: Sequence[int | str]) -> None:
+        """Note that jobs or groups run, for the first time or again."""
+        for job in jobs:
+            self.failed.pop(job, None)
+        self.forecast.start(jobs, time.monotonic())
 
     def _draw(self, *, cleared: bool) -> None:
         """Bring the line of progress up to date. cleared: make room for a message instead, on a terminal."""
@@ -110,7 +122,7 @@ class Calm(logging.Filter):
     def fail(self, logs: Sequence[str]) -> None:
         """End a run with a sentence for each failed job. logs: the files that have all messages."""
         lines = [f"{self.line()}; all messages are in {', '.join(logs) or '.snakemake/log'}"]
-        for rule, files in self.failed:
+        for rule, files in self.failed.values():
             texts = [Path(file).read_text(encoding="utf-8", errors="replace") for file in files if Path(file).is_file()]
             said = [line for text in texts for line in text.splitlines() if " error: " in line]
             lines.append(said[-1][said[-1].index("error: ") :] if said else UNSAID.format(rule, ", ".join(files)))

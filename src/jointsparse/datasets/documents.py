@@ -21,7 +21,6 @@ from collections.abc import Mapping
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from jointsparse.checks import as_positive, require, require_count
 from jointsparse.datasets.samples import Samples, gather
@@ -186,6 +185,8 @@ def _draw_words(
 
 def _weigh(counts: sparse.csr_matrix, is_training: np.ndarray) -> sparse.csr_matrix:
     """Rows of length 1 from word counts, words weighed by how rare they are in training documents; csr float32."""
+    from sklearn.preprocessing import normalize  # which takes half a second to import
+
     n_with = np.bincount(counts[is_training].indices, minlength=counts.shape[1])
     # Choice: a word unknown to training has weight 0, since nothing can be learned about it.
     weight = np.where(n_with > 0, np.log(is_training.sum() / np.maximum(n_with, 1)) + 1, 0.0)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_svmlight_files
 
 from jointsparse.checks import require
 from jointsparse.datasets.packed import COMPRESSION_RATIO, read_whole
@@ -162,6 +161,8 @@ def feature_names(root: str | Path, *, vocabulary: str | None = None, **options:
 
 def _load(lines: _Lines, index_base: int) -> tuple[sparse.csr_matrix, list[tuple[float, ...]]]:
     """Features, csr (n_samples, n_features) float32 without stored zeros, and the labels of each sample."""
+    from sklearn.datasets import load_svmlight_files  # which takes half a second to import
+
     try:
         X, labels = load_svmlight_files([lines], dtype=np.float32, multilabel=True, zero_based=not index_base)
     except (ValueError, OverflowError) as error:

@@ -59,13 +59,13 @@ def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, larg
     largest : number
         Bytes of a file. Size and time stand for the content of a larger one.
     """
-    known, seen, found = _read_json(cache) if cache else {}, {}, Checksums()
+    known, seen, found = read_json(cache) if cache else {}, {}, Checksums()
     for path in map(str, paths):
         below: Checksums = {}
         for name in _files(path):
-            look = _look(name)
-            seen[look] = known.get(look) or (_sha256(name, largest) if look else None)
-            below[os.path.relpath(name, path)] = seen[look]
+            looks = look(name)
+            seen[looks] = known.get(looks) or (_sha256(name, largest) if looks else None)
+            below[os.path.relpath(name, path)] = seen[looks]
         if os.path.lexists(path):
             found[path] = below["."] if below.keys() == {"."} else digest(below)
     if cache and seen != known:
@@ -90,7 +90,7 @@ def _files(path: str) -> Iterator[str]:
         yield from (os.path.join(here, name) for name in kept)
 
 
-def _look(name: str) -> str:
+def look(name: str) -> str:
     """A text that changes with the content of a file, made without reading it. "" if it is none that may be read."""
     if not (os.path.isfile(name) and os.access(name, os.R_OK)):
         return ""
@@ -119,7 +119,7 @@ def write_json(path: str | Path, value: Any) -> None:
         temporary.write_text(json.dumps(value, indent=1, sort_keys=True, default=str) + "\n", encoding="utf-8")
 
 
-def _read_json(path: str | Path) -> dict[str, Any]:
+def read_json(path: str | Path) -> dict[str, Any]:
     """The mapping in a file of JSON; an empty one if there is none."""
     with suppress(OSError, ValueError, TypeError):
         return dict(json.loads(Path(path).read_bytes()))
@@ -180,7 +180,7 @@ def write_records(
 
 def read_record(file: str | Path) -> dict[str, Any]:
     """The record of a file; an empty one if there is none, or a damaged one."""
-    return _read_json(_record_file(file))
+    return read_json(_record_file(file))
 
 
 def _record_file(file: str | Path) -> Path:

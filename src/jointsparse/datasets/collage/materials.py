@@ -5,9 +5,9 @@ from functools import lru_cache
 from importlib import resources
 
 import numpy as np
+import scipy  # which loads scipy.ndimage when it is used,
+import skimage  # and this one skimage.segmentation
 from PIL import Image, ImageDraw, ImageOps
-from scipy import ndimage
-from skimage.segmentation import watershed
 
 LONGEST_SIDE_PIXELS = 300  # of a stored thing; photographs are about 320 x 240 pixels
 
@@ -95,8 +95,8 @@ def ground(name: str) -> Image.Image:
     picture, dark, middle, light = TEXTURES[name]
     grey = np.asarray(source(picture).convert("L").crop((0, 0, 512, 512)), dtype=np.float32)
     if name == "wood":  # grass, combed: long fibres make a grain
-        grey = ndimage.gaussian_filter1d(grey, 60, axis=1, mode="mirror")
-    grey = grey - ndimage.gaussian_filter(grey, 90, mode="mirror")
+        grey = scipy.ndimage.gaussian_filter1d(grey, 60, axis=1, mode="mirror")
+    grey = grey - scipy.ndimage.gaussian_filter(grey, 90, mode="mirror")
     level = np.clip(122 + 46 * grey / grey.std(), 0, 255).astype(np.uint8)
     return ImageOps.colorize(Image.fromarray(level), dark, light, middle)
 
@@ -107,8 +107,8 @@ def thing(name: str, which: int = 0) -> Image.Image:
     if name == "coins":
         x, y = COINS[which]
         picture = source("coins.png").crop((x - 32, y - 34, x + 32, y + 34))
-        bright = ndimage.gaussian_filter(np.asarray(picture.convert("L"), dtype=np.float32), 1.2)
-        mask = ndimage.binary_fill_holes(bright > np.percentile(bright, [15, 85]).mean())
+        bright = scipy.ndimage.gaussian_filter(np.asarray(picture.convert("L"), dtype=np.float32), 1.2)
+        mask = scipy.ndimage.binary_fill_holes(bright > np.percentile(bright, [15, 85]).mean())
     elif name == "page":
         picture = source("page.png").crop((4, 4, 376, 178))
         mask = np.ones(picture.size[::-1], bool)
@@ -133,12 +133,12 @@ def _along_edges(name: str, points: str, band: int) -> np.ndarray:
     ImageDraw.Draw(rough).polygon([int(number) for number in re.findall(r"-?\d+", points)], fill=255)
     inside = np.asarray(rough) > 0
     # A border of the picture is no edge of the thing.
-    depth = ndimage.distance_transform_edt(np.pad(inside, 40, mode="edge"))[40:-40, 40:-40]
-    away = ndimage.distance_transform_edt(~inside)
-    smooth = ndimage.gaussian_filter(np.asarray(picture, dtype=np.float32), (1, 1, 0))
-    edges = np.max([ndimage.gaussian_gradient_magnitude(smooth[..., c], 0.7) for c in range(3)], axis=0)
-    cut = watershed(edges, np.where(depth > band, 1, np.where(away > band, 2, 0))) == 1
-    return np.asarray(ndimage.gaussian_filter(cut.astype(np.float32), 2.0) > 0.5)  # smooth, without frays
+    depth = scipy.ndimage.distance_transform_edt(np.pad(inside, 40, mode="edge"))[40:-40, 40:-40]
+    away = scipy.ndimage.distance_transform_edt(~inside)
+    smooth = scipy.ndimage.gaussian_filter(np.asarray(picture, dtype=np.float32), (1, 1, 0))
+    edges = np.max([scipy.ndimage.gaussian_gradient_magnitude(smooth[..., c], 0.7) for c in range(3)], axis=0)
+    cut = skimage.segmentation.watershed(edges, np.where(depth > band, 1, np.where(away > band, 2, 0))) == 1
+    return np.asarray(scipy.ndimage.gaussian_filter(cut.astype(np.float32), 2.0) > 0.5)  # smooth, without frays
 
 
 def _near() -> np.ndarray:
@@ -148,12 +148,12 @@ def _near() -> np.ndarray:
     floor = np.array([np.median(row[np.isfinite(row)]) for row in disparity[:, 12:75]])
     near = np.isfinite(disparity) & (disparity > np.maximum(floor, 33.0)[:, np.newaxis] + 3.0)
     near[:, :95] = near[:, 690:] = False
-    return np.asarray(ndimage.binary_closing(near, iterations=2))
+    return np.asarray(scipy.ndimage.binary_closing(near, iterations=2))
 
 
 def _soft(mask: np.ndarray) -> Image.Image:
     """The largest part of a mask as transparency: with a soft edge of two pixels, drawn in a little against fringes."""
-    labels, _ = ndimage.label(mask)
+    labels, _ = scipy.ndimage.label(mask)
     largest = labels == np.bincount(labels[mask]).argmax()
-    alpha = ndimage.gaussian_filter(np.pad(largest, 8, mode="edge").astype(np.float32), 1.1)[8:-8, 8:-8]
+    alpha = scipy.ndimage.gaussian_filter(np.pad(largest, 8, mode="edge").astype(np.float32), 1.1)[8:-8, 8:-8]
     return Image.fromarray((255 * np.clip(1.9 * alpha - 0.8, 0, 1)).astype(np.uint8))
