@@ -425,7 +425,7 @@ def test_a_file_that_would_be_misread_is_one_line(tmp_path, content, said, line)
 
 
 PLAIN = ["\ufeffa: 1\n", '{"a": [1, "b"]}', "a: '010'\nb: -3\nc: 1.0e-3\nd: 1_000\ne: null\nf: yes\n", "# nothing\n"]
-FILES = [ROOT / name for name in ("config.yaml", "tests/config.yaml", "profiles/default/config.yaml")]
+FILES = [ROOT / "config.yaml", ROOT / "tests" / "config.yaml", *(ROOT / "profiles").glob("*/config.yaml")]
 
 
 @pytest.mark.parametrize("text", [*PLAIN, *(file.read_text(encoding="utf-8") for file in FILES)])

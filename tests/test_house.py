@@ -19,12 +19,12 @@ CEILINGS = {
     "kept": 370,
     "papers": 2100,
     "loose files, app, provenance": 1060,
-    "workflow": 860,
-    "tests": 8300,
+    "workflow": 880,
+    "tests": 8320,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 21_245, 1.05
+MOST, MARGIN = 21_290, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

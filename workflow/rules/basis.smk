@@ -13,6 +13,8 @@ rule fit_basis:
         "results/{dataset}/{study}/logs/fit_basis.log",
     benchmark:
         "results/{dataset}/{study}/timings/fit_basis.tsv"
+    resources:
+        **needs,
     params:
         *code("fit_basis"),
         where=lambda w: f"studies.{w.study}.basis",
@@ -35,6 +37,8 @@ rule fit_similarities:
         "results/{dataset}/{study}/logs/fit_similarities.log",
     benchmark:
         "results/{dataset}/{study}/timings/fit_similarities.tsv"
+    resources:
+        **needs,
     params:
         *code("fit_similarities"),
         where=lambda w: f"studies.{w.study}.similarities",

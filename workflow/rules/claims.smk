@@ -6,6 +6,8 @@ rule write_configs:
         "results/logs/write_configs.log",
     benchmark:
         "results/timings/write_configs.tsv"
+    resources:
+        **needs,
     params:
         *code("write_configs"),
         where="studies",
@@ -40,6 +42,8 @@ rule judge_claims:
         "results/claims/{datasets}/logs/judge_claims.log",
     benchmark:
         "results/claims/{datasets}/timings/judge_claims.tsv"
+    resources:
+        **needs,
     params:
         *code("judge_claims", "papers/page.md.jinja"),
         where="studies",

@@ -27,6 +27,7 @@ end_interrupts_with("error: interrupted\n")  # the imports below take a while
 from jointsparse.provenance import manifest, records
 from configuration import studies as of_config
 from configuration import code as of_code
+from configuration import resources
 from configuration.code import code_of, plug_in_file
 from configuration.file import ConfigError, check_file
 from jointsparse.app import internals, terminal
@@ -133,6 +134,11 @@ def of_kind(*kinds):
     return any_of([name for name in config["studies"] if of_config.full_block(config, name)["kind"] in kinds])
 
 
+localrules:  # on a cluster, too: they compute nothing
+    write_configs,
+    write_index,
+
+
 wildcard_constraints:
     datasets=rf"({any_of(DATASETS)})(\+({any_of(DATASETS)}))*",
     dataset=any_of(DATASETS),
@@ -206,6 +212,19 @@ def raw_of(name):
 def raw(w):
     """`raw_of` for the dataset that a job is about."""
     return raw_of(w.dataset)
+
+
+def of_size(number):
+    """What a job asks a cluster for: a number by its rule, norm and largest file, times its attempt."""
+
+    def asked(wildcards, input, attempt, rulename):
+        first = raw(wildcards)["paths"] if wildcards.get("dataset") and not input else []
+        return attempt * number(rulename, wildcards.get("norm", ""), resources.largest_mb([*input, *first]))
+
+    return asked
+
+
+needs = {"mem_mb": of_size(resources.megabytes), "runtime": of_size(resources.minutes)}
 
 
 def shards(pattern):

@@ -33,6 +33,8 @@ rule evaluate:
         "results/{dataset}/{study}/logs/evaluate.log",
     benchmark:
         "results/{dataset}/{study}/timings/evaluate.tsv"
+    resources:
+        **needs,
     params:
         *code("evaluate"),
         where=lambda w: f"studies.{w.study}",
@@ -66,6 +68,8 @@ rule compare_methods:
         "results/{dataset}/{study}/logs/compare_methods.log",
     benchmark:
         "results/{dataset}/{study}/timings/compare_methods.tsv"
+    resources:
+        **needs,
     params:
         *code("compare_methods"),
         where=lambda w: f"studies.{w.study}.tests",

@@ -10,6 +10,8 @@ rule repeat:
         "results/{dataset}/{study}/timings/repeat/run{run}.tsv"
     wildcard_constraints:
         study=of_kind(*REPEATED),
+    resources:
+        **needs,
     params:
         *code("repeat", experiments=lambda w: study(w)["kind"]),
         where=lambda w: f"studies.{w.study}",
@@ -39,6 +41,8 @@ rule gather_runs:
     wildcard_constraints:
         study=of_kind(*REPEATED),
         table=any_of([table for kind in REPEATED for table in TABLES[kind]]),
+    resources:
+        **needs,
     params:
         *code("gather_runs"),
         where=lambda w: f"studies.{w.study}",
@@ -59,6 +63,8 @@ rule measure:
     wildcard_constraints:
         study=of_kind(*MEASURED),
         kind=any_of(MEASURED),
+    resources:
+        **needs,
     params:
         *code("repeat", experiments=lambda w: study(w)["kind"]),
         where=lambda w: f"studies.{w.study}",

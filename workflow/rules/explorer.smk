@@ -21,6 +21,8 @@ rule write_page:
         "results/{dataset}/logs/write_page.log",
     benchmark:
         "results/{dataset}/timings/write_page.tsv"
+    resources:
+        **needs,
     params:
         *code(
             "write_page",
@@ -52,6 +54,8 @@ rule write_index:
         "results/logs/write_index.log",
     benchmark:
         "results/timings/write_index.tsv"
+    resources:
+        **needs,
     params:
         *code("write_index", *FRAME, "explorer/index.html.jinja"),
         where="datasets",

@@ -12,6 +12,8 @@ rule describe:
         "results/{dataset}/logs/describe/{shard}-of-{shards}.log",
     benchmark:
         "results/{dataset}/timings/describe/{shard}-of-{shards}.tsv"
+    resources:
+        **needs,
     params:
         *code("describe", datasets=lambda w: dataset(w)["loader"], features=lambda w: features(w)["extractor"]),
         where=lambda w: f"features.options, datasets.{named(w.dataset)}.shards",
@@ -37,6 +39,8 @@ rule grow_vocabulary:
         "results/{dataset}/vocabularies/{vocabulary}/logs/grow_vocabulary.log",
     benchmark:
         "results/{dataset}/vocabularies/{vocabulary}/timings/grow_vocabulary.tsv"
+    resources:
+        **needs,
     params:
         *code("grow_vocabulary"),
         where=lambda w: f"features.vocabularies.{w.vocabulary}",
@@ -60,6 +64,8 @@ rule encode:
         "results/{dataset}/vocabularies/{vocabulary}/logs/encode/{shard}-of-{shards}.log",
     benchmark:
         "results/{dataset}/vocabularies/{vocabulary}/timings/encode/{shard}-of-{shards}.tsv"
+    resources:
+        **needs,
     params:
         *code("encode"),
         where=lambda w: f"features.vocabularies.{w.vocabulary}",
@@ -79,6 +85,8 @@ rule weigh_histograms:
         "results/{dataset}/vocabularies/{vocabulary}/logs/weigh_histograms.log",
     benchmark:
         "results/{dataset}/vocabularies/{vocabulary}/timings/weigh_histograms.tsv"
+    resources:
+        **needs,
     params:
         *code("weigh_histograms"),
         where=lambda w: f"features.vocabularies.{w.vocabulary}",

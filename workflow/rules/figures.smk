@@ -17,6 +17,8 @@ rule draw_figures:
         "results/{dataset}/{study}/logs/draw_figures.log",
     benchmark:
         "results/{dataset}/{study}/timings/draw_figures.tsv"
+    resources:
+        **needs,
     params:
         *code("draw_figures", "figures/jointsparse.mplstyle"),
         where=lambda w: f"studies.{w.study}.figures",

@@ -18,6 +18,8 @@ rule read_images:
         "results/{dataset}/timings/read_images.tsv"
     wildcard_constraints:
         dataset=any_of(PICTURES),
+    resources:
+        **needs,
     params:
         *code("read_images", datasets=lambda w: dataset(w)["loader"], features=lambda w: features(w)["extractor"]),
         where=lambda w: f"datasets.{named(w.dataset)}.options",
@@ -48,6 +50,8 @@ rule read_samples:
         "results/{dataset}/timings/read_samples.tsv"
     wildcard_constraints:
         dataset=any_of(SAMPLES),
+    resources:
+        **needs,
     params:
         *code("read_samples", datasets=lambda w: dataset(w)["loader"]),
         where=lambda w: f"datasets.{named(w.dataset)}.options",
@@ -70,6 +74,8 @@ rule set_aside:
     benchmark:
         "results/{dataset}/{study}/timings/set_aside.tsv"
     priority: 10
+    resources:
+        **needs,
     params:
         *code("set_aside"),
         where=lambda w: f"studies.{w.study}.set_aside",

@@ -15,6 +15,8 @@ rule fit_final:
         "results/{dataset}/logs/fit_final/{norm}.log",
     benchmark:
         "results/{dataset}/timings/fit_final/{norm}.tsv"
+    resources:
+        **needs,
     params:
         *code("fit_final", solvers="working_set", losses="logistic", norms=lambda w: w.norm),
         where=lambda w: f"datasets.{named(w.dataset)}.final",
@@ -35,6 +37,8 @@ rule keep_model:
         "results/{dataset}/logs/keep_model.log",
     benchmark:
         "results/{dataset}/timings/keep_model.tsv"
+    resources:
+        **needs,
     params:
         *code("keep_model", "kept/annotator.py", datasets=lambda w: dataset(w)["loader"]),
         where=lambda w: f"datasets.{named(w.dataset)}.final",

@@ -10,6 +10,8 @@ rule compile_kernels:
     benchmark:
         "results/timings/compile_kernels/{norm}.tsv"
     priority: 100
+    resources:
+        **needs,
     params:
         *code("compile_kernels", solvers="working_set", losses="hinge", norms=lambda w: w.norm),
         where="studies",
@@ -29,6 +31,8 @@ rule train_sweep:
         "results/{dataset}/{study}/logs/train_sweep/run{run}/{loss}-{norm}.log",
     benchmark:
         "results/{dataset}/{study}/timings/train_sweep/run{run}/{loss}-{norm}.tsv"
+    resources:
+        **needs,
     params:
         *code(
             "train_sweep",
@@ -56,6 +60,8 @@ rule train_svm:
         "results/{dataset}/{study}/logs/train_svm/run{run}.log",
     benchmark:
         "results/{dataset}/{study}/timings/train_svm/run{run}.tsv"
+    resources:
+        **needs,
     params:
         *code("train_svm"),
         where=lambda w: f"studies.{w.study}.methods.svm-l2",
@@ -80,6 +86,8 @@ rule train_path:
         "results/{dataset}/{study}/logs/train_path/run{run}/{loss}-{norm}.log",
     benchmark:
         "results/{dataset}/{study}/timings/train_path/run{run}/{loss}-{norm}.tsv"
+    resources:
+        **needs,
     params:
         *code("train_path", solvers="working_set", losses=lambda w: w.loss, norms=lambda w: w.norm),
         where=lambda w: f"studies.{w.study}.training",

@@ -19,6 +19,8 @@ rule choose_words:
     benchmark:
         "results/{dataset}/{study}/timings/choose_words.tsv"
     priority: 10  # mistakes in the words end the run before minutes are spent on descriptors
+    resources:
+        **needs,
     params:
         *code("choose_words"),
         where=lambda w: f"studies.{w.study}",
@@ -50,6 +52,8 @@ rule draw_tasks:
     benchmark:
         "results/{dataset}/{study}/timings/draw_tasks/run{run}.tsv"
     priority: 10
+    resources:
+        **needs,
     params:
         *code("draw_tasks"),
         where=lambda w: f"studies.{w.study}",

@@ -16,6 +16,8 @@ rule inspect_features:
         "results/{dataset}/{study}/logs/inspect_features.log",
     benchmark:
         "results/{dataset}/{study}/timings/inspect_features.tsv"
+    resources:
+        **needs,
     params:
         *code("inspect_features"),
         where=lambda w: f"studies.{w.study}",
@@ -41,6 +43,8 @@ rule gather_warnings:
         "results/{dataset}/{study}/logs/gather_warnings.log",
     benchmark:
         "results/{dataset}/{study}/timings/gather_warnings.tsv"
+    resources:
+        **needs,
     params:
         *code("gather_warnings"),
         where=lambda w: f"studies.{w.study}",
@@ -64,6 +68,8 @@ rule write_manifest:
         "results/claims/{datasets}/logs/write_manifest.log",
     benchmark:
         "results/claims/{datasets}/timings/write_manifest.tsv"
+    resources:
+        **needs,
     params:
         *code("write_manifest"),
         where="datasets",

@@ -1,0 +1,39 @@
+"""Peaks of memory and seconds of the jobs of finished runs, to fit `workflow/configuration/resources.py` by.
+
+    python benchmarks/resources.py FOLDER... > benchmarks/resources.csv
+
+A folder is that of a run, with `config.yaml` and `results`. Of jobs that read about as much the table keeps the largest
+numbers. Jobs of a second may end before Snakemake has seen their peak.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+BASE = Path(__file__).parents[1]
+sys.path[:0] = [str(BASE / "tests"), str(BASE / "workflow")]
+from configuration.resources import largest_mb  # noqa: E402
+from miniature import jobs  # noqa: E402
+
+WITH_NORM = ("train_path", "fit_final")  # rules whose jobs differ by their norm
+
+
+def rows(folder):
+    """Rows of the table: the megabytes that each job of a run has read and used, and its seconds."""
+    os.chdir(folder)
+    for rule, found in jobs(BASE, folder).items():
+        for job in found:
+            if job.benchmark and os.path.isfile(job.benchmark):
+                took = pd.read_csv(job.benchmark, sep="\t").iloc[0]
+                norm = job.wildcards.norm if rule in WITH_NORM else ""
+                read = largest_mb(job.input or dict(job.params.items()).get("raw", {"paths": []})["paths"])
+                yield {"rule": rule, "norm": norm, "read_mb": read, "max_rss_mb": took["max_rss"], "seconds": took["s"]}
+
+
+if __name__ == "__main__":
+    table = pd.DataFrame([row for folder in map(os.path.abspath, sys.argv[1:]) for row in rows(folder)])
+    table["read_mb"] = table["read_mb"].map("{:.2g}".format).astype(float)
+    kept = table.groupby(["rule", "norm", "read_mb"], as_index=False)[["max_rss_mb", "seconds"]].max()
+    kept.round(1).to_csv(sys.stdout, index=False)

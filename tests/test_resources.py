@@ -1,0 +1,37 @@
+"""Memory and minutes that jobs ask a cluster for: more than they used, and at most twice as much."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from configuration import resources
+
+BASE = Path(__file__).parents[1]
+MEASURED = pd.read_csv(BASE / "benchmarks" / "resources.csv", keep_default_na=False)
+MOST = 2.0
+# On data that differ in more than their size: sparse features of text beside histograms, and l1 with plain histograms.
+MOST_OF = {"fit_basis": 2.6, "train_path": 2.1}
+
+
+def test_every_rule_asks_for_memory_and_time():
+    rules = "".join(file.read_text() for file in (BASE / "workflow" / "rules").glob("*.smk"))
+    names = re.findall(r"^rule (\w+):", rules, re.MULTILINE)
+    assert {need.split()[0] for need in resources.NEEDS} == set(names)
+    assert rules.count("        **needs,\n") == len(names)
+
+
+@pytest.mark.parametrize("rule", sorted(set(MEASURED["rule"])))
+def test_jobs_ask_for_more_than_they_used_and_for_at_most_twice_as_much(rule):
+    for row in MEASURED[MEASURED["rule"] == rule].itertuples():
+        used, asked = row.max_rss_mb + resources.SNAKEMAKE, resources.megabytes(rule, row.norm, row.read_mb)
+        assert used <= asked <= MOST_OF.get(rule, MOST) * used, row
+        assert 2 * row.seconds <= 60 * resources.minutes(rule, row.norm, row.read_mb), row
+
+
+def test_the_largest_file_counts_and_one_that_is_not_there_yet_does_not(tmp_path):
+    (tmp_path / "a").write_bytes(bytes(2_000_000))
+    (tmp_path / "b").write_bytes(bytes(1000))
+    assert resources.largest_mb([tmp_path / "c"]) == 0.0
+    assert resources.largest_mb([tmp_path / name for name in "abc"]) == 2.0
+    assert resources.minutes("encode", "", 3000.0) == 100  # ten times as much as a large file

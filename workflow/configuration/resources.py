@@ -1,0 +1,51 @@
+"""Memory and minutes that a job asks a cluster for, by its rule and the largest file that it reads.
+
+Both are lines just above what was measured (`benchmarks/resources.csv`, by `benchmarks/resources.py`), and grow
+with each attempt. `tests/test_resources.py` says how far above.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+SNAKEMAKE = 350  # MB of the two Snakemakes that start a job on its node
+LARGE_MB = 300  # a file beyond the largest that was measured: minutes grow with it
+# By rule, or rule and norm: MB, MB for each MB of the largest file, and minutes, of which half were measured at most.
+# fmt: off
+NEEDS = {
+    "read_images": (300, 0, 20), "read_samples": (600, 2.3, 20), "set_aside": (140, 100, 10),
+    "describe": (750, 0, 20), "grow_vocabulary": (360, 0, 20),
+    "encode": (220, 1, 10), "weigh_histograms": (195, 15, 10),
+    "fit_basis": (910, 2, 20), "fit_similarities": (310, 4, 10),
+    "choose_words": (220, 100, 10), "draw_tasks": (150, 4, 10),
+    "compile_kernels": (380, 0, 20), "train_svm": (300, 2, 30), "train_sweep": (300, 6, 30),
+    "train_path l1": (880, 6, 40), "train_path l12": (400, 2.5, 30), "train_path l1inf": (810, 5, 30),
+    "train_path l2": (540, 2.5, 30),
+    "fit_final l1": (1100, 29, 60), "fit_final l12": (520, 2, 60), "fit_final l1inf": (525, 2, 60),
+    "fit_final l2": (485, 2, 60),
+    "evaluate": (420, 2.5, 20), "compare_methods": (265, 1.5, 20), "keep_model": (410, 1, 10),
+    "repeat": (575, 8, 30), "measure": (520, 0, 20), "gather_runs": (130, 10, 10),
+    "judge_claims": (200, 6, 10), "write_page": (415, 2, 20),
+    "draw_figures": (260, 10, 10), "inspect_features": (210, 2, 10), "gather_warnings": (125, 10, 10),
+    "write_configs": (45, 0, 10), "write_manifest": (120, 10, 10), "write_index": (45, 0, 10),
+}
+# fmt: on
+
+
+def largest_mb(files: Iterable[str | Path]) -> float:
+    """MB of the largest of some files; those of earlier jobs may not be there yet."""
+    return max((Path(file).stat().st_size for file in files if Path(file).is_file()), default=0) / 1e6
+
+
+def megabytes(rule: str, norm: str, read_mb: float) -> int:
+    """MB that a job uses at most, those of Snakemake included."""
+    base, for_each, _ = _needs(rule, norm)
+    return round(SNAKEMAKE + base + for_each * read_mb)
+
+
+def minutes(rule: str, norm: str, read_mb: float) -> int:
+    """Minutes that a job takes at most, on a node half as fast as the machine that measured."""
+    return round(_needs(rule, norm)[2] * max(1.0, read_mb / LARGE_MB))
+
+
+def _needs(rule: str, norm: str) -> tuple[float, float, int]:
+    return NEEDS.get(f"{rule} {norm}") or NEEDS[rule]
