@@ -76,7 +76,8 @@ class KernelCache(NullCache):
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._name = f"{function.__module__}.{function.__qualname__}-{function.__code__.co_firstlineno}"
+        within = "".join(f"-{cell.cell_contents.__module__}" for cell in function.__closure__ or ())  # of what is in it
+        self._name = f"{function.__module__}.{function.__name__}-{function.__code__.co_firstlineno}{within}"
 
     def _file(self, signature: Any, codegen: Any) -> Path:
         kind = sha256(repr((signature, codegen.magic_tuple())).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The four functions of a loss, made of its compiled loops. Each file of losses/ holds the loops and their formulas."""
+"""The loops and the four functions of a loss, made of its formulas for one sample and task, which losses/ holds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,9 +7,64 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import FLOATING, Floats, require
+from jointsparse.compiled import njit
 
 Loop = Callable[..., None]
 Function = Callable[..., NDArray[Any]]
+
+
+def loops_of(term: Any, derivative: Any, dual_term: Any) -> tuple[Loop, ...]:
+    """Compile the loops `column_sums`, `derivatives` and `dual_sums` of `functions_of`.
+
+    Parameters
+    ----------
+    term : compiled function (f, y, weight)
+        The weighted loss of a margin f with label y.
+    derivative : compiled function (f, y, weight)
+        Its derivative with respect to f.
+    dual_term : compiled function (a, y, weight)
+        What a dual variable a adds to the dual objective.
+    """
+
+    @njit
+    def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
+        one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
+        for i in range(F.shape[0]):
+            for l in range(F.shape[1]):
+                y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
+                sums[l] += term(F[i, l], y, weight)
+
+    @njit
+    def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
+        one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
+        for i in range(F.shape[0]):
+            for l in range(F.shape[1]):
+                y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
+                G[i, l] = derivative(F[i, l], y, weight)
+
+    @njit
+    def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
+        one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
+        for i in range(A.shape[0]):
+            for l in range(A.shape[1]):
+                y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
+                sums[l] += dual_term(A[i, l], y, weight)
+
+    return column_sums, derivatives, dual_sums
+
+
+def steps_of(step: Any) -> Loop:
+    """Compile the loop `dual_steps` of `functions_of`. step: compiled, (a, f, y, weight, sigma), the step of a."""
+
+    @njit
+    def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
+        one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
+        for i in range(A.shape[0]):
+            for l in range(A.shape[1]):
+                y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
+                B[i, l] = step(A[i, l], F[i, l], y, weight, sigma[l])
+
+    return dual_steps
 
 
 def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_steps: Loop) -> tuple[Function, ...]:

@@ -12,8 +12,9 @@
 sweeps over the weights of each task to minimise the losses + sum_jl penalties_lj abs(W_lj). The features are a CSC
 matrix. Y, c, F, A and W have a row for each task. It changes F, W, b and A, the dual variables, in place.
 
-`learning.loss` makes the first four of compiled loops. F and A are (n_samples, n_tasks). Y and c have the same shape,
-or (n_samples, 1) where all tasks share them. A sample of weight 0 is not part of the task.
+`learning.loss` makes the loops of formulas for one sample and task, and the first four of the loops. F and A are
+(n_samples, n_tasks). Y and c have the same shape, or (n_samples, 1) where all tasks share them. A sample of weight 0 is
+not part of the task.
 """
 
 from importlib import import_module

@@ -22,50 +22,34 @@ array([[ 0.6, -0.9]])
 import numpy as np
 
 from jointsparse.compiled import njit
-from jointsparse.learning.loss import functions_of
+from jointsparse.learning.loss import functions_of, loops_of, steps_of
 
 QUADRATIC = False
 DESCENDS = False  # has no `descend`
 
 
-@njit
-def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
-    one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
-    for i in range(F.shape[0]):
-        for l in range(F.shape[1]):
-            y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-            if y != 0 and weight != 0:
-                margin = y * F[i, l]
-                if not margin >= 1.0:  # true for NaN, which propagates
-                    sums[l] += weight * (1.0 - margin)
+@njit(inline="always")
+def term(f, y, weight):  # type: ignore[no-untyped-def]
+    margin = y * f
+    present = y != 0 and weight != 0
+    return weight * (1.0 - margin) if present and not margin >= 1.0 else 0.0  # NaN propagates
 
 
-@njit
-def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
-    one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
-    for i in range(F.shape[0]):
-        for l in range(F.shape[1]):
-            y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-            G[i, l] = -weight * y if y != 0 and not y * F[i, l] >= 1.0 else 0
+@njit(inline="always")
+def derivative(f, y, weight):  # type: ignore[no-untyped-def]
+    return -weight * y if y != 0 and not y * f >= 1.0 else 0.0
 
 
-@njit
-def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
-    one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
-    for i in range(A.shape[0]):
-        for l in range(A.shape[1]):
-            y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-            sums[l] += min(max(np.float64(y * A[i, l]), 0.0), weight)
+@njit(inline="always")
+def dual_term(a, y, weight):  # type: ignore[no-untyped-def]
+    return min(max(np.float64(y * a), 0.0), weight)
 
 
-@njit
-def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
-    one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
-    for i in range(A.shape[0]):
-        for l in range(A.shape[1]):
-            y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-            alpha = y * A[i, l] + sigma[l] * (1.0 - y * F[i, l])
-            B[i, l] = y * min(max(alpha, 0.0), weight)
+@njit(inline="always")
+def step(a, f, y, weight, sigma):  # type: ignore[no-untyped-def]
+    return y * min(max(y * a + sigma * (1.0 - y * f), 0.0), weight)
 
 
+column_sums, derivatives, dual_sums = loops_of(term, derivative, dual_term)
+dual_steps = steps_of(step)
 value, subgradient, dual_value, dual_step = functions_of(column_sums, derivatives, dual_sums, dual_steps)

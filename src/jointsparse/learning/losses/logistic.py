@@ -25,7 +25,7 @@ from math import exp, factorial, log, log1p
 import numpy as np
 
 from jointsparse.compiled import njit
-from jointsparse.learning.loss import functions_of
+from jointsparse.learning.loss import functions_of, loops_of
 
 QUADRATIC = False
 DESCENDS = True  # has `descend`
@@ -40,15 +40,11 @@ LEAST_EXPONENT = -700.0  # smaller ones count as minus infinity
 ROUNDER = 1.5 * 2.0**52  # added and taken off again, leaves a whole number
 
 
-@njit
-def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
-    one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
-    for i in range(F.shape[0]):
-        for l in range(F.shape[1]):
-            y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-            if y != 0 and weight != 0:
-                margin = np.float64(y * F[i, l])
-                sums[l] += weight * (log1p(exp(-abs(margin))) + (0.0 if margin > 0.0 else -margin))
+@njit(inline="always")
+def term(f, y, weight):  # type: ignore[no-untyped-def]
+    margin = np.float64(y * f)
+    present = y != 0 and weight != 0
+    return weight * (log1p(exp(-abs(margin))) + max(-margin, 0.0)) if present else 0.0
 
 
 @njit(inline="always")
@@ -57,24 +53,15 @@ def dual_of(f, y, weight):  # type: ignore[no-untyped-def]
     return weight * y / (1.0 + exp(y * f))  # an exponential that overflows is infinite
 
 
-@njit
-def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
-    one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
-    for i in range(F.shape[0]):
-        for l in range(F.shape[1]):
-            y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-            G[i, l] = -dual_of(np.float64(F[i, l]), y, weight) if y != 0 else 0.0
+@njit(inline="always")
+def derivative(f, y, weight):  # type: ignore[no-untyped-def]
+    return -dual_of(np.float64(f), y, weight) if y != 0 else 0.0
 
 
-@njit
-def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
-    one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
-    for i in range(A.shape[0]):
-        for l in range(A.shape[1]):
-            y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-            share = np.float64(y * A[i, l]) / weight if weight > 0 else 0.0
-            if share > 0.0 and share < 1.0:
-                sums[l] -= weight * (share * log(share) + (1.0 - share) * log1p(-share))
+@njit(inline="always")
+def dual_term(a, y, weight):  # type: ignore[no-untyped-def]
+    share = np.float64(y * a) / weight if weight > 0 else 0.0
+    return -weight * (share * log(share) + (1.0 - share) * log1p(-share)) if share > 0.0 and share < 1.0 else 0.0
 
 
 @njit
@@ -205,4 +192,5 @@ def descend(indptr, indices, data, Y, c, F, A, W, b, penalties, positive, interc
                     a[i] = dual_of(f[i], y[i], weight[i])
 
 
+column_sums, derivatives, dual_sums = loops_of(term, derivative, dual_term)
 value, subgradient, dual_value, dual_step = functions_of(column_sums, derivatives, dual_sums, dual_steps)

@@ -22,51 +22,35 @@ array([[ 0.75, -2.25]])
 import numpy as np
 
 from jointsparse.compiled import njit
-from jointsparse.learning.loss import functions_of
+from jointsparse.learning.loss import functions_of, loops_of, steps_of
 
 QUADRATIC = True
 DESCENDS = False  # has no `descend`
 
 
-@njit
-def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
-    one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
-    for i in range(F.shape[0]):
-        for l in range(F.shape[1]):
-            y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-            if weight != 0:
-                error = y - np.float64(F[i, l])
-                sums[l] += 0.5 * weight * error * error
+@njit(inline="always")
+def term(f, y, weight):  # type: ignore[no-untyped-def]
+    error = y - np.float64(f)
+    return 0.5 * weight * error * error if weight != 0 else 0.0
 
 
-@njit
-def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
-    one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
-    for i in range(F.shape[0]):
-        for l in range(F.shape[1]):
-            y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-            G[i, l] = weight * (F[i, l] - y) if weight != 0 else 0.0
+@njit(inline="always")
+def derivative(f, y, weight):  # type: ignore[no-untyped-def]
+    return weight * (f - y) if weight != 0 else 0.0
 
 
-@njit
-def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
-    one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
-    for i in range(A.shape[0]):
-        for l in range(A.shape[1]):
-            y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-            if weight > 0:
-                a = np.float64(A[i, l])
-                sums[l] += y * a - 0.5 * a * a / weight
+@njit(inline="always")
+def dual_term(a, y, weight):  # type: ignore[no-untyped-def]
+    exact = np.float64(a)
+    return y * exact - 0.5 * exact * exact / weight if weight > 0 else 0.0
 
 
-@njit
-def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
-    one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
-    for i in range(A.shape[0]):
-        for l in range(A.shape[1]):
-            y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-            a = A[i, l] + sigma[l] * (y - np.float64(F[i, l]))
-            B[i, l] = a / (1.0 + sigma[l] / weight) if weight > 0 else 0.0
+@njit(inline="always")
+def step(a, f, y, weight, sigma):  # type: ignore[no-untyped-def]
+    moved = a + sigma * (y - np.float64(f))
+    return moved / (1.0 + sigma / weight) if weight > 0 else 0.0
 
 
+column_sums, derivatives, dual_sums = loops_of(term, derivative, dual_term)
+dual_steps = steps_of(step)
 value, subgradient, dual_value, dual_step = functions_of(column_sums, derivatives, dual_sums, dual_steps)
