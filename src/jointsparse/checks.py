@@ -133,7 +133,7 @@ def _number(value: Any, name: str) -> float:
         raise ValueError(f"{name} must be a number, got {value!r}") from None
 
 
-def require(holds: object, message: str, error: type[ValueError] = ValueError) -> None:
+def require(holds: object, message: str, error: type[Exception] = ValueError) -> None:
     """Raise ValueError, or the error of the given type, with this message unless something holds.
 
     >>> require(2 < 3, "2 must be below 3")
@@ -187,8 +187,7 @@ class Groups(NamedTuple):
 
     def reduce(self, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
         """Reduce one value per feature to one per group, by `np.add` or `np.maximum`."""
-        result: NDArray[Any] = ufunc.reduceat(values[self.order], self.starts)
-        return result
+        return ufunc.reduceat(values[self.order], self.starts)
 
     def stacked(self, W: Floats) -> Floats | None:
         """A matrix whose row g holds all entries of group g, if all groups are of one size."""
@@ -222,8 +221,7 @@ def as_weights(weights: ArrayLike, rows: int | Groups) -> NDArray[np.float64]:
     for i in np.flatnonzero(~((array > 0) & (array < np.inf))).tolist():
         raise ValueError(f"weights must be positive and finite, got {array[i]} at ({i},)")
     least, most = array.min(initial=np.inf), array.max(initial=0.0)
-    if least < most / MOST_SPREAD:
-        raise ValueError(f"weights must differ by a factor of at most 2^500, got {least} and {most}")
+    require(least >= most / MOST_SPREAD, f"weights must differ by a factor of at most 2^500, got {least} and {most}")
     return array
 
 
@@ -268,14 +266,10 @@ def as_output(out: Any, W: Floats) -> Floats:
     if not isinstance(out, np.ndarray) or out.shape != W.shape or out.dtype != W.dtype:
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ValueError(f"out must be an array {W.dtype} {W.shape}, got {got}")
-    flags = out.flags
-    require(flags.writeable, "out must be writable, got a read-only array")
-    apart = flags.owndata and W.flags.owndata  # a quick test, unless one is the other
-    if flags.c_contiguous and (
-        out is W or apart or not np.may_share_memory(out, W) or out.ctypes.data == W.ctypes.data
-    ):
-        return out
-    return np.empty_like(W)
+    require(out.flags.writeable, "out must be writable, got a read-only array")
+    apart = out.flags.owndata and W.flags.owndata  # a quick test, unless one is the other
+    safe = out is W or apart or not np.may_share_memory(out, W) or out.ctypes.data == W.ctypes.data
+    return out if out.flags.c_contiguous and safe else np.empty_like(W)
 
 
 def deliver(B: Floats, out: Any) -> Floats:
@@ -283,8 +277,7 @@ def deliver(B: Floats, out: Any) -> Floats:
     if out is None or B is out:
         return B
     out[...] = B
-    result: Floats = out
-    return result
+    return out
 
 
 def as_places(indices: ArrayLike, n: int) -> NDArray[np.int64]:
@@ -330,8 +323,7 @@ def require_sound(X: Any) -> None:
 
 def version() -> str:
     """The version of jointsparse that runs."""
-    running: str = sys.modules["jointsparse"].__version__
-    return running
+    return sys.modules["jointsparse"].__version__
 
 
 class Versioned:

@@ -25,8 +25,7 @@ ROOMS = {
 
 def room(name: str) -> dict[str, ModuleType | str]:
     """The dictionary of a room: `room("norms")` is `jointsparse.norms.NORMS`."""
-    plug_ins: dict[str, ModuleType | str] = getattr(import_module(ROOMS[name]), name.upper())
-    return plug_ins
+    return getattr(import_module(ROOMS[name]), name.upper())
 
 
 def pick(room_name: str, name: str) -> ModuleType:

@@ -176,10 +176,11 @@ def cases(claim: Claim, tables: Tables) -> list[Where]:
     """The rows of each case of a claim, one per combination of values in `claim.each`."""
     marked = [column for column, values in claim.each.items() if EVERY in values]
     rows = rows_with(tables, claim.table, *marked, **_without(claim.where, "against"))
-    choices = []
-    for column, values in claim.each.items():
-        found = list(rows[column].unique()) if column in marked else []
-        choices.append(dict.fromkeys(one for value in values for one in (found if value == EVERY else [value])))
+    found = {column: rows[column].unique() for column in marked}
+    choices = [
+        dict.fromkeys(one for value in values for one in (found[column] if value == EVERY else [value]))
+        for column, values in claim.each.items()
+    ]
     return [{**claim.where, **dict(zip(claim.each, values, strict=True))} for values in product(*choices)]
 
 
@@ -206,8 +207,7 @@ def conclude(claim: Claim, estimate: Estimate, where: Where, **row: Any) -> Judg
     """
     told = {column: _text(value) if isinstance(value, tuple) else value for column, value in where.items()}
     means = claim.means.format(**told | row)
-    if np.isnan(estimate.number):
-        raise NotTested(f"{means} is not a number")
+    require(not np.isnan(estimate.number), f"{means} is not a number", NotTested)
     ends = (estimate.number, estimate.number) if claim.exact and np.isnan(estimate.low) else estimate[1:3]
     verdict = decide(*ends, claim.least, claim.most)
     judgement = Judgement(claim, estimate, verdict, f"{means}; {estimate.origin}", where, where.get("n"))
@@ -320,15 +320,13 @@ def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.Da
     ValueError
         If the table lacks a column.
     """
-    table = tables.get(name)
-    if table is None or table.empty:
-        raise NotTested(f"there is no table {name}, or it is empty")
+    table = tables.get(name, pd.DataFrame())
+    require(not table.empty, f"there is no table {name}, or it is empty", NotTested)
     missing = [column for one in (*needed, *where) for column in columns_of(one) if column not in table]
     require(not missing, f"table {name} must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
-    table = of_where(table, where)
-    if table.empty:
-        raise NotTested(f"table {name} has no row with {describe(where)}")
-    return table
+    rows = of_where(table, where)
+    require(len(rows), f"table {name} has no row with {describe(where)}", NotTested)
+    return rows
 
 
 def columns_of(expression: str) -> list[str]:
@@ -345,15 +343,14 @@ def of_where(table: pd.DataFrame, where: Where) -> pd.DataFrame:
     chosen = np.ones(len(table), dtype=bool)
     for expression, value in where.items():
         if set(columns_of(expression)) <= set(table):
-            values = table[expression] if expression in table else table.eval(expression)  # which takes 4 ms
-            chosen &= _accepted(values, value).to_numpy(bool)
+            values: Any = table[expression] if expression in table else table.eval(expression)  # which takes 4 ms
+            accepted = (
+                values.between(value.left, value.right, inclusive=value.closed)
+                if isinstance(value, pd.Interval)
+                else values.isin(several(value))
+            )
+            chosen &= accepted.to_numpy(bool)
     return table[chosen]
-
-
-def _accepted(values: Any, value: Any) -> pd.Series:
-    if isinstance(value, pd.Interval):
-        return values.between(value.left, value.right, inclusive=value.closed)
-    return values.isin(several(value))
 
 
 def pair(claim: Claim, tables: Tables, where: Where, *needed: str) -> list[pd.DataFrame]:
@@ -379,10 +376,9 @@ def pair(claim: Claim, tables: Tables, where: Where, *needed: str) -> list[pd.Da
 
 def known(rows: pd.DataFrame, column: str, names: tuple[str, ...]) -> str:
     """First of these names that the column has."""
-    for name in names:
-        if (rows[column] == name).any():
-            return name
-    raise NotTested(f"there is no row with {describe({column: names})}")
+    found = [name for name in names if (rows[column] == name).any()]
+    require(found, f"there is no row with {describe({column: names})}", NotTested)
+    return found[0]
 
 
 def once(rows: pd.DataFrame, key: str) -> pd.DataFrame:
@@ -398,8 +394,7 @@ def once(rows: pd.DataFrame, key: str) -> pd.DataFrame:
 def mean_over(values: Iterable[float], of: str = "run") -> Estimate:
     """Mean and t interval of values, one per run or per `of`. NaN are left out. Few values have no interval."""
     there = pd.Series(values, dtype=float).dropna().to_numpy()
-    if not len(there):
-        raise NotTested(f"no {of} has all numbers that are needed")
+    require(len(there), f"no {of} has all numbers that are needed", NotTested)
     mean = float(there.mean())
     if len(there) < FEWEST_RUNS:
         counted = f"one {of}" if len(there) == 1 else f"mean over {len(there)} {of}s"
@@ -411,8 +406,11 @@ def mean_over(values: Iterable[float], of: str = "run") -> Estimate:
 
 def geometric_mean_over(ratios: pd.Series) -> Estimate:
     """Geometric mean of ratios, one per run, and its interval, computed from their logarithms."""
-    if not ratios.dropna().between(0, np.inf, inclusive="neither").all():
-        raise NotTested("a geometric mean needs positive, finite numbers")
+    require(
+        ratios.dropna().between(0, np.inf, inclusive="neither").all(),
+        "a geometric mean needs positive, finite numbers",
+        NotTested,
+    )
     mean = mean_over(np.log(ratios))
     number, low, high = map(float, np.exp(mean[:3]))
     return Estimate(number, low, high, mean.origin.replace("mean", "geometric mean"), mean.freedom)
@@ -421,12 +419,15 @@ def geometric_mean_over(ratios: pd.Series) -> Estimate:
 def slope_of(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> Estimate:
     """Slope of log y on log x by least squares, and its t interval. Groups of points have an intercept each."""
     points = pd.DataFrame({"u": np.asarray(x, float), "v": np.asarray(y, float)})
-    if not ((points > 0) & np.isfinite(points)).all(axis=None):
-        raise NotTested("a slope between logarithms needs positive, finite numbers")
+    require(
+        ((points > 0) & np.isfinite(points)).all(axis=None),
+        "a slope between logarithms needs positive, finite numbers",
+        NotTested,
+    )
     points = points.transform("log")
     groups = points.groupby(np.zeros(len(points)) if group is None else np.asarray(group))
-    if groups["u"].nunique().max() < 2:
-        raise NotTested(f"a slope needs two sizes, got {groups['u'].nunique().max()}")
+    n_sizes = groups["u"].nunique().max()
+    require(n_sizes >= 2, f"a slope needs two sizes, got {n_sizes}", NotTested)
     u, v = (points - groups.transform("mean")).to_numpy().T
     spread, freedom = float(u @ u), len(points) - groups.ngroups - 1
     slope = float(u @ v) / spread

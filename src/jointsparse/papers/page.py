@@ -112,9 +112,8 @@ def _claim(first: dict[Any, Any], rows: pd.DataFrame, figures: Mapping[Any, Sequ
         record["own"] = ", ".join(part.replace("against=", "against ") for part in own)
         record["notes"] = "; ".join(part for part in record["means"] if part not in means)
     pictures = [file for row in records for file in figures.get((row["dataset"], row["study"], row["table"]), ())]
-    rule = rule_of(first["id"]) if first["id"] in CLAIMS else ""
     shared = {
-        "rule": rule,
+        "rule": rule_of(first["id"]) if first["id"] in CLAIMS else "",
         "what": "; ".join(means),
         "rows": ", ".join(selected),
         "pictures": list(dict.fromkeys(pictures)),

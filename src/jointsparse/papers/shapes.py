@@ -75,8 +75,7 @@ def slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Slope of the logarithm over that of x."""
     needed = columns_of(claim.number)
     rows = rows_with(tables, claim.table, claim.x, *needed, **where).dropna(subset=needed)
-    if rows.empty:
-        raise NotTested(f"table {claim.table} has no {claim.number} with {describe(where)}")
+    require(len(rows), f"table {claim.table} has no {claim.number} with {describe(where)}", NotTested)
     values: pd.Series = rows.eval(claim.number)  # type: ignore[assignment]
     last = rows[claim.x].argmax()
     estimate = slope_of(rows[claim.x], values, rows[claim.group] if claim.group else None)
@@ -87,8 +86,7 @@ def ratio_slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Slope of the logarithm of a ratio over that of x."""
     one, other = (rows.set_index(claim.x)[claim.number] for rows in pair(claim, tables, where, claim.x, claim.number))
     ratios = (one / other).dropna()
-    if ratios.empty:
-        raise NotTested("the two were not measured at the same sizes")
+    require(len(ratios), "the two were not measured at the same sizes", NotTested)
     at = ratios.index.max()
     return [conclude(claim, slope_of(ratios.index, ratios), where, at=at, value=ratios[at])]
 
@@ -97,8 +95,7 @@ def ratio(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Ratio of medians at the largest size that both have."""
     sides = pair(claim, tables, where, claim.x, claim.number, claim.by, "repeats")
     common = set(sides[0][claim.x]) & set(sides[1][claim.x])
-    if not common:
-        raise NotTested("the two were not measured at the same sizes")
+    require(common, "the two were not measured at the same sizes", NotTested)
     of_largest = (side[side[claim.x] == max(common)].pipe(once, claim.by) for side in sides)
     one, other = (rows.nsmallest(1, claim.number).reset_index().to_dict("records")[0] for rows in of_largest)
     middle = np.log(one[claim.number] / other[claim.number])
@@ -145,9 +142,8 @@ def costs_to_accuracy(claim: Claim, tables: Tables, where: Where) -> pd.DataFram
     sides = []
     for rows in pair(claim, tables, where, "run", "suboptimality", claim.number):
         uncounted = rows["method"].isin(rows.loc[rows[claim.number].isna(), "method"])
-        if uncounted.all():
-            methods = " or ".join(rows["method"].unique())
-            raise NotTested(f"table {claim.table} has no {claim.number} of {methods} with {describe(where)}")
+        told = f"table {claim.table} has no {claim.number} of {' or '.join(rows['method'].unique())}"
+        require(not uncounted.all(), f"{told} with {describe(where)}", NotTested)
         sides.append(until(rows[~uncounted], claim.number, ACCURACY))
     both = sides[0].join(sides[1].add_suffix("_of_other"), how="inner")
     both = both[~(both["bound"] & both["bound_of_other"])]
@@ -184,8 +180,6 @@ def _side_by_side(claim: Claim, tables: Tables, where: Where) -> pd.DataFrame:
         several_fits = len(rows.drop_duplicates(["run", "schedule", "eta0"])) > rows["run"].nunique()
         require(not several_fits, f"expected one schedule and eta0 per run to read {claim.number} from, got several")
     in_all = pd.concat([rows.groupby("run")[claim.x].max() for rows in sides], axis=1).min(axis=1, skipna=False)
-    values = {}
-    for name, rows in zip(("one", "other"), sides, strict=True):
-        until_then = rows[rows[claim.x] <= rows["run"].map(in_all)].sort_values(claim.x, kind="stable")
-        values[name] = until_then.drop_duplicates("run", keep="last").set_index("run")[claim.number]
-    return pd.DataFrame(values).dropna()
+    until_then = (rows[rows[claim.x] <= rows["run"].map(in_all)].sort_values(claim.x, kind="stable") for rows in sides)
+    one, other = (rows.drop_duplicates("run", keep="last").set_index("run")[claim.number] for rows in until_then)
+    return pd.DataFrame({"one": one, "other": other}).dropna()

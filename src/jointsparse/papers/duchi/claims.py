@@ -7,6 +7,7 @@ ICML 2008.
 import numpy as np
 import pandas as pd
 
+from jointsparse.checks import require
 from jointsparse.papers.judging import (
     BELOW,
     COMPETITIVE,
@@ -52,11 +53,10 @@ def gain(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Ratio of the cost ratios of two methods, at the largest size over the smallest, as a geometric mean over runs."""
     sizes = rows_with(tables, claim.table, "n", problem=where["problem"])["n"]
     small, large = int(sizes.min()), int(sizes.max())
-    if small == large:
-        raise NotTested(f"table {claim.table} has one size alone with {describe(where)}, n={small}")
+    require(small < large, f"table {claim.table} has one size alone with {describe(where)}, n={small}", NotTested)
     costs = [costs_to_accuracy(claim, tables, where | {"n": n}) for n in (large, small)]
-    if pd.concat(costs)[["bound", "bound_of_other"]].any(axis=None):
-        raise NotTested(f"a method does not get to {ACCURACY:g} in each run of n={small} or {large}")
+    never = pd.concat(costs)[["bound", "bound_of_other"]].any(axis=None)
+    require(not never, f"a method does not get to {ACCURACY:g} in each run of n={small} or {large}", NotTested)
     ratios = costs[0]["ratio"] / costs[1]["ratio"]
     judgement = conclude(claim, geometric_mean_over(ratios), where | {"n": (small, large)}, small=small, large=large)
     return [judgement._replace(n=large)]
@@ -81,8 +81,8 @@ def slowdown(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     rows, digit = rows_with(tables, claim.table, "run", "step", "suboptimality", **of_fits), where["digit"]
     before, after = (until(rows, "step", 10.0**-digits) for digits in (digit - 1, digit))
     before, after = before[~before["bound"]], after[~before["bound"]]
-    if before.empty:
-        raise NotTested(f"{where['method']} does not get to a suboptimality of {10.0 ** (1 - digit):g}")
+    told = f"{where['method']} does not get to a suboptimality of {10.0 ** (1 - digit):g}"
+    require(len(before), told, NotTested)
     # Choice: "slows" means against the mean of the digits before; linear convergence takes equally many for each.
     ratios = np.maximum(after["spent"] - before["spent"], 1) / (before["spent"] / (digit - 1))
     judgement = conclude(claim, geometric_mean_over(ratios), where)

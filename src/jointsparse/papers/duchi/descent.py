@@ -363,9 +363,11 @@ def sizes_of(method: Method, schedule: str, eta0: float, *, n: int, n_iter: int,
     of_set : str
         Set of the exponentiated gradient.
     """
-    if method == "entropic":
-        return step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)
-    return as_positive(eta0, "eta0") * shrinking(schedule, n_iter)
+    return (
+        step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)
+        if method == "entropic"
+        else as_positive(eta0, "eta0") * shrinking(schedule, n_iter)
+    )
 
 
 def best_of(
@@ -594,8 +596,9 @@ def coordinate_descent(objective: Objective, penalty: float, *, n_iter: Sequence
         # Version 1.8 changed how to ask for the l1 norm.
         old = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8)
         norm: dict[str, Any] = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
-        C = 1 / objective.n_samples / penalty
-        model = LogisticRegression(C=C, solver="liblinear", random_state=0, **exact, **norm)
+        model = LogisticRegression(
+            C=1 / objective.n_samples / penalty, solver="liblinear", random_state=0, **exact, **norm
+        )
     X = np.asfortranarray(objective.X) if is_lasso else objective.X
     yield State(0, lambda: np.zeros(objective.n_features), 0.0)
     for step in n_iter:

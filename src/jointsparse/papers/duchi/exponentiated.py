@@ -193,8 +193,7 @@ def train_forms(
     def learn(problem: Problem, form: str, method: str, schedule: str, eta0: float) -> pd.DataFrame:
         steps, lazy = n_iter[form], form in BATCH_COUNTS
         options = {"method": method, "schedule": schedule, "eta0": eta0, "n_iter": steps, "samples": samples[form]}
-        every = 1 if form == records_each else max(1, steps // n_records)
-        at = {*range(0, steps, every), steps}
+        at = {*range(0, steps, 1 if form == records_each else max(1, steps // n_records)), steps}
         table = record(partial(problem.descend, **options, lazy=lazy), problem.look, at=at)
         tick()
         return table.assign(form=form, method=method, gradients=sizes[form] * table["step"])

@@ -74,8 +74,15 @@ def _traces(axes: Axes, rows: pd.DataFrame, x: str, looks: dict[str, dict[str, A
 def _other_runs(table: pd.DataFrame) -> list[Line2D]:
     """Legend entry for the thin lines of `_traces`; none of a single run."""
     more = table["run"].nunique() - 1
-    label = f"thin: {more} more run{'s' if more > 1 else ''}"
-    return [Line2D([], [], color="0.35", linewidth=0.7, alpha=0.6, label=label)] if more else []
+    return (
+        [
+            Line2D(
+                [], [], color="0.35", linewidth=0.7, alpha=0.6, label=f"thin: {more} more run{'s' if more > 1 else ''}"
+            )
+        ]
+        if more
+        else []
+    )
 
 
 def projection(table: pd.DataFrame) -> Figure:

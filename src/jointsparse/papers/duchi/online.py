@@ -125,8 +125,7 @@ def run(
     for z, (method, grid) in product(radius, grids.items()):
         best = best_of(partial(learn, method, z), schedules, [float(eta) for eta in grid], by="loss")
         tables.append(best.assign(method=method, radius=float(z)))
-    table = pd.concat(tables, ignore_index=True).rename(columns={"step": "examples"})
-    return table[list(COLUMNS)].assign(label=label)
+    return pd.concat(tables, ignore_index=True).rename(columns={"step": "examples"})[list(COLUMNS)].assign(label=label)
 
 
 def pass_over(examples: Objective, point: Tree | SparseEntropic, sizes: Vector) -> Iterator[State]:

@@ -93,8 +93,9 @@ def run(
     seed = rng.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]
     tick, tables = ticking(progress, len(problems) * len(sizes)), []
     for problem, n in product(problems, sizes):
-        of_size = np.random.default_rng([*np.atleast_1d(seed).tolist(), n])
-        tables.append(solve_by_each(problem, n, rng=of_size, **options))
+        tables.append(
+            solve_by_each(problem, n, rng=np.random.default_rng([*np.atleast_1d(seed).tolist(), n]), **options)
+        )
         tick()
     return pd.concat(tables, ignore_index=True)
 

@@ -6,6 +6,7 @@ Sources: Quattoni et al. 2009 (ICML), its technical report of 2008 and its poste
 import numpy as np
 import pandas as pd
 
+from jointsparse.checks import require
 from jointsparse.papers.judging import (
     ABOVE,
     BELOW,
@@ -71,10 +72,9 @@ def precision_at_equal_recall(claim: Claim, tables: Tables, where: Where) -> lis
     tested where they do, or where both use relevant features only.
     """
     recall = difference(claim._replace(number="recall"), tables, where)[0].estimate
-    if abs(recall.number) > EQUAL_RECALL:
-        raise NotTested(f"recalls differ by {recall.number:+.3f}, more than {EQUAL_RECALL:g}")
-    (judgement,) = difference_if_imperfect(claim, tables, where)
-    judgement = judgement.adding(f"; recalls differ by {recall.number:+.3f}")
+    differ = f"recalls differ by {recall.number:+.3f}"
+    require(abs(recall.number) <= EQUAL_RECALL, f"{differ}, more than {EQUAL_RECALL:g}", NotTested)
+    judgement = difference_if_imperfect(claim, tables, where)[0].adding(f"; {differ}")
     if recall.low >= -EQUAL_RECALL and recall.high <= EQUAL_RECALL:
         return [judgement]
     why = "more runs would decide it, and whether the recalls are equal"
@@ -94,8 +94,8 @@ def ratio_if_imperfect(claim: Claim, tables: Tables, where: Where) -> list[Judge
 
 
 def _not_if_perfect(claim: Claim, tables: Tables, where: Where) -> None:
-    if all((rows["precision"] == 1).all() for rows in pair(claim, tables, where, "precision")):
-        raise NotTested("both are perfect: they have a precision of 1 in every run")
+    perfect = all((rows["precision"] == 1).all() for rows in pair(claim, tables, where, "precision"))
+    require(not perfect, "both are perfect: they have a precision of 1 in every run", NotTested)
 
 
 def ratio_at_report_size(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
@@ -197,8 +197,8 @@ def distance_from_optimum(claim: Claim, tables: Tables, where: Where) -> list[Ju
     )
     n = int(rows["n"].max())
     rows = rows[rows["n"] == n]
-    if rows["eta0"].isna().all() or rows["iteration"].max() > N_ITER:
-        raise NotTested(f"table {claim.table} must hold at most {N_ITER} iterations of a solver with step sizes")
+    fit = rows["eta0"].notna().any() and rows["iteration"].max() <= N_ITER
+    require(fit, f"table {claim.table} must hold at most {N_ITER} iterations of a solver with step sizes", NotTested)
     fits = rows.groupby(["run", "radius"], as_index=False).agg(gap=("gap", "first"), objective=("objective", "min"))
     # The optimum falls as the radius grows, so the objective of a smaller radius bounds it from above.
     above = fits["objective"] - fits.groupby("run")["objective"].cummin()
@@ -218,8 +218,7 @@ def share_of_topics(claim: Claim, tables: Tables, where: Where) -> list[Judgemen
     rows = rows_with(tables, claim.table, "method", "word", claim.number, n=where["n"], validation_word=False)
     methods = [known(rows, "method", names) for names in ((JOINT,), (L1,), L2_OF_REPORT)]
     values = rows.pivot_table(claim.number, "word", "method", aggfunc="mean").reindex(columns=methods).dropna()
-    if values.empty:
-        raise NotTested(f"no topic has an EER of {', '.join(methods)} at n={where['n']}")
+    require(len(values), f"no topic has an EER of {', '.join(methods)} at n={where['n']}", NotTested)
     best = values[JOINT] < values[methods[1:]].min(axis=1)
     from scipy.stats import binomtest  # here, as it takes half a second to import
 
@@ -251,8 +250,7 @@ def slope_of_iterations(claim: Claim, tables: Tables, where: Where) -> list[Judg
     median = median[~np.isinf(median)]
     told = f"at n={', '.join(map(str, never))} most runs do not come within 1 % of the optimum"
     # The smallest sizes may be left out: they took longer, so that with them the exponent would be smaller.
-    if median.empty or (never > median.index.min()).any():
-        raise NotTested(told)
+    require(len(median) and (never < median.index.min()).all(), told, NotTested)
     judgement = conclude(claim, slope_of(median.index, np.maximum(median, 1)), where)
     return [judgement.withheld(DOES_NOT_HOLD).adding(f"; left out: {told}") if len(never) else judgement]
 
@@ -266,8 +264,7 @@ def rate(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """
     rows = once(rows_with(tables, claim.table, "run", *ACCURACIES, **where), "run")
     iterations = rows[[*ACCURACIES]].astype(float)
-    if iterations["iterations_10"].isna().any():
-        raise NotTested("not every run comes within 10% of the optimum")
+    require(iterations["iterations_10"].notna().all(), "not every run comes within 10% of the optimum", NotTested)
     never = int(iterations.isna().any(axis=1).sum())
     inverse = 1 / np.array([*ACCURACIES.values()])
     # A run that does not reach an accuracy took more than all its iterations for it.
@@ -289,10 +286,9 @@ def beyond_scan(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     # One measurement varies, and so does the mean that is subtracted from it.
     half = (mean_over(scans, "scan").high - scan) * np.sqrt(len(scans) + 1)
     x_few, x_most = ends["x"]
-    if few + np.nan_to_num(half) < 0:
-        raise NotTested(f"with {x_few:g} non-zero rows a projection takes less than the scan of {scan:.2g} s")
-    if most <= np.nan_to_num(half):
-        raise NotTested(f"with {x_most:g} non-zero rows a projection takes hardly longer than a scan of {scan:.2g} s")
+    told, scatter = "with {:g} non-zero rows a projection takes {} scan of {:.2g} s", np.nan_to_num(half)
+    require(few + scatter >= 0, told.format(x_few, "less than the", scan), NotTested)
+    require(most > scatter, told.format(x_most, "hardly longer than a", scan), NotTested)
     limits = [(few + sign * half) / (most + towards * half) for sign in (-1, 1) for towards in (-1, 1)]
     origin = f"95 % interval by the scatter of {len(scans)} scans; timed"
     estimate = Estimate(few / most, min(limits), max(limits), origin, wants="more scans")

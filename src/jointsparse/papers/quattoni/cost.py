@@ -204,8 +204,9 @@ def _iteration(data: Synthetic, n: int) -> float:
 def _fit(X: list[Any], y: list[Any], W: np.ndarray, n_iter: int, watch: Watch | None = None) -> Fit:
     """Train tasks by the paper's method, in the ball of the true weights W."""
     problem, radius = Problem(X, y, normalisation="mean"), np.array([l1inf.norm(W)])
-    eta0 = np.array([ETA0])
-    return subgradient.fit(problem, loss=hinge, norm=l1inf, radius=radius, eta0=eta0, n_iter=n_iter, watch=watch)
+    return subgradient.fit(
+        problem, loss=hinge, norm=l1inf, radius=radius, eta0=np.array([ETA0]), n_iter=n_iter, watch=watch
+    )
 
 
 def _training(columns: dict[str, Any], method: str, data: Synthetic, m: int) -> float:
@@ -237,8 +238,11 @@ def _by_program(X: list[Any], y: list[Any], W: np.ndarray) -> float:
     )
     right = np.concatenate([-np.ones(m * n), np.zeros(2 * W.size), [l1inf.norm(W)]])
     cost = np.concatenate([np.zeros(W.size + d), np.full(m * n, 1 / n)])
-    bounds = [(None, None)] * W.size + [(0, None)] * (d + m * n)
-    return float(linprog(cost, A_ub=left, b_ub=right, bounds=bounds, method="highs-ipm").fun)
+    return float(
+        linprog(
+            cost, A_ub=left, b_ub=right, bounds=[(None, None)] * W.size + [(0, None)] * (d + m * n), method="highs-ipm"
+        ).fun
+    )
 
 
 OF_TASKS: dict[str, Callable[[list[Any], list[Any], np.ndarray], float]] = {

@@ -44,8 +44,13 @@ def convergence(table: pd.DataFrame, *, source: str = "") -> Figure:
     colours = colormaps[rcParams["image.cmap"]](np.linspace(0, 0.85, len(by_radius)))
     for (radius, rows), colour, dashes in zip(by_radius, colours, cycle(("-", "--", "-.", ":")), strict=False):
         step = "" if rows["eta0"].isna().all() else f"eta0 {rows['eta0'].iloc[0]:g}, "
-        label = f"radius {radius:g} ({step}certified gap {percent(rows['gap'].iloc[0])})"
-        axes.plot(rows["iteration"], rows["objective"], label=label, color=colour, linestyle=dashes)
+        axes.plot(
+            rows["iteration"],
+            rows["objective"],
+            label=f"radius {radius:g} ({step}certified gap {percent(rows['gap'].iloc[0])})",
+            color=colour,
+            linestyle=dashes,
+        )
     top = largest["objective"].quantile(0.99)
     axes.set(
         ylim=(0, 1.05 if np.isnan(top) else max(1.05, min(2.0, top))),
@@ -214,6 +219,13 @@ def cost(table: pd.DataFrame) -> Figure:
         fixed = [f"{column} = {rows[column].iloc[0]:,.0f}" for column in ("d", "m") if len(set(rows[column])) == 1]
         axes.set_title(", ".join([name, *fixed]), fontsize=9)
     figure.suptitle(f"Measured seconds, each {median_of(table)}")
-    stated = "papers: N log N in the number N of non-zero entries; linear in the number of samples"
-    legend(figure, Line2D([], [], label=stated, **STATED))
+    legend(
+        figure,
+        Line2D(
+            [],
+            [],
+            label="papers: N log N in the number N of non-zero entries; linear in the number of samples",
+            **STATED,
+        ),
+    )
     return figure

@@ -171,8 +171,8 @@ def rows_of(
     fit = subgradient.fit(problem, loss=hinge, norm=norm, radius=at_true, eta0=steps, n_iter=n_iter)
     optima = working_set.fit(problem, loss=hinge, norm=norm, radius=radii, tol=tol, n_iter=optimum_n_iter)
     (best,) = sweep.choose_eta0(np.zeros(len(steps)), fit.objective)
-    errors = [error(W, data.X_validation, data.y_validation) for W in optima.W[1:]]
-    chosen = 1 + sweep.choose_radius(-np.array(errors))
+    errors = np.array([error(W, data.X_validation, data.y_validation) for W in optima.W[1:]])
+    chosen = 1 + sweep.choose_radius(-errors)
     bound, at_zero = max(fit.bound[best], optima.bound[0]), float(fit.objective[0, 0])
 
     def row(
@@ -226,5 +226,8 @@ def selection(W: np.ndarray, relevant: np.ndarray) -> dict[str, float]:
     """
     used = W.any(axis=1)
     right = np.count_nonzero(used & relevant)
-    precision = right / np.count_nonzero(used) if used.any() else np.nan
-    return {"precision": precision, "recall": right / np.count_nonzero(relevant), "features": float(used.mean())}
+    return {
+        "precision": (right / np.count_nonzero(used) if used.any() else np.nan),
+        "recall": right / np.count_nonzero(relevant),
+        "features": float(used.mean()),
+    }
