@@ -254,8 +254,7 @@ def _require_bytes(path: Path, n_bytes: int, compression_ratio: float) -> None:
 
 def _of_npy(path: Path) -> np.ndarray:
     with _opened(path):
-        array: np.ndarray = np.lib.format.open_memmap(path, mode="r")
-    return array
+        return np.lib.format.open_memmap(path, mode="r")
 
 
 def _of_npz(path: Path, compression_ratio: float) -> Any:
@@ -277,9 +276,11 @@ def _of_npz(path: Path, compression_ratio: float) -> Any:
 
 def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Count the entries of each column that pass a test, which 0 does not pass."""
-    if sparse.issparse(X):
-        return np.bincount(X.indices[test(X.data)], minlength=X.shape[1])
-    return sum(test(X[start : start + ROWS_AT_ONCE]).sum(axis=0) for start in range(0, len(X), ROWS_AT_ONCE))
+    return (
+        np.bincount(X.indices[test(X.data)], minlength=X.shape[1])
+        if sparse.issparse(X)
+        else sum(test(X[start : start + ROWS_AT_ONCE]).sum(axis=0) for start in range(0, len(X), ROWS_AT_ONCE))
+    )
 
 
 # Tables
@@ -292,10 +293,8 @@ def _names(path: Path) -> list[str]:
     if kind not in TABLES:
         return []
     with _opened(path):
-        if kind == ".csv":
-            names = csv.open_csv(path, parse_options=_signs(path)).schema.names
-        else:
-            names = [name for name in parquet.read_schema(path).names if not name.startswith("__index_level_")]
+        schema = csv.open_csv(path, parse_options=_signs(path)).schema if kind == ".csv" else parquet.read_schema(path)
+    names = [name for name in schema.names if kind == ".csv" or not name.startswith("__index_level_")]
     again = zip(names, pd.Index(names).duplicated(), strict=True)
     odd = [name for name, twice in again if twice or not name.strip() or DECIMAL.fullmatch(name)]
     require(
@@ -401,10 +400,8 @@ def _tags(cell: Any, separator: str) -> list[str]:
 
 def _truth(path: Path, task: str, column: pa.ChunkedArray) -> np.ndarray:
     """The labels of a task: 0, 1, or NaN where they are unknown. Raises ValueError, with the row, for another one."""
-    if _is_number(column):
-        values = _floats(column)
-    else:
-        values = np.array([TRUTH.get(text.lower(), np.inf) for text in _texts(column)])
+    told = None if _is_number(column) else [TRUTH.get(text.lower(), np.inf) for text in _texts(column)]
+    values = _floats(column) if told is None else np.array(told)
     for row in np.flatnonzero(~(np.isnan(values) | np.isin(values, (0, 1))))[:1].tolist():
         raise ValueError(
             f"{path} must hold 0 or 1, true or false, or nothing in each column of a task, got "

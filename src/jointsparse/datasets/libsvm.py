@@ -154,9 +154,11 @@ def read(
 
 def feature_names(root: str | Path, *, vocabulary: str | None = None, **options: Any) -> list[str]:
     """Names of the features, such as the words of documents: a line of UTF-8 each. No file, no names."""
-    if not vocabulary:
-        return []
-    return find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace").split("\n")
+    return (
+        find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace").split("\n")
+        if vocabulary
+        else []
+    )
 
 
 def _load(lines: _Lines, index_base: int) -> tuple[sparse.csr_matrix, list[tuple[float, ...]]]:

@@ -116,10 +116,8 @@ def draw(
         used = rng.choice(V, rng.integers(least, n_relevant + 1), replace=False)
         w[used] = WEIGHTS[weights](rng, len(used))
     # Choice: 1,000 test and 200 validation samples for each task; the paper names no numbers.
-    X_test, y_test = _samples(W, n_test, rng)
-    X_validation, y_validation = _samples(W, n_validation, rng)
-    X_train, y_train = _samples(W, n_train, rng)
-    return Synthetic(W, np.isin(np.arange(n_features), V), X_train, y_train, X_validation, y_validation, X_test, y_test)
+    test, validation, train = (_samples(W, n, rng) for n in (n_test, n_validation, n_train))
+    return Synthetic(W, np.isin(np.arange(n_features), V), *train, *validation, *test)
 
 
 def _samples(W: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -235,8 +235,9 @@ class Linear(Versioned, BaseEstimator):
         import pandas as pd  # which is no dependency
 
         check_is_fitted(self)
-        features = getattr(self, "feature_names_in_", None)
-        return pd.DataFrame(np.atleast_2d(self.coef_).T, index=features, columns=names_of_tasks(self))
+        return pd.DataFrame(
+            np.atleast_2d(self.coef_).T, index=getattr(self, "feature_names_in_", None), columns=names_of_tasks(self)
+        )
 
     def _in_frame(self, predicted: np.ndarray, X: Any) -> Any:
         """Predictions (n_samples, n_tasks) as a DataFrame, if the tasks have names."""
@@ -390,8 +391,12 @@ class Trained(SelectorMixin, Linear):
 
     def _scales(self, problem: Problem) -> Scales:
         """The natural scales of radii and penalties, see `learning.scales`."""
-        options = self._options_of_norm(problem.n_features)
-        return scales(problem, loss=pick("losses", self.loss), norm=pick("norms", self.norm), **options)
+        return scales(
+            problem,
+            loss=pick("losses", self.loss),
+            norm=pick("norms", self.norm),
+            **self._options_of_norm(problem.n_features),
+        )
 
     def _grid(self, problem: Problem, given: Any, penalised: bool, name: str) -> np.ndarray:
         """Strengths in increasing order: those given, or so many, equally far apart in their logarithms."""

@@ -157,6 +157,5 @@ def _chain(used: np.ndarray) -> list[int]:
     left = list(np.argsort(-used.sum(axis=1), kind="stable"))
     order = [left.pop(0)]
     while left:
-        shared = [int((used[order[-1]] & used[row]).sum()) for row in left]
-        order.append(left.pop(int(np.argmax(shared))))
+        order.append(left.pop(int(np.argmax((used[left] & used[order[-1]]).sum(axis=1)))))
     return [int(row) for row in order]

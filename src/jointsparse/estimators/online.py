@@ -184,8 +184,10 @@ class OnlineJointSparseClassifier(Labelled):
         X, Y, weights = self._read(X, y, sample_weight, reset=first, classes=classes)
         if first:
             self._iterate = None
-        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self._codes):
-            raise ValueError(f"classes must be {self._codes.tolist()}, got {np.asarray(classes).tolist()}")
+        require(
+            classes is None or np.array_equal(np.unique(np.asarray(classes)), self._codes),
+            f"classes must be {self._codes.tolist()}, got {np.asarray(classes).tolist()}",
+        )
         members = weights.any(axis=1)
         self._steps(X[members], Y[members], weights[members], max(members.sum(), 1))
         return self
@@ -212,11 +214,12 @@ class OnlineJointSparseClassifier(Labelled):
             batch = slice(start, start + size)
             part = rows.part(batch) if rows else X[batch]
             # Choice: the mean over the batch, so that eta0 suits batches of any size.
-            c = weights[batch] / len(Y[batch])
-            G = loss.subgradient(iterate.margins(part), Y[batch], c)
+            G = loss.subgradient(iterate.margins(part), Y[batch], weights[batch] / len(Y[batch]))
             G *= -float(self.eta0) / np.sqrt(iterate.t + 1)  # Paper: eta_t = 1 / sqrt(t); Choice: times eta0
-            if not np.abs(G).sum() * magnitude(part.entries() if rows else part) < LARGEST_STEP_SUM:
-                raise ValueError("a step is too long for double precision: scale X, or choose a smaller eta0")
+            require(
+                np.abs(G).sum() * magnitude(part.entries() if rows else part) < LARGEST_STEP_SUM,
+                "a step is too long for double precision: scale X, or choose a smaller eta0",
+            )
             iterate.step(part, G)
 
     def _W(self) -> Matrix:
@@ -243,6 +246,5 @@ class OnlineJointSparseClassifier(Labelled):
     def _margins(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validated(self, X, reset=False)
-        if isinstance(self._iterate, Lazy) and sparse.issparse(X):
-            return self._iterate.margins(csr(X))
-        return np.asarray(X @ self._W())
+        lazy = isinstance(self._iterate, Lazy) and sparse.issparse(X)
+        return self._iterate.margins(csr(X)) if lazy else np.asarray(X @ self._W())

@@ -65,8 +65,18 @@ def task_scores(model: Any, X: Any, Y: Any, *, labels: str = "classes") -> Bunch
     low, high = interval(*as_trials(areas, positives, n))
     ranks = by_rank(scores, truth, np.ones((1, len(truth)), np.int32))[:, 0]
     first, average, p = np.where(np.isnan(areas), np.nan, [*ranks, by_chance(areas, positives, n)])
-    numbers = {"auc": areas, "low": low, "high": high, "average_precision": average, "precision_at_10": first}
-    return Bunch(task=tasks, positives=positives, negatives=n - positives, **numbers, p=p, p_holm=holm(p))
+    return Bunch(
+        task=tasks,
+        positives=positives,
+        negatives=n - positives,
+        auc=areas,
+        low=low,
+        high=high,
+        average_precision=average,
+        precision_at_10=first,
+        p=p,
+        p_holm=holm(p),
+    )
 
 
 def compare(

@@ -107,8 +107,7 @@ def strata(Y: np.ndarray, n_folds: int) -> np.ndarray:
 
     Labels that fewer than n_folds samples have as their rarest count as the most frequent result.
     """
-    counts = (Y > 0).sum(axis=0)
-    order = np.argsort(counts, kind="stable")
+    order = np.argsort((Y > 0).sum(axis=0), kind="stable")
     positive = Y[:, order] > 0
     rarest = np.where(positive.any(axis=1), order[positive.argmax(axis=1)], -1)
     found, n = np.unique(rarest, return_counts=True)
@@ -509,13 +508,14 @@ class JointSparseRegressorCV(Targets, Search):
     _chance = 0.0  # R^2
 
     def _folds(self, y: Any, samples: Samples) -> Iterable[Split]:
-        if not isinstance(self.cv, (int, np.integer)):
-            return super()._folds(y, samples)
-        return KFold(self.cv, shuffle=True, random_state=0).split(samples.X)
+        own = isinstance(self.cv, (int, np.integer))
+        return KFold(self.cv, shuffle=True, random_state=0).split(samples.X) if own else super()._folds(y, samples)
 
     def _score_task(self, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
         if len(y) < 2:
             return np.nan
-        if self.scoring is None:
-            return float(r2_score(y, f, sample_weight=c))
-        return _called(get_scorer(self.scoring), _Regressed(), f[:, np.newaxis], y)
+        return (
+            float(r2_score(y, f, sample_weight=c))
+            if self.scoring is None
+            else _called(get_scorer(self.scoring), _Regressed(), f[:, np.newaxis], y)
+        )

@@ -99,9 +99,8 @@ def _curves_and_lead(
     title : str
         Of the figure.
     """
-    lead = beside
-    if lead is not None:
-        lead = lead[(lead["metric"] == metric) & (lead["words"] == "test words") & (lead["average"] == average)]
+    wanted = "metric == @metric and words == 'test words' and average == @average"
+    lead = None if beside is None else beside.query(wanted)
     figure, panels = canvas(6.4 if lead is None else 10.4, panels=1 if lead is None else 2)
     scale, unit = (100, " (%)") if metric == "eer" else (1, "")
     for method, look, rows in by_method(table):
@@ -141,8 +140,15 @@ def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:
     """Draw a ring around each point whose fit may be far from the optimum."""
     far = points[points["gap"] > GAP]
     if len(far):
-        label = f"certified gap above {percent(GAP)}, up to {percent(far['gap'].max())}"
-        axes.plot(far[x], far[y], "o", color="0.35", markersize=11, markerfacecolor="none", label=label)
+        axes.plot(
+            far[x],
+            far[y],
+            "o",
+            color="0.35",
+            markersize=11,
+            markerfacecolor="none",
+            label=f"certified gap above {percent(GAP)}, up to {percent(far['gap'].max())}",
+        )
 
 
 def eer_by_word(table: pd.DataFrame, *, n: int, source: str = "") -> Figure:
@@ -157,8 +163,12 @@ def eer_by_word(table: pd.DataFrame, *, n: int, source: str = "") -> Figure:
     lowest = (by_word.rank(axis=1, method="max") == 1).sum()  # a tie counts for none
     figure, (axes,) = canvas(height=1.2 + 0.17 * max(len(by_word), 4))
     for method, one in look.items():
-        label = method if len(look) == 1 else f"{method} (lowest for {lowest[method]} of {len(by_word)})"
-        axes.plot(100 * by_word[method], np.arange(len(by_word)), label=label, **one | {"linestyle": "none"})
+        axes.plot(
+            100 * by_word[method],
+            np.arange(len(by_word)),
+            label=method if len(look) == 1 else f"{method} (lowest for {lowest[method]} of {len(by_word)})",
+            **one | {"linestyle": "none"},
+        )
     if by_word.empty:
         nothing(axes, "no word with an EER")
     axes.set_yticks(np.arange(len(by_word)), map(plain, by_word.index), fontsize=8)
@@ -211,19 +221,37 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
         for radius, point in points.iloc[marked].iterrows():
             at = point["features"], point["auc_weighted"]
             label = f"{radius:.3g}" if radius < 1000 else f"{radius:,.0f}"
-            text = {"fontsize": 7, "color": look[method]["color"], "ha": "center", "path_effects": [around]}
-            axes.annotate(label, at, (0, 6 if len(sparse) == 1 else -11), textcoords="offset points", **text)
+            axes.annotate(
+                label,
+                at,
+                (0, 6 if len(sparse) == 1 else -11),
+                textcoords="offset points",
+                fontsize=7,
+                color=look[method]["color"],
+                ha="center",
+                path_effects=[around],
+            )
     _mark_unfinished(axes, means[means.index.get_level_values("method").isin(sparse)], "features", "auc_weighted")
     axes.margins(y=0.12)
     axes.autoscale_view()
     axes.autoscale(enable=False, axis="y")
     low, high = axes.get_ylim()
     for star in (star for star in stated if low <= star.auc <= high):
-        line = {"color": look[star.method]["color"], "markersize": 12, "markerfacecolor": "none"}
-        axes.plot(100 * star.features, star.auc, "*", label=star.label, **line)
-    label = "features used by any word (%)" + _mean_of(largest)
-    title = "AUC and joint sparsity, radius beside each marker" + source
-    axes.set(xlim=(-4, 106), xlabel=label, ylabel="average test AUC", title=title)
+        axes.plot(
+            100 * star.features,
+            star.auc,
+            "*",
+            label=star.label,
+            color=look[star.method]["color"],
+            markersize=12,
+            markerfacecolor="none",
+        )
+    axes.set(
+        xlim=(-4, 106),
+        xlabel="features used by any word (%)" + _mean_of(largest),
+        ylabel="average test AUC",
+        title="AUC and joint sparsity, radius beside each marker" + source,
+    )
     if lowest < 1:
         axes.set(xlim=(lowest / 1.3, 130), xscale="log")
         axes.xaxis.set_major_formatter("{x:g}")

@@ -59,10 +59,14 @@ def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
         (colour, marker, dashes), (lighter, filled) = known.get(method) or (next(turns), SHADES[0])
         red, green, blue = (c + lighter * (1 - c) for c in to_rgb(colour))
         colour = to_hex((red, green, blue))
-        style = {"color": colour, "marker": marker, "linestyle": dashes, "markerfacecoloralt": "white"}
-        style["fillstyle"] = "full" if filled == "none" else filled
-        style["markerfacecolor"] = "white" if filled == "none" else colour
-        found[method] = style
+        found[method] = {
+            "color": colour,
+            "marker": marker,
+            "linestyle": dashes,
+            "fillstyle": "full" if filled == "none" else filled,
+            "markerfacecolor": "white" if filled == "none" else colour,
+            "markerfacecoloralt": "white",
+        }
     return found
 
 

@@ -275,8 +275,9 @@ class Problem:
         if columns.ndim == 1:
             copies = {key: _columns(X, columns, scale) for key, X in stored(self.X).items()}
             return self.changed(n_features=len(columns), X=[copies[id(X)] for X in self.X])
-        padded = [_padded(X, of_task) for X, of_task in zip(self.X, columns.T, strict=True)]
-        return self.changed(n_features=len(columns), X=padded)
+        return self.changed(
+            n_features=len(columns), X=[_padded(X, of_task) for X, of_task in zip(self.X, columns.T, strict=True)]
+        )
 
 
 def stored(X: Sequence[Any]) -> dict[int, Any]:
@@ -289,9 +290,7 @@ def _columns(X: Any, columns: np.ndarray, scale: np.ndarray | None) -> Any:
     if sparse.issparse(X):
         return X[:, columns] if scale is None else X[:, columns] @ sparse.diags_array(scale.astype(X.dtype))
     found = np.take(X, columns, axis=1, mode="clip")
-    if scale is not None:
-        found *= scale.astype(X.dtype)
-    return found
+    return found if scale is None else np.multiply(found, scale.astype(X.dtype), out=found)
 
 
 def _padded(X: Any, columns: np.ndarray) -> Any:
@@ -567,8 +566,7 @@ class Fit(NamedTuple):
         of_pairs = {
             name: getattr(self, name)[at] for name in ("W", "b", "objective", "value", "bound", "gap", "rounds")
         }
-        omega = None if self.omega is None else self.omega[at]
-        return self._replace(**of_pairs, dual=self.dual[:, at], omega=omega)
+        return self._replace(**of_pairs, dual=self.dual[:, at], omega=None if self.omega is None else self.omega[at])
 
     @staticmethod
     def stack(fits: Sequence["Fit"]) -> "Fit":

@@ -111,6 +111,4 @@ def radius_at(unit: float, step: int) -> float:
     >>> [radius_at(3.0, step) for step in (-4, 0, 2)]
     [0.316, 3.16, 10.0]
     """
-    if unit == 0:
-        return 0.0
-    return float(f"{10 ** ((round(PER_DECADE * math.log10(unit)) + step) / PER_DECADE):.3g}")
+    return float(f"{10 ** ((round(PER_DECADE * math.log10(unit)) + step) / PER_DECADE):.3g}") if unit else 0.0

@@ -207,8 +207,11 @@ def path(
         scored[step] = score(fits[step].W[0]) if score else -float(fits[step].value[0])
         if progress:
             progress(len(fits), len(fits) + FALLEN_FOR)
-        ended = unit == 0 or _ended([fits[one] for one in sorted(fits)], at_zero, tol)
-        step = next_step(scored, downwards=score is not None and unit > 0, ended=ended)
+        step = next_step(
+            scored,
+            downwards=score is not None and unit > 0,
+            ended=unit == 0 or _ended([fits[one] for one in sorted(fits)], at_zero, tol),
+        )
         lowest = min(fits)
         if step is None and plug_ins["norm"].SPARSE and lowest > -MOST_RADII and _is_dense(fits[lowest].W[0], sparsest):
             step = lowest - 1
@@ -259,10 +262,8 @@ def next_step(
     down, up = (np.array([scored[step] for step in steps]) for steps in (range(0, lowest - 1, -1), range(highest + 1)))
     if downwards and -lowest < MOST_RADII and -lowest - _first_of_best(down, slack) < patience:
         return lowest - 1
-    beyond_best = _first_of_best(up[::-1], slack)
-    if ended or highest >= MOST_RADII or (highest >= scales.PER_DECADE and beyond_best >= patience):
-        return None
-    return highest + 1
+    fallen = highest >= scales.PER_DECADE and _first_of_best(up[::-1], slack) >= patience
+    return None if ended or fallen or highest >= MOST_RADII else highest + 1
 
 
 def _is_dense(W: NDArray[Any], sparsest: float) -> bool:
@@ -295,10 +296,15 @@ def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[An
     parts = []
     for power, factor in factors.items():
         part = train((X * factor).astype(X.dtype, copy=False))
-        W = (part.W * factor[:, np.newaxis]).astype(part.W.dtype, copy=False)
-        parts.append(part._replace(power=np.full(len(part.radius), power, dtype=float), W=W))
-    source = np.array([fingerprint(X), *parts[0].learnt_from[1:]])
-    return Sweep._make(map(np.concatenate, zip(*parts, strict=True)))._replace(learnt_from=source)
+        parts.append(
+            part._replace(
+                power=np.full(len(part.radius), power, dtype=float),
+                W=(part.W * factor[:, np.newaxis]).astype(part.W.dtype, copy=False),
+            )
+        )
+    return Sweep._make(map(np.concatenate, zip(*parts, strict=True)))._replace(
+        learnt_from=np.array([fingerprint(X), *parts[0].learnt_from[1:]])
+    )
 
 
 def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
@@ -369,9 +375,8 @@ def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:
     Flag(kind='eta0 at the upper edge of its grid', number=None, unit='')
     """
     values = np.unique(np.asarray(grid))
-    if len(values) < 2 or value not in (values[0], values[-1]):
-        return None
-    return Flag(f"{name} at the {'lower' if value == values[0] else 'upper'} {EDGE}")
+    inside = len(values) < 2 or value not in (values[0], values[-1])
+    return None if inside else Flag(f"{name} at the {'lower' if value == values[0] else 'upper'} {EDGE}")
 
 
 def learnt_from(X: Any, Y: Any, method: str) -> NDArray[Any]:

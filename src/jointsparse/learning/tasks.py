@@ -148,8 +148,7 @@ def choose_words(
     rows_with: dict[str, set[int]] = defaultdict(set)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     for image, caption in zip(captions["image"], captions["caption"], strict=True):
-        words = words_of(caption) if split_captions else [normalised(caption)]
-        for word in words:
+        for word in words_of(caption) if split_captions else [normalised(caption)]:
             short = len(word) < (min_length if split_captions else 1)
             if not short and not {word.lower(), word.partition("'")[0]} & left_out:
                 rows_with[stem(word)].add(row[image])
@@ -160,8 +159,10 @@ def choose_words(
     least = (smallest_size or 1) if n_words == AUTO else 1
     ranked = sorted((key for key in rows_with if train_counts[key] >= least), key=lambda key: (-train_counts[key], key))
     most = MOST_WORDS if isinstance(n_words, str) else n_words
-    if smallest_size is not None:
-        require(in_split["test"].any(), "the test part must hold images, got none: see the splits of the dataset")
+    require(
+        smallest_size is None or in_split["test"].any(),
+        "the test part must hold images, got none: see the splits of the dataset",
+    )
     require(
         n_words == AUTO or smallest_size is not None or len(ranked) >= most,
         f"n_words must be at most {len(ranked)}, the number of content words in training captions, got {n_words}",
@@ -205,11 +206,12 @@ def _row_of_word(
 
 def _too_few(counts: Mapping[str, int], totals: Mapping[str, int], smallest_size: int) -> Flag | None:
     """Flag of a word that cannot be learnt or tested; else None. counts: of images with it by split. totals: of all."""
-    for split, name, least in (("train", "training", smallest_size), ("test", "test", 1)):
-        for kind, n in (("with it", counts[split]), ("without it", totals[split] - counts[split])):
-            if n < least:
-                return Flag(f"{LEFT_OUT} {name} images {kind}", n)
-    return None
+    found = (
+        (f"{LEFT_OUT} {name} images {kind}", n, least)
+        for split, name, least in (("train", "training", smallest_size), ("test", "test", 1))
+        for kind, n in (("with it", counts[split]), ("without it", totals[split] - counts[split]))
+    )
+    return next((Flag(kind, n) for kind, n, least in found if n < least), None)
 
 
 def _require_words(
@@ -456,5 +458,6 @@ def draw(
             Y[s, with_word, k], Y[s, without, k] = 1, -1
             capped = len(with_word) < n or len(without) < negatives_per_positive * n
             table.append((n, word, len(with_word), len(without), capped))
-    columns = ["n", "word", "positives", "negatives", "capped"]
-    return Tasks(Y, np.array(numbers), validation_words), pd.DataFrame(table, columns=columns)
+    return Tasks(Y, np.array(numbers), validation_words), pd.DataFrame(
+        table, columns=["n", "word", "positives", "negatives", "capped"]
+    )

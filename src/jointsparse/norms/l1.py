@@ -626,8 +626,7 @@ def sums_of(W: Floats) -> Vector:
     """sum_i |W_il| for each task l; a vector is one task."""
     if W.ndim == 1 or W.shape[1] == 1:
         return np.array([total_of(W.reshape(-1))])
-    sums: Vector = column_sums(W) if W.size else np.zeros(W.shape[1])
-    return sums
+    return column_sums(W) if W.size else np.zeros(W.shape[1])
 
 
 def factors(weights: ArrayLike, W: Floats) -> Vector:
@@ -648,8 +647,7 @@ def weighted_columns(W: Floats, weights: ArrayLike) -> tuple[Vector, Vector, Vec
 def weighted_sums(W: Floats, weights: ArrayLike) -> Vector:
     """sum_i a_i |W_il| for each task l; a vector is one task."""
     V, A, unit, heavy = weighted_columns(W, weights)
-    sums: Vector = np.ldexp((V * A).sum(axis=1), -(unit + heavy)[:, 0])
-    return sums
+    return np.ldexp((V * A).sum(axis=1), -(unit + heavy)[:, 0])
 
 
 def norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
@@ -695,8 +693,7 @@ def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:
     W = as_columns(W)
     require_finite(W)
     with np.errstate(over="ignore"):
-        result: Floats = np.abs(W) / (1.0 if weights is None else factors(weights, W))
-    return result
+        return np.abs(W) / (1.0 if weights is None else factors(weights, W))
 
 
 def _project_each(W: Floats, radii: Vector, method: Method, B: Floats) -> bool:
@@ -774,8 +771,7 @@ def project(
         if project_vector(W, radius, -np.inf, B):
             return deliver(B, out)
     V = positive_part(as_columns(W)) if positive else as_columns(W)
-    if method not in METHODS:
-        raise ValueError(f"method must be newton, pivot or sort, got {method!r}")
+    require(method in METHODS, f"method must be newton, pivot or sort, got {method!r}")
     B, radii = as_output(out, V), as_radii(radius, V.shape[1] if V.ndim == 2 else 1)
     columns, result = (V, B) if V.ndim == 2 else (V[:, np.newaxis], B[:, np.newaxis])
     if weights is not None:
@@ -935,6 +931,5 @@ def prox(W: ArrayLike, step: ArrayLike, *, weights: ArrayLike | None = None, pos
     if weights is not None:
         with np.errstate(over="ignore"):  # a weight whose step overflows becomes 0
             step = step * factors(weights, W)
-    if positive:
-        W = positive_part(W)
-    return (W - np.clip(W, -step, step)).astype(W.dtype)
+    V = positive_part(W) if positive else W
+    return (V - np.clip(V, -step, step)).astype(W.dtype)

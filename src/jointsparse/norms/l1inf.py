@@ -130,9 +130,7 @@ def statistics(W: Floats) -> tuple[Vector, Vector]:
 def group_statistics(W: Floats, groups: Groups | None) -> tuple[Vector, Vector]:
     """`statistics` of each group's rows taken together, or of each row where there are no groups."""
     sums, maxima = statistics(W)
-    if groups is None:
-        return sums, maxima
-    return groups.reduce(np.add, sums), groups.reduce(np.maximum, maxima)
+    return (sums, maxima) if groups is None else (groups.reduce(np.add, sums), groups.reduce(np.maximum, maxima))
 
 
 @np.errstate(over="ignore")
@@ -733,8 +731,7 @@ def mu_for_theta(W: Floats, theta: Vector, groups: Groups | None = None) -> Vect
     if not (sums <= np.finfo(V.dtype).max).all():
         scale = np.where(np.isfinite(sums), 1.0, SMALLER)
         return mu_for_theta(V * scale[:, np.newaxis], theta * scale) / scale
-    levels: Vector = levels_that_lose(V, theta, sums, maxima)
-    return levels
+    return levels_that_lose(V, theta, sums, maxima)
 
 
 def prox(

@@ -50,8 +50,7 @@ def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFr
                 | {"p_reverse_median": np.median(tested.p_reverse)}
             )
         table = pd.DataFrame(rows)
-        corrected = {f"{name}_holm": holm(table[name].to_numpy()) for name in ("p", "p_reverse")}
-        tables.append(table.assign(**corrected))
+        tables.append(table.assign(**{f"{name}_holm": holm(table[name].to_numpy()) for name in ("p", "p_reverse")}))
     table = pd.concat(tables, ignore_index=True)
     compared = table.groupby(["n", "words", "against"])
     together = {f"{name}_all_runs": compared[f"{name}_median"].transform(over_runs) for name in ("p", "p_reverse")}

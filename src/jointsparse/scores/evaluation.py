@@ -222,11 +222,18 @@ def evaluate(
     for one in sweeps:
         _require_own(one, labels.shape[1], features)
         first_run = evaluated[0].scores.run[0] if evaluated else one.run
-        wanted = {
-            "with_convergence": one.method == converging_method,
-            "with_weights": (one.run, one.n) == (first_run, at_size),
-        }
-        evaluated.append(_evaluate_one(one, on_validation, on_test, words, metric, selection, **wanted))
+        evaluated.append(
+            _evaluate_one(
+                one,
+                on_validation,
+                on_test,
+                words,
+                metric,
+                selection,
+                with_convergence=one.method == converging_method,
+                with_weights=(one.run, one.n) == (first_run, at_size),
+            )
+        )
     return _joined(evaluated)
 
 
@@ -371,9 +378,8 @@ def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
 def _not_unique(fits: Sweep, pair: int) -> Flag | None:
     """Flag of a radius with which next to nothing of the loss is left, so that many W are as good."""
     nothing_left = np.nanmin(fits.objective, axis=1) <= sweep.NOTHING_LEFT * fits.objective[:, 0]
-    if not nothing_left[pair]:
-        return None
-    return Flag("not unique from radius", float(fits.radius[nothing_left & (fits.power == fits.power[pair])].min()))
+    alike = nothing_left & (fits.power == fits.power[pair])
+    return Flag("not unique from radius", float(fits.radius[alike].min())) if nothing_left[pair] else None
 
 
 def _told(fits: Sweep, pair: int, of_scores: Sequence[str], validation: float, metric: str) -> dict[str, str]:

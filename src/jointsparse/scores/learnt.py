@@ -53,8 +53,7 @@ def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd
 
 def _of_words(table: pd.DataFrame, n_images: int | Mapping[str, int]) -> np.ndarray:
     """Numbers of test images, one for each row of a table."""
-    each = table["word"].map(n_images) if isinstance(n_images, Mapping) else np.full(len(table), n_images)
-    return np.asarray(each)
+    return np.asarray(table["word"].map(n_images) if isinstance(n_images, Mapping) else np.full(len(table), n_images))
 
 
 def by_size(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.DataFrame:

@@ -21,8 +21,7 @@ def holm(p: np.ndarray) -> np.ndarray:
     """
     order = np.argsort(p, kind="stable")  # NaNs last
     left = np.count_nonzero(~np.isnan(p)) - np.arange(len(p))
-    stepped = np.minimum(1.0, np.maximum.accumulate(p[order] * left))
-    return stepped[np.argsort(order)]
+    return np.minimum(1.0, np.maximum.accumulate(p[order] * left))[np.argsort(order)]
 
 
 def over_runs(p_values: Any) -> float:

@@ -368,8 +368,7 @@ class Run:
         # A W that stays in a corner moves by rounding, which says nothing of the balance.
         size = np.sqrt(_squared_distance(new.W, np.zeros_like(new.W)))
         moved = W_moved > 100 * np.finfo(self.problem.dtype).eps * size
-        balance = np.where(moved, A_moved / np.where(moved, W_moved, 1), 0)
-        square = self.omega * balance
+        square = self.omega * np.where(moved, A_moved / np.where(moved, W_moved, 1), 0)
         change = restart & (square > 0)
         self.omega[change] = np.sqrt(square)[change]
 
