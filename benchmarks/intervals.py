@@ -31,8 +31,9 @@ def cell(n_runs: int, positives: int, expected: float, spreads: tuple[float, ...
     labels = np.tile(np.arange(len(scores))[:, np.newaxis] < positives, draws)
     method, word = divmod(np.tile(np.arange(draws), n_runs), WORDS)
     rows = pd.DataFrame({"word": word, "method": method, "n": 1, "validation_word": False, "positives": positives})
-    of_runs = np.concatenate([auc(scores + labels * by, labels) for by in moved])
-    table = by_size(rows.assign(auc=of_runs, features=0), len(scores))
+    table = by_size(
+        rows.assign(auc=np.concatenate([auc(scores + labels * by, labels) for by in moved]), features=0), len(scores)
+    )
     true = expected if n_runs > 1 else special.ndtr(moved[0] / np.sqrt(2))
     inside = (table["low"] <= true) & (true <= table["high"])
     return float(inside.mean()), float((table["high"] - table["low"]).mean())

@@ -156,8 +156,11 @@ def search(n: int, d: int, m: int, density: float) -> Iterator[dict[str, Any]]:
     best = LogisticRegression(C=np.geomspace(1e-3, 1e2, STRENGTHS)[np.argmax(scores)], l1_ratio=1, solver="liblinear")
     for y in Y.T:
         best.fit(X, y)
-    seconds = time.process_time() - start
-    yield {"learner": "l1 logistic regression", "seconds": seconds, "macro AUC": float(np.max(scores))}
+    yield {
+        "learner": "l1 logistic regression",
+        "seconds": time.process_time() - start,
+        "macro AUC": float(np.max(scores)),
+    }
 
 
 def main() -> None:

@@ -79,8 +79,13 @@ def failing(monkeypatch: pytest.MonkeyPatch, owner: Any, function: str, name: st
 
 def run_python(*arguments: Any, variables: Mapping[str, str] = {}, **options: Any) -> str:
     """Text that Python prints in a process of its own, which finds the modules that tests find and must not fail."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), **variables}
-    done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, **options)
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), **variables},
+        capture_output=True,
+        text=True,
+        **options,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

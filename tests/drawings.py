@@ -49,8 +49,9 @@ def convergence(**some):
     """Four radii, of the first method only, with a curve each."""
     table = derived("run n n_samples method radius iteration", **{"method": METHODS[:1]} | some)
     radius, run = table["radius"], table["run"]
-    objective = (1 - radius / 200) ** table["iteration"] + 0.01 * (run - 1)
-    return table.assign(eta0=1 / radius, objective=objective, gap=radius / 300)
+    return table.assign(
+        eta0=1 / radius, objective=(1 - radius / 200) ** table["iteration"] + 0.01 * (run - 1), gap=radius / 300
+    )
 
 
 def by_word(**some):
@@ -62,8 +63,10 @@ def by_word(**some):
 def sparsity(**some):
     """Some radii, in decreasing order; l2 uses all features."""
     table = derived("run n method power radius auc_weighted features gap", **{"radius": (10.0, 1.0, 0.1)} | some)
-    features = table["features"].where(~table["method"].isin(DENSE), 1.0)
-    return table.assign(features=features, chosen=table["radius"] == table["radius"].iloc[1 % len(table)])
+    return table.assign(
+        features=table["features"].where(~table["method"].isin(DENSE), 1.0),
+        chosen=table["radius"] == table["radius"].iloc[1 % len(table)],
+    )
 
 
 def differences(runs=1, **some):
@@ -94,8 +97,11 @@ def recovery(**some):
 
 def cost():
     sizes = crossed(d=(1_000, 10_000, 100_000), method=("sort", "newton"))
-    seconds = sizes["d"] * sizes["method"].map({"sort": 2e-6, "newton": 1e-6})
-    projections = sizes.assign(part="projection size", x=40 * sizes["d"], seconds=seconds)
+    projections = sizes.assign(
+        part="projection size",
+        x=40 * sizes["d"],
+        seconds=sizes["d"] * sizes["method"].map({"sort": 2e-6, "newton": 1e-6}),
+    )
     samples = np.array([40, 80, 160, 320, 640, 1_280, 2_560])
     training = pd.DataFrame({"part": "training samples", "x": samples, "seconds": 1e-5 * samples, "d": 200})
     training["method"] = "subgradient"

@@ -49,8 +49,9 @@ def test_captions_may_be_json(tmp_path, name, content):
 
 def test_a_caption_without_picture_is_listed_with_the_name_of_its_file(album):
     images = [{"id": i, "file_name": f"{i:03}.jpg"} for i in range(13)]
-    annotations = [{"image_id": i, "caption": "A dog."} for i in range(13)]
-    (album / "all.json").write_text(json.dumps({"images": images, "annotations": annotations}))
+    (album / "all.json").write_text(
+        json.dumps({"images": images, "annotations": [{"image_id": i, "caption": "A dog."} for i in range(13)]})
+    )
     got = photos.read(album, captions="all.json", smallest_side=32)
     assert len(got.images) == len(got.captions) == 12
     assert got.left_out.to_numpy().tolist() == [["012.jpg", "all.json names an image that is not there"]]

@@ -34,8 +34,13 @@ for n in (17, 5000):
 
 
 def process(program, cache, source=PACKAGE.parent):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(source)}
-    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(source)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
 
 def run(cache, source=PACKAGE.parent):

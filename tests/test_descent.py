@@ -20,8 +20,14 @@ KINDS = [np.asarray, sparse.csr_matrix]
 
 def few(objective, radius, *, n_iter, batch_size=5, seed=0, lazy=True, **options):
     """Steps along the gradients of a few samples."""
-    samples = descent.drawn(n_iter, objective.n_samples, batch_size, np.random.default_rng(seed))
-    return descent.descend(objective, radius, n_iter=n_iter, samples=samples, lazy=lazy, **options)
+    return descent.descend(
+        objective,
+        radius,
+        n_iter=n_iter,
+        samples=descent.drawn(n_iter, objective.n_samples, batch_size, np.random.default_rng(seed)),
+        lazy=lazy,
+        **options,
+    )
 
 
 CONSTRAINED = {

@@ -15,8 +15,9 @@ SMALL = {"n_documents": 300, "n_features": 1000, "n_topics": 8, "n_telling": 30,
 
 def labels_of(samples, n_topics):
     table = pd.crosstab(samples.captions["image"], samples.captions["caption"])
-    names = [f"topic {k + 1}" for k in range(n_topics)]
-    return table.reindex(index=samples.images["image"], columns=names, fill_value=0).to_numpy(dtype=bool)
+    return table.reindex(
+        index=samples.images["image"], columns=[f"topic {k + 1}" for k in range(n_topics)], fill_value=0
+    ).to_numpy(dtype=bool)
 
 
 def test_seed_alone_decides():

@@ -243,8 +243,9 @@ def test_a_class_weight_by_name_is_the_weight_of_its_samples_in_every_task(X, Y)
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize(("radius", "penalty"), [(0.7, None), (None, 2.0)])
 def test_attributes_describe_the_problem_that_was_solved(norm, loss, radius, penalty, X, Y):
-    options = {"labels": "signed", "fit_intercept": True, "radius": radius, "penalty": penalty}
-    model = JointSparseClassifier(norm, loss=loss, **options).fit(X, Y)
+    model = JointSparseClassifier(
+        norm, loss=loss, labels="signed", fit_intercept=True, radius=radius, penalty=penalty
+    ).fit(X, Y)
     F, size = X @ model.coef_.T + model.intercept_, NORMS[norm].norm(model.coef_.T)
     np.testing.assert_allclose(model.decision_function(X), F, atol=1e-12)
     objective = LOSSES[loss].value(F, Y, np.abs(Y)).sum() + (penalty or 0.0) * np.sum(size)
@@ -671,8 +672,7 @@ def test_targets_of_a_vector_and_of_a_column():
 
 def test_scores_are_the_average_auc_of_the_validation_tasks_in_each_fold(X, Y):
     folds, tasks = KFold(3, shuffle=True, random_state=0), [0, 2]
-    options = {"labels": "signed", "cv": folds, "validation_tasks": tasks}
-    model = JointSparseClassifierCV(radii=[3.0, 0.1], **options).fit(X, Y)
+    model = JointSparseClassifierCV(radii=[3.0, 0.1], labels="signed", cv=folds, validation_tasks=tasks).fit(X, Y)
     expected = []
     for train, test in folds.split(X):
         fits = [JointSparseClassifier(radius=radius, labels="signed").fit(X[train], Y[train]) for radius in (0.1, 3.0)]
@@ -724,8 +724,9 @@ def test_tasks_without_both_labels_in_a_fold_do_not_count_there(X, Y):
 @pytest.mark.filterwarnings("ignore:the chosen radius has a score:UserWarning")
 def test_folds_without_both_labels_do_not_count(X, Y):
     y = np.where(np.arange(40) < 20, Y[:, 0], 1)
-    folds = [(np.arange(20, 40), np.arange(20)), (np.arange(20), np.arange(20, 40))]
-    model = JointSparseClassifierCV(radii=[0.1, 1.0, 10.0], cv=folds).fit(X, y)
+    model = JointSparseClassifierCV(
+        radii=[0.1, 1.0, 10.0], cv=[(np.arange(20, 40), np.arange(20)), (np.arange(20), np.arange(20, 40))]
+    ).fit(X, y)
     np.testing.assert_array_equal(np.isnan(model.scores_), [[False, True]] * 3)
     assert model.best_score_ == model.scores_[:, 0].max()
 

@@ -82,8 +82,13 @@ def test_choice_is_by_objective_and_validation_words_and_the_rest_is_tested():
     (row,) = tables.chosen.to_dict("records")
     assert {name: row[name] for name in expected} == pytest.approx(expected)
     assert tables.sparsity[["radius", "gap"]].to_numpy().tolist() == [[1.0, 0.9], [10.0, 0.02]]
-    validates = [True, False, False, True]
-    by_word = {"word": data.words, "validation_word": validates, "positives": positives, "auc": auc, "eer": eer}
+    by_word = {
+        "word": data.words,
+        "validation_word": [True, False, False, True],
+        "positives": positives,
+        "auc": auc,
+        "eer": eer,
+    }
     pd.testing.assert_frame_equal(tables.by_word[list(by_word)], pd.DataFrame(by_word), rtol=1e-7)
     assert tables.convergence["objective"].tolist() == [1.0, 0.5, 1.0, 0.25]
 
@@ -119,9 +124,9 @@ def test_radius_has_the_largest_auc_or_the_smallest_eer(metric, expected):
     X = np.zeros((20, 3))
     X[:10, 1] = np.repeat([1, -1], [8, 2])
     X[:, 2] = np.repeat([4, 2, 3, 1], [7, 3, 3, 7])
-    arrays = {"radius": np.array([1.0, 2.0, 3.0]), "power": np.ones(3), "objective": np.ones((3, 2))}
-    one = one_sweep(W=np.eye(3)[:, :, None], **arrays)
-    one = one._replace(validation_words=np.array([True]))
+    one = one_sweep(
+        W=np.eye(3)[:, :, None], radius=np.array([1.0, 2.0, 3.0]), power=np.ones(3), objective=np.ones((3, 2))
+    )._replace(validation_words=np.array([True]))
     pairs, validation, chosen, _ = evaluation.choose(one, evaluation.Part(X, labels), metric)
     np.testing.assert_array_equal(pairs, [0, 1, 2])
     np.testing.assert_allclose(validation, {"auc": [0.5, 0.8, 0.91], "eer": [0.5, 0.2, 0.3]}[metric])

@@ -53,8 +53,9 @@ def test_seconds_are_gathered_only_where_they_belong(tmp_path, run_script, folde
     paths = [tmp_path / f"run{i}.csv" for i in (1, 2)]
     for table, path in zip(tables, paths, strict=True):
         write_table(table, path)
-    output = {"table": tmp_path / "all.csv"}
-    run_script("gather_runs", input={"runs": paths}, output=output, wildcards={"folder": folder})
+    run_script(
+        "gather_runs", input={"runs": paths}, output={"table": tmp_path / "all.csv"}, wildcards={"folder": folder}
+    )
     expected = pd.concat(tables, ignore_index=True).drop(columns=dropped)
     pd.testing.assert_frame_equal(read_table(tmp_path / "all.csv"), expected)
 

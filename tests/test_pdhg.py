@@ -1,5 +1,7 @@
 """Facts of primal-dual hybrid gradient alone; those of every solver are in test_solvers."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from conftest import draw_tasks
@@ -33,14 +35,11 @@ def test_a_tolerance_out_of_reach_takes_all_iterations():
 
 @pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
 def test_an_earlier_fit_saves_iterations(penalised):
-    problem = draw_tasks(n=40, d=30, intercept=True)
-    rough = fit_hinge(problem, [1.0, 3.0], n_iter=5000, penalised=penalised)
-    cold = fit_hinge(problem, [1.0, 3.0], tol=1e-5, n_iter=5000, penalised=penalised)
-    again = fit_hinge(problem, [1.0, 3.0], n_iter=5000, penalised=penalised, start=rough)
-    further = fit_hinge(problem, [1.0, 3.0], tol=1e-5, n_iter=5000, penalised=penalised, start=cold)
-    near = fit_hinge(problem, [0.99, 2.97], tol=1e-4, n_iter=5000, penalised=penalised, start=cold)
-    far = fit_hinge(problem, [0.99, 2.97], tol=1e-4, n_iter=5000, penalised=penalised)
-    assert again.n_iter == further.n_iter == 0 and near.n_iter < far.n_iter
+    fit = partial(fit_hinge, draw_tasks(n=40, d=30, intercept=True), n_iter=5000, penalised=penalised)
+    rough, cold = (fit([1.0, 3.0], tol=tol) for tol in (1e-3, 1e-5))
+    assert fit([1.0, 3.0], start=rough).n_iter == fit([1.0, 3.0], tol=1e-5, start=cold).n_iter == 0
+    near, far = (fit([0.99, 2.97], tol=1e-4, start=start) for start in (cold, None))
+    assert near.n_iter < far.n_iter
     assert np.all(near.gap <= 1e-4)
 
 

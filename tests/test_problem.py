@@ -122,8 +122,11 @@ def work():
 
 
 def test_training_does_not_depend_on_the_number_of_threads_or_processes():
-    two = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
-    with_two = run_python("-c", "from test_problem import work; print(work())", variables=two)
+    with_two = run_python(
+        "-c",
+        "from test_problem import work; print(work())",
+        variables={"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"},
+    )
     assert with_two.strip() == str(work())
 
 

@@ -151,8 +151,14 @@ def test_a_repetition_learns_tasks_of_the_largest_size_drawn_from_its_seed():
     drawn = synthetic.draw(**of_tasks, n_train=15, rng=np.random.default_rng([9, 2]))
     got = recovery.run(None, tasks=of_tasks, rng=np.random.default_rng([9, 2]), **options)
     assert got.drop(columns=["weights", "support"]).equals(recovery.learn(drawn, **options))
-    arms = {"weights": ["normal", "sign"], "support": ["random", "all"]}
-    several = recovery.run(None, tasks=of_tasks, rng=np.random.default_rng([9, 2]), **arms, **options)
+    several = recovery.run(
+        None,
+        tasks=of_tasks,
+        weights=["normal", "sign"],
+        support=["random", "all"],
+        rng=np.random.default_rng([9, 2]),
+        **options,
+    )
     assert several[: len(got)].equals(got)
     each = several[["weights", "support"]].drop_duplicates().to_numpy().tolist()
     assert each == [["normal", "random"], ["normal", "all"], ["sign", "random"], ["sign", "all"]]

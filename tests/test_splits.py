@@ -31,8 +31,9 @@ def test_splits_are_drawn_from_the_generator_alone():
 
 def test_a_table_decides_and_images_without_a_place_are_listed():
     table = pd.DataFrame({"image": ["00", "01", "02", "ghost"], "split": ["fit", "dev", "eval", "fit"]})
-    names = {"train": "fit", "validation": "dev", "test": "eval"}
-    got, unplaced = splits.assign_splits(NAMES[:4], table, **AS_THEY_ARE | {"split_names": names})
+    got, unplaced = splits.assign_splits(
+        NAMES[:4], table, **AS_THEY_ARE | {"split_names": {"train": "fit", "validation": "dev", "test": "eval"}}
+    )
     assert got == {"00": "train", "01": "validation", "02": "test"}
     assert unplaced == {"ghost": "splits.csv names an image that is not there", "03": "in no split of splits.csv"}
 

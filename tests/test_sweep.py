@@ -28,8 +28,9 @@ def test_a_sweep_holds_the_fit_of_each_pair():
     (X, Y), told = draw_labels(), []
     swept = run(X, Y, eta0=[1.0, 0.1], radius=[10, 1, 100], progress=lambda *seen: told.append(seen))
     assert list(zip(swept.radius, swept.eta0, strict=True)) == list(product([10, 1, 100], [1.0, 0.1]))
-    grid = {"eta0": swept.eta0, "radius": swept.radius}
-    expected = subgradient.fit(Problem.from_matrix(X, Y), loss=hinge, norm=l1inf, n_iter=5, **grid)
+    expected = subgradient.fit(
+        Problem.from_matrix(X, Y), loss=hinge, norm=l1inf, n_iter=5, eta0=swept.eta0, radius=swept.radius
+    )
     np.testing.assert_equal([swept.objective, swept.gap], [expected.objective, expected.gap])
     np.testing.assert_array_equal(swept.W, expected.W[sweep.choose_eta0(swept.radius, swept.objective)])
     assert told == [(t, 5) for t in range(6)]
@@ -189,8 +190,13 @@ def test_no_smaller_ball_holds_a_fit_without_losses_and_no_larger_penalty_leaves
     found = scales.scales(problem, **plug_ins)
     options = {"tol": 1e-6, "n_iter": 20_000}
     assert pdhg.fit(problem, **plug_ins, radius=np.array([0.99 * found.radius]), **options).bound[0] > 0
-    penalty = np.array([found.penalty * (1 + 1e-6), found.penalty * 0.9])
-    none, some = pdhg.fit(problem, **plug_ins, radius=penalty, penalised=True, **options).W
+    none, some = pdhg.fit(
+        problem,
+        **plug_ins,
+        radius=np.array([found.penalty * (1 + 1e-6), found.penalty * 0.9]),
+        penalised=True,
+        **options,
+    ).W
     assert np.abs(none).max() <= 1e-6
     assert intercept or np.abs(some).max() > 1e-4
 

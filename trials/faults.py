@@ -86,8 +86,13 @@ class Interrupted(Project):
             signal.signal(signal.SIGINT, signal.default_int_handler)
         with self.log.open("w") as log:
             streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
-            place = {"cwd": self.root, "env": self.environment(), "start_new_session": True}
-            return psutil.Popen(self.command("--printshellcmds", *self.targets), **place, **streams)
+            return psutil.Popen(
+                self.command("--printshellcmds", *self.targets),
+                cwd=self.root,
+                env=self.environment(),
+                start_new_session=True,
+                **streams,
+            )
 
     def end(self, run: psutil.Popen) -> str:
         """Wait for a run, and return its output."""
