@@ -20,11 +20,11 @@ CEILINGS = {
     "papers": 2100,
     "loose files, app, provenance": 1060,
     "workflow": 880,
-    "tests": 8320,
+    "tests": 8325,
     "trials": 1600,
     "benchmarks": 1300,
 }
-MOST, MARGIN = 21_290, 1.05
+MOST, MARGIN = 21_310, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

@@ -1,0 +1,102 @@
+"""The miniature of the tests on a SLURM of this machine: the same results, whatever is killed.
+
+    python trials/cluster/trial.py FOLDER PART...
+
+Parts are `1`, `4` and `20` for so many jobs at once, and `faults`. Each prints a row of the table in docs/cluster.md,
+takes some ten minutes on two cores. Results are compared with those of a run without cluster, which is made first.
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from slurm import kill, query, slurm, start
+
+BASE = Path(__file__).parents[2]
+sys.path.insert(0, str(BASE / "tests"))
+from miniature import Project  # noqa: E402
+
+EDITS = {"  - slurm_account=mine ": "#", "# slurm-": "slurm-"}  # of the profile, as docs/cluster.md says
+SHORT_OF_MEMORY = ["--set-resources", "grow_vocabulary:mem_mb=attempt * 400"]
+OTHERS = {"timings", "logs", "records"}  # folders of files that differ each time
+
+
+def prepared(folder, n_jobs):
+    """A copy of the miniature, its profile edited for this cluster."""
+    project = Project(folder)
+    profile = folder / "profiles" / "slurm" / "config.yaml"
+    text = profile.read_text()
+    for old, new in (EDITS | {"jobs: 100 ": f"jobs: {n_jobs} #"}).items():
+        text = text.replace(old, new)
+    profile.write_text(text)
+    return project
+
+
+def begin(project, *options):
+    """A run on the cluster, as a process. Its terminal is the file run.log."""
+    command = [sys.executable, "-m", "snakemake", "--workflow-profile", "profiles/slurm", *options]
+    command += ["--configfile", "overlay.yaml", "--nocolor"]
+    with (project.root / "run.log").open("a") as log:
+        return subprocess.Popen(command, cwd=project.root, env=project.environment(), stdout=log, stderr=log)
+
+
+def running(rule):
+    """Number and node of a job of a rule, once one runs."""
+    while True:
+        for line in query("squeue", "--noheader", "--states=running", "--format=%A %N %k").splitlines():
+            number, node, comment = line.split(maxsplit=2)
+            if rule in comment:
+                return number, node
+        time.sleep(0.2)
+
+
+def with_faults(project, folder):
+    """Run with a node, a job and the run itself killed, and with a job that is short of memory."""
+    run = begin(project, *SHORT_OF_MEMORY)
+    node = running("describe")[1]
+    kill(folder, node)
+    time.sleep(30)  # until it is down
+    start(node)
+    query("scancel", running("train_path")[0])
+    running("evaluate")
+    run.kill()
+    run.wait()
+    query("scancel", "--user=root")
+    assert begin(project, "--unlock").wait() == 0
+    assert begin(project, *SHORT_OF_MEMORY).wait() == 0
+
+
+def results(project):
+    """Every file of the results that does not differ each time."""
+    top = project.root / "results"
+    files = [file.relative_to(top) for file in top.rglob("*") if file.is_file()]
+    return {str(file): (top / file).read_bytes() for file in files if not OTHERS & set(file.parts)}
+
+
+def main(folder, parts):
+    local = Project(folder / "local")
+    local.run()
+    for part in parts:
+        begun, project, own = (
+            time.monotonic(),
+            prepared(folder / part, int(part) if part.isdigit() else 4),
+            folder / "slurm",
+        )
+        with slurm(own / part):
+            if part == "faults":
+                with_faults(project, own / part)
+            else:
+                assert begin(project).wait() == 0
+        n_submitted = (own / part / "jobs.txt").read_text().count("JobId=")
+        mine, expected = results(project), results(local)
+        differ = [name for name in mine.keys() | expected.keys() if mine.get(name) != expected.get(name)]
+        minutes = (time.monotonic() - begun) / 60
+        print(
+            f"| {part} | {minutes:.0f} | {n_submitted} | {len(mine)} | {' '.join(sorted(differ)) or 'none'} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve(), sys.argv[2:])
