@@ -68,34 +68,30 @@ def with_faults(project, folder):
 
 
 def results(project):
-    """Every file of the results that does not differ each time."""
+    """Every file of the results but logs, and tables, figures and pages of measured seconds."""
     top = project.root / "results"
-    files = [file.relative_to(top) for file in top.rglob("*") if file.is_file()]
-    return {str(file): (top / file).read_bytes() for file in files if not OTHERS & set(file.parts)}
+    studies = [table.parents[1] for table in top.rglob("timings/*.csv")]
+    seconds = {study / "figures" for study in studies} | {study.parent / "index.html" for study in studies}
+    files = [file for file in top.rglob("*") if file.is_file() and not OTHERS & set(file.parts)]
+    return {str(file.relative_to(top)): file.read_bytes() for file in files if not seconds & {file, *file.parents}}
 
 
 def main(folder, parts):
     local = Project(folder / "local")
     local.run()
+    expected = results(local)
     for part in parts:
-        begun, project, own = (
-            time.monotonic(),
-            prepared(folder / part, int(part) if part.isdigit() else 4),
-            folder / "slurm",
-        )
-        with slurm(own / part):
+        begun, own = time.monotonic(), folder / f"slurm-{part}"
+        project = prepared(folder / part, int(part) if part.isdigit() else 4)
+        with slurm(own):
             if part == "faults":
-                with_faults(project, own / part)
+                with_faults(project, own)
             else:
                 assert begin(project).wait() == 0
-        n_submitted = (own / part / "jobs.txt").read_text().count("JobId=")
-        mine, expected = results(project), results(local)
+        minutes, mine = (time.monotonic() - begun) / 60, results(project)
         differ = [name for name in mine.keys() | expected.keys() if mine.get(name) != expected.get(name)]
-        minutes = (time.monotonic() - begun) / 60
-        print(
-            f"| {part} | {minutes:.0f} | {n_submitted} | {len(mine)} | {' '.join(sorted(differ)) or 'none'} |",
-            flush=True,
-        )
+        n_submitted = (own / "jobs.txt").read_text().count("JobId=")
+        print(f"| {part} | {minutes:.0f} | {n_submitted} | {len(mine)} | {' '.join(sorted(differ)) or 'none'} |")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ LARGE_MB = 300  # a file beyond the largest that was measured: minutes grow with
 # By rule, or rule and norm: MB, MB for each MB of the largest file, and minutes, of which half were measured at most.
 # fmt: off
 NEEDS = {
-    "read_images": (300, 0, 20), "read_samples": (600, 2.3, 20), "set_aside": (140, 100, 10),
+    "read_images": (3500, 0, 30),  # one odd picture may take 3 GiB, and with less it would be left out
+    "read_samples": (600, 2.3, 20), "set_aside": (140, 100, 10),
     "describe": (750, 0, 20), "grow_vocabulary": (360, 0, 20),
     "encode": (220, 1, 10), "weigh_histograms": (195, 15, 10),
     "fit_basis": (910, 2, 20), "fit_similarities": (310, 4, 10),
