@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
-from sklearn.exceptions import NotFittedError
 from test_estimators import problem, regression
 
 from jointsparse import (
@@ -45,10 +44,7 @@ def test_a_radius_of_zero_is_not_on_a_logarithmic_axis():
 
 def test_given_axes_are_drawn_in():
     figure, axes = plt.subplots(1, 3)
-    path = JointSparseRegressor().path(*regression(), n_points=3)
-    assert PathDisplay(path).plot(ax=axes).figure_ is figure
-    with pytest.raises(ValueError, match=r"^ax must be 3 axes, got 1"):
-        PathDisplay(path).plot(ax=axes[0])
+    assert PathDisplay(JointSparseRegressor().path(*regression(), n_points=3)).plot(ax=axes).figure_ is figure
 
 
 def test_a_support_is_sorted_so_that_sharing_shows():
@@ -61,11 +57,26 @@ def test_a_support_is_sorted_so_that_sharing_shows():
     assert np.isnan(display.ax_.images[0].get_array().filled(np.nan)).sum() == 4
 
 
-def test_estimators_that_cannot_be_drawn_are_named():
-    with pytest.raises(ValueError, match=r"^estimator must be .* or JointSparseRegressor, got JointSparseClassifierCV"):
-        PathDisplay.from_estimator(JointSparseClassifierCV(), X, Y)
-    with pytest.raises(NotFittedError):
-        SupportDisplay.from_estimator(JointSparseClassifier())
+@pytest.mark.parametrize(
+    ("draw", "said"),
+    [
+        (
+            lambda: PathDisplay(JointSparseRegressor().path(*regression(), n_points=3)).plot(ax=plt.figure().gca()),
+            r"^ax must be 3 axes, got 1",
+        ),
+        (
+            lambda: PathDisplay.from_estimator(JointSparseClassifierCV(), X, Y),
+            r"^estimator must be .* or JointSparseRegressor, got JointSparseClassifierCV",
+        ),
+        (
+            lambda: SupportDisplay.from_estimator(JointSparseClassifier()),
+            "^This JointSparseClassifier .* not fitted yet",
+        ),
+    ],
+)
+def test_axes_and_estimators_that_do_not_fit_are_named(draw, said):
+    with pytest.raises(ValueError, match=said):
+        draw()
 
 
 def test_names_come_from_the_estimator():

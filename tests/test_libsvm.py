@@ -91,23 +91,6 @@ def test_topics_name_the_labels(tmp_path):
     assert labels_of(samples) == [{"corn", "blé"}, set(), {"blé"}, {"corn"}, {"nothing", "zero"}]
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"3 corn\n", "data line 1: expected labels that topics.txt names, got [3, 17]"),
-        (b"3 corn\n17\n", "topics.txt line 2: expected a label's number and its name, each once, got '17"),
-        (b"x corn\n", "topics.txt line 1: expected a label's number"),
-        (b"3 corn\n3 wheat\n", "topics.txt line 2: expected a label's number and its name, each once"),
-        (b"3 corn\n17 corn\n", "topics.txt line 2: expected a label's number and its name, each once"),
-        (b"3 corn\n4 \xff\n", "topics.txt must be UTF-8 text, got byte 0xff in line 2"),
-    ],
-)
-def test_wrong_topics_are_refused(tmp_path, content, expected):
-    (tmp_path / "topics.txt").write_bytes(content)
-    with pytest.raises(ValueError, match=re.escape(expected)):
-        read(tmp_path, GOOD, topics="topics.txt")
-
-
 @pytest.fixture
 def three(tmp_path):
     """Files of 100, 10 and 20 samples; the last reaches to feature 9."""
@@ -135,9 +118,28 @@ def test_files_become_splits_and_the_seed_draws_the_rest(three, options, counts)
         np.testing.assert_array_equal(samples.X[-20:, 0].toarray().ravel(), np.arange(1, 21))
 
 
+FILES = {
+    "good": GOOD,
+    "empty": b"3\n",
+    "bomb.bz2": bz2.compress(b"1 1:1\n" * 12_000),
+    "few": b"3 corn\n",
+    "no-name": b"3 corn\n17\n",
+    "no-number": b"x corn\n",
+    "number-twice": b"3 corn\n3 wheat\n",
+    "name-twice": b"3 corn\n17 corn\n",
+    "latin": b"3 corn\n4 \xff\n",
+}
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
+        ({"train": "good", "topics": "few"}, "good line 1: expected labels that few names, got [3, 17]"),
+        ({"topics": "no-name"}, "no-name line 2: expected a label's number and its name, each once, got '17"),
+        ({"topics": "no-number"}, "no-number line 1: expected a label's number"),
+        ({"topics": "number-twice"}, "number-twice line 2: expected a label's number and its name, each once"),
+        ({"topics": "name-twice"}, "name-twice line 2: expected a label's number and its name, each once"),
+        ({"topics": "latin"}, "latin must be UTF-8 text, got byte 0xff in line 2"),
         ({"train": "nowhere"}, "root must hold the file 'nowhere' (option train), got none at"),
         ({"topics": "nowhere"}, "root must hold the file 'nowhere' (option topics)"),
         ({"validation": "validation"}, "test must name a file where validation does"),
@@ -147,8 +149,8 @@ def test_files_become_splits_and_the_seed_draws_the_rest(three, options, counts)
         ({"train": "bomb.bz2"}, "bomb.bz2 must unpack to at most 200 times its "),
     ],
 )
-def test_options_that_make_no_sense_are_refused(three, options, expected):
-    (three / "empty").write_text("3\n")
-    (three / "bomb.bz2").write_bytes(bz2.compress(b"1 1:1\n" * 12_000))
+def test_options_and_topics_that_make_no_sense_are_refused(three, options, expected):
+    for name, content in FILES.items():
+        (three / name).write_bytes(content)
     with pytest.raises(ValueError, match=re.escape(expected)):
         libsvm.read(three, **({"train": "train"} | options))

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
 from hashlib import sha256
+from inspect import getclosurevars
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ class KernelCache(NullCache):
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        within = "".join(f"-{cell.cell_contents.__module__}" for cell in function.__closure__ or ())  # of what is in it
+        within = "".join(f"-{f.__module__}.{f.__name__}" for f in getclosurevars(function).nonlocals.values())
         self._name = f"{function.__module__}.{function.__name__}-{function.__code__.co_firstlineno}{within}"
 
     def _file(self, signature: Any, codegen: Any) -> Path:

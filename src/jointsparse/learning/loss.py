@@ -13,44 +13,31 @@ Loop = Callable[..., None]
 Function = Callable[..., NDArray[Any]]
 
 
-def loops_of(term: Any, derivative: Any, dual_term: Any) -> tuple[Loop, ...]:
-    """Compile the loops `column_sums`, `derivatives` and `dual_sums` of `functions_of`.
-
-    Parameters
-    ----------
-    term : compiled function (f, y, weight)
-        The weighted loss of a margin f with label y.
-    derivative : compiled function (f, y, weight)
-        Its derivative with respect to f.
-    dual_term : compiled function (a, y, weight)
-        What a dual variable a adds to the dual objective.
-    """
+def sums_of(term: Any) -> Loop:
+    """Compile the loop `column_sums` or `dual_sums` of `functions_of`. term: compiled, (f, y, weight), is added."""
 
     @njit
-    def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
+    def sums_of_columns(F, Y, c, sums):  # type: ignore[no-untyped-def]
         one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
         for i in range(F.shape[0]):
             for l in range(F.shape[1]):
                 y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
                 sums[l] += term(F[i, l], y, weight)
 
+    return sums_of_columns
+
+
+def derivatives_of(derivative: Any) -> Loop:
+    """Compile the loop `derivatives` of `functions_of`. derivative: compiled, (f, y, weight), with respect to f."""
+
     @njit
     def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
         one_y, one_c = Y.shape[1] < F.shape[1], c.shape[1] < F.shape[1]
         for i in range(F.shape[0]):
             for l in range(F.shape[1]):
-                y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-                G[i, l] = derivative(F[i, l], y, weight)
+                G[i, l] = derivative(F[i, l], Y[i, 0 if one_y else l], c[i, 0 if one_c else l])
 
-    @njit
-    def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
-        one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
-        for i in range(A.shape[0]):
-            for l in range(A.shape[1]):
-                y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-                sums[l] += dual_term(A[i, l], y, weight)
-
-    return column_sums, derivatives, dual_sums
+    return derivatives
 
 
 def steps_of(step: Any) -> Loop:
@@ -61,8 +48,7 @@ def steps_of(step: Any) -> Loop:
         one_y, one_c = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1]
         for i in range(A.shape[0]):
             for l in range(A.shape[1]):
-                y, weight = Y[i, 0 if one_y else l], c[i, 0 if one_c else l]
-                B[i, l] = step(A[i, l], F[i, l], y, weight, sigma[l])
+                B[i, l] = step(A[i, l], F[i, l], Y[i, 0 if one_y else l], c[i, 0 if one_c else l], sigma[l])
 
     return dual_steps
 

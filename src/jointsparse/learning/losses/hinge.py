@@ -22,7 +22,7 @@ array([[ 0.6, -0.9]])
 import numpy as np
 
 from jointsparse.compiled import njit
-from jointsparse.learning.loss import functions_of, loops_of, steps_of
+from jointsparse.learning.loss import derivatives_of, functions_of, steps_of, sums_of
 
 QUADRATIC = False
 DESCENDS = False  # has no `descend`
@@ -50,6 +50,6 @@ def step(a, f, y, weight, sigma):  # type: ignore[no-untyped-def]
     return y * min(max(y * a + sigma * (1.0 - y * f), 0.0), weight)
 
 
-column_sums, derivatives, dual_sums = loops_of(term, derivative, dual_term)
+column_sums, derivatives, dual_sums = sums_of(term), derivatives_of(derivative), sums_of(dual_term)
 dual_steps = steps_of(step)
 value, subgradient, dual_value, dual_step = functions_of(column_sums, derivatives, dual_sums, dual_steps)

@@ -25,7 +25,7 @@ from math import exp, factorial, log, log1p
 import numpy as np
 
 from jointsparse.compiled import njit
-from jointsparse.learning.loss import functions_of, loops_of
+from jointsparse.learning.loss import derivatives_of, functions_of, sums_of
 
 QUADRATIC = False
 DESCENDS = True  # has `descend`
@@ -192,5 +192,5 @@ def descend(indptr, indices, data, Y, c, F, A, W, b, penalties, positive, interc
                     a[i] = dual_of(f[i], y[i], weight[i])
 
 
-column_sums, derivatives, dual_sums = loops_of(term, derivative, dual_term)
+column_sums, derivatives, dual_sums = sums_of(term), derivatives_of(derivative), sums_of(dual_term)
 value, subgradient, dual_value, dual_step = functions_of(column_sums, derivatives, dual_sums, dual_steps)

@@ -22,7 +22,7 @@ array([[ 0.75, -2.25]])
 import numpy as np
 
 from jointsparse.compiled import njit
-from jointsparse.learning.loss import functions_of, loops_of, steps_of
+from jointsparse.learning.loss import derivatives_of, functions_of, steps_of, sums_of
 
 QUADRATIC = True
 DESCENDS = False  # has no `descend`
@@ -51,6 +51,6 @@ def step(a, f, y, weight, sigma):  # type: ignore[no-untyped-def]
     return moved / (1.0 + sigma / weight) if weight > 0 else 0.0
 
 
-column_sums, derivatives, dual_sums = loops_of(term, derivative, dual_term)
+column_sums, derivatives, dual_sums = sums_of(term), derivatives_of(derivative), sums_of(dual_term)
 dual_steps = steps_of(step)
 value, subgradient, dual_value, dual_step = functions_of(column_sums, derivatives, dual_sums, dual_steps)
