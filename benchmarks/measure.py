@@ -1,10 +1,11 @@
-"""Helpers of the benchmarks: the machine's name, entries to draw, interleaved medians, and the limits of a projection.
+"""Helpers of the benchmarks: options, tables, the machine's name, entries to draw, medians, and limits of projections.
 
 A limit is the least that any projection can do. One compiled pass reads the matrix and computes what the second needs;
 the second reads it again and writes the result. A limit is measured in the same run, for the same matrix, precision and
 number of threads. Ratios to it carry over to other machines; seconds do not.
 """
 
+import argparse
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -26,6 +27,22 @@ SLOW_TASK_SECONDS = 0.15  # in all rounds together: a slow task takes part in fe
 FEWEST_ROUNDS = 3  # for any task
 
 Task = Callable[[], object]
+
+
+def options(about: str | None, quick: str) -> argparse.Namespace:
+    """The options of a benchmark; `out`, the folder for its tables and figure, is there. quick: what --quick does."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for tables and figure")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    return given
+
+
+def keep(table: pd.DataFrame, file: Path) -> pd.DataFrame:
+    """Write a table, with the machine beside each row."""
+    table.assign(machine=machine()).to_csv(file, index=False)
+    return table
 
 
 def machine() -> str:

@@ -14,18 +14,16 @@ Cost: one step of k non-zero features, margins included, by lazy updates, and wi
 CPU time, medians of interleaved rounds in one process. W is as a stream of such examples left it.
 """
 
-import argparse
 import time
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from measure import Task, machine, medians, show
+from measure import Task, keep, machine, medians, options, show
 from scipy import sparse
 
 from jointsparse.estimators.online import OnlineJointSparseClassifier
@@ -187,25 +185,19 @@ def figure(regret: pd.DataFrame, cost: pd.DataFrame) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="about a minute: fewer seeds, examples and sizes")
-    parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for tables and figure")
-    options = parser.parse_args()
-    quick, rounds = options.quick, 5 if options.quick else 15
-    options.out.mkdir(parents=True, exist_ok=True)
+    given = options(__doc__, "about a minute: fewer seeds, examples and sizes")
+    quick, rounds = given.quick, 5 if given.quick else 15
     start = time.perf_counter()
     print(f"{machine()}; medians of at most {rounds} interleaved rounds; *: misses its goal")
 
-    def keep(name: str, table: pd.DataFrame) -> pd.DataFrame:
-        table.assign(machine=machine()).to_csv(options.out / f"{name}.csv", index=False)
-        return table
-
     norms, seeds = list(RADII), list(range(2 if quick else 5))
     rows = regret_rows(norms, seeds, HORIZONS[:4] if quick else HORIZONS)
-    regret = keep("online-regret", pd.DataFrame(rows))
+    regret = keep(pd.DataFrame(rows), given.out / "online-regret.csv")
     means = regret.drop(columns="seed").groupby(["norm", "T"], sort=False).mean().reset_index()
     show(f"regret: {N_FEATURES} features, {N_TASKS} tasks, means over {len(seeds)} seeds", means)
-    show(f"slope of log regret against log T, goal at most {GOAL}", keep("online-slopes", slopes(regret)))
+    show(
+        f"slope of log regret against log T, goal at most {GOAL}", keep(slopes(regret), given.out / "online-slopes.csv")
+    )
 
     sizes = [1_000, 10_000] if quick else [1_000, 10_000, 100_000, 1_000_000]
     cells = [(d, 10, 40) for d in sizes] + [(10_000, k, 40) for k in (1, 100, 1_000)]
@@ -213,10 +205,10 @@ def main() -> None:
     # A million features of 40 tasks are too many for the records of l1, 70 bytes for each weight.
     cost = pd.DataFrame(cost_rows(["l1inf"], cells, rounds))
     cost_l1 = pd.DataFrame(cost_rows(["l1"], [cell for cell in cells if cell[0] <= 100_000], rounds))
-    cost = keep("online-cost", pd.concat([cost, cost_l1]))
+    cost = keep(pd.concat([cost, cost_l1]), given.out / "online-cost.csv")
     show("one step, margins included", cost)
-    figure(regret, cost).savefig(options.out / "online.png")
-    print(f"\n{time.perf_counter() - start:.0f} s; tables and figure are in {options.out}")
+    figure(regret, cost).savefig(given.out / "online.png")
+    print(f"\n{time.perf_counter() - start:.0f} s; tables and figure are in {given.out}")
 
 
 if __name__ == "__main__":

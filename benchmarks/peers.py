@@ -16,17 +16,15 @@ from jointsparse.app.blas import use_best_kernel
 
 use_best_kernel()  # before NumPy is imported
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from measure import machine, show
+from measure import keep, machine, options, show
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, MultiTaskLasso
 from sklearn.metrics import roc_auc_score
@@ -164,24 +162,18 @@ def search(n: int, d: int, m: int, density: float) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n", 1)[0])
-    parser.add_argument("--quick", action="store_true", help="small problems only")
-    parser.add_argument("--out", type=Path, default=Path("."), help="folder of the tables")
-    arguments = parser.parse_args()
+    given = options(__doc__, "small problems only")
     print(machine())
     warnings.simplefilter("ignore")
     with one_thread():
-        sizes = [(500, 300, 10)] if arguments.quick else [(500, 1000, 20), (1000, 500, 40)]
+        sizes = [(500, 300, 10)] if given.quick else [(500, 1000, 20), (1000, 500, 40)]
         fits = [row for size in sizes for row in squared(*size)]
-        tasks = [(300, 200, 5, 1.0)] if arguments.quick else [(1100, 1000, 53, 1.0), (4500, 500, 374, 0.02)]
+        tasks = [(300, 200, 5, 1.0)] if given.quick else [(1100, 1000, 53, 1.0), (4500, 500, 374, 0.02)]
         fits += [row for size in tasks for row in logistic(*size)]
-        table = pd.DataFrame(fits)
-        show("Seconds to the same objective", table)
-        table.to_csv(arguments.out / "peers-fits.csv", index=False)
+        show("Seconds to the same objective", keep(pd.DataFrame(fits), given.out / "peers-fits.csv"))
         chosen = [{"n": n, "d": d, "m": m} | row for n, d, m, part in tasks for row in search(n, d, m, part)]
-    table = pd.DataFrame(chosen)
+    table = keep(pd.DataFrame(chosen), given.out / "peers-search.csv")
     show("Seconds of a choice among six strengths by five folds", table)
-    table.to_csv(arguments.out / "peers-search.csv", index=False)
 
 
 if __name__ == "__main__":

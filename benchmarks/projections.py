@@ -12,7 +12,6 @@ l1,inf norm, so a projection built on it searches for theta. A single call at th
 search can cost less. The conversion to the Fortran order that SPAMS needs is not counted.
 """
 
-import argparse
 import itertools
 import multiprocessing
 import os
@@ -23,6 +22,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import l1 as l1_sections
+import measure
 import numpy as np
 import pandas as pd
 from matplotlib import style
@@ -400,20 +400,15 @@ def draw_updates(axes: Axes, sparse: pd.DataFrame) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="about a minute: fewer rounds, sizes and distributions")
-    parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for tables and figure")
-    options = parser.parse_args()
-    quick, rounds = options.quick, 5 if options.quick else 15
+    given = measure.options(__doc__, "about a minute: fewer rounds, sizes and distributions")
+    quick, rounds = given.quick, 5 if given.quick else 15
     entries = ["normal"] if quick else list(ENTRIES)
-    options.out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     print(f"{machine()}; medians of at most {rounds} interleaved rounds; *: misses its goal")
     tables: dict[str, pd.DataFrame] = {}
 
     def keep(name: str, rows: Iterator[dict[str, object]]) -> pd.DataFrame:
-        tables[name] = pd.DataFrame(rows)
-        tables[name].assign(machine=machine()).to_csv(options.out / f"{name}.csv", index=False)
+        tables[name] = measure.keep(pd.DataFrame(rows), given.out / f"{name}.csv")
         return tables[name]
 
     cells = ((name, shape, fraction) for name in entries for shape in GOALS for fraction in RADII)
@@ -435,14 +430,13 @@ def main() -> None:
     sizes = [10**3, 10**5] if quick else [10**3, 10**5, 10**7]
     show_vectors(keep("l1-dense", l1_sections.dense_rows(sizes, entries, rounds)))
 
-    columns = keep("l1-columns", l1_sections.column_rows(rounds))
-    show("l1 balls, one per column, radius a tenth of the norm", columns)
+    show("l1 balls, one per column, radius a tenth of the norm", keep("l1-columns", l1_sections.column_rows(rounds)))
 
     sizes = [10**4, 10**5] if quick else [10**4, 10**5, 10**6, 10**7]
     show("l1 ball under sparse updates", keep("l1-sparse", l1_sections.sparse_rows(sizes, rounds)))
 
-    figure(tables).savefig(options.out / "projections.png")
-    print(f"\n{time.perf_counter() - start:.0f} s; tables and figure are in {options.out}")
+    figure(tables).savefig(given.out / "projections.png")
+    print(f"\n{time.perf_counter() - start:.0f} s; tables and figure are in {given.out}")
 
 
 if __name__ == "__main__":

@@ -15,19 +15,17 @@ from jointsparse.app.blas import use_best_kernel
 
 use_best_kernel()  # before NumPy is imported
 
-import argparse
 import importlib
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import product
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from measure import machine, medians
+from measure import keep, machine, medians, options
 
 from jointsparse.checks import one_thread
 from jointsparse.learning.losses import hinge
@@ -98,7 +96,7 @@ def sweep_rows(sizes: list[int], n_iter: int) -> Iterator[dict[str, object]]:
                 radius=pairs[:, 0],
                 eta0=pairs[:, 1],
                 n_iter=n_iter,
-                progress=lambda t, of, timed=timed, stamps=stamps: stamps.append((time.process_time(), timed.seconds)),
+                watch=lambda *_, timed=timed, stamps=stamps: stamps.append((time.process_time(), timed.seconds)),
             )
             seconds, projecting = np.median(np.diff(stamps, axis=0), axis=0)
             flops = 4 * N_FEATURES * sum(len(part.y) for part in problem.parts) * n_pairs
@@ -252,38 +250,29 @@ def figure(sweeps: pd.DataFrame, gaps: pd.DataFrame) -> Figure:
     left, right = drawn.subplots(1, 2)
     for pairs, rows in sweeps[sweeps["norm"] == "l1inf"].groupby("pairs"):
         left.plot(rows["n"], rows["% of the rate"], "o-", label=f"{pairs} pairs")
-    left.set_xscale("log")
-    left.set_xlabel("positives per task")
-    left.set_ylabel("useful work, % of the product rate")
-    left.set_ylim(0)
+    left.set(xscale="log", xlabel="positives per task", ylabel="useful work, % of the product rate", ylim=(0, None))
     left.legend()
     for solver, rows in gaps.groupby("solver"):
         right.loglog(rows["seconds"], rows["reached"], "o-", label=solver)
-    right.set_xlabel("CPU seconds")
-    right.set_ylabel("certified relative gap")
+    right.set(xlabel="CPU seconds", ylabel="certified relative gap")
     right.legend()
     return drawn
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer sizes and iterations")
-    parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for tables and figure")
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    given = options(__doc__, "fewer sizes and iterations")
     print(machine())
     tables = {
-        "sweeps": sweep_rows([40, 160] if options.quick else [40, 80, 160, 320, 640], 20 if options.quick else 40),
+        "sweeps": sweep_rows([40, 160] if given.quick else [40, 80, 160, 320, 640], 20 if given.quick else 40),
         "learners": learner_rows(200),
-        "gaps": gap_rows(1000 if options.quick else 10_000),
+        "gaps": gap_rows(1000 if given.quick else 10_000),
     }
     kept = {}
     for name, rows in tables.items():
         with one_thread():
-            kept[name] = pd.DataFrame(rows)
-        kept[name].assign(machine=machine()).to_csv(options.out / f"training-{name}.csv", index=False)
+            kept[name] = keep(pd.DataFrame(rows), given.out / f"training-{name}.csv")
         print(f"\n{kept[name].to_string(index=False, float_format=lambda value: f'{value:.3g}')}", flush=True)
-    figure(kept["sweeps"], kept["gaps"]).savefig(options.out / "training.png", dpi=120)
+    figure(kept["sweeps"], kept["gaps"]).savefig(given.out / "training.png", dpi=120)
 
 
 if __name__ == "__main__":

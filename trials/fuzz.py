@@ -143,8 +143,7 @@ def mutated_table(text: str, rng: np.random.Generator) -> bytes:
     for _ in range(rng.integers(2)):
         a, b = rng.integers(len(lines), size=2)
         lines[b], lines[a] = one_of(list(ROW_CHANGES.values()), rng)(lines[b], lines[a])
-    encoding = rng.choice(["utf-8"] * 7 + ["utf-8-sig", "utf-16", "latin-1"])
-    data = "".join(lines).encode(encoding, "replace")
+    data = "".join(lines).encode(rng.choice(["utf-8"] * 7 + ["utf-8-sig", "utf-16", "latin-1"]), "replace")
     return data if rng.random() < 0.15 else mutated(data, rng, TEXTS, most=2)
 
 
@@ -674,14 +673,15 @@ def libsvm_case(place: Path, rng: np.random.Generator) -> Case:
 
 
 def idx_case(place: Path, rng: np.random.Generator) -> Case:
-    kind, shape = one_of(list(twins.CODES), rng), tuple(rng.integers(1, 4, rng.integers(1, 4)).tolist())
+    shape = tuple(rng.integers(1, 4, rng.integers(1, 4)).tolist())
     n_train, n_test = rng.integers(1, 5, 2)
     numbers = [rng.integers(0, 100, n * k).tolist() for n in (n_train, n_test) for k in (int(np.prod(shape)), 1)]
-    files = twins.idx_files(kind, shape, *numbers)
+    files = twins.idx_files(shape, *numbers)
     if often(rng, 0.7):
         part = one_of(list(files), rng)
-        pieces = [b"\0", b"\0\0\0\1", b"\xff", b"\x7f\xc0\0\0", b"\x08", b"\x0e"]
-        files[part] = mutated(files[part], rng, pieces, 12, most=2)
+        files[part] = mutated(
+            files[part], rng, [b"\0", b"\0\0\0\1", b"\xff", b"\x7f\xc0\0\0", b"\x08", b"\x0e"], 12, most=2
+        )
     suffix = one_of(list(PACK), rng)
     packs = {part: in_a_pack(data, suffix, rng) for part, data in files.items()}
     names = {part: f"{part}{suffix}" for part in packs}
@@ -772,8 +772,7 @@ def run_batch(numbers: list[int], seed: int) -> Iterator[tuple[int, str, str]]:
 
 def make_album(place: Path) -> None:
     for i, one in enumerate(GOOD):
-        levels = np.random.default_rng(i).integers(0, 256, (20, 24), dtype=np.uint8)
-        Image.fromarray(levels).save(place / one)
+        Image.fromarray(np.random.default_rng(i).integers(0, 256, (20, 24), dtype=np.uint8)).save(place / one)
 
 
 def table_of(counts: pd.DataFrame) -> str:

@@ -159,8 +159,9 @@ def bmp(rng: Rng) -> bytes:
 def bmp_in_runs(rng: Rng) -> bytes:
     levels = np.asarray(drawn(rng, "L"))
     rows = b"".join(b"".join(bytes([1, level]) for level in row) + b"\0\0" for row in levels[::-1]) + b"\0\1"
-    size = struct.pack("<ii", levels.shape[1], levels.shape[0])
-    head = struct.pack("<I8sHHIIiiII", 40, size, 1, 8, 1, len(rows), 0, 0, 256, 0)
+    head = struct.pack(
+        "<I8sHHIIiiII", 40, struct.pack("<ii", levels.shape[1], levels.shape[0]), 1, 8, 1, len(rows), 0, 0, 256, 0
+    )
     head += b"".join(bytes([level] * 3 + [0]) for level in range(256)) + bytes(int(rng.integers(2)))
     return struct.pack("<2sIHHI", b"BM", 14 + len(head) + len(rows), 0, 0, 14 + len(head)) + head + rows
 

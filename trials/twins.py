@@ -54,38 +54,30 @@ def read_libsvm(content: bytes) -> Any:
     return [labels for labels, _ in rows.values()], X.tocsr(), list(rows)
 
 
-CODES = {0x08: "B"}
+def idx_file(shape: tuple[int, ...], numbers: Any) -> bytes:
+    return bytes([0, 0, 8, len(shape)]) + struct.pack(f">{len(shape)}I", *shape) + bytes(numbers)
 
 
-def idx_file(kind: int, shape: tuple[int, ...], numbers: Any) -> bytes:
-    head = struct.pack(">HBB", 0, kind, len(shape)) + b"".join(struct.pack(">I", size) for size in shape)
-    return head + struct.pack(f">{len(numbers)}{CODES[kind]}", *numbers)
-
-
-def idx_files(kind: int, shape: tuple[int, ...], train: Any, train_labels: Any, test: Any, test_labels: Any) -> Any:
+def idx_files(shape: tuple[int, ...], train: Any, train_labels: Any, test: Any, test_labels: Any) -> Any:
     """The four files of images of a shape."""
     pixels = {"train": (train, train_labels), "test": (test, test_labels)}
-    files = {f"{split}_images": idx_file(kind, (len(y), *shape), X) for split, (X, y) in pixels.items()}
-    return files | {f"{split}_labels": idx_file(kind, (len(y),), y) for split, (_, y) in pixels.items()}
+    files = {f"{split}_images": idx_file((len(y), *shape), X) for split, (X, y) in pixels.items()}
+    return files | {f"{split}_labels": idx_file((len(y),), y) for split, (_, y) in pixels.items()}
 
 
-def _idx(data: bytes) -> tuple[int, list[int], list[float]]:
-    """The kind, shape and numbers of a file. Raises ValueError if it is wrong."""
-    if len(data) < 4 or data[0] or data[1] or data[2] not in CODES:
+def _idx(data: bytes) -> tuple[list[int], bytes]:
+    """The shape and the numbers of a file. Raises ValueError if it is wrong."""
+    if data[:3] != b"\0\0\x08" or len(data) < 8:
         raise ValueError
     start = 4 + 4 * data[3]
-    if start == 4 or len(data) < start:
-        raise ValueError
     shape = [int.from_bytes(data[i : i + 4], "big") for i in range(4, start, 4)]
-    code = CODES[data[2]]
-    if 0 in shape or len(data) - start != math.prod(shape) * struct.calcsize(code):
+    if not shape or 0 in shape or len(data) != start + math.prod(shape):
         raise ValueError
-    return data[2], shape, [number for (number,) in struct.iter_unpack(f">{code}", data[start:])]
+    return shape, data[start:]
 
 
 def _pair(images: bytes, labels: bytes) -> tuple[list[int], np.ndarray, list[str]]:
-    _, shape, pixels = _idx(images)
-    _, shape_of_labels, y = _idx(labels)
+    (shape, pixels), (shape_of_labels, y) = _idx(images), _idx(labels)
     if len(shape) < 2 or shape_of_labels != shape[:1]:
         raise ValueError
     X = np.array([np.float32(p) for p in pixels]).reshape(shape[0], -1)
