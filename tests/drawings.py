@@ -87,12 +87,13 @@ def weights(method=METHODS, n_features=50, n_words=4):
 
 def recovery(**some):
     """Three methods, with the three pairs of radius and solver that are learnt."""
-    kinds = pd.DataFrame(
-        {"solver": ["subgradient"] + ["working_set"] * 2, "radius_rule": ["true", "true", "validated"]}
+    table = derived("run n method gap", **{"method": METHODS[:3]} | some).merge(
+        pd.DataFrame({"solver": ["subgradient"] + ["working_set"] * 2, "radius_rule": ["true", "true", "validated"]}),
+        how="cross",
     )
-    table = derived("run n method gap", **{"method": METHODS[:3]} | some).merge(kinds, how="cross")
-    measured = derived("method test_error precision recall", method=range(len(table))).drop(columns="method")
-    return table.join(measured).assign(radius=1.0, weights="normal", support="random")
+    return table.join(
+        derived("method test_error precision recall", method=range(len(table))).drop(columns="method")
+    ).assign(radius=1.0, weights="normal", support="random")
 
 
 def cost():
@@ -238,8 +239,9 @@ def assert_lines(axes, table, x, y, rows, *, by="", scale=(1, 1)):
     lines = ours(axes)
     assert [line.get_label() for line in lines] == [label for label, _ in rows]
     for line, (_, query) in zip(lines, rows, strict=True):
-        expected = table.query(query).groupby(by or x)[[x, y]].mean().to_numpy() * scale
-        np.testing.assert_allclose(line.get_xydata(), expected, rtol=1e-15)
+        np.testing.assert_allclose(
+            line.get_xydata(), table.query(query).groupby(by or x)[[x, y]].mean().to_numpy() * scale, rtol=1e-15
+        )
 
 
 def ours(axes):

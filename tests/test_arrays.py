@@ -63,8 +63,7 @@ def read(folder, features="x.npy", labels="y.csv", files=(), **options):
 )
 def test_files_of_every_kind_hold_the_same(tmp_path, features, labels):
     samples = read(tmp_path, features, labels)
-    got = samples.X.toarray() if sparse.issparse(samples.X) else samples.X
-    np.testing.assert_array_equal(got, X, strict=True)
+    np.testing.assert_array_equal(samples.X.toarray() if sparse.issparse(samples.X) else samples.X, X, strict=True)
     assert arrays.feature_names(tmp_path, features=features) == (
         list(NAMED) if features in ("x.parquet", "x.csv") else []
     )

@@ -76,13 +76,14 @@ def test_matrices_have_the_rows_they_should(few_rows, monkeypatch):
     monkeypatch.setattr(cost.l1, "project", lambda v, radius, *, out, method: vectors.append((v.shape, method)))
     table_of(repeats=1)
     assert vectors == [((40 * d,), "pivot") for d in (10, 10, 30)]  # of as many entries
-    compiling = [(10, 10, 0.1, method) for method in ("sort", "newton")]
-    traced = [(10, 10, 0.1, "sort"), (30, 30, 0.1, "sort")]
-    sizes = [(*shape, 0.1, method) for shape in ((10, 10), (30, 30)) for method in ("sort", "newton")]
-    shaped = [(640 // m, 640 // m, 0.1, "sort") for m in SHAPED]
-    rows = [(50, 5, 0.1, method) for method in ("sort", *["newton"] * 5)]
-    ones = [(d, d, 0.1, "sort") for d in (10, 30)]
-    assert seen == [*compiling, *traced, *sizes, *shaped, *ones, *rows]
+    assert seen == [
+        *((10, 10, 0.1, method) for method in ("sort", "newton")),  # compiled
+        *((d, d, 0.1, "sort") for d in (10, 30)),  # traced
+        *((d, d, 0.1, method) for d in (10, 30) for method in ("sort", "newton")),
+        *((640 // m, 640 // m, 0.1, "sort") for m in SHAPED),
+        *((d, d, 0.1, "sort") for d in (10, 30)),  # of one task
+        *((50, 5, 0.1, method) for method in ("sort", *["newton"] * 5)),
+    ]
 
 
 def test_peak_bytes_are_those_that_are_held_at_once(monkeypatch):

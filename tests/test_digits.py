@@ -64,8 +64,9 @@ def samples():
 
 
 def table_of(X, labels, **options):
-    data = make_samples(X, labels, n_test=100)
-    return digits.run(data, rng=np.random.default_rng(0), **(OPTIONS | options)).drop(columns="seconds")
+    return digits.run(make_samples(X, labels, n_test=100), rng=np.random.default_rng(0), **(OPTIONS | options)).drop(
+        columns="seconds"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +80,9 @@ def table(samples):
 
 
 def test_signs_are_plus_one_for_a_support_sample_of_the_class():
-    got = digits.Objective(np.ones((1, 3)), np.array([0]), np.array([1, 0, 1]), 2).signs
-    np.testing.assert_array_equal(got, [[-1, 1], [1, -1], [-1, 1]])
+    np.testing.assert_array_equal(
+        digits.Objective(np.ones((1, 3)), np.array([0]), np.array([1, 0, 1]), 2).signs, [[-1, 1], [1, -1], [-1, 1]]
+    )
 
 
 def test_value_and_gradient_are_those_of_the_twin():

@@ -48,8 +48,9 @@ def test_given_axes_are_drawn_in():
 
 
 def test_a_support_is_sorted_so_that_sharing_shows():
-    coef = np.array([[0.0, 1, 0, 0, 2], [0, 0, 3, 0, 0], [0, 1, 0, 0, -4]])
-    display = SupportDisplay(coef, ["a", "b", "c"], list("vwxyz")).plot()
+    display = SupportDisplay(
+        np.array([[0.0, 1, 0, 0, 2], [0, 0, 3, 0, 0], [0, 1, 0, 0, -4]]), ["a", "b", "c"], list("vwxyz")
+    ).plot()
     assert display.features == ["z", "w", "x"]  # two tasks use z and w, z has larger weights; none uses v and y
     assert display.tasks == ["a", "c", "b"]
     np.testing.assert_array_equal(display.shown, [[2, 1, 0], [-4, 1, 0], [0, 0, 3]])

@@ -85,8 +85,9 @@ def test_words_of_topics_follow_their_preferences():
     for k in range(n_topics):
         np.add.at(preference[k], topics[0][k], np.diff(topics[1][k], prepend=0))
     for rows, expected in ((slice(0, 1000), preference[0]), (slice(1000, 2000), preference[1:].mean(axis=0))):
-        got = np.asarray(counts[rows].sum(axis=0)).ravel() / counts[rows].sum()
-        np.testing.assert_allclose(got, expected, atol=0.005)
+        np.testing.assert_allclose(
+            np.asarray(counts[rows].sum(axis=0)).ravel() / counts[rows].sum(), expected, atol=0.005
+        )
 
 
 def test_each_topic_uses_a_third_to_two_thirds_of_the_pool():

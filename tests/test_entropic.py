@@ -85,8 +85,9 @@ def test_step_sizes_are_those_of_the_theory():
         np.testing.assert_allclose(
             step_sizes(schedule, eta0=3.0, n=30, n_iter=4), 3 * expected[schedule], rtol=1e-15, err_msg=schedule
         )
-    got = step_sizes("constant", eta0=1.0, n=30, n_iter=1, of_set="nonnegative")
-    np.testing.assert_allclose(got, [np.sqrt(np.log(31))], rtol=1e-15)
+    np.testing.assert_allclose(
+        step_sizes("constant", eta0=1.0, n=30, n_iter=1, of_set="nonnegative"), [np.sqrt(np.log(31))], rtol=1e-15
+    )
 
 
 # Sparse steps

@@ -282,11 +282,11 @@ def test_folds_that_do_not_reach_tol_warn_once(X, Y):
     assert len(said) == 2
     final = r"with radius=\S+, after 5 iterations, .* of the optimum .*, not within tol=1e-09: raise n_iter or tol, "
     assert re.match(final, said[1]) and model.duality_gap_ > 1e-9 and model.n_iter_ == 5
-    expected = (
+    assert re.fullmatch(
         r"the choice rests on 12 fits, of which 8 are not certified to be within 0.01 of their optima, but within "
-        r"0\.\d+ \(relative\) at worst: raise n_iter or tol, or centre and scale the features"
+        r"0\.\d+ \(relative\) at worst: raise n_iter or tol, or centre and scale the features",
+        said[0],
     )
-    assert re.fullmatch(expected, said[0])
 
 
 def test_warnings_name_the_line_that_led_to_them(X, Y):
@@ -341,8 +341,9 @@ def test_features_in_raw_units_get_one_hint_and_others_none(load, hinted, recwar
 def test_constant_features_alone_are_nothing_to_learn_from(estimator, n, dtype):
     """Their gradients are rounding errors, from which no radius follows."""
     rng = np.random.default_rng(0)
-    X = np.full((n, 2), [0.7, 3.3], dtype=dtype)
-    model = estimator(fit_intercept=True).fit(X, (rng.random((n, 3)) < 0.3).astype(int))
+    model = estimator(fit_intercept=True).fit(
+        np.full((n, 2), [0.7, 3.3], dtype=dtype), (rng.random((n, 3)) < 0.3).astype(int)
+    )
     assert model.radius_ == 0 and not model.coef_.any() and model.duality_gap_ <= 1e-3
 
 
@@ -745,8 +746,9 @@ def test_folds_without_both_labels_do_not_count(X, Y):
 )
 def test_a_pipeline_under_a_grid_search(model, targets, scoring, least):
     X, Y = problem(n=90)
-    pipeline = Pipeline([("scaler", StandardScaler()), ("model", model)])
-    search = GridSearchCV(pipeline, {"model__radius": [0.0, 1.0]}, scoring=scoring, cv=3).fit(X, targets(Y))
+    search = GridSearchCV(
+        Pipeline([("scaler", StandardScaler()), ("model", model)]), {"model__radius": [0.0, 1.0]}, scoring=scoring, cv=3
+    ).fit(X, targets(Y))
     assert search.best_params_ == {"model__radius": 1.0} and search.best_score_ > least
 
 

@@ -26,8 +26,9 @@ class Data(NamedTuple):
 def example():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(90, 3)).astype(np.float32)
-    labels = X[:, :1] + rng.normal(0, 0.3, (90, 4)) > 0
-    return Data(X, labels, np.repeat(["train", "validation", "test"], 30), list("abcd"))
+    return Data(
+        X, X[:, :1] + rng.normal(0, 0.3, (90, 4)) > 0, np.repeat(["train", "validation", "test"], 30), list("abcd")
+    )
 
 
 def one_sweep(method="hinge-l1inf", n=5, run=1, seed=0, **arrays):

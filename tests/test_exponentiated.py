@@ -52,8 +52,9 @@ def test_table_has_a_run_for_each_form_and_method(table):
         assert run["step"].tolist() == sorted({*range(0, N_ITER[form] + 1, every), N_ITER[form]})
         assert (run["gradients"] == sizes[form] * run["step"]).all()
         assert (np.diff(run["flops"]) > 0).all()
-        first = run[["flops", "objective", "test_error", "non_zero"]].iloc[0]
-        np.testing.assert_allclose(first, [0, np.log(2), 0.5, 0])
+        np.testing.assert_allclose(
+            run[["flops", "objective", "test_error", "non_zero"]].iloc[0], [0, np.log(2), 0.5, 0]
+        )
         assert len(run[["schedule", "eta0", "warning"]].drop_duplicates()) == 1
         assert (run["best_suboptimality"] <= run["suboptimality"] + 1e-15).all()
         assert run["best_suboptimality"].is_monotonic_decreasing

@@ -170,8 +170,9 @@ def test_a_loss_is_a_lighter_look_of_its_norm():
 
 
 def test_norms_differ_in_grey_and_svm_is_grey():
-    table = made("auc", method=["hinge-l1inf", "hinge-l1", "hinge-l2", "hinge-l12", "svm-l2"])
-    (axes,) = catalogue.draw("auc", table).axes
+    (axes,) = catalogue.draw(
+        "auc", made("auc", method=["hinge-l1inf", "hinge-l1", "hinge-l2", "hinge-l12", "svm-l2"])
+    ).axes
     colours = {line.get_label(): to_rgb(line.get_color()) for line in axes.lines}
     assert len(set(colours["svm-l2"])) == 1
     assert min(np.diff(sorted(np.dot(colour, (0.299, 0.587, 0.114)) for colour in colours.values()))) > 0.05

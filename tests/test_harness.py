@@ -55,8 +55,9 @@ def test_measurements_are_taken_in_turn():
     def task(name, seconds):
         return ({"method": name}, lambda: order.append(name) or next(seconds))
 
-    tasks = [task("a", iter([3.0, 1.0, 2.0])), task("b", count(4.0))]
-    table = harness.measure(tasks, 3, lambda i, of: done.append((i, of)))
+    table = harness.measure(
+        [task("a", iter([3.0, 1.0, 2.0])), task("b", count(4.0))], 3, lambda i, of: done.append((i, of))
+    )
     assert order == ["a", "b"] * 3 and done == [(i, 6) for i in range(1, 7)]
     assert list(table) == ["method", "repeats", "seconds", "low", "high"]
     assert table[["method", "repeats", "seconds"]].to_numpy().tolist() == [["a", 3, 2.0], ["b", 3, 5.0]]

@@ -67,8 +67,9 @@ def test_methods_are_level_if_the_whole_interval_is_near_0(number, half, verdict
     estimate = Estimate(number, number - half, number + half, "an interval", 4, half)
     got = conclude(CLAIM._replace(least=ABOVE, level=0.01), estimate, {"method": "a"})
     assert (got.verdict, "would decide it" in got.number_means) == (verdict, verdict == "undecided")
-    without = conclude(CLAIM._replace(least=ABOVE), estimate, {"method": "a"}).verdict
-    assert without == ("undecided" if verdict == "level" else verdict)
+    assert conclude(CLAIM._replace(least=ABOVE), estimate, {"method": "a"}).verdict == (
+        "undecided" if verdict == "level" else verdict
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,8 +113,9 @@ def test_what_holms_correction_leaves_open_may_be_level(level, verdict):
 
 @pytest.mark.parametrize(("number", "expected"), [(1.0, "undecided"), (-1.0, "does not hold")])
 def test_a_verdict_that_a_bound_may_not_give_is_withheld(number, expected):
-    estimate = Estimate(number, number - 0.1, number + 0.1, "an interval")
-    got = conclude(CLAIM._replace(least=0.0), estimate, {"method": "a"}).withheld("holds")
+    got = conclude(
+        CLAIM._replace(least=0.0), Estimate(number, number - 0.1, number + 0.1, "an interval"), {"method": "a"}
+    ).withheld("holds")
     assert (got.verdict, "as it is a bound" in got.number_means) == (expected, expected == "undecided")
 
 

@@ -240,8 +240,9 @@ def test_the_smallest_numbers_stay_inside(rng, method, unit, dtype, high):
     ],
 )
 def test_prox_of_a_row_whose_sum_overflows_keeps_all_digits(dtype, W, step, expected):
-    got = l1inf.prox(np.array(W, dtype), step)
-    np.testing.assert_allclose(got, np.array(expected, dtype), rtol=4 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(
+        l1inf.prox(np.array(W, dtype), step), np.array(expected, dtype), rtol=4 * np.finfo(dtype).eps
+    )
 
 
 def test_prox_of_groups_ends_for_the_smallest_numbers(rng):

@@ -61,8 +61,9 @@ def test_missing_entries_of_a_vector_are_left_out(labels):
 def test_missing_targets_are_left_out_of_fit_and_score():
     T = np.where(HIDDEN, np.nan, TARGETS)
     model = JointSparseRegressor(radius=4.0, tol=1e-8).fit(X, pd.DataFrame(T, columns=NAMES))
-    tasks = {name: (X[~HIDDEN[:, k]], TARGETS[~HIDDEN[:, k], k]) for k, name in enumerate(NAMES)}
-    apart = JointSparseRegressor(radius=4.0, tol=1e-8).fit_tasks(tasks)
+    apart = JointSparseRegressor(radius=4.0, tol=1e-8).fit_tasks(
+        {name: (X[~HIDDEN[:, k]], TARGETS[~HIDDEN[:, k], k]) for k, name in enumerate(NAMES)}
+    )
     np.testing.assert_allclose(model.coef_, apart.coef_, atol=1e-6)
     assert model.score(X, T) > 0.9
     assert apart.predict(X).columns.tolist() == NAMES
@@ -142,8 +143,9 @@ def test_probabilities_are_logistic_functions_of_decisions(y):
         np.testing.assert_allclose(P.sum(axis=1), 1.0)
         np.testing.assert_array_equal(P.argmax(axis=1), model.predict(X))
     expected = expected[:, np.newaxis] if expected.ndim == 1 else expected
-    shown = P[:, 1:] if P.shape[1] == 2 else P
-    np.testing.assert_allclose(shown, expected / expected.sum(axis=1, keepdims=True) if y.max() == 2 else expected)
+    np.testing.assert_allclose(
+        P[:, 1:] if P.shape[1] == 2 else P, expected / expected.sum(axis=1, keepdims=True) if y.max() == 2 else expected
+    )
     assert np.isfinite(L).all()
     np.testing.assert_allclose(np.exp(L), model.predict_proba(1e4 * X), atol=1e-15)
 

@@ -77,8 +77,9 @@ def test_dual_values_are_conjugates(loss, rng):
     F, Y, c, A = weighted_problem(rng, loss)
     assert np.all(loss.value(F, Y, c) >= loss.dual_value(A, Y, c) - (A * F).sum(axis=0) - 1e-10)
     slopes = loss.subgradient(F, Y, c)
-    touching = loss.dual_value(-slopes, Y, c) + (slopes * F).sum(axis=0)
-    np.testing.assert_allclose(touching, loss.value(F, Y, c), rtol=1e-12)
+    np.testing.assert_allclose(
+        loss.dual_value(-slopes, Y, c) + (slopes * F).sum(axis=0), loss.value(F, Y, c), rtol=1e-12
+    )
 
 
 def test_dual_steps_maximise_their_objective(loss, rng):

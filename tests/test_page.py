@@ -113,8 +113,7 @@ def test_the_page_of_no_rows_counts_none():
 
 
 def test_html_shows_the_same_with_pictures_of_its_tables():
-    given = pd.DataFrame(SHOWN)
-    html = page.section(given, {("one", "a", "chosen"): ["auc.png"], ("else", "a", "chosen"): ["b.png"]})
+    html = page.section(pd.DataFrame(SHOWN), {("one", "a", "chosen"): ["auc.png"], ("else", "a", "chosen"): ["b.png"]})
     assert html.count("<details") == 3 and html.count('src="auc.png"') == 2 and "b.png" not in html
     assert "a|b\nc &lt;script&gt;x&lt;/script&gt; &amp; `d`" in html
     assert '<span class="verdict does-not-hold" title="two, a: 1 does not hold">does not hold</span>' in html

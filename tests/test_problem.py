@@ -61,8 +61,9 @@ def test_no_feasible_objective_is_below_any_bound(rng, norm, loss, intercept, pe
     tasks, regulariser = draw_tasks(intercept=intercept), Regulariser(NORMS[norm], np.array([0.3, 2e3]), penalised)
     for _ in range(20):
         # Of a domain that all losses have: 0 <= A y <= c.
-        dual = tasks.y * tasks.c * rng.random((len(tasks.y), 2)) ** rng.uniform(0.1, 9)
-        bound = lower_bound(tasks, LOSSES[loss], regulariser, dual)
+        bound = lower_bound(
+            tasks, LOSSES[loss], regulariser, tasks.y * tasks.c * rng.random((len(tasks.y), 2)) ** rng.uniform(0.1, 9)
+        )
         assert (bound >= 0).all()
         W, b = rng.normal(size=(2, 6, 3)) * rng.uniform(0, 2), rng.normal(size=(2, 3)) * intercept
         for pair in () if penalised else range(2):
@@ -108,8 +109,9 @@ def test_some_features_of_all_tasks_or_of_each(container):
         assert small.n_features == 2
         for k, part in enumerate(small.parts):
             of_task = columns if columns.ndim == 1 else columns[:, k]
-            expected = np.where(of_task >= 0, (X + k)[:, of_task], 0)
-            np.testing.assert_array_equal(part.X.toarray() if sparse.issparse(part.X) else part.X, expected)
+            np.testing.assert_array_equal(
+                part.X.toarray() if sparse.issparse(part.X) else part.X, np.where(of_task >= 0, (X + k)[:, of_task], 0)
+            )
 
 
 def work():
@@ -168,8 +170,9 @@ def test_tasks_that_lack_few_samples_share_their_features(rng, container, monkey
     np.testing.assert_array_equal(np.vstack([made.c[part.rows] for part in made.parts]), made.c)
     monkeypatch.setattr("jointsparse.learning.problem.MOST_COPIED_BYTES", 0)  # as if copies filled the memory
     Y[:70, 3], Y[:80, 2] = 0, 0
-    numbers = [100, 100, 20, 30] if container is sparse.csr_matrix else [100, 100, 20, 100]
-    assert [len(part.y) for part in Problem.from_matrix(container(X), Y).parts] == numbers
+    assert [len(part.y) for part in Problem.from_matrix(container(X), Y).parts] == (
+        [100, 100, 20, 30] if container is sparse.csr_matrix else [100, 100, 20, 100]
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -156,9 +156,11 @@ def repetition(sizes, seed=(5, 1), **options):
 def test_a_repetition_holds_each_problem_of_each_size_drawn_from_its_seed_and_size(sizes):
     done = []
     table = repetition(sizes, progress=lambda i, of: done.append((i, of)))
-    got = table[["problem", "n"]].drop_duplicates().to_numpy().tolist()
-    assert got == [[problem, n] for problem in PROBLEMS for n in sizes]
+    assert table[["problem", "n"]].drop_duplicates().to_numpy().tolist() == [
+        [problem, n] for problem in PROBLEMS for n in sizes
+    ]
     assert done == [(i, 4) for i in range(1, 5)]
-    expected = solve("logistic", [5, 1, 30], n=30).drop(columns="seconds")
-    of_size = table[(table["problem"] == "logistic") & (table["n"] == 30)].reset_index(drop=True)
-    pd.testing.assert_frame_equal(of_size, expected)
+    pd.testing.assert_frame_equal(
+        table[(table["problem"] == "logistic") & (table["n"] == 30)].reset_index(drop=True),
+        solve("logistic", [5, 1, 30], n=30).drop(columns="seconds"),
+    )

@@ -172,8 +172,9 @@ def test_a_repetition_learns_tasks_of_the_largest_size_drawn_from_its_seed():
 def test_the_error_is_that_of_all_samples_and_a_score_of_0_counts_half(data):
     W = np.random.default_rng(1).normal(size=data.W.shape)
     W[:, 2] = 0
-    expected = slow_error(W, data.X_test, data.y_test)
-    np.testing.assert_allclose(recovery.error(W, data.X_test, data.y_test), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        recovery.error(W, data.X_test, data.y_test), slow_error(W, data.X_test, data.y_test), atol=1e-12
+    )
     assert [recovery.error(W, data.X_test, data.y_test) for W in (0 * W, data.W, -data.W)] == [0.5, 0, 1]
 
 

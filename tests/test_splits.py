@@ -30,9 +30,10 @@ def test_splits_are_drawn_from_the_generator_alone():
 
 
 def test_a_table_decides_and_images_without_a_place_are_listed():
-    table = pd.DataFrame({"image": ["00", "01", "02", "ghost"], "split": ["fit", "dev", "eval", "fit"]})
     got, unplaced = splits.assign_splits(
-        NAMES[:4], table, **AS_THEY_ARE | {"split_names": {"train": "fit", "validation": "dev", "test": "eval"}}
+        NAMES[:4],
+        pd.DataFrame({"image": ["00", "01", "02", "ghost"], "split": ["fit", "dev", "eval", "fit"]}),
+        **AS_THEY_ARE | {"split_names": {"train": "fit", "validation": "dev", "test": "eval"}},
     )
     assert got == {"00": "train", "01": "validation", "02": "test"}
     assert unplaced == {"ghost": "splits.csv names an image that is not there", "03": "in no split of splits.csv"}
@@ -75,8 +76,9 @@ def test_what_makes_no_sense_is_refused_in_a_short_line(rows, options, said):
 
 
 def test_names_that_others_give_splits_are_read_where_no_option_names_them():
-    table = pd.DataFrame({"image": NAMES[:4], "split": ["training", "dev", "testing", "none"]})
-    got, _ = splits.assign_splits(NAMES[:4], table, **AS_THEY_ARE)
+    got, _ = splits.assign_splits(
+        NAMES[:4], pd.DataFrame({"image": NAMES[:4], "split": ["training", "dev", "testing", "none"]}), **AS_THEY_ARE
+    )
     assert list(got.values()) == list(splits.SPLITS)
 
 

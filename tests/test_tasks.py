@@ -34,11 +34,11 @@ def test_most_frequent_words_of_the_training_images_come_first():
 
 @pytest.mark.parametrize(("n_with", "warning"), [(9, "training images with it: 90%"), (8, "")])
 def test_a_word_of_nearly_every_training_image_carries_a_warning(n_with, warning):
-    images = pd.DataFrame({"image": range(12), "split": ["train"] * 10 + ["validation", "test"]})
-    captions = pd.DataFrame(
-        {"image": range(12), "caption": ["dog"] * n_with + ["cat"] * (10 - n_with) + ["dog", "dog"]}
+    words, _ = tasks.choose_words(
+        pd.DataFrame({"image": range(12), "split": ["train"] * 10 + ["validation", "test"]}),
+        pd.DataFrame({"image": range(12), "caption": ["dog"] * n_with + ["cat"] * (10 - n_with) + ["dog", "dog"]}),
+        n_words=2,
     )
-    words, _ = tasks.choose_words(images, captions, n_words=2)
     assert words["warning"].tolist() == [warning, ""]
 
 
@@ -214,8 +214,9 @@ def test_images_set_aside_become_unlabelled_and_no_others():
     got = tasks.set_aside(split, {"train": 7, "test": 4, "validation": 0}, rng=np.random.default_rng(0))
     assert [np.count_nonzero(got == name) for name in ("train", "validation", "test", "unlabelled")] == [13, 5, 6, 14]
     np.testing.assert_array_equal(got[got != "unlabelled"], split[got != "unlabelled"])
-    again = tasks.set_aside(split, {"test": 4, "validation": 0, "train": 7}, rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(got, again)
+    np.testing.assert_array_equal(
+        got, tasks.set_aside(split, {"test": 4, "validation": 0, "train": 7}, rng=np.random.default_rng(0))
+    )
 
 
 # One label of each sample

@@ -741,10 +741,10 @@ def test_validation_words_choose_among_fits_with_few_features():
     """Of two that are as good the first."""
     joint = [(0.1, 0.7, 0.5), (0.2, 0.6, 0.8), (0.25, 0.9, 0.8), (0.3, 0.8, np.nan), (0.9, 0.95, 0.99)]
     l1 = [(0.1, 0.5, 0.9), (0.2, 0.65, 0.1), (0.7, 0.6, 0.2)]
-    rows = [(method, *fit) for method, fits in (("hinge-l1inf", joint), ("hinge-l1", l1)) for fit in fits]
-    table = pd.DataFrame(rows, columns=["method", "features", "auc_weighted", "validation"]).assign(
-        run=1, n=40, warning=""
-    )
+    table = pd.DataFrame(
+        [(method, *fit) for method, fits in (("hinge-l1inf", joint), ("hinge-l1", l1)) for fit in fits],
+        columns=["method", "features", "auc_weighted", "validation"],
+    ).assign(run=1, n=40, warning="")
     judged = judge({"sparsity": table}, ["auc-at-30-percent", "features-to-match"])
     np.testing.assert_allclose(judged["number"], [0.1, 0.1 / 0.2])
 

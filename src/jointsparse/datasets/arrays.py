@@ -114,8 +114,9 @@ def read(
     n_names = len(feature_names(root, features=features, names=names, index=index))
     require(n_names in (0, X.shape[1]), f"names must name the {X.shape[1]} features of {path}, got {n_names} names")
     options = {"index": index, "split": split, "pictures": pictures, "text": text, "tags": tags}
-    columns = {option: column for option, column in options.items() if column}
-    told, captions, never = _read_labels(of_labels, columns, separator, compression_ratio)
+    told, captions, never = _read_labels(
+        of_labels, {option: column for option, column in options.items() if column}, separator, compression_ratio
+    )
     require(
         len(told) == X.shape[0],
         f"{of_labels} must have a row for each of the {X.shape[0]:,} rows of {path}, got {len(told):,}",

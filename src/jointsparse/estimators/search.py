@@ -213,8 +213,9 @@ class Search(Trained):
         """
 
         def score(steps: Sequence[int], starts: Sequence[Fit] = ()) -> Round:
-            radii = np.array([radius_at(unit, step) for step in steps])
-            return self._scored(samples, splits, radii, False, watch, starts)
+            return self._scored(
+                samples, splits, np.array([radius_at(unit, step) for step in steps]), False, watch, starts
+            )
 
         steps = list(FIRST_STEPS) if unit > 0 else [0]
         rounds = [score(steps)]

@@ -67,8 +67,9 @@ def eer(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, source: str 
 
     beside, source: see `auc`.
     """
-    title = "Equal error rate of the words not used for validation" + source
-    return _curves_and_lead(table, beside, "n", "eer", "eer", "plain", title)
+    return _curves_and_lead(
+        table, beside, "n", "eer", "eer", "plain", "Equal error rate of the words not used for validation" + source
+    )
 
 
 X_LABELS = {
@@ -132,8 +133,9 @@ def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
         axes.vlines(at, scale * one["low"], scale * one["high"], color=look[other]["color"])
         axes.plot(at, scale * one["difference"], label=f"_against {other}", **look[other] | {"linestyle": "none"})
     known = rows["low"].notna().any()
-    title = "95% intervals (test samples, runs)" if known else f"no intervals, which take {FEWEST_RUNS} runs"
-    axes.set_title(title, fontsize=9)
+    axes.set_title(
+        "95% intervals (test samples, runs)" if known else f"no intervals, which take {FEWEST_RUNS} runs", fontsize=9
+    )
 
 
 def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:

@@ -400,8 +400,9 @@ def mean_over(values: Iterable[float], of: str = "run") -> Estimate:
         counted = f"one {of}" if len(there) == 1 else f"mean over {len(there)} {of}s"
         return Estimate(mean, np.nan, np.nan, f"{counted}, no interval, which takes {FEWEST_RUNS}")
     half = float(half_width(there.std(ddof=1), len(there)))
-    origin = f"mean and 95 % t interval over {len(there)} {of}s"
-    return Estimate(mean, mean - half, mean + half, origin, len(there) - 1, half)
+    return Estimate(
+        mean, mean - half, mean + half, f"mean and 95 % t interval over {len(there)} {of}s", len(there) - 1, half
+    )
 
 
 def geometric_mean_over(ratios: pd.Series) -> Estimate:

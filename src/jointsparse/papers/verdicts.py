@@ -139,8 +139,9 @@ def _beside_its_fits(tables: Tables, judgement: Judgement, demonstration: bool) 
         judgement = judgement.adding(f"; {warned} of {len(fits)} fits carry a warning ({why})" * bool(warned))
     count = int(unfinished(fits).sum()) if claim.of_fits else 0
     if count:
-        told = f"; {count} of {len(fits)} fits are unfinished (gap above {100 * GAP:g} %, edge of a grid)"
-        judgement = judgement.adding(told)
+        judgement = judgement.adding(
+            f"; {count} of {len(fits)} fits are unfinished (gap above {100 * GAP:g} %, edge of a grid)"
+        )
     if count <= MOST_UNFINISHED * len(fits):
         return judgement
     return judgement.adding(", too many for a verdict, which finished ones would decide", verdict=UNDECIDED)

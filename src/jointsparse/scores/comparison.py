@@ -53,8 +53,9 @@ def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFr
         tables.append(table.assign(**{f"{name}_holm": holm(table[name].to_numpy()) for name in ("p", "p_reverse")}))
     table = pd.concat(tables, ignore_index=True)
     compared = table.groupby(["n", "words", "against"])
-    together = {f"{name}_all_runs": compared[f"{name}_median"].transform(over_runs) for name in ("p", "p_reverse")}
-    return table.assign(**together)
+    return table.assign(
+        **{f"{name}_all_runs": compared[f"{name}_median"].transform(over_runs) for name in ("p", "p_reverse")}
+    )
 
 
 def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFrame:

@@ -59,8 +59,7 @@ def sign_test(
     for k in range(labels.shape[1]):
         positives, negatives = np.flatnonzero(labels[:, k] == 1), np.flatnonzero(labels[:, k] == 0)
         few, many = sorted((positives, negatives), key=len)
-        steps = rng.integers(len(many) - np.arange(len(few)), size=(n_pairings, len(few)))
-        drawn = _shuffled(many.copy(), steps)
+        drawn = _shuffled(many.copy(), rng.integers(len(many) - np.arange(len(few)), size=(n_pairings, len(few))))
         left, right = (few, drawn) if few is positives else (drawn, few)
         f_sign = np.sign(f[left, k] - f[right, k])
         g_sign = np.sign(g[left, k] - g[right, k])

@@ -451,5 +451,6 @@ def fit(
             if (watch and watch(t, float(best.smallest.sum()), float(best.gap().max()))) or not len(run.index):
                 break
     best.certify(run.index)
-    objective = best.objective.until(t, len(best.W))
-    return Fit(best.W, best.b, objective, best.smallest, best.bound, best.gap(), t, best.dual())
+    return Fit(
+        best.W, best.b, best.objective.until(t, len(best.W)), best.smallest, best.bound, best.gap(), t, best.dual()
+    )

@@ -180,11 +180,13 @@ def solve_by_each(
     require(0 < penalty < 1, f"penalty must be a fraction between 0 and 1, got {penalty}")
     objective = Objective(*draw(problem, n, rng)[:2], loss=problem)
     penalty = penalty * float(np.abs(np.einsum("ij,i->j", objective.X, objective.slopes(np.zeros(n)))).max())
-    of_steps = np.random.default_rng(int(rng.integers(2**32)))
-    samples = drawn(stochastic_n_iter, n, max(1, round(BATCH_SHARE * n)), of_steps)
+    samples = drawn(
+        stochastic_n_iter, n, max(1, round(BATCH_SHARE * n)), np.random.default_rng(int(rng.integers(2**32)))
+    )
 
-    certify = partial(objective.certify_penalised, penalty=penalty)
-    look = looking(objective, certify, size=lambda w: float(np.abs(w).sum()))
+    look = looking(
+        objective, partial(objective.certify_penalised, penalty=penalty), size=lambda w: float(np.abs(w).sum())
+    )
     interior = record(partial(interior_point, objective, penalty, tol=tol), look)
     coordinates = record(partial(coordinate_descent, objective, penalty, n_iter=passes), look, restarts=True)
     value, radius = (float(interior[column].iloc[-1]) for column in ("objective", "size"))

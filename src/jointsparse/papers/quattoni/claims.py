@@ -287,8 +287,8 @@ def beyond_scan(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     half = (mean_over(scans, "scan").high - scan) * np.sqrt(len(scans) + 1)
     x_few, x_most = ends["x"]
     told, scatter = "with {:g} non-zero rows a projection takes {} scan of {:.2g} s", np.nan_to_num(half)
-    require(few + scatter >= 0, told.format(x_few, "less than the", scan), NotTested)
-    require(most > scatter, told.format(x_most, "hardly longer than a", scan), NotTested)
+    require(not few + scatter < 0, told.format(x_few, "less than the", scan), NotTested)
+    require(not most <= scatter, told.format(x_most, "hardly longer than a", scan), NotTested)
     limits = [(few + sign * half) / (most + towards * half) for sign in (-1, 1) for towards in (-1, 1)]
     origin = f"95 % interval by the scatter of {len(scans)} scans; timed"
     estimate = Estimate(few / most, min(limits), max(limits), origin, wants="more scans")

@@ -167,8 +167,9 @@ def rows_of(
     # the true norms would know what validation has to find. On the paper's problem they are about 49, 12 and 4.
     radii = np.stack([true, *(np.full(true.shape, value) for value in sorted(radius))])
     steps = np.asarray(eta0, dtype=float)
-    at_true = np.repeat(radii[:1], len(steps), axis=0)
-    fit = subgradient.fit(problem, loss=hinge, norm=norm, radius=at_true, eta0=steps, n_iter=n_iter)
+    fit = subgradient.fit(
+        problem, loss=hinge, norm=norm, radius=np.repeat(radii[:1], len(steps), axis=0), eta0=steps, n_iter=n_iter
+    )
     optima = working_set.fit(problem, loss=hinge, norm=norm, radius=radii, tol=tol, n_iter=optimum_n_iter)
     (best,) = sweep.choose_eta0(np.zeros(len(steps)), fit.objective)
     errors = np.array([error(W, data.X_validation, data.y_validation) for W in optima.W[1:]])
