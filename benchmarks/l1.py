@@ -10,6 +10,7 @@ The peers are measured if they are installed:
 import importlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 from measure import ENTRIES, RADII, Task, medians, vector_limit
@@ -33,20 +34,16 @@ def project_by_numpy_sort(v: np.ndarray, z: float) -> np.ndarray:
 
 def peers(v: np.ndarray, z: float) -> dict[str, Task]:
     tasks: dict[str, Task] = {"numpy sort": lambda: project_by_numpy_sort(v, z)}
-    try:
+    with suppress(ImportError):
         proj_simplex, magnitudes = importlib.import_module("ot.utils").proj_simplex, np.abs(v)
         tasks["POT simplex"] = lambda: proj_simplex(magnitudes, z)
-    except ImportError:
-        pass
-    try:
+    with suppress(ImportError):
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
         os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
         jax, optax = importlib.import_module("jax"), importlib.import_module("optax")
         jax.config.update("jax_enable_x64", True)
         project, device = jax.jit(optax.projections.projection_l1_ball), jax.numpy.asarray(v)
         tasks["optax"] = lambda: project(device, z).block_until_ready()
-    except ImportError:
-        pass
     return tasks
 
 

@@ -19,6 +19,7 @@ import importlib
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import product
 from types import ModuleType, SimpleNamespace
 
@@ -184,22 +185,18 @@ def others(
             MultiTaskLasso(0.01, fit_intercept=False).fit(shared, targets).coef_.T
         ),
     }
-    try:
+    with suppress(ImportError):
         skglm = importlib.import_module("skglm")
         tasks["skglm MultiTaskLasso (shared samples)"] = lambda: (
             skglm.MultiTaskLasso(0.01, fit_intercept=False).fit(shared, targets).coef_.T
         )
-    except ImportError:
-        pass
-    try:
+    with suppress(ImportError):
         spams = importlib.import_module("spams")
         start = np.zeros((N_FEATURES, N_TASKS), order="F")
         options = {"loss": "square", "regul": "l1linf", "lambda1": 10.0, "max_it": 200, "tol": 1e-3, "numThreads": 1}
         tasks["spams FISTA l1linf, squared loss (shared samples)"] = lambda: spams.fistaFlat(
             np.asfortranarray(targets), shared, start, **options
         )
-    except ImportError:
-        pass
     return tasks
 
 
