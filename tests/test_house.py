@@ -11,20 +11,20 @@ BASE = Path(__file__).parents[1]
 # Statements (`ast.stmt`) that each room may hold. A new capability pays with an old weight, or raises its ceiling with
 # a reason. A room may exceed its own by 5 %, the total of the library, the workflow and the tests not.
 CEILINGS = {
-    "norms": 1450,
-    "learning": 2000,
-    "estimators": 1055,
-    "datasets": 1230,
-    "features, scores, figures, explorer": 2145,
+    "norms": 1440,
+    "learning": 1960,
+    "estimators": 1040,
+    "datasets": 1220,
+    "features, scores, figures, explorer": 2125,
     "kept": 370,
-    "papers": 2100,
-    "loose files, app, provenance": 1060,
+    "papers": 2060,
+    "loose files, app, provenance": 1055,
     "workflow": 880,
-    "tests": 8325,
-    "trials": 1600,
-    "benchmarks": 1300,
+    "tests": 8230,
+    "trials": 1585,
+    "benchmarks": 1275,
 }
-MOST, MARGIN = 21_310, 1.05
+MOST, MARGIN = 21_077, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 
