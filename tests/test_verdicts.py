@@ -165,6 +165,17 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {UNDECIDED: 7},
         "; more runs would decide it, and whether the recalls are equal",
     ),
+    "recalls that differ": (
+        "selection-precision",
+        RECOVERY,
+        [
+            ("recovery", "n > 0", {"recall": 1.0, "precision": 0.5}),
+            ("recovery", NO_JOINT, {"precision": 0.2}),
+            ("recovery", JOINT, {"recall": 0.9}),
+        ],
+        {UNTESTED: 7},
+        "recalls differ by -0.100, more than 0.01",
+    ),
     "hinge-l2 stands for svm-l2": (
         "auc-order",
         FLICKR,
