@@ -145,6 +145,9 @@ class Named(SimpleNamespace):
     def items(self):
         return vars(self).items()
 
+    def __iter__(self):
+        return iter(vars(self).values())
+
 
 @pytest.fixture
 def run_script(monkeypatch):

@@ -7,7 +7,7 @@ from conftest import run_python
 from scipy import sparse
 
 from jointsparse.features import vocabulary_tree
-from jointsparse.features.vocabulary_tree import Tree, encode, grow, quantise, stack, weigh
+from jointsparse.features.vocabulary_tree import Tree, encode, grow, quantise, weigh
 
 
 def points(n, length=12, seed=0):
@@ -169,11 +169,6 @@ OTHER_TREE = sparse.csr_matrix((4, 38), dtype=np.int32)
         (weigh, {"weighting": "tf-idf"}, r"idf must have shape \(39,\), got \(\)"),
         (weigh, {"weighting": "tf-idf", "idf": np.ones(3)}, r"idf must have shape \(39,\), got \(3,\)"),
         (weigh, {"counts": OTHER_TREE}, "one column for each of the tree's 39 words, got 38"),
-        (
-            stack,
-            {"parts": [sparse.csr_matrix((4, 39)), OTHER_TREE]},
-            "one column for each of the tree's 39 words, got 38",
-        ),
     ],
 )
 def test_what_does_not_fit_is_refused(full, counts, call, options, message):
@@ -181,7 +176,6 @@ def test_what_does_not_fit_is_refused(full, counts, call, options, message):
         grow: {"descriptors": points(100), "seed": 0},
         encode: {"tree": full, "descriptors": points(5), "counts_per_image": np.array([5])},
         weigh: {"tree": full, "counts": counts},
-        stack: {"tree": full},
     }
     with pytest.raises(ValueError, match=message):
         call(**given[call] | options)

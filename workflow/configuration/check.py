@@ -46,7 +46,7 @@ EXPECTED = {  # by keyword of the schema, whose value takes the place of {}
     "pattern": "named with 1 to 100 letters, digits, - and _",
     "markup": "without </ and <!, which end a script of the report",
 }  # Names that are folders of the results, beside those of datasets, or of a dataset, beside those of its studies.
-TAKEN = {"claims", "descriptors", "kernels", "logs", "records", "timings", "vocabularies"}
+TAKEN = {"claims", "descriptors", "final", "histograms", "kernels", "logs", "records", "timings"}
 
 
 def check(config: dict[str, Any], schema_file: Path) -> None:

@@ -1,5 +1,6 @@
 """Datasets and studies of the configuration: their blocks, their tables, and the files that they are read from."""
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from jointsparse.registry import pick, room
 
 AUTO = "auto"  # in the place of radii, sizes, and numbers of words and features: the data choose
 WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
+MOST_OF_SHARD = 2000  # pictures, where their number decides the number of shards
 FEW_SAMPLES = 500  # Choice: of a glance; with more it takes longer than a minute
 # Tables of such a study whose rows may carry a warning, besides those of its tasks.
 WARNED = ("odd_features", "words", "chosen", "by_word")
@@ -24,7 +26,7 @@ def chosen_datasets(config: dict[str, Any]) -> list[str]:
 def datasets_of(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Every dataset's entry in full: with defaults, its own `features`, and the whole blocks of its studies."""
     return {
-        name: {"options": {}, "shards": 1}
+        name: {"options": {}, "shards": AUTO}
         | entry
         | {
             "features": merged(config["features"], entry.get("features", {})),
@@ -115,6 +117,15 @@ def warned_tables(block: dict[str, Any]) -> list[str]:
     if block["kind"] != WORDS:
         return list(pick("experiments", block["kind"]).WARNS)
     return [name for name in tables_of(block) if name in WARNED or name.startswith("tasks_run")]
+
+
+def n_shards(name: str, entry: dict[str, Any]) -> int:
+    """The number of shards of a dataset of pictures. auto: a power of two, which more pictures rarely change."""
+    if entry["shards"] != AUTO:
+        return int(entry["shards"])
+    options, folders = entry["options"], raw_files(name, entry)[:1]
+    n = sum(len(files) for folder in folders for *_, files in os.walk(folder, followlinks=True))
+    return 2 ** max(math.ceil(math.log2((n or options.get("n_images", 1)) / MOST_OF_SHARD)), 0)
 
 
 def raw_files(name: str, entry: dict[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ rule fit_basis:
         features=given_features,
     output:
         basis="results/{dataset}/{study}/basis/basis.npz",
-        features="results/{dataset}/{study}/basis/features.npz",
+        features="results/{dataset}/{study}/basis/features.npy",
     log:
         "results/{dataset}/{study}/logs/fit_basis.log",
     benchmark:
@@ -18,6 +18,7 @@ rule fit_basis:
     params:
         *code("fit_basis"),
         where=lambda w: f"studies.{w.study}.basis",
+        vocabulary=vocabulary,
         fitted_on=lambda w: study(w)["basis"]["fitted_on"],
         options=lambda w: {key: study(w)["basis"][key] for key in ("rank", "centred")},
         seed=config["seed"],
@@ -42,6 +43,7 @@ rule fit_similarities:
     params:
         *code("fit_similarities"),
         where=lambda w: f"studies.{w.study}.similarities",
+        vocabulary=vocabulary,
         options=lambda w: study(w)["similarities"],
         seed=config["seed"],
     script:

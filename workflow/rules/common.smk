@@ -142,7 +142,6 @@ localrules:  # on a cluster, too: they compute nothing
 wildcard_constraints:
     datasets=rf"({any_of(DATASETS)})(\+({any_of(DATASETS)}))*",
     dataset=any_of(DATASETS),
-    vocabulary=any_of({name for entry in DATASETS.values() for name in entry["features"]["vocabularies"]}),
     study=any_of(config["studies"]),
     run=r"\d+",
     shard=r"\d+",
@@ -167,9 +166,16 @@ def study(w):
     return dataset(w)["studies"][w.study]
 
 
+def vocabularies(w, *keys):
+    """The vocabularies that some study of a dataset uses, with these of their keys."""
+    used = {block["vocabulary"] for block in dataset(w)["studies"].values() if "vocabulary" in block}
+    blocks = {name: block for name, block in features(w)["vocabularies"].items() if name in used}
+    return {name: {key: block[key] for key in keys} for name, block in blocks.items()}
+
+
 def vocabulary(w):
-    """The block of the vocabulary that a job is about."""
-    return features(w)["vocabularies"][w.vocabulary]
+    """The vocabulary of a study, whose histograms it or its basis starts from."""
+    return study(w).get("vocabulary")
 
 
 def code(script, *files, **plug_ins):
@@ -227,9 +233,32 @@ def of_size(number):
 needs = {"mem_mb": of_size(resources.megabytes), "runtime": of_size(resources.minutes)}
 
 
-def shards(pattern):
+@cache
+def shards_of(dataset):
+    """The number of shards of a dataset of pictures."""
+    return of_run(f"shards {dataset}", lambda: of_config.n_shards(dataset, DATASETS[dataset]))
+
+
+def shards(pattern, dataset):
     """All parts of a result that jobs make in shards."""
-    return lambda w: expand(pattern, shard=range(dataset(w)["shards"]), shards=dataset(w)["shards"], allow_missing=True)
+    n = shards_of(dataset)
+    return expand(pattern, dataset=dataset, shard=range(n), shards=n)
+
+
+# Params of the jobs that describe images.
+DESCRIBED = {
+    "loader": lambda w: dataset(w)["loader"],
+    "options": lambda w: dataset(w)["options"],
+    "longest_side": lambda w: features(w)["longest_side"],
+    "extractor": lambda w: features(w)["extractor"],
+    "extractor_options": lambda w: features(w)["options"],
+}
+DESCRIBED_BY = {"datasets": DESCRIBED["loader"], "features": DESCRIBED["extractor"]}
+
+
+def described_where(w):
+    """The places of the settings that decide how an image is described."""
+    return f"features.options, datasets.{named(w.dataset)}.shards"
 
 
 def images_of_study(w):
@@ -242,14 +271,14 @@ def given_features(w):
     """The features that a study starts from: histograms of visual words, or those that the dataset comes with."""
     if w.dataset in SAMPLES:
         return "results/{dataset}/features.npz"
-    return f"results/{{dataset}}/vocabularies/{study(w)['vocabulary']}/histograms.npz"
+    return shards("results/{dataset}/histograms/{shard}-of-{shards}.npz", w.dataset)
 
 
 def features_of_study(w):
     """The features that a study learns from."""
     for kind in ("basis", "similarities"):
         if study(w).get(kind):
-            return f"results/{{dataset}}/{{study}}/{kind}/features.npz"
+            return f"results/{{dataset}}/{{study}}/{kind}/features.{'npy' if kind == 'basis' else 'npz'}"
     return given_features(w)
 
 
@@ -288,24 +317,27 @@ def final_study(w):
     return SimpleNamespace(dataset=w.dataset, study=dataset(w)["final"]["study"])
 
 
+def formatted(files, w):
+    """A file or several of them, with the dataset and the study of a job in their names."""
+    one = isinstance(files, str)
+    return files.format(**vars(w)) if one else [formatted(file, w) for file in files]
+
+
 def files_of_final(w):
     """What a final fit learns from."""
     one, folder = final_study(w), f"results/{w.dataset}/{dataset(w)['final']['study']}"
     files = {"images": images_of_study(one), "features": features_of_study(one), "labels": f"{folder}/labels.npy"}
     files |= {"words": f"{folder}/tables/words.csv"}
     files |= {"basis": f"{folder}/basis/basis.npz"} if study(one).get("basis") else {}
-    return {key: file.format(dataset=w.dataset, study=one.study) for key, file in files.items()}
+    return {key: formatted(file, one) for key, file in files.items()}
 
 
 def files_of_model(w):
     """What the kept model of a dataset is made of."""
     one, made = final_study(w), f"results/{w.dataset}/final/{of_config.final_norms(dataset(w))[0]}"
     files = files_of_final(w) | {"model": f"{made}.skops", "scores": f"{made}.npz", "table": f"{made}.csv"}
-    files |= {"features": given_features(one).format(dataset=w.dataset)}
-    if w.dataset in PICTURES:
-        folder, n = f"results/{w.dataset}/vocabularies/{study(one)['vocabulary']}", dataset(w)["shards"]
-        files |= {"tree": f"{folder}/tree.npz"}
-        files |= {"counts": [f"{folder}/histograms/{shard}-of-{n}.npz" for shard in range(n)]}
+    files |= {"features": formatted(given_features(one), one)}
+    files |= {"vocabularies": f"results/{w.dataset}/vocabularies.npz"} if w.dataset in PICTURES else {}
     return without(files, "labels", "words")
 
 
@@ -398,15 +430,18 @@ def page_studies(name):
         made = set(of_config.tables_of(block))
         files = {"tables": [f"results/{name}/{one}/{table(each, block)}" for each in wanted if each in made]}
         files["figures"] = [f"results/{name}/{one}/figures"] if block["figures"] else []
+        features = formatted(features_of_study(w), w) if block["kind"] == of_config.WORDS else []
         if block["kind"] == of_config.WORDS:
             files |= {"scores": [f"results/{name}/{one}/scores.npz"], "labels": [f"results/{name}/{one}/labels.npy"]}
-            files |= {"images": [images_of_study(w)], "features": [features_of_study(w)]}
+            files |= {"images": [images_of_study(w)], "features": [features] if isinstance(features, str) else features}
             files["sweeps"] = sweeps_of_study(w)
         drawn = {figure: drawing(figure) for figure in block["figures"]}
         shown.append(
             {
                 "name": one,
-                "files": {key: [file.format(dataset=name, study=one) for file in each] for key, each in files.items()},
+                "files": {key: formatted(each, w) for key, each in files.items()},
+                "features": features,
+                "words": vocabulary(w),
                 "figures": {f"{one}/figures/{key}.png": each.caption for key, each in drawn.items()},
             }
         )
@@ -501,6 +536,8 @@ def results_of(datasets):
         results.append(f"results/claims/{'+'.join(datasets)}/claims.md")
     for name in datasets:
         results += [f"results/{name}/left_out.csv"] if name not in DRAWN else []
+        if name in PICTURES and "descriptors" in DATASETS[name]["features"]["keep"]:
+            results += shards("results/{dataset}/descriptors/{shard}-of-{shards}.npy", name)
         finals = of_config.final_norms(DATASETS[name])
         results += [f"results/{name}/final/{norm}.csv" for norm in finals]
         results += [f"results/{name}/model.skops"] if finals else []

@@ -38,6 +38,7 @@ rule evaluate:
     params:
         *code("evaluate"),
         where=lambda w: f"studies.{w.study}",
+        vocabulary=vocabulary,
         runs=lambda w: list(runs(w)),
         methods=lambda w: list(study(w)["methods"]),
         metric=lambda w: study(w)["metric"],

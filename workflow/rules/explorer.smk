@@ -38,6 +38,7 @@ rule write_page:
         options=lambda w: dataset(w)["options"],
         raw=raw,
         note=lambda w: dataset(w).get("note", ""),
+        vocabulary=lambda w: vocabulary(final_study(w)) if "final" in dataset(w) else None,
         studies=lambda w: page_studies(w.dataset),
         pictures=lambda w: pictures_of_page(w.dataset),
     script:

@@ -1,5 +1,5 @@
 rule describe:
-    """Compute the local descriptors of one shard of the images, and how many each image has.
+    """Keep the local descriptors of one shard of the images, for whom they are of use: no other job reads them.
 
     Descriptors of all images lie below each other; without the counts nobody could tell them apart.
     """
@@ -15,81 +15,60 @@ rule describe:
     resources:
         **needs,
     params:
-        *code("describe", datasets=lambda w: dataset(w)["loader"], features=lambda w: features(w)["extractor"]),
-        where=lambda w: f"features.options, datasets.{named(w.dataset)}.shards",
-        loader=lambda w: dataset(w)["loader"],
-        options=lambda w: dataset(w)["options"],
-        raw=raw,
-        longest_side=lambda w: features(w)["longest_side"],
-        extractor=lambda w: features(w)["extractor"],
-        extractor_options=lambda w: features(w)["options"],
+        *code("describe", **DESCRIBED_BY),
+        **DESCRIBED,
+        where=described_where,
     script:
         "../scripts/describe.py"
 
 
-rule grow_vocabulary:
-    """Grow a vocabulary tree from a sample of the descriptors."""
+rule grow_vocabularies:
+    """Grow the vocabulary trees of a dataset from descriptors of some of its images.
+
+    If the same images would be described in the same way, an earlier job's trees are kept.
+    """
     input:
         images="results/{dataset}/images.parquet",
-        descriptors=shards("results/{dataset}/descriptors/{shard}-of-{shards}.npy"),
-        counts=shards("results/{dataset}/descriptors/{shard}-of-{shards}.counts.npy"),
     output:
-        tree="results/{dataset}/vocabularies/{vocabulary}/tree.npz",
+        vocabularies=update("results/{dataset}/vocabularies.npz"),
     log:
-        "results/{dataset}/vocabularies/{vocabulary}/logs/grow_vocabulary.log",
+        "results/{dataset}/logs/grow_vocabularies.log",
     benchmark:
-        "results/{dataset}/vocabularies/{vocabulary}/timings/grow_vocabulary.tsv"
+        "results/{dataset}/timings/grow_vocabularies.tsv"
     resources:
         **needs,
     params:
-        *code("grow_vocabulary"),
-        where=lambda w: f"features.vocabularies.{w.vocabulary}",
-        fitted_on=lambda w: vocabulary(w)["fitted_on"],
-        sample_size=lambda w: vocabulary(w)["sample_size"],
-        options=lambda w: {key: vocabulary(w)[key] for key in ("branching", "depth")},
+        *code("grow_vocabularies", **DESCRIBED_BY),
+        **DESCRIBED,
+        where=lambda w: f"{described_where(w)}, features.sample, features.vocabularies",
+        sample=lambda w: features(w)["sample"],
+        keep=lambda w: "vocabularies" in features(w)["keep"],
+        vocabularies=lambda w: vocabularies(w, "branching", "depth", "weighting"),
         seed=config["seed"],
     script:
-        "../scripts/grow_vocabulary.py"
+        "../scripts/grow_vocabularies.py"
 
 
 rule encode:
-    """Count how often each image of a shard has each visual word."""
-    input:
-        descriptors="results/{dataset}/descriptors/{shard}-of-{shards}.npy",
-        counts="results/{dataset}/descriptors/{shard}-of-{shards}.counts.npy",
-        tree="results/{dataset}/vocabularies/{vocabulary}/tree.npz",
-    output:
-        histograms="results/{dataset}/vocabularies/{vocabulary}/histograms/{shard}-of-{shards}.npz",
-    log:
-        "results/{dataset}/vocabularies/{vocabulary}/logs/encode/{shard}-of-{shards}.log",
-    benchmark:
-        "results/{dataset}/vocabularies/{vocabulary}/timings/encode/{shard}-of-{shards}.tsv"
-    resources:
-        **needs,
-    params:
-        *code("encode"),
-        where=lambda w: f"features.vocabularies.{w.vocabulary}",
-    script:
-        "../scripts/encode.py"
+    """Describe the images of a shard, and make their features: weighted counts of visual words of each vocabulary.
 
-
-rule weigh_histograms:
-    """Weight and normalise the histograms of all images."""
+    An earlier job's features of images that are as they were are kept.
+    """
     input:
         images="results/{dataset}/images.parquet",
-        histograms=shards("results/{dataset}/vocabularies/{vocabulary}/histograms/{shard}-of-{shards}.npz"),
-        tree="results/{dataset}/vocabularies/{vocabulary}/tree.npz",
+        vocabularies="results/{dataset}/vocabularies.npz",
     output:
-        histograms="results/{dataset}/vocabularies/{vocabulary}/histograms.npz",
+        histograms=update("results/{dataset}/histograms/{shard}-of-{shards}.npz"),
     log:
-        "results/{dataset}/vocabularies/{vocabulary}/logs/weigh_histograms.log",
+        "results/{dataset}/logs/encode/{shard}-of-{shards}.log",
     benchmark:
-        "results/{dataset}/vocabularies/{vocabulary}/timings/weigh_histograms.tsv"
+        "results/{dataset}/timings/encode/{shard}-of-{shards}.tsv"
     resources:
         **needs,
     params:
-        *code("weigh_histograms"),
-        where=lambda w: f"features.vocabularies.{w.vocabulary}",
-        options=lambda w: {key: vocabulary(w)[key] for key in ("weighting", "normalise")},
+        *code("encode", **DESCRIBED_BY),
+        **DESCRIBED,
+        where=lambda w: f"{described_where(w)}, features.vocabularies",
+        vocabularies=lambda w: vocabularies(w, "weighting", "normalise"),
     script:
-        "../scripts/weigh_histograms.py"
+        "../scripts/encode.py"

@@ -21,6 +21,7 @@ rule fit_final:
         *code("fit_final", solvers="working_set", losses="logistic", norms=lambda w: w.norm),
         where=lambda w: f"datasets.{named(w.dataset)}.final",
         powers=lambda w: powers_of_study(final_study(w)),
+        vocabulary=lambda w: vocabulary(final_study(w)),
         n_resamples=lambda w: study(final_study(w))["tests"]["n_resamples"],
         seed=config["seed"],
     script:
@@ -46,7 +47,7 @@ rule keep_model:
         options=lambda w: dataset(w)["options"],
         study=lambda w: final_study(w).study,
         features=lambda w: features(w) if w.dataset in PICTURES else None,
-        vocabulary=lambda w: study(final_study(w)).get("vocabulary"),
+        vocabulary=lambda w: vocabulary(final_study(w)),
         raw=raw,
         seed=config["seed"],
     script:

@@ -42,6 +42,7 @@ rule train_sweep:
         ),
         where=lambda w: f"studies.{w.study}.methods.{w.loss}-{w.norm}",
         powers=powers_of_study,
+        vocabulary=vocabulary,
         grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"],
         training=lambda w: without(study(w)["training"], "sparsest"),
     script:
@@ -66,6 +67,7 @@ rule train_svm:
         *code("train_svm"),
         where=lambda w: f"studies.{w.study}.methods.svm-l2",
         powers=powers_of_study,
+        vocabulary=vocabulary,
         grid=lambda w: study(w)["methods"]["svm-l2"],
         seed=config["seed"],
     script:
@@ -92,6 +94,7 @@ rule train_path:
         *code("train_path", solvers="working_set", losses=lambda w: w.loss, norms=lambda w: w.norm),
         where=lambda w: f"studies.{w.study}.training",
         powers=powers_of_study,
+        vocabulary=vocabulary,
         training=lambda w: without(study(w)["training"], "solver"),
         metric=lambda w: study(w)["metric"],
     script:

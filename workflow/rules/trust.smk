@@ -21,6 +21,7 @@ rule inspect_features:
     params:
         *code("inspect_features"),
         where=lambda w: f"studies.{w.study}",
+        vocabulary=vocabulary,
     script:
         "../scripts/inspect_features.py"
 

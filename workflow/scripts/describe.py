@@ -1,35 +1,16 @@
-"""Compute the local descriptors of one shard of the images."""
+"""Keep the local descriptors of one shard of the images, and how many each image has."""
 
-from functools import partial
-
+import numpy as np
+from describing import described, digests_of
 from job import job
 
-from jointsparse.datasets.pictures import of_machine
 from jointsparse.features import shards
 from jointsparse.provenance.tables import read_table, write_array
-from jointsparse.registry import pick
-
-
-def grey_of(image, *, loader, **options):
-    try:
-        return pick("datasets", loader).picture(image, **options)
-    except Exception as error:  # whatever Pillow raises
-        if of_machine(error):
-            raise
-        raise ValueError(
-            f"{image} could be read when the dataset was checked, and cannot now ({error}): run again, which lists it "
-            "in left_out.csv if it was changed"
-        ) from None
-
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        params, shard = snakemake.params, (int(snakemake.wildcards.shard), int(snakemake.wildcards.shards))
-        descriptors, counts = shards.describe(
-            shards.part(read_table(snakemake.input.images, "image")["image"], *shard),
-            partial(grey_of, loader=params.loader, **params.options, longest_side=params.longest_side),
-            partial(pick("features", params.extractor).describe, **params.extractor_options),
-            progress=progress,
-        )
-        write_array(snakemake.output.descriptors, descriptors)
-        write_array(snakemake.output.counts, counts)
+        images, place = digests_of(read_table(snakemake.input.images, "image")), snakemake.wildcards
+        names = shards.part(list(images), int(place.shard), int(place.shards))
+        found = list(described({name: images[name] for name in names}, snakemake.params, progress))
+        write_array(snakemake.output.descriptors, np.concatenate(found) if found else np.empty((0, 0), np.uint8))
+        write_array(snakemake.output.counts, np.array([len(one) for one in found], dtype=np.int64))

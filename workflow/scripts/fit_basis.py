@@ -1,16 +1,26 @@
 """Fit a basis in which features are uncorrelated, and express the images in it."""
 
 import numpy as np
-from job import job
+from job import blocks_of, job
 
-from jointsparse.checks import select
 from jointsparse.features import basis
-from jointsparse.provenance.tables import read_matrix, read_table, write_arrays, write_matrix
+from jointsparse.provenance.tables import read_table, write_arrays, written
 
 if __name__ == "__main__":
     with job(snakemake):
-        X, rng = read_matrix(snakemake.input.features), np.random.default_rng(snakemake.params.seed)
-        rows = read_table(snakemake.input.images, "split")["split"].isin(snakemake.params.fitted_on).to_numpy()
-        fitted = basis.fit(select(X, rows), **snakemake.params.options, rng=rng)
+        given, params = snakemake.input, snakemake.params
+        images = read_table(given.images, "image", "split")
+        fitted_on, names = images["split"].isin(params.fitted_on).to_numpy(), images["image"].tolist()
+
+        def blocks():
+            for rows, X in blocks_of(given.features, params.vocabulary, names):
+                yield X[fitted_on[rows]]
+
+        fitted = basis.fit(blocks, **params.options, rng=np.random.default_rng(params.seed))
         write_arrays(snakemake.output.basis, **fitted._asdict())
-        write_matrix(snakemake.output.features, basis.project(X, fitted))
+        with written(snakemake.output.features) as path:
+            shape = len(names), len(fitted.singular_values)
+            features = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+            for rows, X in blocks_of(given.features, params.vocabulary, names):
+                features[rows] = basis.project(X, fitted)
+            features.flush()

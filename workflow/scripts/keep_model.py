@@ -1,6 +1,6 @@
 """Keep a final fit with all that leads to it in one file."""
 
-from job import job
+from job import features_of, job
 
 from jointsparse.checks import select
 from jointsparse.features import vocabulary_tree
@@ -8,7 +8,7 @@ from jointsparse.features.basis import Basis
 from jointsparse.kept import annotator
 from jointsparse.kept.file import load, save
 from jointsparse.kept.final import KNOWN, Final
-from jointsparse.provenance.tables import read_arrays, read_matrix, read_record, read_table
+from jointsparse.provenance.tables import read_arrays, read_record, read_table
 from jointsparse.registry import pick
 
 if __name__ == "__main__":
@@ -17,16 +17,14 @@ if __name__ == "__main__":
         images = read_table(given.images, "image", "split")
         split = images["split"].to_numpy()
         if params.features:
-            tree = read_record(vocabulary_tree.Tree, given.tree)
-            block = params.features["vocabularies"][params.vocabulary]
-            counts = vocabulary_tree.stack([read_matrix(path) for path in given.counts], tree)
+            block, idf = params.features["vocabularies"][params.vocabulary], f"{params.vocabulary}/idf"
             steps = annotator.of_pictures(
                 extractor=params.features["extractor"],
                 options=params.features["options"],
                 longest_side=params.features["longest_side"],
-                tree=tree,
+                tree=read_record(vocabulary_tree.Tree, given.vocabularies, params.vocabulary),
                 weighting={key: block[key] for key in ("weighting", "normalise")},
-                idf=vocabulary_tree.inverse_frequencies(select(counts, split == "train", "histograms")),
+                idf=read_arrays(given.vocabularies, idf)[idf] if block["weighting"] == "tf-idf" else None,
             )
         dataset, columns = pick("datasets", params.loader), []
         if params.features is None and dataset.SHOWS == "names":
@@ -42,6 +40,8 @@ if __name__ == "__main__":
             card=annotator.card_of(fitted, read_table(given.table), **origin, raw=params.raw["digest"]),
         )
         save(
-            annotator.with_check(model, select(read_matrix(given.features), split == "test", "features")),
+            annotator.with_check(
+                model, select(features_of(given.features, params.vocabulary), split == "test", "features")
+            ),
             snakemake.output.model,
         )

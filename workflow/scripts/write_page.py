@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
-from job import job
+from job import features_of, job
 
 from jointsparse.explorer import thumbnails
 from jointsparse.explorer.answers import kept_of
@@ -21,21 +21,21 @@ from jointsparse.registry import pick
 from jointsparse.scores.metrics import ScoredFits
 
 
-def read_study(name, files, figures, vocabulary):
+def read_study(name, files, figures, features, words, vocabulary):
     tables = {Path(file).stem: read_table(file) for file in files["tables"]}
     if "scores" not in files:
         return Study(name, tables, figures)
-    scores, images, features, labels = (files[key][0] for key in ("scores", "images", "features", "labels"))
+    scores, images, labels = (files[key][0] for key in ("scores", "images", "labels"))
     scores, is_test = read_record(ScoredFits, scores), (read_table(images, "split")["split"] == "test").to_numpy()
     shown = f"run{median_run(tables['chosen'])}"
     sweeps = [file for file in map(Path, files["sweeps"]) if file.parent.name == shown]
     sweeps = {file.stem: read_record(Sweep, file, scores.n.max()) for file in sweeps}
-    words = names_of(tables["words"], read_array(labels))
-    fits = fits_of(words, read_matrix(features)[is_test], scores, tables["chosen"], tables["sparsity"], sweeps)
-    return Study(name, tables, figures, fits, np.flatnonzero(is_test), vocabulary.get(features, ()))
+    names, X = names_of(tables["words"], read_array(labels)), features_of(features, words)
+    fits = fits_of(names, X[is_test], scores, tables["chosen"], tables["sparsity"], sweeps)
+    return Study(name, tables, figures, fits, np.flatnonzero(is_test), vocabulary.get(str(features), ()))
 
 
-def read_kept(given, vocabulary):
+def read_kept(given, words, vocabulary):
     if not given.get("model"):
         return None, None
     from jointsparse.kept.explain import Explainer, is_of_pictures  # here, as scikit-learn takes two seconds
@@ -44,8 +44,8 @@ def read_kept(given, vocabulary):
     model, labels, images = load(given.model), read_array(given.labels), read_table(given.images, "image", "split")
     rows, has_maps = np.flatnonzero(images["split"] == "test"), is_of_pictures(model)
     known = pd.Index(images["image"]).get_indexer(model.known_names_)
-    shown = {"known_images": known, "has_maps": has_maps, "names": vocabulary.get(given.features, ())}
-    kept = kept_of(model, read_matrix(given.features)[rows], labels[rows], rows, **shown)
+    shown = {"known_images": known, "has_maps": has_maps, "names": vocabulary.get(str(given.features), ())}
+    kept = kept_of(model, features_of(given.features, words)[rows], labels[rows], rows, **shown)
     return Explainer(model, kept.features) if has_maps else None, kept
 
 
@@ -83,7 +83,7 @@ if __name__ == "__main__":
         has_pictures = has_files or (shows == "pixels" and picture(0) is not None)
         judged = [table[table["dataset"] == name] for table in map(read_table, snakemake.input.claims)]
         pictures = {(name, one, table): each for one, of in params.pictures.items() for table, each in of.items()}
-        explainer, kept = read_kept(snakemake.input, vocabulary)
+        explainer, kept = read_kept(snakemake.input, params.vocabulary, vocabulary)
         made = page(
             name,
             [read_study(**one, vocabulary=vocabulary) for one in params.studies],

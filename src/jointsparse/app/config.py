@@ -76,7 +76,6 @@ def write(root: Path, file: Path, shipped: Path) -> str:
         name=f"my-{name}" if is_taken else name,
         loader=loader,
         options={"root": str(root)} | options,
-        n_images=len(images),
         labels=labels,
         study={"arrays": "table", "libsvm": "text"}.get(loader, "annotation"),
         few=FEW if counts.min() < AUTO_SIZES[0] else None,

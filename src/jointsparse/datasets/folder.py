@@ -103,7 +103,8 @@ def read_folder(
             left_out[name] = f"same bytes as {first}"
     usable = {name: splits[name] for name in sorted(set(splits) - set(left_out))}
     lines = captions.drop_duplicates().groupby("image")["caption"].agg(list)
-    return gather(usable, [lines.get(name, []) for name in usable], dict(sorted(left_out.items())))
+    tables = gather(usable, [lines.get(name, []) for name in usable], dict(sorted(left_out.items())))
+    return tables._replace(images=tables.images.assign(digest=[digests[name] for name in usable]))
 
 
 def _classes(names: list[str]) -> pd.DataFrame:

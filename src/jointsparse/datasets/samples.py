@@ -15,7 +15,8 @@ from jointsparse.provenance.tables import read_matrix, read_table, write_matrix,
 class Photographs(NamedTuple):
     """A dataset of photographs as read and checked.
 
-    images: columns image (its name), split (one of `splits.SPLITS`), sorted by name.
+    images: columns image (its name), split (one of `splits.SPLITS`), sorted by name. And digest, of its file's bytes,
+        where images are files.
     captions: columns image, caption. One row per caption of an image in the table `images`.
     left_out: columns item, reason. One row per file or caption that is not used.
     """

@@ -4,7 +4,9 @@ Source: Quattoni et al. 2009, sec. 6 ("we performed SVD to obtain a new basis of
 uncorrelated"); 2008 report, sec. 5.2 (from unlabelled images).
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +18,9 @@ DENSE_BYTES = 2 * 10**9  # a matrix that would be larger is made dense a few row
 ROWS_AT_ONCE = 1024
 N_PASSES = 7  # over the data
 MOST_AUTO_RANK = 1000  # of rank "auto". Choice: as on Flickr8k
+
+
+Blocks = Callable[[], Iterator[sparse.csr_matrix | np.ndarray]]
 
 
 class Basis(NamedTuple):
@@ -32,7 +37,7 @@ class Basis(NamedTuple):
 
 
 def fit(
-    X: sparse.csr_matrix | np.ndarray,
+    X: sparse.csr_matrix | np.ndarray | Callable[[], Iterator[sparse.csr_matrix | np.ndarray]],
     *,
     rank: int | Literal["full", "auto"],
     centred: bool = True,
@@ -45,8 +50,9 @@ def fit(
 
     Parameters
     ----------
-    X : csr_matrix or array, shape (n_samples, n_features)
-        Features of the images that decide the basis.
+    X : csr_matrix or array, shape (n_samples, n_features), or function
+        Features of the images that decide the basis. Or a function that yields them, some rows after the other, each
+        time that it is called: then memory does not grow with the number of images, if the rank is small.
     rank : int, "full" or "auto"
         Number of singular vectors. "full": as many as X has, its numerical rank. "auto": half as many as samples, but
         at most `MOST_AUTO_RANK` and at most as many as X has.
@@ -64,7 +70,11 @@ def fit(
     ValueError
         If rank is below 1 or above the numerical rank of X, or if that is 0.
     """
-    n_samples, n_features = X.shape
+    blocks = X if callable(X) else partial(_blocks, X)
+    n_samples, total = 0, np.zeros(1)
+    for block in blocks():
+        n_samples, total = n_samples + block.shape[0], total + np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
+    n_features = np.size(total)
     most = min(n_samples - centred, n_features)
     fitting = {"full": most, "auto": min(MOST_AUTO_RANK, n_samples // 2, most)}
     wanted = fitting[rank] if isinstance(rank, str) else rank
@@ -73,7 +83,8 @@ def fit(
         f"rank must be between 1 and {most} ({n_samples} images, {n_features} features"
         f"{', centred' if centred else ''}), got {rank}",
     )
-    mean, singular_values, right = _decompose(X, wanted, centred, rng)
+    mean = np.asarray(total / n_samples if centred else np.zeros(n_features), np.float32)
+    singular_values, right = _decompose(blocks, (n_samples, n_features), mean, wanted, rng)
     numerical_rank = int((singular_values > 1e-5 * singular_values[0]).sum())
     require(
         numerical_rank >= (1 if isinstance(rank, str) else wanted),
@@ -105,51 +116,54 @@ def factors(singular_values: np.ndarray, powers: Iterable[float]) -> dict[float,
 
 
 def _decompose(
-    X: sparse.csr_matrix | np.ndarray, rank: int, centred: bool, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The column means (zeros if not centred), and at least `rank` singular values and right singular vectors."""
-    n_samples, n_features = X.shape
-    few = rank < 0.5 * min(X.shape)
-    mean = np.zeros(n_features, np.float32)
-    if few and 4 * n_samples * n_features > DENSE_BYTES:
-        if centred:
-            mean = np.asarray(X.mean(axis=0, dtype=np.float64), np.float32).ravel()
-        return mean, *_svd_in_batches(X, mean, rank, rng)
-    dense = _dense(X)
-    if centred:
-        mean = dense.mean(axis=0, dtype=np.float64).astype(np.float32)
-    dense -= mean
+    blocks: Blocks, shape: tuple[int, int], mean: np.ndarray, rank: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """At least `rank` singular values and right singular vectors of the rows less their mean."""
+    few = rank < 0.5 * min(shape)
+    if few and 4 * math.prod(shape) > DENSE_BYTES:
+        return _svd_in_batches(blocks, mean, min(rank + 10, *shape), rng)
+    dense = np.empty(shape, np.float32)
+    done = 0
+    for block in blocks():
+        dense[done : done + block.shape[0]] = _dense(block) - mean
+        done += block.shape[0]
     if few:
         from sklearn.utils.extmath import randomized_svd
 
-        return mean, *randomized_svd(dense, rank, random_state=int(rng.integers(2**31)))[1:]
-    return mean, *linalg.svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)[1:]
+        return tuple(randomized_svd(dense, rank, random_state=int(rng.integers(2**31)))[1:])
+    return tuple(linalg.svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)[1:])
+
+
+def _blocks(X: sparse.csr_matrix | np.ndarray) -> Iterator[sparse.csr_matrix | np.ndarray]:
+    """The rows of a matrix, some after the other."""
+    for start in range(0, X.shape[0], ROWS_AT_ONCE):
+        yield X[start : start + ROWS_AT_ONCE]
 
 
 def _dense(X: Any) -> np.ndarray:
-    """A dense float32 copy of X, CSR or dense."""
-    return X.toarray().astype(np.float32, copy=False) if sparse.issparse(X) else np.array(X, np.float32, order="C")
+    """A dense float32 array of X, CSR or dense."""
+    return np.asarray(X.toarray() if sparse.issparse(X) else X, np.float32)
 
 
 def _svd_in_batches(
-    X: sparse.csr_matrix | np.ndarray, mean: np.ndarray, rank: int, rng: np.random.Generator
+    blocks: Blocks, mean: np.ndarray, rank: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The first singular values (rank,) and right singular vectors (rank, n_features) of X - mean, randomised.
 
-    Like scikit-learn's `randomized_svd`, but only a few rows of X are dense at a time. Source: Halko, Martinsson and
-    Tropp (2011), Algorithms 4.4 and 5.1.
+    Like scikit-learn's `randomized_svd`, but only a few rows of X are dense at a time, and nothing has as many rows as
+    X. Source: Halko, Martinsson and Tropp (2011), Algorithms 4.3 and 5.1, with a QR decomposition in each iteration.
     """
-    batches = [slice(start, start + ROWS_AT_ONCE) for start in range(0, X.shape[0], ROWS_AT_ONCE)]
-    left = np.empty((X.shape[0], min(rank + 10, *X.shape)), np.float32)
-    right = rng.normal(size=(X.shape[1], left.shape[1])).astype(np.float32)
+    right = rng.normal(size=(len(mean), rank)).astype(np.float32)
     for _ in range(N_PASSES):
         right, _ = linalg.qr(right, mode="economic", overwrite_a=True, check_finite=False)
-        for rows in batches:
-            left[rows] = (_dense(X[rows]) - mean) @ right
-        left, _ = linalg.qr(left, mode="economic", overwrite_a=True, check_finite=False)
-        right = sum((_dense(X[rows]) - mean).T @ left[rows] for rows in batches)
-    _, singular_values, vectors = linalg.svd(right.T, full_matrices=False, check_finite=False)
-    return singular_values[:rank], vectors[:rank]
+        right = sum(rows.T @ (rows @ right) for rows in (_dense(block) - mean for block in blocks()))
+    right, _ = linalg.qr(right, mode="economic", overwrite_a=True, check_finite=False)
+    triangle = np.empty((0, rank), np.float32)  # of a QR decomposition of (X - mean) @ right
+    for block in blocks():
+        (triangle,) = linalg.qr(np.vstack([triangle, (_dense(block) - mean) @ right]), mode="r", check_finite=False)
+        triangle = triangle[:rank]
+    _, singular_values, vectors = linalg.svd(triangle, check_finite=False)
+    return singular_values, vectors @ right.T
 
 
 def project(X: sparse.csr_matrix | np.ndarray, basis: Basis) -> np.ndarray:

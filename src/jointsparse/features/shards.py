@@ -1,98 +1,75 @@
-"""Descriptors of many images, a shard at a time, so that memory stays bounded."""
+"""Many pictures in bounded memory: a sample of them to learn words from, and histograms of a shard at a time."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
+from scipy import sparse
 
-from jointsparse.checks import Misfit, require
+from jointsparse.checks import require
+
+IMAGES_AT_ONCE = 32  # whose descriptors are held: of 320 x 240 pixels, 12 MB
 
 
-def part(items: Sequence[Any], shard: int, n_shards: int) -> Sequence[Any]:
-    """The items of one shard. All shards together are all items in order, and sizes differ by at most one.
+def number(name: str) -> int:
+    """A number that the name alone decides, between 0 and 2^64 - 1."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
 
-    >>> [part(range(5), shard, 2) for shard in range(2)]
-    [range(0, 2), range(2, 5)]
+
+def part(names: Sequence[str], shard: int, n_shards: int) -> list[str]:
+    """The names of one shard, in their order. A name's shard does not depend on other names.
+
+    >>> [part(["fig", "kiwi", "lime", "plum"], shard, 2) for shard in range(2)]
+    [['fig', 'lime', 'plum'], ['kiwi']]
     """
-    return items[len(items) * shard // n_shards : len(items) * (shard + 1) // n_shards]
+    return [name for name in names if number(name) % n_shards == shard]
 
 
-def describe(
-    images: Sequence[str],
-    picture: Callable[[str], np.ndarray],
-    extract: Callable[[np.ndarray], np.ndarray],
-    *,
-    progress: Callable[[int, int], None] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Describe images one after the other.
+def drawn(names: Sequence[str], n: int, seed: int) -> list[str]:
+    """At most n of the names, in their order. One name more changes at most one of them.
+
+    >>> drawn(["fig", "kiwi", "lime", "plum"], 2, seed=0)
+    ['fig', 'lime']
+    """
+    return sorted(sorted(names, key=lambda name: number(f"{seed} {name}"))[:n])
+
+
+def sample(described: Iterable[np.ndarray], n: int, size: int, *, rng: np.random.Generator) -> np.ndarray:
+    """Draw about as many descriptors of each picture, without replacement and in their order.
 
     Parameters
     ----------
-    images : sequence of str
-        Names of the images, at least one.
-    picture : function
-        Opens an image by name.
-    extract : function
-        Returns the descriptors of an open image.
-    progress : function or None
-        Called as `progress(done, total)` after each image.
-
-    Returns
-    -------
-    descriptors : array, shape (n_descriptors, length)
-        Descriptors of all images, one below the other.
-    counts : array, shape (n_images,)
-        Number of descriptors of each image.
-    """
-    require(len(images), "shards must be at most the number of images, got a shard without any")
-    found = []
-    for i, image in enumerate(images):
-        found.append(extract(picture(image)))
-        if progress:
-            progress(i + 1, len(images))
-    return np.concatenate(found), np.array([len(descriptors) for descriptors in found], dtype=np.int64)
-
-
-def sample(
-    descriptors: Sequence[np.ndarray],
-    counts: Sequence[np.ndarray],
-    wanted: np.ndarray,
-    size: int,
-    *,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Draw descriptors of the wanted images, without replacement and in their order.
-
-    The result does not depend on how images are put into shards.
-
-    Parameters
-    ----------
-    descriptors : sequence of arrays, shape (n_descriptors, length)
-        Descriptors of each shard, which may be memory-mapped.
-    counts : sequence of integer arrays
-        Number of descriptors of each image, by shard.
-    wanted : array, shape (n_images,), bool
-        Images to draw from, over all shards.
+    described : iterable of arrays, shape (n_descriptors, length)
+        Descriptors of each picture, of which those of one are held at a time.
+    n : int
+        Number of pictures.
     size : int
-        Number of descriptors to draw. All are taken if there are fewer.
+        Number of descriptors to draw, rounded up to the same of each picture. All are taken of one that has fewer.
     rng : Generator
         Source of the draw.
 
     Returns
     -------
-    drawn : array, shape (at most size, length)
+    drawn : array, shape (about size, length)
     """
-    per_image = np.concatenate([np.ravel(shard) for shard in counts])
-    require(len(per_image) == len(wanted), f"counts must be of {len(wanted)} images, got {len(per_image)}", Misfit)
-    wanted_ends = np.cumsum(np.where(wanted, per_image, 0))  # among the descriptors of the wanted images
-    require(wanted_ends[-1], "fitted_on must name splits that hold images with descriptors, got none")
-    # Numbers, not a list to draw from: there are thousands of descriptors per image.
-    drawn = np.sort(rng.choice(wanted_ends[-1], min(size, wanted_ends[-1]), replace=False))
-    image = np.searchsorted(wanted_ends, drawn, side="right")
-    chosen = drawn - wanted_ends[image] + np.cumsum(per_image)[image]
-    ends = np.cumsum([len(shard) for shard in descriptors])
-    rows = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
-    starts = np.concatenate(([0], ends[:-1]))
-    return np.concatenate(
-        [shard[r - start] for shard, r, start in zip(descriptors, rows, starts, strict=True) if len(r)]
-    )
+    require(n, "fitted_on must name splits that hold images, got none")
+    each = -(-size // n)
+    return np.concatenate([one[np.sort(rng.choice(len(one), min(each, len(one)), replace=False))] for one in described])
+
+
+def encode(
+    described: Iterable[np.ndarray], words: Mapping[str, Callable[[np.ndarray, np.ndarray], sparse.csr_matrix]]
+) -> dict[str, list[sparse.csr_matrix]]:
+    """Histograms of pictures in several vocabularies, in one pass over their descriptors.
+
+    described: descriptors of each picture, (n_descriptors, length). words: by name of a vocabulary, a function from the
+    descriptors of some pictures, one below the other, and how many each has, to their rows. Returns blocks of rows.
+    """
+    rows: dict[str, list[sparse.csr_matrix]] = {name: [] for name in words}
+    left = iter(described)
+    while some := list(islice(left, IMAGES_AT_ONCE)):
+        counts = np.array([len(one) for one in some], dtype=np.int64)
+        for name, of_some in words.items():
+            rows[name].append(of_some(np.concatenate(some), counts))
+    return rows

@@ -292,7 +292,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
         counts = _each(X, lambda descriptors: np.array([len(descriptors)]))
         require(np.sum(counts), "X must hold descriptors, got none")
         rng = _generator(self.random_state)
-        sample = shards.sample(X, counts, np.ones(len(X), bool), self.sample_size, rng=rng)
+        sample = shards.sample(X, len(X), self.sample_size, rng=rng)
         seed = int(self.random_state if isinstance(self.random_state, int | np.integer) else rng.integers(2**31))
         self.tree_ = vocabulary_tree.grow(sample, branching=self.branching, depth=self.depth, seed=seed)
         self.idf_ = None
@@ -353,7 +353,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
         def count(descriptors: np.ndarray) -> sparse.csr_matrix:
             return vocabulary_tree.encode(self.tree_, descriptors, np.array([len(descriptors)]))
 
-        return vocabulary_tree.stack(_each(X, count), self.tree_)
+        return sparse.csr_matrix(sparse.vstack(_each(X, count), format="csr"))
 
     @property
     def _n_features_out(self) -> int:

@@ -6,7 +6,7 @@ in Quattoni, Carreras, Collins and Darrell (2009), Section 6: 10 + 100 + 1000 + 
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -400,13 +400,6 @@ def inverse_frequencies(counts: sparse.csr_matrix) -> np.ndarray:
     holding = np.bincount(counts.indices[counts.data > 0], minlength=counts.shape[1])
     # Choice: a word that no image holds has weight 0; the formula has no value for it.
     return np.log(n_images / np.where(holding > 0, holding, n_images)).astype(np.float32)
-
-
-def stack(parts: Sequence[sparse.csr_matrix], tree: Tree) -> sparse.csr_matrix:
-    """Histograms of several shards, from `encode`, one below the other. Raises Misfit if one is another tree's."""
-    for part in parts:
-        _require_words(part, tree)
-    return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
 
 
 def _require_words(counts: sparse.csr_matrix, tree: Tree) -> None:

@@ -143,18 +143,26 @@ def read_array(path: str | Path, *, mapped: bool = False) -> np.ndarray:
 
 def write_matrix(path: str | Path, matrix: np.ndarray | scipy.sparse.csr_matrix) -> None:
     """Write a dense or CSR matrix (.npz)."""
-    if isinstance(matrix, np.ndarray):
-        write_arrays(path, dense=matrix)
-    else:
-        write_arrays(path, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=matrix.shape)
+    write_arrays(path, **({"dense": matrix} if isinstance(matrix, np.ndarray) else parts_of(matrix)))
 
 
-def read_matrix(path: str | Path) -> np.ndarray | scipy.sparse.csr_matrix:
-    """Read a file of `write_matrix`."""
-    arrays = read_arrays(path)
-    if "dense" in arrays:
-        return arrays["dense"]
-    return scipy.sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=arrays["shape"])
+def parts_of(matrix: scipy.sparse.csr_matrix, name: str = "") -> dict[str, Any]:
+    """The arrays of a CSR matrix as `write_arrays` takes them, for one of several matrices under its name."""
+    return {f"{name}{part}": getattr(matrix, part) for part in ("data", "indices", "indptr", "shape")}
+
+
+def read_matrix(path: str | Path, name: str = "") -> np.ndarray | scipy.sparse.csr_matrix:
+    """Read a file of `write_matrix`, or a dense one of `write_array`, of which what is not used stays on disk.
+
+    name: of one of several CSR matrices, see `parts_of`.
+    """
+    if Path(path).suffix == ".npy":
+        return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
+    with np.load(path, allow_pickle=False) as arrays:
+        if "dense" in arrays:
+            return arrays["dense"]
+        data, indices, indptr, shape = (arrays[f"{name}{part}"] for part in ("data", "indices", "indptr", "shape"))
+    return scipy.sparse.csr_matrix((data, indices, indptr), shape=shape)
 
 
 def write_records(path: str | Path, records: Mapping[Any, Any]) -> None:
