@@ -116,7 +116,7 @@ def test_every_job_depends_on_its_script_and_every_rule_and_experiment_has_one(j
     for rule, wildcards, script, code in jobs:
         assert script == {"measure": "repeat"}.get(rule, rule)
         assert {f"scripts/{script}", "checks", "provenance/tables"} <= code, (rule, wildcards)
-    scripts = {path.stem for path in (BASE / "workflow" / "scripts").glob("*.py")} - {"job"}
+    scripts = {path.stem for path in (BASE / "workflow" / "scripts").glob("*.py")} - {"job", "describing", "describe"}
     assert {script for _, _, script, _ in jobs} == scripts
     kinds = {KINDS[wildcards["study"]] for rule, wildcards, _, _ in jobs if rule in ("repeat", "measure")}
     assert kinds == set(room("experiments"))
@@ -138,6 +138,7 @@ DESCENT = {"repeat digits", "repeat exponentiated", "repeat online", "repeat rac
 BALLS = {"measure projection", "repeat operations"}
 L1INF = {f"{rule} l1inf" for rule in ("compile_kernels", "train_sweep", "train_path", "fit_final")}
 KEPT = {"fit_final l1inf", "keep_model"}
+DESCRIBING = {"encode", "grow_vocabularies"}
 
 
 @pytest.mark.parametrize(
@@ -150,14 +151,14 @@ KEPT = {"fit_final l1inf", "keep_model"}
         ("norms/l12", set()),  # no study here has that norm
         ("datasets/photos datasets/libsvm", set()),  # nor another loader
         ("features/daisy features/transformers kept/annotator", {"keep_model"}),
-        ("datasets/collage", {"read_images", "describe", "write_page", "keep_model"}),
-        ("datasets/pictures", {"read_images", "describe", "write_page", "keep_model"}),
+        ("datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
+        ("datasets/pictures", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
         ("datasets/digits", {"read_samples digits", "write_page"}),
         ("datasets/documents", {"read_samples bigrams", "read_samples documents", "write_page"}),
         ("datasets/synthetic", {"measure cost", "repeat recovery", "write_page"}),
-        ("features/dense_sift", {"read_images", "describe", "keep_model"}),
-        ("features/shards", {"describe", "grow_vocabulary", "keep_model"}),
-        ("features/vocabulary_tree", {"encode", "grow_vocabulary", "weigh_histograms", "keep_model", "write_page"}),
+        ("features/dense_sift", {"read_images", *DESCRIBING, "keep_model"}),
+        ("features/shards", {"encode", "grow_vocabularies", "keep_model"}),
+        ("features/vocabulary_tree", {"encode", "grow_vocabularies", "keep_model", "write_page"}),
         ("features/basis", KEPT | {"fit_basis", "write_page", "train_svm", *of_norms("train_path", "train_sweep")}),
         ("features/similarities", {"fit_similarities", "repeat digits"}),
         ("norms/l1inf", {"repeat recovery", "measure cost"} | L1INF),

@@ -462,7 +462,13 @@ def test_a_dataset_is_filled_in_and_its_studies_hold_what_it_replaces_also_in_th
     mine = {"loader": "photos", "shards": 4, "studies": replaced, "features": {"vocabularies": {"a": tf_idf}}}
     datasets = {"mine": mine, "plain": {"loader": "photos", "studies": {"parent": {}}}}
     got = of_config.datasets_of({"features": features, "studies": studies, "datasets": datasets})
-    expected = {"loader": "photos", "options": {}, "shards": "auto", "features": features, "studies": {"parent": parent}}
+    expected = {
+        "loader": "photos",
+        "options": {},
+        "shards": "auto",
+        "features": features,
+        "studies": {"parent": parent},
+    }
     assert got["plain"] == expected
     assert got["mine"]["features"] == {"extractor": "daisy", "vocabularies": {"a": tf_idf, "b": sqrt}}
     assert (got["mine"]["shards"], got["mine"]["studies"]["own"]) == (

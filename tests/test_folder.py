@@ -31,7 +31,9 @@ def test_pictures_may_lie_beside_their_captions(album):
 def test_options_decide_the_splits(album):
     drawn = read_album(album, fractions={"train": 0.5, "test": 0.5}, seed=5).images
     names = drawn["image"].tolist()
-    assert dict(drawn[["image", "split"]].to_numpy()) == draw_splits(names, {"train": 0.5, "test": 0.5}, np.random.default_rng(5))
+    assert dict(drawn[["image", "split"]].to_numpy()) == draw_splits(
+        names, {"train": 0.5, "test": 0.5}, np.random.default_rng(5)
+    )
     rows = [f"{name},{'eval' if i % 3 else 'fit'}\n" for i, name in enumerate(names)]
     (album / "splits.csv").write_text("image,split\n" + "".join(rows))
     given = read_album(album, split_names={"train": "fit", "test": "eval"}, validation_fraction=0.5).images["split"]

@@ -27,14 +27,16 @@ def test_one_name_more_changes_one_of_those_that_are_drawn_at_most():
 
 def pictures():
     """Descriptors of some pictures: each row holds the number of its picture and its number there."""
-    return [np.array([(image, i) for i in range(n)], dtype=int).reshape(-1, 2) for image, n in enumerate([3, 1, 0, 50, 20])]
+    return [
+        np.array([(image, i) for i in range(n)], dtype=int).reshape(-1, 2) for image, n in enumerate([3, 1, 0, 50, 20])
+    ]
 
 
 def test_a_sample_has_as_many_descriptors_of_each_picture_in_their_order():
     drawn = shards.sample(iter(pictures()), 5, 48, rng=np.random.default_rng(0))
     assert np.bincount(drawn[:, 0]).tolist() == [3, 1, 0, 10, 10]
     assert drawn.tolist() == sorted(drawn.tolist()) and len(np.unique(drawn, axis=0)) == len(drawn)
-    with pytest.raises(ValueError, match="^fitted_on must name splits that hold images, got none$"):
+    with pytest.raises(ValueError, match="fitted_on must name splits that hold images, got none"):
         shards.sample([], 0, 48, rng=np.random.default_rng(0))
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from job import features_of
 from PIL import Image
 from scipy import sparse
 from skimage import data
@@ -19,7 +18,7 @@ from jointsparse import JointSparseClassifier
 from jointsparse.datasets.pictures import grey_of, open_grey
 from jointsparse.features import DenseSift, SVDBasis, VocabularyTree, basis
 from jointsparse.features.dense_sift import describe as dense_sift
-from jointsparse.provenance.tables import read_arrays, read_matrix, write_table
+from jointsparse.provenance.tables import read_arrays, read_features, read_matrix, write_table
 
 CONFIG = yaml.safe_load((Path(__file__).parents[1] / "config.yaml").read_text())
 SEED = 7
@@ -73,7 +72,7 @@ def run_scripts(run, root, weighting, longest_side):
     output = {"basis": basis_file, "features": root / "features.npy"}
     options = {"fitted_on": ["train"], "options": BASIS, "seed": SEED, "vocabulary": "tree"}
     run("fit_basis", input={"images": images, "features": shards}, output=output, params=options)
-    return features_of(shards, "tree"), read_matrix(output["features"]), read_arrays(basis_file, "singular_values")
+    return read_features(shards, "tree"), read_matrix(output["features"]), read_arrays(basis_file, "singular_values")
 
 
 @pytest.mark.parametrize(("weighting", "longest_side"), [("sqrt", 64), ("tf-idf", 50)])

@@ -15,7 +15,7 @@ from miniature import BASE, CONFIG, DATASETS, Project
 from jointsparse.datasets.collage import picture
 from jointsparse.kept.file import load
 from jointsparse.provenance import manifest
-from jointsparse.provenance.tables import read_array, read_matrix, read_table
+from jointsparse.provenance.tables import read_array, read_features, read_matrix, read_table
 
 METHODS = 4  # of the annotation study
 SIZES = 2  # of every study in the overlay
@@ -94,8 +94,7 @@ def test_images_set_aside_are_unlabelled_and_never_in_a_task_and_its_settings_st
     assert Counter(zip(before[changed], after[changed], strict=True)) == {("train", "unlabelled"): 40}
     with np.load(study / "tasks" / "run1.npz") as tasks:
         assert not tasks["Y"][:, after != "train"].any()
-    with np.load(study / "basis" / "features.npz") as features:
-        assert features["dense"].shape[1] <= (after == "unlabelled").sum()
+    assert np.load(study / "basis" / "features.npy").shape[1] <= (after == "unlabelled").sum()
     got = yaml.safe_load((study / "config.yaml").read_text())
     stories, collage = got["studies"]["stories"], got["datasets"]["collage"]
     assert (got["seed"], stories["set_aside"], collage["options"]["n_images"]) == (CONFIG["seed"], {"train": 40}, 240)
@@ -182,12 +181,12 @@ def test_the_kept_model_gives_the_scores_of_the_run(project):
     options = {"n_images": 240, "seed": 0, "longest_side": 120}
     few = np.flatnonzero(images["split"] == "test")[:6]
     pictures = [picture(images["image"][i], **options) for i in few]
-    histograms = read_matrix(results / "vocabularies" / "tree" / "histograms.npz")
+    histograms = read_features(sorted((results / "histograms").glob("*.npz")), "tree")
     expected = model[2:].decision_function(histograms[few])
     np.testing.assert_allclose(model.decision_function(pictures), expected, atol=1e-5)
     kept, features = (
         load(results / "final" / "l1inf.skops"),
-        read_matrix(results / "annotation" / "basis" / "features.npz"),
+        read_matrix(results / "annotation" / "basis" / "features.npy"),
     )
     if model["basis"].power == 1:
         np.testing.assert_allclose(kept.decision_function(features[few]), expected, atol=1e-5)

@@ -306,8 +306,6 @@ OPTIONS = {
 VOCABULARY = {
     "branching": whole(2, 1000),
     "depth": whole(1, 20),
-    "sample_size": whole(1, SAMPLES),
-    "fitted_on": FITTED,
     "weighting": of("count", "sqrt", "tf-idf"),
     "normalise": of(True, False),
 }
@@ -395,8 +393,10 @@ features:
   longest_side: 320
   extractor: dense_sift
   options: {patch_sizes: [16, 24], step: 8, rootsift: true}
+  sample: {images: 2000, descriptors: 2000, fitted_on: [train]}
+  keep: []
   vocabularies:
-    tree: {branching: 10, depth: 4, sample_size: 2000, fitted_on: [train], weighting: sqrt, normalise: true}
+    tree: {branching: 10, depth: 4, weighting: sqrt, normalise: true}
 studies:
   annotation:
     kind: words
@@ -450,7 +450,7 @@ def _entry(block: Any) -> bool:
     shape = {
         "loader": any_text,
         "note?": any_text,
-        "shards?": whole(1, SHARDS),
+        "shards?": lambda shards: shards == "auto" or whole(1, SHARDS)(shards),
         "studies": lambda studies: isinstance(studies, dict) and all(isinstance(one, dict) for one in studies.values()),
         "options" if loader != "synthetic" else "options?": LOADERS.get(loader),
     }
@@ -463,6 +463,8 @@ def second_settings(config: Any) -> None:
         "longest_side": whole(1, PIXELS),
         "extractor": of("dense_sift"),
         "options": {"patch_sizes?": rows_of(whole(4, PIXELS)), "step?": whole(1, PIXELS), "rootsift?": of(True, False)},
+        "sample": {"images": whole(1, SAMPLES), "descriptors": whole(1, SAMPLES), "fitted_on": FITTED},
+        "keep": lambda keep: isinstance(keep, list) and len({*keep} & {"vocabularies", "descriptors"}) == len(keep),
         "vocabularies": named(VOCABULARY),
     }
     shape = {

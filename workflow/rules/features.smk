@@ -15,7 +15,7 @@ rule describe:
     resources:
         **needs,
     params:
-        *code("describe", **DESCRIBED_BY),
+        *code("describe", DESCRIBING, **DESCRIBED_BY),
         **DESCRIBED,
         where=described_where,
     script:
@@ -38,7 +38,7 @@ rule grow_vocabularies:
     resources:
         **needs,
     params:
-        *code("grow_vocabularies", **DESCRIBED_BY),
+        *code("grow_vocabularies", DESCRIBING, **DESCRIBED_BY),
         **DESCRIBED,
         where=lambda w: f"{described_where(w)}, features.sample, features.vocabularies",
         sample=lambda w: features(w)["sample"],
@@ -66,7 +66,7 @@ rule encode:
     resources:
         **needs,
     params:
-        *code("encode", **DESCRIBED_BY),
+        *code("encode", DESCRIBING, **DESCRIBED_BY),
         **DESCRIBED,
         where=lambda w: f"{described_where(w)}, features.vocabularies",
         vocabularies=lambda w: vocabularies(w, "weighting", "normalise"),

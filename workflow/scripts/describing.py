@@ -1,12 +1,9 @@
-"""The pictures of a dataset as its extractor describes them, and what an earlier job has made of the same ones."""
+"""The pictures of a dataset as its extractor describes them, for the scripts that do so."""
 
 import hashlib
 
-from jointsparse.app.internals import lines_of_code
 from jointsparse.checks import require
 from jointsparse.datasets.pictures import of_machine
-from jointsparse.provenance import records
-from jointsparse.provenance.tables import Damaged, read_arrays
 from jointsparse.registry import pick
 
 
@@ -38,19 +35,3 @@ def _grey(image, digest, params):
 def digests_of(images):
     """A digest of each image's file by name, from the table of images."""
     return dict(zip(images["image"], images["digest"] if "digest" in images else [""] * len(images), strict=True))
-
-
-def key_of(params, *more):
-    """A text that changes with all that decides what a job makes of a picture."""
-    values = {name: value for name, value in params.items() if name != "where"}
-    return records.digest([lines_of_code(params), values, *more])
-
-
-def left_by(path, key):
-    """The arrays that an earlier job has left in a file, if it would make the same of the same pictures; else none."""
-    try:
-        records.read_inputs([path])
-        found = read_arrays(path)
-    except (Damaged, OSError, ValueError):
-        return {}
-    return found if str(found["key"]) == key else {}

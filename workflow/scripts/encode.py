@@ -1,12 +1,11 @@
 """Count how often each image of a shard has each visual word of each vocabulary, and weight the counts."""
 
 import numpy as np
-from describing import described, digests_of, key_of, left_by
-from job import job
+from describing import described, digests_of
+from job import job, key_of, left_by
 from scipy import sparse
 
 from jointsparse.features import shards, vocabulary_tree
-from jointsparse.provenance.records import read_record as record_of
 from jointsparse.provenance.tables import parts_of, read_arrays, read_matrix, read_record, read_table, write_arrays
 
 
@@ -26,7 +25,7 @@ if __name__ == "__main__":
         given, params, place, file = snakemake.input, snakemake.params, snakemake.wildcards, snakemake.output.histograms
         images = digests_of(read_table(given.images, "image"))
         images = {name: images[name] for name in shards.part(list(images), int(place.shard), int(place.shards))}
-        key = key_of(params, record_of(given.vocabularies).get("sha256"))
+        key = key_of(params, *map(str, read_arrays(given.vocabularies, "key", "images").values()))
         left, words = left_by(file, key), {}
         for name, block in params.vocabularies.items():
             words[name], left[name] = words_of(given.vocabularies, name, block)

@@ -2,11 +2,11 @@
 
 from itertools import product
 
-from job import features_of, job
+from job import job
 
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import Tasks, names_of
-from jointsparse.provenance.tables import read_array, read_record, read_table, write_arrays, write_table
+from jointsparse.provenance.tables import read_array, read_features, read_record, read_table, write_arrays, write_table
 from jointsparse.scores import evaluation
 from jointsparse.scores.learnt import words_learnt
 from jointsparse.scores.many import means
@@ -27,7 +27,7 @@ if __name__ == "__main__":
         words = names_of(read_table(input.words, "word", "images", "warning"), labels)
         tables = evaluation.evaluate(
             trained_sweeps(tasks, params.methods, input.sweeps),
-            features_of(input.features, params.vocabulary),
+            read_features(input.features, params.vocabulary),
             labels,
             read_table(input.images, "split")["split"].to_numpy(),
             words,

@@ -1,10 +1,10 @@
 """Fit a basis in which features are uncorrelated, and express the images in it."""
 
 import numpy as np
-from job import blocks_of, job
+from job import job
 
 from jointsparse.features import basis
-from jointsparse.provenance.tables import read_table, write_arrays, written
+from jointsparse.provenance.tables import read_blocks, read_table, write_arrays, written
 
 if __name__ == "__main__":
     with job(snakemake):
@@ -13,7 +13,7 @@ if __name__ == "__main__":
         fitted_on, names = images["split"].isin(params.fitted_on).to_numpy(), images["image"].tolist()
 
         def blocks():
-            for rows, X in blocks_of(given.features, params.vocabulary, names):
+            for rows, X in read_blocks(given.features, params.vocabulary, names):
                 yield X[fitted_on[rows]]
 
         fitted = basis.fit(blocks, **params.options, rng=np.random.default_rng(params.seed))
@@ -21,6 +21,6 @@ if __name__ == "__main__":
         with written(snakemake.output.features) as path:
             shape = len(names), len(fitted.singular_values)
             features = np.lib.format.open_memmap(path, "w+", np.float32, shape)
-            for rows, X in blocks_of(given.features, params.vocabulary, names):
+            for rows, X in read_blocks(given.features, params.vocabulary, names):
                 features[rows] = basis.project(X, fitted)
             features.flush()

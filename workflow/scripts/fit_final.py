@@ -1,6 +1,6 @@
 """Fit one model on all training and validation images of a study, and test it once."""
 
-from job import features_of, job
+from job import job
 
 from jointsparse.features.basis import factors
 from jointsparse.kept import final
@@ -9,6 +9,7 @@ from jointsparse.learning.tasks import names_of
 from jointsparse.provenance.tables import (
     read_array,
     read_arrays,
+    read_features,
     read_table,
     write_arrays,
     write_table,
@@ -20,7 +21,7 @@ if __name__ == "__main__":
         labels = read_array(given.labels)
         scales = factors(*read_arrays(given.basis, "singular_values").values(), params.powers) if params.powers else {}
         fitted, table = final.fit_and_test(
-            features_of(given.features, params.vocabulary),
+            read_features(given.features, params.vocabulary),
             labels,
             read_table(given.images, "split")["split"].to_numpy(),
             names_of(read_table(given.words), labels),

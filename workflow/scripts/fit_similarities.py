@@ -1,16 +1,16 @@
 """Compute similarities of the images to unlabelled ones."""
 
 import numpy as np
-from job import features_of, job
+from job import job
 
 from jointsparse.checks import select
 from jointsparse.features import similarities
-from jointsparse.provenance.tables import read_table, write_matrix
+from jointsparse.provenance.tables import read_features, read_table, write_matrix
 
 if __name__ == "__main__":
     with job(snakemake):
         X, split = (
-            features_of(snakemake.input.features, snakemake.params.vocabulary),
+            read_features(snakemake.input.features, snakemake.params.vocabulary),
             read_table(snakemake.input.images, "split")["split"].to_numpy(),
         )
         unlabelled, training = (select(X, split == name) for name in ("unlabelled", "train"))

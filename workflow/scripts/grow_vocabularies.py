@@ -1,8 +1,10 @@
 """Grow the vocabulary trees of a dataset from descriptors of some of its images."""
 
+import hashlib
+
 import numpy as np
-from describing import described, digests_of, key_of, left_by
-from job import job, parts
+from describing import described, digests_of
+from job import job, key_of, left_by, parts
 from scipy import sparse
 
 from jointsparse.features import shards, vocabulary_tree
@@ -30,5 +32,8 @@ if __name__ == "__main__":
         file = snakemake.output.vocabularies
         images = digests_of(table[table["split"].isin(params.sample["fitted_on"])])
         few = {name: images[name] for name in shards.drawn(list(images), params.sample["images"], params.seed)}
-        key = key_of(params, {} if params.keep else few)
-        write_arrays(file, **(left_by(file, key) or {"key": key, **dict(grown(few, params, progress))}))
+        key, of_images = key_of(params), hashlib.sha256(repr(few).encode()).hexdigest()
+        left = left_by(file, key)
+        if not left or not (params.keep or of_images == str(left["images"])):
+            left = {"key": key, "images": of_images, **dict(grown(few, params, progress))}
+        write_arrays(file, **left)

@@ -14,13 +14,12 @@ from jointsparse.app.interrupt import end_interrupts_with
 
 end_interrupts_with("")  # the imports below take a while, and those of the script after this one
 import numpy as np  # noqa: E402
-import scipy  # noqa: E402, which loads scipy.sparse when it is used
 
 from jointsparse.app.internals import lines_of_code  # noqa: E402
 from jointsparse.app.terminal import ERASE  # noqa: E402
 from jointsparse.checks import Misfit  # noqa: E402
 from jointsparse.provenance import records  # noqa: E402
-from jointsparse.provenance.tables import Damaged, read_arrays, read_matrix  # noqa: E402
+from jointsparse.provenance.tables import Damaged, read_arrays  # noqa: E402
 
 SHOWN_FILES = 6  # in a message; the log has all
 SECONDS_BETWEEN_LINES = 60
@@ -74,32 +73,20 @@ def parts(items: Sequence[Any], progress: Callable[[int, int], None]) -> Iterato
         yield item, lambda done, total, before=before: progress(before * total + done, len(items) * total)
 
 
-def blocks_of(files: str | Sequence[str], vocabulary: str | None, images: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-    """Features, dense or CSR, some rows after the other: which of the images they are of, and the features.
-
-    files: one of all images in their order, or shards with names, which hold them for several vocabularies.
-    """
-    if isinstance(files, str):
-        yield slice(None), read_matrix(files)
-        return
-    row, n_found = {image: i for i, image in enumerate(images)}, 0
-    for file in files:
-        names, X = read_arrays(file, "names")["names"].tolist(), read_matrix(file, f"{vocabulary}/")
-        if not row.keys() >= {*names}:
-            raise Misfit(f"{file} must hold images of the dataset, got others")
-        n_found += len(names)
-        yield [row[name] for name in names], X
-    if n_found != len(row):
-        raise Misfit(f"shards must hold each of {len(row)} images, got {n_found}")
+def key_of(params: Any, *more: Any) -> str:
+    """A text that changes with all that decides what a job makes of an image."""
+    values = {name: value for name, value in params.items() if name not in ("where", "keep")}
+    return records.digest([lines_of_code(params), values, *more])
 
 
-def features_of(files: str | Sequence[str], vocabulary: str | None) -> Any:
-    """All features at once, dense or CSR, in the order of the images, which is that of their names."""
-    if isinstance(files, str):
-        return read_matrix(files)
-    names = np.concatenate([read_arrays(file, "names")["names"] for file in files])
-    X = scipy.sparse.vstack([read_matrix(file, f"{vocabulary}/") for file in files], format="csr")
-    return X[np.argsort(names)]
+def left_by(path: str, key: str) -> dict[str, np.ndarray]:
+    """The arrays that an earlier job has left in a file, if it would make the same of the same images; else none."""
+    try:
+        records.read_inputs([path])
+        found = read_arrays(path)
+    except (OSError, ValueError):
+        return {}
+    return found if str(found["key"]) == key else {}
 
 
 def _unchanged(paths: list[str], cache: str, digest: str) -> str:

@@ -1,6 +1,6 @@
 """Keep a final fit with all that leads to it in one file."""
 
-from job import features_of, job
+from job import job
 
 from jointsparse.checks import select
 from jointsparse.features import vocabulary_tree
@@ -8,7 +8,7 @@ from jointsparse.features.basis import Basis
 from jointsparse.kept import annotator
 from jointsparse.kept.file import load, save
 from jointsparse.kept.final import KNOWN, Final
-from jointsparse.provenance.tables import read_arrays, read_record, read_table
+from jointsparse.provenance.tables import read_arrays, read_features, read_record, read_table
 from jointsparse.registry import pick
 
 if __name__ == "__main__":
@@ -41,7 +41,7 @@ if __name__ == "__main__":
         )
         save(
             annotator.with_check(
-                model, select(features_of(given.features, params.vocabulary), split == "test", "features")
+                model, select(read_features(given.features, params.vocabulary), split == "test", "features")
             ),
             snakemake.output.model,
         )

@@ -2,16 +2,16 @@
 
 from functools import partial
 
-from job import features_of, job, parts
+from job import job, parts
 
 from jointsparse.features.basis import factors
 from jointsparse.learning import sweep
 from jointsparse.learning.tasks import Tasks
-from jointsparse.provenance.tables import read_arrays, read_record, write_records
+from jointsparse.provenance.tables import read_arrays, read_features, read_record, write_records
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        X = features_of(snakemake.input.features, snakemake.params.vocabulary)
+        X = read_features(snakemake.input.features, snakemake.params.vocabulary)
         tasks = read_record(Tasks, snakemake.input.tasks)
         scales = (
             factors(*read_arrays(snakemake.input.basis, "singular_values").values(), snakemake.params.powers)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
-from job import features_of, job
+from job import job
 
 from jointsparse.explorer import thumbnails
 from jointsparse.explorer.answers import kept_of
@@ -16,7 +16,15 @@ from jointsparse.explorer.page import Study, page
 from jointsparse.learning.sweep import Sweep
 from jointsparse.learning.tasks import names_of
 from jointsparse.papers.page import counts, section
-from jointsparse.provenance.tables import read_array, read_matrix, read_record, read_table, write_table, written
+from jointsparse.provenance.tables import (
+    read_array,
+    read_features,
+    read_matrix,
+    read_record,
+    read_table,
+    write_table,
+    written,
+)
 from jointsparse.registry import pick
 from jointsparse.scores.metrics import ScoredFits
 
@@ -30,7 +38,7 @@ def read_study(name, files, figures, features, words, vocabulary):
     shown = f"run{median_run(tables['chosen'])}"
     sweeps = [file for file in map(Path, files["sweeps"]) if file.parent.name == shown]
     sweeps = {file.stem: read_record(Sweep, file, scores.n.max()) for file in sweeps}
-    names, X = names_of(tables["words"], read_array(labels)), features_of(features, words)
+    names, X = names_of(tables["words"], read_array(labels)), read_features(features, words)
     fits = fits_of(names, X[is_test], scores, tables["chosen"], tables["sparsity"], sweeps)
     return Study(name, tables, figures, fits, np.flatnonzero(is_test), vocabulary.get(str(features), ()))
 
@@ -45,7 +53,7 @@ def read_kept(given, words, vocabulary):
     rows, has_maps = np.flatnonzero(images["split"] == "test"), is_of_pictures(model)
     known = pd.Index(images["image"]).get_indexer(model.known_names_)
     shown = {"known_images": known, "has_maps": has_maps, "names": vocabulary.get(str(given.features), ())}
-    kept = kept_of(model, features_of(given.features, words)[rows], labels[rows], rows, **shown)
+    kept = kept_of(model, read_features(given.features, words)[rows], labels[rows], rows, **shown)
     return Explainer(model, kept.features) if has_maps else None, kept
 
 

@@ -52,7 +52,7 @@ def fit(
     ----------
     X : csr_matrix or array, shape (n_samples, n_features), or function
         Features of the images that decide the basis. Or a function that yields them, some rows after the other, each
-        time that it is called: then memory does not grow with the number of images, if the rank is small.
+        time that it is called. Then memory does not grow with the number of images, if the rank is small.
     rank : int, "full" or "auto"
         Number of singular vectors. "full": as many as X has, its numerical rank. "auto": half as many as samples, but
         at most `MOST_AUTO_RANK` and at most as many as X has.

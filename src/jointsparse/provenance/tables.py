@@ -11,7 +11,7 @@ import glob
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import scipy  # which loads scipy.sparse when it is used
 
-from jointsparse.checks import require_extra
+from jointsparse.checks import Misfit, require_extra
 
 require_extra(__name__, "pandas", "psutil", "pyarrow")
 import psutil  # noqa: E402
@@ -163,6 +163,34 @@ def read_matrix(path: str | Path, name: str = "") -> np.ndarray | scipy.sparse.c
             return arrays["dense"]
         data, indices, indptr, shape = (arrays[f"{name}{part}"] for part in ("data", "indices", "indptr", "shape"))
     return scipy.sparse.csr_matrix((data, indices, indptr), shape=shape)
+
+
+def read_blocks(files: str | Sequence[str], vocabulary: str | None, images: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+    """Features, dense or CSR, some rows after the other: which of the images they are of, and the features.
+
+    files: one of all images in their order, or shards with names, which hold them for several vocabularies.
+    """
+    if isinstance(files, str):
+        yield slice(None), read_matrix(files)
+        return
+    row, n_found = {image: i for i, image in enumerate(images)}, 0
+    for file in files:
+        names, X = read_arrays(file, "names")["names"].tolist(), read_matrix(file, f"{vocabulary}/")
+        if not row.keys() >= {*names}:
+            raise Misfit(f"{file} must hold images of the dataset, got others")
+        n_found += len(names)
+        yield [row[name] for name in names], X
+    if n_found != len(row):
+        raise Misfit(f"shards must hold each of {len(row)} images, got {n_found}")
+
+
+def read_features(files: str | Sequence[str], vocabulary: str | None) -> Any:
+    """All features at once, dense or CSR, in the order of the images, which is that of their names."""
+    if isinstance(files, str):
+        return read_matrix(files)
+    names = np.concatenate([read_arrays(file, "names")["names"] for file in files])
+    X = scipy.sparse.vstack([read_matrix(file, f"{vocabulary}/") for file in files], format="csr")
+    return X[np.argsort(names)]
 
 
 def write_records(path: str | Path, records: Mapping[Any, Any]) -> None:

@@ -1,0 +1,84 @@
+"""Describing: what an earlier job has made of the same images is kept, of new or other ones it is made again."""
+
+import hashlib
+
+import describing
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import make_album
+
+from jointsparse.provenance import records
+from jointsparse.provenance.tables import read_features, write_table
+
+WEIGHTED = {"weighting": "tf-idf", "normalise": True}
+
+
+@pytest.fixture
+def make(run_script, tmp_path, monkeypatch):
+    """A function that makes vocabularies and histograms of an album, and says which images each job has described."""
+    root, seen, grey = make_album(tmp_path / "mine", 12), [], describing._grey
+    monkeypatch.setattr(describing, "_grey", lambda image, *given: seen.append(image) or grey(image, *given))
+    made = {"vocabularies": root / "vocabularies.npz", "histograms": root / "histograms.npz"}
+
+    def run(rule, params, **given):
+        run_script(rule, params=params, output=made, wildcards={"shard": 0, "shards": 1}, **given)
+        output = made["vocabularies" if rule == "grow_vocabularies" else "histograms"]
+        records.write_records([output], {"raw": {}, "made_with": {}}, job=rule, code=[], values={}, raw={})
+        described = sorted(set(seen))
+        seen.clear()
+        return described
+
+    def both(keep=False, images=None, **options):
+        names = sorted(path.name for path in (root / "images").iterdir())
+        digests = [hashlib.sha256((root / "images" / name).read_bytes()).hexdigest() for name in names]
+        found = pd.DataFrame({"image": names, "split": "train", "digest": digests})
+        write_table(found if images is None else images, root / "images.parquet")
+        params = {"loader": "photos", "options": {"root": str(root)}, "longest_side": 64, "extractor": "dense_sift"}
+        params |= {"extractor_options": {"patch_sizes": [8], "step": 8} | options, "seed": 1, "keep": keep}
+        params |= {"sample": {"images": 5, "descriptors": 200, "fitted_on": ["train"]}}
+        tree = params | {"vocabularies": {"tree": {"branching": 3, "depth": 2, "weighting": "tf-idf"}}}
+        given = {"images": root / "images.parquet"}
+        grown = run("grow_vocabularies", tree, input=given)
+        given |= {"vocabularies": made["vocabularies"]}
+        encoded = run("encode", params | {"vocabularies": {"tree": WEIGHTED}}, input=given)
+        return names, grown, encoded, read_features([made["histograms"]], "tree").toarray()
+
+    both.root, both.made = root, made
+    return both
+
+
+def test_only_images_that_are_new_or_other_are_described(make):
+    names, grown, encoded, before = make()
+    assert (len(grown), encoded) == (5, names)
+    assert make()[1:3] == ([], [])
+    one, other, more = (make.root / "images" / name for name in (names[0], names[1], "a new one.jpg"))
+    more.write_bytes(one.read_bytes())
+    one.write_bytes(other.read_bytes())
+    _, grown, encoded, after = make(keep=True)
+    assert (grown, encoded) == ([], [one.name, more.name])
+    expected = np.vstack([before[1], before[1:], before[0]])  # in the order of their names
+    np.testing.assert_array_equal(after, expected)
+    more.unlink()
+    assert make(keep=True)[1:3] == ([], [])
+
+
+def test_other_settings_and_damaged_files_make_everything_again(make):
+    names, grown, _, before = make()
+    assert make(keep=True, step=12)[1:3] == (grown, names)
+    make.made["histograms"].write_bytes(make.made["histograms"].read_bytes()[:-9])
+    *_, encoded, after = make(keep=True, step=12)
+    assert encoded == names and after.shape[0] == len(names)
+    make.made["vocabularies"].unlink()
+    *others, again = make()
+    assert others == [names, grown, names]
+    np.testing.assert_array_equal(again, before)
+
+
+def test_an_image_that_changes_while_it_is_read_is_one_sentence(make):
+    names, *_ = make()
+    (make.root / "images" / names[3]).write_bytes((make.root / "images" / names[2]).read_bytes())
+    make.made["histograms"].unlink()
+    images = pd.read_parquet(make.root / "images.parquet")
+    with pytest.raises(ValueError, match=f"^{names[3]} could be read when .* \\(it has other contents\\): run again"):
+        make(images=images)

@@ -1,0 +1,50 @@
+"""Make many photographs out of some: cropped, turned, mirrored and recoloured, with the captions of their originals.
+
+python trials/scale/make_pictures.py data/flickr8k data/scale 30000
+
+Pictures that are there already stay, so that it may be stopped and begun again, and a larger number adds to a smaller
+one. The number of a picture alone decides it.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+SIDES = (240, 320)  # pixels, the shorter and the longer
+
+
+def made(path: Path, rng: np.random.Generator) -> Image.Image:
+    """One picture made of a photograph."""
+    with Image.open(path) as original:
+        picture = original.convert("RGB")
+    width, height = picture.size
+    picture = picture.rotate(rng.uniform(-10, 10), Image.Resampling.BILINEAR)
+    part = rng.uniform(0.55, 0.8)
+    left, top = rng.uniform(0.1, 0.9 - part, 2)
+    box = (left * width, top * height, (left + part) * width, (top + part) * height)
+    picture = picture.resize(SIDES[::-1] if width > height else SIDES, Image.Resampling.BILINEAR, box)
+    levels = np.asarray(picture)[:, :: rng.choice([-1, 1])] * rng.uniform(0.7, 1.3, 3) + rng.uniform(-20, 20, 3)
+    return Image.fromarray(np.clip(levels, 0, 255).astype(np.uint8))
+
+
+def main(source: Path, folder: Path, n: int) -> None:
+    """Make the pictures 0, …, n - 1 that are not there, and the table of all captions."""
+    captions = pd.read_csv(source / "captions.csv").groupby("image")["caption"].agg(list)
+    rows = []
+    for number in range(n):
+        rng, name = np.random.default_rng(number), f"{number // 1000:04}/{number:07}.jpg"
+        image = captions.index[rng.integers(len(captions))]
+        rows += [(name, caption) for caption in captions[image]]
+        path = folder / "images" / name
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made(source / "images" / image, rng).save(path.with_suffix(".part"), "JPEG", quality=85)
+            path.with_suffix(".part").rename(path)
+    pd.DataFrame(rows, columns=["image", "caption"]).to_csv(folder / "captions.csv", index=False)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
