@@ -35,4 +35,8 @@ def test_the_largest_file_counts_and_one_that_is_not_there_yet_does_not(tmp_path
     (tmp_path / "b").write_bytes(bytes(1000))
     assert resources.largest_mb([tmp_path / "c"]) == 0.0
     assert resources.largest_mb([tmp_path / name for name in "abc"]) == 2.0
-    assert resources.minutes("encode", "", 3000.0) == 100  # ten times as much as a large file
+    (tmp_path / "histograms").mkdir()
+    for name in ("0-of-2.npz", "1-of-2.npz"):
+        (tmp_path / "histograms" / name).write_bytes(bytes(1_500_000))
+    assert resources.largest_mb([tmp_path / "a", *(tmp_path / "histograms").iterdir()]) == 3.0  # all shards
+    assert resources.minutes("set_aside", "", 3000.0) == 100  # ten times as much as a large file

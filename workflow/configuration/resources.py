@@ -4,6 +4,7 @@ Both are lines just above what was measured (`benchmarks/resources.csv`, by `ben
 with each attempt. `tests/test_resources.py` says how far above.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -32,8 +33,11 @@ NEEDS = {
 
 
 def largest_mb(files: Iterable[str | Path]) -> float:
-    """MB of the largest of some files; those of earlier jobs may not be there yet."""
-    return max((Path(file).stat().st_size for file in files if Path(file).is_file()), default=0) / 1e6
+    """MB of the largest of some files, shards being one; those of earlier jobs may not be there yet."""
+    sizes = Counter[Path]()
+    for file in filter(Path.is_file, map(Path, files)):
+        sizes[file.parent if file.parent.name == "histograms" else file] += file.stat().st_size
+    return max(sizes.values(), default=0) / 1e6
 
 
 def megabytes(rule: str, norm: str, read_mb: float) -> int:
