@@ -134,8 +134,8 @@ def test_other_data_are_read_again_and_the_same_data_are_not(project, tmp_path):
 @pytest.mark.parametrize(
     ("deleted", "rebuilt"),
     [
-        # Everything made of descriptors and of tasks is there.
-        (("annotation/figures", "descriptors", "annotation/tasks"), {"draw_figures": 1} | PAGE),
+        # Everything made of tasks is there.
+        (("annotation/figures", "annotation/tasks"), {"draw_figures": 1} | PAGE),
         (
             ("annotation/tables/significance.csv",),
             {"compare_methods": 1, "draw_figures": 1, "judge_claims": 1, "write_manifest": 1} | PAGES,
