@@ -18,13 +18,13 @@ CEILINGS = {
     "features, scores, figures, explorer": 2125,
     "kept": 370,
     "papers": 2060,
-    "loose files, app, provenance": 1055,
-    "workflow": 880,
-    "tests": 8230,
+    "loose files, app, provenance": 1075,
+    "workflow": 960,
+    "tests": 8300,
     "trials": 1585,
     "benchmarks": 1275,
 }
-MOST, MARGIN = 21_077, 1.05
+MOST, MARGIN = 21_270, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 
