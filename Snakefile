@@ -5,6 +5,8 @@ min_version("9.0")
 
 onstart:
     internals.lift_limit_of_jobs_per_second(workflow)
+    if internals.computes(workflow):
+        use_best_kernel()
     of_code.keep(SEEN_CODE)
 
 
@@ -14,7 +16,7 @@ onsuccess:
 
 
 onerror:
-    calm.fail(log)
+    calm.fail(log, remote=not internals.computes(workflow))
 
 
 report: "workflow/report/workflow.rst"

@@ -169,7 +169,7 @@ def test_a_run_of_which_all_is_told_ends_with_what_was_found_too(told, monkeypat
     handler.name = "DefaultStreamHandler"
     monkeypatch.setattr(logging.getLogger("snakemake.logging"), "handlers", [handler])
     settings = SimpleNamespace(dryrun=False, **{name: name == told for name in TELLING})
-    calm = terminal.calm(SimpleNamespace(is_main_process=True, local_exec=True, output_settings=settings), lambda: "")
+    calm = terminal.calm(SimpleNamespace(is_main_process=True, output_settings=settings), lambda: "")
     assert handler.filters == ([] if told else [calm])
     calm.succeed(["a", "b"])
     calm.fail([])
@@ -178,13 +178,14 @@ def test_a_run_of_which_all_is_told_ends_with_what_was_found_too(told, monkeypat
 
 @pytest.mark.parametrize("remote", [False, True])
 def test_a_failed_run_ends_with_the_sentence_of_each_log(tmp_path, remote):
-    (tmp_path / "a.log").write_text(f"{DONE} a begins\nTraceback\n{DONE} error: a: sizes must be at least 1\n")
+    (tmp_path / "a.log").write_text(
+        f"{DONE} a begins\nTraceback\n{DONE} error: a: sizes must be at least 1\nsrun: error: exit 1\n"
+    )
     (tmp_path / "b.log").touch()
     calm = begun(io.StringIO())
-    calm.remote = remote
     for job, name in enumerate(("a", "b", "a")):
         calm.filter(record(event="job_error", rule_name=name, jobid=job, log=[str(tmp_path / f"{name}.log")]))
-    calm.fail(["all.log"])
+    calm.fail(["all.log"], remote=remote)
     assert calm.stream.getvalue().splitlines()[1:] == [
         "0 of 2 jobs, 3 failed; all messages are in all.log",
         f"error: a: sizes must be at least 1{f' (its log: {tmp_path}/a.log)' * remote}",

@@ -40,8 +40,8 @@ from jointsparse.papers.quattoni.numbers import report_size
 FRAME = ["explorer/frame.html.jinja", "explorer/explorer.css", "explorer/explorer.js"]
 calm = terminal.calm(workflow, without_jobs=lambda: verified())
 IS_RUN = internals.is_run(workflow)
-if internals.computes(workflow):  # else each node chooses
-    use_best_kernel()
+if not IS_RUN:
+    use_best_kernel()  # of the machine that the job runs on; a run of this machine does so when it starts
 for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
     # One thread per job: the same sums in the same order on any number of cores.
     os.environ[f"{library}_NUM_THREADS"] = "1"

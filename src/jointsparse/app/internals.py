@@ -13,8 +13,8 @@ def is_run(workflow: Any) -> bool:
 
 
 def computes(workflow: Any) -> bool:
-    """Tell whether jobs run on the machine of this process: not if it submits them to others."""
-    return bool(workflow.local_exec or not is_run(workflow))
+    """Tell, once a run starts, whether its jobs run on this machine, and are not submitted to others."""
+    return bool(workflow.local_exec)
 
 
 def lift_limit_of_jobs_per_second(workflow: Any) -> None:
@@ -23,7 +23,7 @@ def lift_limit_of_jobs_per_second(workflow: Any) -> None:
     The limit is for clusters. It wakes the scheduler every second once for each job so far. The option
     `max-jobs-per-timespan` has no value that is no limit.
     """
-    if workflow.local_exec:
+    if computes(workflow):
         workflow.scheduler.job_rate_limiter = None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from jointsparse.app.forecast import Forecast
-from jointsparse.app.internals import computes, handler_of_terminal, jobs_to_run
+from jointsparse.app.internals import handler_of_terminal, jobs_to_run
 
 SECONDS_BETWEEN_LINES = 60  # where lines stay, that is not on a terminal
 RULES_A_LINE = 4
@@ -35,8 +35,6 @@ class Calm(logging.Filter):
         Returns the jobs of the run, see `internals.jobs_to_run`.
     dry : bool
         True for a run that only says what it would do.
-    remote : bool
-        True for a run whose jobs run on other machines, so that their logs are named, too.
     """
 
     def __init__(
@@ -46,11 +44,10 @@ class Calm(logging.Filter):
         jobs: Callable[[], Mapping[int, tuple[str, str]]] = dict,
         *,
         dry: bool = False,
-        remote: bool = False,
     ) -> None:
         super().__init__()
         self.stream, self.on_terminal, self.without_jobs = stream, stream.isatty(), without_jobs
-        self.jobs, self.dry, self.remote = jobs, dry, remote
+        self.jobs, self.dry = jobs, dry
         self.forecast = Forecast({}, 0.0)
         self.failed: dict[int | str, tuple[str, list[str]]] = {}  # the rule and the log files of each job or group
         self.done = self.total = 0
@@ -122,14 +119,17 @@ class Calm(logging.Filter):
         """End a run with what was found."""
         self.end([self.line(), *found] if self.total else found)
 
-    def fail(self, logs: Sequence[str]) -> None:
-        """End a run with a sentence for each failed job. logs: the files that have all messages."""
+    def fail(self, logs: Sequence[str], *, remote: bool = False) -> None:
+        """End a run with a sentence for each failed job.
+
+        logs: the files that have all messages. remote: True if jobs ran elsewhere, so that their logs are named, too.
+        """
         lines = [f"{self.line()}; all messages are in {', '.join(logs) or '.snakemake/log'}"]
         for rule, files in self.failed.values():
             texts = [Path(file).read_text(encoding="utf-8", errors="replace") for file in files if Path(file).is_file()]
-            said = [line for text in texts for line in text.splitlines() if " error: " in line]
+            said = [line for text in texts for line in text.splitlines() if line[:1].isdigit() and " error: " in line]
             line = said[-1][said[-1].index("error: ") :] if said else UNSAID.format(rule, ", ".join(files))
-            lines.append(f"{line} (its log: {', '.join(files)})" if said and self.remote else line)
+            lines.append(f"{line} (its log: {', '.join(files)})" if said and remote else line)
         self.end(list(dict.fromkeys(lines)) if self.total else [])
 
     def end(self, lines: Sequence[str]) -> None:
@@ -144,7 +144,7 @@ def calm(workflow: Any, without_jobs: Callable[[], str]) -> Calm:
     """Keep the terminal of a run calm, unless all shall be told, or a logger plug-in tells. See `Calm`."""
     handler = handler_of_terminal(workflow)
     stream, dry = handler.stream if handler else sys.stderr, workflow.output_settings.dryrun
-    made = Calm(stream, without_jobs, lambda: jobs_to_run(workflow), dry=dry, remote=not computes(workflow))
+    made = Calm(stream, without_jobs, lambda: jobs_to_run(workflow), dry=dry)
     if handler:
         handler.addFilter(made)
     return made
