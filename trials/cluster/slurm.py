@@ -77,6 +77,8 @@ def slurm(folder: Path, cpus: int = 10) -> Iterator[None]:
         yield
     finally:
         query("scancel", "--user=root")
+        for _ in range(20):  # seconds at most, as jobs of a killed node stay
+            time.sleep(bool(query("squeue", "--noheader")))
         PLACE.unlink()
         for pid_file in sorted(folder.glob("*.pid"), reverse=True):  # the nodes first
             with suppress(ProcessLookupError):
