@@ -181,8 +181,8 @@ def vocabulary(w):
 def code(script, *files, **plug_ins):
     """Params that change with the code: a line for a script, and for each library file that decides its numbers.
 
-    files: library files besides those that the script imports, or paths of modules beside it. plug_ins: the name of the plug-in that the script
-    picks in a room, or a function of the wildcards that returns the name.
+    files: library files besides those that the script imports, or paths of modules beside it. plug_ins: the name of the
+    plug-in that the script picks in a room, or a function of the wildcards that returns the name.
     """
     lines = code_of(BASE / "workflow" / "scripts" / f"{script}.py", *files)
 

@@ -36,8 +36,6 @@ if __name__ == "__main__":
         row |= {one: len(row) + i for i, one in enumerate(new.items())}
         order, arrays = [row[one] for one in images.items()], {}
         for name in words:
-            arrays |= parts_of(
-                sparse.csr_matrix(sparse.vstack([left[name], *rows[name]], format="csr")[order]), f"{name}/"
-            )
+            arrays |= parts_of(sparse.vstack([left[name], *rows[name]], format="csr")[order], f"{name}/")
         names, digests = (np.array(list(values), dtype=str) for values in (images, images.values()))
         write_arrays(file, key=key, names=names, digests=digests, **arrays)
