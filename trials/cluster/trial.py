@@ -18,7 +18,7 @@ sys.path.insert(0, str(BASE / "tests"))
 from miniature import Project  # noqa: E402
 
 EDITS = {"  - slurm_account=mine ": "#", "# slurm-": "slurm-"}  # of the profile, as docs/cluster.md says
-SHORT_OF_MEMORY = ["--set-resources", "grow_vocabulary:mem_mb=attempt * 400"]
+SHORT_OF_MEMORY = ["--set-resources", "grow_vocabularies:mem_mb=attempt * 400"]
 OTHERS = {"timings", "logs", "records"}  # folders of files that differ each time
 
 
@@ -54,7 +54,7 @@ def running(rule):
 def with_faults(project, folder):
     """Run with a node, a job and the run itself killed, and with a job that is short of memory."""
     run = begin(project, *SHORT_OF_MEMORY)
-    node = running("describe")[1]
+    node = running("encode")[1]
     kill(folder, node)
     time.sleep(30)  # until it is down
     start(node)
