@@ -159,7 +159,7 @@ def test_a_dataset_without_words_shows_samples_and_its_verdicts(rng):
 def test_the_first_screen_says_what_was_used_and_the_worst_warning(rng):
     header = html.unescape(re.search("<header>(.*?)</header>", made(rng).html, re.DOTALL)[1])
     told = " ".join(header.split())
-    assert '40 images were used. <a href="#data-used">Left out</a>: 2 files, captions or labels.' in told
+    assert '40 images were used; <a href="#data-used">left out</a>: 2 files, captions or labels. ' in told
     assert '<a href="#data-used">1 warning</a>: Some fits may be more than 5 %' in told
 
 
