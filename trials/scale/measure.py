@@ -26,7 +26,7 @@ STAGES = {  # by rule, what it leaves
     "compare_methods": "",
     "write_page": "index.html thumbnails",
 }
-QUANTITIES = {"seconds": "CPU seconds, all jobs", "mb": "MB of memory, the largest job", "disk_mb": "MB on disk"}
+QUANTITIES = {"seconds": "seconds, all jobs", "mb": "MB of memory, the largest job", "disk_mb": "MB on disk"}
 
 
 def measured(run: Path) -> pd.DataFrame:
@@ -38,7 +38,7 @@ def measured(run: Path) -> pd.DataFrame:
         left = [file for name in names.split() for file in (run / name, *(run / name).rglob("*")) if file.is_file()]
         if jobs is not None:
             disk = sum(file.stat().st_size for file in left) / 1e6
-            rows.append((n, stage, len(jobs), jobs["cpu_time"].sum(), jobs["max_rss"].max(), disk))
+            rows.append((n, stage, len(jobs), jobs["s"].sum(), jobs["max_rss"].max(), disk))
     return pd.DataFrame(rows, columns=["pictures", "stage", "jobs", *QUANTITIES])
 
 

@@ -148,7 +148,10 @@ def write_matrix(path: str | Path, matrix: np.ndarray | scipy.sparse.csr_matrix)
 
 def parts_of(matrix: scipy.sparse.csr_matrix, name: str = "") -> dict[str, Any]:
     """The arrays of a CSR matrix as `write_arrays` takes them, for one of several matrices under its name."""
-    return {f"{name}{part}": getattr(matrix, part) for part in ("data", "indices", "indptr", "shape")}
+    few = matrix.shape[1] <= 2**16  # columns, whose numbers then take half of the room
+    indices = matrix.indices.astype(np.uint16) if few else matrix.indices
+    parts = {"data": matrix.data, "indices": indices, "indptr": matrix.indptr, "shape": matrix.shape}
+    return {f"{name}{part}": array for part, array in parts.items()}
 
 
 def read_matrix(path: str | Path, name: str = "") -> np.ndarray | scipy.sparse.csr_matrix:
@@ -162,6 +165,7 @@ def read_matrix(path: str | Path, name: str = "") -> np.ndarray | scipy.sparse.c
         if "dense" in arrays:
             return arrays["dense"]
         data, indices, indptr, shape = (arrays[f"{name}{part}"] for part in ("data", "indices", "indptr", "shape"))
+    indices = indices.astype(np.int32) if indices.dtype == np.uint16 else indices
     return scipy.sparse.csr_matrix((data, indices, indptr), shape=shape)
 
 
