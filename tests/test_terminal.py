@@ -155,6 +155,7 @@ def test_an_interrupt_and_a_run_without_jobs_end_with_one_line():
         (False, "Error in group 0", logging.ERROR, "group_error"),
         (False, "RuleException:\nCalledProcessError in file: returned non-zero exit status 1.", logging.ERROR, None),
         (False, "WorkflowError:\nAt least one job did not complete successfully.", logging.ERROR, "error"),
+        (False, "Cannot restore results/mine/vocabularies.npz: no backup found.", logging.WARNING, None),
         (True, "RuleException:\nCalledProcessError in file: died with <Signals.SIGKILL: 9>.", logging.ERROR, None),
         (True, "Directory cannot be locked.", logging.ERROR, "error"),
     ],

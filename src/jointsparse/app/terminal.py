@@ -18,8 +18,8 @@ RULES_A_LINE = 4
 FEWEST_JOBS = 5  # Choice: that are done before the time left is guessed
 ERASE = "\r\x1b[2K"  # the last line of a terminal
 UNSAID = "error: {} ended without a word, as a job that the system kills does (is there enough memory?); its log: {}"
-# How errors begin that are told as a sentence for each job instead.
-HIDDEN = ("RuleException:", "Exiting because", "WorkflowError:\nAt least one job did not")
+# How errors begin that are told as a sentence for each job instead, and what of a failed job's files is of no matter.
+HIDDEN = ("RuleException:", "Exiting because", "WorkflowError:\nAt least one job did not", "Cannot restore", "Restored")
 
 
 class Calm(logging.Filter):
