@@ -10,10 +10,10 @@ from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
-import describe
+import describing
 import psutil
 import pytest
-from conftest import failing
+from conftest import Named, failing
 from PIL import Image
 
 from jointsparse.datasets import checker, folder, pictures
@@ -173,7 +173,7 @@ def test_error_of_the_machine_ends_the_reading(album, monkeypatch):
 def test_error_of_the_machine_in_a_later_stage_is_not_told_as_damage(album, monkeypatch, code, error, said):
     failing(monkeypatch, Path, "open", "003.jpg", code)
     with pytest.raises(error, match=said):
-        describe.grey_of("003.jpg", loader="photos", root=album, longest_side=320)
+        describing._grey("003.jpg", "", Named(loader="photos", options={"root": album}, longest_side=320))
 
 
 LIMITED = """

@@ -71,7 +71,8 @@ def results(project):
     """Every file of the results but logs, and tables, figures and pages of measured seconds."""
     top = project.root / "results"
     studies = [table.parents[1] for table in top.rglob("timings/*.csv")]
-    seconds = {study / "figures" for study in studies} | {study.parent / "index.html" for study in studies}
+    seconds = {top / "index.html"} | {study / "figures" for study in studies}
+    seconds |= {study.parent / name for study in studies for name in ("index.html", "findings.json")}
     files = [file for file in top.rglob("*") if file.is_file() and not OTHERS & set(file.parts)]
     return {str(file.relative_to(top)): file.read_bytes() for file in files if not seconds & {file, *file.parents}}
 
