@@ -17,7 +17,7 @@ NEEDS = {
     "read_samples": (600, 2.3, 20), "set_aside": (140, 100, 10),
     "describe": (750, 0, 20), "grow_vocabularies": (600, 0, 20), "encode": (600, 0, 20),
     "fit_basis": (910, 2, 20), "fit_similarities": (310, 4, 10),
-    "choose_words": (220, 100, 10), "draw_tasks": (150, 4, 10),
+    "choose_words": (220, 100, 10), "draw_tasks": (160, 4, 10),
     "compile_kernels": (380, 0, 20), "train_svm": (300, 2, 30), "train_sweep": (300, 6, 30),
     "train_path l1": (880, 6, 40), "train_path l12": (400, 2.5, 30), "train_path l1inf": (810, 5, 30),
     "train_path l2": (540, 2.5, 30),
@@ -26,7 +26,7 @@ NEEDS = {
     "evaluate": (420, 2.5, 20), "compare_methods": (265, 1.5, 20), "keep_model": (410, 1, 10),
     "repeat": (575, 8, 30), "measure": (520, 0, 20), "gather_runs": (130, 10, 10),
     "judge_claims": (200, 6, 10), "write_page": (415, 2, 20),
-    "draw_figures": (260, 10, 10), "inspect_features": (210, 2, 10), "gather_warnings": (125, 10, 10),
+    "draw_figures": (260, 10, 10), "inspect_features": (210, 2.4, 10), "gather_warnings": (125, 10, 10),
     "write_configs": (45, 0, 10), "write_manifest": (120, 10, 10), "write_index": (45, 0, 10),
 }
 # fmt: on
