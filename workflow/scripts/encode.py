@@ -26,7 +26,7 @@ if __name__ == "__main__":
         images = digests_of(read_table(given.images, "image"))
         images = {name: images[name] for name in shards.part(list(images), int(place.shard), int(place.shards))}
         key = key_of(params, *map(str, read_arrays(given.vocabularies, "key", "images").values()))
-        left, words = left_by(file, key), {}
+        left, words = left_by(file, key, "names", "digests"), {}
         for name, block in params.vocabularies.items():
             words[name], left[name] = words_of(given.vocabularies, name, block)
             left[name] = read_matrix(file, f"{name}/") if "names" in left else left[name]

@@ -79,11 +79,14 @@ def key_of(params: Any, *more: Any) -> str:
     return records.digest([lines_of_code(params), values, *more])
 
 
-def left_by(path: str, key: str) -> dict[str, np.ndarray]:
-    """The arrays that an earlier job has left in a file, if it would make the same of the same images; else none."""
+def left_by(path: str, key: str, *names: str) -> dict[str, np.ndarray]:
+    """The arrays that an earlier job has left in a file, if it would make the same of the same images; else none.
+
+    names: those to read besides the key; all by default.
+    """
     try:
         records.read_inputs([path])
-        found = read_arrays(path)
+        found = read_arrays(path, *(("key", *names) if names else ()))
     except (OSError, ValueError):
         return {}
     return found if str(found["key"]) == key else {}

@@ -70,7 +70,7 @@ def fit(
     ValueError
         If rank is below 1 or above the numerical rank of X, or if that is 0.
     """
-    blocks = X if callable(X) else partial(_blocks, X)
+    blocks = partial(_blocks, X)
     n_samples, total = 0, np.zeros(1)
     for block in blocks():
         n_samples, total = n_samples + block.shape[0], total + np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
@@ -134,10 +134,11 @@ def _decompose(
     return tuple(linalg.svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)[1:])
 
 
-def _blocks(X: sparse.csr_matrix | np.ndarray) -> Iterator[sparse.csr_matrix | np.ndarray]:
-    """The rows of a matrix, some after the other."""
-    for start in range(0, X.shape[0], ROWS_AT_ONCE):
-        yield X[start : start + ROWS_AT_ONCE]
+def _blocks(X: Any) -> Iterator[sparse.csr_matrix | np.ndarray]:
+    """The rows of a matrix, or of those that a function yields, a few after the other."""
+    for block in X() if callable(X) else (X,):
+        for start in range(0, block.shape[0], ROWS_AT_ONCE):
+            yield block[start : start + ROWS_AT_ONCE]
 
 
 def _dense(X: Any) -> np.ndarray:

@@ -69,7 +69,7 @@ def encode(
     rows: dict[str, list[sparse.csr_matrix]] = {name: [] for name in words}
     left = iter(described)
     while some := list(islice(left, IMAGES_AT_ONCE)):
-        counts = np.array([len(one) for one in some], dtype=np.int64)
+        descriptors, counts = np.concatenate(some), np.array([len(one) for one in some], dtype=np.int64)
         for name, of_some in words.items():
-            rows[name].append(of_some(np.concatenate(some), counts))
+            rows[name].append(of_some(descriptors, counts))
     return rows
