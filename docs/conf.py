@@ -1,0 +1,77 @@
+"""Settings of the site: `make docs` builds it into docs/_build/html, without a network."""
+
+import os
+import sys
+from importlib.metadata import version as installed
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import site_pages  # noqa: E402
+
+project = author = "jointsparse"
+project_copyright = "The jointsparse developers"
+version = release = installed("jointsparse")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "site_links",
+]
+exclude_patterns = ["_build", "package.md", "examples", "results/tables", "gallery/*.ipynb", "gallery/*.py"]
+nitpicky = False
+suppress_warnings = ["config.cache"]  # functions among the settings of the gallery
+
+# Markdown
+myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"  # of site_links: browsers draw it without a script
+
+# Docstrings
+autodoc_typehints = "none"
+default_role = "code"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+site_pages.write_api(Path(__file__).parent / "api")
+
+# Other projects, if there is a network: SITE_INTERSPHINX=1 make docs
+intersphinx_mapping = {
+    name: (url, None)
+    for name, url in {
+        "numpy": "https://numpy.org/doc/stable/",
+        "scipy": "https://docs.scipy.org/doc/scipy/",
+        "sklearn": "https://scikit-learn.org/stable/",
+    }.items()
+    if os.environ.get("SITE_INTERSPHINX")
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 60,
+    "copyfile_regex": r".*\.csv",
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "jointsparse"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_align": "left",
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "friendly",
+    "pygments_dark_style": "monokai",
+}
+html_sidebars = {"start": [], "trust": [], "changes": []}
