@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 BLAS_TESTS := basis descent digits evaluation exponentiated pdhg working_set problem race recovery similarities subgradient svm sweep
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce-all test test-kernel lint clean
+.PHONY: help reproduce-all test test-kernel lint docs clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -30,6 +30,13 @@ lint: .venv/dev.stamp ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow/rules
 	$(BIN)/mypy
+
+docs: .venv/docs.stamp ## build the site, docs/_build/html/index.html, without a network
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs docs/_build/html
+
+.venv/docs.stamp: .venv/run.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[docs]
+	touch $@
 
 .venv/run.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "jointsparse needs Python 3.11 or newer, got %s: make PYTHON=python3.11" % sys.version.split()[0])'

@@ -9,12 +9,14 @@ import argparse
 import platform
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import numba
 import numpy as np
 import pandas as pd
 from numba import njit
+from threadpoolctl import threadpool_info
 
 RADII = (0.001, 0.01, 0.1, 0.5)  # in units of the norm
 ENTRIES: dict[str, Callable[[np.random.Generator, int | tuple[int, int]], np.ndarray]] = {
@@ -25,6 +27,7 @@ ENTRIES: dict[str, Callable[[np.random.Generator, int | tuple[int, int]], np.nda
 ROUND_SECONDS = 3e-3  # for which a quick task is repeated in every round
 SLOW_TASK_SECONDS = 0.15  # in all rounds together: a slow task takes part in fewer
 FEWEST_ROUNDS = 3  # for any task
+PEERS = ("spams-bin", "POT", "optax", "jax", "skglm", "celer")  # whose versions are told, if they are installed
 
 Task = Callable[[], object]
 
@@ -49,8 +52,13 @@ def machine() -> str:
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
     names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}"
-    return f"{names[0] if names else platform.processor()}, {len(names)} cores; {versions}"
+    versions = [f"Python {platform.python_version()}"]
+    for package in ("numpy", "numba", "scikit-learn", *PEERS):
+        with suppress(PackageNotFoundError):
+            versions.append(f"{package} {version(package)}")
+    kernels = {one.get("architecture", "unknown") for one in threadpool_info() if one["user_api"] == "blas"}
+    cores = f"{len(names)} cores, BLAS kernel {' and '.join(sorted(kernels))}"
+    return f"{names[0] if names else platform.processor()}, {cores}; {', '.join(versions)}"
 
 
 def medians(tasks: Mapping[str, Task], rounds: int, clock: Callable[[], float] = time.process_time) -> dict[str, float]:

@@ -6,7 +6,8 @@ from importlib.metadata import version as installed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-import site_pages  # noqa: E402
+import site_benchmarks
+import site_pages
 
 project = author = "jointsparse"
 project_copyright = "The jointsparse developers"
@@ -20,9 +21,9 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "site_links",
 ]
-exclude_patterns = ["_build", "package.md", "examples", "results/tables", "gallery/*.ipynb", "gallery/*.py"]
+exclude_patterns = ["_build", "package.md", "examples", "results/tables"]
 nitpicky = False
-suppress_warnings = ["config.cache"]  # functions among the settings of the gallery
+suppress_warnings = ["myst.header"]  # sections of the demonstrations begin at the third level
 
 # Markdown
 myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline"]
@@ -35,6 +36,7 @@ default_role = "code"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 site_pages.write_api(Path(__file__).parent / "api")
+site_benchmarks.write_benchmarks(Path(__file__).parent)
 
 # Other projects, if there is a network: SITE_INTERSPHINX=1 make docs
 intersphinx_mapping = {
@@ -55,6 +57,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
     "show_signature": False,
     "min_reported_time": 60,
     "copyfile_regex": r".*\.csv",
@@ -67,6 +70,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "navbar_align": "left",
+    "header_links_before_dropdown": 7,
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],

@@ -1,8 +1,8 @@
-"""What the site needs beyond Markdown: links to lines of code, rules and verdicts, and formulas without a script.
+"""Additions of the site to Markdown: links to lines of code, rules and verdicts, and formulas without a script.
 
-In a page, {src}`norms.l1inf.project` links to the line of that function in our code, {rule}`train_path` to the rule,
-and {claim}`auc-order` tells how often a claim of a paper holds in docs/results/verdicts.csv. A name that does not exist
-ends the build, and `tests/test_site.py` finds it without one.
+In a page, {src}`norms.l1inf.project` links to the line of that function, and {rule}`train_path` to the rule.
+{claim}`auc-order` tells how often a claim holds in docs/results/verdicts.csv. A name that does not exist ends the
+build.
 """
 
 import ast
@@ -10,9 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pandas as pd
 from docutils import nodes
@@ -21,12 +22,14 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from sphinx.application import Sphinx
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
 import jointsparse
 from jointsparse.papers.verdicts import CLAIMS, overall
 
 ROOT = Path(__file__).parents[1]
+LOGGER = logging.getLogger(__name__)
 ORDER = ("holds", "level", "undecided", "does not hold", "not tested")
 
 
@@ -129,7 +132,25 @@ def plain(_app: Sphinx, _what: str, _name: str, _obj: object, _options: object, 
 
 def left_out(_app: Sphinx, what: str, name: str, one: object, skip: bool, _options: object) -> bool | None:
     """Leave out compiled kernels, and what `jointsparse` itself offers where it is told of a module."""
-    return True if hasattr(one, "py_func") or (what == "module" and name in jointsparse.__all__) else None
+    elsewhere = what == "module" and name in jointsparse.__all__
+    of_scikit_learn = name in ("set_output", "get_metadata_routing") or re.fullmatch(r"set_\w+_request", name)
+    return True if elsewhere or of_scikit_learn or hasattr(one, "py_func") else None
+
+
+def check_links(app: Sphinx, exception: Exception | None) -> None:
+    """Warn of links within the site that lead nowhere, to a page or to a place in it."""
+    if exception or app.builder.format != "html":
+        return
+    texts = {page: page.read_text() for page in Path(app.outdir).rglob("*.html")}
+    places = {page: set(re.findall(r"""\bid=["']([^"']+)""", text)) for page, text in texts.items()}
+    for page, text in texts.items():
+        for link in set(re.findall(r"""<(?:a|img|link|script)\b[^>]*?\b(?:href|src)=["']([^"']+)""", text)):
+            path, _, place = unescape(link).partition("#")
+            if re.match(r"[a-z]+:|//", path) or {"_code", "_static"} & {*page.parts}:
+                continue
+            target = (page.parent / unquote(path.partition("?")[0])).resolve() if path else page
+            if not target.exists() or (place and target in places and place not in places[target]):
+                LOGGER.warning("%s: nothing is at %s", page.relative_to(app.outdir), link)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -139,5 +160,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (_visit_formula, None), (_visit_formula, None))
     app.connect("autodoc-process-docstring", plain, priority=0)
     app.connect("autodoc-skip-member", left_out)
+    app.connect("build-finished", check_links)
     app.connect("html-collect-pages", pages_of_code)
     return {"parallel_read_safe": True}

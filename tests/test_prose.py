@@ -50,7 +50,7 @@ def docstrings(file: str) -> Iterator[Docstring]:
 
 def paragraphs(text: str) -> Iterator[str]:
     """The paragraphs and list items of a text, without code, tables, headings and numpydoc's underlines."""
-    text = re.sub(r"(?ms)^\s*(```|\$\$).*?^\s*\1\s*$", "\n\n", text)
+    text = re.sub(r"(?ms)^\s*(```|\$\$).*?^\s*\1\s*$|(?<=::\n\n)( {4}[^\n]*\n)+", "\n\n", text)
     text = re.sub(r"(?m)^\s*(>>>.*(\n(?!\s*\n).*)*|\|.*|#.*|-{3,}|!\[.*|<.*)$", "\n", text)
     text = re.sub(r"(?m)^\s*([-*]|\d+\.) ", "\n\n", text)
     text = re.sub(r"(?m)^(\w[\w, *]* : .*)$", r"\1\n", text)  # numpydoc: name : type

@@ -1,11 +1,11 @@
 """Features of any model and a table of labels, row by row, in files .npy, .npz, .parquet or .csv.
 
-```
-features.npy     (n_samples, n_features); or .npz of SciPy, or a table whose columns are named
-labels.csv       id,cat,dog       a task in each column: 0 or 1, true or false, or nothing, which is unknown
-                 a17,1,
-                 b02,0,1
-```
+An example::
+
+    features.npy     (n_samples, n_features); or .npz of SciPy, or a table whose columns are named
+    labels.csv       id,cat,dog       a task in each column: 0 or 1, true or false, or nothing, which is unknown
+                     a17,1,
+                     b02,0,1
 
 Or a column lists tags, such as "cat;dog". Other columns of labels may hold names, splits, pictures and text.
 """

@@ -1,10 +1,10 @@
 """Files in the text format of LIBSVM and SVMlight, plain, .gz or .bz2: one sample a line, labels and features.
 
-```
-3,17 12:0.1 845:0.25    # labels 3 and 17; feature 12 is 0.1; a comment begins with #
- 12:0.3                 # begins with a space: no label
-+1 7:1e-2               # a single label
-```
+An example::
+
+    3,17 12:0.1 845:0.25    # labels 3 and 17; feature 12 is 0.1; a comment begins with #
+     12:0.3                 # begins with a space: no label
+    +1 7:1e-2               # a single label
 """
 
 import io

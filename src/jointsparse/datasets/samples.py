@@ -15,10 +15,10 @@ from jointsparse.provenance.tables import read_matrix, read_table, write_matrix,
 class Photographs(NamedTuple):
     """A dataset of photographs as read and checked.
 
-    images: columns image (its name), split (one of `splits.SPLITS`), sorted by name. And digest, of its file's bytes,
-        where images are files.
-    captions: columns image, caption. One row per caption of an image in the table `images`.
-    left_out: columns item, reason. One row per file or caption that is not used.
+    - images: columns image (its name), split (one of `splits.SPLITS`), sorted by name. And digest, of its file's
+      bytes, where images are files.
+    - captions: columns image, caption. One row per caption of an image in the table `images`.
+    - left_out: columns item, reason. One row per file or caption that is not used.
     """
 
     images: pd.DataFrame
@@ -32,13 +32,13 @@ class Samples(NamedTuple):
     The names of tables and columns are those of photographs, so that all later stages read both kinds alike: an image
     is a sample, a caption a label.
 
-    images: columns image (the sample's name), split (one of `splits.SPLITS`), one row per sample.
-        And, if the page shows them, picture (its file, empty if there is none) and text.
-    captions: columns image, caption. One row per label of a sample. A sample without label is a negative of every task.
-        And, if labels are unknown, known: False in the row of such a label. `tasks.choose_words` reads the table with
-        split_captions=False.
-    left_out: columns item, reason. One row per thing that is not used.
-    X: features, dense or csr (n_samples, n_features) float32, rows in the order of `images`.
+    - images: columns image (the sample's name), split (one of `splits.SPLITS`), one row per sample.
+      And, if the page shows them, picture (its file, empty if there is none) and text.
+    - captions: columns image, caption. One row per label of a sample. A sample without label is a negative of every
+      task. And, if labels are unknown, known: False in the row of such a label. `tasks.choose_words` reads the table
+      with split_captions=False.
+    - left_out: columns item, reason. One row per thing that is not used.
+    - X: features, dense or csr (n_samples, n_features) float32, rows in the order of `images`.
     """
 
     images: pd.DataFrame

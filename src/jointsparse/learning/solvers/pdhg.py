@@ -3,6 +3,7 @@
 W <- P(W + tau X^T A), A <- dual step of size sigma from A at the margins X (2 W_new - W_old), in turns.
 
 Sources:
+
 - Chambolle and Pock, A first-order primal-dual algorithm, 2011;
 - reflected Halpern iterations and restarts: Lu and Yang, Restarted Halpern PDHG for linear programming, 2024;
 - the balance of the two step sizes: Applegate et al., Practical large-scale linear programming using primal-dual

@@ -7,7 +7,8 @@
 ||w*||_1 of a solution w* of the second problem, both have the same solutions. All methods begin at w = 0. Each is a
 generator of states, see `harness`.
 
-Operations are counted as follows, for n features and m samples. Each of +, -, *, /, exp, log, max and |.| is one.
+Operations are counted as follows, for n features and m samples. Each of +, -, `*`, /, exp, log, max and |.| is one.
+
 - Product with X or its transpose: 2 nnz, for nnz stored entries (m n for an array).
 - Losses, slopes and curvatures: LOSS_FLOPS, SLOPE_FLOPS and CURVATURE_FLOPS for each sample.
 - Projected step: 2 n, and PROJECTION_FLOPS n for the projection. Step of the exponentiated gradient: ENTROPIC_FLOPS n.
@@ -474,11 +475,14 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
 
     The function is t (f(w) + penalty sum_i u_i) - sum_i log(u_i^2 - w_i^2), for growing t. With p = 1 / (u + w) and
     q = 1 / (u - w), the changes of u are eliminated from the Newton system. There remain n equations,
+
         (t X^T H X + 4 p^2 q^2 / (p^2 + q^2)) dw = -g_w + (p^2 - q^2) / (p^2 + q^2) g_u,
+
     solved by Cholesky's method. H holds the curvatures of the losses, g_w = t gradient - p + q and
     g_u = t penalty - p - q.
 
     Operations of a step:
+
     - (2 LOSS_FLOPS + SLOPE_FLOPS + CURVATURE_FLOPS) m + 4 m n for gradient, curvatures, gap and margins of dw;
     - m n^2 + m n for X^T H X, half of the count without symmetry (for "squared" once and for all);
     - n^3 / 3 + 2 n^2 for the solution, and 20 n for the rest;

@@ -54,6 +54,7 @@ def run(
     -------
     DataFrame
         A row per count, with columns part, x, n, k, method and operations:
+
         - "dimension": entries compared until `pivot` has projected a vector of n entries, the mean of 20 projections.
           The radius is 0.1 of the norm, and x = k = n.
         - "touched": nodes that a `Tree` of n entries visits while k random ones change and the point returns to the

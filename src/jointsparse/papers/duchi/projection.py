@@ -74,6 +74,7 @@ def run(
     DataFrame
         A row per measurement, with columns part, x, n, k, method, repeats, seconds, and low and high, their 95 %
         interval (NaN for fewer than six repeats):
+
         - "dimension": `l1.project` of a vector of n entries by "sort", "pivot" (both the paper's) and "newton", and
           `l2.project`, called "l2". The radius is 0.1 of the norm, and x = k = n.
         - "gradient step": a gradient step of least squares with n features and samples, and a projection as above by

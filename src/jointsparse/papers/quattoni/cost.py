@@ -81,6 +81,7 @@ def run(
         A row per measurement, with columns part, x, seconds, low, high, repeats, d, m (the number of tasks, 40 if not
         said), method, bytes, objective, difference. From six repeats on low and high are the 95 % interval of the
         median. Parts:
+
         - "projection size": `l1inf.project` by the paper's "sort" and by "newton", radius 0.1 of the norm. x = d m. And
           "l1 pivot": `l1.project` of the same entries as one vector, radius 0.1 of its norm.
         - "projection tasks": by "sort", matrices of 320,000 entries. x = m.

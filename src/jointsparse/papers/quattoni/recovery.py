@@ -96,12 +96,14 @@ def learn(
     -------
     DataFrame
         Three rows for each size and method (hinge-l1inf, hinge-l1, hinge-l2):
+
         - radius_rule "true", solver "subgradient": the radii are the true norms, of W or of each w_k.
         - radius_rule "true", solver "working_set": the optimum that the first row approaches.
         - radius_rule "validated", solver "working_set": the optimum at that radius, one for all tasks, whose validation
           error is the smallest.
 
         Columns:
+
         - n.
         - method.
         - radius_rule.

@@ -1,0 +1,139 @@
+"""The page of benchmarks, made at each build from the tables that `benchmarks/` wrote into docs/benchmarks/."""
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib import style
+from matplotlib.figure import Figure
+
+from jointsparse.figures.style import SHEET, canvas
+
+OURS = "jointsparse"
+OVER_OURS = " / ours"  # columns with seconds of a peer over ours end so
+VECTOR_PEERS = ("numpy sort", "POT simplex", "optax")
+
+
+def write_benchmarks(folder: Path) -> None:
+    """Write benchmarks.md and benchmarks.png."""
+    tables = {file.stem: pd.read_csv(file) for file in sorted((folder / "benchmarks").glob("*.csv"))}
+    matrices, vectors, fits = (tables[name] for name in ("projections", "l1-dense", "peers-fits"))
+    cells = pd.concat([_of_matrices(matrices), _of_vectors(vectors), _of_fits(fits)], ignore_index=True)
+    draw(cells).savefig(folder / "benchmarks.png", dpi=100)
+    machines = sorted({machine for table in tables.values() for machine in table["machine"]})
+    ahead, behind = (int((sign * (cells["peer / ours"] - 1) > 0).sum()) for sign in (1, -1))
+    lost = cells[cells["peer / ours"] < 1].sort_values("peer / ours")
+    radii = " / ".join(f"{radius:g}" for radius in sorted(matrices["radius / norm"].unique()))
+    plain = matrices.query("entries == 'normal' and dtype == 'float64'")
+    parts = [
+        "# Benchmarks",
+        "This page is made at each build from the tables in `docs/benchmarks/`. The command `python "
+        "benchmarks/projections.py --out docs/benchmarks` writes them, and so does `benchmarks/peers.py`. All runs "
+        "have one thread. Times are CPU time; those of projections are medians of interleaved rounds in one process.",
+        "\n".join(f"- {machine}" for machine in machines),
+        f"Of {len(cells)} cells **we are ahead in {ahead} and behind in {behind}**.",
+        "![CPU seconds of each peer over ours, a dot for each cell](benchmarks.png)",
+        "## What we lose",
+        _markdown(lost) if behind else "None of these cells.",
+        "## Projection onto the l1,∞ ball",
+        "In units of the limit, the least that any projection can do: a pass that reads the matrix and a pass that "
+        f"writes the result. Radii are {radii} of the norm.",
+        _markdown(_by_radius(matrices, "cold / limit", ["entries", "dtype"])),
+        "SPAMS has the proximal operator. So a projection searches for its threshold. Seconds over ours, of that "
+        "search and of a single call at the known threshold, which no search can beat:",
+        _markdown(
+            _by_radius(plain, f"SPAMS search{OVER_OURS}", []).merge(_by_radius(plain, f"SPAMS prox{OVER_OURS}", []))
+        ),
+        "## Projection onto the l1 ball",
+        "Seconds over ours, radii as above. The slow ones were measured at one radius for 10,000,000 entries.",
+        _markdown(_of_peers(vectors.query("entries == 'normal'"))),
+        "## Training to the same objective",
+        "CPU seconds until the objective is within 10⁻⁴ of the best that any learner reaches. Problems are samples × "
+        "features × tasks. An empty cell: the learner does not work with this scikit-learn, or did not come so close.",
+        _markdown(_seconds(fits).reset_index()),
+        "## Choice of the strength by five folds",
+        "Of six strengths, with labels of 10 %. The peer is one l1 logistic regression for each task.",
+        _markdown(tables["peers-search"].drop(columns="machine")),
+    ]
+    (folder / "benchmarks.md").write_text("\n\n".join(parts) + "\n")
+
+
+def _of_matrices(table: pd.DataFrame) -> pd.DataFrame:
+    what = "l1,∞ " + table["features x tasks"] + ", " + table["entries"] + ", " + table["dtype"]
+    return _long(table, what, ["SPAMS search"])
+
+
+def _of_vectors(table: pd.DataFrame) -> pd.DataFrame:
+    what = "l1 " + table["n"].map("{:,}".format) + ", " + table["entries"]
+    return _long(table, what, [*VECTOR_PEERS])
+
+
+def _long(table: pd.DataFrame, what: pd.Series, peers: list[str]) -> pd.DataFrame:
+    what = what + ", radius " + table["radius / norm"].map("{:g}".format)
+    parts = [
+        pd.DataFrame({"problem": what, "peer": peer, "peer / ours": table[f"{peer}{OVER_OURS}"]})
+        for peer in peers
+        if f"{peer}{OVER_OURS}" in table
+    ]
+    return pd.concat(parts).dropna()
+
+
+def _problems(fits: pd.DataFrame) -> pd.Series:
+    size = fits["n"].map("{:,}".format) + " × " + fits["d"].map("{:,}".format) + " × " + fits["m"].map("{:,}".format)
+    return fits["problem"] + ", " + size
+
+
+def _seconds(fits: pd.DataFrame) -> pd.DataFrame:
+    return fits.assign(problem=_problems(fits)).pivot_table("seconds", "problem", "learner")
+
+
+def _of_fits(fits: pd.DataFrame) -> pd.DataFrame:
+    seconds = _seconds(fits)
+    over = seconds.drop(columns=OURS).div(seconds[OURS], axis=0).reset_index()
+    return over.melt("problem", var_name="peer", value_name="peer / ours").dropna()
+
+
+def draw(cells: pd.DataFrame) -> Figure:
+    """A row of dots for each peer, right of the line where we are ahead, left of it where we are behind."""
+    kinds = (
+        cells["problem"].str.extract(r"^((?:squared, |logistic, )?l1(?:,∞|,2)?)", expand=False) + " · " + cells["peer"]
+    )
+    names = list(dict.fromkeys(kinds))[::-1]
+    with style.context(SHEET):
+        figure, (axes,) = canvas(8, 0.5 + 0.32 * len(names), panels=1)
+        ours = cells["peer / ours"] > 1
+        for ahead, colour, marker in ((ours, "C0", "o"), (~ours, "C1", "s")):
+            rows = [names.index(kind) for kind in kinds[ahead]]
+            axes.scatter(cells["peer / ours"][ahead], rows, s=22, color=colour, marker=marker, alpha=0.6, linewidths=0)
+        axes.axvline(1, color="0.35", linewidth=1)
+        axes.set(xscale="log", xlabel="CPU seconds of the peer / ours   (left of 1 we are behind)")
+        axes.set_yticks(range(len(names)), names)
+    return figure
+
+
+def _by_radius(table: pd.DataFrame, column: str, more: list[str]) -> pd.DataFrame:
+    """A row for each shape, the numbers of all radii in one cell, and a column for each kind of entries."""
+    if column not in table:
+        return pd.DataFrame(columns=["features × tasks"])
+    kinds = table[more].agg(", ".join, axis=1) if more else column
+    rows = table.assign(kind=kinds, shape=table["features x tasks"].str.replace("x", "×"))
+    cells = rows.pivot_table(
+        column, "shape", "kind", aggfunc=lambda values: " / ".join(f"{value:.1f}" for value in values), sort=False
+    )
+    return cells.rename_axis("features × tasks").reset_index()
+
+
+def _of_peers(table: pd.DataFrame) -> pd.DataFrame:
+    columns = [f"{peer}{OVER_OURS}" for peer in VECTOR_PEERS if f"{peer}{OVER_OURS}" in table]
+    cells = table.groupby("n")[columns].agg(lambda values: " / ".join(f"{value:.1f}" for value in values.dropna()))
+    return cells.rename(index="{:,}".format).rename_axis("entries").reset_index()
+
+
+def _markdown(table: pd.DataFrame) -> str:
+    """A table in Markdown."""
+    texts = [[f"{value:.3g}" if isinstance(value, float) else str(value) for value in row] for row in table.to_numpy()]
+    lines = [
+        list(map(str, table)),
+        ["---"] * table.shape[1],
+        *[["" if text == "nan" else text for text in row] for row in texts],
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
