@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jointsparse.kept.file import load, save
     from jointsparse.learning.warmup import warmup
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 __all__ = [
     "JointSparseClassifier",
     "JointSparseClassifierCV",
