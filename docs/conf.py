@@ -32,7 +32,8 @@ html_math_renderer = "mathml"  # of site_links: browsers draw it without a scrip
 
 # Docstrings
 autodoc_typehints = "none"
-default_role = "code"
+default_role = "py:obj"
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 site_pages.write_api(Path(__file__).parent / "api")

@@ -2,6 +2,8 @@
 
 import ast
 from collections.abc import Iterable
+from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 
 from jointsparse import __all__ as TOP
@@ -26,11 +28,12 @@ ROOMS = {  # in the order of the page
 def write_api(folder: Path) -> None:
     """Write the pages of the API, and their index. Files that would not change stay as they are."""
     wanted = {f"jointsparse.{name}.rst": _page(f"jointsparse.{name}", name, _directive(name)) for name in TOP}
-    parts = ["# API", "", *_contents(f"jointsparse.{name}" for name in TOP)]
+    parts = ["# API", "", *_contents(f"jointsparse.{name}" for name in TOP), "Names to import from `jointsparse`:", ""]
+    parts += _rows(f"jointsparse.{name}" for name in TOP)
     for room, title in ROOMS.items():
         names = [name for name in map(_dotted, sorted((SOURCE / room).rglob("*.py"))) if _has_more(name)]
         wanted |= {f"{name}.rst": _page(name, name.removeprefix("jointsparse."), "automodule") for name in names}
-        parts += ["", f"## {title}", "", *_contents(names)]
+        parts += ["", f"## {title}", "", *_contents(names), *_rows(names)]
     wanted["index.md"] = "\n".join(parts) + "\n"
     folder.mkdir(exist_ok=True)
     for old in set(folder.iterdir()) - {folder / name for name in wanted}:
@@ -41,7 +44,18 @@ def write_api(folder: Path) -> None:
 
 
 def _contents(names: Iterable[str]) -> list[str]:
-    return ["```{toctree}", ":maxdepth: 1", "", *names, "```"]
+    return ["```{toctree}", ":hidden:", "", *names, "```", ""]
+
+
+def _rows(names: Iterable[str]) -> list[str]:
+    """A table with the first sentence of each docstring."""
+    rows = ["| name | is |", "|---|---|"]
+    for name in names:
+        module, _, last = name.rpartition(".")
+        one = getattr(import_module(module), last) if last in TOP else import_module(name)
+        first = " ".join(cleandoc(one.__doc__).split("\n\n")[0].split()).replace("|", "\\|")
+        rows.append(f"| {{doc}}`{name.removeprefix('jointsparse.')} <{name}>` | {first} |")
+    return rows
 
 
 def _directive(name: str) -> str:

@@ -30,7 +30,9 @@ def table() -> list[list[str]]:
     return [[rule, function, re.search("`(.+?)`", file)[1]] for rule, function, file in rows]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/package.md", "docs/estimators.md", "docs/library.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/package.md", "docs/start.md", "docs/estimators.md", "docs/library.md"]
+)
 def test_python_examples(page):
     failed, attempted = doctest.testfile(str(ROOT / page), module_relative=False)
     assert attempted > 1 and failed == 0
