@@ -199,7 +199,7 @@ def summary(by_dataset: dict[str, pd.DataFrame]) -> list[str]:
     lines = [f"| claim | {' | '.join(f'[{name}](results/{name}.md)' for name in by_dataset)} |"]
     lines.append(f"|{' --- |' * (len(by_dataset) + 1)}")
     for claim in pd.concat(by_dataset.values()).drop_duplicates("id").itertuples():
-        cells = [f"{claim.claim} {claim.paper}, {claim.place} (`{claim.id}`)"]
+        cells = [f'<a id="{claim.id}"></a>{claim.claim} {claim.paper}, {claim.place} (`{claim.id}`)']
         for table in by_dataset.values():
             of_studies = table[table["id"] == claim.id].groupby("study", sort=False)["verdict"]
             cells.append("<br>".join(f"{study}: **{overall(all_of)}**" for study, all_of in of_studies))

@@ -5,88 +5,27 @@ In a page, {src}`norms.l1inf.project` links to the line of that function, and {r
 build.
 """
 
-import ast
 import re
-from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import pandas as pd
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
+from site_places import ROOT, page_of, place_of_code, place_of_rule, verdicts
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
 import jointsparse
-from jointsparse.papers.verdicts import CLAIMS, overall
 
-ROOT = Path(__file__).parents[1]
 LOGGER = logging.getLogger(__name__)
 ORDER = ("holds", "level", "undecided", "does not hold", "not tested")
-
-
-def place_of_code(name: str) -> tuple[Path, int]:
-    """The file and line of a module, function, class, method or constant, by its name without `jointsparse`."""
-    parts = name.split(".")
-    for n in range(len(parts), 0, -1):
-        stem = ROOT.joinpath("src/jointsparse", *parts[:n])
-        for file in (stem.with_suffix(".py"), stem / "__init__.py"):
-            if file.exists():
-                return file, _line(file, parts[n:])
-    raise LookupError(f"no module of jointsparse has the name {name}")
-
-
-def _line(file: Path, path: list[str]) -> int:
-    body, line = _tree(file).body, 1
-    for name in path:
-        found = [node for node in body if name in _names(node)]
-        if not found:
-            raise LookupError(f"{file.relative_to(ROOT)} has no {name}")
-        body, line = getattr(found[0], "body", []), found[0].lineno
-    return line
-
-
-@cache
-def _tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_bytes())
-
-
-def _names(node: ast.stmt) -> list[str]:
-    """The names that a statement defines."""
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
-    return [getattr(one, "id", getattr(one, "name", "")) for one in targets]
-
-
-def place_of_rule(name: str) -> tuple[Path, int]:
-    """The file and line of a rule of the workflow."""
-    for file in [*sorted((ROOT / "workflow/rules").glob("*.smk")), ROOT / "Snakefile"]:
-        for number, line in enumerate(file.read_text().splitlines(), start=1):
-            if line.strip() == f"rule {name}:":
-                return file, number
-    raise LookupError(f"the workflow has no rule {name}")
-
-
-@cache
-def verdicts() -> dict[str, Counter[str]]:
-    """By claim, how many studies of the published tables have each verdict."""
-    table = pd.read_csv(ROOT / "docs/results/verdicts.csv")
-    found: dict[str, Counter[str]] = {claim: Counter() for claim in CLAIMS}
-    for (_, _, claim), rows in table.groupby(["dataset", "study", "id"]):
-        found[claim][overall(rows["verdict"])] += 1
-    return found
-
-
-def page_of(file: Path) -> str:
-    """The page of the site that shows a file of code."""
-    return f"_code/{file.relative_to(ROOT).as_posix().replace('.', '_')}"
 
 
 class LinkRole(SphinxRole):
@@ -103,8 +42,11 @@ class LinkRole(SphinxRole):
         except LookupError as error:
             message = self.inliner.reporter.error(f"{self.name}: {error}", line=self.lineno)
             return [nodes.problematic(self.rawtext, self.rawtext)], [message]
-        link = nodes.reference("", "", refuri=f"{up}{page_of(file)}.html#L-{line}", internal=True)
-        return [link + nodes.literal("", self.text)], []
+        name = nodes.literal()
+        for part in re.split(r"(?<=[._])(?=[^_])", self.text):  # a line may end after each
+            name += [nodes.Text(part), nodes.raw("", "<wbr>", format="html")]
+        address = f"{up}{page_of(file)}.html#L-{line}"
+        return [nodes.reference("", "", name, refuri=address, internal=True)], []
 
 
 def pages_of_code(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:

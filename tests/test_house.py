@@ -20,11 +20,11 @@ CEILINGS = {
     "papers": 2060,
     "loose files, app, provenance": 1075,
     "workflow": 960,
-    "tests": 8300,
+    "tests": 8320,
     "trials": 1585,
     "benchmarks": 1275,
 }
-MOST, MARGIN = 21_270, 1.05
+MOST, MARGIN = 21_298, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

@@ -19,7 +19,7 @@ PAGES = [
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "data/README.md",
-    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+    *sorted(str(path.relative_to(ROOT)) for top in ("docs", "docs/papers") for path in (ROOT / top).glob("*.md")),
 ]
 
 MOST_WORDS = 30  # in a sentence

@@ -13,6 +13,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     ROOT / "data" / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "papers").glob("*.md")),
 ]
 
 

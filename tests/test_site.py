@@ -1,0 +1,45 @@
+"""Pages of the site name code, rules, claims and images that exist. Those of papers miss no claim and no erratum.
+
+Nothing here needs Sphinx, which only the build does.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from jointsparse.papers.verdicts import CLAIMS
+
+DOCS = Path(__file__).parents[1] / "docs"
+sys.path.insert(0, str(DOCS))
+import site_places  # noqa: E402
+
+MADE = ("_build", "api", "gallery")  # by the build
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in MADE]
+PLACES = {"src": site_places.place_of_code, "rule": site_places.place_of_rule, "claim": CLAIMS.__getitem__}
+OF_PAPERS = "".join(page.read_text() for page in sorted(DOCS.glob("papers/*.md")))
+
+
+def named(role, text):
+    """The names that stand in a role."""
+    return re.findall(rf"\{{{role}\}}`([^`]*)`", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_names_and_images_exist(page):
+    text = page.read_text()
+    for role, place in PLACES.items():
+        for name in named(role, text):
+            assert place(name), name
+    images = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text)
+    assert [image for image in images if not (page.parent / image).exists()] == []
+
+
+def test_each_claim_stands_on_the_page_of_a_paper():
+    assert set(CLAIMS) <= set(named("claim", OF_PAPERS))
+
+
+def test_each_erratum_stands_once():
+    numbers = [int(number) for number in re.findall(r"^:name: erratum-(\d+)$", OF_PAPERS, re.MULTILINE)]
+    assert sorted(numbers) == list(range(1, max(numbers) + 1))
