@@ -6,7 +6,7 @@ from importlib.metadata import version as installed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-import site_pages  # noqa: E402
+import site_pages
 
 project = author = "jointsparse"
 project_copyright = "The jointsparse developers"
