@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from matplotlib import style
 from matplotlib.figure import Figure
@@ -43,6 +44,7 @@ def write_benchmarks(folder: Path) -> None:
         _markdown(
             _by_radius(plain, f"SPAMS search{OVER_OURS}", []).merge(_by_radius(plain, f"SPAMS prox{OVER_OURS}", []))
         ),
+        _growth(tables["growth"], tables["memory"]),
         "## Projection onto the l1 ball",
         "Seconds over ours, radii as above. The slow ones were measured at one radius for 10,000,000 entries.",
         _markdown(_of_peers(vectors.query("entries == 'normal'"))),
@@ -120,6 +122,19 @@ def _by_radius(table: pd.DataFrame, column: str, more: list[str]) -> pd.DataFram
         column, "shape", "kind", aggfunc=lambda values: " / ".join(f"{value:.1f}" for value in values), sort=False
     )
     return cells.rename_axis("features × tasks").reset_index()
+
+
+def _growth(grown: pd.DataFrame, memory: pd.DataFrame) -> str:
+    """Sentences on how seconds grow with the entries, and on the memory that a projection takes."""
+    logs = np.log(grown[["entries", "newton", "sort"]])
+    slope, sort_slope = (float(np.polyfit(logs["entries"], logs[method], 1)[0]) for method in ("newton", "sort"))
+    low, high = (f"{end:,}" for end in (grown["entries"].min(), grown["entries"].max()))
+    extra = [memory[f"{method}: extra / matrix"].max() for method in ("newton", "sort")]
+    return (
+        f'From {low} to {high} entries seconds grow like entries^{slope:.2f} by `"newton"`, the default, and like '
+        f'entries^{sort_slope:.2f} by `"sort"`, the paper\'s algorithm. Beside matrix and result they take up to '
+        f"{extra[0]:.2f} and {extra[1]:.1f} times the memory of the matrix."
+    )
 
 
 def _of_peers(table: pd.DataFrame) -> pd.DataFrame:
