@@ -2,9 +2,10 @@ r"""
 theta and mu: the mass that a row loses, and its level
 ======================================================
 
-Projecting W onto the l1,∞ ball clips row i at a level :math:`\mu_i`, which is 0 for a row that becomes zero.
-All rows that survive lose the same mass :math:`\theta`, and rows with less than that become zero (Quattoni et al. 2009,
-sec. 4). N(θ), the sum of the levels, falls as :math:`\theta` grows. The projection is where N(θ) is the radius.
+Projecting W onto the l1,∞ ball clips row i at a level :math:`\mu_i`, which is 0 for a row
+that becomes zero. All rows that survive lose the same mass :math:`\theta`, and rows with less
+than that become zero (Quattoni et al. 2009, sec. 4). N(θ), the sum of the levels, falls as
+:math:`\theta` grows. The projection is where N(θ) is the radius.
 """
 
 import matplotlib.pyplot as plt
@@ -42,9 +43,24 @@ for i, (size, kept) in enumerate(zip(np.abs(W), np.abs(B), strict=True)):
     x, cut = places[i] + np.arange(5), size > kept
     edge, face = ("C1", "#f6d5d8") if mu[i] else ("0.5", "0.9")
     left.bar(x, kept, width=0.9, color="C0")
-    left.bar(x[cut], (size - kept)[cut], 0.9, kept[cut], facecolor=face, edgecolor=edge, hatch="////", linewidth=0.6)
+    left.bar(
+        x[cut],
+        (size - kept)[cut],
+        0.9,
+        kept[cut],
+        facecolor=face,
+        edgecolor=edge,
+        hatch="////",
+        linewidth=0.6,
+    )
     left.plot([x[0] - 0.7, x[-1] + 0.7], [mu[i], mu[i]], color="black", linewidth=1.6)
-    left.text(x[2], size.max() + 0.1, f"level {mu[i]:.2f}\nloses {lost[i]:.2f}", ha="center", fontsize=9)
+    left.text(
+        x[2],
+        size.max() + 0.1,
+        f"level {mu[i]:.2f}\nloses {lost[i]:.2f}",
+        ha="center",
+        fontsize=9,
+    )
     right.plot(thetas, levels[:, i], color="0.6", linewidth=1.2)
     at = 90 if i < 3 else 30
     right.text(
@@ -56,16 +72,24 @@ for i, (size, kept) in enumerate(zip(np.abs(W), np.abs(B), strict=True)):
         va="center",
         bbox={"fc": "w", "ec": "none", "pad": 0.6},
     )
-left.set(ylim=(0, 4.3), xlabel="row of W (feature); a bar for each task", ylabel="size of a weight")
+left.set(
+    ylim=(0, 4.3), xlabel="row of W (feature); a bar for each task", ylabel="size of a weight"
+)
 left.set_xticks(places + 2, range(1, 6))
 left.grid(axis="x", visible=False)
 left.set_title(f"every row that survives loses θ = {theta:.2f}")
-right.plot(thetas, levels.sum(axis=1), color="C0", linewidth=2.4, label="N(θ), the sum of the levels")
+right.plot(
+    thetas, levels.sum(axis=1), color="C0", linewidth=2.4, label="N(θ), the sum of the levels"
+)
 right.plot([], [], color="0.6", linewidth=1.2, label="level of each row")
 right.plot([0, theta, theta], [RADIUS, RADIUS, 0], color="black", linestyle=":", linewidth=1.2)
 right.plot(theta, RADIUS, "o", color="black")
-right.annotate(f"radius {RADIUS:g}\nθ = {theta:.2f}", (theta, RADIUS), (12, 6), textcoords="offset points")
-right.set(xlim=(0, thetas[-1]), ylim=(0, 11.5), xlabel="θ, the mass that a row loses", ylabel="level")
+right.annotate(
+    f"radius {RADIUS:g}\nθ = {theta:.2f}", (theta, RADIUS), (12, 6), textcoords="offset points"
+)
+right.set(
+    xlim=(0, thetas[-1]), ylim=(0, 11.5), xlabel="θ, the mass that a row loses", ylabel="level"
+)
 right.set_title("N(θ) meets the radius")
 right.legend()
 plt.show()

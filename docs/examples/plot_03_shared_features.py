@@ -2,9 +2,10 @@
 Features that 30 tasks share
 ============================
 
-All 30 tasks depend on the same 10 of 100 features, with weights of -1 and +1, from 80 samples each (drawn as in
-Quattoni et al. 2009, sec. 5). l1 looks at one task at a time, and picks other features in each of them. The joint norms
-charge a feature once for all tasks, so that tasks agree. l1,∞ suits these weights, which are all of one size.
+All 30 tasks depend on the same 10 of 100 features, with weights of -1 and +1, from 80 samples
+each (drawn as in Quattoni et al. 2009, sec. 5). l1 looks at one task at a time, and picks
+other features in each of them. The joint norms charge a feature once for all tasks, so that
+tasks agree. l1,∞ suits these weights, which are all of one size.
 """
 
 import matplotlib.pyplot as plt
@@ -15,12 +16,15 @@ from jointsparse.datasets import synthetic
 
 plt.style.use("jointsparse.figures.jointsparse")
 rng = np.random.default_rng(0)
-drawn = synthetic.draw(n_features=100, n_tasks=30, n_train=80, n_test=300, weights="sign", support="all", rng=rng)
+drawn = synthetic.draw(
+    n_features=100, n_tasks=30, n_train=80, n_test=300, weights="sign", support="all", rng=rng
+)
 tasks = list(zip(drawn.X_train, drawn.y_train, strict=True))
 order = np.argsort(~drawn.relevant, kind="stable")  # the relevant features on top
 
 # %%
-# A fit with `radius="auto"` tells the data's own unit of radii. Multiples of it can be compared between norms.
+# A fit with `radius="auto"` tells the data's own unit of radii. Multiples of it can be
+# compared between norms.
 
 MULTIPLES = (0.25, 0.5, 1, 2)
 NORMS = {"l1": "l1\neach task alone", "l1inf": "l1,∞\njoint", "l12": "l1,2\njoint"}
@@ -30,17 +34,32 @@ figure, panels = plt.subplots(3, len(MULTIPLES), figsize=(9.6, 8), sharex=True, 
 for row, (norm, name) in zip(panels, NORMS.items(), strict=True):
     unit = JointSparseClassifier(norm, **SETTING).fit_tasks(tasks).radius_
     for axes, multiple in zip(row, MULTIPLES, strict=True):
-        W = JointSparseClassifier(norm, radius=multiple * unit, **SETTING).fit_tasks(tasks).coef_.T
+        W = (
+            JointSparseClassifier(norm, radius=multiple * unit, **SETTING)
+            .fit_tasks(tasks)
+            .coef_.T
+        )
         wrong = np.einsum("knd,dk->kn", drawn.X_test, W) * drawn.y_test <= 0
         shown = np.ma.masked_equal(np.abs(W[order]) / np.abs(W).max(), 0)
-        image = axes.imshow(shown, aspect="auto", interpolation="none", cmap="viridis_r", vmin=0, vmax=1)
-        axes.set_title(f"{np.count_nonzero(W.any(axis=1))} features, error {wrong.mean():.0%}", fontsize=10)
+        image = axes.imshow(
+            shown, aspect="auto", interpolation="none", cmap="viridis_r", vmin=0, vmax=1
+        )
+        axes.set_title(
+            f"{np.count_nonzero(W.any(axis=1))} features, error {wrong.mean():.0%}", fontsize=10
+        )
         axes.axhline(drawn.relevant.sum() - 0.5, color="C1", linewidth=1)
         axes.grid(visible=False)
-        axes.set(xticks=[0, 14, 29], xticklabels=[1, 15, 30], yticks=[0, 49, 99], yticklabels=[1, 50, 100])
+        axes.set(
+            xticks=[0, 14, 29],
+            xticklabels=[1, 15, 30],
+            yticks=[0, 49, 99],
+            yticklabels=[1, 50, 100],
+        )
     row[0].set_ylabel(f"{name}\n\nfeature")
 for axes, multiple in zip(panels[-1], MULTIPLES, strict=True):
     axes.set_xlabel(f"task\n\nradius: {multiple:g} × its unit")
-figure.colorbar(image, ax=panels, label="size of a weight, relative to the largest (white: 0)", shrink=0.6)
+figure.colorbar(
+    image, ax=panels, label="size of a weight, relative to the largest (white: 0)", shrink=0.6
+)
 figure.suptitle("above the red line: the 10 features that matter")
 plt.show()

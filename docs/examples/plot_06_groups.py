@@ -2,10 +2,12 @@ r"""
 Groups: one-hot columns enter and leave together
 ================================================
 
-A categorical variable becomes several columns, one for each category. With `groups` the norm takes the columns of a
-variable as one row, :math:`\sum_g \max_{i \in g, k} |W_{ik}|`. A variable is then used with all its categories, or not
-at all. Without groups single categories enter, and a variable is used in part at many radii. A group of more columns
-gains more from chance, so that it enters earlier. A larger weight for it in `feature_weights` makes up for that.
+A categorical variable becomes several columns, one for each category. With `groups` the norm
+takes the columns of a variable as one row, :math:`\sum_g \max_{i \in g, k} |W_{ik}|`. A
+variable is then used with all its categories, or not at all. Without groups single categories
+enter, and a variable is used in part at many radii. A group of more columns gains more from
+chance, so that it enters earlier. A larger weight for it in `feature_weights` makes up for
+that.
 """
 
 import matplotlib.pyplot as plt
@@ -20,21 +22,30 @@ TELLING = ("colour", "shape", "region")  # variables that the labels depend on
 
 rng = np.random.default_rng(3)
 table = pd.DataFrame(
-    {name: [f"{name} {c + 1}" for c in rng.integers(n, size=500)] for name, n in N_CATEGORIES.items()}, dtype="category"
+    {
+        name: [f"{name} {c + 1}" for c in rng.integers(n, size=500)]
+        for name, n in N_CATEGORIES.items()
+    },
+    dtype="category",
 )
 columns = pd.get_dummies(table, prefix="", prefix_sep="", dtype=float)
 columns = columns[[f"{name} {c + 1}" for name, n in N_CATEGORIES.items() for c in range(n)]]
 groups = [name.split()[0] for name in columns]
-effects = np.where(np.isin(groups, TELLING)[:, np.newaxis], rng.normal(size=(len(groups), 6)), 0.0)
+effects = np.where(
+    np.isin(groups, TELLING)[:, np.newaxis], rng.normal(size=(len(groups), 6)), 0.0
+)
 F = columns.to_numpy() @ effects
 Y = (F + rng.normal(size=F.shape) > np.median(F, axis=0)).astype(int)
 
 # %%
-# `path` fits growing radii. For each of them the picture shows the largest weight that any of the 6 tasks has.
+# `path` fits growing radii. For each of them the picture shows the largest weight that any of
+# the 6 tasks has.
 
 paths = {
     "no groups": JointSparseClassifier(tol=1e-3).path(columns, Y, n_points=25),
-    "groups: one per variable": JointSparseClassifier(groups=groups, tol=1e-3).path(columns, Y, n_points=25),
+    "groups: one per variable": JointSparseClassifier(groups=groups, tol=1e-3).path(
+        columns, Y, n_points=25
+    ),
 }
 starts = np.cumsum([0, *N_CATEGORIES.values()])
 figure, panels = plt.subplots(1, 2, figsize=(9.6, 5.2), sharey=True)
@@ -42,7 +53,9 @@ for axes, (title, path) in zip(panels, paths.items(), strict=True):
     size = np.abs(path.coef).max(axis=1).T
     shown = np.ma.masked_equal(size / size.max(axis=0), 0)
     edges = np.geomspace(path.strength[0], path.strength[-1], len(path.strength) + 1)
-    image = axes.pcolormesh(edges, np.arange(len(groups) + 1), shown, cmap="viridis_r", vmin=0, vmax=1)
+    image = axes.pcolormesh(
+        edges, np.arange(len(groups) + 1), shown, cmap="viridis_r", vmin=0, vmax=1
+    )
     axes.hlines(starts[1:-1], *edges[[0, -1]], color="0.4", linewidth=0.8)
     axes.set(xscale="log", xlabel="radius", title=title, xlim=edges[[0, -1]])
     axes.grid(visible=False)

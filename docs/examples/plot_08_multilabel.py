@@ -2,10 +2,11 @@
 Multi-label tags against one-vs-rest, with intervals
 ====================================================
 
-Each of scikit-learn's handwritten digits gets its own tag and others, as "even" or "has a loop". A joint norm makes all
-tags read the same pixels. scikit-learn's one-vs-rest logistic regression reads them all. `task_scores` tells the AUC of
-each tag with its interval, and `compare` the difference of two models on the same samples. On most tags the joint model
-pays for its fewer pixels with a little AUC, and for some the interval of that loss does not reach 0.
+Each of scikit-learn's handwritten digits gets its own tag and others, as "even" or "has a
+loop". A joint norm makes all tags read the same pixels. scikit-learn's one-vs-rest logistic
+regression reads them all. `task_scores` tells the AUC of each tag with its interval, and
+`compare` the difference of two models on the same samples. On most tags the joint model pays
+for its fewer pixels with a little AUC.
 """
 
 import matplotlib.pyplot as plt
@@ -21,24 +22,41 @@ from jointsparse import JointSparseClassifierCV, compare, task_scores
 plt.style.use("jointsparse.figures.jointsparse")
 X, digit = load_digits(return_X_y=True)
 tags = {str(d): [d] for d in range(10)}
-tags |= {"even": [0, 2, 4, 6, 8], "below 5": [0, 1, 2, 3, 4], "prime": [2, 3, 5, 7], "has a loop": [0, 6, 8, 9]}
+tags |= {
+    "even": [0, 2, 4, 6, 8],
+    "below 5": [0, 1, 2, 3, 4],
+    "prime": [2, 3, 5, 7],
+    "has a loop": [0, 6, 8, 9],
+}
 Y = pd.DataFrame({tag: np.isin(digit, digits).astype(int) for tag, digits in tags.items()})
-X, X_test, Y, Y_test = train_test_split(X / 16, Y, train_size=300, random_state=0, stratify=digit)
+X, X_test, Y, Y_test = train_test_split(
+    X / 16, Y, train_size=300, random_state=0, stratify=digit
+)
 
 # %%
-# Both choose their strength by five folds and mean AUC. `selection="one_standard_error"` prefers fewer pixels.
+# Both choose their strength by five folds and mean AUC. `selection="one_standard_error"`
+# prefers fewer pixels.
 
-joint = JointSparseClassifierCV(radii=[5, 10, 20, 40, 80], selection="one_standard_error", tol=1e-2).fit(X, Y)
+joint = JointSparseClassifierCV(
+    radii=[5, 10, 20, 40, 80], selection="one_standard_error", tol=1e-2
+).fit(X, Y)
 grid = {"estimator__C": np.geomspace(0.01, 100, 5)}
-one_vs_rest = GridSearchCV(OneVsRestClassifier(LogisticRegression(max_iter=1000)), grid, scoring="roc_auc").fit(X, Y)
+one_vs_rest = GridSearchCV(
+    OneVsRestClassifier(LogisticRegression(max_iter=1000)), grid, scoring="roc_auc"
+).fit(X, Y)
 
 scores = pd.DataFrame(task_scores(joint, X_test, Y_test))
 ahead = pd.DataFrame(compare(joint, one_vs_rest, X_test, Y_test))
 print(f"pixels that the joint model reads: {len(joint.selected_features_)} of {X.shape[1]}")
-print(ahead[["task", "auc_a", "auc_b", "difference", "low", "high"]].round(3).to_string(index=False))
+print(
+    ahead[["task", "auc_a", "auc_b", "difference", "low", "high"]]
+    .round(3)
+    .to_string(index=False)
+)
 
 # %%
-# Lines are 95 % intervals for new digits. Red on the right: AUC that the joint model loses, beyond its interval.
+# Lines are 95 % intervals for new digits. Red: the joint model loses AUC, and the interval
+# does not reach 0.
 
 
 def intervals(axes, table, middle, colours):
@@ -59,8 +77,13 @@ right.axhline(len(tags) - 0.5, color="0.8", linewidth=1)
 left.set_yticks(range(len(ahead)), ahead["task"])
 left.invert_yaxis()
 left.set(
-    xlabel="AUC on test digits", ylabel="tag", title=f"joint, {len(joint.selected_features_)} of {X.shape[1]} pixels"
+    xlabel="AUC on test digits",
+    ylabel="tag",
+    title=f"joint, {len(joint.selected_features_)} of {X.shape[1]} pixels",
 )
-right.set(xlabel="AUC of the joint model minus that of one-vs-rest", title="against one-vs-rest, all pixels")
+right.set(
+    xlabel="AUC of the joint model minus that of one-vs-rest",
+    title="against one-vs-rest, all pixels",
+)
 right.set_xticks([-0.03, -0.02, -0.01, 0])
 plt.show()

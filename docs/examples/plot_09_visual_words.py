@@ -2,10 +2,12 @@
 Visual words, and where in a picture an answer comes from
 =========================================================
 
-Pictures become histograms of visual words, nodes of a tree over SIFT descriptors. A linear model learns a task for each
-texture from them (Quattoni et al. 2009, sec. 6). A decision is a sum over words, so that each patch of a picture adds a
-known part. Spread over pixels, these parts are a map that sums to the decision. The model has seen tiles of one texture
-each, and the maps find the textures in a mosaic of four. Smooth brick has no words in use: it is told by what it lacks.
+Pictures become histograms of visual words, nodes of a tree over SIFT descriptors. A linear
+model learns a task for each texture from them (Quattoni et al. 2009, sec. 6). A decision is a
+sum over words, so that each patch of a picture adds a known part. Spread over pixels, these
+parts are a map that sums to the decision. The model has seen tiles of one texture each, and
+the maps find the textures in a mosaic of four. Smooth brick has no words in use: it is told
+by what it lacks.
 """
 
 import matplotlib.pyplot as plt
@@ -17,38 +19,51 @@ from jointsparse import JointSparseClassifier
 from jointsparse.features import DenseSift, VocabularyTree, evidence
 
 plt.style.use("jointsparse.figures.jointsparse")
-textures = {"brick": data.brick(), "grass": data.grass(), "gravel": data.gravel(), "text": data.page()}
+textures = {
+    "brick": data.brick(),
+    "grass": data.grass(),
+    "gravel": data.gravel(),
+    "text": data.page(),
+}
 tiles, labels = [], []
 for k, texture in enumerate(textures.values()):
     for top in range(0, texture.shape[0] - 63, 64):
-        for left in range(0, texture.shape[1] // 2 - 63, 64):  # the left half; the mosaic shows the right one
+        for left in range(
+            0, texture.shape[1] // 2 - 63, 64
+        ):  # the left half; the mosaic shows the right one
             tiles.append(texture[top : top + 64, left : left + 64])
             labels.append(k)
 Y = np.eye(len(textures), dtype=int)[labels]
 
 # %%
-# Three steps of a scikit-learn pipeline: descriptors, words, and a classifier that shares words among tasks.
+# Three steps of a scikit-learn pipeline: descriptors, words, and a classifier that shares
+# words among tasks.
 
 describe, tree = DenseSift(), VocabularyTree(random_state=0)
 model = make_pipeline(describe, tree, JointSparseClassifier(radius=30.0)).fit(tiles, Y)
 classifier = model[-1]
-print(f"{len(tiles)} tiles, {classifier.n_features_in_} words, {len(classifier.selected_features_)} in use")
+print(f"{len(tiles)} tiles, {classifier.n_features_in_} words")
+print(f"{len(classifier.selected_features_)} words in use")
 
 # %%
-# `evidence.parts` tells what each patch adds to each decision, and `evidence.heat` spreads it over pixels.
+# `evidence.parts` tells what each patch adds to each decision, and `evidence.heat` spreads it
+# over pixels.
 
 corners = [texture[-160:, -160:] for texture in textures.values()]
 mosaic = np.vstack([np.hstack(corners[:2]), np.hstack(corners[2:])])
 descriptors = describe.extractor.describe(describe.grey(mosaic), **describe.options)
 patches = describe.extractor.patches(*mosaic.shape, **describe.options)
 G, constant = evidence.word_weights(classifier.coef_.T, classifier.intercept_)
-parts = evidence.parts(tree.tree_, descriptors, G, weighting=tree.weighting, normalise=tree.normalise, idf=tree.idf_)
+weighting = {"weighting": tree.weighting, "normalise": tree.normalise, "idf": tree.idf_}
+parts = evidence.parts(tree.tree_, descriptors, G, **weighting)
 heats = [evidence.heat(parts[:, k], patches, *mosaic.shape) for k in range(len(textures))]
 sums = np.array([heat.sum() for heat in heats]) + constant
-print("decisions by maps", sums.round(3), "by the model", model.decision_function([mosaic])[0].round(3))
+print("decisions by maps:   ", sums.round(3))
+print("decisions by the model:", model.decision_function([mosaic])[0].round(3))
 
 # %%
-# Purple speaks for a task, orange against it. White lines are the borders of the four textures.
+# Purple speaks for a task, orange against it. White lines are the borders of the four
+# textures.
 
 figure, panels = plt.subplot_mosaic("MMAB;MMCD", figsize=(9.6, 4.5))
 largest = 1000 * max(np.abs(heat).max() for heat in heats)
@@ -62,5 +77,7 @@ for panel in panels.values():
     panel.axhline(159.5, color="white", linewidth=1.5)
     panel.axvline(159.5, color="white", linewidth=1.5)
     panel.set_axis_off()
-figure.colorbar(image, ax=[panels[key] for key in "BD"], label="what 1,000 pixels add to the decision")
+figure.colorbar(
+    image, ax=[panels[key] for key in "BD"], label="what 1,000 pixels add to the decision"
+)
 plt.show()

@@ -2,10 +2,11 @@ r"""
 Learning from examples that come one by one
 ===========================================
 
-`OnlineJointSparseClassifier` takes a projected subgradient step for each example. With steps of size
-:math:`\eta_0 / \sqrt t` its regret is at most of order :math:`\sqrt T`: the losses before each step, less those of the
-best fixed W (Zinkevich 2003). For sparse examples an l1,∞ step writes only the rows that the example has, so that its
-time hardly depends on the number of features (the future work of Quattoni et al. 2009, sec. 7).
+`OnlineJointSparseClassifier` takes a projected subgradient step for each example. With steps
+of size :math:`\eta_0 / \sqrt t` its regret is at most of order :math:`\sqrt T` (Zinkevich
+2003). The regret is the sum of losses before each step, less that of the best fixed W. For
+sparse examples an l1,∞ step writes only the rows that the example has, the future work of
+Quattoni et al. (2009, sec. 7). So its time hardly depends on the number of features.
 """
 
 import time
@@ -33,7 +34,9 @@ W[:N_SHARED] = rng.choice([-1, 1], (N_SHARED, 1)) * rng.uniform(0.5, 1.5, (N_SHA
 X = rng.normal(size=(4000, 50))
 Y = np.where((X @ W > 0) ^ (rng.random((4000, N_TASKS)) < 0.1), 1, -1)
 
-online = OnlineJointSparseClassifier(radius=RADIUS, eta0=0.1, labels="signed").partial_fit(X[:1], Y[:1])
+online = OnlineJointSparseClassifier(radius=RADIUS, eta0=0.1, labels="signed").partial_fit(
+    X[:1], Y[:1]
+)
 F = np.zeros(Y.shape)  # the decisions before each step
 for t in range(1, len(X)):
     F[t] = online.decision_function(X[t : t + 1])
@@ -50,16 +53,21 @@ for T in horizons:
     regret.append(hinge(F[:T], Y[:T]).sum() - hinge(best.decision_function(X[:T]), Y[:T]).sum())
 
 # %%
-# Sparse examples with about 10 features each, among ever more features. Dense ones of the same numbers write all rows.
+# Sparse examples with about 10 features each, among ever more features. Dense ones of the
+# same numbers write all rows.
 
 
 def microseconds(n_features, n_samples, dense):
     """CPU time of a step."""
     rng = np.random.default_rng(1)
-    X = sparse.random_array((n_samples, n_features), density=10 / n_features, rng=rng, format="csr")
+    X = sparse.random_array(
+        (n_samples, n_features), density=10 / n_features, rng=rng, format="csr"
+    )
     X = X.toarray() if dense else X
     Y = rng.choice([-1, 1], (n_samples, N_TASKS))
-    model = OnlineJointSparseClassifier(radius=RADIUS, labels="signed", max_iter=1, random_state=0)
+    model = OnlineJointSparseClassifier(
+        radius=RADIUS, labels="signed", max_iter=1, random_state=0
+    )
     start = time.process_time()
     model.fit(X, Y)
     return 1e6 * (time.process_time() - start) / n_samples
@@ -72,20 +80,25 @@ lazy = [microseconds(n_features, 2000, dense=False) for n_features in widths]
 eager = [microseconds(n_features, 50, dense=True) for n_features in widths]
 
 # %%
+# Both axes are logarithmic: a power of T is a line.
+
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4.2))
-left.plot(horizons, regret, color="C0", marker="o", label="regret, l1,∞")
-left.plot(
-    horizons, regret[-1] * np.sqrt(horizons / horizons[-1]), color="0.35", linestyle="--", linewidth=1, label="√T"
-)
+left.plot(horizons, regret, "C0o-", label="regret, l1,∞")
+root = regret[-1] * np.sqrt(horizons / horizons[-1])
+left.plot(horizons, root, "k--", linewidth=1, label="√T")
 slope = np.polyfit(np.log(horizons), np.log(regret), 1)[0]
-left.set(xscale="log", yscale="log", xlabel="examples seen, T", ylabel="regret, summed hinge losses")
+left.set(
+    xscale="log", yscale="log", xlabel="examples seen, T", ylabel="regret, summed hinge losses"
+)
 left.set_yticks([200, 500, 1000, 2000], ["200", "500", "1,000", "2,000"])
 left.yaxis.set_minor_formatter("")
 left.set_title(f"regret grows like T to the power of {slope:.2f}")
 left.legend()
-right.plot(widths, eager, color="C1", marker="s", linestyle="--", label="dense example: all rows are written")
-right.plot(widths, lazy, color="C0", marker="o", label="sparse example: its rows, about 10, are written")
-right.set(xscale="log", yscale="log", xlabel="features (rows of W)", ylabel="CPU time of a step (µs)")
+right.plot(widths, eager, "C1s--", label="dense example: all rows are written")
+right.plot(widths, lazy, "C0o-", label="sparse example: its rows, about 10, are written")
+right.set(
+    xscale="log", yscale="log", xlabel="features (rows of W)", ylabel="CPU time of a step (µs)"
+)
 right.set_title(f"{N_TASKS} tasks, l1,∞")
 right.legend()
 plt.show()

@@ -2,9 +2,10 @@
 A model to keep: save, load, and what a file cannot do
 ======================================================
 
-`save` writes a fitted model, or a Pipeline with one, into a file, and `load` reads the same model back. A pickle can
-run any code when it is read. This file runs nothing: it holds numbers, text, and names of classes that `load` knows.
-Each part has a checksum, so that damage is found. A card of text and numbers may travel with the model.
+`save` writes a fitted model, or a Pipeline with one, into a file, and `load` reads the same
+model back. A pickle can run any code when it is read. This file runs nothing: it holds
+numbers, text, and names of classes that `load` knows. Each part has a checksum, so that
+damage is found. A card of text and numbers may travel with the model.
 """
 
 import json
@@ -24,38 +25,56 @@ from jointsparse import JointSparseClassifier, SupportDisplay, load, save, task_
 plt.style.use("jointsparse.figures.jointsparse")
 wines = load_wine(as_frame=True)
 features = wines.data.rename(columns={"od280/od315_of_diluted_wines": "od280/od315"})
-X, X_test, y, y_test = train_test_split(features, wines.target, random_state=0, stratify=wines.target)
-model = make_pipeline(StandardScaler(), JointSparseClassifier(radius=5.0)).set_output(transform="pandas").fit(X, y)
+X, X_test, y, y_test = train_test_split(
+    features, wines.target, random_state=0, stratify=wines.target
+)
+model = (
+    make_pipeline(StandardScaler(), JointSparseClassifier(radius=5.0))
+    .set_output(transform="pandas")
+    .fit(X, y)
+)
 model.card_ = {
     "data": "wine of scikit-learn",
     "mean AUC": round(float(task_scores(model, X_test, y_test).auc.mean()), 3),
 }
 
 # %%
-# The file is an archive: who wrote it, the shape of the model, and its arrays. The same model makes the same bytes.
+# The file is an archive: who wrote it, the shape of the model, and its arrays. The same model
+# makes the same bytes.
 
 folder = Path(tempfile.mkdtemp())
 save(model, folder / "wines.skops")
 save(model, folder / "again.skops")
-print("same bytes:", (folder / "wines.skops").read_bytes() == (folder / "again.skops").read_bytes())
+print(
+    "same bytes:",
+    (folder / "wines.skops").read_bytes() == (folder / "again.skops").read_bytes(),
+)
 with zipfile.ZipFile(folder / "wines.skops") as archive:
     print("versions:", json.loads(archive.read("jointsparse.json"))["versions"])
-    print("bytes of its entries:", {entry.filename[:12]: entry.file_size for entry in archive.infolist()})
+    print(
+        "bytes of its entries:",
+        {entry.filename[:12]: entry.file_size for entry in archive.infolist()},
+    )
 
 # %%
 # The loaded model is the one that was saved, to the bit.
 
 loaded = load(folder / "wines.skops")
 print("card:", loaded.card_)
-print("same decisions:", np.array_equal(loaded.decision_function(X_test), model.decision_function(X_test)))
+print(
+    "same decisions:",
+    np.array_equal(loaded.decision_function(X_test), model.decision_function(X_test)),
+)
 
 # %%
-# A byte that has changed, and a pickle in the place of a model: both are refused, and nothing is run.
+# A byte that has changed, and a pickle in the place of a model: both are refused, and nothing
+# is run.
 
 content = bytearray((folder / "wines.skops").read_bytes())
 content[len(content) // 2] ^= 1
 (folder / "changed.skops").write_bytes(content)
-(folder / "pickle.skops").write_bytes(b"cos\nsystem\n(S'echo this ran'\ntR.")  # pickle.load would run a command
+command = b"cos\nsystem\n(S'echo this ran'\ntR."  # pickle.loads would run it
+(folder / "pickle.skops").write_bytes(command)
 for name in ("changed", "pickle"):
     try:
         load(folder / f"{name}.skops")

@@ -2,10 +2,12 @@
 A mixed table in scikit-learn's GridSearchCV
 ============================================
 
-The estimators are steps of any scikit-learn pipeline. Here a ColumnTransformer scales numbers and makes categories
-one-hot, and GridSearchCV chooses norm and radius by the mean AUC of the tasks. The picture shows the scores of the
-search, and below them the columns that l1,∞ selects at each radius. l1 has a radius for each task, so that its curve
-lies further left. The table of flats is drawn: three of its eight variables decide the answers to five questions.
+The estimators are steps of any scikit-learn pipeline. Here a ColumnTransformer scales numbers
+and makes categories one-hot, and GridSearchCV chooses norm and radius by the mean AUC of the
+tasks. The picture shows the scores of the search, and below them the columns that l1,∞
+selects at each radius. l1 has a radius for each task, so that its curve lies further left.
+The table of flats is drawn: three of its eight variables decide the answers to five
+questions.
 """
 
 import matplotlib.pyplot as plt
@@ -36,10 +38,12 @@ flats = pd.DataFrame(
     }
 )
 numbers = flats.select_dtypes("number").columns
-effects = {name: rng.normal(size=(flats[name].nunique(), 5)) for name in ("heating", "district")}
+effects = {
+    name: rng.normal(size=(flats[name].nunique(), 5)) for name in ("heating", "district")
+}
 F = np.outer((flats["area (m²)"] - 80) / 18, rng.choice([-1, 1], 5)) + rng.normal(size=(n, 5))
 F += sum(of_one[flats[name].astype("category").cat.codes] for name, of_one in effects.items())
-questions = ["let in a week", "rent above", "a family", "pets", "complaints"]
+questions = ["let in a week", "suits a family", "has pets", "draws complaints", "rises in rent"]
 Y = pd.DataFrame((np.median(F, axis=0) < F).astype(int), columns=questions)
 
 # %%
@@ -50,30 +54,37 @@ prepare = make_column_transformer(
     (OneHotEncoder(sparse_output=False), flats.columns.drop(numbers)),
     verbose_feature_names_out=False,
 )
-pipeline = Pipeline([("prepare", prepare), ("learn", JointSparseClassifier(tol=1e-2))]).set_output(transform="pandas")
+pipeline = Pipeline(
+    [("prepare", prepare), ("learn", JointSparseClassifier(tol=1e-2))]
+).set_output(transform="pandas")
 radii = np.geomspace(0.5, 30, 7).round(2)
 grid = {"learn__norm": ["l1inf", "l12", "l1"], "learn__radius": radii}
-search = GridSearchCV(pipeline, grid, scoring="roc_auc", cv=KFold(5, shuffle=True, random_state=0)).fit(flats, Y)
+search = GridSearchCV(
+    pipeline, grid, scoring="roc_auc", cv=KFold(5, shuffle=True, random_state=0)
+).fit(flats, Y)
 table = pd.DataFrame(search.cv_results_)
 print(search.best_params_, f"mean AUC {search.best_score_:.3f}")
-print("selected:", *search.best_estimator_[-1].selected_features_, sep=", ")
+print("selected:", ", ".join(search.best_estimator_[-1].selected_features_))
 
 # %%
+# A fit of each radius on all flats tells which columns enter, and when.
+
 names = search.best_estimator_["prepare"].get_feature_names_out()
 used = []
 for radius in radii:
     fit = clone(pipeline).set_params(learn__radius=radius).fit(flats, Y)
     used.append(np.abs(fit["learn"].coef_).max(axis=0))
 
-figure, (top, bottom) = plt.subplots(2, 1, figsize=(7.4, 7), sharex=True, height_ratios=[1, 1.5])
+figure, (top, bottom) = plt.subplots(
+    2, 1, figsize=(7.4, 7), sharex=True, height_ratios=[1, 1.5]
+)
 for norm, name in (("l1inf", "l1,∞"), ("l12", "l1,2"), ("l1", "l1, each task alone")):
     rows = table[table["param_learn__norm"] == norm]
     x, mean = rows["param_learn__radius"].astype(float), rows["mean_test_score"]
     look = looks(["hinge-" + norm])["hinge-" + norm]
     top.plot(x, mean, label=name, **look)
-    top.fill_between(
-        x, mean - rows["std_test_score"], mean + rows["std_test_score"], color=look["color"], alpha=0.1, lw=0
-    )
+    spread = rows["std_test_score"]
+    top.fill_between(x, mean - spread, mean + spread, color=look["color"], alpha=0.1, lw=0)
 top.set(ylabel="mean AUC of 5 tasks, by folds", xscale="log")
 top.legend(title="band: ±1 standard deviation of 5 folds", title_fontsize=8)
 places = np.argwhere(np.array(used) > 0)
