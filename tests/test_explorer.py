@@ -374,7 +374,7 @@ def test_oddities_of_the_data_have_plain_words():
     """97 repeated documents once stood among "other warnings"."""
     X = np.array([[1.0, 5.0], [2.0, 5.0], [1.0, 5.0], [0.0, 0.0]])
     images = pd.DataFrame({"image": list("abcd"), "split": ["train", "train", "test", "test"]})
-    odd, _ = of_features(X, X, images)
+    odd, _ = of_features([(slice(None), X)], [(slice(None), X)], images)
     table = odd.rename(columns={"what": "first", "count": "rows"}).assign(table="odd_features")
     texts = [one["text"] for one in findings.warnings_of({"text": table}, "samples")]
     assert [text.partition(":")[0] for text in texts] == [

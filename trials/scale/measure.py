@@ -26,11 +26,11 @@ STAGES = {  # by rule, what it leaves
     "compare_methods": "",
     "write_page": "index.html thumbnails",
 }
-QUANTITIES = {"seconds": "seconds, all jobs", "mb": "MB of memory, the largest job", "disk_mb": "MB on disk"}
+QUANTITIES = {"seconds": "CPU seconds, all jobs", "mb": "MB of memory, the largest job", "disk_mb": "MB on disk"}
 
 
 def measured(run: Path) -> pd.DataFrame:
-    """Seconds of all jobs of each stage, memory of the largest one, and what it leaves on disk."""
+    """CPU seconds of all jobs of each stage, memory of the largest one, and what it leaves on disk."""
     n, rows = len(read_table(run / "images.parquet", "image")), []
     for stage, names in STAGES.items():
         files = [*run.glob(f"**/timings/{stage}.tsv"), *run.glob(f"**/timings/{stage}/**/*.tsv")]
@@ -38,15 +38,15 @@ def measured(run: Path) -> pd.DataFrame:
         left = [file for name in names.split() for file in (run / name, *(run / name).rglob("*")) if file.is_file()]
         if jobs is not None:
             disk = sum(file.stat().st_size for file in left) / 1e6
-            rows.append((n, stage, len(jobs), jobs["s"].sum(), jobs["max_rss"].max(), disk))
+            rows.append((n, stage, len(jobs), jobs["cpu_time"].sum(), jobs["max_rss"].max(), disk))
     return pd.DataFrame(rows, columns=["pictures", "stage", "jobs", *QUANTITIES])
 
 
 def exponents(table: pd.DataFrame, quantity: str) -> pd.Series:
-    """The slope of each stage between the two largest runs, in logarithms."""
-    low, high = sorted(table["pictures"].unique())[-2:]
+    """The slope of each stage between the smallest and the largest run, in logarithms."""
+    low, high = table["pictures"].min(), table["pictures"].max()
     by_n = table.pivot_table(index="stage", columns="pictures", values=quantity)
-    return np.log(by_n[high] / by_n[low].clip(lower=1e-9)) / np.log(high / low)
+    return np.log((by_n[high] / by_n[low]).replace(0, np.nan)) / np.log(high / low)
 
 
 def main(folder: Path, runs: list[Path]) -> None:

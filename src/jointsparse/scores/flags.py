@@ -1,7 +1,7 @@
 """Warnings of a study's numbers: features that say nothing, images that repeat, and all others in one table."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ GAP = 0.05  # fits whose objective may be further from the optimum than this are
 KEYS = ("run", "problem", "item", "n", "form", "method", "radius", "radius_rule", "solver", "word", "what")
 UNFINISHED = ("certified gap", "tasks not converged")  # kinds of flags of fits that may be far from what was asked for
 IMAGES_AT_ONCE = 4096
+Blocks = Iterable[tuple[Any, Any]]  # rows, and a matrix of these
 
 
 def unfinished(fits: pd.DataFrame) -> pd.Series:
@@ -42,28 +43,26 @@ def unfinished(fits: pd.DataFrame) -> pd.Series:
     return pd.Series(flagged, fits.index, dtype=bool) | (gap > GAP)
 
 
-def of_features(X: Any, given: Any, images: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Count features that say nothing, and find images whose features repeat in another split.
 
-    X: (n_images, n_features), to learn from. given: (n_images, n_given), such as the histograms that X was made of; may
-    be X itself. Both dense or CSR. images: columns image, split.
+    X: features to learn from, (n_images, n_features), in blocks: the rows of `images` that a block is of, and their
+    features, dense or CSR. given: likewise, such as the histograms that X was made of; may be those of X. images:
+    columns image, split.
 
     Returns a table what, count, of, warning, with a row for each thing looked for. And a table image, split, same_as,
     split_of_that: the images whose given features are, bit by bit, those of an image in an earlier split (of train,
     validation, test, unlabelled). Images without any feature are counted apart. Raises Misfit where the numbers of rows
     differ.
     """
-    for name, matrix in (("features", X), ("given features", given)):
-        require(
-            matrix.shape[0] == len(images),
-            f"{name} must have a row for each of {len(images)} images, got shape {matrix.shape}",
-            Misfit,
-        )
-    constant = _constant(X, np.flatnonzero(images["split"] == "train"))
-    digests = _digests(given)
+    constant, n_features = _constant(_placed("features", X, len(images)), (images["split"] == "train").to_numpy())
+    digests: list[bytes | None] = [None] * len(images)
+    for places, part in _placed("given features", given, len(images)):
+        for place, digest in zip(places, _digests(part), strict=True):
+            digests[place] = digest
     repeated = _repeated(digests, images)
     rows = [
-        ("constant features", constant, X.shape[1], "features that are the same in all training images"),
+        ("constant features", constant, n_features, "features that are the same in all training images"),
         ("empty images", sum(digest is None for digest in digests), len(images), "images without any feature"),
         ("repeated images", len(repeated), len(images), "images with the features of an image in another split"),
     ]
@@ -71,15 +70,29 @@ def of_features(X: Any, given: Any, images: pd.DataFrame) -> tuple[pd.DataFrame,
     return pd.DataFrame(table, columns=["what", "count", "of", "warning"]), repeated
 
 
-def _constant(X: Any, rows: np.ndarray) -> int:
-    """Number of columns that hold one value in all of these rows."""
-    highest, lowest = np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf)
-    for start in range(0, len(rows), IMAGES_AT_ONCE):
-        part = X[rows[start : start + IMAGES_AT_ONCE]]
-        ends = part.max(axis=0), part.min(axis=0)
-        above, below = (end.toarray()[0] if scipy.sparse.issparse(end) else end for end in ends)
-        highest, lowest = np.maximum(highest, above), np.minimum(lowest, below)
-    return int((highest == lowest).sum())
+def _placed(name: str, blocks: Blocks, n: int) -> Iterator[tuple[np.ndarray, Any]]:
+    """Blocks with the numbers of their rows. Raises Misfit where a block has another number of rows."""
+    for rows, part in blocks:
+        places = np.arange(n)[rows]
+        require(
+            part.shape[0] == len(places),
+            f"{name} must have a row for each of {len(places)} images, got shape {part.shape}",
+            Misfit,
+        )
+        yield places, part
+
+
+def _constant(blocks: Blocks, counted: np.ndarray) -> tuple[int, int]:
+    """Number of columns that hold one value in all rows that count, and number of columns."""
+    highest, lowest = np.array(-np.inf), np.array(np.inf)
+    for places, part in blocks:
+        rows = np.flatnonzero(counted[places])
+        for start in range(0, len(rows), IMAGES_AT_ONCE):
+            some = part[rows[start : start + IMAGES_AT_ONCE]]
+            ends = some.max(axis=0), some.min(axis=0)
+            above, below = (end.toarray()[0] if scipy.sparse.issparse(end) else end for end in ends)
+            highest, lowest = np.maximum(highest, above), np.minimum(lowest, below)
+    return int((highest == lowest).sum()), highest.size
 
 
 def _digests(X: Any) -> list[bytes | None]:
