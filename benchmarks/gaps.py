@@ -1,4 +1,4 @@
-"""How near to the optimum learners of the l1,inf penalty come, against seconds: our two solvers, and SPAMS.
+"""Measure how near to the optimum learners of the l1,inf penalty come in which time: our two solvers, and SPAMS.
 
     python benchmarks/gaps.py [--quick] [--out FOLDER]
 
