@@ -55,8 +55,8 @@ def certified(X, **options):
     return [pair for pair in seen if np.isfinite(pair[1])]
 
 
-certified(drawn.X_train, tol=0.5)  # loads the compiled functions
-certified(drawn.X_train, solver="subgradient", n_iter=1)
+for solver in ("working_set", "subgradient"):
+    certified(drawn.X_train, solver=solver, n_iter=1, tol=10.0)  # loads compiled functions
 
 # %%
 # Which step size is the best depends on the features.
