@@ -19,7 +19,7 @@ from jointsparse.norms import l1, l1inf
 plt.style.use("jointsparse.figures.jointsparse")
 rng = np.random.default_rng(0)
 points = rng.normal(size=(900, 3))
-points *= 1.7 / np.linalg.norm(points, axis=1, keepdims=True)  # all at one distance from 0
+points *= 1.5 / np.linalg.norm(points, axis=1, keepdims=True)  # all at one distance from 0
 
 # %%
 # Feature 2 has no second task, so W gets a 0 there, which stays 0. For the l1 norm the three
@@ -60,7 +60,7 @@ towards_us = np.array(
     [np.cos(np.radians(azimuth)), np.sin(np.radians(azimuth)), np.tan(np.radians(elevation))]
 )
 
-figure = plt.figure(figsize=(9.6, 4.9))
+figure = plt.figure(figsize=(9.6, 4.7))
 for i, (name, ends) in enumerate(projected.items()):
     axes = figure.add_subplot(1, 2, i + 1, projection="3d", computed_zorder=False)
     belt = [(*corner, 0) for corner in belts[name]]
@@ -88,7 +88,7 @@ for i, (name, ends) in enumerate(projected.items()):
             depthshade=False,
             label=who,
         )
-    axes.set_title(name, y=0.98)
+    axes.set_title(name, y=1.02)
     axes.set(xlabel="feature 1, task 1", ylabel="feature 1, task 2", zlabel="feature 2")
     axes.set(
         xlim=(-1, 1),
@@ -98,7 +98,7 @@ for i, (name, ends) in enumerate(projected.items()):
         yticks=[-1, 0, 1],
         zticks=[-1, 0, 1],
     )
-    axes.set_box_aspect((1, 1, 1), zoom=0.84)
+    axes.set_box_aspect((1, 1, 1), zoom=0.9)
     axes.view_init(elevation, azimuth)
 handles, labels = figure.axes[1].get_legend_handles_labels()
 legend = figure.legend(

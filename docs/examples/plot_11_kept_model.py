@@ -10,6 +10,7 @@ damage is found. A card of text and numbers may travel with the model.
 
 import json
 import tempfile
+import textwrap
 import zipfile
 from pathlib import Path
 
@@ -45,32 +46,26 @@ model.card_ = {
 folder = Path(tempfile.mkdtemp())
 save(model, folder / "wines.skops")
 save(model, folder / "again.skops")
-print(
-    "same bytes:",
-    (folder / "wines.skops").read_bytes() == (folder / "again.skops").read_bytes(),
-)
+first, second = ((folder / f"{name}.skops").read_bytes() for name in ("wines", "again"))
+print("same bytes:", first == second)
 with zipfile.ZipFile(folder / "wines.skops") as archive:
     print("versions:", json.loads(archive.read("jointsparse.json"))["versions"])
-    print(
-        "bytes of its entries:",
-        {entry.filename[:12]: entry.file_size for entry in archive.infolist()},
-    )
+    for entry in archive.infolist():
+        print(f"{entry.file_size:7,} bytes  {entry.filename[:20]}")
 
 # %%
 # The loaded model is the one that was saved, to the bit.
 
 loaded = load(folder / "wines.skops")
 print("card:", loaded.card_)
-print(
-    "same decisions:",
-    np.array_equal(loaded.decision_function(X_test), model.decision_function(X_test)),
-)
+decisions = [each.decision_function(X_test) for each in (model, loaded)]
+print("same decisions:", np.array_equal(*decisions))
 
 # %%
 # A byte that has changed, and a pickle in the place of a model: both are refused, and nothing
 # is run.
 
-content = bytearray((folder / "wines.skops").read_bytes())
+content = bytearray(first)
 content[len(content) // 2] ^= 1
 (folder / "changed.skops").write_bytes(content)
 command = b"cos\nsystem\n(S'echo this ran'\ntR."  # pickle.loads would run it
@@ -79,7 +74,7 @@ for name in ("changed", "pickle"):
     try:
         load(folder / f"{name}.skops")
     except ValueError as error:
-        print(str(error).replace(str(folder), "..."))
+        print(textwrap.fill(str(error).replace(str(folder), "..."), 84))
 
 # %%
 # The weights of both.
