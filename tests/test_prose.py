@@ -13,6 +13,7 @@ CODE = sorted(
     str(path.relative_to(ROOT))
     for top in ("src", "workflow", "tests", "docs", "benchmarks", "trials")
     for path in (ROOT / top).rglob("*.py")
+    if not {"_build", "gallery"} & {*path.parts}  # what a build of the site leaves
 )
 PAGES = [
     "README.md",
