@@ -15,16 +15,16 @@ CEILINGS = {
     "learning": 1960,
     "estimators": 1040,
     "datasets": 1220,
-    "features, scores, figures, explorer": 2125,
+    "features, scores, figures, explorer": 2135,
     "kept": 370,
     "papers": 2060,
     "loose files, app, provenance": 1075,
     "workflow": 960,
-    "tests": 8320,
+    "tests": 8325,
     "trials": 1585,
     "benchmarks": 1275,
 }
-MOST, MARGIN = 21_298, 1.05
+MOST, MARGIN = 21_310, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 
