@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "parallel": True,  # as many examples at once as --jobs says
     "download_all_examples": False,
     "show_memory": False,
     "write_computation_times": False,

@@ -37,8 +37,11 @@ def write_benchmarks(folder: Path) -> None:
         _markdown(lost) if behind else "None of these cells.",
         "## Projection onto the l1,∞ ball",
         "In units of the limit, the least that any projection can do: a pass that reads the matrix and a pass that "
-        f"writes the result. Radii are {radii} of the norm.",
-        _markdown(_by_radius(matrices, "cold / limit", ["entries", "dtype"])),
+        f"writes the result. Radii are {radii} of the norm. Below 1: most rows become zero, and are not read again.",
+        *(
+            _markdown(_by_radius(of_one, "cold / limit", ["entries", "dtype"]))
+            for _, of_one in matrices.groupby("dtype")
+        ),
         "SPAMS has the proximal operator. So a projection searches for its threshold. Seconds over ours, of that "
         "search and of a single call at the known threshold, which no search can beat:",
         _markdown(
