@@ -11,6 +11,7 @@ from jointsparse.figures.style import SHEET, canvas
 
 OURS = "jointsparse"
 OVER_OURS = " / ours"  # columns with seconds of a peer over ours end so
+SEARCH = "JointSparseClassifierCV"
 VECTOR_PEERS = ("numpy sort", "POT simplex", "optax")
 
 
@@ -18,7 +19,9 @@ def write_benchmarks(folder: Path) -> None:
     """Write benchmarks.md and benchmarks.png."""
     tables = {file.stem: pd.read_csv(file) for file in sorted((folder / "benchmarks").glob("*.csv"))}
     matrices, vectors, fits = (tables[name] for name in ("projections", "l1-dense", "peers-fits"))
-    cells = pd.concat([_of_matrices(matrices), _of_vectors(vectors), _of_fits(fits)], ignore_index=True)
+    searches = tables["peers-search"].assign(problem="choice by folds").replace({"learner": {SEARCH: OURS}})
+    parts_of_cells = [_of_matrices(matrices), _of_vectors(vectors), _of_fits(fits), _of_fits(searches)]
+    cells = pd.concat(parts_of_cells, ignore_index=True)
     draw(cells).savefig(folder / "benchmarks.png", dpi=100)
     machines = sorted({machine for table in tables.values() for machine in table["machine"]})
     ahead, behind = (int((sign * (cells["peer / ours"] - 1) > 0).sum()) for sign in (1, -1))
@@ -100,7 +103,9 @@ def _of_fits(fits: pd.DataFrame) -> pd.DataFrame:
 def draw(cells: pd.DataFrame) -> Figure:
     """A row of dots for each peer, right of the line where we are ahead, left of it where we are behind."""
     kinds = (
-        cells["problem"].str.extract(r"^((?:squared, |logistic, )?l1(?:,∞|,2)?)", expand=False) + " · " + cells["peer"]
+        cells["problem"].str.extract(r"^((?:squared, |logistic, )?l1(?:,∞|,2)?|choice by folds)", expand=False)
+        + " · "
+        + cells["peer"]
     )
     names = list(dict.fromkeys(kinds))[::-1]
     with style.context(SHEET):

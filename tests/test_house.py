@@ -24,7 +24,7 @@ CEILINGS = {
     "trials": 1585,
     "benchmarks": 1275,
 }
-MOST, MARGIN = 21_310, 1.05
+MOST, MARGIN = 21_320, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

@@ -39,4 +39,5 @@ def test_the_largest_file_counts_and_one_that_is_not_there_yet_does_not(tmp_path
     for name in ("0-of-2.npz", "1-of-2.npz"):
         (tmp_path / "histograms" / name).write_bytes(bytes(1_500_000))
     assert resources.largest_mb([tmp_path / "a", *(tmp_path / "histograms").iterdir()]) == 3.0  # all shards
+    assert resources.largest_mb((tmp_path / "histograms").iterdir(), joined=False) == 1.5
     assert resources.minutes("set_aside", "", 3000.0) == 100  # ten times as much as a large file

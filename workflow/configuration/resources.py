@@ -30,13 +30,14 @@ NEEDS = {
     "write_configs": (45, 0, 10), "write_manifest": (120, 10, 10), "write_index": (45, 0, 10),
 }
 # fmt: on
+BY_SHARD = ("fit_basis", "inspect_features")  # rules that hold one shard at a time
 
 
-def largest_mb(files: Iterable[str | Path]) -> float:
-    """MB of the largest of some files, shards being one; those of earlier jobs may not be there yet."""
+def largest_mb(files: Iterable[str | Path], *, joined: bool = True) -> float:
+    """MB of the largest of some files; those of earlier jobs may not be there yet. joined: all shards are one."""
     sizes = Counter[Path]()
     for file in filter(Path.is_file, map(Path, files)):
-        sizes[file.parent if file.parent.name == "histograms" else file] += file.stat().st_size
+        sizes[file.parent if joined and file.parent.name == "histograms" else file] += file.stat().st_size
     return max(sizes.values(), default=0) / 1e6
 
 

@@ -225,7 +225,9 @@ def of_size(number):
 
     def asked(wildcards, input, attempt, rulename):
         first = raw(wildcards)["paths"] if wildcards.get("dataset") and not input else []
-        return attempt * number(rulename, wildcards.get("norm", ""), resources.largest_mb([*input, *first]))
+        joined = number is resources.minutes or rulename not in resources.BY_SHARD
+        read_mb = resources.largest_mb([*input, *first], joined=joined)
+        return attempt * number(rulename, wildcards.get("norm", ""), read_mb)
 
     return asked
 
