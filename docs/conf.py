@@ -80,4 +80,4 @@ html_theme_options = {
     "pygments_light_style": "friendly",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"start": [], "trust": [], "changes": []}
+html_sidebars = {"start": [], "changes": []}

@@ -27,11 +27,11 @@ textures = {
 }
 tiles, labels = [], []
 for k, texture in enumerate(textures.values()):
-    for top in range(0, texture.shape[0] - 63, 64):
-        for left in range(
-            0, texture.shape[1] // 2 - 63, 64
-        ):  # the left half; the mosaic shows the right one
-            tiles.append(texture[top : top + 64, left : left + 64])
+    left_half = texture[:, : texture.shape[1] // 2]  # the mosaic shows the right one
+    height, width = left_half.shape
+    for top in range(0, height - 63, 64):
+        for left in range(0, width - 63, 64):
+            tiles.append(left_half[top : top + 64, left : left + 64])
             labels.append(k)
 Y = np.eye(len(textures), dtype=int)[labels]
 
