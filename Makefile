@@ -32,7 +32,7 @@ lint: .venv/dev.stamp ## check style and types
 	$(BIN)/mypy
 
 docs: .venv/docs.stamp ## build the site, docs/_build/html/index.html, without a network
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs docs/_build/html
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto -d docs/_build/doctrees docs docs/_build/html
 
 .venv/docs.stamp: .venv/run.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[docs]

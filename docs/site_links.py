@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from html import escape, unescape
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import unquote
 
@@ -76,7 +77,7 @@ def left_out(_app: Sphinx, what: str, name: str, one: object, skip: bool, _optio
     """Leave out compiled kernels, and what `jointsparse` itself offers where it is told of a module."""
     elsewhere = what == "module" and name in jointsparse.__all__
     of_scikit_learn = name in ("set_output", "get_metadata_routing") or re.fullmatch(r"set_\w+_request", name)
-    return True if elsewhere or of_scikit_learn or hasattr(one, "py_func") else None
+    return True if elsewhere or of_scikit_learn or hasattr(one, "py_func") or isinstance(one, ModuleType) else None
 
 
 def check_links(app: Sphinx, exception: Exception | None) -> None:

@@ -47,8 +47,8 @@ for name, ends in projected.items():
     )
 
 # %%
-# Thin lines lead from some of the points to their projections. The far side of each ball is
-# not drawn.
+# Thin lines lead from some of the points to their projections. Points on the far side of each
+# ball are not drawn.
 
 belts = {
     "l1 ball": [(1, 0), (0, 1), (-1, 0), (0, -1)],

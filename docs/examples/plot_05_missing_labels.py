@@ -3,9 +3,8 @@ Missing labels
 ==============
 
 Nobody labels every sample for every task. Here ever more labels of 12 tasks are unknown: NaN
-in the matrix of labels. A task alone then has too few labels to find its features. The joint
-norm still finds them, as the features of one task are those of the others. The tasks are
-drawn so: where tasks share no features, there is no such gain.
+in the matrix of labels. A task alone then has few labels to learn from. The joint norm loses
+less AUC, as the features of one task are those of the others. The tasks are drawn so.
 """
 
 import matplotlib.pyplot as plt

@@ -5,9 +5,10 @@ Visual words, and where in a picture an answer comes from
 Pictures become histograms of visual words, nodes of a tree over SIFT descriptors. A linear
 model learns a task for each texture from them (Quattoni et al. 2009, sec. 6). A decision is a
 sum over words, so that each patch of a picture adds a known part. Spread over pixels, these
-parts are a map that sums to the decision. The model has seen tiles of one texture each, and
-the maps find the textures in a mosaic of four. Smooth brick has no words in use: it is told
-by what it lacks.
+parts are a map that sums to the decision, less the intercept. The model has seen tiles of one
+texture each. In a mosaic of four, three maps are purple on their own texture, and partly on
+others. Brick is told by what it lacks, so that its map is blank there. No decision on the
+whole mosaic is positive, as no texture fills it.
 """
 
 import matplotlib.pyplot as plt

@@ -5,7 +5,8 @@ A mixed table in scikit-learn's GridSearchCV
 The estimators are steps of any scikit-learn pipeline. Here a ColumnTransformer scales numbers
 and makes categories one-hot, and GridSearchCV chooses norm and radius by the mean AUC of the
 tasks. The picture shows the scores of the search, and below them the columns that l1,∞
-selects at each radius. l1 has a radius for each task, so that its curve lies further left.
+selects at each radius. l1 has a radius for each task, so that its curve lies further left. At
+the largest radii the three norms are level: with this many flats there is nothing to share.
 The table of flats is drawn: three of its eight variables decide the answers to five
 questions.
 """

@@ -27,6 +27,7 @@ from jointsparse.checks import (
     real_array,
     require,
     require_count,
+    require_extra,
     require_sound,
     require_unmasked,
     shortened,
@@ -232,7 +233,8 @@ class Linear(Versioned, BaseEstimator):
 
     def coef_frame(self) -> Any:
         """Return W as a pandas DataFrame: a row per feature, a column per task, with the names that `fit` has seen."""
-        import pandas as pd  # which is no dependency
+        require_extra("coef_frame", "pandas")
+        import pandas as pd
 
         check_is_fitted(self)
         return pd.DataFrame(
