@@ -7,7 +7,7 @@ takes the columns of a variable as one row, :math:`\sum_g \max_{i \in g, k} |W_{
 variable is then used with all its categories, or not at all. Without groups single categories
 enter, and a variable is used in part at many radii. A group of more columns gains more from
 chance, so that it enters earlier. A larger weight for it in `feature_weights` makes up for
-that.
+that. The two norms have radii of their own, so that the axes differ.
 """
 
 import matplotlib.pyplot as plt
