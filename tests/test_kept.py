@@ -188,7 +188,7 @@ def unsound_tree():
         (lambda path: os.truncate(path, 10 * 2**30), "must hold at most 2,147,483,648 bytes, got 10,737,418,240"),
         (lambda path: rewritten(path, lambda entries: entries | {"more": b"x"}), "not those that were written"),
         (lambda path: rewritten(path, lambda entries: {file.ORIGIN: b"[]"}), "is damaged, or no model"),
-        (lambda path: rewritten(path, with_origin(format=2)), "in a newer format, by jointsparse 0.*: upgrade"),
+        (lambda path: rewritten(path, with_origin(format=2)), "in a newer format, by jointsparse 1.*: upgrade"),
         (lambda path: rewritten(path, with_origin(versions=None)), "is damaged, or no model of jointsparse"),
         (lambda path: rewritten(path, holding(Canary())), "must hold estimators of .* alone, got test_kept.Canary"),
         (lambda path: rewritten(path, holding([1, 2])), r"must hold an estimator, got a list"),
@@ -258,10 +258,10 @@ def test_scores_that_changed_since_are_told(one):
 def test_another_version_is_told_of_a_file_and_of_a_pickle(one, models, monkeypatch):
     pickles = {name: pickle.dumps(model) for name, model in models[0].items()}
     monkeypatch.setattr(jointsparse, "__version__", "99.1")
-    with pytest.warns(UserWarning, match=r"was written with jointsparse 0.* \(here 99.1\): predictions") as told:
+    with pytest.warns(UserWarning, match=r"was written with jointsparse 1.* \(here 99.1\): predictions") as told:
         load(one)
     assert len(told) == 1
     for name, one_pickle in pickles.items():
-        with pytest.warns(UserWarning, match="was written by jointsparse 0.*, and 99.1 reads it") as told:
+        with pytest.warns(UserWarning, match="was written by jointsparse 1.*, and 99.1 reads it") as told:
             pickle.loads(one_pickle)
         assert len(told) == {"DenseSift": 4, "Daisy": 4}.get(name, 1)

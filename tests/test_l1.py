@@ -167,6 +167,13 @@ def test_zeros_stay_zeros_and_no_entry_grows_however_near_the_radius_is_to_the_n
 
 
 @by_method
+@pytest.mark.parametrize("v", [[0.20755227, 0.0029166073, 0.78426486, 0.23316829], [0.8142414, 0, 0.047590706]])
+def test_no_entry_of_these_grows_in_float32(method, v):
+    v = np.array(v, np.float32)
+    assert np.all(l1.project(v, np.nextafter(l1.norm(v), 0), method=method) <= v)
+
+
+@by_method
 def test_zeros_have_their_signs_inside_and_are_positive_outside(method):
     assert l1.project([-0.0, 1.0, 0.0], 2.0, method=method).tobytes() == np.array([-0.0, 1.0, 0.0]).tobytes()
     assert np.signbit(l1.project([[-0.0, 9.0], [1.0, -0.0]], 2.0, method=method)[0, 0])

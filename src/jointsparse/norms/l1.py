@@ -272,10 +272,15 @@ def guess_theta(v, z, none):  # type: ignore[no-untyped-def]
 
 @njit
 def not_below_zero(theta, rest):  # type: ignore[no-untyped-def]
-    """Raise theta and rest so that zeros stay zeros, if rounding has brought their sum below 0."""
+    """Raise theta and rest so that zeros stay zeros, if rounding has brought their sum below 0.
+
+    rest then is what theta cannot hold, and no more: with a larger one the rounding of |v_i| - theta lets entries grow.
+    """
+    better = type(theta)(theta + rest)
+    theta, rest = better, type(rest)((theta - better) + rest)
     if theta < 0.0:
-        return type(theta)(0), max(theta + rest, type(rest)(0))
-    return theta, max(rest, -theta)
+        return type(theta)(0), type(rest)(0)
+    return theta, max(rest, type(rest)(-theta))
 
 
 @njit
