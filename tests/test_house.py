@@ -20,11 +20,11 @@ CEILINGS = {
     "papers": 2060,
     "loose files, app, provenance": 1075,
     "workflow": 960,
-    "tests": 8325,
+    "tests": 8330,
     "trials": 1585,
     "benchmarks": 1275,
 }
-MOST, MARGIN = 21_320, 1.05
+MOST, MARGIN = 21_325, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 
