@@ -24,9 +24,10 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
 import jointsparse
+from jointsparse.papers.verdicts import DOES_NOT_HOLD, HOLDS, LEVEL, NOT_TESTED, UNDECIDED
 
 LOGGER = logging.getLogger(__name__)
-ORDER = ("holds", "level", "undecided", "does not hold", "not tested")
+ORDER = (HOLDS, LEVEL, UNDECIDED, DOES_NOT_HOLD, NOT_TESTED)
 
 
 class LinkRole(SphinxRole):
@@ -37,7 +38,7 @@ class LinkRole(SphinxRole):
         try:
             if self.name == "claim":
                 told = verdicts()[self.text]
-                text = ", ".join(f"{verdict} ({told[verdict]})" for verdict in ORDER if told[verdict]) or "not tested"
+                text = ", ".join(f"{verdict} ({told[verdict]})" for verdict in ORDER if told[verdict]) or NOT_TESTED
                 return [nodes.reference("", text, refuri=f"{up}results.html#{self.text}", internal=True)], []
             file, line = (place_of_rule if self.name == "rule" else place_of_code)(self.text)
         except LookupError as error:

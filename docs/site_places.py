@@ -49,7 +49,7 @@ def _names(node: ast.stmt) -> list[str]:
 
 def place_of_rule(name: str) -> tuple[Path, int]:
     """The file and line of a rule of the workflow."""
-    for file in [*sorted((ROOT / "workflow/rules").glob("*.smk")), ROOT / "Snakefile"]:
+    for file in sorted((ROOT / "workflow/rules").glob("*.smk")):
         for number, line in enumerate(file.read_text().splitlines(), start=1):
             if line.strip() == f"rule {name}:":
                 return file, number

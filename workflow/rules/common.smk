@@ -220,19 +220,21 @@ def raw(w):
     return raw_of(w.dataset)
 
 
-def of_size(number):
-    """What a job asks a cluster for: a number by its rule, norm and largest file, times its attempt."""
+def of_size(number, by_shard=()):
+    """What a job asks a cluster for: a number by its rule, norm and largest file, times its attempt.
+
+    by_shard: rules for which the largest shard counts, and not all of them together.
+    """
 
     def asked(wildcards, input, attempt, rulename):
         first = raw(wildcards)["paths"] if wildcards.get("dataset") and not input else []
-        joined = number is resources.minutes or rulename not in resources.BY_SHARD
-        read_mb = resources.largest_mb([*input, *first], joined=joined)
+        read_mb = resources.largest_mb([*input, *first], joined=rulename not in by_shard)
         return attempt * number(rulename, wildcards.get("norm", ""), read_mb)
 
     return asked
 
 
-needs = {"mem_mb": of_size(resources.megabytes), "runtime": of_size(resources.minutes)}
+needs = {"mem_mb": of_size(resources.megabytes, resources.BY_SHARD), "runtime": of_size(resources.minutes)}
 
 
 @cache
