@@ -227,7 +227,7 @@ def drawn(docs: Path, datasets: tuple[str, ...], prefix: str, *, figures: bool) 
                 except (KeyError, ValueError) as error:
                     print(f"{study.dataset}, {study.name}: {name} is not drawn: {error}")
             if (docs / "results" / file).exists():
-                shown += [f"![{name}]({prefix}{file})", ""]
+                shown += [f"![{name.replace('_', ' ')}: {study.dataset}, {study.name}]({prefix}{file})", ""]
         lines += [f"### {study.dataset}, {study.name}", "", *shown] if shown else []
     return lines
 
