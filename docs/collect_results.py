@@ -57,8 +57,6 @@ Every number here follows from the tables under `results/tables/`, which `snakem
 the tables; nobody typed a verdict. `records/` beside the tables says what made each. Studies without records were
 made by an earlier version. `results/verdicts.csv` has all verdicts with their numbers.
 
-The paths of radii of `scenes` on Fifteen Scene Categories were made before paths went a decade up.
-
 The papers' photographs were never published. Flickr8k, Fifteen Scene Categories and Reuters-21578 are other data for
 the same experiments. Only the synthetic tasks and MNIST are the papers' own. What the pipeline makes of drawn and
 composed data is a demonstration, on [a page of its own](results/demonstrations.md).
