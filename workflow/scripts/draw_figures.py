@@ -9,6 +9,7 @@ from jointsparse.provenance.tables import read_table, written
 
 if __name__ == "__main__":
     with job(snakemake):
+        Path(snakemake.output.figures).mkdir(exist_ok=True)  # of a study without figures, too
         tables = {Path(file).stem: read_table(file) for file in snakemake.input.tables}
         for figure in snakemake.params.captions:
             kind = catalogue.FIGURES[figure]
