@@ -86,7 +86,7 @@ of the l1,∞ model show what no table says. Numbers are those of the photograph
 - **jumping** ({jumping}): dark shapes under a bright sky. A row of houses (260520547) comes first.
 - **group** ({group}): many upright edges. Trunks of a wood (3299820401) are of the first ten, a skyline (524105255) of
   the first thirty.
-- **ball** ({ball}): the lawn, not the ball. Three dogs on lawns without a ball are of the first twenty (1626754053,
+- **ball** ({ball}): the lawn, not the ball. Three pictures of dogs without a ball are of the first twenty (1626754053,
   2358898017, 2573625591).
 """
 
