@@ -2,16 +2,17 @@
 
 import os
 import sys
-from importlib.metadata import version as installed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import site_benchmarks
 import site_pages
 
+from jointsparse import __version__
+
 project = author = "jointsparse"
 project_copyright = "The jointsparse developers"
-version = release = installed("jointsparse")
+version = release = __version__
 
 extensions = [
     "myst_parser",

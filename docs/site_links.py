@@ -67,11 +67,29 @@ def _visit_formula(translator: Any, node: nodes.math | nodes.math_block) -> None
 
 
 def plain(_app: Sphinx, _what: str, _name: str, _obj: object, _options: object, lines: list[str]) -> None:
-    """Let signs of formulas in our docstrings, such as |x| and mu_, stand as they are."""
-    for i, line in enumerate(lines):
-        parts = re.split(r"(`+[^`]*`+)", line)
-        parts[::2] = [re.sub(r"(\||(?<=\w)_(?!\w))", r"\\\1", part) for part in parts[::2]]
-        lines[i] = line if line.lstrip().startswith(">>>") else "".join(parts)
+    """Make reStructuredText of our docstrings, in which formulas and examples stand as they are.
+
+    Signs such as |x| and mu_ are no markup, and "b." begins no list. What stands between two $$ is shown as it is. An
+    example behind sections gets a heading of its own.
+    """
+    told, formula, heading = [], False, False
+    for line in lines:
+        if line.strip() == "$$":
+            formula = not formula
+            told += ["::", ""] if formula else []
+        elif formula:
+            told.append(f"    {line}")
+        elif line.lstrip().startswith(">>>"):
+            if heading and "Examples" not in lines:
+                told += ["Examples", "--------"]
+            heading = False
+            told.append(line)
+        else:
+            heading = heading or re.fullmatch(r"-{3,}", line) is not None
+            parts = re.split(r"(`+[^`]*`+)", re.sub(r"^(\s*(?:- )?[A-Za-z])\.$", r"\1\\.", line))
+            parts[::2] = [re.sub(r"(\||(?<=\w)_(?!\w))", r"\\\1", part) for part in parts[::2]]
+            told.append("".join(parts))
+    lines[:] = told
 
 
 def left_out(_app: Sphinx, what: str, name: str, one: object, skip: bool, _options: object) -> bool | None:

@@ -45,10 +45,10 @@ Number: mean (metric=auc).
 
 | study | n | of | number | interval | verdict | notes |
 | --- | --- | --- | --- | --- | --- | --- |
-| one, a\* | 40 | against hinge-l1 | 0.125 (0.1 to 0.15) | ··········&#124;····---o-- | holds | over the other; plain |
-| one, a\* | 80 | against svm-l2 | 0.125 (-0.05 to 0.15) | ----------&#124;-------o-- | holds | over the other |
+| one, a\* | 40 | against hinge-l1 | 0.125 (0.1 to 0.15) | `··········│····───o──` | holds | over the other; plain |
+| one, a\* | 80 | against svm-l2 | 0.125 (-0.05 to 0.15) | `──────────│───────o──` | holds | over the other |
 | one, a\* |  |  |  |  | not tested | there is no row |
-| two, a | 40 |  | 0.125 (0.1 to 0.15) | ··········&#124;····---o-- | does not hold (timed) | over svm-l2 |
+| two, a | 40 |  | 0.125 (0.1 to 0.15) | `··········│····───o──` | does not hold (timed) | over svm-l2 |
 
 **a&#124;b c &lt;script&gt;x&lt;/script&gt; &amp; \`d\` \\&#124; \[e\](f) \*g\* \_h\_** sec. 1 (`b`)
 
@@ -70,7 +70,7 @@ Number: a number (fraction).
 
 | study | n | of | number | interval | verdict | notes |
 | --- | --- | --- | --- | --- | --- | --- |
-| one, a | 40 |  | 2 (1 to 3) | ···&#124;··-------o------- | demonstration |  |
+| one, a | 40 |  | 2 (1 to 3) | `···│··───────o───────` | demonstration |  |
 
 ## Where the numbers stand
 

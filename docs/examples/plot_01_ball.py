@@ -5,7 +5,7 @@ The ball, and what projecting onto it does
 Two tasks have a weight each for feature 1, and one task has a weight for feature 2. So three
 numbers describe W, and both balls can be drawn. The l1,∞ ball,
 :math:`\max(|w_{11}|, |w_{12}|) + |w_{21}| \le 1`, is a double pyramid, and the l1 ball an
-octahedron (Quattoni et al. 2009, eq. 4). Projections of random points gather on edges and
+octahedron (Quattoni et al. 2009, eq. 3). Projections of random points gather on edges and
 corners. On the l1,∞ ball feature 1 is 0 in both tasks or used by both. On the l1 ball many
 points use it in one task alone.
 """

@@ -85,7 +85,7 @@ plt.show()
 # and end further away. `benchmarks/gaps.py` wrote the table, on the machine that is named.
 
 table = pd.read_csv("gaps.csv")
-looks = {"default solver": "C0o-", "subgradient": "C1s--", "SPAMS, FISTA": "C3^:"}
+looks = {"default solver": "C0o", "subgradient": "C1s--", "SPAMS, FISTA": "C3^:"}
 figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.4), sharey=True)
 for axes, (loss, rows) in zip(panels, table.groupby("loss", sort=False), strict=True):
     for learner, runs in rows.groupby("learner", sort=False):

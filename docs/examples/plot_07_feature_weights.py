@@ -66,7 +66,7 @@ for panel, (name, (used, cost, right)), colour, marker in zip(
         markeredgecolor="black",
     )
 axes.set(
-    xlabel="cost of the pixels in use (1 at the centre)",
+    xlabel="cost of the pixels in use",
     ylabel="test digits recognised",
     ylim=(None, 1),
 )

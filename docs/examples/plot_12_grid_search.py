@@ -58,7 +58,7 @@ prepare = make_column_transformer(
 pipeline = Pipeline(
     [("prepare", prepare), ("learn", JointSparseClassifier(tol=1e-2))]
 ).set_output(transform="pandas")
-radii = np.geomspace(0.5, 30, 7).round(2)
+radii = np.geomspace(0.5, 200, 8).round(2)
 grid = {"learn__norm": ["l1inf", "l12", "l1"], "learn__radius": radii}
 search = GridSearchCV(
     pipeline, grid, scoring="roc_auc", cv=KFold(5, shuffle=True, random_state=0)

@@ -287,7 +287,7 @@ class JointSparseClassifier(Labelled, OneStrength):
         {0: ..., 1: ...} or {-1: ..., 1: ...}. Others weigh 1.
     feature_weights : array (n_features,) or (n_groups,), above 0, or None, default=None
         Weights of the features, or of the groups in the order of their sorted names, in the norm: a feature of weight 2
-        costs twice as much. Take them to spare features that are cheap to measure. l2 takes none.
+        costs twice as much. Take them to avoid features that are costly to measure. l2 takes none.
     groups : array (n_features,) or None, default=None
         Name of each feature's group. A group is 0 in all tasks, or free: one-hot columns, say. l1inf and l12 take them.
     positive : bool, default=False

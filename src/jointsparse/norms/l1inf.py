@@ -8,7 +8,6 @@ is clipped. m is the number of tasks. A row is dead once mu_i is 0.
 `sort_and_merge` is the paper's algorithm. `project` by default takes a tenth of its time or less. `newton_with_sets` is
 Newton's method on theta, from `theta_bound`, which needs row sums and maxima only. For many rows `guess_from_sample`
 gives a better start. `find_theta` joins the three.
-Source keys: see `jointsparse`.
 """
 
 from typing import Any, Literal
@@ -517,7 +516,7 @@ def _levels_of_groups(
 class Warm:
     """Warm start of projections of a slowly changing matrix: theta, its lower bound, and mu of the last one.
 
-    Any warm start gives an exact projection (to rounding). A good one saves 5 to 70 % of the time.
+    Any warm start gives an exact projection (to rounding). A good one saves up to two fifths of the time.
 
     >>> warm = Warm()
     >>> for radius in (3.0, 2.9):
@@ -628,7 +627,7 @@ def project(
     Parameters
     ----------
     W : array (n_features, n_tasks)
-        Real and finite. float32 and float64 are kept, other types become float64.
+        Real and finite. float32 and float64 are kept, other types become float64. Take W.T for maxima of columns.
     radius : float, at least 0
         The papers' C. Infinity is allowed.
     out : array of W's shape and precision, optional

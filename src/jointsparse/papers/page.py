@@ -140,7 +140,7 @@ def _drawn(table: pd.DataFrame) -> dict[str, list[Any]]:
     """Numbers with their intervals, as text and as bars, on the scale of all intervals and limits of the claim.
 
     at: low end, number and high end in hundredths of the scale; nothing without an interval. limits: of the claim. bar:
-    these as text, ``··|··---o---·``. o is the number, - its interval, | a limit.
+    these as text, ``··│··───o───·``. o is the number, ─ its interval, │ a limit.
     """
     values = table[["low", "number", "high", "least", "most"]].astype(float)
     ends = values.drop(columns="number").where(np.isfinite).groupby(table["id"])
@@ -165,8 +165,8 @@ def _bar(at: list[float], limits: list[float]) -> str:
     if not at:
         return ""
     start, number, end, *marks = (round((BAR - 1) * value / 100) for value in (*at, *limits))
-    signs = list("·" * start + "-" * (end + 1 - start) + "·" * (BAR - 1 - end))
+    signs = list("·" * start + "─" * (end + 1 - start) + "·" * (BAR - 1 - end))
     for mark in marks:
-        signs[mark] = "|"
+        signs[mark] = "│"
     signs[number] = "o"
     return "".join(signs)

@@ -110,7 +110,7 @@ def _at_report_size(claim: Claim, tables: Tables, where: Where) -> Where:
 def significance(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """P-value of all runs and pairings: four times the median over runs of the median over pairings, at most 1. It is
     judged after Holm's correction over the comparisons below 20,000 samples, and has no interval. It does not hold
-    where the reverse direction is significant, nor, if neither is, where `auc-order` does not. Else it is level where
+    where the reverse direction is significant, nor, if neither is, where auc-order does not. Else it is level where
     that is, and undecided where not.
     """
     rows = rows_with(tables, claim.table, "run", "n", "against", "p", "p_median", "p_reverse_median", **where)
