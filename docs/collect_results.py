@@ -356,7 +356,7 @@ def finding(tables: Path, judged: pd.DataFrame, *, png: Path) -> str:
             f"{_list(lead(whitened, 'hinge-l1'))} (n = {_of_sizes(whitened)}).",
             f"On Scene-15 (rank 600) it leads l2 by {_list(lead(scenes, 'hinge-l2'))} (n = {_of_sizes(scenes)}).",
             f"On Reuters-21578 (rank 600) it leads l2 by {_list(lead(topics, 'hinge-l2'))} (n = {_of_sizes(topics)}).",
-            f"There it is behind l1 by {_list(-lead(topics, 'hinge-l1'))}.",
+            f"Its leads over l1 there are {_list(lead(topics, 'hinge-l1'))}.",
             f"With all of their 95 % interval {(over['low'] > 0).sum()} of the {len(over)} leads over l2 are above 0, "
             f"{(over['high'] < 0).sum()} below.",
             f"Whitened l1,∞ is below plain l2: {_3(auc['whitened']['hinge-l1inf'])} and "
