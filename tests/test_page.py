@@ -86,6 +86,7 @@ def test_the_page_shows_counts_claims_rows_and_where_the_numbers_stand(tmp_path)
     lines = page.page(table).split("\n")
     assert lines[2] == f"{COUNTS} (each claim once per study)"
     assert "\n".join(lines[lines.index("## A paper") :]) == EXPECTED
+    assert page.page(table.set_axis([0] * len(table))).split("\n") == lines  # as of tables that are joined
     tables.write_table(table.astype({"n": "Int64"}), tmp_path / "claims.csv")
     assert page.page(tables.read_table(tmp_path / "claims.csv")).split("\n") == lines
 

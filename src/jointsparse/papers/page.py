@@ -147,8 +147,9 @@ def _drawn(table: pd.DataFrame) -> dict[str, list[Any]]:
     left, right = ends.transform("min").min(axis=1), ends.transform("max").max(axis=1)
     hundredths = (100 * values.sub(left, axis=0).div((right - left).where(right > left), axis=0)).round(1)
     drawn: dict[str, list[Any]] = {"interval": [_number(*row[:3]) for row in values.to_numpy()]}
-    whole = hundredths[["low", "number", "high"]].dropna()
-    drawn["at"] = [whole.loc[i].tolist() if i in whole.index else [] for i in table.index]
+    drawn["at"] = [
+        [] if np.isnan(row).any() else row.tolist() for row in hundredths[["low", "number", "high"]].to_numpy()
+    ]
     drawn["limits"] = [
         [limit for limit in row if np.isfinite(limit)] for row in hundredths[["least", "most"]].to_numpy()
     ]
