@@ -8,6 +8,7 @@ Verdicts are judged anew from these tables, so each page agrees with the claims 
 
 import argparse
 import gzip
+import json
 import shutil
 import sys
 import textwrap
@@ -55,8 +56,9 @@ OPENING = """# Results
 
 Every number here follows from the tables under `results/tables/`, which `snakemake reproduce-all` made with the
 `config.yaml` beside them. `docs/collect_results.py` judges the claims, draws the figures and writes these pages from
-the tables; nobody typed a verdict. `records/` beside the tables says what made each. Studies without records were
-made by an earlier version. `results/verdicts.csv` has all verdicts with their numbers.
+the tables; nobody typed a verdict. `records/` beside the tables says what made each. Commits, with the number of
+studies that ran with them: {commits}.
+`results/verdicts.csv` has all verdicts with their numbers.
 
 The papers' photographs were never published. Flickr8k, Fifteen Scene Categories and Reuters-21578 are other data for
 the same experiments. Only the synthetic tasks and MNIST are the papers' own. What the pipeline makes of drawn and
@@ -181,7 +183,7 @@ def write(docs: Path, readme: Path, *, figures: bool = True) -> None:
     for dataset, rows in by_dataset.items():
         text = page.page(rows).replace("# The papers' claims", f"# The papers' claims: {dataset}", 1)
         (docs / "results" / f"{dataset}.md").write_text(text)
-    lines = [OPENING, "## Claims", "", *summary(by_dataset), "", "## Figures", ""]
+    lines = [OPENING.format(commits=commits(tables)), "## Claims", "", *summary(by_dataset), "", "## Figures", ""]
     lines += drawn(docs, REAL, "results/", figures=figures)
     lines += [*finals(tables), *maps(tables), *few_words(tables), *arms(tables)]
     (docs / "results.md").write_text("\n".join(lines).rstrip() + "\n")
@@ -194,6 +196,17 @@ def write(docs: Path, readme: Path, *, figures: bool = True) -> None:
         f"{before}{MARKS[0]} {finding(tables, verdicts_of_all, png=docs / 'finding.png')}\n{MARKS[1]}{after}",
         encoding="utf-8",
     )
+
+
+def commits(tables: Path) -> str:
+    """The commits that the tables come from, with the number of studies of each."""
+    of_studies: dict[str, set[str]] = {}
+    for file in sorted(tables.glob("*/*/**/records/*.json")):
+        study = "/".join(file.relative_to(tables).parts[:2])
+        for commit in json.loads(file.read_text())["made_with"]["commit"]:
+            of_studies.setdefault(commit[:7] + commit[40:], set()).add(study)
+    most = sorted(of_studies, key=lambda commit: -len(of_studies[commit]))
+    return _joined(f"`{commit}` {len(of_studies[commit])}" for commit in most)
 
 
 def summary(by_dataset: dict[str, pd.DataFrame]) -> list[str]:
