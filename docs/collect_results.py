@@ -181,14 +181,14 @@ def write(docs: Path, readme: Path, *, figures: bool = True) -> None:
     verdicts_of_all[VERDICTS].to_csv(docs / "results" / "verdicts.csv", index=False)
     by_dataset = {name: rows for name, rows in verdicts_of_all.groupby("dataset", sort=False) if name in REAL}
     for dataset, rows in by_dataset.items():
-        text = page.page(rows).replace("# The papers' claims", f"# The papers' claims: {dataset}", 1)
+        text = page.page(rows, f"# The papers' claims: {dataset}")
         (docs / "results" / f"{dataset}.md").write_text(text)
     lines = [OPENING.format(commits=commits(tables)), "## Claims", "", *summary(by_dataset), "", "## Figures", ""]
     lines += drawn(docs, REAL, "results/", figures=figures)
     lines += [*finals(tables), *maps(tables), *few_words(tables), *arms(tables)]
     (docs / "results.md").write_text("\n".join(lines).rstrip() + "\n")
     lines = [DEMONSTRATIONS, *drawn(docs, DRAWN, "", figures=figures)]
-    text = page.page(verdicts_of_all[verdicts_of_all["dataset"].isin(DRAWN)]).replace("# The", "## The", 1)
+    text = page.page(verdicts_of_all[verdicts_of_all["dataset"].isin(DRAWN)], "## The papers' claims")
     (docs / "results" / "demonstrations.md").write_text("\n".join([*lines, text]))
     before, _, rest = readme.read_text(encoding="utf-8").partition(MARKS[0])
     _, _, after = rest.partition(MARKS[1])

@@ -90,14 +90,15 @@ if __name__ == "__main__":
         has_files = shows == "pictures" or own_files
         has_pictures = has_files or (shows == "pixels" and picture(0) is not None)
         judged = [table[table["dataset"] == name] for table in map(read_table, snakemake.input.claims)]
+        judged = pd.concat(judged) if judged else None
         pictures = {(name, one, table): each for one, of in params.pictures.items() for table, each in of.items()}
         explainer, kept = read_kept(snakemake.input, params.vocabulary, vocabulary)
         made = page(
             name,
             [read_study(**one, vocabulary=vocabulary) for one in params.studies],
             **tables,
-            claims=section(pd.concat(judged), pictures) if judged else "",
-            verdicts=counts(pd.concat(judged)) if judged else {},
+            claims="" if judged is None else section(judged, pictures),
+            verdicts={} if judged is None else counts(judged),
             note=params.note,
             labels=dataset.LABELS,
             thumbnail=thumbnail if has_pictures else None,

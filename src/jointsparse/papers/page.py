@@ -24,15 +24,15 @@ _ESCAPED = str.maketrans(
 _OF_SEVERAL = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold"}
 
 
-def page(table: pd.DataFrame) -> str:
+def page(table: pd.DataFrame, heading: str = "# The papers' claims") -> str:
     """Write verdicts as Markdown: their counts, the verdict of each study on each claim, and the files they rest on.
 
     table: rows of `verdicts.judge`, of one or more studies, with the columns ORIGINS. source is the file of the table
     that gave the number, config the file of the study's settings. Studies of datasets with text in a column note are
-    marked. Each claim has one verdict per study (see `verdicts.overall`), which is the one counted. Text is escaped.
-    Raises ValueError if columns are missing.
+    marked. Each claim has one verdict per study (see `verdicts.overall`), which is the one counted. heading: first
+    line. Text is escaped. Raises ValueError if columns are missing.
     """
-    return _written("page.md.jinja", _outline(table, {}), _in_markdown)
+    return _written("page.md.jinja", _outline(table, {}) | {"heading": heading}, _in_markdown)
 
 
 def section(table: pd.DataFrame, figures: Mapping[tuple[str, str, str], Sequence[str]]) -> markupsafe.Markup:
