@@ -101,12 +101,14 @@ def chain(pictures):
     return found, table, annotator.with_check(model, X), features * scales[found.power]
 
 
-def test_the_final_fit_finds_what_there_is_to_learn_and_its_table_says_so(chain):
+def test_the_final_fit_finds_what_there_is_to_learn_and_its_table_says_so(chain, pictures):
     found, table, _, _ = chain
     table = table.set_index("word")
     assert (table.loc[["ramp", "stripes"], "auc_low"] > 0.95).all() and table.loc["=late", "auc"] < 0.8
     assert table.index[-1] == final.ALL_WORDS and table["gap"].max() <= 1e-3
     assert table.loc["ramp", "images"] == found.labels[:, 0].sum() and len(found.labels) == 80
+    labels = pictures[1][80:]
+    assert table["test_images"].tolist() == [*labels.sum(axis=0), labels.any(axis=1).sum()]
 
 
 def test_known_scores_are_of_models_that_have_not_seen_the_image(chain):
@@ -181,7 +183,8 @@ def files(chain, pictures, tmp_path_factory):
     for i in range(8):
         Image.fromarray(pictures[0][i]).save(folder / "in" / ("more" if i % 2 else "") / f"{i}.png")
     (folder / "in" / "\x1b5.png").write_bytes(b"no picture")
-    (folder / "in" / "notes.txt").touch()
+    for name in ("in/notes.txt", "table.csv"):
+        (folder / name).touch()
     save(chain[2], folder / "model.skops")
     save(chain[0].model, folder / "plain.skops")
     return folder
@@ -276,6 +279,7 @@ def test_a_page_shows_each_picture_with_a_map_of_each_word(files, capsys):
         (["model.skops", "in/0.png", "--html", "model.skops"], "error: [Errno"),
         (["model.skops", "nowhere"], "pictures must be files or folders that are there, got"),
         (["model.skops", "in/notes.txt"], "left out: in/notes.txt: a picture file must hold 1 to"),
+        (["model.skops", "table.csv"], "left out: table.csv: "),
     ],
 )
 def test_bad_arguments_get_one_sentence(files, capsys, monkeypatch, arguments, said):

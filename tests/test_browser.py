@@ -123,6 +123,8 @@ def test_a_word_has_an_address(page, file):
         assert (heading(page), page.input_value("#study")) == ("“night” by l1,∞", "annotation")
     page.goto(f"{file.as_uri()}#word=nobody")
     assert page.locator("#list").inner_text() == "no word contains this"
+    page.select_option("#study", "annotation")
+    assert page.locator("#list").inner_text() == "no word contains this" and heading(page).endswith("by l1,∞")
 
 
 def test_keys_go_to_the_next_and_the_last_word(study):

@@ -115,7 +115,11 @@ def test_init_writes_a_config_that_fits(tmp_path, monkeypatch, capsys, files, lo
         (pictures() | {"captions.csv": CAPTIONS}, "init .", "results must lie outside of the folder of the pictures"),
         ({"config.yaml": ""}, "init x", "init writes no config.yaml over another, and there is one"),
         ({}, "run", "config.yaml must lie in this folder, got none: write one by jointsparse init FOLDER"),
-        ({}, "run --quick --dataset d -- -C seed=2", "got it beside dataset=d quick=True: write these after --config"),
+        (
+            {},
+            "run --quick --dataset d -- -C seed=2",
+            'got it beside dataset="d" quick=True: write these after --config',
+        ),
         ({}, "open", "results must hold the page of a dataset, got none: jointsparse run makes it"),
         (
             {"config.yaml": "", "results/claims/d-quick/manifest.json": ""},
@@ -139,7 +143,7 @@ def test_what_a_command_cannot_do_is_one_sentence(tmp_path, monkeypatch, capsys,
         ("run", "{} --cores all"),
         ("run --cores 2 -- -n -C seed=2", "{} --cores 2 -n -C seed=2"),
         ("run --quick", "--config quick=True {} --cores all"),
-        ("report --dataset d", "--config dataset=d {} --cores all --report report.html"),
+        ("report --dataset d", '--config dataset="d" {} --cores all --report report.html'),
     ],
 )
 def test_a_run_is_one_call_of_snakemake_and_ends_with_its_status(tmp_path, monkeypatch, capsys, arguments, expected):

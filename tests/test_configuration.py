@@ -563,3 +563,13 @@ def test_raw_files_are_those_that_a_dataset_is_read_from_and_what_lacks_is_one_l
         assert str(caught.value) == f"{said}, or name another (config.yaml: datasets.{dataset}.options.root)"
     else:
         assert of_config.raw_files(dataset, entry) == [str(tmp_path / name) for name in expected]
+
+
+def test_pictures_are_counted_once_whatever_links_to_their_folder(tmp_path):
+    images = tmp_path / "images"
+    images.mkdir()
+    (images / "all").symlink_to(".")
+    for i in range(60):
+        (images / f"{i}.jpg").touch()
+    entry = {"loader": "photos", "shards": "auto", "options": {"root": str(tmp_path)}}
+    assert of_config.n_shards("mine", entry) == 1

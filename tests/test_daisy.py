@@ -1,5 +1,7 @@
 """DAISY descriptors: shapes, units and invariances; scikit-image computes them."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -26,3 +28,19 @@ def test_it_is_an_extractor_and_a_picture_of_the_smallest_side_has_descriptors()
     assert pick("features", "daisy") is daisy
     side = daisy.smallest_side(patch_sizes=(16, 24))
     assert side == 24 and len(daisy.describe(PICTURE[:side, :side], patch_sizes=(16, 24), step=100)) == 2
+
+
+@pytest.mark.parametrize(
+    ("picture", "options", "said"),
+    [
+        (PICTURE[:20], {}, "picture must be at least 32 pixels on its shorter side, got 64 x 20"),
+        (np.dstack([PICTURE] * 3), {}, "picture must be grey, (height, width), got shape (48, 64, 3)"),
+        (PICTURE * 255, {}, "picture must hold grey levels in [0, 1], got values from"),
+        (PICTURE, {"patch_sizes": (16, 3)}, "each of patch_sizes must be a whole number of at least 4, got 3"),
+        (PICTURE, {"patch_sizes": ()}, "patch_sizes must hold at least one size"),
+        (PICTURE, {"step": 0}, "step must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_input_without_meaning_is_named(picture, options, said):
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
+        daisy.describe(picture, **options)

@@ -13,18 +13,18 @@ BASE = Path(__file__).parents[1]
 CEILINGS = {
     "norms": 1440,
     "learning": 1960,
-    "estimators": 1040,
+    "estimators": 1050,
     "datasets": 1220,
     "features, scores, figures, explorer": 2135,
     "kept": 370,
     "papers": 2060,
-    "loose files, app, provenance": 1075,
-    "workflow": 960,
-    "tests": 8330,
+    "loose files, app, provenance": 1095,
+    "workflow": 965,
+    "tests": 8405,
     "trials": 1585,
     "benchmarks": 1275,
 }
-MOST, MARGIN = 21_325, 1.05
+MOST, MARGIN = 21_426, 1.05
 BESIDE = ("trials", "benchmarks")  # not in the total, and without a margin
 
 

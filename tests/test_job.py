@@ -72,6 +72,19 @@ FAILURES = {
 }
 
 
+def test_the_places_of_a_value_are_those_of_the_users_config(run):
+    studies = {"c": {"like": "b"}, "b": {"like": "annotation"}, "annotation": {}}
+    config = {"quick": True, "studies": studies, "datasets": {"mine-quick": {"studies": {"annotation": {"runs": 2}}}}}
+    done = run(
+        "snakemake.wildcards = SimpleNamespace(dataset='mine-quick', study='c')\n"
+        "snakemake.params.where = 'studies.c.basis'\n"
+        f"snakemake.config = {config}\n"
+        "print(job._place(snakemake))"
+    )
+    places = [f"studies.{name}.basis" for name in studies] + ["datasets.mine.studies.annotation"]
+    assert done.out == ", or ".join(places) + "\n"
+
+
 @pytest.mark.parametrize(("body", "said"), FAILURES.items())
 def test_a_failure_is_one_line_with_what_to_do_and_has_its_traceback_in_the_log(run, body, said):
     done = run(body)

@@ -111,6 +111,20 @@ def test_what_holms_correction_leaves_open_may_be_level(level, verdict):
     assert [one.verdict for one in alone] == ["does not hold"]
 
 
+@pytest.mark.parametrize("reciprocal", [False, True])
+def test_holms_correction_looks_at_ratios_by_their_logarithms(reciprocal):
+    """A p-value of 0.0075 by logarithms, of 0.0105 or 0.0049 without: six rows leave 0.045."""
+
+    def shape(claim, tables, where):
+        ends = np.array([2.0, 1.25, 3.2] if where["n"] == 0 else [0.5, 0.4, 0.6]) ** (-1 if reciprocal else 1)
+        return [conclude(claim, Estimate(ends[0], min(ends), max(ends), "", 4, of_logs=True), where)]
+
+    limits = {"least": 1.0} if reciprocal else {"most": 1.0}
+    for rows, verdict in ((6, "does not hold"), (7, "undecided")):
+        claim = CLAIM._replace(shape=shape, where={"method": "a"}, each={"n": tuple(range(rows))}, **limits)
+        assert judged(claim, {"one": pd.DataFrame({"method": ["a"]})})[0].verdict == verdict
+
+
 @pytest.mark.parametrize(("number", "expected"), [(1.0, "undecided"), (-1.0, "does not hold")])
 def test_a_verdict_that_a_bound_may_not_give_is_withheld(number, expected):
     got = conclude(

@@ -56,6 +56,8 @@ def test_missing_entries_of_a_vector_are_left_out(labels):
     assert model.score(X, y) == pytest.approx(expected.score(X[there], y[there]))
     words = np.where(HIDDEN[:, 0], None, np.where(Y[:, 0] > 0, "yes", "no"))
     assert JointSparseClassifier(radius=3.0).fit(X, words).classes_.tolist() == ["no", "yes"]
+    words[HIDDEN[:, 0]] = np.nan
+    assert JointSparseClassifier(radius=3.0).fit(X, words.tolist()).classes_.tolist() == ["no", "yes"]
 
 
 def test_missing_targets_are_left_out_of_fit_and_score():
@@ -66,6 +68,12 @@ def test_missing_targets_are_left_out_of_fit_and_score():
     )
     np.testing.assert_allclose(model.coef_, apart.coef_, atol=1e-6)
     assert model.score(X, T) > 0.9
+    T[1:, 1] = np.nan
+    assert model.score(X, T) == pytest.approx(
+        np.mean([model.score(X, np.where(np.eye(3)[k], T, np.nan)) for k in (0, 2)])
+    )
+    with pytest.raises(ValueError, match=r"^y must hold two values or more of some target"):
+        model.score(X[:1], TARGETS[:1])
     assert apart.predict(X).columns.tolist() == NAMES
 
 
@@ -217,6 +225,15 @@ def test_a_series_of_feature_weights_goes_by_name(weights, expected, groups):
     frame = pd.DataFrame(X[:, :3], columns=list("abc"))
     radii = [JointSparseClassifier(feature_weights=w, groups=groups).fit(frame, Y).radius_ for w in (weights, expected)]
     assert radii[0] == radii[1]
+
+
+def test_a_series_of_groups_goes_by_name():
+    frame, groups = (
+        pd.DataFrame(X[:, :3], columns=list("abc")),
+        pd.Series(["size", "colour", "colour"], index=list("cab")),
+    )
+    fits = [JointSparseClassifier(groups=each).fit(frame, Y) for each in (groups, ["colour", "colour", "size"])]
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
 
 
 @pytest.mark.parametrize(

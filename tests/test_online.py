@@ -156,6 +156,14 @@ def test_weight_zero_is_no_example_and_weight_two_a_longer_step(rng):
     assert online(labels="masked").partial_fit(X, Y).partial_fit(X, 0 * Y).t_ == 1  # a sample of no task is no example
 
 
+def test_a_step_ends_a_calibration(rng):
+    X, Y = draw(rng, 40, 15, 3)
+    model = online().partial_fit(X, Y).calibrate(X, Y)
+    assert model.predict_proba(X).shape == Y.shape
+    with pytest.raises(AttributeError, match="predict_proba"):
+        model.partial_fit(X, Y).predict_proba(X)
+
+
 @KINDS
 def test_pickled_and_copied_models_learn_on_as_the_model_does(rng, make):
     X, Y = draw(rng, 60, 10, 3)

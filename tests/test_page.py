@@ -91,6 +91,11 @@ def test_the_page_shows_counts_claims_rows_and_where_the_numbers_stand(tmp_path)
     assert page.page(tables.read_table(tmp_path / "claims.csv")).split("\n") == lines
 
 
+def test_a_claim_of_a_demonstration_stands_once_also_where_some_of_its_rows_are_not_tested():
+    rows = [row(verdict="demonstration"), row(study="b", verdict="not tested", number=np.nan)]
+    assert page.section(pd.DataFrame(rows), {}).count('id="claim-a-claim"') == 1
+
+
 def test_the_rule_of_a_claim_is_printed_from_its_shape_and_limits():
     text = page.page(pd.DataFrame([row(id="features-to-match")]))
     assert "Where a run never reaches the AUC, the most features that it used count" in text

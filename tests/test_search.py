@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.metrics import average_precision_score, mean_absolute_error
+from sklearn.metrics import average_precision_score, f1_score, mean_absolute_error
 from sklearn.model_selection import KFold
 from test_estimators import masked, problem, regression
 
@@ -100,6 +100,45 @@ def test_a_scorer_of_classes_sees_all_of_them():
     model = JointSparseClassifierCV(radii=[0.0, 10.0], cv=3, scoring="accuracy").fit(X, y)
     assert model.scores_[0].mean() < 0.6 < model.scores_[1].mean()
     assert JointSparseClassifierCV(radii=[10.0], cv=3, scoring="roc_auc_ovr").fit(X, y).best_score_ > 0.8
+
+
+def test_a_scorer_of_some_classes_sees_no_others():
+    X = problem(n=90)[0]
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+    folds = KFold(2, shuffle=True, random_state=1)
+    options = {"radii": [3.0], "cv": folds, "scoring": "accuracy"}
+    model = JointSparseClassifierCV(**options, validation_tasks=[1, 2]).fit(X, y)
+    train, test = next(folds.split(X))
+    F = JointSparseClassifier(radius=3.0, tol=1e-2).fit(X[train], y[train]).decision_function(X[test])
+    right = (F[:, 2] > F[:, 1]) == (y[test] == "c")
+    assert model.scores_[0, 0] == pytest.approx(right[y[test] != "a"].mean())
+    alone = JointSparseClassifierCV(**options, validation_tasks=[0]).fit(X, y)  # against the rest
+    assert alone.scores_[0, 0] == pytest.approx(((F[:, 0] > 0) == (y[test] == "a")).mean())
+
+
+def test_a_scorer_of_two_classes_sees_their_names_and_the_features():
+    X, Y = DENSE_FEW
+    seen = []
+
+    def scorer(model, X, y):
+        seen.append((X.shape[1], *np.unique(y), *model.classes_))
+        return f1_score(y, model.predict(X), pos_label="no")
+
+    y = np.where(Y[:, 0] > 0, "yes", "no")
+    model = JointSparseClassifierCV(radii=[3.0], cv=2, scoring=scorer).fit(X, y)
+    assert set(seen) == {(X.shape[1], "no", "yes", "no", "yes")} and model.best_score_ > 0.5
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize("held_out", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+def test_held_out_samples_may_come_in_another_form(form, held_out):
+    X, Y = DENSE_FEW
+    forms = (np.asarray, np.asarray), (form, held_out)
+    scores = [
+        JointSparseClassifierCV(radii=[0.3, 3.0]).fit(of(X[20:]), Y[20:], X_val=of_val(X[:20]), y_val=Y[:20]).scores_
+        for of, of_val in forms
+    ]
+    np.testing.assert_allclose(*scores, atol=0.02)
 
 
 def test_targets_are_scored_one_by_one_without_the_missing_ones():

@@ -49,6 +49,7 @@ TABLES = {
     "missing and infinite numbers": pd.DataFrame({"p": [0.5, np.nan, np.inf, -np.inf]}),
     "words that look like missing values": pd.DataFrame({"word": ["nan", "null", "None", "NA", "dog"]}),
     "words that look like numbers": pd.DataFrame({"word": ["002", "1e5", "true"]}),
+    "datasets called by a year": pd.DataFrame({"dataset": ["2024"], "study": ["1e5"]}),
     "no rows": example()[["word"]][:0],
 }
 FILES = {  # what each kind of file holds, what writes and what reads it

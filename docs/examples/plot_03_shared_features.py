@@ -3,9 +3,9 @@ Features that 30 tasks share
 ============================
 
 All 30 tasks depend on the same 10 of 100 features, with weights of -1 and +1, from 80 samples
-each (drawn as in Quattoni et al. 2009, sec. 5). l1 looks at one task at a time, and picks
-other features in each of them. With the joint norms a feature is cheaper if another task uses
-it already, so that tasks agree. l1,∞ suits these weights, which are all of one size.
+each. l1 looks at one task at a time, and picks other features in each of them. With the joint
+norms a feature is cheaper if another task uses it already, so that tasks agree. l1,∞ suits
+these weights, which are all of one size (Quattoni et al. 2009, sec. 5, draws normal ones).
 """
 
 import matplotlib.pyplot as plt

@@ -166,6 +166,28 @@ def require_count(value: Any, name: str, most: int | None = None, *, least: int 
     require(fit, f"{name} must be a whole number {expected}, got {value!r}")
 
 
+def require_grid(patch_sizes: Any, step: Any = 1) -> None:
+    """Raise ValueError unless patches of these sizes, at least 4 pixels, can lie on a grid of this step."""
+    require(len(patch_sizes), "patch_sizes must hold at least one size, got none")
+    for size in patch_sizes:
+        require_count(size, "each of patch_sizes", least=4)
+    require_count(step, "step")
+
+
+def require_picture(picture: ArrayLike, smallest: int) -> None:
+    """Raise ValueError unless a picture holds grey levels, (height, width) in [0, 1], and each side is long enough."""
+    grey = np.asarray(picture)
+    require(grey.ndim == 2, f"picture must be grey, (height, width), got shape {grey.shape}")
+    height, width = grey.shape
+    require(
+        min(height, width) >= smallest,
+        f"picture must be at least {smallest} pixels on its shorter side, got {width} x {height} (width x height)",
+    )
+    require(grey.dtype.kind in "biuf", f"picture must hold real numbers, got dtype {grey.dtype}")
+    low, high = float(grey.min()), float(grey.max())
+    require(low >= 0 and high <= 1, f"picture must hold grey levels in [0, 1], got values from {low:g} to {high:g}")
+
+
 def as_radii(radius: ArrayLike, n_tasks: int, name: str = "radius") -> NDArray[np.float64]:
     """`radius`, one number or one per task, as an array (n_tasks,) of floats that are at least 0."""
     if np.ndim(radius) == 0:

@@ -8,6 +8,7 @@ from typing import Any
 
 from configuration.file import require, require_known
 from jointsparse.learning.tasks import AUTO_SIZES
+from jointsparse.provenance.records import files_below
 from jointsparse.registry import pick, room
 
 AUTO = "auto"  # in the place of radii, sizes, and numbers of words and features: the data choose
@@ -124,7 +125,7 @@ def n_shards(name: str, entry: dict[str, Any]) -> int:
     if entry["shards"] != AUTO:
         return int(entry["shards"])
     options, folders = entry["options"], raw_files(name, entry)[:1]
-    n = sum(len(files) for folder in folders for *_, files in os.walk(folder, followlinks=True))
+    n = sum(1 for folder in folders for _ in files_below(folder))
     return 2 ** max(math.ceil(math.log2((n or options.get("n_images", 1)) / MOST_OF_SHARD)), 0)
 
 

@@ -121,12 +121,15 @@ def _explained(error: Exception, snakemake: Any) -> str:
 
 
 def _place(snakemake: Any) -> str:
-    """The places of a job's values: a block, that of the study it is like, and a dataset's entry that replaces some."""
+    """The places of a job's values: a block, those that it is like, and a dataset's entries that replace some."""
     where, study = str(snakemake.params.where), getattr(snakemake.wildcards, "study", None)
     if not (study and where.startswith("studies.")):
         return where
-    dataset, like = snakemake.wildcards.dataset, snakemake.config["studies"][study].get("like")
-    names = [study, like] if like else [study]
+    dataset, blocks = snakemake.wildcards.dataset, snakemake.config["studies"]
     replaced = snakemake.config["datasets"][dataset]["studies"]
+    dataset = dataset.removesuffix("-quick") if snakemake.config.get("quick") else dataset
+    names = [study]
+    while like := blocks[names[-1]].get("like"):
+        names.append(like)
     places = [where.replace(f"studies.{study}", f"studies.{name}") for name in names]
     return ", or ".join(places + [f"datasets.{dataset}.studies.{name}" for name in names if replaced.get(name)])

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -62,8 +63,9 @@ def _snakemake(given: argparse.Namespace) -> int:
     require_extra(f"jointsparse {given.command}", "snakemake")
     here = given.dataset or Path("config.yaml").is_file()
     require(here, "config.yaml must lie in this folder, got none: write one by jointsparse init FOLDER")
-    settings = [f"dataset={given.dataset}"] * bool(given.dataset) + ["quick=True"] * given.quick
-    twice = settings and {"--config", "-C"} & set(given.options)
+    settings = [f'dataset="{given.dataset}"'] * bool(given.dataset)  # in quotes, as one may be called 2024
+    settings += ["quick=True"] * given.quick
+    twice = settings and any(re.match("--config(=|$)|-C", option) for option in given.options)
     require(not twice, f"--config must be given once, got it beside {' '.join(settings)}: write these after --config")
     ended = given.command != "report" or any(
         run.parent.name.endswith("-quick") == given.quick
@@ -134,9 +136,10 @@ def _annotate(given: argparse.Namespace) -> int:
 
 def _require_outside(given: argparse.Namespace) -> None:
     """Raise ValueError where results would be written over pictures, or over what is no file or folder of results."""
-    table, page = Path(given.csv or "table.csv"), Path(given.html or "page").resolve()
+    table, page = Path(given.csv or ""), Path(given.html or "page").resolve()
     usual = table.suffix == ".csv" and (table.is_file() or not table.exists())
     usual &= table.resolve() not in [Path(file).resolve() for file in given.pictures]
+    usual |= not given.csv
     require(usual, f"--csv must name a file that ends with .csv, and none that is read, got {str(table)!r}")
     known = given.known is None or (given.html and Path(given.known).is_dir())
     require(known, f"--known must name a folder, for the page of --html, got {given.known!r}")

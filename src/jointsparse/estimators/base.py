@@ -180,6 +180,8 @@ def known(y: Any) -> tuple[Any, np.ndarray]:
         "binarizer = sklearn.preprocessing.MultiLabelBinarizer(), whose classes_ are the columns",
     )
     array = np.asarray(y)
+    if array.dtype.kind in "US" and not isinstance(y, np.ndarray):
+        array = np.asarray(y, dtype=object)  # a NaN in a list of text has become text
     require(array.ndim, f"y must be a vector or a matrix, got {type(y).__name__}")
     if array.dtype.kind not in "fO":
         return y, all_known
@@ -371,7 +373,7 @@ class Trained(SelectorMixin, Linear):
         if self.groups is not None:
             require(norm.GROUPED, f"groups must be None with norm={self.norm!r}, which takes none")
             try:
-                names, options["groups"] = np.unique(np.asarray(self.groups), return_inverse=True)
+                names, options["groups"] = np.unique(np.asarray(by_name(self.groups, names)), return_inverse=True)
             except TypeError:
                 raise ValueError(f"groups must hold names of one type, got {shortened(self.groups)}") from None
             shape, n_rows = options["groups"].shape, len(names)

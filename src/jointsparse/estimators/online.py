@@ -188,6 +188,7 @@ class OnlineJointSparseClassifier(Labelled):
             classes is None or np.array_equal(np.unique(np.asarray(classes)), self._codes),
             f"classes must be {self._codes.tolist()}, got {np.asarray(classes).tolist()}",
         )
+        self.__dict__.pop("calibration_", None)  # it is of the model before the step
         members = weights.any(axis=1)
         self._steps(X[members], Y[members], weights[members], max(members.sum(), 1))
         return self

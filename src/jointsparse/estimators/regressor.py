@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
+from jointsparse.checks import require
 from jointsparse.estimators.base import Linear, parameters
 from jointsparse.estimators.path import OneStrength
 
@@ -24,13 +25,15 @@ class Targets(MultiOutputMixin, RegressorMixin, Linear):
         return F[:, 0] if self._flat else self._in_frame(F, X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute R^2, averaged over the targets; missing targets do not count. X, y, sample_weight: as in fit."""
+        """Compute R^2, averaged over the targets with two known values or more. X, y, sample_weight: as in fit."""
         F = self._margins(X)
         _, Y, weights = self._read(X, y, sample_weight, reset=False)
         scores = [
             r2_score(y_k[c > 0], f[c > 0], sample_weight=c[c > 0])
             for y_k, f, c in zip(Y.T, F.T, weights.T, strict=True)
+            if (c > 0).sum() > 1  # R^2 takes two
         ]
+        require(scores, "y must hold two values or more of some target, got fewer of each")
         return float(np.mean(scores))
 
 

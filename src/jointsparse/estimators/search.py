@@ -179,8 +179,10 @@ class Search(Trained):
             splits = list(self._folds(known(y)[0], samples))
         else:
             held_out = self._read(X_val, y_val, None, reset=False, training=False, name="y_val")
-            stacks = sparse.vstack if sparse.issparse(samples.X) else np.vstack, np.vstack, np.vstack
-            samples = Samples(*(stack(both) for stack, *both in zip(stacks, samples, held_out, strict=True)))
+            is_sparse = sparse.issparse(samples.X)  # as the held-out samples need not be
+            X_val = held_out.X if is_sparse or not sparse.issparse(held_out.X) else held_out.X.toarray()
+            X = sparse.vstack([samples.X, X_val], format="csr") if is_sparse else np.vstack([samples.X, X_val])
+            samples = Samples(X, *map(np.vstack, zip(samples[1:], held_out[1:], strict=True)))
             splits = [(np.arange(n), np.arange(n, len(samples.Y)))]
         require(splits, "cv must give at least one fold, got none")
         require(
@@ -381,8 +383,9 @@ class JointSparseClassifierCV(Labelled, Search):
         matrix they are shuffled (always in the same way) and stratified by the rarest label of a sample. Folds that
         keep groups of samples together are `GroupKFold(5).split(X, y, groups)`.
     scoring : str, scorer, callable or None, default=None
-        Any scikit-learn scorer. For a matrix y it is called for each task with labels 0 and 1, and averaged. None: AUC,
-        averaged over tasks, one against the rest.
+        Any scikit-learn scorer. For a matrix y, and where labels are not "classes", it is called for each task with
+        labels 0 and 1 and X without columns, and averaged. For a vector of classes it is called with these, of which
+        those of validation_tasks count, if they are two or more. None: AUC, averaged over tasks, one against the rest.
     selection : {"best", "one_standard_error"}, default="best"
         "one_standard_error" takes the most regularised one whose score is within the standard error of the best over
         two folds or more. Choose it for fewer features at a score that may be as good.
@@ -445,12 +448,15 @@ class JointSparseClassifierCV(Labelled, Search):
         return splits
 
     def _score_of(self, F: np.ndarray, held_out: Samples) -> float:
-        if self.scoring is None or not self._has_names() or F.shape[1] == 1:
+        if self.scoring is None or not self._has_names() or len(self._counted) == 1 < F.shape[1]:
             return super()._score_of(F, held_out)
-        rows = held_out.weights.any(axis=1)
-        F, y = F[rows][:, self._counted], held_out.Y[rows][:, self._counted].argmax(axis=1)
-        classes = self.classes_[self._counted]
-        return _called(get_scorer(self.scoring), _Classified(self.loss, classes, F), held_out.X[rows], classes[y])
+        Y, classes = held_out.Y[:, self._counted], self.classes_
+        Y, classes = (np.hstack([-Y, Y]), classes) if F.shape[1] == 1 else (Y, classes[self._counted])
+        rows = (Y > 0).any(axis=1)  # of classes that count
+        F, y = F[rows][:, self._counted], classes[Y[rows].argmax(axis=1)]
+        if len(np.unique(y)) < 2:
+            return np.nan
+        return _called(get_scorer(self.scoring), _Classified(self.loss, classes, F), held_out.X[rows], y)
 
     def _scores_of(self, Y: np.ndarray, F: np.ndarray, weights: np.ndarray) -> np.ndarray:
         if self.scoring is None and ((weights == 0) | (weights == weights.max(axis=0))).all():

@@ -111,7 +111,7 @@
   function choose(method) {
     state.method = method;
     state.feature = -1;
-    if (!state.study.words.some((one) => one.word === state.word)) state.word = sorted()[0].word;
+    if (!state.study.words.some((one) => one.word === state.word)) state.word = (sorted()[0] || state.study.words[0]).word;
     for (const radio of at("method").querySelectorAll("input")) radio.checked = radio.value === method;
     list();
     word();

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jointsparse.checks import require_grid, require_picture
+
 PATCH_SIZES_PIXELS = (16, 24, 32)
 STEP_PIXELS = 8
 STEPS_PER_UNIT = 512  # the uint8 value v stands for v / 512
@@ -39,9 +41,16 @@ def describe(
     -------
     descriptors : array, shape (n_descriptors, 104), uint8
         Size by size, each row by row from the top left. They have unit l2 norm, which is about 512 here.
+
+    Raises
+    ------
+    ValueError
+        As of `dense_sift.describe`.
     """
     from skimage.feature import daisy
 
+    require_grid(patch_sizes, step)
+    require_picture(picture, smallest_side(patch_sizes=patch_sizes))
     grey = np.asarray(picture, dtype=np.float64)
     options = {"rings": RINGS, "histograms": HISTOGRAMS, "orientations": ORIENTATIONS}
     norm = "l1" if rootsift else "l2"
@@ -95,4 +104,5 @@ def patches(
 
 def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, **others: object) -> int:
     """Smallest side in pixels of a picture that holds one patch of every size. Takes the options of `describe`."""
+    require_grid(patch_sizes)
     return int(max(patch_sizes))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jointsparse.checks import require, require_count
+from jointsparse.checks import require, require_grid, require_picture
 from jointsparse.compiled import njit
 
 CELLS_PER_SIDE = 4  # of a patch
@@ -217,7 +217,8 @@ def describe(
     array([128,   0,   0,   0,   0,   0,   0,   0], dtype=uint8)
     """
     _check_options(patch_sizes, step, clip, min_contrast)
-    picture = _checked(picture, smallest_side(patch_sizes=patch_sizes))
+    require_picture(picture, smallest_side(patch_sizes=patch_sizes))
+    picture = np.ascontiguousarray(picture, dtype=np.float32)
     height, width = picture.shape
     counts = [((height - size) // step + 1) * ((width - size) // step + 1) for size in patch_sizes]
     channels = _orientation_channels(np.pad(picture, 1, mode="edge"))
@@ -281,27 +282,10 @@ def patches(
     )
 
 
-def _checked(picture: np.ndarray, smallest: int) -> np.ndarray:
-    picture = np.asarray(picture)
-    require(picture.ndim == 2, f"picture must be grey, (height, width), got shape {picture.shape}")
-    height, width = picture.shape
-    require(
-        min(height, width) >= smallest,
-        f"picture must be at least {smallest} pixels on its shorter side, got {width} x {height} (width x height)",
-    )
-    require(picture.dtype.kind in "biuf", f"picture must hold real numbers, got dtype {picture.dtype}")
-    low, high = float(picture.min()), float(picture.max())
-    require(low >= 0 and high <= 1, f"picture must hold grey levels in [0, 1], got values from {low:g} to {high:g}")
-    return np.ascontiguousarray(picture, dtype=np.float32)
-
-
 def _check_options(
     patch_sizes: Sequence[int], step: int = STEP_PIXELS, clip: float = CLIP, min_contrast: float = MIN_CONTRAST
 ) -> None:
-    require(len(patch_sizes), "patch_sizes must hold at least one size, got none")
-    for size in patch_sizes:
-        require_count(size, "each of patch_sizes", least=CELLS_PER_SIDE)
-    require_count(step, "step")
+    require_grid(patch_sizes, step)
     require(0 < clip <= 1, f"clip must be above 0 and at most 1, got {clip!r}")
     require(
         SMALLEST_CONTRAST <= min_contrast <= 1,

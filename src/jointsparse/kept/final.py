@@ -132,7 +132,7 @@ def fit_and_test(
     features = _scaled(X[on_test], scales[final.power] if scales else None)
     scores = np.asarray(final.model.decision_function(features))
     numbers = tested(scores, labels[on_test], n_resamples=n_resamples, seed=seed)
-    return final, table(final, numbers, (labels[on_test] == 1).sum(axis=0), norm)
+    return final, table(final, numbers, labels[on_test] == 1, norm)
 
 
 def _scaled(X: Any, factors: np.ndarray | None) -> Any:
@@ -174,23 +174,23 @@ def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, 
         The fit.
     numbers : dict
         From `tested`.
-    on_test : int array, shape (n_words,)
-        Test images that have each word.
+    on_test : bool array, shape (n_images, n_words)
+        Which test image has which word.
     norm : str
         Its norm.
 
     Returns
     -------
     table
-        Columns norm, word, images (known ones that have it), test_images, features (in use), each metric with its low
-        and high end, radius, power, and gap, the certified one.
+        Columns norm, word, images (known ones that have it), test_images (likewise), features (in use), each metric
+        with its low and high end, radius, power, and gap, the certified one.
     """
     model, W = final.model, final.model.coef_
     columns: dict[str, Any] = {
         "norm": norm,
         "word": [*map(str, final.model.classes_), ALL_WORDS],
         "images": [*(final.labels == 1).sum(axis=0), int((final.labels == 1).any(axis=1).sum())],
-        "test_images": [*on_test, int(on_test.sum())],
+        "test_images": [*on_test.sum(axis=0), int(on_test.any(axis=1).sum())],
         "features": [*(W != 0).sum(axis=1), int(W.any(axis=0).sum())],
     }
     for metric, (value, low, high) in numbers.items():

@@ -103,7 +103,7 @@ class Estimate(NamedTuple):
     """A number, its 95 % interval (NaN: none), where that comes from, and the degrees of freedom of its t quantile.
 
     over_runs: the part of the interval's half width that more runs make smaller; NaN if none does. wants: what would
-    make the interval smaller then.
+    make the interval smaller then. of_logs: True if the interval is one of the number's logarithm.
     """
 
     number: float
@@ -113,6 +113,7 @@ class Estimate(NamedTuple):
     freedom: float = np.inf
     over_runs: float = np.nan
     wants: str = "more runs"
+    of_logs: bool = False
 
 
 class Judgement(NamedTuple):
@@ -242,7 +243,7 @@ def _level_or_undecided(judgement: Judgement) -> str:
 
 def _wanted(judgement: Judgement) -> str:
     """Name the runs that would decide an undecided judgement, if its number stays."""
-    (number, low, high, _, freedom, over_runs, wants), claim = judgement.estimate, judgement.claim
+    (number, low, high, _, freedom, over_runs, wants, _), claim = judgement.estimate, judgement.claim
     if np.isnan(over_runs + low):
         return wants
     ends = [(number - low, number - claim.least), (high - number, claim.most - number)]
@@ -256,12 +257,12 @@ def _wanted(judgement: Judgement) -> str:
 
 def _reversal(judgement: Judgement) -> float:
     """One-sided p-value of a number outside its limits, by the t distribution of its interval; 1 inside. NaN: none."""
-    (number, low, high, _, freedom, _, _), claim = judgement.estimate, judgement.claim
-    half, distance = (
-        (high - number, claim.least - number) if number < claim.least else (number - low, number - claim.most)
-    )
-    if np.isnan(half) or distance <= 0:
-        return half * 0 + 1
+    (number, low, high, _, freedom, _, _, of_logs), claim = judgement.estimate, judgement.claim
+    end, limit = (high, claim.least) if number < claim.least else (low, claim.most)
+    if np.isnan(end) or claim.least <= number <= claim.most:
+        return end * 0 + 1
+    change = np.log if of_logs else np.asarray
+    half, distance = np.abs(change([end, limit]) - change(number))
     quantile = special.stdtrit(freedom, (1 + CONFIDENCE) / 2)
     return float(special.stdtr(freedom, -quantile * distance / half)) if half > 0 else 0.0
 
@@ -414,7 +415,7 @@ def geometric_mean_over(ratios: pd.Series) -> Estimate:
     )
     mean = mean_over(np.log(ratios))
     number, low, high = map(float, np.exp(mean[:3]))
-    return Estimate(number, low, high, mean.origin.replace("mean", "geometric mean"), mean.freedom)
+    return Estimate(number, low, high, mean.origin.replace("mean", "geometric mean"), mean.freedom, of_logs=True)
 
 
 def slope_of(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> Estimate:

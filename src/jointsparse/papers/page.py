@@ -72,7 +72,7 @@ def _outline(table: pd.DataFrame, figures: Mapping[Any, Sequence[str]]) -> dict[
     missing = [column for column in (*COLUMNS, *ORIGINS) if column not in table]
     require(not missing, f"table must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
     notes = pd.Series(table.get("note"), table.index, dtype=object).fillna("").astype(str).str.strip()
-    demonstration = table["verdict"] == DEMONSTRATION
+    demonstration = (table["verdict"] == DEMONSTRATION).groupby([table["id"], table["dataset"]]).transform("any")
     title = demonstration.map({True: "Demonstrations of ", False: ""}) + table["paper"].astype(str)
     text = table["dataset"].astype(str) + ", " + table["study"].astype(str) + (notes != "").map({True: "*", False: ""})
     shown = table.astype({"n": "Int64"}).astype(object).where(table.notna(), "")

@@ -107,7 +107,7 @@ def ratio(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     told = "no interval" if np.isnan(low) else "95 % intervals joined as those of logarithms"
     origin = f"medians of {min(one['repeats'], other['repeats'])} repeats, {told}; timed"
     number, low, high = map(float, np.exp([middle, low, high]))
-    estimate = Estimate(number, low, high, origin, wants="more repeats")
+    estimate = Estimate(number, low, high, origin, wants="more repeats", of_logs=True)
     where = where | {claim.by: one[claim.by], claim.x: max(common)}
     return [conclude(claim, estimate, where, **other | {claim.by: one[claim.by]})._replace(n=None)]
 

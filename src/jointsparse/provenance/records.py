@@ -62,7 +62,7 @@ def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, larg
     known, seen, found = read_json(cache) if cache else {}, {}, Checksums()
     for path in map(str, paths):
         below: Checksums = {}
-        for name in _files(path):
+        for name in files_below(path):
             looks = look(name)
             seen[looks] = known.get(looks) or (_sha256(name, largest) if looks else None)
             below[os.path.relpath(name, path)] = seen[looks]
@@ -74,7 +74,7 @@ def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, larg
     return found
 
 
-def _files(path: str) -> Iterator[str]:
+def files_below(path: Any) -> Iterator[str]:
     """A file itself, or every file below a folder in a fixed order. Links are followed, but not in a circle."""
     if os.path.lexists(path) and not os.path.isdir(path):
         yield path

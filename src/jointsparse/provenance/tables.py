@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 FORMULA = re.compile(r"((?:^|[,;\t\r\n])[ \"]*)(?='*[=+\-@＝＋－＠])|^(?='*[\t\r\n])")
 ESCAPED_FORMULA = re.compile(r"((?:^|[,;\t\r\n])[ \"]*)'(?='*[=+\-@＝＋－＠])|^'(?='*[\t\r\n])")
 
+TEXTS = ("word", "radius_rule", "dataset", "study")  # columns whose values may look like numbers or truth values
+
 # Choice: a CSV file ends with an empty line, which readers of CSV skip. A file that was cut off does not.
 END_OF_TABLE = "\n\n"
 
@@ -104,7 +106,7 @@ def read_table(path: str | Path, *columns: str) -> pd.DataFrame:
         if not text.endswith(END_OF_TABLE):
             raise Damaged(path, "its end is missing, which is an empty line")
         # Only an empty cell is missing: "nan" and "null" are words that captions may hold.
-        types = {"word": str, "radius_rule": str}  # a word may be "002", and all radius_rules may be "true"
+        types = dict.fromkeys(TEXTS, str)
         table = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""], dtype=types, lineterminator="\n")
         table = _in_texts(table, lambda text: ESCAPED_FORMULA.sub(r"\1", text))
     if missing := ", ".join(name for name in columns if name not in table):

@@ -110,7 +110,7 @@ def _p(value: float) -> str:
 SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius: dashes, width, label in the legend
     ("working_set", "true"): ("-", 1.0, "certified, true radius"),
     ("working_set", "validated"): (":", 0.8, "certified, validated radius"),
-    ("subgradient", "true"): ("--", 0.5, "200 subgradient steps, true radius (the paper's)"),
+    ("subgradient", "true"): ("--", 0.5, "subgradient steps, true radius (the paper's)"),
 }
 
 
@@ -153,7 +153,7 @@ def error_by_arm(table: pd.DataFrame) -> Figure:
         axes.set(ylim=(0, None), title=f"{kind} weights, {support} support")
     for axes in panels[:: len(weights)]:
         axes.set_ylabel("test error (%)")
-    told = "certified fits" if (rows["solver"] == "working_set").all() else "200 subgradient steps, far from optima"
+    told = "certified fits" if (rows["solver"] == "working_set").all() else "subgradient steps, far from optima"
     figure.suptitle(f"Validated radii, {told}\n(paper: Fig. 1 top, normal weights on random supports)")
     legend(figure, *band_note(rows))
     return figure
