@@ -46,7 +46,7 @@ rule write_page:
 
 
 rule write_index:
-    """Write the list of all pages."""
+    """Write the list of the pages of a run."""
     input:
         findings=expand("results/{dataset}/findings.json", dataset=CHOSEN),
     output:
