@@ -275,7 +275,7 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
                 *METHODS[:3],
                 "certified, true radius",
                 "certified, validated radius",
-                "200 subgradient steps, true radius (the paper's)",
+                "subgradient steps, true radius (the paper's)",
             ],
         ),
         (
