@@ -56,7 +56,8 @@ OPENING = """# Results
 
 Every number here follows from the tables under `results/tables/`, which `snakemake reproduce-all` made with the
 `config.yaml` beside them. `docs/collect_results.py` judges the claims, draws the figures and writes these pages from
-the tables; nobody typed a verdict. `records/` beside the tables says what made each. Commits, with the number of
+the tables; nobody typed a verdict. Only photographs and their ranks in [What the maps show](#what-the-maps-show) were
+read off pictures. `records/` beside the tables says what made each. Commits, with the number of
 studies that ran with them: {commits}.
 `results/verdicts.csv` has all verdicts with their numbers.
 
