@@ -1,0 +1,46 @@
+"""Docstrings of public functions: their sections of parameters name what the signature names."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.py"))
+MOST_UNSECTIONED = 3  # parameters that a docstring may describe in a sentence, without a section
+
+
+def parameters(node: ast.FunctionDef) -> list[str]:
+    """Names of a function's parameters, without self and cls."""
+    arguments = [*node.args.posonlyargs, *node.args.args, node.args.vararg, *node.args.kwonlyargs, node.args.kwarg]
+    return [argument.arg for argument in arguments if argument is not None and argument.arg not in ("self", "cls")]
+
+
+def is_public(node: ast.AST) -> bool:
+    """Return True for a function that users may call: neither private nor a compiled kernel nor an overload."""
+    if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
+        return False
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    return not any(word in decorator for decorator in decorators for word in ("njit", "overload"))
+
+
+def documented(docstring: str) -> list[str]:
+    """Names of the parameters in a numpydoc section."""
+    section = re.search(r"(?ms)^Parameters\n-{3,}\n(.*?)(?=^\w[\w ]*\n-{3,}$|\Z)|\Z", docstring)
+    lines = re.findall(r"(?m)^([*\w][*\w, ]*) : ", section[1] or "")
+    return [name.strip(" *") for line in lines for name in line.split(",")]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_parameters_of_docstrings_are_those_of_the_signature(file):
+    for node in filter(is_public, ast.walk(ast.parse((ROOT / file).read_text()))):
+        docstring, expected = ast.get_docstring(node), parameters(node)
+        got = documented(docstring) if docstring else []
+        if docstring and (got or len(expected) > MOST_UNSECTIONED):
+            assert set(got) == set(expected), f"{file}:{node.lineno} {node.name}"
+
+
+def test_parameters_are_found():
+    text = "Do.\n\nParameters\n----------\nX : array (n,)\n    Text.\n**options : Any\n\nReturns\n-------\nW : array\n"
+    assert documented(text) == ["X", "options"]
