@@ -31,7 +31,8 @@ from jointsparse.estimators.base import SWITCHES
 from jointsparse.estimators.classifier import CODES
 from jointsparse.learning import sweep
 from jointsparse.learning.losses import LOSSES
-from jointsparse.norms import NORMS
+from jointsparse.learning.solvers import SOLVERS
+from jointsparse.norms import NORMS, l1inf
 from jointsparse.scores import metrics
 
 ALL = [JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV]
@@ -287,6 +288,15 @@ def test_folds_that_do_not_reach_tol_warn_once(X, Y):
         r"0\.\d+ \(relative\) at worst: raise n_iter or tol, or centre and scale the features",
         said[0],
     )
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_coefficients_outside_their_ball_are_not_certified(X, Y, solver, monkeypatch):
+    inside = l1inf.project
+    monkeypatch.setattr(l1inf, "project", lambda W, radius, **options: inside(W, 1.001 * radius, **options))
+    with pytest.warns(ConvergenceWarning, match=r"^with radius=0.2, the coefficients lie outside their ball"):
+        model = JointSparseClassifier(radius=0.2, solver=solver, n_iter=50).fit(X, Y[:, 0])
+    assert model.duality_gap_ == np.inf
 
 
 def test_warnings_name_the_line_that_led_to_them(X, Y):

@@ -5,6 +5,7 @@ and prox must fulfil their conditions of optimality. They must agree with a conv
 gives the norm's expression.
 """
 
+import math
 import re
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ import pandas as pd
 import pytest
 from oracles_convex import convex_norm
 
-from jointsparse.norms import NORMS, l1, l2, l12
+from jointsparse.norms import NORMS, l1, l1inf, l2, l12
 
 EPS = np.finfo(float).eps
 
@@ -558,3 +559,104 @@ def test_a_sweep_solves_each_row_by_the_proximal_operator(norm, n_samples):
     np.testing.assert_allclose(W, expected, atol=1e-12)
     np.testing.assert_allclose(H, (Y - X @ W).T if few else (Q - G @ W).T, atol=1e-12)
     assert not W[4].any()
+
+
+# Radii and weights of any size
+
+
+WEIGHTED = [("l1", "weights"), *((name, form) for name in ("l12", "l1inf") for form in ("weights", "groups"))]
+
+
+def heavy_and_light(norm, form, dtype=np.float64):
+    """A matrix, options of the norm whose weights differ by 2^500, and its norm."""
+    W = np.array([[3.0, -0.5], [1.0, 0.5], [-0.25, 2.0], [1.0, 1.0], [0.5, -0.5], [2.0, 1.0]], dtype)
+    weights = np.array([2.0**250, 1e20, 1.0, 1e-20, 2.0**-250, 1.0])
+    options = {"weights": weights} if form == "weights" else {"weights": weights[:4], "groups": [0, 1, 2, 3, 3, 2]}
+    return W, options
+
+
+@pytest.mark.parametrize("radius", [1e-220, 1e-20, 6.0, 1e10, 2.0**249])
+@pytest.mark.parametrize(("name", "form"), WEIGHTED)
+def test_balls_of_weights_that_differ_by_all_that_is_allowed_are_met(name, form, radius):
+    norm = NORMS[name]
+    for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 1e-6)):
+        W, options = heavy_and_light(name, form, dtype)
+        B = norm.project(W, radius, **options)
+        got = np.max(norm.norm(B.astype(np.float64), **options))
+        assert got <= radius * (1 + tolerance)
+        # Rows of float32 with large weights are too small to be held, so the norm may stay below the radius.
+        assert dtype == np.float32 or got >= radius * (1 - tolerance)
+        assert np.all(np.abs(B) <= np.abs(W))
+
+
+@pytest.mark.parametrize(("name", "form"), WEIGHTED)
+def test_a_heavy_row_leaves_the_light_ones_where_they_are(name, form):
+    """The first row has next to no room, and costs the others nothing: their thetas differ by the square of weights."""
+    W, weights = np.array([[1.0], [0.5]]), np.array([1e20, 1.0])
+    groups = {"groups": [0, 1]} if form == "groups" else {}
+    B = NORMS[name].project(W, 6.0, weights=weights, **groups)
+    np.testing.assert_allclose(B, [[5.5e-20], [0.5]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("share", [1e-15, 1e-17, 1e-20, 1e-33, 1e-35, 1e-100, 1e-290])
+def test_tiny_radii_are_met(norm, share, dtype):
+    if dtype == np.float32 and share < 1e-35:
+        pytest.skip("below the smallest numbers of float32")
+    W = np.array([[1.0, 0.5], [0.25, 2.0], [0.0, 0.0], [-2.0, 0.25]], dtype)
+    for options in variants(norm, W, np.random.default_rng(0)).values():
+        radius = share * np.max(norm.norm(W, **options))
+        got = norm.norm(norm.project(W, radius, **options).astype(float), **options)
+        np.testing.assert_allclose(got, radius, rtol=1e-12 if dtype == np.float64 else 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_radii_next_to_0_and_next_to_the_norm(norm, dtype, rng):
+    """Entries never grow, and the norm is right to a unit in the last place of each entry."""
+    for _ in range(300):
+        shape = rng.integers(1, 9), rng.integers(1, 4)
+        W = (1 + rng.integers(0, 10, size=shape) * np.finfo(dtype).eps).astype(dtype)
+        before, unit = np.max(norm.norm(W)), np.spacing(W.max())
+        for radius in (np.nextafter(before, 0), before - unit, *(unit * rng.uniform(0, 5, size=3))):
+            B = norm.project(W, float(radius))
+            assert np.all(B <= W) and np.all(B >= 0)
+            most = max(4, len(W) * (1 if norm.PER_TASK else shape[1])) * unit if radius > 1e-3 else 1e-6 * radius
+            assert np.all(abs(norm.norm(B.astype(np.float64)) - np.minimum(radius, norm.norm(W))) <= most)
+
+
+def test_equal_entries_share_a_radius_of_two_units_in_the_last_place():
+    unit = EPS
+    v = np.array([1 + 8 * unit, 1 + 7 * unit, 1 + 7 * unit, 1 + 7 * unit])
+    B = l1.project(v, 1.88 * unit)
+    np.testing.assert_allclose(B / unit, [1.22, 0.22, 0.22, 0.22], rtol=1e-12)
+    np.testing.assert_array_equal(l1.project(v[:, np.newaxis], 1.88 * unit)[:, 0], B)
+
+
+def test_subnormal_results_stay_in_the_ball(norm):
+    """Rounding to the few digits of subnormal numbers goes towards 0."""
+    for dtype in (np.float32, np.float64):
+        unit = np.finfo(dtype).smallest_subnormal
+        W = np.array([[3, 2], [-5, 4], [4, 1]], dtype) * unit
+        for share in (0.3, 0.6, 0.9):
+            radius = share * np.min(norm.norm(W)).astype(np.float64)
+            B = norm.project(W, radius)
+            assert np.all(norm.norm(B) <= radius) and np.all(np.abs(B) <= np.abs(W))
+
+
+@pytest.mark.parametrize("form", ["weights", "groups"])
+def test_radius_0_leaves_nothing_of_subnormal_numbers(form):
+    """Divided by the weight, the row sum underflows. So theta is 0, although the matrix is not in the ball."""
+    for norm in (l1, l12, l1inf):
+        groups = {"groups": [0]} if form == "groups" and norm.GROUPED else {}
+        B = norm.project(np.array([[1e-310]]), 0.0, weights=[1e20], **groups)
+        assert B[0, 0] == 0.0
+
+
+def test_columns_inside_by_less_than_rounding_come_back():
+    """The radius is the exact sum of many entries. Sums that lose digits are above or below it."""
+    v = np.full(100_000, 0.1)
+    v[0] = 1e5
+    exact = math.fsum(v)
+    for W in (v, np.stack([v, v], axis=1)):
+        np.testing.assert_array_equal(l1.project(W, exact), W)
+        assert (l1.project(W, np.nextafter(exact, 0)) != W).any()

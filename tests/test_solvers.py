@@ -1,5 +1,7 @@
 """Facts of every solver, over every norm and loss."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from conftest import draw_labels, draw_tasks
@@ -21,6 +23,11 @@ def fit(solver, problem, radius=(0.3, 3.0), loss=hinge, norm=l1inf, eta0=0.05, *
     if "eta0" in solver.TAKES:
         options["eta0"] = np.full(len(radius), eta0)
     return solver.fit(problem, loss=loss, norm=norm, radius=np.array(radius), **options)
+
+
+def ignore_positive(project, W, radius, *, positive=False, **options):
+    """Project as if negative weights were allowed."""
+    return project(W, radius, **options)
 
 
 def objective(problem, loss, fit, norm, penalty=0.0, pair=0):
@@ -130,3 +137,29 @@ def test_sparse_features_and_many_parts_give_the_same_solution(monkeypatch, solv
     for got in others:
         assert got.W.dtype == dtype
         np.testing.assert_allclose(got.W, whole.W, atol=1e-4 if dtype == np.float32 else 1e-9)
+
+
+@NORM
+@pytest.mark.parametrize("positive", [False, True], ids=["", "positive"])
+def test_no_gap_certifies_weights_outside_their_ball(solver, norm, positive, monkeypatch):
+    exact = norm.project
+
+    def too_long(W, radius, *, out=None, **options):
+        out = exact(W, radius, out=out, **options)
+        out *= 1 + 2e-9
+        return out
+
+    radii = (0.1, 0.3)
+    options = {"tol": 1e-4, "n_iter": 300} if solver.STOPS_AT_TOL else {"n_iter": 200}
+    assert np.all(np.isfinite(fit(solver, draw_tasks(), radii, norm=norm, positive=positive, **options).gap))
+    monkeypatch.setattr(norm, "project", too_long)
+    got = fit(solver, draw_tasks(), radii, norm=norm, positive=positive, **options)
+    assert np.all(got.gap == np.inf) and np.all(got.value == np.inf)
+
+
+@NORM
+def test_no_gap_certifies_negative_weights_where_none_are_allowed(solver, norm, monkeypatch):
+    monkeypatch.setattr(norm, "project", partial(ignore_positive, norm.project))
+    options = {"tol": 1e-4, "n_iter": 300} if solver.STOPS_AT_TOL else {"n_iter": 200}
+    got = fit(solver, draw_tasks(), [3.0], norm=norm, positive=True, **options)
+    assert (got.W < 0).any() and got.gap[0] == np.inf

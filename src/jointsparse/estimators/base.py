@@ -488,7 +488,7 @@ class Trained(SelectorMixin, Linear):
         return self
 
     def _keep(self, fitted: Fit, centres: np.ndarray, ended_by: str) -> None:
-        """Set the attributes that describe a fit, and warn if a solver that stops at tol did not."""
+        """Set the attributes that describe a fit, and warn of a fit that is not certified as its solver promises."""
         self.coef_ = np.ascontiguousarray(fitted.W[0].T)
         self.intercept_ = (fitted.b[0] + centres).astype(fitted.b.dtype)
         if self._numeric and self._flat:
@@ -497,8 +497,13 @@ class Trained(SelectorMixin, Linear):
         self.n_iter_ = int(fitted.n_iter)
         self.objective_ = fitted.objective[0, : self.n_iter_ + 1].copy()
         self.duality_gap_ = float(fitted.gap[0])
-        if self._unproven(fitted.gap, self.tol)[0] and ended_by not in (CALLBACK, INTERRUPT):
-            strength = f"penalty={self.penalty_:.4g}" if self.radius_ is None else f"radius={self.radius_:.4g}"
+        strength = f"penalty={self.penalty_:.4g}" if self.radius_ is None else f"radius={self.radius_:.4g}"
+        if np.isinf(self.duality_gap_):
+            warn_user(
+                f"with {strength}, the coefficients lie outside their ball, so nothing is certified: please report it",
+                ConvergenceWarning,
+            )
+        elif self._unproven(fitted.gap, self.tol)[0] and ended_by not in (CALLBACK, INTERRUPT):
             limit = f"max_time={self.max_time:g}" if ended_by else "n_iter"
             warn_user(
                 f"with {strength}, after {self.n_iter_} iterations, the objective is certified to be within "

@@ -30,6 +30,8 @@ ENTRIES_PER_NONZERO = 20
 FEATURES_PER_USED = 25
 # A task that lacks fewer than one sample in 10 keeps them with weight 0. Otherwise it copies its own rows.
 SAMPLES_PER_ABSENT = 10
+# A certificate allows W to exceed its ball by this share of the radius, which is rounding.
+MOST_EXCESS = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 # If the copies of dense rows took more memory than this, tasks with a quarter of the samples share them, too.
 MOST_COPIED_BYTES, SAMPLES_PER_PRESENT = 2**30, 4
 
@@ -475,6 +477,11 @@ class Regulariser(NamedTuple):
         """Term that is added to the losses."""
         return float(np.sum(self.radius[pair] * self.norm.norm(W, **self.options))) if self.penalised else 0.0
 
+    def allows(self, W: np.ndarray, pair: int, excess: float) -> bool:
+        """Return True if W is where the constraints want it, up to an excess relative to the radius."""
+        fits = self.penalised or np.all(self.norm.norm(W, **self.options) <= self.radius[pair] * (1 + excess))
+        return bool(fits and not (self.positive and (W < 0).any()))
+
     def warm_starts(self) -> list[dict[str, Any]]:
         """Options of `step` for each pair, by which each projection starts from the one before."""
         takes_one = self.norm.WARM and self.groups is None
@@ -538,7 +545,8 @@ class Fit(NamedTuple):
     bound : array (n_pairs,)
         Lower bound of all objectives, in double precision.
     gap : array (n_pairs,)
-        Relative duality gap of `value` and `bound`, see `relative_gap`. No optimum is further away.
+        Relative duality gap of `value` and `bound`, see `relative_gap`. No optimum is further away. It is infinite if W
+        lies outside its ball.
     n_iter : int
         Number of iterations done.
     dual : array (n_samples, n_pairs)
@@ -665,7 +673,9 @@ def balanced(problem: Problem, dual: np.ndarray) -> np.ndarray:
 def objective_of(
     problem: Problem, loss: ModuleType, regulariser: Regulariser, W: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
-    """Compute the objective of each pair in double precision, whatever X is.
+    """Compute the objective of each pair in double precision, whatever X is; infinity where W breaks its constraints.
+
+    So no gap certifies a W outside its ball, whichever solver it is from.
 
     Parameters
     ----------
@@ -691,7 +701,8 @@ def objective_of(
     for part in problem.parts:
         F = part.margins(W_of, np.asarray(b, dtype=np.float64).T, used)
         value += problem.per_pair(loss.value(F, part.y, part.c))
-    return value
+    allowed = [regulariser.allows(w, pair, MOST_EXCESS[problem.dtype]) for pair, w in enumerate(W)]
+    return np.where(allowed, value, np.inf)
 
 
 def intercepts_of_samples(problem: Problem, b: np.ndarray) -> np.ndarray:

@@ -28,7 +28,9 @@ All keep float64 and float32 and convert other real numbers to float64. They nev
 They raise ValueError for NaN, infinity, a wrong shape, and a negative radius or step; `jointsparse.checks` has the
 checks and their messages. A matrix inside the ball comes back bit for bit, and numbers near the largest float do not
 overflow. Entries from 1e-150 to 1e150 may stand in one matrix. A matrix and radius times a power of two give the same
-result times that power. A projection keeps signs, enlarges no entry, and meets the radius to 1e-12 of it.
+result times that power. A projection keeps signs, enlarges no entry, and meets the radius to 1e-12 of it, in float32 to
+1e-6. Its entries are right to 1e-14 of the largest one, in float32 to 4e-6. A radius below 1e-300 of the norm may give
+0. Subnormal results are rounded towards 0. `trials/projections.py` compares all of this with exact arithmetic.
 
 A new norm is a module beside these, its name in ``NORMS``, and its expression in tests/oracles_convex.py. Nothing
 else has to change. It rests on no other norm; only `l12` projects by `l1` and `l2`. `l1_sparse` is no norm, but the l1

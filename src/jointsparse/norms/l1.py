@@ -30,7 +30,16 @@ from jointsparse.checks import (
     require_finite,
 )
 from jointsparse.compiled import njit
-from jointsparse.norms.rows import FINITE, add_compensated, block_sum, copy_numbers, top_bits
+from jointsparse.norms.rows import (
+    FINITE,
+    SMALL_RADIUS,
+    add_compensated,
+    block_sum,
+    copy_numbers,
+    heights_above,
+    lowered,
+    top_bits,
+)
 
 WARM = False  # `project` takes no warm start
 PER_TASK = True  # one number for each task
@@ -107,7 +116,7 @@ ALONE = 2  # a sweep cannot go on with this column: `newton` solves it by itself
 INSIDE = -1.0  # in the place of theta: the column is inside the l1 ball
 # In the place of a number of positive entries:
 NO_GUESS = -1.0  # there is no theta to start from
-CERTAIN = -1.0  # theta needs no check
+CERTAIN = -1.0  # theta needs no check: the column is inside, or its projection is 0
 
 FIRST_SAMPLE_ENTRIES = 64  # of a vector: the first sample, from which theta is guessed
 FIRST_SAMPLE_ROWS = 128  # of a matrix, likewise
@@ -142,12 +151,23 @@ def largest_entry(v):  # type: ignore[no-untyped-def]
 
 
 @njit
+def add_magnitudes(v, sums, lost):  # type: ignore[no-untyped-def]
+    """Add |v_k| to sums_k without loss."""
+    for k in range(v.size):
+        sums[k], lost[k] = add_compensated(sums[k], lost[k], abs(np.float64(v[k])))
+
+
+@njit
 def total_of(v):  # type: ignore[no-untyped-def]
-    """sum |v_i|; not finite if an entry is not."""
-    total, lost = 0.0, 0.0
-    for start in range(0, v.size, BLOCK_ENTRIES):
-        total, lost = add_compensated(total, lost, block_sum(v[start : start + BLOCK_ENTRIES], 0.0))
-    return total + lost
+    """sum |v_i|, rounded once; not finite if an entry is not."""
+    size = min(v.size, TILE_ENTRIES)
+    sums, lost = np.zeros(size), np.zeros(size)
+    for start in range(0, v.size, TILE_ENTRIES):
+        add_magnitudes(v[start : start + TILE_ENTRIES], sums, lost)
+    total, total_lost = 0.0, 0.0
+    for k in range(size):
+        total, total_lost = add_compensated(total, total_lost + lost[k], sums[k])
+    return total + total_lost
 
 
 @njit(fastmath=FINITE)
@@ -202,9 +222,9 @@ def step_from_guess(excess, count, z):  # type: ignore[no-untyped-def]
 def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
     """Solve f(theta + rest) = z > 0 by Newton's method; return theta, rest and n.
 
-    theta has v's precision, and rest is the small correction that it cannot hold. n is CERTAIN, or the number of
-    entries that must be positive for theta to be right. `excess` and `count` belong to the theta to start from; count
-    is NO_GUESS if there is none.
+    theta has v's precision, and rest is the small correction that it cannot hold. n is the number of entries that must
+    be positive for theta to be right. `excess` and `count` belong to the theta to start from; count is NO_GUESS if
+    there is none.
     """
     # plain: the last step was one of Newton's method for f itself. bounded: theta was reset to a lower bound.
     bounded, plain, previous, step, eps = False, False, -1.0, 0.0, np.finfo(v.dtype).eps
@@ -212,9 +232,9 @@ def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
         if count > 0.0:
             rest = (excess - z) / count
             better = v.dtype.type(theta + rest)
-            # Exit 1: theta repeats, or the set does.
+            # Exit 1: theta repeats, or the set does. Entries tied with theta may still join by way of rest.
             if better == theta or (plain and (count == previous or better < theta)):
-                return theta, rest, CERTAIN
+                return theta, rest, count
             # Exit 2: the next step is expected to pass no entry. The last one passed |previous - count|.
             passed = abs(previous - count) * abs(rest / step) if step != 0.0 else np.inf
             if passed < SURE_ENTRIES and eps * abs(theta) * count < VISIBLE_SHARE * z:
@@ -225,7 +245,8 @@ def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
         elif bounded or plain:
             # Exit 3: z is too small to show beside the largest entries, which share it.
             top = largest_entry(v)
-            return top, -z / np.sum(np.abs(v) == top), CERTAIN
+            tied = float(np.sum(np.abs(v) == top))
+            return top, -z / tied, tied
         else:
             # No guess, or one above all entries. f is at least its largest term, and at least all terms without ()_+.
             theta, bounded = v.dtype.type(max(largest_entry(v) - z, (total - z) / v.size)), True
@@ -447,8 +468,11 @@ def survey_columns(W, theta, with_sums):  # type: ignore[no-untyped-def]
 
 @njit
 def column_sums(W):  # type: ignore[no-untyped-def]
-    """sum |W_il| for every column l, as good as exact; not finite if an entry is not."""
-    return survey_columns(W, np.full(W.shape[1], np.inf), True)[2]
+    """sum |W_il| for every column l, rounded once; not finite if an entry is not."""
+    sums, lost = np.zeros(W.shape[1]), np.zeros(W.shape[1])
+    for i in range(W.shape[0]):
+        add_magnitudes(W[i], sums, lost)
+    return sums + lost
 
 
 @njit
@@ -485,7 +509,7 @@ def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sw
         better = theta.dtype.type(theta[l] + more)
         repeats = previous[l] > 0.0 and sweep > 1 and (count[l] == previous[l] or better < theta[l])
         if better == theta[l] or repeats:
-            rest[l], n[l], state[l] = more, CERTAIN, DONE
+            rest[l], n[l], state[l] = more, count[l], DONE
         elif eps * abs(theta[l]) * count[l] > VISIBLE_SHARE * radii[l]:
             state[l] = ALONE
         elif sweep == 0:
@@ -640,19 +664,40 @@ def factors(weights: ArrayLike, W: Floats) -> Vector:
     return a if W.ndim == 1 else a[:, np.newaxis]
 
 
-def weighted_columns(W: Floats, weights: ArrayLike) -> tuple[Vector, Vector, Vector, Vector]:
-    """|W|, (n_tasks, n_features), and the weights, (1, n_features), their largest entries near 1, by which powers."""
+def weighted_columns(W: Floats, weights: ArrayLike) -> tuple[Vector, Vector, NDArray[np.intc], int]:
+    """|W|, (n_tasks, n_features), and weights, (1, n_features), scaled by powers of two, and their exponents.
+
+    The largest weight is near 1, and so is the largest weighted entry of each task.
+    """
     require_finite(W)
     V, A = np.abs(tasks(W)).astype(np.float64), as_weights(weights, len(W))[np.newaxis]
-    unit, heavy = (np.minimum(1 - np.frexp(x.max(axis=1, initial=0.0))[1], 1023)[:, np.newaxis] for x in (V, A))
-    return np.ldexp(V, unit), np.ldexp(A, heavy), unit, heavy
+    heavy = -int(np.frexp(A.max(initial=0.0))[1])
+    A, unit = np.ldexp(A, heavy), np.zeros((len(V), 1), np.intc)
+    for factor in (1.0, A):  # entries near 1 first, so that products with small weights do not vanish
+        more = -np.frexp((V * factor).max(axis=1, initial=0.0, keepdims=True))[1]
+        V, unit = np.ldexp(V, more), unit + more
+    return V, A, unit, heavy
+
+
+@njit
+def heights_of_tasks(tops, slopes, totals):  # type: ignore[no-untyped-def]
+    """`heights_above` for every row of tops, (n_tasks, n_features)."""
+    heights = np.empty_like(tops)
+    for l in range(totals.size):
+        heights_above(tops[l], slopes, totals[l], heights[l])
+    return heights
+
+
+def weighted_totals(V: Vector, A: Vector) -> Vector:
+    """sum_i A_i V_li for each task l, (n_tasks, 1): the products are rounded, and so is their sum."""
+    return np.array([[total_of(weighted)] for weighted in V * A]).reshape(-1, 1)
 
 
 @np.errstate(over="ignore")  # norms above the largest float
 def weighted_sums(W: Floats, weights: ArrayLike) -> Vector:
     """sum_i a_i |W_il| for each task l; a vector is one task."""
     V, A, unit, heavy = weighted_columns(W, weights)
-    return np.ldexp((V * A).sum(axis=1), -(unit + heavy)[:, 0])
+    return np.ldexp(weighted_totals(V, A), -(unit + heavy))[:, 0]
 
 
 def norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
@@ -737,7 +782,7 @@ def project(
         Newton's method is the fastest. "pivot" takes expected linear time ([D08] Fig. 2), "sort" O(n log n) ([D08]
         Fig. 1). They agree up to rounding.
     weights : array (n_features,), positive, optional
-        Solved by "newton". In one column they differ by a factor of at most 2^500.
+        Solved by "newton". They differ by a factor of at most 2^500.
     positive : bool
         Ask for B >= 0 too. The solution is the projection of max(W, 0).
     out : array of W's shape and precision, optional
@@ -746,8 +791,8 @@ def project(
     Returns
     -------
     B : array of W's shape and precision
-        A column of W (or max(W, 0)) inside its ball comes back bit for bit, and zeros stay zeros. The norm of other
-        columns may exceed the radius by rounding, unlike that of an l1,inf projection.
+        A column of W (or max(W, 0)) inside its ball comes back bit for bit, zeros stay zeros, and no entry grows. The
+        norm of other columns is the radius up to rounding: to 1e-12 of it in float64, and to 1e-6 in float32.
 
     Raises
     ------
@@ -768,6 +813,7 @@ def project(
         and W.dtype in FLOATING
         and W.flags.carray
         and isinstance(radius, float)
+        and radius > SMALL_RADIUS
         and method == "newton"
         and weights is None
         and not positive
@@ -782,9 +828,12 @@ def project(
     if weights is not None:
         require(method == "newton", f"method must be newton where weights are given, got {method!r}")
         B[...] = _weighted(V, radii, weights)
-    elif V.size and not _project_each(columns, radii, method, result):
-        require_finite(V)
-        result[...] = _scaled_down(columns, radii, method)
+    elif V.size:
+        if not _project_each(columns, radii, method, result):
+            require_finite(V)
+            result[...] = _scaled_down(columns, radii, method)
+        if (radii < SMALL_RADIUS).any():
+            result[...] = np.where(sums_of(result) > radii, lowered(result), result)
     return deliver(B, out)
 
 
@@ -797,23 +846,22 @@ def _scaled_down(W: Floats, radii: Vector, method: Method) -> Floats:
     return np.where(sums_of(V) <= z, W, B / scale)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # a radius that overflows here is above the norm
+@np.errstate(over="ignore")  # a radius that overflows here is above the norm
 def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
-    """Projection of W, a matrix or a vector, with weights: Newton's method on the thetas of all columns."""
+    """Projection of W, a matrix or a vector, with weights a: the heights of |W_i| / a_i above theta, times a_i."""
     V, A, unit, heavy = weighted_columns(W, weights)
+    if not V.size:
+        return W
     z = np.ldexp(radii[:, np.newaxis], unit + heavy)
-    theta = ((V - z / A) / A).max(axis=1, initial=0.0, keepdims=True)  # f is at least any of its terms alone
-    while True:
-        above = np.maximum(V - theta * A, 0.0)
-        slope = np.where(above > 0, A * A, 0.0).sum(axis=1, keepdims=True)
-        # No slope: z is too small to show beside the largest entries.
-        rest = ((A * above).sum(axis=1, keepdims=True) - z) / np.where(slope > 0, slope, np.inf)
-        if not (theta + rest > theta).any():
-            break
-        theta = np.maximum(theta + rest, theta)
-    left = np.clip((V - theta * A) - np.maximum(rest, -theta) * A, 0.0, V) * (z > 0)
-    inside = (V * A).sum(axis=1, keepdims=True) <= z
-    return np.where(inside.T, W, np.copysign(np.ldexp(left, -unit).T.reshape(W.shape), W) + 0.0)
+    outside = weighted_totals(V, A) > z
+    total = np.where(outside & (z > 0), z, 1.0)
+    left = np.minimum(A * heights_of_tasks(V / A, (A * A)[0], total[:, 0]), V)
+    # Only rounding separates this norm from the radius. A factor of two units below 1 keeps the norm below it.
+    norms = weighted_totals(left, A)
+    left = np.minimum(left * (total / np.where(norms > 0, norms, 1.0) * (1.0 - 2.0**-51)), V) * (z > 0)
+    found = np.ldexp(left, -unit).astype(W.dtype)
+    found = np.where(np.ldexp(found.astype(np.float64), unit) > left, lowered(found), found)
+    return np.where(outside.T, np.copysign(found.T.reshape(W.shape), W) + W.dtype.type(0), W)
 
 
 def project_simplex(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", out: Floats | None = None) -> Floats:

@@ -13,7 +13,7 @@ from jointsparse.checks import Floats, Groups, as_matrix, as_output, as_radius, 
 from jointsparse.compiled import njit
 from jointsparse.norms import l1
 from jointsparse.norms.l2 import LARGEST_SQUARES, SMALLEST_SQUARES, Vector, scaled
-from jointsparse.norms.rows import aim_row, dot, take_row
+from jointsparse.norms.rows import SMALL_RADIUS, aim_row, dot, lowered, take_row
 
 WARM = False  # `project` takes no warm start
 PER_TASK = False  # one number for all tasks together
@@ -21,6 +21,8 @@ SPARSE = True  # rows become 0, see `dual_rows`
 WEIGHTED = True  # takes `weights`, one per feature or group
 GROUPED = True  # takes `groups` of features
 DESCENDS = True  # has `descend`
+
+NEARLY_AS_LONG = 1.0 - 2.0**-40  # share of a row's length: entries of rows that lose more do not grow by rounding
 
 
 @njit
@@ -36,12 +38,24 @@ def plain_lengths(W, lengths):  # type: ignore[no-untyped-def]
 
 @njit
 def scale_rows(B, lengths, shorter):  # type: ignore[no-untyped-def]
-    """Scale the rows of B from `lengths` to the lengths `shorter`. Equal lengths leave a row as it is."""
+    """Scale the rows of B from `lengths` to the lengths `shorter`. Equal lengths leave a row as it is.
+
+    True if a row is so short that entries may be subnormal.
+    """
+    tiny = False
     for i in range(B.shape[0]):
-        inverse, length = (1.0, 1.0) if shorter[i] == lengths[i] else (1.0 / lengths[i], shorter[i])
-        b = B[i]
-        for j in range(b.size):
-            b[j] = (b[j] * inverse) * length if length > 0.0 else 0.0
+        if shorter[i] == lengths[i]:
+            continue
+        inverse, length, b = 1.0 / lengths[i], shorter[i], B[i]
+        tiny = tiny or 0.0 < length < SMALL_RADIUS
+        if length * inverse < NEARLY_AS_LONG:
+            for j in range(b.size):
+                b[j] = (b[j] * inverse) * length if length > 0.0 else 0.0
+        else:
+            for j in range(b.size):
+                x = (b[j] * inverse) * length
+                b[j] = x if abs(x) <= abs(b[j]) else b[j]  # rounding must not let an entry grow
+    return tiny
 
 
 def scaled_lengths(W: Floats, groups: Groups | None) -> tuple[Vector, Vector, Vector]:
@@ -73,7 +87,10 @@ def _shorten(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float]
     lengths = np.empty(len(W))
     if groups is None and plain_lengths(W, lengths):
         np.copyto(B, W)  # the compiler vectorises where a kernel writes what it reads
-        scale_rows(B, lengths, shorter(lengths, 1.0))
+        wanted = shorter(lengths, 1.0)
+        if scale_rows(B, lengths, wanted):
+            tiny = np.flatnonzero(wanted < np.minimum(lengths, SMALL_RADIUS))
+            B[tiny] = lowered(B[tiny])
         return
     V, lengths, power = scaled_lengths(W, groups)
     unit = 2.0**-64 if power.min(initial=1.0) < 2.0**-900 else 1.0
@@ -81,7 +98,10 @@ def _shorten(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float]
     wanted = shorter(true_lengths, unit)
     inverses, kept = 1.0 / np.where(lengths > 0, lengths, 1.0), wanted == true_lengths
     rows = (slice(None) if groups is None else groups.of_feature, np.newaxis)
-    B[...] = np.where(kept[rows], W, (V * inverses[rows]) * wanted[rows] / unit + 0.0)  # -0 + 0 is 0
+    V = ((V * inverses[rows]) * wanted[rows] / unit).astype(W.dtype)
+    if ((wanted > 0) & (wanted < SMALL_RADIUS)).any():
+        V = lowered(V)
+    B[...] = np.where(kept[rows] | (np.abs(V) > np.abs(W)), W, V)
 
 
 def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:

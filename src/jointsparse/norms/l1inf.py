@@ -10,7 +10,8 @@ Newton's method on theta, from `theta_bound`, which needs row sums and maxima on
 gives a better start. `find_theta` joins the three.
 """
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +28,16 @@ from jointsparse.checks import (
     require_finite,
 )
 from jointsparse.compiled import njit
-from jointsparse.norms.rows import FINITE, add_compensated, aim_row, block_sum, copy_numbers, take_row, top_bits
+from jointsparse.norms.rows import (
+    FINITE,
+    add_compensated,
+    aim_row,
+    block_sum,
+    copy_numbers,
+    heights_above,
+    take_row,
+    top_bits,
+)
 
 WARM = True  # `project` takes a warm start, see `Warm`
 PER_TASK = False  # one number for all tasks together
@@ -82,6 +92,11 @@ BELOW_GUESS = 0.97  # fraction of the guessed theta; rows with smaller sums are 
 NEAR_BOUND = 0.2  # fraction of the bound of theta; a warm start whose bound is further away is not used
 SMALLER = 2.0**-64  # the scale at which matrices are projected whose sums overflow
 SMALLEST = 5e-324  # theta outside the ball is at least this, whatever rounding says
+# If theta's rounding error moves the norm by a larger share of the radius, `careful_levels` takes over. Without weights
+# the last step of Newton's method corrects the norm. With weights the rows may differ too much for that.
+VISIBLE_SHARE, VISIBLE_SHARE_WEIGHTED = 2.0**-4, 2.0**-43
+LARGE_EXPONENT = 400  # weights and powers of two up to this one may be multiplied without overflow
+MOST_ROUNDS = 100  # of `careful_levels`, which usually takes about ten
 
 
 @njit
@@ -263,7 +278,7 @@ def mu_bound(sums, maxima, share, i, theta):  # type: ignore[no-untyped-def]
 
 @njit
 def last_step(mu, slopes, radius, squares):  # type: ignore[no-untyped-def]
-    """Change of theta that brings sum mu_i to the radius, for sets of slopes 1 / k; mu is updated."""
+    """Change of theta that brings sum mu_i to the radius, and the slope of -N, for sets of slopes 1 / k. Update mu."""
     # A row that reaches zero leaves the others more to give up, hence the loop.
     steps = 0.0
     while True:
@@ -273,7 +288,7 @@ def last_step(mu, slopes, radius, squares):  # type: ignore[no-untyped-def]
             factor = 1.0 if squares is None else squares[r]
             slope += factor * slopes[r] if mu[r] > 0.0 else 0.0
         if slope == 0.0:
-            return steps
+            return steps, np.inf
         step = (compensated_sum(mu if squares is None else mu * squares) - radius) / slope
         steps += step
         for r in range(mu.size):
@@ -281,7 +296,7 @@ def last_step(mu, slopes, radius, squares):  # type: ignore[no-untyped-def]
                 mu[r] -= step * slopes[r]
                 dies = dies or mu[r] < 0.0
         if not dies:
-            return steps
+            return steps, slope
 
 
 @njit
@@ -342,20 +357,21 @@ def newton_with_sets(W, radius, sums, maxima, theta, rows, mu, squares):  # type
     mu_i from below, and their solution bounds theta from below. The entries above the bound of mu_i are a better set.
     theta grows until the sets repeat. A row whose sum theta has passed is dead for good.
 
-    rows are the rows to look at, mu any guess for each. Returns theta and the number of surviving rows; the first
-    entries of rows and mu are then theirs.
+    rows are the rows to look at, mu any guess for each. Returns theta, the number of surviving rows, and the slope of
+    -N, infinite if the radius does not show. The first entries of rows and mu are those of surviving rows.
     """
     share, rounding = 1.0 / W.shape[1], 4 * np.finfo(W.dtype).eps
     k, slopes = np.zeros(rows.size), np.empty(rows.size)
     while True:
         alive, total, slope, same, better_sets = improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares)
         if alive == 0:  # the radius is too small to show beside the row sums
-            return theta, 0
+            return theta, 0, np.inf
         rows, mu, k, slopes = rows[:alive], mu[:alive], k[:alive], slopes[:alive]
         # Below zero by rounding, or because the sets are still poor: theta is known to be no smaller.
         step = max((total - radius) / slope, 0.0)
         if same or (not better_sets and step <= rounding * theta):
-            return theta + last_step(mu, slopes, radius, None if squares is None else squares[rows]), alive
+            step, slope = last_step(mu, slopes, radius, None if squares is None else squares[rows])
+            return theta + step, alive, slope
         theta += step
         lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes)
 
@@ -377,7 +393,7 @@ def guess_from_sample(W, sums, maxima, theta, rows, squares):  # type: ignore[no
     for r in range(sample.size):
         mu[r] = mu_bound(sums, maxima, share, sample[r], theta)
         part += mu[r] if squares is None else mu[r] * squares[sample[r]]
-    guess, alive = newton_with_sets(W, part, sums, maxima, theta, sample, mu, squares)
+    guess, alive, _ = newton_with_sets(W, part, sums, maxima, theta, sample, mu, squares)
     above, between = 0.0, 0.0
     for r in range(alive):
         bound = mu_bound(sums, maxima, share, sample[r], guess)
@@ -388,7 +404,11 @@ def guess_from_sample(W, sums, maxima, theta, rows, squares):  # type: ignore[no
 
 @njit
 def find_theta(W, radius, sums, maxima, warm, mu, squares):  # type: ignore[no-untyped-def]
-    """Find theta and write mu, for 0 < radius < ||W||. warm: theta and bound of a warm start, updated; mu is its mu."""
+    """Find theta and the slope of -N there, and write mu, for 0 < radius < ||W||.
+
+    warm: theta and bound of a warm start, updated; mu is its mu. The slope is infinite if the radius does not show
+    beside the row sums.
+    """
     m, share = W.shape[1], 1.0 / W.shape[1]
     rounding = 4 * np.finfo(W.dtype).eps
     least = theta_bound(sums, maxima, m, radius, squares) * (1.0 - rounding)
@@ -411,16 +431,18 @@ def find_theta(W, radius, sums, maxima, warm, mu, squares):  # type: ignore[no-u
         if 2 * rows.size < W.shape[0] and W.size > CACHED_ENTRIES:
             order = np.arange(rows.size)
             factors = None if squares is None else squares[rows]
-            theta, alive = newton_with_sets(W[rows], radius, sums[rows], maxima[rows], theta, order, levels, factors)
+            theta, alive, slope = newton_with_sets(
+                W[rows], radius, sums[rows], maxima[rows], theta, order, levels, factors
+            )
             rows = rows[order]
         else:
-            theta, alive = newton_with_sets(W, radius, sums, maxima, theta, rows, levels, squares)
+            theta, alive, slope = newton_with_sets(W, radius, sums, maxima, theta, rows, levels, squares)
         mu[:] = 0.0
         for r in range(alive):
             mu[rows[r]] = levels[r]
         if theta >= start or start == least:
-            warm[0] = theta if alive else sums.max()
-            return warm[0]
+            warm[0] = theta
+            return theta, slope
         start = guess = theta = max(theta, least)
         height = 0.0  # the levels found are better than any guess
 
@@ -438,22 +460,31 @@ def shrink_into_ball(mu, radius, weights):  # type: ignore[no-untyped-def]
             mu[i] = max(mu[i] - SMALLEST, 0.0)
 
 
+# Results of `find_levels`
+UNFIT = 0  # a sum is not finite
+INSIDE = 1
+OUTSIDE = 2
+UNSEEN = 3  # outside, but the radius does not show beside theta's rounding error
+
+
 @njit
 def find_levels(W, bits, radius, warm, mu):  # type: ignore[no-untyped-def]
-    """False if a sum is not finite, and theta; write mu. theta is 0 inside the ball. warm: see `find_theta`."""
+    """Where W lies (see above), and theta; write mu. warm: see `find_theta`."""
     sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
     row_statistics(W, bits, sums, maxima)
     if not np.isfinite(sums.sum()):
-        return False, 0.0
+        return UNFIT, 0.0
     if compensated_sum(maxima) <= radius:
         copy_numbers(maxima, mu)
-        return True, 0.0
+        return INSIDE, 0.0
     if radius == 0.0:
         mu[:] = 0.0
-        return True, sums.max()
-    theta = find_theta(W, radius, sums, maxima, warm, mu, None)
+        return OUTSIDE, sums.max()
+    theta, slope = find_theta(W, radius, sums, maxima, warm, mu, None)
+    if np.finfo(W.dtype).eps * theta * slope > VISIBLE_SHARE * radius:
+        return UNSEEN, theta
     shrink_into_ball(mu, radius, None)
-    return True, max(theta, SMALLEST)
+    return OUTSIDE, max(theta, SMALLEST)
 
 
 @njit
@@ -483,34 +514,44 @@ def clip_rows(W, mu, B):  # type: ignore[no-untyped-def]
             clip_row(W[i], tops[i], B[i])  # a function of its own, so that it vectorises
 
 
-@np.errstate(over="ignore")  # a theta that overflows is larger than the group's sum
-def _levels_of_groups(
-    V: Vector, groups: Groups, theta: float | Vector, radius: float | None = None, squares: float | Vector = 1.0
-) -> tuple[Any, Vector]:
-    """theta and mu of groups of rows of a non-negative V. Without a radius theta is given, perhaps one per group.
+def careful_levels(
+    V: Vector, groups: Groups | None, heights_of: Callable[[Vector, Vector], Vector]
+) -> tuple[float, Vector]:
+    """theta and mu of the rows of a non-negative V, or of groups of rows, whatever the radius and the weights.
 
-    Newton's method on theta and the sets together, as `newton_with_sets` explains, from mu = 0.
+    `heights_of` takes the sums of sets of k entries of each row, and k, and returns the heights of these sums above
+    theta. They are k_i mu_i for the best sets, which hold the entries above mu_i. `newton_with_sets` takes theta off
+    the sums instead, which cancels where mu_i is tiny beside them.
     """
-    sums, maxima = groups.reduce(np.add, V.sum(axis=1)), groups.reduce(np.maximum, V.max(axis=1, initial=0.0))
-    rounding = 4 * np.finfo(np.float64).eps
-    mu, counts = np.zeros(len(sums)), np.zeros(len(sums))
-    while True:
-        above = V - mu[groups.of_feature, np.newaxis]
-        alive = sums > theta
-        k = groups.reduce(np.add, np.count_nonzero(above > 0, axis=1)).astype(np.float64)
-        excess = groups.reduce(np.add, np.maximum(above, 0.0, out=above).sum(axis=1))
+
+    def per_row(ufunc: np.ufunc, by_feature: Vector) -> Vector:
+        return by_feature if groups is None else groups.reduce(ufunc, by_feature)
+
+    if groups is None:
+        V = np.sort(V, axis=1)  # rows with the same entries have the same sum
+    maxima = per_row(np.maximum, V.max(axis=1, initial=0.0))
+    mu, previous = np.zeros(len(maxima)), [np.zeros(len(maxima))] * 2
+    for _ in range(MOST_ROUNDS):
+        above = (mu if groups is None else mu[groups.of_feature])[:, np.newaxis] < V
+        k = per_row(np.add, np.count_nonzero(above, axis=1)).astype(np.float64)
+        tops = per_row(np.add, np.where(above, V, 0.0).sum(axis=1))
         # A level may reach the maximum by rounding.
-        k, excess = np.where(k > 0, k, 1.0), np.where(k > 0, excess, maxima - mu)
-        # A level that falls does so by rounding. It must not, or levels of several groups may take turns for ever.
-        better = np.where(alive, np.maximum(mu + (excess - np.where(alive, theta, 0.0)) / k, mu), 0.0)
-        k[~alive] = np.inf
-        step = 0.0
-        if radius is not None and alive.any():
-            step = max(float((squares * better).sum() - radius) / float((squares / k).sum()), 0.0)
-        same, improved = np.array_equal(k, counts), better > mu + rounding * mu
-        theta, mu, counts = theta + step, np.maximum(better - step / k, 0.0), k
-        if same or not (improved.any() or step > rounding * np.max(theta, initial=0.0)):
-            return theta, mu
+        k, tops = np.where(k > 0, k, 1.0), np.where(k > 0, tops, maxima)
+        heights = heights_of(tops, k)
+        mu = heights / k
+        # By rounding, an entry next to its level may join and leave a set in turns.
+        if any(np.array_equal(k, counts) for counts in previous):
+            break
+        previous = [previous[1], k]
+    return float((tops - heights).max(initial=0.0, where=heights > 0)), np.minimum(mu, maxima)
+
+
+class Levels(NamedTuple):
+    """What a projection clips the rows at."""
+
+    inside: bool  # True if W is in the ball; nothing is clipped then
+    theta: float
+    mu: Vector
 
 
 class Warm:
@@ -530,20 +571,22 @@ class Warm:
         self.mu = np.empty(0)
 
 
-def _levels(W: Floats, radius: float, warm: Warm | None, method: str = "newton") -> tuple[float, Vector]:
-    """theta and mu. theta is 0 inside the ball. A warm start is updated."""
+def _levels(W: Floats, radius: float, warm: Warm | None, method: str = "newton") -> Levels:
+    """Levels of the rows of W. A warm start is updated."""
     start, mu = np.zeros(2), np.zeros(len(W))
     known = sorted_start(W, radius) if method == "sort" else warm
     if known is not None and len(known.mu) == len(W):
         start[:], mu[:] = (known.theta, known.bound), known.mu
-    fit, theta = find_levels(W, W.view(INTEGER[W.dtype]), radius, start, mu) if W.size else (True, 0.0)
-    if not fit:
+    where, theta = find_levels(W, W.view(INTEGER[W.dtype]), radius, start, mu) if W.size else (INSIDE, 0.0)
+    if where == UNFIT:
         require_finite(W)
-        theta, mu = _levels(W.astype(np.float64) * SMALLER, radius * SMALLER, None, method)
-        return theta / SMALLER, mu / SMALLER
+        _, theta, mu = _levels(W.astype(np.float64) * SMALLER, radius * SMALLER, None, method)
+        return Levels(False, theta / SMALLER, mu / SMALLER)
+    if where == UNSEEN:
+        theta, mu = _levels_weighted(W, radius, np.ones(len(W)), None)[1:]
     if warm is not None:
         warm.theta, warm.bound, warm.mu = theta, start[1], mu
-    return theta, mu
+    return Levels(where == INSIDE, theta, mu)
 
 
 @np.errstate(over="ignore")
@@ -561,8 +604,8 @@ def sorted_start(W: Floats, radius: float) -> Warm:
 @np.errstate(over="ignore")  # theta of very small weights
 def _levels_weighted(
     W: Floats, radius: float, weights: Vector, warm: Warm | None, groups: Groups | None = None
-) -> tuple[float, Vector]:
-    """theta and mu of the row-weighted ball, sum_i s_i max_j |B_ij| <= radius. A warm start is updated.
+) -> Levels:
+    """Levels of the row-weighted ball, sum_i s_i max_j |B_ij| <= radius. A warm start is updated.
 
     With groups a row is a group with all its entries, and there is no warm start.
     """
@@ -570,28 +613,43 @@ def _levels_weighted(
     # sum_j (V_ij - nu_i)_+ = theta. Only in sums over rows, N(theta) = sum_i s_i^2 nu_i, the weights stay.
     sums, maxima = group_statistics(W, groups)
     if weighted_sum(maxima, weights) <= radius:
-        return 0.0, maxima
+        return Levels(True, 0.0, maxima)
     if radius == 0.0:
-        return float((sums / weights).max()), np.zeros(len(maxima))
-    # Powers of two bring the largest entry and the largest weight near 1, so that no square overflows.
-    entries = min(max(-int(np.frexp(maxima.max())[1]), -1000), 400)
-    heaviest = min(-int(np.frexp(weights.max())[1]), 1000)
-    s = weights * 2.0**heaviest
-    to_nu = 2.0**entries / s
-    V = W * (to_nu if groups is None else to_nu[groups.of_feature])[:, np.newaxis]
-    start, nu, part = np.zeros(2), np.zeros(len(W)), float(np.ldexp(radius, entries + heaviest))
-    if warm is not None and len(warm.mu) == len(W):
-        start, nu = np.ldexp([warm.theta, warm.bound], entries - heaviest), warm.mu * to_nu
-    if groups is None:
-        theta = find_theta(V, part, *statistics(V), start, nu, s * s)
-    else:
-        theta, nu = _levels_of_groups(np.abs(V), groups, 0.0, part, s * s)
-    mu = np.minimum(nu / to_nu, maxima)
+        return Levels(False, max(float((sums / weights).max()), SMALLEST), np.zeros(len(maxima)))
+    # Powers of two bring the largest weight and the largest weighted entry near 1, so that no square overflows.
+    heavy = -int(np.frexp(weights.max())[1])
+    s, entries = np.ldexp(weights, heavy), 0
+    for factor in (1.0, s):  # entries near 1 first, so that products with small weights do not vanish
+        entries -= int(np.frexp((np.ldexp(maxima, entries) * factor).max())[1])
+    part, squares = float(np.ldexp(radius, entries + heavy)), s * s
+    coarse = entries if abs(entries) > LARGE_EXPONENT else 0
+    to_nu = np.ldexp(1.0 / (s if groups is None else s[groups.of_feature]), entries - coarse)
+    V = (np.ldexp(W, coarse, dtype=np.float64) if coarse else W) * to_nu[:, np.newaxis]
+    theta, nu, start = 0.0, np.zeros(len(maxima)), np.zeros(2)
+    seen = groups is None and part > 0.0
+    if seen:
+        if warm is not None and len(warm.mu) == len(W):
+            start, nu = np.ldexp([warm.theta, warm.bound], entries - heavy), np.ldexp(warm.mu, entries) / s
+        sums, maxima_of_V = statistics(V)
+        theta, slope = find_theta(V, part, sums, maxima_of_V, start, nu, squares)
+        eps = np.finfo(np.float64).eps
+        by_rounding = (nu == 0.0) & (sums > theta * (1.0 - 64 * eps))  # rows that might be alive
+        unsure = eps * (max(theta, 0.0) * slope + (squares * sums)[by_rounding].sum())
+        seen = unsure <= VISIBLE_SHARE_WEIGHTED * part
+    if part > 0.0 and not seen:
+
+        def heights_of(tops: Vector, k: Vector) -> Vector:
+            heights = np.empty_like(tops)
+            heights_above(tops, squares / k, part, heights)
+            return heights
+
+        theta, nu = careful_levels(np.abs(V), groups, heights_of)
+    mu = np.minimum(np.ldexp(nu * s, -entries), maxima)
     shrink_into_ball(mu, radius, weights)
-    theta, bound = (max(float(np.ldexp(value, heaviest - entries)), SMALLEST) for value in (theta, start[1]))
+    theta = max(float(np.ldexp(theta, heavy - entries)), SMALLEST)
     if warm is not None:
-        warm.theta, warm.bound, warm.mu = theta, bound, mu
-    return theta, mu
+        warm.theta, warm.bound, warm.mu = theta, float(np.ldexp(start[1], heavy - entries)), mu
+    return Levels(False, theta, mu)
 
 
 def _require_fit(method: str, warm: Warm | None, weights: Vector | None, groups: Groups | None) -> None:
@@ -629,7 +687,7 @@ def project(
     W : array (n_features, n_tasks)
         Real and finite. float32 and float64 are kept, other types become float64. Take W.T for maxima of columns.
     radius : float, at least 0
-        The papers' C. Infinity is allowed.
+        The papers' C. Infinity is allowed. Below 1e-300 of the norm the result may be 0.
     out : array of W's shape and precision, optional
         Where to write, perhaps W itself. A new array by default.
     method : "newton" or "sort"
@@ -684,12 +742,12 @@ def project(
     B = as_output(out, W)
     V, n = (W, len(W)) if members is None else (members.stacked(W), len(members.starts))
     if V is None:
-        theta, mu = _levels_weighted(W, radius, np.ones(n) if s is None else s, None, members)
+        inside, theta, mu = _levels_weighted(W, radius, np.ones(n) if s is None else s, None, members)
     elif s is None:
-        theta, mu = _levels(V, radius, warm, method)
+        inside, theta, mu = _levels(V, radius, warm, method)
     else:
-        theta, mu = _levels_weighted(V, radius, s, warm)
-    if theta == 0.0:
+        inside, theta, mu = _levels_weighted(V, radius, s, warm)
+    if inside:
         B[...] = W
     else:
         clip_rows(W, mu if members is None else mu[members.of_feature], B)
@@ -723,8 +781,9 @@ def mu_for_theta(W: Floats, theta: Vector, groups: Groups | None = None) -> Vect
     """mu_i(theta_i) of every row, or of every group."""
     V = W if groups is None else groups.stacked(W)
     if groups is not None and V is None:
-        unit = SMALLER if float(np.abs(W).max(initial=0.0)) > 2.0**900 else 1.0  # no sum overflows
-        return _levels_of_groups(np.abs(W * unit, dtype=np.float64), groups, theta * unit)[1] / unit
+        power = -int(np.frexp(np.abs(W).max(initial=0.0))[1])  # brings the largest entry near 1
+        V, taken = np.ldexp(np.abs(W), power, dtype=np.float64), np.ldexp(theta, power)
+        return np.ldexp(careful_levels(V, groups, lambda tops, k: np.maximum(tops - taken, 0.0))[1], -power)
     V = W if V is None else V
     sums, maxima = statistics(V)
     if not (sums <= np.finfo(V.dtype).max).all():

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import Floats, as_columns, as_output, as_radii, deliver, positive_part, require_finite
 from jointsparse.compiled import njit
+from jointsparse.norms.rows import SMALL_RADIUS, lowered
 
 WARM = False  # `project` takes no warm start
 PER_TASK = True  # one number for each task
@@ -54,18 +55,19 @@ def column_lengths(W):  # type: ignore[no-untyped-def]
 
 @njit
 def project_columns(B, radii):  # type: ignore[no-untyped-def]
-    """Replace B by its projection. False, and nothing is changed, if a column has no safe length."""
+    """Replace B by its projection. False, and nothing is changed, if a column has no safe length or a tiny radius."""
     lengths = column_lengths(B)
     inverses, scales = np.ones(radii.size), np.ones(radii.size)
     for l in range(radii.size):
-        if math.isnan(lengths[l]):
+        if math.isnan(lengths[l]) or radii[l] < SMALL_RADIUS:
             return False
         if lengths[l] > radii[l]:
             inverses[l], scales[l] = 1.0 / lengths[l], radii[l]
     for i in range(B.shape[0]):
         b = B[i]
         for l in range(b.size):
-            b[l] = (b[l] * inverses[l]) * scales[l]
+            shorter = (b[l] * inverses[l]) * scales[l]
+            b[l] = shorter if abs(shorter) <= abs(b[l]) else b[l]  # rounding must not let an entry grow
     return True
 
 
@@ -158,7 +160,9 @@ def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, posit
     if W.size and not project_columns(result, radii):
         lengths, V, power = safe_lengths(columns)
         with np.errstate(all="ignore"):  # a radius that overflows here is larger than the length, which may be 0
-            result[...] = np.where(lengths <= radii * power, columns, V * (1.0 / lengths) * radii)
+            shorter = lowered((V * (1.0 / lengths) * radii).astype(W.dtype))
+            kept = (lengths <= radii * power) | (np.abs(shorter) > np.abs(columns))
+            result[...] = np.where(kept, columns, shorter)
     return deliver(B, out)
 
 

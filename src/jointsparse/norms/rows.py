@@ -1,10 +1,15 @@
-"""Sums without loss, maxima, and descent along the rows of W for 1/2 ||Y - X W||^2: what the norms share. No norm.
+"""What the norms share: sums without loss, maxima, heights above a level, and descent along the rows of W.
+
+This module is no norm. Descent minimises 1/2 ||Y - X W||^2 plus a penalty on the rows of W.
 
 Either A is the Gram matrix X^T X, and H is (X^T Y - X^T X W)^T. Or A is X^T, with more features than samples, and H is
 (Y - X W)^T. In both, W_i + d leaves H - d A_i^T.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from jointsparse.compiled import njit
 
@@ -12,6 +17,8 @@ from jointsparse.compiled import njit
 REORDER = {"reassoc", "nsz", "contract"}
 # For entries that are known to be finite.
 FINITE = REORDER | {"nnan", "ninf"}
+# Projections onto smaller balls may have entries whose rounding error shows beside the radius, see `lowered`.
+SMALL_RADIUS = 2.0**-80
 
 
 @njit
@@ -50,6 +57,46 @@ def copy_numbers(x, out):  # type: ignore[no-untyped-def]
     """Copy a vector. `out[:] = x` would take seconds to compile: it allows for any shapes."""
     for i in range(x.size):
         out[i] = x[i]
+
+
+@njit
+def heights_above(tops, slopes, total, heights):  # type: ignore[no-untyped-def]
+    """Write heights_i = (tops_i - theta)_+ with sum_i slopes_i heights_i = total > 0, by Newton's method on theta.
+
+    Slopes may differ by any factor, and the total may be tiny. Heights are measured upwards from the lowest top above
+    theta, where only non-negative numbers are added: tops - theta would cancel.
+    """
+    rounding = 1.0 - 8 * np.finfo(np.float64).eps
+    bound = -np.inf  # of theta, as the sum is at least any of its terms
+    for i in range(tops.size):
+        bound = max(bound, tops[i] - total / slopes[i])
+    candidates = np.nonzero(tops >= min(bound * rounding, bound / rounding))[0]
+    top, slope, n = tops[candidates], slopes[candidates], candidates.size
+    lowest = top.min()
+    while True:
+        mass, mass_lost, steepness, steepness_lost = 0.0, 0.0, 0.0, 0.0
+        for i in range(n):
+            mass, mass_lost = add_compensated(mass, mass_lost, slope[i] * (top[i] - lowest))
+            steepness, steepness_lost = add_compensated(steepness, steepness_lost, slope[i])
+        depth = (total - (mass + mass_lost)) / (steepness + steepness_lost)
+        if depth > 0.0:
+            break
+        kept, next_lowest = 0, np.inf
+        for i in range(n):
+            if top[i] - lowest > -depth * rounding:
+                top[kept], slope[kept], next_lowest = top[i], slope[i], min(next_lowest, top[i])
+                kept += 1
+        n, lowest = kept, next_lowest
+    for i in range(tops.size):
+        heights[i] = (tops[i] - lowest) + depth if tops[i] >= lowest else 0.0
+
+
+def lowered(B: NDArray[Any]) -> NDArray[Any]:
+    """B with magnitudes lowered by the smallest subnormal number, which changes nothing but subnormal numbers.
+
+    These are rounded to few digits. If that was upwards, B may lie outside its ball.
+    """
+    return np.copysign(np.maximum(np.abs(B) - np.finfo(B.dtype).smallest_subnormal, 0), B) + B.dtype.type(0)
 
 
 @njit(forceinline=True, fastmath={"reassoc", "contract"})

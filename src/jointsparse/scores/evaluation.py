@@ -357,7 +357,7 @@ def _flags_of_scores(scores: np.ndarray) -> list[str]:
 
 
 def _flag_of_gap(gap: float) -> Flag | None:
-    return Flag("certified gap", round(100 * gap), "%") if gap > GAP else None
+    return Flag("certified gap", float(np.round(100 * gap)), "%") if gap > GAP else None
 
 
 def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
