@@ -518,7 +518,11 @@ WRONG_CALLS = [
             np.zeros(40, "M8[D]"),
         )
     ),
-    ([JointSparseRegressor], lambda new, X, Y: new().fit_tasks([(X, ["a"] * 40)]), "^y must hold real numbers, got"),
+    (
+        [JointSparseRegressor],
+        lambda new, X, Y: new().fit_tasks([(X, ["a"] * 40)]),
+        "^y of task 0 must hold real numbers",
+    ),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(spoilt(X, np.nan)), NOT_FINITE),
     *(
         ([*ALL, OnlineJointSparseClassifier], call, f"^X must be a sound {form} matrix, got one with a fault: ")
@@ -556,8 +560,8 @@ WRONG_CALLS = [
                 [*CLASSIFIERS, OnlineJointSparseClassifier],
                 lambda new, X, Y: new().fit(X, Y[:, 0]).score(X, hidden(Y[:, 0])),
             ),
-            ("y", SINGLE, lambda new, X, Y: new().fit_tasks([(X, Y[:, 0]), (X, hidden(Y[:, 1]))])),
-            ("y", SEARCH, lambda new, X, Y: new().fit(X, Y[:, 0], X_val=X, y_val=hidden(Y[:, 0]))),
+            ("y of task 1", SINGLE, lambda new, X, Y: new().fit_tasks([(X, Y[:, 0]), (X, hidden(Y[:, 1]))])),
+            ("y_val", SEARCH, lambda new, X, Y: new().fit(X, Y[:, 0], X_val=X, y_val=hidden(Y[:, 0]))),
             ("y", [OnlineJointSparseClassifier], lambda new, X, Y: new().partial_fit(X, hidden(Y[:, 0]), [-1, 1])),
             (
                 "sample_weight",

@@ -1,11 +1,14 @@
 """Missing labels, names of tasks, probabilities, weights per task, and penalties per feature."""
 
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import sparse, special
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from test_estimators import problem
@@ -16,6 +19,8 @@ from jointsparse import (
     JointSparseRegressor,
     JointSparseRegressorCV,
     OnlineJointSparseClassifier,
+    compare,
+    task_scores,
 )
 from jointsparse.norms import NORMS
 
@@ -88,6 +93,203 @@ def test_tasks_with_samples_of_their_own_are_scored_and_calibrated_by_their_clas
     np.testing.assert_allclose(calibrated, expected.calibrate(X, WITH_MISSING["float"]).calibration_, rtol=1e-6)
     with pytest.raises(ValueError, match=r"^y must hold the classes \['no', 'yes'\], got \['maybe'\]"):
         model.score(X, np.where(Y > 0, "yes", "maybe"))
+
+
+# Types of labels
+
+LARGE = 2**53  # from here on float64 does not tell whole numbers apart
+IDS, THIRDS = [LARGE, LARGE + 1, LARGE + 2], np.digitize(X[:, 0], [-0.5, 0.5])
+BY_TYPE = {
+    kind: classes
+    for kinds, classes in (
+        (("Int64", "UInt64", "int64[pyarrow]", "uint64[pyarrow]", "category", object), IDS),
+        (("Int8", "int8[pyarrow]"), [-1, 0, 1]),
+        (("boolean", "bool[pyarrow]"), [False, True]),
+        (("Float64", "double[pyarrow]"), [0.0, 1.0, 2.0]),
+        (("string", "string[pyarrow]"), ["a", "b", "c"]),
+    )
+    for kind in kinds
+}
+FORMS = {
+    "series": lambda y: y,
+    "array": lambda y: y.array,
+    "list": lambda y: y.astype(object).tolist(),
+    "arrow": lambda y: pa.array(y.astype(object).where(y.notna(), None).tolist()),
+    "index": pd.Index,
+}
+
+
+def of_type(kind, classes=None, missing=False):
+    """Labels of this type as a Series, and the classes that they name."""
+    classes = BY_TYPE[kind] if classes is None else classes
+    y = pd.Series([classes[k] for k in np.minimum(THIRDS, len(classes) - 1)], dtype=kind)
+    return (y.mask(HIDDEN[:, 0]) if missing else y), classes
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", BY_TYPE, ids=str)
+def test_classes_are_the_labels_whether_or_not_some_are_missing(kind, form):
+    for missing in (False, True):
+        y, classes = of_type(kind, missing=missing)
+        model = JointSparseClassifier(radius=3.0).fit(X, FORMS[form](y))
+        np.testing.assert_array_equal(model.classes_, np.array(classes), strict=True)
+        assert set(model.predict(X)) == set(classes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (pd.Series([True, None, False] * 40, dtype="category"), [False, True]),
+        (np.array([True, None, False] * 40), [False, True]),
+        (np.array([1, None, 2.5 - 0.5] * 40), [1.0, 2.0]),
+        ([5, float("nan"), LARGE + 1] * 40, [5, LARGE + 1]),
+        (np.array([2**64 - 1, None, 7] * 40), np.array([7, 2**64 - 1], dtype=np.uint64)),
+        (pd.Series(pd.to_datetime(["2001-01-01", None, "2002-01-01"] * 40)), np.array(["2001", "2002"], "M8[us]")),
+    ],
+    ids=["categories", "truth", "mixed", "list", "unsigned", "dates"],
+)
+def test_labels_of_other_types_with_missing_ones_keep_theirs(labels, classes):
+    got = JointSparseClassifier(radius=3.0).fit(X, labels).classes_
+    np.testing.assert_array_equal(got, np.array(classes), strict=True)
+
+
+DOORS = {
+    "fit": lambda X, y: JointSparseClassifier().fit(X, y).coef_,
+    "path": lambda X, y: JointSparseClassifier().path(X, y, strengths=[1.0]).coef,
+    "search": lambda X, y: JointSparseClassifierCV(radii=[1.0], cv=2).fit(X, y).scores_,
+    "scoring": lambda X, y: JointSparseClassifierCV(radii=[1.0], cv=2, scoring="accuracy").fit(X, y).scores_,
+    "y_val": lambda X, y: JointSparseClassifierCV(radii=[1.0]).fit(X, KNOWN, X_val=X, y_val=y).scores_,
+    "score": lambda X, y: JointSparseClassifier().fit(X, KNOWN).score(X, y),
+    "task_scores": lambda X, y: task_scores(JointSparseClassifier().fit(X, KNOWN), X, y).auc,
+    "compare": lambda X, y: compare(*(2 * [JointSparseClassifier().fit(X, KNOWN)]), X, y, n_resamples=2).auc_a,
+    "online": lambda X, y: OnlineJointSparseClassifier(random_state=0).fit(X, y).coef_,
+    "partial_fit": lambda X, y: OnlineJointSparseClassifier().partial_fit(X, y, classes=IDS).coef_,
+}
+KNOWN = np.array(IDS)[THIRDS]
+MANY = LARGE + 2**20 * (np.arange(120) % 30)
+
+
+@pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]"])
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_reads_large_labels_exactly(door, kind):
+    np.testing.assert_array_equal(DOORS[door](X, of_type(kind, IDS)[0]), DOORS[door](X, KNOWN))
+
+
+def test_tasks_with_samples_of_their_own_share_large_classes():
+    two, kinds = np.array(IDS)[np.minimum(THIRDS, 1)], ("Int64", "uint64", "int64")
+    model = JointSparseClassifier(radius=3.0).fit_tasks({kind: (X, pd.Series(two, dtype=kind)) for kind in kinds})
+    frame = pd.DataFrame({kind: pd.Series(two, dtype=kind) for kind in kinds})
+    predicted = model.predict(X)
+    assert set(np.unique(predicted)) == set(IDS[:2])
+    assert model.score(X, frame) == (predicted == frame).all(axis=1).mean()
+    frame["Int64"] = frame["Int64"].mask(HIDDEN[:, 0])
+    assert model.score(X, frame) == ((predicted == frame) | frame.isna()).all(axis=1).mean()
+
+
+def classes_of_partial_fit(X, y):
+    OnlineJointSparseClassifier().partial_fit(X, KNOWN, classes=y)
+
+
+@pytest.mark.parametrize("door", [*DOORS.values(), classes_of_partial_fit], ids=[*DOORS, "classes"])
+def test_every_door_refuses_labels_that_have_been_rounded(door):
+    with pytest.raises(ValueError, match=r"must hold labels below 9007199254740992 where they are float64, got \[9007"):
+        door(X, np.where(HIDDEN[:, 0], np.nan, KNOWN))
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["1", 1], r"^y must hold labels of one type, text or numbers, got \[1\], which an array of <U"),
+        (["a", True], r"^y must hold labels of one type, text or numbers, got \[True\]"),
+        (["a\0", "a"], r"^y must hold labels of one type, text or numbers, got \['a\\x00'\]"),
+        (
+            [-1, 2**63 + 1],
+            r"^y must hold labels of one type, .* got \[9223372036854775809\], which an array of float64",
+        ),
+        ([LARGE + 1, 0.0], r"^y must hold labels of one type, .* got \[9007199254740993\], which an array of float64"),
+        (
+            [2**64, 1],
+            r"^y must hold labels that are text, whole numbers of at most 64 bits, .* such as \[18446744073709",
+        ),
+        ([Decimal(1), Decimal(2)], r"^y must hold labels that are text, .* got objects such as \[Decimal\('1'\)\]"),
+        (np.float32([2**24, 1]), r"^y must hold labels below 16777216 where they are float32, got \[16777216.0\]"),
+    ],
+    ids=["text", "truth", "nul", "signs", "fraction", "long", "decimal", "float32"],
+)
+def test_labels_that_numpy_would_change_are_refused(labels, said):
+    with pytest.raises(ValueError, match=said):
+        JointSparseClassifier().fit(X, [*labels, *labels] * 30 if isinstance(labels, list) else np.tile(labels, 60))
+
+
+@pytest.mark.parametrize(
+    ("other", "got"),
+    [
+        (MANY.astype(str), "'90071[0-9]*'"),
+        (MANY.astype(np.uint64) + np.eye(120, dtype=np.uint64)[0], "9007199254740993"),
+    ],
+    ids=["text", "unsigned"],
+)
+def test_labels_of_another_type_are_no_classes_by_rounding_or_as_text(other, got):
+    with pytest.raises(ValueError, match=rf"^Y must hold the classes \[9007.*\], got \[{got}\]"):
+        task_scores(JointSparseClassifier().fit(X, MANY), X, other)
+
+
+# Tasks without any known label
+
+
+UNKNOWN = FRAME.astype(float).assign(dog=np.nan)
+KINDS = {
+    "classifier": JointSparseClassifier(),
+    "search": JointSparseClassifierCV(radii=[3.0], cv=2),
+    "online": OnlineJointSparseClassifier(random_state=0),
+    "regressor": JointSparseRegressor(),
+    "search-of-regressor": JointSparseRegressorCV(radii=[3.0], cv=2),
+}
+
+
+@pytest.mark.parametrize("learner", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (UNKNOWN, "^1 of 3 tasks have no known label or target of positive weight, .* stay 0: dog$"),
+        (UNKNOWN.assign(cat=np.nan), "^2 of 3 tasks .* stay 0: cat, dog$"),
+        (UNKNOWN.astype("Int64").to_numpy(), "^1 of 3 tasks .* stay 0: 1$"),
+    ],
+    ids=["frame", "two", "array"],
+)
+def test_tasks_without_known_labels_are_named_once(learner, y, said):
+    with pytest.warns(UserWarning, match=said) as warned:
+        model = clone(learner).fit(X, y)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    assert not model.coef_[1].any() and not model.intercept_[1] and model.coef_[2].any()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: JointSparseClassifier(labels="masked").fit(X, np.where([True, False, True], SIGNS, 0)),
+        lambda: JointSparseClassifier().fit(X, Y, np.tile([1.0, 0.0, 1.0], (120, 1))),
+        lambda: JointSparseClassifier().path(X, UNKNOWN.to_numpy(), strengths=[1.0]),
+        lambda: JointSparseClassifier(labels="masked").fit_tasks([(X, SIGNS[:, k] * (k != 1)) for k in range(3)]),
+        lambda: JointSparseClassifierCV(radii=[3.0]).fit(X, UNKNOWN.to_numpy(), X_val=X, y_val=Y),
+    ],
+    ids=["masked", "weights", "path", "fit_tasks", "X_val"],
+)
+def test_tasks_without_samples_are_named_once_whatever_leaves_them_out(call):
+    with pytest.warns(UserWarning, match="^1 of 3 tasks have no known label .* stay 0: 1$") as warned:
+        call()
+    assert len(warned) == 1
+
+
+def test_a_single_step_does_not_warn_of_tasks_that_its_samples_are_no_part_of():
+    assert not OnlineJointSparseClassifier().partial_fit(X[:5], UNKNOWN[:5]).coef_[1].any()
+
+
+def test_a_task_of_its_own_samples_without_known_labels_is_refused_by_name():
+    with pytest.raises(
+        ValueError, match=r"^y of task dog must hold at least one label or target, got missing ones only"
+    ):
+        JointSparseClassifier().fit_tasks({"cat": (X, Y[:, 0]), "dog": (X, np.full(120, np.nan))})
 
 
 # Names

@@ -92,7 +92,8 @@ def real_array(W: ArrayLike, name: str) -> Floats:
 
 def require_unmasked(array: Any, name: str) -> None:
     """Raise ValueError for a masked array that hides entries: NumPy reads what is behind the mask."""
-    require(not np.ma.is_masked(array), f"{name} must hold a number everywhere, got a masked array: fill it")
+    hides = isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array)  # pandas' own arrays have a `_mask`, too
+    require(not hides, f"{name} must hold a number everywhere, got a masked array: fill it")
 
 
 def require_finite(W: Floats, name: str = "W") -> None:

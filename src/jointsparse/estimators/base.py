@@ -141,8 +141,10 @@ def _hint_at_scales(X: Any) -> None:
 
 
 def _is_missing(value: Any) -> bool:
-    """True for None, NaN and pandas.NA."""
-    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+    """True for None, pandas.NA, and NaN or NaT of any type."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.inexact | np.datetime64) and value != value
 
 
 def _holds_tags(y: Any) -> bool:
@@ -155,43 +157,104 @@ def _holds_tags(y: Any) -> bool:
     return uneven or any(isinstance(tag, str) for row in rows for tag in row)
 
 
-def known(y: Any) -> tuple[Any, np.ndarray]:
+def _as_array(y: Any) -> np.ndarray:
+    """Labels or targets as an array: of objects, unless they have one type of NumPy's.
+
+    NumPy rounds whole numbers beyond 2^53 where some are missing, and pandas gives its own types and categories as
+    floats.
+    """
+    types = list(y.dtypes) if hasattr(y, "columns") and hasattr(y, "dtypes") else [getattr(y, "dtype", None)]
+    if isinstance(types[0], np.dtype) and all(one == types[0] for one in types):
+        return np.asarray(y)
+    if hasattr(y, "astype"):  # of pandas
+        return np.asarray(y.astype(object))
+    for rows in ("to_pylist", "rows", "to_list"):  # an array of PyArrow, and a table and a column of Polars
+        if hasattr(y, rows):
+            return np.asarray(getattr(y, rows)(), dtype=object)
+    return np.asarray(y, dtype=object)
+
+
+def _of_one_type(objects: np.ndarray) -> np.ndarray:
+    """Objects as an array of text, numbers or truth values. It stays one of objects if they are something else."""
+    values = objects.ravel().tolist()
+    types = set(map(type, values))
+    if not all(issubclass(one, str | int | float | np.generic) for one in types):
+        return objects
+    array = np.array(values)
+    if (
+        array.dtype.kind == "f"
+        and min(values, default=-1) >= 0
+        and not any(issubclass(one, float | np.inexact) for one in types)
+    ):
+        array = np.array(values, dtype=np.uint64)  # NumPy makes floats of whole numbers on both sides of 2^63
+    return array.reshape(objects.shape)
+
+
+def _require_exact(labels: np.ndarray, given: np.ndarray, name: str) -> None:
+    """Raise ValueError if the array may hold one label where different ones were given."""
+    require(
+        labels.dtype.kind != "O",
+        f"{name} must hold labels that are text, whole numbers of at most 64 bits, or True and False, got objects such "
+        f"as {shortened(labels.ravel()[:1].tolist())}",
+    )
+    changed = list(set(given.ravel().tolist()) - set(labels.ravel().tolist())) if given.dtype.kind == "O" else []
+    require(
+        not changed,
+        f"{name} must hold labels of one type, text or numbers, got {shortened(changed[:1])}, which an array of "
+        f"{labels.dtype} does not hold",
+    )
+    if labels.dtype.kind == "f":
+        large = labels[np.isfinite(labels) & (abs(labels) >= 2 / np.finfo(labels.dtype).eps)]
+        require(
+            not large.size,
+            f"{name} must hold labels below {2 / np.finfo(labels.dtype).eps:.0f} where they are {labels.dtype}, got "
+            f"{large[:1].tolist()}: larger whole numbers are rounded, so pass them as integers, with None or pandas.NA "
+            "for missing ones, or as text",
+        )
+
+
+def known(y: Any, name: str = "y", *, numeric: bool = False) -> tuple[Any, np.ndarray]:
     """Fill in missing labels or targets, and mark the others.
 
     Parameters
     ----------
     y : array, DataFrame or Series (n_samples,) or (n_samples, n_tasks)
-        Labels or targets. NaN, None and pandas.NA are missing.
+        Labels or targets. NaN, NaT, None and pandas.NA are missing.
+    name : str
+        Name of y, for messages.
+    numeric : bool
+        True for targets, which may be rounded. Labels keep their values, and a type that does not depend on whether
+        some are missing.
 
     Returns
     -------
-    y : array or as it came
-        With the first one that is known in the place of those that are missing.
+    y : array, or the sparse matrix or None that came
+        With the first known label or target in the place of missing ones.
     is_known : bool array (n_samples, 1) or (n_samples, n_tasks), or (1, 1) if all are
         Marks those that were not missing.
     """
-    require_unmasked(y, "y")
+    require_unmasked(y, name)
     all_known = np.ones((1, 1), dtype=bool)
     if y is None or sparse.issparse(y):
         return y, all_known
     require(
         not _holds_tags(y),
-        "y must be a vector or a matrix, got a list of tags per sample: make one by binarizer.fit_transform(y) of "
-        "binarizer = sklearn.preprocessing.MultiLabelBinarizer(), whose classes_ are the columns",
+        f"{name} must be a vector or a matrix, got a list of tags per sample: make one by binarizer.fit_transform(y) "
+        "of binarizer = sklearn.preprocessing.MultiLabelBinarizer(), whose classes_ are the columns",
     )
-    array = np.asarray(y)
-    if array.dtype.kind in "US" and not isinstance(y, np.ndarray):
-        array = np.asarray(y, dtype=object)  # a NaN in a list of text has become text
-    require(array.ndim, f"y must be a vector or a matrix, got {type(y).__name__}")
-    if array.dtype.kind not in "fO":
-        return y, all_known
-    missing = np.isnan(array) if array.dtype.kind == "f" else np.frompyfunc(_is_missing, 1, 1)(array).astype(bool)
-    if missing.any():
-        require(not missing.all(), "y must hold at least one label or target, got missing ones only")
-        array = np.where(missing, array[~missing][0], array)
-    elif not hasattr(y, "isna"):  # but for pandas' own numbers
-        return y, all_known
-    return np.array(array.tolist()) if array.dtype.kind == "O" else array, ~missing.reshape(len(missing), -1)
+    given = _as_array(y)
+    require(given.ndim, f"{name} must be a vector or a matrix, got {type(y).__name__}")
+    is_known = all_known
+    if given.dtype.kind in "fmMO":
+        test = np.frompyfunc(_is_missing, 1, 1) if given.dtype.kind == "O" else np.isnan
+        missing = np.asarray(test(given), dtype=bool)
+        if missing.any():
+            require(not missing.all(), f"{name} must hold at least one label or target, got missing ones only")
+            given, is_known = np.where(missing, given[~missing][0], given), ~missing.reshape(len(missing), -1)
+    array = _of_one_type(given) if given.dtype.kind == "O" else given
+    if not numeric:
+        _require_exact(array, given, name)
+    return array, is_known
 
 
 class Samples(NamedTuple):
@@ -213,11 +276,11 @@ class Samples(NamedTuple):
         return Samples(*(array[rows] for array in self))
 
 
-def names_of_tasks(estimator: Any) -> list[Any]:
-    """Names of the tasks of a fitted estimator, or their numbers."""
+def names_of_tasks(estimator: Any, n_tasks: int | None = None) -> list[Any]:
+    """Names of the tasks of an estimator that has read labels or is fitted, or their numbers."""
     names: Any = getattr(estimator, "_names", None)
     names = getattr(estimator, "classes_", ()) if names is None else names
-    n_tasks = len(np.atleast_2d(estimator.coef_))
+    n_tasks = len(np.atleast_2d(estimator.coef_)) if n_tasks is None else n_tasks
     return list(names if len(names) == n_tasks else range(n_tasks))  # two classes are one task
 
 
@@ -257,12 +320,14 @@ class Linear(Versioned, BaseEstimator):
         X = validated(self, X, reset=False)
         return np.asarray(X @ np.atleast_2d(self.coef_).T) + self.intercept_
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, Any, np.ndarray, np.ndarray]:
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, name: str, **options: Any
+    ) -> tuple[Any, Any, np.ndarray, np.ndarray]:
         """X and y, checked, the marks of what is known of y, and the weights of the samples."""
-        y, is_known = known(y)
+        y, is_known = known(y, name, numeric=self._numeric)
         y = y.toarray() if sparse.issparse(y) else y
-        if self._numeric and y is not None and np.asarray(y).dtype.kind not in "fiubc":
-            y = real_array(y, "y")  # scikit-learn fails on text and dates without naming y
+        if self._numeric and y is not None and y.dtype.kind not in "fiubc":
+            y = real_array(y, name)  # scikit-learn fails on text and dates without naming y
         options = {"order": "C", "multi_output": True, "y_numeric": self._numeric} | options
         X, y = validated(self, X, y, **options)
         return X, y, is_known, weights_of(sample_weight, X)
@@ -299,7 +364,7 @@ class Linear(Versioned, BaseEstimator):
                 np.array_equal(names, self._names),
                 f"{name} must have the columns {self._names.tolist()} in this order, got {names.tolist()}",
             )
-        X, y, is_known, weight = self._checked(X, y, sample_weight, reset=reset)
+        X, y, is_known, weight = self._checked(X, y, sample_weight, name, reset=reset)
         if reset:
             self._flat, self._n_columns = y.ndim == 1, y.size // len(y)
             self._names = None if self._flat else names
@@ -312,6 +377,23 @@ class Linear(Versioned, BaseEstimator):
         )
         Y, weights = self._in_tasks(y, is_known, weight, name)
         return Samples(X, Y, self._weigh(Y, weights) if training else weights)
+
+    def _read_all(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+        """Read all samples of a fit, and warn of tasks that none of them is part of."""
+        samples = self._read(X, y, sample_weight)
+        self._warn_of_unknown(samples.weights.max(axis=0) > 0)
+        return samples
+
+    def _warn_of_unknown(self, has_samples: np.ndarray) -> None:
+        """Warn once of all tasks that no sample is part of. has_samples: (n_tasks,) bool."""
+        names = [
+            str(name) for name, has in zip(names_of_tasks(self, len(has_samples)), has_samples, strict=True) if not has
+        ]
+        if names:
+            warn_user(
+                f"{len(names)} of {len(has_samples)} tasks have no known label or target of positive weight, so their "
+                f"weights stay 0: {', '.join(names[:10])}{', ...' * (len(names) > 10)}"
+            )
 
     def _in_tasks(
         self, y: np.ndarray, is_known: np.ndarray, weight: np.ndarray, name: str = "y"

@@ -57,9 +57,11 @@ class Labelled(ClassifierMixin, Linear):
     labels: str = "classes"
     class_weight: str | Mapping[Any, float] | None = None
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, Any, np.ndarray, np.ndarray]:
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, name: str, **options: Any
+    ) -> tuple[Any, Any, np.ndarray, np.ndarray]:
         require(self.labels in [*CODES], f"labels must be one of {', '.join(map(repr, CODES))}, got {self.labels!r}")
-        X, y, is_known, weight = super()._checked(X, y, sample_weight, **options)
+        X, y, is_known, weight = super()._checked(X, y, sample_weight, name, **options)
         if self.labels == "classes" and y.shape[1:] == (1,) and (options["reset"] or self._flat):
             y = column_or_1d(y, warn=True)
         return X, y, is_known, weight
@@ -68,7 +70,7 @@ class Labelled(ClassifierMixin, Linear):
         """Set classes_, and the codes of labels: the classes of a vector, or two, of which the negative comes first."""
         self._codes = np.array([CODES[self.labels][0], 1])
         if self.labels == "classes" and (self._flat or classes is not None):
-            self._codes = np.unique(y if classes is None else np.asarray(classes))
+            self._codes = np.unique(y if classes is None else classes)
             n, expected = len(self._codes), "or more" if self._flat else "that are the same in all tasks"
             require(
                 n == 2 or (n > 2 and self._flat),
@@ -93,10 +95,13 @@ class Labelled(ClassifierMixin, Linear):
         """Signs, of y in the coding that fit has seen."""
         found, codes = self._codes, CODES[self.labels]
         Y = y.reshape(len(y), -1)
-        if self._has_names() or not np.isin(found, codes).all():
-            unknown = y[counted][~np.isin(y[counted], found)].tolist()
+        if self._has_names() or not set(found.tolist()) <= set(codes):
+            # Not by NumPy, which compares numbers with text as text, and signed with unsigned integers as floats.
+            place = {label: k for k, label in enumerate(found.tolist())}
+            places = np.reshape([place.get(label, -1) for label in Y.ravel().tolist()], Y.shape)
+            unknown = Y[counted][places[counted] < 0].tolist()
             require(not unknown, f"{name} must hold the classes {found.tolist()}, got {unknown[:1]}")
-            return np.where((found[1:] if len(found) == 2 else found) == Y, 1.0, -1.0)
+            return np.where(np.arange(len(found))[len(found) == 2 :] == places, 1.0, -1.0)
         wrong, others = Y[~np.isin(Y, codes)].tolist(), ", ".join(repr(name) for name in CODES if name != self.labels)
         matrix = "a matrix y" if self.labels == "classes" else "y"
         require(
@@ -337,9 +342,10 @@ class JointSparseClassifier(Labelled, OneStrength):
     -----
     float32 and float64 X are kept, other numbers become float64. CSR X stays sparse. Nothing is random. A task whose
     labels are all positive, or all negative, is solved as it stands. As a transformer, the classifier keeps the
-    selected features. NaN, None and pandas.NA in y mean an unknown label, which is no part of its task. From a
-    DataFrame y its columns name the tasks, and predictions are DataFrames. Dense X of which 95 % is 0 is trained on as
-    CSR.
+    selected features. NaN, None and pandas.NA in y mean an unknown label, which is no part of its task. A task without
+    any known label keeps weights of 0, and fit warns of it. Classes have the type of the known labels, whether or not
+    some are missing. From a DataFrame y its columns name the tasks, and predictions are DataFrames. Dense X of which
+    95 % is 0 is trained on as CSR.
 
     scikit-learn's LogisticRegression is the better tool for one task, and with an l1 penalty for tasks that need not
     share their features. So are its other estimators for what no linear function tells apart.

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
 from jointsparse.checks import as_finite, as_positive, require, require_count
-from jointsparse.estimators.base import all_or_nothing, parameters, positional, validated
+from jointsparse.estimators.base import all_or_nothing, known, parameters, positional, validated
 from jointsparse.estimators.classifier import Labelled
 from jointsparse.learning.lazy import BALL, LARGEST_STEP_SUM, ONE_BALL_PER_TASK, ROW, Eager, Lazy, Matrix, csr
 from jointsparse.learning.problem import magnitude
@@ -131,7 +131,7 @@ class OnlineJointSparseClassifier(Labelled):
         self._check_parameters()
         require_count(self.max_iter, "max_iter")
         require_count(self.batch_size, "batch_size")
-        X, Y, weights = self._read(X, y, sample_weight)
+        X, Y, weights = self._read_all(X, y, sample_weight)
         self._iterate: Any = None
         rng = check_random_state(self.random_state)
         members = np.flatnonzero(weights.any(axis=1))
@@ -181,11 +181,14 @@ class OnlineJointSparseClassifier(Labelled):
                 settings == self._settings,
                 f"norm, radius and labels must stay {self._settings}, as at the first step, got {settings}",
             )
+        if classes is not None:
+            classes, is_known = known(classes, "classes")
+            require(is_known.all(), "classes must name every class, got a missing one")
         X, Y, weights = self._read(X, y, sample_weight, reset=first, classes=classes)
         if first:
             self._iterate = None
         require(
-            classes is None or np.array_equal(np.unique(np.asarray(classes)), self._codes),
+            classes is None or np.unique(classes).tolist() == self._codes.tolist(),
             f"classes must be {self._codes.tolist()}, got {np.asarray(classes).tolist()}",
         )
         self.__dict__.pop("calibration_", None)  # it is of the model before the step

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from jointsparse.checks import require, warn_user
-from jointsparse.estimators.base import Trained, all_or_nothing, given_one, parameters, positional
+from jointsparse.estimators.base import Trained, all_or_nothing, given_one, known, parameters, positional
 from jointsparse.estimators.watch import Watch
 from jointsparse.learning.problem import Fit
 
@@ -115,7 +115,7 @@ class OneStrength(Trained):
         ValueError
             If input or parameters make no sense. The estimator keeps its previous state.
         """
-        return self._train_one(*self._pose_shared(self._read(X, y, sample_weight)), self.radius, self.penalty)
+        return self._train_one(*self._pose_shared(self._read_all(X, y, sample_weight)), self.radius, self.penalty)
 
     @all_or_nothing
     def fit_tasks(
@@ -154,15 +154,21 @@ class OneStrength(Trained):
         require(len(given) == len(tasks), f"sample_weight must hold one array per task, {len(tasks)}, got {len(given)}")
         self._flat, self._n_columns, self._names = False, len(tasks), names
         read = [
-            self._checked(X_k, y_k, weight, reset=k == 0, multi_output=False)
+            self._checked(
+                X_k, y_k, weight, f"y of task {k if names is None else names[k]}", reset=k == 0, multi_output=False
+            )
             for k, ((X_k, y_k), weight) in enumerate(zip(tasks, given, strict=True))
         ]
-        y = np.concatenate([y_k for _, y_k, _, _ in read])
+        of_tasks = [y_k for _, y_k, _, _ in read]
+        alike = all(y_k.dtype == of_tasks[0].dtype for y_k in of_tasks)
+        y = np.concatenate(of_tasks if alike else [y_k.astype(object) for y_k in of_tasks])
+        y, _ = known(y, numeric=self._numeric)
         self._learn_coding(y, classes=y)
         dtype = np.result_type(*(X_k.dtype for X_k, *_ in read))
         X = [X_k.astype(dtype, copy=False) for X_k, *_ in read]
         in_tasks = [self._in_tasks(y_k, is_known, weight) for _, y_k, is_known, weight in read]
         weights = [self._weigh(Y_k, c)[:, 0] for Y_k, c in in_tasks]
+        self._warn_of_unknown(np.array([c.any() for c in weights]))
         return self._train_one(*self._pose(X, [Y_k[:, 0] for Y_k, _ in in_tasks], weights), self.radius, self.penalty)
 
     def path(
@@ -219,7 +225,7 @@ class OneStrength(Trained):
         model = clone(self)
         require(model._stops(), f"a path needs a solver that stops at tol, got {model.solver!r}")
         _, penalised = given_one(model.radius, model.penalty)
-        problem, centres = model._pose_shared(model._read(X, y, sample_weight))
+        problem, centres = model._pose_shared(model._read_all(X, y, sample_weight))
         grid = model._grid(problem, n_points if strengths is None else np.atleast_1d(strengths), penalised, "strengths")
 
         def train(strength: float, start: Fit | None) -> Fit:

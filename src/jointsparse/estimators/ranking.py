@@ -161,7 +161,7 @@ def _read(models: list[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, n
 
     Labels are 1, 0, or -1 where they are unknown.
     """
-    shape, reader = np.shape(known(Y)[0]), Labelled(labels=coding)
+    shape, reader = np.shape(known(Y, "Y")[0]), Labelled(labels=coding)
     classes = getattr(models[0], "classes_", None) if len(shape) == 1 else None
     _, signs, weights = reader._read(np.zeros((shape[0], 1)), Y, None, training=False, name="Y", classes=classes)
     truth = np.where(weights > 0, signs > 0, -1)

@@ -171,12 +171,12 @@ class Search(Trained):
         """
         require((X_val is None) == (y_val is None), "X_val and y_val must be given together")
         watch, of_folds = self._watch(), self._watch(FOLDS_SHARE)
-        samples = self._read(X, y, sample_weight)
+        samples = self._read_all(X, y, sample_weight)
         n, n_tasks = samples.Y.shape
         self._counted = self._validation_tasks(n_tasks)
         problem, centres = self._pose_shared(samples)
         if X_val is None:
-            splits = list(self._folds(known(y)[0], samples))
+            splits = list(self._folds(known(y, numeric=self._numeric)[0], samples))
         else:
             held_out = self._read(X_val, y_val, None, reset=False, training=False, name="y_val")
             is_sparse = sparse.issparse(samples.X)  # as the held-out samples need not be
@@ -439,7 +439,8 @@ class JointSparseClassifierCV(Labelled, Search):
             splits = list(StratifiedKFold(self.cv, shuffle=True, random_state=0).split(samples.X, by))
         held_out = [samples.Y[rows] * samples.weights[rows] for _, rows in splits]
         judged = np.all([(Y > 0).any(axis=0) & (Y < 0).any(axis=0) for Y in held_out], axis=0)
-        names = [str(self.classes_[k]) for k in self._counted if splits and not judged[k]]
+        has_samples = samples.weights.max(axis=0) > 0  # other tasks have been warned of
+        names = [str(self.classes_[k]) for k in self._counted if splits and has_samples[k] and not judged[k]]
         if names and not self._flat:
             warn_user(
                 f"{len(names)} of {len(self._counted)} tasks have no positives or no negatives in some of the "
