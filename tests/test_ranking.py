@@ -41,7 +41,7 @@ FITTED = base.clone(OURS).fit(X, Y)
         (pipeline.make_pipeline(preprocessing.StandardScaler(), OURS), lambda model: model.decision_function(X)),
         (multiclass.OneVsRestClassifier(LOGISTIC), lambda model: model.decision_function(X)),
         # Forests and neighbours give many samples the same score.
-        (ensemble.RandomForestClassifier(5), lambda model: np.stack(model.predict_proba(X))[..., 1].T),
+        (ensemble.RandomForestClassifier(5, random_state=0), lambda model: np.stack(model.predict_proba(X))[..., 1].T),
         (multioutput.MultiOutputClassifier(NEIGHBOURS), lambda model: np.stack(model.predict_proba(X))[..., 1].T),
     ],
 )
