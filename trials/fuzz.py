@@ -630,9 +630,12 @@ def in_a_pack(data: bytes, suffix: str, rng: np.random.Generator) -> tuple[bytes
     return packed, content
 
 
+LABELS = ["3", "17", "+1", "-1", "1.0", "007", "0", "9007199254740992", "9007199254740993"]
+
+
 def drawn_line(rng: np.random.Generator) -> str:
     """A sample in the format of LIBSVM."""
-    labels = ",".join(one_of(["3", "17", "+1", "-1", "1.0", "007", "0"], rng) for _ in range(rng.integers(3)))
+    labels = ",".join(one_of(LABELS, rng) for _ in range(rng.integers(3)))
     columns = np.flatnonzero(rng.random(12) < 0.4) + one_of((1, 1, 100, 2**31 - 13), rng)
     values = rng.normal(size=len(columns)) * 10.0 ** rng.integers(-40, 38)
     gap = one_of([" ", "\t", "  "], rng)
@@ -643,6 +646,7 @@ def drawn_line(rng: np.random.Generator) -> str:
 
 ODD_IN_SAMPLES = [
     *b"nan inf 1e39 1e-60 1_0 0 -0 007 2147483648 qid +3 1.0 : , # ; \r \v \t \n \0 \xff \xe9 - . e E _".split(b" "),
+    b"0.99999999999999999999",
     *(b" ", *re.split(rb"[ \t\n,:]", twins.LIBSVM), *twins.LIBSVM.splitlines(keepends=True)),
 ]
 

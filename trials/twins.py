@@ -2,6 +2,7 @@
 
 import math
 import struct
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ LARGEST = 3.4028235677973366e38  # that rounds to a number of float32
 
 
 def _labels(text: str) -> set[str]:
-    numbers = [float(part) for part in text.split(",")]
-    if any(number % 1 or abs(number) > 2**53 for number in numbers):
+    try:
+        numbers = [Decimal(part) for part in text.split(",")]
+    except ArithmeticError:
+        raise ValueError from None
+    if any(not -(2**63) < number < 2**63 or number != number.to_integral_value() for number in numbers):
         raise ValueError
     return {str(int(number)) for number in numbers}
 

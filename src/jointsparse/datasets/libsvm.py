@@ -10,13 +10,14 @@ An example::
 import io
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import require
+from jointsparse.checks import require, shortened
 from jointsparse.datasets.packed import COMPRESSION_RATIO, read_whole
 from jointsparse.datasets.samples import Samples, find, gather
 from jointsparse.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
@@ -33,20 +34,21 @@ TAKES = (
 NEEDS = ("root", "train")
 
 MOST_FEATURES = 2**31 - 1  # SciPy's 32-bit column numbers count no further
-LARGEST_LABEL = 2**53  # of the whole numbers that floats hold
+LARGEST_LABEL = 2**63 - 1
 SIGNS = b"0123456789+-.eE,: \t"  # of numbers and of what stands between them, so neither of nan nor of qid
 
 
 class _Lines(io.RawIOBase):
     """The samples of all files as one file, and where they stand: scikit-learn says neither file nor line.
 
-    names, places: "train:17" and "path line 17" of each sample, filled while they are read. empty: names of lines
-    without sample. place, text: the line that is read now.
+    names, places, labels: "train:17", "path line 17" and the labels of each sample as they are written, filled while
+    they are read. empty: names of lines without sample. place, text: the line that is read now.
     """
 
     def __init__(self, files: Mapping[str, Path], compression_ratio: float) -> None:
         self.files = [(split, path, read_whole(path, compression_ratio)) for split, path in files.items()]
         self.names, self.places, self.empty = list[str](), list[str](), list[str]()
+        self.labels = list[list[str]]()
         self.place, self.text = "", b""
 
     def __iter__(self) -> Iterator[bytes]:
@@ -59,6 +61,8 @@ class _Lines(io.RawIOBase):
                 if self.text.strip():
                     self.names.append(name)
                     self.places.append(self.place)
+                    first = self.text.split(maxsplit=1)[0].decode()
+                    self.labels.append([] if ":" in first else first.split(","))
                     yield self.text
                 elif not comment:
                     self.empty.append(name)
@@ -118,8 +122,8 @@ def read(
     Raises
     ------
     ValueError
-        With file and line, if a label is not a whole number, indices do not increase, or a value is not finite in
-        float32. If there is a query id (qid), or if a packed file is damaged, cut off or too long.
+        With file and line, if a label is not a whole number of 64 bits, indices do not increase, or a value is not
+        finite in float32. If there is a query id (qid), or if a packed file is damaged, cut off or too long.
     """
     require(index_base in (0, 1), f"index_base must be 0 or 1, got {index_base!r}")
     require(
@@ -130,18 +134,22 @@ def read(
     given = {"train": train, "validation": validation, "test": test}
     lines = _Lines({split: find(folder, split, file) for split, file in given.items() if file}, compression_ratio)
     names = _label_names(find(folder, "topics", topics)) if topics else {}
-    X, numbers = _load(lines, index_base)
+    X = _load(lines, index_base)
     splits = {name: name.partition(":")[0] for name in lines.names}
     left_out = dict.fromkeys(lines.empty, "an empty line")
     labels: list[list[str]] = []
-    for name, place, of_line in zip(lines.names, lines.places, numbers, strict=True):
-        whole = all(label % 1 == 0 and abs(label) <= LARGEST_LABEL for label in of_line)
-        require(whole, f"{place}: expected whole numbers as labels, got {of_line}")
-        once = list(dict.fromkeys(map(int, of_line)))
+    for name, place, of_line in zip(lines.names, lines.places, lines.labels, strict=True):
+        numbers = [_whole(label) for label in of_line]
+        once = sorted({number for number in numbers if number is not None})
+        require(
+            None not in numbers,
+            f"{place}: expected whole numbers as labels, from -{LARGEST_LABEL} to {LARGEST_LABEL}, got "
+            f"{shortened(of_line)}",
+        )
         require(not topics or set(once) <= set(names), f"{place}: expected labels that {topics} names, got {once}")
         # Choice: a label that a line repeats counts once; Reuters-21578 has such lines.
         if len(once) < len(of_line):
-            left_out[f"{name} (repeated labels)"] = f"expected each label once, got {list(map(int, of_line))}"
+            left_out[f"{name} (repeated labels)"] = f"expected each label once, got {numbers}"
         labels.append([names.get(label, str(label)) for label in once])
 
     rng = np.random.default_rng(seed)
@@ -161,12 +169,21 @@ def feature_names(root: str | Path, *, vocabulary: str | None = None, **options:
     )
 
 
-def _load(lines: _Lines, index_base: int) -> tuple[sparse.csr_matrix, list[tuple[float, ...]]]:
-    """Features, csr (n_samples, n_features) float32 without stored zeros, and the labels of each sample."""
+def _whole(label: str) -> int | None:
+    """A label as a whole number, without rounding it first; None if it is none."""
+    try:
+        number = Decimal(label)
+    except ArithmeticError:  # of an exponent beyond 10^18
+        return None
+    return int(number) if -LARGEST_LABEL <= number <= LARGEST_LABEL and number == int(number) else None
+
+
+def _load(lines: _Lines, index_base: int) -> sparse.csr_matrix:
+    """Features, csr (n_samples, n_features) float32 without stored zeros."""
     from sklearn.datasets import load_svmlight_files  # which takes half a second to import
 
     try:
-        X, labels = load_svmlight_files([lines], dtype=np.float32, multilabel=True, zero_based=not index_base)
+        X, _ = load_svmlight_files([lines], dtype=np.float32, multilabel=True, zero_based=not index_base)
     except (ValueError, OverflowError) as error:
         raise ValueError(
             f"{lines.place}: expected whole numbers such as 3,17 as labels, or a space, and features such as 12:0.5, "
@@ -181,7 +198,7 @@ def _load(lines: _Lines, index_base: int) -> tuple[sparse.csr_matrix, list[tuple
     require(X.nnz, f"{lines.files[0][1]} must hold at least one sample with features, got none")
     X = sparse.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # which chooses 32-bit indices where they suffice
     X.eliminate_zeros()
-    return X, labels
+    return X
 
 
 def _label_names(path: Path) -> dict[int, str]:
@@ -191,7 +208,7 @@ def _label_names(path: Path) -> dict[int, str]:
         for number, line in enumerate(lines, start=1):
             label, name, *_ = [*line.split(), "", ""]
             if label:
-                fits = re.fullmatch(r"[+-]?\d{1,15}", label) and int(label) not in names
+                fits = re.fullmatch(r"[+-]?\d{1,19}", label) and int(label) not in names
                 require(
                     fits and name and name not in names.values(),
                     f"{path} line {number}: expected a label's number and its name, each once, got {line[:80]!r}",
