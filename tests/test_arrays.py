@@ -75,6 +75,16 @@ def test_files_of_every_kind_hold_the_same(tmp_path, features, labels):
         assert captions[~captions["known"]].iloc[:, :2].to_numpy().tolist() == [["row 6", "dog"], ["row 8", "cat"]]
 
 
+def test_tags_may_be_numbers_each_of_its_own(tmp_path):
+    large = pd.array([0, 2**53, 2**53 + 1, None] * 2, dtype="Int64")
+    lists = [[0], [2**53, None], [2**53 + 1], None] * 2
+    for tags in (large, lists):
+        files = {"tags.parquet": pd.DataFrame({"tags": tags}).to_parquet()}
+        captions = read(tmp_path, labels="tags.parquet", files=files, tags="tags").captions
+        assert captions["caption"].tolist() == ["0", "9007199254740992", "9007199254740993"] * 2
+        assert captions["image"].tolist() == [f"row {i}" for i in (1, 2, 3, 5, 6, 7)]
+
+
 def test_columns_may_name_samples_splits_pictures_and_text(tmp_path):
     Image.new("RGB", (9, 9)).save(tmp_path / "a.png")
     more = {
@@ -127,6 +137,10 @@ WRONG = {  # by what is said: features, or labels
     "got 2 in row 3 of 'cat'": ("y.csv", TABLE.assign(cat=range(8)).to_csv(index=False).encode()),
     "nothing in each column of a task, got 'maybe' in row 1 of 'dog'": ("y.csv", b"cat,dog\n1,maybe\n"),
     "must have a column for each task, or one of tags, got neither": ("y.npy", of(np.save, Y[:, :0])),
+    "text or whole numbers as tags, got 9007199254740992.0": (
+        "y.parquet",
+        pd.DataFrame({"t": 8 * [[2.0**53]]}).to_parquet(),
+    ),
 }
 
 

@@ -45,6 +45,7 @@ NEEDS = ("root", "features", "labels")
 TABLES = (".csv", ".parquet")
 ROWS_AT_ONCE = 4096
 LONGEST_SIDE = 320  # pixels to which pictures are shrunk when they are checked
+LARGEST_TAG = 2**53  # of floats, which are rounded from here on
 LONGEST_TEXT = 300  # letters of a sample's text that a page shows
 TRUTH: Mapping[str, float] = {"1": 1, "1.0": 1, "true": 1, "0": 0, "0.0": 0, "false": 0, "": np.nan, "nan": np.nan}
 DECIMAL = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?", re.IGNORECASE)  # no name of a column, but the first row of numbers
@@ -384,7 +385,11 @@ def _read_labels(
     tags = columns.get("tags", tasks[0] if len(tasks) == 1 and not _is_number(table[tasks[0]]) else None)
     require(tags or tasks, f"{path} must have a column for each task, or one of tags, got neither")
     if tags:
-        has = pd.Series([_tags(cell, separator) for cell in table[tags].to_pylist()], dtype=object).explode().dropna()
+        has = (
+            pd.Series([_tags(path, cell, separator) for cell in table[tags].to_pylist()], dtype=object)
+            .explode()
+            .dropna()
+        )
         return told, pd.DataFrame({"image": has.index, "caption": has.to_numpy()}), []
     Y = np.column_stack([_truth(path, task, table[task]) for task in tasks])
     rows, of = np.nonzero(Y)
@@ -393,9 +398,15 @@ def _read_labels(
     return told, captions, [task for task, y in zip(tasks, Y.T, strict=True) if not (y == 1).any()]
 
 
-def _tags(cell: Any, separator: str) -> list[str]:
-    """The tags in a cell, text or a list of texts, each once."""
-    tags = cell if isinstance(cell, list) else str(cell or "").split(separator)
+def _tags(path: Path, cell: Any, separator: str) -> list[str]:
+    """The tags in a cell, text, a number or a list of them, each once. Raises ValueError for a rounded number."""
+    tags = cell if isinstance(cell, list) else cell.split(separator) if isinstance(cell, str) else [cell]
+    tags = [tag for tag in tags if tag is not None and tag == tag]  # without NaN
+    for tag in tags:
+        require(
+            not isinstance(tag, float) or abs(tag) < LARGEST_TAG,
+            f"{path} must hold text or whole numbers as tags, got {tag}, which floating point may have rounded",
+        )
     return list(dict.fromkeys(filter(None, (str(tag).strip() for tag in tags))))
 
 
