@@ -382,6 +382,12 @@ def test_numbers_may_be_left_to_the_data_and_methods_be_others(config, study, va
     check(config, SCHEMA)
 
 
+def test_a_null_takes_a_key_away_from_the_block_that_an_overlay_lies_on(config):
+    config["studies"]["annotation"]["methods"]["svm-l2"] = None
+    check(config, SCHEMA)
+    assert [*of_config.full_block(config, "annotation")["methods"]] == ["hinge-l1inf", "hinge-l1", "hinge-l2"]
+
+
 # The file, before Snakemake reads it
 
 BOMB = "".join(f"{chr(i + 1)}: &{chr(i + 1)} {{x: *{chr(i)}, y: *{chr(i)}}}\n" for i in range(ord("a"), ord("y")))
@@ -445,6 +451,7 @@ def test_plain_yaml_and_json_are_read(tmp_path, text):
         ({"a": {"b": 1}}, {}, {"a": {"b": 1}}),
         ({"a": {"b": 1, "c": 2}, "d": None}, {"a": {"b": None}, "e": None}, {"a": {"c": 2}, "d": None}),
         ({"a": 1, "b": {"c": 2}}, {"a": {"c": 3}, "b": 4}, {"a": {"c": 3}, "b": 4}),
+        ({}, {"a": {"b": None, "c": {"d": None}}}, {"a": {"c": {}}}),
     ],
 )
 def test_merging_replaces_values_inside_blocks_and_leaves_both_blocks_alone(block, replacing, expected):

@@ -75,8 +75,10 @@ def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
     """A block with some values replaced. Blocks inside are merged, null takes a key away, other values are whole."""
     result = dict(block)
     for key, value in replacing.items():
-        both = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merged(result[key], value) if both else value
+        replaced = result.get(key)
+        if isinstance(value, dict):
+            value = merged(replaced if isinstance(replaced, dict) else {}, value)
+        result[key] = value
     return {key: value for key, value in result.items() if value is not None or key not in replacing}
 
 
