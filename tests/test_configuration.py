@@ -26,7 +26,13 @@ OVERRIDE = ("datasets", "collage", "studies", "annotation")
 TREE = ("features", "vocabularies", "tree")
 FLICKR = ("datasets", "flickr8k", "options")
 RADIUS = (*ANNOTATION, "methods", "hinge-l1", "radius")
-GRID = {"eta0": [1], "radius": [1]}
+ETA0_OF_AUTO = (*ANNOTATION, "methods", "hinge-l1", "eta0")
+GRID = {"radius": [1]}
+IDLE, OF_PICTURES = (
+    "changes nothing here: it is for",
+    "changes nothing here: it is for datasets of pictures, and the loader",
+)
+ONE_METHOD, NOTHING_SHOWN = {"hinge-l1": None, "hinge-l2": None}, {"figures": [], "claims": []}
 PHOTOS = {"loader": "scenes", "studies": {"annotation": {}}}
 RANK = "a whole number or full or auto"
 KINDS = ("words", *of_config.names_of("experiments"))
@@ -304,6 +310,83 @@ REFUSED = [
         None,
     ),
     ((*OVERRIDE, "kind"), None, "the key 'kind' is missing", ".".join(OVERRIDE)),
+    # settings that change nothing
+    (ETA0_OF_AUTO, [1], "eta0 is not for radius: auto, which has no step size: take it away, or give radii and", None),
+    (
+        (*SWEEP, "training", "solver"),
+        "pdhg",
+        "eta0 is not for the solver pdhg, which has no step size: take it away, or give radii and solver: subgradient",
+        "studies.annotation-sweep.methods.hinge-l1inf.eta0",
+    ),
+    ((*SWEEP, "training", "sparsest"), 0.5, f"sparsest {IDLE} radius: auto with a norm that leaves features out", None),
+    (
+        ("datasets", "collage", "studies", "annotation-sweep"),
+        {"training": {"sparsest": 0.5}},
+        f"sparsest {IDLE} radius: auto with a norm that leaves features out (l1, l12, l1inf)",
+        "datasets.collage.studies.annotation-sweep.training.sparsest",
+    ),
+    (
+        ("studies", "text", "words", "min_length"),
+        5,
+        "min_length changes nothing here: a whole caption is a label",
+        None,
+    ),
+    (
+        ("studies", "scenes", "similarities", "gamma"),
+        1,
+        "gamma is the width of measure: rbf, got measure: inters",
+        None,
+    ),
+    (
+        ("datasets", "flickr8k-daisy", "features", "options"),
+        {"step": 4, "clip": 0.1},
+        "the extractor daisy has no option 'clip'; its options are patch_sizes, rootsift, step",
+        None,
+    ),
+    (
+        ("features",),
+        SHIPPED["features"] | {"extractor": "daisy", "options": {"min_contrast": 0.1}},
+        "the extractor daisy has no option 'min_contrast'; its options are patch_sizes, rootsift, step",
+        "features.options",
+    ),
+    (("datasets", "documents", "features"), {"keep": []}, f"features {OF_PICTURES}", None),
+    (("datasets", "documents", "shards"), 2, f"shards {OF_PICTURES}", None),
+    (("datasets", "documents", "studies", "text", "vocabulary"), "tree", f"vocabulary {OF_PICTURES}", None),
+    (
+        ("datasets", "synthetic", "most_samples"),
+        9,
+        "most_samples changes nothing here: studies of the loader synth",
+        None,
+    ),
+    (
+        ("datasets", "scene15", "features"),
+        {"vocabularies": {"words3000": {"depth": 2}}},
+        "words3000 changes nothing here: no study of this dataset has vocabulary: words3000",
+        "datasets.scene15.features.vocabularies.words3000",
+    ),
+    (
+        ("datasets", "documents", "studies", "text"),
+        {
+            "methods": ONE_METHOD | {"hinge-l1inf": None, "svm-l2": {"C": [1]}},
+            "training": {"tol": 0.1},
+            **NOTHING_SHOWN,
+        },
+        f"training {IDLE} methods named loss-norm, and this study has svm-l2 alone",
+        "datasets.documents.studies.text.training",
+    ),
+    (
+        ("datasets", "reuters21578", "studies", "text"),
+        {"methods": ONE_METHOD, "tests": {"n_resamples": 50, "n_pairings": 5}, **NOTHING_SHOWN},
+        "n_pairings changes nothing here: it compares methods, and this study has one",  # but it has a final fit
+        "datasets.reuters21578.studies.text.tests.n_pairings",
+    ),
+    (("datasets", "mnist", "options", "seed"), 1, "seed changes nothing without validation_fraction: give both", None),
+    (
+        ("datasets", "reuters21578", "options", "fractions"),
+        {"train": 1},
+        "fractions changes nothing beside test: take one of them away",
+        None,
+    ),
     # folders of the results
     (("datasets", "claims"), PHOTOS, "'claims' is a folder of the results already, in upper or lower case", None),
     (("datasets", "Claims"), PHOTOS, "'Claims' is a folder of the results already, in upper or lower case", None),
@@ -534,6 +617,25 @@ def test_a_dataset_declares_the_options_of_its_read(loader):
     defaults = {name: one.default for name, one in parameters.items() if name not in of_rule}
     assert sorted(plug_in.TAKES) == sorted(defaults)
     assert set(plug_in.NEEDS) == {name for name, default in defaults.items() if default is inspect.Parameter.empty}
+    if plug_in.OFFERS == "samples" and "root" in plug_in.TAKES:
+        assert {*plug_in.ONLY_WITH, *plug_in.ONLY_WITHOUT} < set(plug_in.TAKES)
+
+
+@pytest.mark.parametrize("extractor", of_config.names_of("features"))
+def test_an_extractor_declares_the_options_of_its_describe(extractor):
+    plug_in = pick("features", extractor)
+    assert [*inspect.signature(plug_in.describe).parameters][1:] == [*plug_in.TAKES]
+
+
+@pytest.mark.parametrize(
+    ("room", "path"),
+    [
+        ("datasets", "/properties/datasets/additionalProperties/properties/options/properties"),
+        ("features", "/properties/features/properties/options/properties"),
+    ],
+)
+def test_the_schema_describes_the_options_of_all_plug_ins_and_no_others(room, path):
+    assert {*INSIDE[path]} == {option for name in of_config.names_of(room) for option in pick(room, name).TAKES}
 
 
 # Raw files

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -45,30 +46,36 @@ EXPECTED = {  # by keyword of the schema, whose value takes the place of {}
     "const": "{}",
     "pattern": "named with 1 to 100 letters, digits, - and _",
     "markup": "without </ and <!, which end a script of the report",
-}  # Names that are folders of the results, beside those of datasets, or of a dataset, beside those of its studies.
+}
+MIN_LENGTH = 3  # the default of words.min_length, which may stand where it changes nothing
+# Names that are folders of the results, beside those of datasets, or of a dataset, beside those of its studies.
 TAKEN = {"claims", "descriptors", "final", "histograms", "kernels", "logs", "records", "timings"}
 
 
 def check(config: dict[str, Any], schema_file: Path) -> None:
     """Raise ConfigError with one line on the first mistake: what was expected, what came, and where."""
-    # The compiled loader where there is one.
-    keys = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(schema_file.read_text(encoding="utf-8")).get_single_data()
-    schema = Validator(keys | {"$schema": None})  # without a name, for which jsonschema would take its own keywords
+    schema = _schema(schema_file)
     _check_schema(schema, "#", config, "")
     for name in chosen_datasets(config):
         require_known("dataset", config["datasets"], name, "dataset")
     _check_folders(config["datasets"], "datasets")
     _check_folders(config["studies"], "studies")
     _check_folders(config["features"]["vocabularies"], "features.vocabularies")
+    _check_extractor(config["features"], config["features"]["extractor"], "features")
     for name in config["studies"]:
-        _check_study(schema, full_block(config, name), config["features"], f"studies.{name}")
+        block, where = full_block(config, name), f"studies.{name}"
+        _check_study(schema, block, config["features"], where)
+        _check_idle(config["studies"][name], _idle_in_study(block), where)
     for name, entry in datasets_of(config).items():
-        _check_options(entry["loader"], entry["options"], f"datasets.{name}.options")
-        _check_schema(schema, "#/properties/features", entry["features"], f"datasets.{name}.features")
+        own, where = config["datasets"][name], f"datasets.{name}"
+        _check_options(entry["loader"], entry["options"], f"{where}.options")
+        _check_schema(schema, "#/properties/features", entry["features"], f"{where}.features")
+        _check_extractor(own.get("features", {}), entry["features"]["extractor"], f"{where}.features")
         for study, block in entry["studies"].items():
             where = f"datasets.{name}.studies.{study}"
             _check_study(schema, block, entry["features"], where)
             _check_kind(block, entry["loader"], where)
+        _check_idle(own, _idle_in_dataset(entry), f"datasets.{name}")
         if "final" in entry:
             where = f"datasets.{name}.final.study"
             able = [one for one, block in entry["studies"].items() if block["kind"] == WORDS]
@@ -98,6 +105,66 @@ def _check_folders(names: Iterable[str], where: str) -> None:
         )
 
 
+def _check_extractor(own: dict[str, Any], extractor: str, where: str) -> None:
+    """Raise ConfigError if a block `features`, or what a dataset replaces in it, has options of another extractor."""
+    takes = pick("features", extractor).TAKES
+    for option in own.get("options", {}):
+        require(
+            option in takes,
+            f"the extractor {extractor} has no option {option!r}; its options are {', '.join(sorted(takes))}",
+            f"{where}.options",
+        )
+
+
+def _check_idle(own: dict[str, Any], idle: Iterable[tuple[str, str]], where: str) -> None:
+    """Raise ConfigError if a block itself has a setting that changes nothing; those that it takes over do no harm.
+
+    idle: the path of each such setting, and what would make it count.
+    """
+    for path, advice in idle:
+        value: Any = own
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        require(value is None, f"{path.rpartition('.')[2]} changes nothing here: {advice}", f"{where}.{path}")
+
+
+def _idle_in_dataset(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The settings of a dataset's entry that change nothing, and what would make each count."""
+    offered = pick("datasets", entry["loader"]).OFFERS
+    if offered != "pictures":
+        of_pictures = f"it is for datasets of pictures, and the loader {entry['loader']} reads none"
+        yield from ((key, of_pictures) for key in ("features", "shards"))
+        yield from ((f"studies.{study}.vocabulary", of_pictures) for study in entry["studies"])
+    if offered == "drawn":
+        yield "most_samples", f"studies of the loader {entry['loader']} draw their own samples"
+    used = {block.get("vocabulary") for block in entry["studies"].values()}
+    for name in entry["features"]["vocabularies"]:
+        if name not in used:
+            yield f"features.vocabularies.{name}", f"no study of this dataset has vocabulary: {name}"
+    for study, block in entry["studies"].items():
+        yield from ((f"studies.{study}.{path}", advice) for path, advice in _idle_in_study(block))
+        methods = block["methods"].keys() if block["kind"] == WORDS else ()
+        if methods == {"svm-l2"}:
+            yield f"studies.{study}.training", "it is for methods named loss-norm, and this study has svm-l2 alone"
+        for key in block["tests"] if len(methods) == 1 else ():
+            if key != "n_resamples" or entry.get("final", {}).get("study") != study:  # which resamples, too
+                yield f"studies.{study}.tests.{key}", "it compares methods, and this study has one"
+
+
+def _idle_in_study(block: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The settings of a study that change nothing and may be left out, and what would make each count."""
+    if block["kind"] == WORDS:
+        norms = [norm for norm in names_of("norms") if pick("norms", norm).SPARSE]
+        on_paths = {
+            method.rpartition("-")[2] for method, grid in block["methods"].items() if grid.get("radius") == AUTO
+        }
+        if not on_paths.intersection(norms):
+            advice = f"it is for radius: {AUTO} with a norm that leaves features out ({', '.join(norms)})"
+            yield "training.sparsest", advice
+        if not block["words"].get("split_captions", True) and block["words"].get("min_length") != MIN_LENGTH:
+            yield "words.min_length", "a whole caption is a label of any length unless split_captions is true"
+
+
 def _check_options(loader: str, options: dict[str, Any], where: str) -> None:
     plug_in = pick("datasets", loader)
     for option, value in options.items():
@@ -110,6 +177,13 @@ def _check_options(loader: str, options: dict[str, Any], where: str) -> None:
             f"{option} must be without braces, which Snakemake takes for wildcards, got {value!r}: rename or link it",
             f"{where}.{option}",
         )
+    if plug_in.OFFERS == "samples" and "root" in plug_in.TAKES:
+        for option, other in plug_in.ONLY_WITH.items():
+            holds = option not in options or other in options
+            require(holds, f"{option} changes nothing without {other}: give both, or neither", f"{where}.{option}")
+        for option, other in plug_in.ONLY_WITHOUT.items():
+            holds = option not in options or other not in options
+            require(holds, f"{option} changes nothing beside {other}: take one of them away", f"{where}.{option}")
     for option in plug_in.NEEDS:
         require(option in options, f"the option {option!r} is missing, which the loader {loader} needs", where)
     require(
@@ -160,6 +234,12 @@ def _check_words(block: dict[str, Any], vocabularies: Iterable[str], where: str)
         "a study must have a basis or similarities, got both (set one to null)",
         where,
     )
+    similarities = block.get("similarities") or {}
+    require(
+        "gamma" not in similarities or similarities["measure"] == "rbf",
+        f"gamma is the width of measure: rbf, got measure: {similarities.get('measure')} (take gamma away)",
+        f"{where}.similarities.gamma",
+    )
     if "vocabulary" in block:
         require_known("vocabulary", vocabularies, block["vocabulary"], f"{where}.vocabulary")
     if "at_size" in block and block["sizes"] != AUTO:
@@ -167,7 +247,7 @@ def _check_words(block: dict[str, Any], vocabularies: Iterable[str], where: str)
 
 
 def _check_methods(block: dict[str, Any], where: str) -> None:
-    """Raise ConfigError if methods, their grids or their path do not fit the solver."""
+    """Raise ConfigError if methods and their grids do not fit the solver, or a radius that the data choose."""
     name, training, at = block["training"]["solver"], block["training"], f"{where}.training"
     solver = pick("solvers", name)
     require(
@@ -193,6 +273,13 @@ def _check_methods(block: dict[str, Any], where: str) -> None:
             grid["radius"] != AUTO or "tol" in training,
             f"radius: {AUTO} needs a solver that stops at a gap, and tol",
             f"{at}.radius",
+        )
+        takers = " or ".join(one for one in names_of("solvers") if "eta0" in pick("solvers", one).TAKES)
+        user = f"the solver {name}" if grid["radius"] != AUTO else f"radius: {AUTO}"
+        require(
+            "eta0" not in grid or ("eta0" in solver.TAKES and grid["radius"] != AUTO),
+            f"eta0 is not for {user}, which has no step size: take it away, or give radii and solver: {takers}",
+            f"{at}.eta0",
         )
 
 
@@ -226,6 +313,14 @@ TYPE_CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
 Validator = jsonschema.validators.extend(
     jsonschema.Draft202012Validator, {"known": _known, "type": _type}, type_checker=TYPE_CHECKER
 )
+
+
+@cache
+def _schema(file: Path) -> Any:
+    """The schema in a file."""
+    # The compiled loader where there is one.
+    keys = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(file.read_text(encoding="utf-8")).get_single_data()
+    return Validator(keys | {"$schema": None})  # without a name, for which jsonschema would take its own keywords
 
 
 def _check_schema(schema: Any, part: str, block: Any, where: str) -> None:

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,14 @@ def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
             value = merged(replaced if isinstance(replaced, dict) else {}, value)
         result[key] = value
     return {key: value for key, value in result.items() if value is not None or key not in replacing}
+
+
+def with_own_options(features: dict[str, Any], takes: Sequence[str]) -> dict[str, Any]:
+    """A block `features` with those options alone that its extractor takes.
+
+    A dataset that names another extractor still has the options of the block at the top level.
+    """
+    return features | {"options": {key: value for key, value in features["options"].items() if key in takes}}
 
 
 def settings_of(config: dict[str, Any], datasets: list[str]) -> dict[str, Any]:

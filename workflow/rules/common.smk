@@ -117,10 +117,15 @@ def of_run(key, find):
     return found[key]
 
 
-# Of plug-ins, which take a second to import: the file of each by room, what datasets offer, and tables of experiments.
+# Of plug-ins, which take a second to import: the file of each by room, what datasets offer, tables of experiments, and
+# options of extractors.
 FILES = of_run("files", lambda: {each: {name: plug_in_file(each, name) for name in room(each)} for each in ROOMS})
 OFFERS = of_run("offers", lambda: {name: pick("datasets", each["loader"]).OFFERS for name, each in DATASETS.items()})
 TABLES = of_run("tables", lambda: {kind: pick("experiments", kind).TABLES for kind in room("experiments")})
+TAKES = of_run("takes", lambda: {name: pick("features", name).TAKES for name in room("features")})
+
+for entry in DATASETS.values():
+    entry["features"] = of_config.with_own_options(entry["features"], TAKES[entry["features"]["extractor"]])
 
 PICTURES, SAMPLES, DRAWN = (
     [name for name, offered in OFFERS.items() if offered == what] for what in ("pictures", "samples", "drawn")

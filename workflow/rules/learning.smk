@@ -91,11 +91,16 @@ rule train_path:
     resources:
         **needs,
     params:
-        *code("train_path", solvers="working_set", losses=lambda w: w.loss, norms=lambda w: w.norm),
+        *code(
+            "train_path",
+            solvers=lambda w: study(w)["training"]["solver"],
+            losses=lambda w: w.loss,
+            norms=lambda w: w.norm,
+        ),
         where=lambda w: f"studies.{w.study}.training",
         powers=powers_of_study,
         vocabulary=vocabulary,
-        training=lambda w: without(study(w)["training"], "solver"),
+        training=lambda w: study(w)["training"],
         metric=lambda w: study(w)["metric"],
     script:
         "../scripts/train_path.py"

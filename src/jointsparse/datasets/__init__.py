@@ -8,7 +8,8 @@
 A dataset whose features are given has ``read(**options) -> Samples``: similar tables, and a matrix. A page shows its
 features as ``SHOWS`` declares: as the "pixels" of square pictures, row by row, by the "names" that
 ``feature_names(**options)`` returns, or as "nothing". If options name files in its folder ``root``, ``FILES`` lists
-these options. ``synthetic`` draws tasks with known weights instead.
+these options. Then ``ONLY_WITH`` and ``ONLY_WITHOUT`` name for an option the other one with which, or without which,
+it counts. ``synthetic`` draws tasks with known weights instead.
 
 Each module declares
 

@@ -41,6 +41,8 @@ TAKES = (
     *("split_names", "fractions", "validation_fraction", "seed"),
 )
 NEEDS = ("root", "features", "labels")
+ONLY_WITH = {"split_names": "split", "validation_fraction": "split"}
+ONLY_WITHOUT = {"fractions": "split"}
 
 TABLES = (".csv", ".parquet")
 ROWS_AT_ONCE = 4096

@@ -21,6 +21,8 @@ LABELS = "classes"
 FILES = ("train_images", "train_labels", "test_images", "test_labels")  # the options that name files
 TAKES = ("root", *FILES, "compression_ratio", "validation_fraction", "seed")
 NEEDS = ("root", *FILES)
+ONLY_WITH = {"seed": "validation_fraction"}
+ONLY_WITHOUT: dict[str, str] = {}
 
 
 def read(

@@ -32,6 +32,8 @@ TAKES = (
     *("fractions", "validation_fraction", "seed"),
 )
 NEEDS = ("root", "train")
+ONLY_WITH = {"validation_fraction": "test"}
+ONLY_WITHOUT = {"fractions": "test", "validation_fraction": "validation", "seed": "validation"}
 
 MOST_FEATURES = 2**31 - 1  # SciPy's 32-bit column numbers count no further
 LARGEST_LABEL = 2**63 - 1

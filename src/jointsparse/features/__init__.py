@@ -4,6 +4,7 @@
   [0, 1], float32;
 - ``patches(height, width, **options)``: top, left and side in pixels of each descriptor's patch, (n_descriptors, 3);
 - ``smallest_side(**options)``: the smallest side in pixels with which a picture has a descriptor of every scale;
+- ``TAKES``: the names of the options;
 - ``LENGTH``: the number of numbers in a descriptor.
 
 ``options`` are the entries of the feature's block in config.yaml. Beside the room stand the vocabulary tree, which

@@ -13,6 +13,7 @@ from jointsparse.checks import require_grid, require_picture
 PATCH_SIZES_PIXELS = (16, 24, 32)
 STEP_PIXELS = 8
 STEPS_PER_UNIT = 512  # the uint8 value v stands for v / 512
+TAKES = ("patch_sizes", "step", "rootsift")
 RINGS, HISTOGRAMS, ORIENTATIONS = 2, 6, 8
 LENGTH = (RINGS * HISTOGRAMS + 1) * ORIENTATIONS
 

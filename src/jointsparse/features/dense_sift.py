@@ -12,6 +12,7 @@ import numpy as np
 from jointsparse.checks import require, require_grid, require_picture
 from jointsparse.compiled import njit
 
+TAKES = ("patch_sizes", "step", "clip", "rootsift", "min_contrast")
 CELLS_PER_SIDE = 4  # of a patch
 ORIENTATIONS = 8
 LENGTH = CELLS_PER_SIDE * CELLS_PER_SIDE * ORIENTATIONS
