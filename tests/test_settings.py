@@ -1,0 +1,310 @@
+"""Every setting of config.yaml: changed, it changes a job, or one sentence says why it cannot count."""
+
+import copy
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+from configuration import studies as of_config
+from configuration.check import Validator, check
+from configuration.file import ConfigError
+from conftest import run_python
+from miniature import jobs
+
+from jointsparse.datasets.splits import SPLITS
+from jointsparse.papers.catalogue import FIGURES
+from jointsparse.papers.verdicts import CLAIMS
+from jointsparse.registry import pick
+
+ROOT = Path(__file__).parents[1]
+SHIPPED = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+SCHEMA = ROOT / "workflow" / "config.schema.yaml"
+KEYS = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+
+# The leaves of the schema
+
+
+def resolved(schema):
+    """A schema with that which it refers to."""
+    while "$ref" in schema:
+        place = KEYS
+        for key in schema["$ref"].removeprefix("#/").split("/"):
+            place = place[key]
+        schema = place | {key: value for key, value in schema.items() if key != "$ref"}
+    return schema
+
+
+def leaves(schema, *path):
+    """The path and the schema of each setting in a block; * stands for a name that users choose."""
+    schema = resolved(schema)
+    others = schema.get("additionalProperties")
+    inside = schema.get("properties", {}) | ({"*": others} if isinstance(others, dict) else {})
+    for key, one in inside.items():
+        yield from leaves(one, *path, key)
+    if not inside or "null" in schema.get("type", ()):
+        yield path, schema
+
+
+OF_ROOT = dict(leaves(KEYS))
+OF_KINDS = {kind: dict(leaves(block)) for kind, block in KEYS["$defs"]["kinds"].items()}
+BLOCKS = {("features",), ("studies", "*")}  # that a dataset replaces: their keys stand elsewhere in the schema
+OF_DATASET = {path[2:]: one for path, one in OF_ROOT.items() if path[:2] == ("datasets", "*")}
+OF_DATASET |= {path: one for path, one in OF_ROOT.items() if path[0] == "features"}
+OF_DATASET = {path: one for path, one in OF_DATASET.items() if path not in BLOCKS}
+ALONE = {("dataset",), ("seed",), ("quick",), ("studies", "*", "like")}  # that no dataset replaces
+
+# Small datasets of each loader, with studies of each kind
+
+
+def like(study, methods, **values):
+    block = of_config.full_block(SHIPPED, study)
+    few = {"runs": 1, "sizes": [10, 20, 40], "at_size": 10, "selection": "best"}
+    shown = {"figures": ["auc"], "claims": ["joint-sparsity"]}
+    return of_config.merged(block | {"methods": methods}, few | shown | values)
+
+
+AUTO, RADII, GRID, C = {"radius": "auto"}, {"radius": [1, 2]}, {"radius": [1, 2], "eta0": [1, 2]}, {"C": [1, 2]}
+LISTS = {"training": {"sparsest": None}}
+STUDIES = {kind: SHIPPED["studies"][kind] for kind in of_config.names_of("experiments")} | {
+    "paths": like("annotation", {"hinge-l1inf": AUTO, "svm-l2": C}),
+    "similarities": like("scenes", {"hinge-l1": AUTO, "hinge-l2": RADII}, similarities={"measure": "rbf"}),
+    "steps": like("annotation-sweep", {"hinge-l1inf": GRID, "svm-l2": C}, vocabulary=None, basis=None, **LISTS),
+    "labels": like("text", {"hinge-l1": RADII}, **LISTS),
+    "dense": like("text", {"hinge-l2": AUTO, "squared-l1": RADII}, **LISTS),
+    "svm": like("text", {"svm-l2": C}, **LISTS),
+    "pictures": like("annotation", {"svm-l2": C}, basis=None, **LISTS),
+}
+FEATURES = of_config.merged(SHIPPED["features"], {"options": {"clip": 0.3}})
+FOLDERS = {"photos": "pictures", "scenes": "pictures", "arrays": "samples", "idx": "samples", "libsvm": "samples"}
+
+
+def entry_of(loader, study, **more):
+    plug_in = pick("datasets", loader)
+    options = {key: FOLDERS[loader] if key == "root" else key for key in plug_in.NEEDS}
+    shards = {"shards": 2} if plug_in.OFFERS == "pictures" else {}
+    return {"loader": loader, "options": options, "studies": {f"of-{study}": {}}} | shards | more
+
+
+ENTRIES = [
+    entry_of("collage", "paths", final={"study": "of-paths", "norm": "l1inf"}),
+    entry_of("collage", "similarities"),
+    entry_of("documents", "svm", final={"study": "of-svm", "norm": "l1"}, studies={"of-svm": {}, "of-labels": {}}),
+    *(entry_of("documents", study) for study in ("labels", "steps", "dense", "exponentiated", "online")),
+    *(entry_of("synthetic", study) for study in ("recovery", "cost", "operations", "projection", "race")),
+    entry_of("photos", "pictures", features={"extractor": "daisy"}),
+    entry_of("scenes", "pictures"),
+    *(entry_of(loader, "svm") for loader in ("arrays", "idx", "libsvm")),
+    entry_of("digits", "digits"),
+]
+
+
+def lay(folder):
+    """Files and folders of all names that options have, or are changed to."""
+    files = ["other", *(name for loader in ("arrays", "idx", "libsvm") for name in pick("datasets", loader).FILES)]
+    for path in [*(f"samples/{one}" for name in files for one in (name, f"{name}2")), "pictures/images/a.png"]:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(path)
+    (folder / "pictures" / "other").symlink_to("images")
+    for name in ("samples", "pictures"):
+        (folder / f"{name}2").symlink_to(name)
+
+
+# Changes of a setting
+
+BASE = "w-any"  # the dataset that is changed
+VALUES = {  # of settings whose values other settings allow
+    ("studies", "*", "vocabulary"): ["words3000"],
+    ("studies", "*", "at_size"): [20],
+    ("final", "study"): ["of-labels"],
+    **{("options", "fractions", one): [dict.fromkeys(SPLITS, 0.2) | {one: 0.4}] for one in SPLITS},
+}
+POOL = (1, 2, 3, 0.5, 0.2, True, False, "other")  # tried where neither the schema nor the present value says more
+VALID = Validator(KEYS | {"$schema": None})
+
+
+def config_of(entry):
+    studies = {name: STUDIES[name.removeprefix("of-")] for name in entry["studies"]}
+    config = {"dataset": BASE, "seed": 1, "datasets": {BASE: entry}, "features": FEATURES, "studies": studies}
+    return copy.deepcopy(config)
+
+
+def at(block, path):
+    for key in path:
+        block = block.get(key) if isinstance(block, dict) else None
+    return block
+
+
+def changed(config, path, value):
+    """A configuration with another value at a path."""
+    block = config = copy.deepcopy(config)
+    for key in path[:-1]:
+        block[key] = block.get(key) or {}
+        block = block[key]
+    block[path[-1]] = value
+    return config
+
+
+def words_in(schema):
+    """The words that a schema allows."""
+    schema, known = resolved(schema), {"kinds": OF_KINDS, "figures": FIGURES, "claims": CLAIMS}
+    if "known" in schema:
+        yield from known.get(schema["known"]) or of_config.names_of(schema["known"])
+    yield from schema.get("enum", [schema["const"]] if "const" in schema else [])
+    for one in [*schema.get("anyOf", ()), *(schema[key] for key in ("then", "else", "items") if key in schema)]:
+        yield from words_in(one)
+
+
+def others(schema, now):
+    """Other values that a schema allows, one of each type."""
+    listed = now if isinstance(now, list) else []
+    one = listed[-1] if listed else now
+    near = [one + 1, one / 2] if type(one) in (int, float) else [f"{one}2"] if isinstance(one, str) else []
+    single = [*near, *words_in(schema), *POOL]
+    tried = [*single, listed[:-1], *([*listed, one] for one in single), *([None] if now else [])]
+    valid = [one for one in tried if VALID.evolve(schema=schema).is_valid(one) and (type(one), one) != (type(now), now)]
+    return [*{type(one): one for one in reversed(valid)}.values()]
+
+
+def paths_of(leaf, block):
+    """The paths of a leaf in a block, where a * is each name that the schema does not have itself."""
+    paths = [()]
+    for key in leaf:
+        keys = {
+            path: [one for one in at(block, path) or () if one != "svm-l2"] if key == "*" else [key] for path in paths
+        }
+        paths = [(*path, key) for path in paths for key in keys[path]]
+    return [path[:2] if path[:2] == ("options", "fractions") else path for path in paths]
+
+
+def changes_of(entry, seen):
+    """Each setting of a dataset's entry and its first study: its leaf in the schema, its path, and other values.
+
+    seen: loaders and studies whose settings were changed before.
+    """
+    full = of_config.datasets_of(config_of(entry))[BASE]
+    study, block = next(iter(full["studies"].items()))
+    every = {} if entry["loader"] in seen else OF_DATASET
+    if study not in seen:
+        every = every | {("studies", study, *path): one for path, one in OF_KINDS[block["kind"]].items()}
+    seen |= {entry["loader"], study}
+    for leaf, schema in every.items():
+        for path in paths_of(leaf, full):
+            now = at(full, path)
+            # The keys of a block that may be there are leaves.
+            if "const" not in schema and (now or "properties" not in schema):
+                leaf = tuple("*" if key == study else key for key in leaf)
+                yield leaf, path, VALUES.get(leaf) or others(schema, now)
+
+
+def refusal(config):
+    try:
+        check(config, SCHEMA)
+    except ConfigError as error:
+        return str(error)
+
+
+def print_jobs(*overlays):
+    """Print what the jobs of each dataset are made of, without those that only write settings down."""
+    found = defaultdict(list)
+    for rule, of_rule in ((rule, of) for one in overlays for rule, of in jobs(ROOT, ".", one).items()):
+        for job in of_rule:
+            if rule == "judge_claims":
+                for one in job.params.studies:
+                    found[one["dataset"]].append([rule, one])
+            elif hasattr(job.wildcards, "dataset"):
+                given = [file for file in job.input if not file.startswith("results/claims/")]
+                found[job.wildcards.dataset].append([rule, dict(job.wildcards.items()), given, [*job.params]])
+    print(json.dumps({name: sorted(json.dumps(one).replace(name, BASE) for one in of) for name, of in found.items()}))
+
+
+class Change(NamedTuple):
+    """A changed setting: its leaf in the schema, the sentence that refuses it, the names of the old and new dataset."""
+
+    entry: dict
+    leaf: tuple
+    path: tuple
+    value: object
+    refusal: str | None
+    base: str
+    name: str
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory):
+    """Every change, and the jobs of each dataset."""
+    folder, entries, changes, seen = tmp_path_factory.mktemp("walk"), {}, [], set()
+    lay(folder)
+    for entry in ENTRIES:
+        config, base = config_of(entry), f"w-{len(entries):03}"
+        assert refusal(config) is None
+        entries[base] = entry
+        for leaf, path, values in changes_of(entry, seen):
+            assert values, f"no other value is known for {leaf}"
+            for value in values:
+                new, name = changed(config, ("datasets", BASE, *path), value), f"w-{len(entries):03}"
+                changes.append(Change(entry, leaf, path, value, refusal(new), base, name))
+                if changes[-1].refusal is None:
+                    entries[name] = new["datasets"][BASE]
+    # A name of results joins those of all datasets, and is no longer than 255 letters.
+    parts = [[*entries][start : start + 40] for start in range(0, len(entries), 40)]
+    overlays = [{"dataset": names, "datasets": {name: entries[name] for name in names}} for names in parts]
+    overlays += [{"dataset": ["w-seed"], "datasets": {"w-seed": ENTRIES[0]}, "seed": 2}]
+    overlays += [{"dataset": ["w-glance"], "datasets": {"w-glance": ENTRIES[0]}, "quick": True}]
+    shared = {"features": FEATURES, "studies": {f"of-{name}": block for name, block in STUDIES.items()}}
+    for i, overlay in enumerate(overlays):
+        (folder / f"{i}.json").write_text(json.dumps(overlay | shared))
+    code = "import sys; from test_settings import print_jobs; print_jobs(*sys.argv[1:])"
+    made = run_python("-c", code, *(f"{i}.json" for i in range(len(overlays))), cwd=folder)
+    return changes, json.loads(made)
+
+
+def test_the_walk_knows_each_block_of_the_schema():
+    of_dataset = {(*([] if path[0] == "features" else ["datasets", "*"]), *path) for path in OF_DATASET}
+    assert OF_ROOT.keys() == of_dataset | {("datasets", "*", *path) for path in BLOCKS} | ALONE
+    assert {entry["loader"] for entry in ENTRIES} == {*of_config.names_of("datasets")}
+    assert {block["kind"] for block in STUDIES.values()} == {*OF_KINDS}
+
+
+def test_each_setting_changes_a_job_or_is_refused_in_a_sentence(walk):
+    changes, made = walk
+    accepted = [one for one in changes if one.refusal is None]
+    assert [(one.path, one.value) for one in accepted if made[one.name] == made[one.base]] == []
+    assert [one.refusal for one in changes if one.refusal and "\n" in one.refusal] == []
+    never = {one.leaf for one in changes} - {one.leaf for one in accepted}
+    assert never == {("loader",)}  # which has other options
+
+
+def test_a_setting_at_the_top_level_is_one_of_each_dataset_that_uses_it(walk):
+    for one in walk[0]:
+        top = changed(config_of(one.entry), one.path, one.value)
+        if one.leaf[0] not in ("features", "studies") or at(one.entry, one.path):  # which the dataset replaces
+            continue
+        if refusal(top) is None and one.refusal is None:
+            of_dataset = changed(config_of(one.entry), ("datasets", BASE, *one.path), one.value)
+            assert of_config.datasets_of(top)[BASE] == of_config.datasets_of(of_dataset)[BASE]
+        elif refusal(top) is None:  # where another dataset may use it, or each study must have it
+            assert one.leaf[0] == "features" or one.leaf[2] in ("vocabulary", "tests", "training"), one
+            assert one.leaf[2:] != ("training", "sparsest")
+        elif one.refusal is None:  # it leaves another value of the same block without use, which a dataset takes over
+            assert "changes nothing here" in refusal(top) or one.leaf == ("features", "extractor"), one
+
+
+def test_the_seed_and_a_glance_change_jobs_and_a_study_that_is_like_another_one_its_block(walk):
+    made = walk[1]
+    assert made["w-seed"] != made["w-000"]
+    assert made["w-glance-quick"] and "w-glance" not in made
+    config = config_of(entry_of("documents", "svm", studies={"of-svm": {}, "of-labels": {}}))
+    config["studies"]["of-svm"] = {"like": "of-labels"}
+    (one, other) = of_config.datasets_of(config)[BASE]["studies"].values()
+    assert one == other
+
+
+def test_an_extractor_gets_its_own_options_alone(walk):
+    made = walk[1]
+    (base,) = {one.base for one in walk[0] if one.entry.get("features") == {"extractor": "daisy"}}
+    of_daisy, of_sift = ([json.loads(job)[-1] for job in made[name]] for name in (base, "w-000"))
+    assert not any("clip" in json.dumps(params) for params in of_daisy)
+    assert any("clip" in json.dumps(params) for params in of_sift)
