@@ -246,3 +246,77 @@ def test_geometric_mean_is_that_of_logarithms():
     got = geometric_mean_over(ratios)
     assert got[:3] == pytest.approx(tuple(np.exp(mean_over(np.log(ratios))[:3])))
     assert got.number == pytest.approx(768 ** (1 / 5))
+
+
+# Shapes: the number of a case, from its rows
+
+TIMED = CLAIM._replace(
+    shape=shapes.ratio,
+    number="seconds",
+    means="seconds of {method} at {x}",
+    where={"method": ("a", "b"), "against": "c"},
+    most=1.0,
+)
+
+
+def medians(at_largest, at_smaller=("a", 1.0, 1.0, 1.0, 9)):
+    columns = ["method", "seconds", "low", "high", "repeats"]
+    smaller = [("c", *at_smaller[1:]), at_smaller]
+    return {
+        "one": pd.concat(pd.DataFrame(rows, columns=columns).assign(x=x) for x, rows in ((9, at_largest), (2, smaller)))
+    }
+
+
+def test_a_ratio_of_medians_has_the_interval_of_a_difference_of_logarithms():
+    """Its lower end rests on the lower end of the one interval and on the upper end of the other."""
+    tables = medians([("a", 4.0, 3.5, 6.0, 5), ("b", 8.0, 8.0, 8.0, 9), ("c", 2.0, 1.8, 3.2, 7)])
+    (got,) = judged(TIMED, tables)
+    low, high = (np.hypot(np.log(one / 4), np.log(other / 2)) for one, other in ((3.5, 3.2), (6.0, 1.8)))
+    assert got.estimate[:3] == pytest.approx((2.0, 2 * np.exp(-low), 2 * np.exp(high)))
+    assert got.number_means.startswith("seconds of a at 9; medians of 5 repeats, 95 %")
+    assert got.estimate.of_logs and got.where["method"] == "a"
+
+
+STEPS = pd.DataFrame(
+    # Run 1: a and b reach the accuracy. Run 2: neither does. Run 3: b does, at more than a spends in all.
+    [
+        *((1, "a", 0.5, 1.0), (1, "a", 0.01, 5.0), (1, "a", 0.001, 9.0), (1, "b", 0.3, 2.0), (1, "b", 0.01, 7.0)),
+        *((2, "a", 0.5, 1.0), (2, "a", 0.02, 9.0), (2, "b", 0.5, 2.0), (2, "b", 0.4, 12.0)),
+        *((3, "a", 0.5, 1.0), (3, "a", 0.4, 3.0), (3, "b", 0.5, 2.0), (3, "b", 0.001, 7.0)),
+    ],
+    columns=["run", "method", "suboptimality", "flops"],
+)
+
+
+def test_the_cost_of_an_accuracy_is_the_least_at_which_a_method_reaches_it_or_the_least_total():
+    got = shapes.until(STEPS, "flops", 0.01)
+    assert got.to_dict("index") == {
+        1: {"spent": 5.0, "bound": False},
+        2: {"spent": 9.0, "bound": True},
+        3: {"spent": 7.0, "bound": False},
+    }
+
+
+SOONER = CLAIM._replace(shape=shapes.sooner, number="flops", where={"method": ("a", "b"), "against": "c"})
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ([(1, 0.01, 10.0), (2, 0.01, 3.0), (3, 0.01, 14.0)], {1: 0.5, 2: 3.0, 3: 0.5}),
+        ([(1, 0.01, 10.0), (2, 0.02, 3.0), (3, 0.02, 14.0)], {1: 0.5, 3: 0.5}),  # in run 2 nobody gets there
+        ([(1, 0.01, 10.0), (4, 0.01, 1.0)], {1: 0.5}),  # runs that both have
+    ],
+)
+def test_costs_are_compared_run_by_run_where_one_of_the_two_reaches_the_accuracy(others, expected):
+    other = pd.DataFrame(others, columns=["run", "suboptimality", "flops"]).assign(method="c")
+    got = shapes.costs_to_accuracy(SOONER, {"one": pd.concat([STEPS, other])}, SOONER.where)
+    assert got["ratio"].to_dict() == pytest.approx(expected)
+
+
+def test_a_method_whose_costs_are_not_all_counted_is_left_out():
+    other = pd.DataFrame({"run": [1, 2], "method": "c", "suboptimality": 0.01, "flops": 14.0})
+    gap = (STEPS["method"] == "a") & (STEPS["run"] == 2)
+    steps = STEPS.assign(flops=STEPS["flops"].mask(gap))
+    got = shapes.costs_to_accuracy(SOONER, {"one": pd.concat([steps, other])}, SOONER.where)
+    assert got["spent"].to_dict() == {1: 7.0, 2: 12.0}
