@@ -113,10 +113,13 @@ def test_what_holms_correction_leaves_open_may_be_level(level, verdict):
 
 @pytest.mark.parametrize("reciprocal", [False, True])
 def test_holms_correction_looks_at_ratios_by_their_logarithms(reciprocal):
-    """A p-value of 0.0075 by logarithms, of 0.0105 or 0.0049 without: six rows leave 0.045."""
+    """A p-value of 0.0075 by logarithms, of 0.0105 or 0.0049 without: six rows leave 0.045.
+
+    Only the end of the interval that faces the limit counts.
+    """
 
     def shape(claim, tables, where):
-        ends = np.array([2.0, 1.25, 3.2] if where["n"] == 0 else [0.5, 0.4, 0.6]) ** (-1 if reciprocal else 1)
+        ends = np.array([2.0, 1.25, 9.0] if where["n"] == 0 else [0.5, 0.4, 0.6]) ** (-1 if reciprocal else 1)
         return [conclude(claim, Estimate(ends[0], min(ends), max(ends), "", 4, of_logs=True), where)]
 
     limits = {"least": 1.0} if reciprocal else {"most": 1.0}
@@ -219,6 +222,10 @@ def test_slope_is_that_of_a_regression_with_an_intercept_for_each_group(groups):
     assert got.freedom == freedom
 
 
+def test_a_group_of_one_size_leaves_the_slope_to_the_others():
+    assert slope_of([1, 10, 5], [2, 20, 7], ["a", "a", "b"]).number == pytest.approx(1)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -245,7 +252,7 @@ def test_geometric_mean_is_that_of_logarithms():
     ratios = pd.Series([2.0, 3.0, 8.0, 4.0, 4.0, np.nan])
     got = geometric_mean_over(ratios)
     assert got[:3] == pytest.approx(tuple(np.exp(mean_over(np.log(ratios))[:3])))
-    assert got.number == pytest.approx(768 ** (1 / 5))
+    assert (got.number, got.of_logs) == (pytest.approx(768 ** (1 / 5)), True)
 
 
 # Shapes: the number of a case, from its rows

@@ -260,6 +260,20 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {UNTESTED: 5},
         "",
     ),
+    "exactly 30 % of the features are few": (
+        "auc-at-30-percent",
+        FLICKR,
+        [("sparsity", "features <= 0.3", {"features": 0.3})],
+        {HOLDS: 3, LEVEL: 1, UNDECIDED: 1},
+        "",
+    ),
+    "l1 reaches exactly the AUC": (
+        "features-to-match",
+        FLICKR,
+        [("sparsity", "n > 0", {"validation": 0.7})],
+        {HOLDS: 4, UNDECIDED: 1},
+        "",
+    ),
     "a run without few features": (
         "features-to-match",
         FLICKR,
@@ -300,6 +314,13 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         SWEEP,
         [("chosen", "n > 0", {"radius": -1.0})],
         {UNTESTED: 1, UNDECIDED: 1},
+        "is not a number",
+    ),
+    "a gap that is not known": (
+        "convergence-200",
+        SWEEP,
+        [("convergence", "radius > 30", {"gap": np.nan})],
+        {UNTESTED: 2},
         "is not a number",
     ),
     "an objective above that of a smaller radius": (
