@@ -8,6 +8,7 @@ from conftest import draw_scores
 from PIL import Image
 from scipy.special import expit
 from sklearn.metrics import average_precision_score, f1_score, precision_score, roc_auc_score
+from sklearn.pipeline import Pipeline
 
 from jointsparse import JointSparseClassifier
 from jointsparse.app.command_line import main
@@ -134,6 +135,93 @@ def test_words_in_too_few_images_are_named():
         final.fit(np.eye(10), labels, ["cat", "tea"], norm="l1inf", scales={})
 
 
+@pytest.fixture(scope="module")
+def partly_known():
+    """A final fit of samples some of whose labels are unknown, -1, and its table, with the features and labels.
+
+    Of three scales of the features, only the second leaves what there is to learn. The last feature is 0 wherever the
+    first label is known.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(130, 5))
+    labels = np.where(rng.random((130, 3)) < 0.4, -1, X[:, :3] + rng.normal(0, 0.5, (130, 3)) > 0)
+    X[labels[:, 0] >= 0, 4] = 0
+    scales = {0.0: [0, 0, 0, 1, 1], 0.5: [1, 10, 0.1, 1, 1], 1.0: [0, 0, 0, 2, 2]}
+    split, options = np.repeat(["train", "validation", "test"], [60, 30, 40]), {"n_resamples": 5, "seed": 0}
+    scales = {power: np.array(factors) for power, factors in scales.items()}
+    found, table = final.fit_and_test(X, labels, split, WORDS, norm="l1", scales=scales, **options)
+    return X * scales[0.5], labels, found, table
+
+
+def test_the_power_with_the_best_mean_auc_is_taken_and_scales_the_test_images_too(partly_known):
+    X, labels, found, table = partly_known
+    assert found.power == 0.5
+    scores = np.asarray(found.model.decision_function(X[90:]))
+    on_test = [(y >= 0, y) for y in labels[90:].T]
+    expected = [roc_auc_score(y[there], scores[there, k]) for k, (there, y) in enumerate(on_test)]
+    np.testing.assert_allclose(table["auc"], [*expected, np.mean(expected)])
+
+
+def test_the_table_of_a_final_fit_counts_images_that_are_known_to_have_a_word(partly_known):
+    _, labels, found, table = partly_known
+    for column, has in (("images", labels[:90] == 1), ("test_images", labels[90:] == 1)):
+        assert table[column].tolist() == [*has.sum(axis=0), has.any(axis=1).sum()]
+    used = found.model.coef_ != 0
+    assert table["features"].tolist() == [*used.sum(axis=1), used.any(axis=0).sum()]
+    assert used.any(axis=0).sum() > used.all(axis=0).sum()
+    card = annotator.card_of(found, table)
+    assert (card["known_images"], card["features"]) == (90, [used.any(axis=0).sum(), 5])
+
+
+def test_images_with_an_unknown_label_do_not_count_as_images_without_the_word():
+    labels = np.stack([np.arange(10) % 2, [1] * 5 + [0] + [-1] * 4], axis=1)
+    with pytest.raises(ValueError, match=r"got \['tea'\]"):
+        final.fit(np.eye(10), labels, ["cat", "tea"], norm="l1inf", scales={})
+
+
+def of_known(scores, labels):
+    """A model of one word that knows the scores and labels of some pictures, and nothing else."""
+    model = Pipeline([("classifier", JointSparseClassifier())])
+    model["classifier"].calibration_ = np.array([[1.0, 0.0]])
+    model.known_scores_, model.known_labels_ = np.float32(scores)[:, np.newaxis], np.array(labels)[:, np.newaxis]
+    model.card_ = {"words": ["cat"]}
+    return model
+
+
+@pytest.mark.parametrize(("score", "rank"), [(4, 1), (3, 1), (2.5, 2), (2, 2), (1, 4), (0, 5)])
+def test_the_rank_of_a_picture_is_one_more_than_the_known_pictures_with_a_larger_score(score, rank):
+    table = annotator._listed(of_known([1, 3, 2, 2], [0, 1, 1, 0]), [("new.png", np.array([score]))], 1, None)
+    assert table[["rank", "of"]].to_numpy().tolist() == [[rank, 4]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "precision", "expected"),
+    [
+        ([1, 1, 1, 1, 1, 0, 0, 0], 1.0, 4),  # of the scores 8, 7, ..., 1
+        ([1, 1, 1, 1, 0, 0, 0, 0], 1.0, np.inf),  # four known pictures are too few
+        ([1, 1, 1, 1, 0, 0, 0, 0], 0.8, 4),
+        ([1, 1, 1, 1, 0, 0, 0, 0], 0.81, np.inf),
+        ([1, 0, 1, 1, 1, 1, 0, 0], 0.8, 3),  # the smallest score that reaches it
+        ([1, 1, -1, 1, 1, 0, 0, 0], 1.0, np.inf),  # one whose label is unknown does not count
+        ([1, 1, -1, 1, 1, 1, 0, 0], 1.0, 3),
+        ([1, -1, 1, 0, 1, 0, 0, 0], None, 4),  # the largest F1
+        ([1, 0, -1, -1, -1, -1, -1, 0], None, 8),
+        ([1] * 5 + [0] * 10 + [1] * 72, 1.0, 83),  # whose recall times 77 is a little less than 5
+    ],
+)
+def test_a_threshold_rests_on_at_least_five_known_pictures(labels, precision, expected):
+    (got,) = annotator.thresholds(of_known(np.arange(len(labels), 0, -1), labels), precision)
+    assert got == expected
+
+
+@pytest.mark.parametrize(("score", "above"), [(4, True), (3.9, False)])
+def test_a_picture_with_the_score_of_the_threshold_is_above_it(score, above):
+    table = annotator._listed(
+        of_known(np.arange(8, 0, -1), [1] * 5 + [0] * 3), [("new.png", np.array([score]))], 1, 1.0
+    )
+    assert table["above"].tolist() == [True] * above  # others are not listed
+
+
 def test_thresholds_reach_the_precision_and_the_largest_f1(chain):
     found, _, model, _ = chain
     for k, at in enumerate(annotator.thresholds(model)):
@@ -155,7 +243,10 @@ def test_the_chain_gives_the_scores_of_the_fit_with_the_columns_in_use_alone(cha
     found, _, model, features = chain
     expected = found.model.decision_function(features)
     np.testing.assert_allclose(model.decision_function(pictures[0]), expected, atol=1e-5)
-    assert model["basis"].basis_.components.shape[1] == found.model.coef_.any(axis=0).sum()
+    n_used = found.model.coef_.any(axis=0).sum()
+    assert model["basis"].basis_.components.shape[1] == n_used
+    assert model["classifier"].selected_features_.tolist() == list(range(n_used))
+    assert model.check_["X"].shape[0] == len(model.check_["scores"]) == annotator.CHECKED
     assert model.predict_proba(pictures[0][:2]).columns.tolist() == WORDS
 
 
@@ -195,6 +286,7 @@ def test_pictures_of_a_folder_are_annotated_and_the_broken_one_is_named(chain, p
     assert main(["annotate", str(files / "model.skops"), str(files / "in"), "--csv", str(table), "--words", "2"]) == 1
     said = capsys.readouterr()
     assert said.out == "" and "left out" in said.err and "\\x1b5.png': does not open as a picture" in said.err
+    assert "notes.txt" not in said.err  # no picture file
     rows = read_table(table)
     assert len(rows) == 16 and set(rows.groupby("image").size()) == {2}
     model, found = chain[2], chain[0]
@@ -267,6 +359,7 @@ def test_a_page_shows_each_picture_with_a_map_of_each_word(files, capsys):
         (["plain.skops", "in"], "the model must be one that a run has kept as model.skops"),
         (["model.skops", "in", "--words", "0"], "words must be at least 1, got 0"),
         (["model.skops", "in", "--precision", "1.5"], "precision must be above 0 and at most 1, got 1.5"),
+        (["model.skops", "in", "--precision", "0"], "precision must be above 0 and at most 1, got 0.0"),
         (
             ["model.skops", "in", "--csv", "table.xlsx"],
             "--csv must name a file that ends with .csv, and none that is read, got 'table.xlsx'",

@@ -11,6 +11,7 @@ from PIL import Image
 from scipy import sparse
 
 from jointsparse.datasets import arrays
+from jointsparse.estimators.classifier import platt_scaling
 from jointsparse.estimators.search import JointSparseClassifierCV
 from jointsparse.explorer import words
 from jointsparse.kept import annotator, final
@@ -209,7 +210,10 @@ def test_a_final_fit_learns_from_known_labels_alone(kept):
     np.testing.assert_allclose(model[-1].coef_, answers.coef_)
     assert numbers["images"].tolist()[:2] == (labels == 1).sum(axis=0).tolist()
     known = labels[:, 0] >= 0
-    assert numbers["auc"][0] == metrics.auc(model.known_scores_[known, :1].astype(float), labels[known, :1])[0]
+    f, y = model.known_scores_[known, :1].astype(float), labels[known, :1]
+    assert numbers["auc"][0] == metrics.auc(f, y)[0]
+    calibration = platt_scaling(f, np.where(y == 1, 1, -1), np.ones_like(f))[0]
+    np.testing.assert_allclose(model[-1].calibration_[0], calibration, rtol=1e-4)  # known scores are float32
 
 
 def test_a_kept_model_names_the_rows_of_a_table(kept, tmp_path):
@@ -222,6 +226,9 @@ def test_a_kept_model_names_the_rows_of_a_table(kept, tmp_path):
     got = annotator.annotate_rows(model, [tmp_path / "new.parquet"], n_words=2)
     pd.testing.assert_frame_equal(got, annotator.annotate_rows(model, [tmp_path / "new.npy"], n_words=2))
     assert got["row"].tolist()[::2] == [f"row {i}" for i in range(1, 121)]
+    both = annotator.annotate_rows(model, [tmp_path / "new.npy", tmp_path / "new.parquet"], n_words=2)
+    files = np.repeat([tmp_path / "new.npy", tmp_path / "new.parquet"], 240)
+    assert both["row"].tolist() == [f"{file} {row}" for file, row in zip(files, [*got["row"]] * 2, strict=True)]
     first = annotator.probabilities(model, model.decision_function(features[:1]))[0]
     np.testing.assert_allclose(got["probability"][:2], sorted(first, reverse=True))
     for name, said in (("few.parquet", r"got no columns \['b', 'd'\]"), ("many.npy", "must have 4 features, .* got 5")):
