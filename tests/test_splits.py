@@ -14,7 +14,9 @@ AS_THEY_ARE = {"split_names": splits.SPLIT_NAMES, "fractions": splits.FRACTIONS,
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 41])
-@pytest.mark.parametrize("fractions", [splits.FRACTIONS, {"train": 1.0}, {"unlabelled": 0.5, "test": 0.5}])
+@pytest.mark.parametrize(
+    "fractions", [splits.FRACTIONS, {"train": 1.0}, {"unlabelled": 0.5, "test": 0.5}, {"train": 1.0, "test": 0.0}]
+)
 def test_every_split_gets_its_fraction_of_the_names(n, fractions):
     got = splits.draw_splits(NAMES[:n], fractions, np.random.default_rng(0))
     assert list(got) == NAMES[:n]
@@ -22,6 +24,12 @@ def test_every_split_gets_its_fraction_of_the_names(n, fractions):
     for split, fraction in fractions.items():
         assert abs(counts.get(split, 0) - fraction * n) <= 1
     assert set(counts.index) <= set(fractions)
+
+
+@pytest.mark.parametrize(("n", "expected"), [(4, (2, 1, 1)), (7, (4, 2, 1)), (41, (25, 8, 8))])
+def test_sizes_are_the_nearest_whole_numbers(n, expected):
+    got = pd.Series(splits.draw_splits(NAMES[:n], splits.FRACTIONS, np.random.default_rng(0))).value_counts()
+    assert tuple(got[split] for split in splits.FRACTIONS) == expected
 
 
 def test_splits_are_drawn_from_the_generator_alone():
@@ -75,11 +83,66 @@ def test_what_makes_no_sense_is_refused_in_a_short_line(rows, options, said):
     assert str(caught.value).startswith(said) and len(str(caught.value)) < 500
 
 
-def test_names_that_others_give_splits_are_read_where_no_option_names_them():
+def table_of(*parts):
+    """A table of splits. parts: the name and the size of each, in the order of NAMES."""
+    split = np.repeat([name for name, _ in parts], [size for _, size in parts])
+    return pd.DataFrame({"image": NAMES[: len(split)], "split": split})
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        *((name, "validation") for name in ("val", "valid", "dev")),
+        *(("training", "train"), ("testing", "test"), ("none", "unlabelled"), ("unlabeled", "unlabelled")),
+    ],
+)
+def test_names_that_others_give_splits_are_read_where_no_option_names_them(name, split):
+    table = table_of(("train", 3), ("validation", 1), (name, 2))
+    got, _ = splits.assign_splits(NAMES[:6], table, **AS_THEY_ARE)
+    assert list(got.values()) == ["train"] * 3 + ["validation"] + [split] * 2
+    with pytest.raises(ValueError, match=f"may use the splits 'train', .*, got {name!r}"):
+        splits.assign_splits(NAMES[:6], table, **AS_THEY_ARE | {"split_names": splits.SPLIT_NAMES | {"test": "eval"}})
+
+
+@pytest.mark.parametrize(
+    ("name", "split_names"),
+    [*((name, splits.SPLIT_NAMES) for name in ("validation", "val", "valid", "dev")), ("held", {"validation": "held"})],
+)
+def test_nothing_of_train_is_drawn_where_the_table_has_a_part_for_validation(name, split_names):
+    split_names = {"train": "train", "test": "test"} | dict(split_names)
     got, _ = splits.assign_splits(
-        NAMES[:4], pd.DataFrame({"image": NAMES[:4], "split": ["training", "dev", "testing", "none"]}), **AS_THEY_ARE
+        NAMES, table_of(("train", 36), (name, 1), ("test", 4)), **AS_THEY_ARE | {"split_names": split_names}
     )
-    assert list(got.values()) == list(splits.SPLITS)
+    assert list(got.values()) == ["train"] * 36 + ["validation"] + ["test"] * 4
+
+
+@pytest.mark.parametrize("split_names", [splits.SPLIT_NAMES, {"train": "train", "test": "test", "unlabelled": "none"}])
+def test_a_part_of_train_alone_is_drawn_where_the_table_has_none_for_validation(split_names):
+    table = table_of(("train", 20), ("test", 11), ("none", 10))
+    options = AS_THEY_ARE | {"split_names": split_names}
+    got, again, other = (splits.assign_splits(NAMES, table, **options | {"seed": i})[0] for i in (1, 1, 2))
+    assert got == again != other
+    assert pd.Series(got)[:20].value_counts().to_dict() == {"train": 15, "validation": 5}
+    assert list(got.values())[20:] == ["test"] * 11 + ["unlabelled"] * 10
+
+
+def test_no_part_for_validation_is_drawn_with_a_fraction_of_0():
+    got, _ = splits.assign_splits(NAMES[:9], table_of(("train", 9)), **AS_THEY_ARE | {"validation_fraction": 0})
+    assert set(got.values()) == {"train"}
+
+
+def test_a_part_for_validation_of_which_no_image_is_there_is_drawn():
+    table = table_of(("train", 8), ("test", 2), ("val", 3))
+    got, unplaced = splits.assign_splits(NAMES[:10], table, **AS_THEY_ARE)
+    assert pd.Series(got)[:8].value_counts().to_dict() == {"train": 6, "validation": 2}
+    assert unplaced == dict.fromkeys(NAMES[10:13], "splits.csv names an image that is not there")
+
+
+def test_a_row_that_the_table_repeats_is_listed_and_counts_once():
+    table = pd.concat([table_of(("train", 2), ("val", 1)), table_of(("train", 1))])
+    got, unplaced = splits.assign_splits(NAMES[:3], table, **AS_THEY_ARE)
+    assert list(got.values()) == ["train", "train", "validation"]
+    assert unplaced == {"00 (repeated split)": "splits.csv lists it again, with the same split"}
 
 
 def test_a_part_of_the_samples_has_of_each_split_its_part_with_its_labels_and_features():
