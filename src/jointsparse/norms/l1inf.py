@@ -601,6 +601,27 @@ def sorted_start(W: Floats, radius: float) -> Warm:
     return start
 
 
+def _solve_weighted(
+    V: Vector, radius: float, squares: Vector, groups: Groups | None, start: Vector, nu: Vector
+) -> tuple[float, Vector]:
+    """theta and nu with sum_i squares_i nu_i = radius > 0, sum_j (|V_ij| - nu_i)_+ = theta. start, nu: a warm start."""
+    if groups is None:
+        sums, maxima = statistics(V)
+        theta, slope = find_theta(V, radius, sums, maxima, start, nu, squares)
+        eps = np.finfo(np.float64).eps
+        by_rounding = (nu == 0.0) & (sums > theta * (1.0 - 64 * eps))  # rows that might be alive
+        unsure = eps * (max(theta, 0.0) * slope + (squares * sums)[by_rounding].sum())
+        if unsure <= VISIBLE_SHARE_WEIGHTED * radius:
+            return theta, nu
+
+    def heights_of(tops: Vector, k: Vector) -> Vector:
+        heights = np.empty_like(tops)
+        heights_above(tops, squares / k, radius, heights)
+        return heights
+
+    return careful_levels(np.abs(V), groups, heights_of)
+
+
 @np.errstate(over="ignore")  # theta of very small weights
 def _levels_weighted(
     W: Floats, radius: float, weights: Vector, warm: Warm | None, groups: Groups | None = None
@@ -614,36 +635,21 @@ def _levels_weighted(
     sums, maxima = group_statistics(W, groups)
     if weighted_sum(maxima, weights) <= radius:
         return Levels(True, 0.0, maxima)
-    if radius == 0.0:
-        return Levels(False, max(float((sums / weights).max()), SMALLEST), np.zeros(len(maxima)))
     # Powers of two bring the largest weight and the largest weighted entry near 1, so that no square overflows.
     heavy = -int(np.frexp(weights.max())[1])
     s, entries = np.ldexp(weights, heavy), 0
     for factor in (1.0, s):  # entries near 1 first, so that products with small weights do not vanish
         entries -= int(np.frexp((np.ldexp(maxima, entries) * factor).max())[1])
-    part, squares = float(np.ldexp(radius, entries + heavy)), s * s
+    scaled_radius = float(np.ldexp(radius, entries + heavy))
+    if scaled_radius == 0.0:  # or as good as 0
+        return Levels(False, max(float((sums / weights).max()), SMALLEST), np.zeros(len(maxima)))
     coarse = entries if abs(entries) > LARGE_EXPONENT else 0
     to_nu = np.ldexp(1.0 / (s if groups is None else s[groups.of_feature]), entries - coarse)
     V = (np.ldexp(W, coarse, dtype=np.float64) if coarse else W) * to_nu[:, np.newaxis]
-    theta, nu, start = 0.0, np.zeros(len(maxima)), np.zeros(2)
-    seen = groups is None and part > 0.0
-    if seen:
-        if warm is not None and len(warm.mu) == len(W):
-            start, nu = np.ldexp([warm.theta, warm.bound], entries - heavy), np.ldexp(warm.mu, entries) / s
-        sums, maxima_of_V = statistics(V)
-        theta, slope = find_theta(V, part, sums, maxima_of_V, start, nu, squares)
-        eps = np.finfo(np.float64).eps
-        by_rounding = (nu == 0.0) & (sums > theta * (1.0 - 64 * eps))  # rows that might be alive
-        unsure = eps * (max(theta, 0.0) * slope + (squares * sums)[by_rounding].sum())
-        seen = unsure <= VISIBLE_SHARE_WEIGHTED * part
-    if part > 0.0 and not seen:
-
-        def heights_of(tops: Vector, k: Vector) -> Vector:
-            heights = np.empty_like(tops)
-            heights_above(tops, squares / k, part, heights)
-            return heights
-
-        theta, nu = careful_levels(np.abs(V), groups, heights_of)
+    start, nu = np.zeros(2), np.zeros(len(maxima))
+    if warm is not None and len(warm.mu) == len(W):
+        start, nu = np.ldexp([warm.theta, warm.bound], entries - heavy), np.ldexp(warm.mu, entries) / s
+    theta, nu = _solve_weighted(V, scaled_radius, s * s, groups, start, nu)
     mu = np.minimum(np.ldexp(nu * s, -entries), maxima)
     shrink_into_ball(mu, radius, weights)
     theta = max(float(np.ldexp(theta, heavy - entries)), SMALLEST)
