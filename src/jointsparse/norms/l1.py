@@ -33,6 +33,7 @@ from jointsparse.compiled import njit
 from jointsparse.norms.rows import (
     FINITE,
     SMALL_RADIUS,
+    SMALLEST_SHARE,
     add_compensated,
     block_sum,
     copy_numbers,
@@ -854,11 +855,12 @@ def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
         return W
     z = np.ldexp(radii[:, np.newaxis], unit + heavy)
     outside = weighted_totals(V, A) > z
-    total = np.where(outside & (z > 0), z, 1.0)
+    shows = z >= SMALLEST_SHARE
+    total = np.where(outside & shows, z, 1.0)
     left = np.minimum(A * heights_of_tasks(V / A, (A * A)[0], total[:, 0]), V)
     # Only rounding separates this norm from the radius. A factor of two units below 1 keeps the norm below it.
     norms = weighted_totals(left, A)
-    left = np.minimum(left * (total / np.where(norms > 0, norms, 1.0) * (1.0 - 2.0**-51)), V) * (z > 0)
+    left = np.minimum(left * (total / np.where(norms > 0, norms, 1.0) * (1.0 - 2.0**-51)), V) * shows
     found = np.ldexp(left, -unit).astype(W.dtype)
     found = np.where(np.ldexp(found.astype(np.float64), unit) > left, lowered(found), found)
     return np.where(outside.T, np.copysign(found.T.reshape(W.shape), W) + W.dtype.type(0), W)

@@ -30,11 +30,13 @@ from jointsparse.checks import (
 from jointsparse.compiled import njit
 from jointsparse.norms.rows import (
     FINITE,
+    SMALLEST_SHARE,
     add_compensated,
     aim_row,
     block_sum,
     copy_numbers,
     heights_above,
+    lowered,
     take_row,
     top_bits,
 )
@@ -633,15 +635,15 @@ def _levels_weighted(
     # With V_ij = |W_ij| / s_i and nu_i = mu_i / s_i the condition of a row is the unweighted one:
     # sum_j (V_ij - nu_i)_+ = theta. Only in sums over rows, N(theta) = sum_i s_i^2 nu_i, the weights stay.
     sums, maxima = group_statistics(W, groups)
-    if weighted_sum(maxima, weights) <= radius:
-        return Levels(True, 0.0, maxima)
     # Powers of two bring the largest weight and the largest weighted entry near 1, so that no square overflows.
-    heavy = -int(np.frexp(weights.max())[1])
+    heavy = -int(np.frexp(weights.max(initial=0.0))[1])
     s, entries = np.ldexp(weights, heavy), 0
     for factor in (1.0, s):  # entries near 1 first, so that products with small weights do not vanish
-        entries -= int(np.frexp((np.ldexp(maxima, entries) * factor).max())[1])
+        entries -= int(np.frexp((np.ldexp(maxima, entries) * factor).max(initial=0.0))[1])
     scaled_radius = float(np.ldexp(radius, entries + heavy))
-    if scaled_radius == 0.0:  # or as good as 0
+    if weighted_sum(np.ldexp(maxima, entries), s) <= scaled_radius:
+        return Levels(True, 0.0, maxima)
+    if scaled_radius < SMALLEST_SHARE:
         return Levels(False, max(float((sums / weights).max()), SMALLEST), np.zeros(len(maxima)))
     coarse = entries if abs(entries) > LARGE_EXPONENT else 0
     to_nu = np.ldexp(1.0 / (s if groups is None else s[groups.of_feature]), entries - coarse)
@@ -650,8 +652,10 @@ def _levels_weighted(
     if warm is not None and len(warm.mu) == len(W):
         start, nu = np.ldexp([warm.theta, warm.bound], entries - heavy), np.ldexp(warm.mu, entries) / s
     theta, nu = _solve_weighted(V, scaled_radius, s * s, groups, start, nu)
-    mu = np.minimum(np.ldexp(nu * s, -entries), maxima)
-    shrink_into_ball(mu, radius, weights)
+    levels = np.minimum(nu * s, np.ldexp(maxima, entries))
+    shrink_into_ball(levels, scaled_radius, s)
+    mu = np.ldexp(levels, -entries)
+    mu = np.where(np.ldexp(mu, entries) > levels, lowered(mu), mu)
     theta = max(float(np.ldexp(theta, heavy - entries)), SMALLEST)
     if warm is not None:
         warm.theta, warm.bound, warm.mu = theta, float(np.ldexp(start[1], heavy - entries)), mu

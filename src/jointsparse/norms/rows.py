@@ -19,6 +19,7 @@ REORDER = {"reassoc", "nsz", "contract"}
 FINITE = REORDER | {"nnan", "ninf"}
 # Projections onto smaller balls may have entries whose rounding error shows beside the radius, see `lowered`.
 SMALL_RADIUS = 2.0**-80
+SMALLEST_SHARE = 2.0**-1000  # of the norm, about: the projection onto a weighted ball of a smaller radius is 0
 
 
 @njit
