@@ -654,8 +654,17 @@ def test_radius_0_leaves_nothing_of_subnormal_numbers(form):
     """Divided by the weight, the row sum underflows. So theta is 0, although the matrix is not in the ball."""
     for norm in (l1, l12, l1inf):
         groups = {"groups": [0]} if form == "groups" and norm.GROUPED else {}
-        B = norm.project(np.array([[1e-310]]), 0.0, weights=[1e20], **groups)
-        assert B[0, 0] == 0.0
+        for entry, weight in ((1e-310, 1e20), (5e-324, 0.01)):
+            assert norm.project(np.array([[entry]]), 0.0, weights=[weight], **groups)[0, 0] == 0.0
+
+
+@pytest.mark.parametrize(("name", "form"), WEIGHTED)
+def test_a_weighted_norm_may_be_above_the_largest_float(name, form):
+    groups = {"groups": [0, 1]} if form == "groups" else {}
+    W, weights, largest = np.array([[1e300], [2e300]]), np.array([1e-10, 1e20]), np.finfo(float).max
+    B = NORMS[name].project(W, largest, weights=weights, **groups)
+    np.testing.assert_allclose(B[0, 0], 1e300, rtol=1e-15)
+    np.testing.assert_allclose(B[1, 0] * 1e20, largest, rtol=1e-12)
 
 
 def test_columns_inside_by_less_than_rounding_come_back():
