@@ -12,6 +12,7 @@ from jointsparse.learning.problem import (
     Problem,
     Regulariser,
     add_transposed_product,
+    bound_from,
     lower_bound,
     magnitude_limit,
     objective_of,
@@ -69,6 +70,30 @@ def test_no_feasible_objective_is_below_any_bound(rng, norm, loss, intercept, pe
         for pair in () if penalised else range(2):
             regulariser.step(W[pair], pair, 1.0)
         assert (bound <= objective_of(tasks, LOSSES[loss], regulariser, W, b) + 1e-9).all()
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dual_variables_outside_their_domain_bound_as_the_nearest_ones_inside(rng, loss, dtype):
+    tasks, regulariser = draw_tasks(dtype), Regulariser(l1inf, np.array([0.01, 1.0]))
+    share = rng.uniform(-1, 3, (len(tasks.y), 2))
+    inside = share if LOSSES[loss].QUADRATIC else np.clip(share, 0, 1)  # 0 <= A y <= c
+    dual, A = ((tasks.y * tasks.c * one).astype(dtype) for one in (share, inside))
+    got, A = lower_bound(tasks, LOSSES[loss], regulariser, dual), A.astype(float)  # in double precision
+    np.testing.assert_allclose(got, bound_from(tasks, LOSSES[loss], regulariser, A, tasks.transposed(A)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_no_bound_is_above_the_objective_of_the_best_intercepts(loss):
+    y = np.array([1.0, 1, -1, -1, -1, -1, -1])
+    tasks = Problem([np.ones((7, 1))], [y], intercept=True)
+    b, at_zero = solve_at_zero(tasks, LOSSES[loss])
+    for share in (0.1, 0.5, 1.0):
+        dual = tasks.y * tasks.c * share  # whose sum is not 0
+        assert 0 <= lower_bound(tasks, LOSSES[loss], Regulariser(l1inf, np.array([0.0])), dual) <= at_zero
+    best = -LOSSES[loss].subgradient(np.full((7, 1), b[0]), tasks.y, tasks.c)
+    bound = lower_bound(tasks, LOSSES[loss], Regulariser(l1inf, np.array([0.0])), best)
+    np.testing.assert_allclose(bound, at_zero, rtol=1e-4)
 
 
 def test_the_gap_is_relative_to_what_is_left_or_was_gained_but_not_to_almost_nothing():
