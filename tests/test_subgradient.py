@@ -6,7 +6,7 @@ import pytest
 from conftest import draw_labels
 
 from jointsparse.learning.losses import LOSSES
-from jointsparse.learning.problem import Problem
+from jointsparse.learning.problem import Problem, Regulariser, lower_bound
 from jointsparse.learning.solvers import subgradient
 from jointsparse.norms import NORMS
 
@@ -40,7 +40,33 @@ def test_training_agrees_with_its_slow_twin(loss, norm, normalisation):
     for p, (eta0, radius) in enumerate(zip(ETA0, RADIUS, strict=True)):
         iterates, objective = slow_fit(X, Y, loss, norm, eta0, radius, 6, c)
         np.testing.assert_allclose(trained.objective[p], objective, rtol=1e-12)
+        np.testing.assert_allclose(trained.value[p], min(objective), rtol=1e-12)
         np.testing.assert_allclose(trained.W[p], iterates[trained.objective[p].argmin()], atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_its_dual_variables_are_the_average_of_the_iterates_with_weights_that_grow(loss):
+    X, Y = draw_labels()
+    c, tasks = (Y != 0) * 1.0, Problem.from_matrix(X, Y)
+    trained = fit(X, Y, loss, n_iter=6)
+    for p, (eta0, radius) in enumerate(zip(ETA0, RADIUS, strict=True)):
+        iterates, _ = slow_fit(X, Y, loss, "l1inf", eta0, radius, 6, c)
+        A = [-LOSSES[loss].subgradient(X @ W, Y, c) for W in iterates[:-1]]
+        average = np.average(A, axis=0, weights=[t**2 * eta0 / np.sqrt(t) for t in range(1, 7)])
+        np.testing.assert_allclose(tasks.transposed(trained.dual)[:, :, p], average.T @ X, atol=1e-12)
+    balls = Regulariser(NORMS["l1inf"], RADIUS)
+    np.testing.assert_array_equal(trained.bound, lower_bound(tasks, LOSSES[loss], balls, trained.dual))
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_intercepts_take_the_same_steps_without_a_ball(loss):
+    X, Y = draw_labels()
+    with_ones = np.column_stack([X, np.ones(len(X))])  # a feature of ones, in a ball that holds everything
+    options = {"loss": LOSSES[loss], "norm": NORMS["l1inf"], "eta0": np.array([0.02]), "radius": np.array([1e6])}
+    got = subgradient.fit(Problem.from_matrix(X, Y, intercept=True), **options, n_iter=6)
+    expected = subgradient.fit(Problem.from_matrix(with_ones, Y), **options, n_iter=6)
+    np.testing.assert_allclose(got.objective, expected.objective, rtol=1e-12)
+    np.testing.assert_allclose(got.b[0], expected.W[0, -1], rtol=1e-9)
 
 
 def test_margins_of_few_features_are_those_of_all(monkeypatch):
