@@ -74,6 +74,19 @@ def test_relative_step_sizes_carry_over_between_scales_of_the_features():
     np.testing.assert_allclose(same.objective, one.objective, rtol=1e-12)
 
 
+def test_a_relative_step_size_is_absolute_for_a_ball_of_radius_0_and_without_a_gradient():
+    X, Y = draw_labels(n=40, d=8)
+    length = scales.scales(Problem.from_matrix(X, Y, intercept=True), loss=hinge, norm=l1inf).gradient
+    units = {"relative": [0.3, 3.0], "absolute": np.array([0.3, 3.0]) / length}
+    got, expected = (
+        run(X, Y, eta0=eta0, eta0_unit=unit, radius=[0.0], intercept=True, n_iter=20) for unit, eta0 in units.items()
+    )  # the intercepts move
+    np.testing.assert_allclose(got.objective, expected.objective, rtol=1e-12)
+    assert len(np.unique(got.objective)) > 20 and not got.W.any()
+    flat = [run(0 * X, Y, eta0=[2.0], eta0_unit=unit, radius=[1.0], intercept=True).objective for unit in units]
+    np.testing.assert_array_equal(*flat)
+
+
 def path(X, Y, **options):
     return sweep.path(X, Y, **{"loss": "hinge", "norm": "l1inf", "n_iter": 5000, "normalisation": "sum"} | options)
 
@@ -99,8 +112,18 @@ def test_a_path_ends_where_nothing_is_left_of_the_loss():
     X, Y = np.diag([1.0, 0.5, 0.2, 0.1, 0.05, 0.02]), np.ones((6, 1))
     share = path(X, Y, tol=1e-4).objective[:, 1] / 6
     assert share[-1] <= 1e-3 < share[-2]
+    few = path(np.eye(2)[[0] * 150 + [1]] * [1, 0.03], np.ones((151, 1)), tol=1e-4)  # one in 151 takes large weights
+    assert few.objective[-1, 1] / 151 <= 1e-3 < few.objective[-2, 1] / 151
     nothing = path(X, 0 * Y)  # labels without samples
     assert nothing.radius.tolist() == [0.0] and not nothing.W.any()
+
+
+@pytest.mark.parametrize("tol", [0.05, 0.01, 0.002])
+def test_a_path_ends_where_four_radii_have_gained_less_than_tol(tol):
+    X, Y = np.kron(np.diag([1.0, 0.5, 0.2, 0.1, 0.05, 0.02]), np.ones((5, 1))), np.tile([[1.0] * 4 + [-1.0]], 6).T
+    objective = path(X, Y, loss="logistic", tol=tol).objective[:, 1]  # labels contradict each other
+    gained = 1 - objective[4:] / objective[:-4]
+    assert gained[-1] <= tol < gained[:-1].min() < 10 * tol
 
 
 def test_a_path_ends_four_radii_beside_the_best_score_and_a_decade_above_the_unit():
