@@ -77,6 +77,45 @@ def test_a_table_of_other_raw_files_gets_no_manifest(root):
         gather()
 
 
+@pytest.mark.parametrize("other", ["0" * 64, "f" * 64])
+def test_tables_of_which_one_rests_on_other_raw_files_get_no_manifest(root, other):
+    job(TABLES[:1], raw={"mine": other})
+    with pytest.raises(ValueError, match=r"^the tables must rest on the files of the dataset mine that are there: run"):
+        gather()
+
+
+def test_tables_that_jobs_read_raw_files_for_before_and_after_a_change_get_no_manifest(root):
+    raw = {"mine": records.digest(records.checksums(RAW))}
+    Path("results/mine/W.npz").write_text("fit", encoding="utf-8")
+    job(["results/mine/W.npz"], raw={"mine": "0" * 64})
+    job(TABLES[:1], inputs=["results/mine/W.npz"], raw=raw)
+    with pytest.raises(ValueError, match="the tables must rest on the files of the dataset mine that are there: run"):
+        gather()
+
+
+def test_versions_are_those_of_all_tables(root, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(records.metadata, "version", lambda name: "0.9")
+        job(TABLES[:1], raw={"mine": records.digest(records.checksums(RAW))})
+    assert json.loads(gather().read_text())["made_with"]["numpy"] == ["0.9", records.metadata.version("numpy")]
+
+
+def test_a_table_that_was_made_again_since_differs_from_the_manifest(root, capsys):
+    Path(TABLES[1]).write_bytes(b"words,auc\ndog,0.4\n\n")
+    job(TABLES[1:])
+    assert verified(root, capsys)[1] == [
+        f"differs: {root}/{TABLES[1]}",
+        f"{N_FILES - 1} of {N_FILES} files as recorded",
+    ]
+
+
+def test_a_manifest_of_raw_files_that_take_long_to_read_is_verified_by_their_size_and_time(root, monkeypatch, capsys):
+    monkeypatch.setattr(manifest, "LARGEST_RAW", 1)
+    found = records.checksums(RAW, largest=1)
+    rewritten(root / "results/claims/mine/manifest.json", lambda kept: kept["inputs"].update(mine=found))
+    assert verified(root, capsys) == (0, [f"{N_FILES} of {N_FILES} files as recorded"])
+
+
 def test_versions_and_commits_are_those_of_all_jobs_and_a_mixture_is_said(root, monkeypatch, capsys):
     """Also of jobs before those that made the tables. A job of an unknown commit does not take that of others."""
     Path("results/mine/W.npz").write_text("fit", encoding="utf-8")
@@ -165,9 +204,26 @@ def test_two_runs_are_compared_by_their_tables(root, tmp_path, capsys):
     same = ["note: settings are not the same", mixed, "2 of 2 files the same in both"]
     assert verified(root, capsys, "--against", str(other)) == (0, same)
     rewritten(other, lambda found: found["tables"].update({TABLES[1]: "0", "more.csv": "0"}))
+    rewritten(root / "results/claims/mine/manifest.json", lambda found: found["tables"].update({"few.csv": "0"}))
     status, lines = verified(root, capsys, "--against", str(other))
-    expected = [f"only in {other}: more.csv", f"differs: {TABLES[1]}", "1 of 3 files the same in both"]
-    assert (status, lines[2:]) == (1, expected)
+    here = root / "results/claims/mine/manifest.json"
+    expected = [f"only in {here}: few.csv", f"only in {other}: more.csv", f"differs: {TABLES[1]}"]
+    assert (status, lines[2:]) == (1, [*expected, "1 of 4 files the same in both"])
+
+
+def test_two_runs_are_compared_by_their_raw_files_and_by_what_they_were_made_with(root, tmp_path, capsys):
+    other = make(tmp_path / "elsewhere")
+    rewritten(
+        root / "results/claims/mine/manifest.json", lambda found: found["made_with"].update(numpy=["1"], old=["3"])
+    )
+    rewritten(other, lambda found: found["made_with"].update(numpy=["1", "2"]))
+    rewritten(other, lambda found: found["inputs"]["mine"].update({RAW[1]: "0"}))
+    assert verified(root, capsys, "--against", str(other))[1] == [
+        "note: inputs are not the same",
+        "note: numpy: 1 in the first, 1 and 2 in the other (a mixture)",
+        "note: old: 3 in the first, none in the other",
+        "2 of 2 files the same in both",
+    ]
 
 
 BLOCKS = '"made_with": {"numpy": ["1"]}, "settings": {}'

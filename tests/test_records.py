@@ -55,6 +55,7 @@ CHANGES = {
     "edited": (lambda: Path("data/captions.csv").write_bytes(b"image,caption\n1.jpg,dog\n"), "data/captions.csv"),
     "older": (lambda: replaced_by_an_older_file(Path("data/captions.csv")), "data/captions.csv"),
     "added": (lambda: Path("data/images/3.jpg").write_bytes(b"three"), "data/images/3.jpg"),
+    "hidden": (lambda: Path("data/images/.3.jpg").write_bytes(b"three"), "data/images/.3.jpg"),
     "new splits": (lambda: Path("data/splits.csv").write_text("image,split\n", encoding="utf-8"), "data/splits.csv"),
     "renamed": (lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), "data/images/3.jpg"),
     "gone": (lambda: Path("data/images/1.jpg").unlink(), None),
@@ -118,9 +119,17 @@ def test_a_record_holds_what_a_file_was_made_with():
     record = json.loads(Path("results/a/records/W.npz.json").read_text(encoding="utf-8"))
     assert record["files"] == records.checksums([read])
     assert (record["job"], record["values"]) == ("make results/a/W.npz", {"rank": 3})
+    assert record["code"] == records.digest(["a.py 1"])
     assert record["raw"] == {"mine": ["12"]}  # of the job before
     assert record["made_with"]["numpy"] == [records.metadata.version("numpy")]
     assert any("openblas" in name for name in record["made_with"]["numpy's BLAS"])
+
+
+def test_a_digest_changes_with_a_value_and_not_with_the_order_of_keys():
+    digests = [
+        records.digest(value) for value in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 2, "b": 1}, [1, 2], [2, 1])
+    ]
+    assert digests[0] == digests[1] and len(set(digests)) == 4
 
 
 def test_a_folder_has_a_record_beside_it():
