@@ -8,8 +8,11 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from job import key_of, left_by, parts
 
 from jointsparse.app.terminal import ERASE
+from jointsparse.provenance import records
+from jointsparse.provenance.tables import write_arrays
 
 SCRIPT = """
 import itertools
@@ -124,3 +127,92 @@ def test_a_line_on_a_terminal_takes_the_place_of_that_of_the_run(run):
     os.close(ours)
     os.close(theirs)
     assert got.startswith(f"{ERASE}error: fit_basis")
+
+
+# What a job reads, and what an earlier one has left
+
+OF_RAW = """
+snakemake.wildcards = SimpleNamespace(dataset="collage")
+raw = {{"paths": ["raw.csv", "more.csv"], "cache": "seen.json", "digest": {digest!r}}}
+snakemake.params = Params(fromdict={{"where": "datasets.collage.options", "raw": raw, "rank": 3}})
+"""
+
+
+@pytest.mark.parametrize("change", ["", "Path('raw.csv').write_text('other')", "Path('more.csv').touch()"])
+def test_raw_files_that_change_while_a_job_reads_them_end_it_without_a_record(run, tmp_path, monkeypatch, change):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "raw.csv").write_text("image,caption")
+    digest = records.digest(records.checksums(["raw.csv", "more.csv"], "seen.json"))
+    done = run(OF_RAW.format(digest=digest) + change)
+    record = records.read_record("made.csv")
+    if change:
+        said = "raw files must stay as they are while they are read, got other contents in raw.csv, more.csv: run again"
+        assert done.err == f"error: fit_basis collage 1: {said} (config.yaml: datasets.collage.options)\n"
+        assert (done.status, record) == (1, {})
+    else:
+        assert (done.status, record["raw"]) == (0, {"collage": [digest]})
+        assert record["values"] == {"where": "datasets.collage.options", "rank": 3}
+
+
+class Params(dict):
+    """Params of a job: lines of code without a name, and values by name."""
+
+    def __init__(self, lines, **values):
+        super().__init__(values)
+        self.lines = lines
+
+    def __iter__(self):
+        return iter([*self.lines, *self.values()])
+
+
+PARAMS = {
+    "where": "features.options",
+    "keep": False,
+    "loader": "photos",
+    "options": {"root": "mine", "seed": 0},
+    "longest_side": 320,
+    "extractor": "dense_sift",
+    "extractor_options": {"step": 8},
+    "sample": {"images": 100},
+    "vocabularies": {"tree": {"depth": 2}},
+    "seed": 1,
+}
+
+
+@pytest.mark.parametrize("name", PARAMS)
+def test_what_an_earlier_job_has_left_counts_with_the_same_values_alone(name):
+    before, after = (key_of(Params(["a.py 12"], **values)) for values in (PARAMS, PARAMS | {name: ["another"]}))
+    assert (before == after) == (name in ("where", "keep"))  # which decide nothing of an image
+
+
+def test_what_an_earlier_job_has_left_counts_with_the_same_code_and_inputs_alone():
+    keys = [
+        key_of(Params(["a.py 12"], **PARAMS | {"options": {"seed": 0, "root": "mine"}}), "one", "two"),
+        key_of(Params(["a.py 12"], **PARAMS), "one", "two"),
+        key_of(Params(["a.py 13"], **PARAMS), "one", "two"),
+        key_of(Params([], **PARAMS), "one", "two"),
+        key_of(Params(["a.py 12"], **PARAMS), "two", "two"),
+        key_of(Params(["a.py 12"], **PARAMS), "one"),
+    ]
+    assert keys[0] == keys[1] and len(set(keys)) == 5
+
+
+def test_arrays_that_were_left_are_read_if_they_are_sound_and_have_the_key(tmp_path):
+    path = str(tmp_path / "left.npz")
+    assert left_by(path, "a") == {}
+    write_arrays(path, key="a", names=["x"], more=[1])
+    assert left_by(path, "a") == {}  # of an unfinished job
+    records.write_records([path], records.read_inputs([]), job="", code=[], values={}, raw={})
+    assert [set(left_by(path, "a", *names)) for names in ((), ("names",))] == [
+        {"key", "names", "more"},
+        {"key", "names"},
+    ]
+    assert left_by(path, "b") == left_by(path, "a", "digests") == {}  # of other settings, of another version
+
+
+def test_parts_of_a_job_share_its_progress():
+    told = []
+    for _, tell in parts("abc", lambda done, total: told.append(done / total)):
+        tell(1, 4)
+        tell(4, 4)
+    assert told == pytest.approx([1 / 12, 4 / 12, 5 / 12, 8 / 12, 9 / 12, 1])

@@ -87,9 +87,9 @@ def left_by(path: str, key: str, *names: str) -> dict[str, np.ndarray]:
     try:
         records.read_inputs([path])
         found = read_arrays(path, *(("key", *names) if names else ()))
-    except (OSError, ValueError):
+        return found if str(found["key"]) == key else {}
+    except (LookupError, OSError, ValueError):  # also a file of another version, with other arrays
         return {}
-    return found if str(found["key"]) == key else {}
 
 
 def _unchanged(paths: list[str], cache: str, digest: str) -> str:
