@@ -29,7 +29,7 @@ def make(run_script, tmp_path, monkeypatch):
         seen.clear()
         return described
 
-    def both(keep=False, images=None, **options):
+    def both(keep=False, images=None, depth=2, **options):
         names = sorted(path.name for path in (root / "images").iterdir())
         digests = [hashlib.sha256((root / "images" / name).read_bytes()).hexdigest() for name in names]
         found = pd.DataFrame({"image": names, "split": "train", "digest": digests})
@@ -37,7 +37,7 @@ def make(run_script, tmp_path, monkeypatch):
         params = {"loader": "photos", "options": {"root": str(root)}, "longest_side": 64, "extractor": "dense_sift"}
         params |= {"extractor_options": {"patch_sizes": [8], "step": 8} | options, "seed": 1, "keep": keep}
         params |= {"sample": {"images": 5, "descriptors": 200, "fitted_on": ["train"]}}
-        tree = params | {"vocabularies": {"tree": {"branching": 3, "depth": 2, "weighting": "tf-idf"}}}
+        tree = params | {"vocabularies": {"tree": {"branching": 3, "depth": depth, "weighting": "tf-idf"}}}
         given = {"images": root / "images.parquet"}
         grown = run("grow_vocabularies", tree, input=given)
         given |= {"vocabularies": made["vocabularies"]}
@@ -61,6 +61,25 @@ def test_only_images_that_are_new_or_other_are_described(make):
     np.testing.assert_array_equal(after, expected)
     more.unlink()
     assert make(keep=True)[1:3] == ([], [])
+
+
+def test_trees_are_grown_again_from_other_images_unless_they_are_kept_which_encodes_all_images_again(make):
+    names, grown, *_ = make()
+    one, other = (make.root / "images" / name for name in (grown[0], names[-1]))
+    one.write_bytes(other.read_bytes())
+    assert make()[1:3] == (grown, names)
+
+
+def test_another_tree_encodes_all_images_again(make):
+    names, grown, *_ = make()
+    assert make(depth=1)[1:3] == (grown, names)
+
+
+def test_trees_are_grown_from_images_of_the_splits_that_are_named(make):
+    names, *_ = make()
+    images = pd.read_parquet(make.root / "images.parquet").assign(split=["test"] * 6 + ["train"] * 6)
+    grown = make(images=images)[1]
+    assert len(grown) == 5 and set(grown) < set(names[6:])
 
 
 def test_other_settings_and_damaged_files_make_everything_again(make):

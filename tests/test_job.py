@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from job import key_of, left_by, parts
+from snakemake.iocontainers import Params
 
 from jointsparse.app.terminal import ERASE
 from jointsparse.provenance import records
@@ -25,7 +26,7 @@ from jointsparse.checks import Misfit
 from jointsparse.provenance import records
 from jointsparse.provenance.tables import Damaged
 from snakemake.iocontainers import Params
-params = Params(fromdict={"where": "studies.annotation.basis"})
+params = Params(toclone=["basis.py 12"], fromdict={"where": "studies.annotation.basis"})
 files = ["results/a/words.csv", "results/a/it's.npz", "tasks.py"]
 records.write_records(files, records.read_inputs([]), job="", code=[], values={}, raw={})
 snakemake = SimpleNamespace(
@@ -96,6 +97,24 @@ def test_a_failure_is_one_line_with_what_to_do_and_has_its_traceback_in_the_log(
     assert "first" not in run("pass").log  # of this job alone
 
 
+@pytest.mark.parametrize(
+    ("n", "more"), [(5, "the same command as before)"), (6, "the same command as before, or one of 1 more in job.log)")]
+)
+def test_of_many_files_that_do_not_belong_together_the_last_made_come_first(run, n, more):
+    files = [f"results/a/{i}.csv" for i in range(n)]
+    done = run(f"snakemake.input = {[*files, 'tasks.py', 'results/a/tables/last.csv']}\nraise Misfit('Other rows')")
+    shown = " ".join(["results/a/tables/last.csv", *files[:5]])
+    assert done.err.endswith(f": Other rows. One of its inputs is from another run (rm {shown}; then {more}\n")
+
+
+def test_a_record_holds_the_code_and_the_inputs_of_its_job(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("pass")
+    record = records.read_record("made.csv")
+    assert record["code"] == records.digest(["basis.py 12"])
+    assert record["files"] == records.checksums(["results/a/words.csv", "results/a/it's.npz", "tasks.py"])
+
+
 def test_a_table_that_was_changed_after_it_was_made_is_refused_before_it_is_read(run):
     done = run("print('read')", "edited")
     assert (done.status, done.out) == (1, "")
@@ -154,17 +173,6 @@ def test_raw_files_that_change_while_a_job_reads_them_end_it_without_a_record(ru
         assert record["values"] == {"where": "datasets.collage.options", "rank": 3}
 
 
-class Params(dict):
-    """Params of a job: lines of code without a name, and values by name."""
-
-    def __init__(self, lines, **values):
-        super().__init__(values)
-        self.lines = lines
-
-    def __iter__(self):
-        return iter([*self.lines, *self.values()])
-
-
 PARAMS = {
     "where": "features.options",
     "keep": False,
@@ -181,18 +189,18 @@ PARAMS = {
 
 @pytest.mark.parametrize("name", PARAMS)
 def test_what_an_earlier_job_has_left_counts_with_the_same_values_alone(name):
-    before, after = (key_of(Params(["a.py 12"], **values)) for values in (PARAMS, PARAMS | {name: ["another"]}))
+    before, after = (key_of(Params(["a.py 12"], fromdict=values)) for values in (PARAMS, PARAMS | {name: ["another"]}))
     assert (before == after) == (name in ("where", "keep"))  # which decide nothing of an image
 
 
 def test_what_an_earlier_job_has_left_counts_with_the_same_code_and_inputs_alone():
     keys = [
-        key_of(Params(["a.py 12"], **PARAMS | {"options": {"seed": 0, "root": "mine"}}), "one", "two"),
-        key_of(Params(["a.py 12"], **PARAMS), "one", "two"),
-        key_of(Params(["a.py 13"], **PARAMS), "one", "two"),
-        key_of(Params([], **PARAMS), "one", "two"),
-        key_of(Params(["a.py 12"], **PARAMS), "two", "two"),
-        key_of(Params(["a.py 12"], **PARAMS), "one"),
+        key_of(Params(["a.py 12"], fromdict=PARAMS | {"options": {"seed": 0, "root": "mine"}}), "one", "two"),
+        key_of(Params(["a.py 12"], fromdict=PARAMS), "one", "two"),
+        key_of(Params(["a.py 13"], fromdict=PARAMS), "one", "two"),
+        key_of(Params([], fromdict=PARAMS), "one", "two"),
+        key_of(Params(["a.py 12"], fromdict=PARAMS), "two", "two"),
+        key_of(Params(["a.py 12"], fromdict=PARAMS), "one"),
     ]
     assert keys[0] == keys[1] and len(set(keys)) == 5
 
