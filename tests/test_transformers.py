@@ -1,6 +1,7 @@
 """The transformers: the pipeline's own features, scikit-learn's checks, and what they refuse."""
 
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,42 @@ def test_the_papers_image_model_tells_textures_apart():
     assert np.mean(model.predict(new) == tasks) > 0.95
 
 
+# Descriptors as other libraries hand them out
+
+
+def test_a_picture_without_keypoints_has_a_histogram_of_zeros(descriptors):
+    expected = words().fit(descriptors).transform([descriptors[0], np.empty((0, 12), np.uint8)])
+    for none in (None, [], np.empty((0, 12), np.float32)):
+        model = words().fit([*descriptors, none])
+        assert model.transform([none]).nnz == 0
+        assert_same(words().fit(descriptors).transform([descriptors[0], none]), expected)
+    with pytest.raises(ValueError, match=r"^X must hold descriptors, got none$"):
+        words().fit([None, None])
+
+
+def test_whole_numbers_may_be_floats(descriptors):
+    expected = words().fit_transform(descriptors)
+    assert_same(words().fit_transform([each.astype(np.float32) for each in descriptors]), expected)
+    with pytest.raises(ValueError, match=r"^descriptors must be uint8"):
+        words().fit([each / 255 for each in descriptors])
+
+
+def test_descriptors_may_come_from_an_iterator(descriptors):
+    expected = words().fit_transform(descriptors)
+    assert_same(words().fit_transform(iter(descriptors)), expected)
+    assert_same(words().fit(each for each in descriptors).transform(each for each in descriptors), expected)
+    pictures = [np.tile(np.linspace(0, 1, 64), (48, 1))]
+    np.testing.assert_array_equal(DenseSift().fit_transform(iter(pictures)), DenseSift().transform(pictures))
+
+
+def test_descriptors_of_two_lengths_and_too_few_distinct_ones_are_refused(descriptors):
+    lengths = re.escape("X must hold descriptors of one length, got 12 in X[0], 11 in X[2]")
+    with pytest.raises(ValueError, match=lengths):
+        words().fit([descriptors[0], None, descriptors[1][:, :11]])
+    with pytest.raises(ValueError, match=r"3 of them distinct, got 600 rows, 2 of them distinct$"):
+        words(branching=3).fit([np.repeat(descriptors[0][:2], 300, axis=0)])
+
+
 # scikit-learn
 
 
@@ -188,9 +225,9 @@ def test_a_picture_in_memory_is_that_of_a_file(tmp_path, shape, longest_side):
             lambda d, X: DenseSift().transform(np.zeros((40, 50, 3))),
             r"X must be a list .* got one of shape \(40, 50, 3\)",
         ),
-        (lambda d, X: words().fit([d[0][0]]), "descriptors must be uint8"),
+        (lambda d, X: words().fit([d[0][0]]), r"X\[0\]: expected descriptors .*, got shape \(12,\)"),
         (lambda d, X: words().fit([one[:0] for one in d]), "X must hold descriptors, got none"),
-        (lambda d, X: words().fit([one.astype(float) for one in d]), "descriptors must be uint8"),
+        (lambda d, X: words().fit([one + 0.5 for one in d]), "descriptors must be uint8"),
         (lambda d, X: words(weighting="log").fit(d), "weighting must be one of .* got 'log'"),
         (lambda d, X: words(sample_size=0).fit(d), "sample_size must be a whole number of at least 1, got 0"),
         (lambda d, X: words(random_state="a").fit(d), "random_state must be .* got 'a'"),

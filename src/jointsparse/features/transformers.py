@@ -5,7 +5,7 @@ own, as scikit-learn takes a second to import, and as an edit of the extractor's
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, Self
@@ -31,7 +31,9 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 def _each(X: Any, use: Callable[[Any], Any]) -> list[Any]:
-    """Use each item of X. A ValueError says which item it is about."""
+    """Use each item of X, which may be any iterable. A ValueError says which item it is about."""
+    if isinstance(X, Iterator):
+        X = list(X)
     if isinstance(X, str | os.PathLike) or not len(X):
         raise ValueError(f"X must be a list of at least one picture, or of the descriptors of each, got {X!r}")
     if isinstance(X, np.ndarray) and (X.ndim == 2 or (X.ndim == 3 and X.shape[2] == 3)):
@@ -45,6 +47,32 @@ def _each(X: Any, use: Callable[[Any], Any]) -> list[Any]:
         except ValueError as error:
             raise ValueError(f"X[{i}]: {error}") from error
     return results
+
+
+def _descriptors(item: Any) -> np.ndarray | None:
+    """Descriptors of a picture as uint8, (n_descriptors, length), or None if it has none.
+
+    OpenCV returns None for a picture without keypoints, and whole numbers as floats.
+    """
+    found = np.empty(0) if item is None else np.asarray(item)
+    if not found.size:
+        return None
+    require(found.ndim == 2, f"expected descriptors (n_descriptors, length), got shape {found.shape}")
+    whole = found.dtype.kind == "f" and bool(((found >= 0) & (found <= 255) & (found == np.rint(found))).all())
+    return found.astype(np.uint8) if whole else found
+
+
+def _all_descriptors(X: Any) -> list[np.ndarray]:
+    """Descriptors of each picture, all of one length. A picture without keypoints has an empty array."""
+    each = _each(X, _descriptors)
+    lengths = {i: descriptors.shape[1] for i, descriptors in enumerate(each) if descriptors is not None}
+    require(lengths, "X must hold descriptors, got none")
+    first, length = next(iter(lengths.items()))
+    for i, other in lengths.items():
+        require(
+            other == length, f"X must hold descriptors of one length, got {length} in X[{first}], {other} in X[{i}]"
+        )
+    return [np.empty((0, length), np.uint8) if descriptors is None else descriptors for descriptors in each]
 
 
 def _require_tree(tree: Any) -> None:
@@ -61,7 +89,11 @@ def _require_tree(tree: Any) -> None:
 
 
 class _OfLists(Versioned, TransformerMixin, BaseEstimator):
-    """A transformer whose input is a list with an item for each picture."""
+    """A transformer whose input has an item for each picture."""
+
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """Fit to X, and transform it. X may be an iterator, which is read once."""
+        return super().fit_transform(list(X) if isinstance(X, Iterator) else X, y, **options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -96,7 +128,7 @@ class _Extractor(_OfLists):
 
         Parameters
         ----------
-        X : list of pictures
+        X : iterable of pictures
             Each a path, or an array (height, width) or (height, width, 3), uint8 or floating-point in [0, 1].
 
         Returns
@@ -273,8 +305,8 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
 
         Parameters
         ----------
-        X : list of arrays (n_descriptors, length), uint8
-            Descriptors of each picture.
+        X : iterable of arrays (n_descriptors, length), uint8, or floats that are whole numbers from 0 to 255
+            Descriptors of each picture. None or an empty array stands for a picture without any.
         y : None
             Not looked at.
 
@@ -289,8 +321,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
         """
         require_count(self.sample_size, "sample_size")
         vocabulary_tree.require_weighting(self.weighting)
-        counts = _each(X, lambda descriptors: np.array([len(descriptors)]))
-        require(np.sum(counts), "X must hold descriptors, got none")
+        X = _all_descriptors(X)
         rng = _generator(self.random_state)
         sample = shards.sample(X, len(X), self.sample_size, rng=rng)
         seed = int(self.random_state if isinstance(self.random_state, int | np.integer) else rng.integers(2**31))
@@ -328,8 +359,8 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
 
         Parameters
         ----------
-        X : list of arrays (n_descriptors, length), uint8
-            Descriptors of each picture.
+        X : iterable of arrays (n_descriptors, length), or None
+            Descriptors of each picture, as in `fit`. A picture without descriptors has a histogram of zeros.
 
         Returns
         -------
@@ -342,15 +373,17 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
             If descriptors are not of the tree's length.
         """
         check_is_fitted(self)
-        counts = self._count(X)
+        counts = self._count(_each(X, _descriptors))
         return vocabulary_tree.weigh(
             counts, self.tree_, weighting=self.weighting, normalise=self.normalise, idf=self.idf_
         )
 
-    def _count(self, X: Sequence[np.ndarray]) -> sparse.csr_matrix:
+    def _count(self, X: Sequence[np.ndarray | None]) -> sparse.csr_matrix:
         """The counts, (n_pictures, n_words). Pictures come one by one: all descriptors together are never copied."""
+        none = np.empty((0, self.tree_.centres.shape[1]), np.uint8)
 
-        def count(descriptors: np.ndarray) -> sparse.csr_matrix:
+        def count(descriptors: np.ndarray | None) -> sparse.csr_matrix:
+            descriptors = none if descriptors is None else descriptors
             return vocabulary_tree.encode(self.tree_, descriptors, np.array([len(descriptors)]))
 
         return sparse.csr_matrix(sparse.vstack(_each(X, count), format="csr"))

@@ -113,7 +113,8 @@ def grow(
     require(
         len(descriptors) >= max(branching, min_points) and _has_distinct(descriptors, branching),
         f"descriptors must hold at least {max(branching, min_points)} rows (branching, min_points), "
-        f"{branching} of them distinct, got {len(descriptors)} rows",
+        f"{branching} of them distinct, got {len(descriptors)} rows, {len(np.unique(descriptors, axis=0))} of them "
+        "distinct",
     )
     total, done = len(descriptors) * depth, 0
     root = np.zeros((1, descriptors.shape[1]), np.float32)
