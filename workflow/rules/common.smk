@@ -179,8 +179,8 @@ def vocabularies(w, *keys):
 
 
 def vocabulary(w):
-    """The vocabulary of a study, whose histograms it or its basis starts from."""
-    return study(w).get("vocabulary")
+    """The vocabulary of a study of pictures, whose histograms it or its basis starts from."""
+    return study(w).get("vocabulary") if w.dataset in PICTURES else None
 
 
 def code(script, *files, **plug_ins):
