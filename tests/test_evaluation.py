@@ -212,13 +212,130 @@ def test_an_edge_is_none_where_the_problem_ends_and_step_sizes_matter_only_witho
     assert chosen["note"].item() == ("not unique from radius: 10" if "objective" in arrays else "")
 
 
+@pytest.mark.parametrize("power", [0, 1])
+@pytest.mark.parametrize(
+    ("classifiers", "edges"),
+    [
+        ("aab", [None, None, "upper"]),
+        ("abb", ["lower", None, None]),
+        ("aba", ["lower", None, "upper"]),
+        ("aaa", [None, None, None]),
+    ],
+)
+def test_an_edge_is_none_if_the_radius_beside_it_gives_the_same_classifiers(classifiers, edges, power):
+    """Three radii for each of two powers. Letters name the classifiers; sizes of weights do not matter."""
+    rng = np.random.default_rng(0)
+    drawn = rng.normal(size=(6, 3, 4))
+    own = [drawn["ab".index(each)] * rng.uniform(0.1, 10, 4) for each in classifiers]
+    fits = one_sweep(
+        radius=np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3]),
+        power=np.repeat([0.5, 1.0], 3),
+        objective=np.tile([4.0, 2.0], (6, 1)),
+        W=np.array([*own, *drawn[3:]] if power == 0 else [*drawn[3:], *own]),
+    ).sweep
+    flags = [evaluation._edge_of_radii(fits, 3 * power + i) for i in range(3)]
+    expected = [f"radius at the {edge} edge of its grid" if edge else None for edge in edges]
+    assert [flag and flag.kind for flag in flags] == expected
+
+
+def test_a_radius_from_which_on_nothing_of_the_loss_is_left_is_noted_if_the_chosen_one_is_such():
+    fits = one_sweep(
+        radius=np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3]),
+        power=np.repeat([0.5, 1.0], 3),
+        objective=np.array([[4.0, end] for end in (1.0, 0.003, 0.0, 1.0, 1.0, 0.0)]),
+    ).sweep
+    noted = [evaluation._not_unique(fits, pair) for pair in range(6)]
+    assert [flag and flag.number for flag in noted] == [None, 2.0, 2.0, None, None, 0.3]
+
+
+@pytest.mark.parametrize(("gap", "told"), [(0.05, ""), (0.051, "; certified gap: 5%"), (0.36, "; certified gap: 36%")])
+def test_a_gap_above_five_percent_carries_a_warning(gap, told):
+    tables = evaluate(example(), one_sweep(gap=np.array([0.9, 0.9, 0.9, gap]), eta0=np.ones(4)))
+    assert tables.chosen["warning"].item() == f"radius at the upper edge of its grid{told}"
+    assert tables.sparsity["warning"].tolist() == ["certified gap: 90%", told.removeprefix("; ")]
+
+
+@pytest.mark.parametrize(("unconverged", "told"), [([3, 3, 3, 0], ""), ([0, 0, 0, 2], "; tasks not converged: 2")])
+def test_tasks_that_the_chosen_fit_has_not_solved_are_counted(unconverged, told):
+    chosen = evaluate(example(), one_sweep(unconverged=np.array(unconverged))).chosen
+    assert chosen["warning"].item() == f"radius at the upper edge of its grid{told}"
+
+
+@pytest.mark.parametrize("metric", ["auc", "eer"])
+@pytest.mark.parametrize(("factor", "told"), [(0, True), (1e-3, False)])
+def test_validation_that_is_as_good_as_chance_carries_a_warning(metric, factor, told):
+    """The smaller radius is worse than chance. With a factor of 0 all images have the same score."""
+    W = one_sweep().sweep.W[1] * np.float32([-1, factor])[:, np.newaxis, np.newaxis]
+    warning = evaluate(example(), one_sweep(W=W), metric=metric).chosen["warning"].item()
+    assert (evaluation.NO_BETTER in warning) == told
+
+
+def partly_known():
+    """The example with a third of its labels unknown, and a sweep whose second W has zeros."""
+    data, rng = example(), np.random.default_rng(1)
+    one = one_sweep(
+        objective=np.array([[4, 2, np.nan, np.nan], [4, 3, np.nan, np.nan], [4, 3, 2, 1.5], [4, 3, 1, 1.2]])
+    )
+    one.sweep.W[1, 1] = [0, 0, 0.1, 0.2]
+    return data._replace(labels=np.where(rng.random((90, 4)) < 1 / 3, -1, data.labels).astype(np.int8)), one
+
+
+def test_test_images_whose_label_is_unknown_do_not_count():
+    data, one = partly_known()
+    test = data.split == "test"
+    scores, labels = data.X[test] @ one.sweep.W[1], data.labels[test]
+    auc = np.array([roc_auc_score(y[y >= 0], f[y >= 0]) for f, y in zip(scores.T, labels.T, strict=True)])
+    tables = evaluate(data, one)
+    positives = (labels == 1).sum(axis=0)
+    assert tables.by_word["positives"].tolist() == positives.tolist()
+    np.testing.assert_allclose(tables.by_word["auc"], auc)
+    np.testing.assert_allclose(tables.chosen["auc_all_weighted"], np.average(auc, weights=positives))
+
+
+def test_features_in_use_are_counted_for_all_words_and_for_each():
+    data, one = partly_known()
+    tables = evaluate(data, one)
+    assert tables.chosen["features"].item() == pytest.approx(2 / 3)
+    assert tables.by_word["n_features"].tolist() == [1, 1, 2, 2]
+
+
+def test_the_objective_is_the_smallest_and_convergence_ends_with_the_last_iteration():
+    data, one = partly_known()
+    tables = evaluate(data, one, converging_method="hinge-l1inf")
+    assert tables.chosen["objective"].item() == 0.25
+    assert tables.convergence["iteration"].tolist() == [0, 1, 0, 1, 2, 3]
+    assert tables.convergence["objective"].tolist() == [1, 0.5, 1, 0.75, 0.25, 0.3]
+
+
+def test_the_selection_that_is_asked_for_chooses():
+    """On two validation words, the smaller radius has AUCs of 0.9 and 0.7, the larger one of 1 and 0.7."""
+    labels = np.repeat([True, False], 10)[:, None].repeat(2, axis=1)
+    X = np.zeros((20, 3))
+    X[:10] = 1
+    X[0, 0], X[:3, 1] = -1, -1
+    W = np.array([np.eye(3)[:, :2], np.eye(3)[:, [2, 1]]])
+    one = one_sweep(W=W, radius=np.array([1.0, 2.0]), power=np.ones(2), objective=np.ones((2, 2)))
+    one = one._replace(validation_words=np.array([True, True]))
+    part = evaluation.Part(X, labels)
+    assert [evaluation.choose(one, part, "auc", selection)[2] for selection in sweep.SELECTIONS] == [1, 0]
+
+
+@pytest.mark.parametrize("metric", ["auc", "eer"])
+def test_the_function_that_scores_a_path_is_that_of_the_choice(metric):
+    data, one = example(), one_sweep()
+    score = evaluation.validation_score(data.X, data.labels, data.split, one.validation_words, metric=metric)
+    on_validation = evaluation.Part(*(array[data.split == "validation"] for array in data[:2]))
+    expected = evaluation.choose(one, on_validation, metric)[1] * (1 if metric == "auc" else -1)
+    np.testing.assert_allclose([score(W) for W in one.sweep.W], expected)
+
+
 def test_fits_are_tested_on_what_they_were_learnt_from():
     data = example()
     Y = np.where(data.labels, 1, -1).astype(np.int8)
     drawn = tasks.Tasks(Y[np.newaxis], np.array([5]), one_sweep().validation_words)
     fits = one_sweep(learnt_from=sweep.learnt_from(data.X, Y, "hinge-l1")).sweep
     one = evaluation.trained_sweep(1, 5, "hinge-l1", drawn, fits)
-    assert len(evaluation.evaluate([one], *data, converging_method="").chosen) == 1
+    assert evaluation.evaluate([one], *data, converging_method="").chosen["n_samples"].tolist() == [Y.size]
     with pytest.raises(checks.Misfit, match="of hinge-l1, run 1, n 5, were learnt from other features than these"):
         evaluation.evaluate([one], data.X + 1, *data[1:], converging_method="")
     for said, n, method, of_tasks in (
