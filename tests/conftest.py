@@ -139,6 +139,14 @@ def draw_tasks(dtype=float, n=14, d=6, container=np.asarray, **options):
     return Problem([container(x) for x in X], y, [rng.choice([0.5, 1.0, 3.0], size=len(x)) for x in X], **options)
 
 
+def rounding(A, B):
+    """How far two products A @ B in single precision lie apart at most, if BLAS adds up the same terms in other orders.
+
+    It does so on other processors, for one row and for many, and for rows that are sparse.
+    """
+    return np.shape(B)[0] * float(np.finfo(np.float32).eps) * (np.abs(A) @ np.abs(B))
+
+
 class Named(SimpleNamespace):
     """Files or values of a job by name, as Snakemake gives them."""
 

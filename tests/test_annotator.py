@@ -295,7 +295,7 @@ def test_pictures_of_a_folder_are_annotated_and_the_broken_one_is_named(chain, p
     P = expit(score * found.model.calibration_[:, 0] + found.model.calibration_[:, 1])
     best = np.argsort(-P)[:2]
     assert rows["word"][:2].tolist() == [WORDS[k] for k in best]
-    np.testing.assert_allclose(rows["probability"][:2], P[best], atol=1e-6)
+    np.testing.assert_allclose(rows["probability"][:2], P[best], atol=1e-5)  # single precision, one picture and all
     larger = [(found.scores[:, k].astype(np.float32) > score[k] + 1e-6).sum() for k in best]
     assert rows["rank"][:2].tolist() == [n + 1 for n in larger] and set(rows["of"]) == {80}
     assert rows["above"][:2].tolist() == [bool(score[k] >= annotator.thresholds(model)[k]) for k in best]

@@ -106,4 +106,5 @@ def test_the_linear_program_has_the_optimum_that_subgradients_come_near():
         found = {method: {} for method in cost.OF_TASKS}
         assert all(cost._training(columns, method, drawn, m) >= 0 for method, columns in found.items())
         program, fit = (columns["objective"] for columns in found.values())
-        assert program <= fit * (1 + 1e-9) and fit == pytest.approx(program, rel=0.01)
+        # The samples are in single precision, and so are the margins of the fit's objective.
+        assert program <= fit * (1 + 1e-6) and fit == pytest.approx(program, rel=0.01)

@@ -152,7 +152,9 @@ def test_line_search_reaches_the_optimum_and_never_goes_up(loss, radius):
     table = run(descent.line_search, objective, radius, n_iter=3000)
     expected, w = optimum(objective, radius=radius)
     last = table.iloc[-1]
-    assert last["objective"] < (1 + 1e-6) * expected and table["objective"].is_monotonic_decreasing
+    assert last["objective"] < (1 + 1e-6) * expected
+    # At the optimum a step may round upwards, as the product of gradient and step does.
+    assert np.all(np.diff(table["objective"]) <= 4 * np.finfo(float).eps * expected)
     np.testing.assert_allclose(table["bound"].max(), expected, rtol=1e-5)
     np.testing.assert_allclose(last["w"], w, atol=3e-3 * max(1, np.abs(w).max()))
 
