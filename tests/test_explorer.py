@@ -15,7 +15,17 @@ from jointsparse.explorer import findings, thumbnails
 from jointsparse.explorer.fits import fits_of
 from jointsparse.explorer.page import page
 from jointsparse.explorer.sharing import sharing_of
-from jointsparse.explorer.words import reasons_of, said_of, wall_of, words_of
+from jointsparse.explorer.words import (
+    levels_of,
+    number,
+    of_ranks,
+    reasons_of,
+    said_of,
+    suspects_of,
+    telling,
+    wall_of,
+    words_of,
+)
 from jointsparse.scores.flags import of_features
 from jointsparse.scores.learnt import by_size, words_learnt
 from jointsparse.scores.metrics import ScoredFits, auc, by_rank
@@ -97,6 +107,7 @@ def test_words_stand_on_the_wall_in_the_order_of_their_first_images():
         "precision": 0.5,
         "highest": [[3, 1], [4, 4]],
         "errors": [[5, 2], [6, 3]],
+        "telling": list("stuvwxyz"),
     }
     told = {"a": {"right": 2}, "b": {"right": 7}, "c": {"right": 2, "auc": 0.8}, "d": {"known": False}}
     wall, unknown = wall_of([{"word": word, "methods": {"l1": own | more}} for word, more in told.items()], "l1")
@@ -104,6 +115,7 @@ def test_words_stand_on_the_wall_in_the_order_of_their_first_images():
         [(word, [(3, True), (5, False), (6, False)]) for word in "bca"],
         ["d"],
     )
+    assert wall[0]["telling"] == list("stuvw")
 
 
 def test_labels_that_may_be_wrong_are_listed(rng):
@@ -191,6 +203,129 @@ def test_images_are_ranked_by_their_scores(mine):
             assert "telling" not in own
 
 
+def ranked(*columns):
+    """Scores that fall from image to image, and labels: a text per word with +, - and ? for what is not known."""
+    labels = np.array([["-+".find(mark) for mark in column] for column in columns], np.int8).T
+    return np.linspace(1, 0, len(labels))[:, np.newaxis].repeat(len(columns), axis=1), labels
+
+
+@pytest.mark.parametrize(
+    ("has", "errors", "misses"),
+    [
+        # Errors are among the first ten, or among the first as many as have the word, misses behind the latter.
+        ("+---+--------------+", [2, 3, 4, 6, 7, 8], [20, 5]),
+        ("+++++++++--", [10], []),
+        ("++-+--------", [3, 5, 6, 7, 8, 9], [4]),
+        ("++++++++++-+-+--", [11], [14]),
+        ("+++++++++++-----+++++++", [12, 13, 14, 15, 16], [23, 22, 21, 20, 19]),
+    ],
+)
+def test_errors_are_images_without_the_word_ranked_among_the_first_and_misses_those_with_it_behind(has, errors, misses):
+    shown = of_ranks(*ranked(has), 0, ["cat"])
+    got = {kind: [[image, rank] for image, rank in shown[kind]] for kind in ("errors", "misses")}
+    assert got == {
+        kind: [[rank - 1, rank] for rank in ranks] for kind, ranks in (("errors", errors), ("misses", misses))
+    }
+
+
+def test_images_whose_label_is_not_known_have_no_rank():
+    shown = of_ranks(*ranked("+?-+"), 0, ["cat"])
+    assert (shown["highest"], shown["errors"], shown["misses"]) == ([[0, 1], [3, 3]], [[2, 2]], [[3, 3]])
+    assert (shown["of"], shown["top"], shown["right"], shown["by_chance"]) == (3, 3, 2, 2.0)
+    assert shown["roc"] == [[0, 0, 1, 1], [0, 0.5, 0.5, 1]]
+
+
+def test_the_roc_curve_has_the_point_at_which_as_many_images_are_named_as_have_the_word():
+    alarms, hits = of_ranks(*ranked("+" * 7 + "-" * 193), 0, ["cat"])["roc"]
+    assert (0, 1) in zip(alarms, hits, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("in_top", "known_without", "in_rest", "shown"),
+    [(3, 0, 12, True), (3, 0, 13, False), (2, 0, 0, False), (5, 0, 20, True), (5, 0, 21, False), (3, 17, 12, True)],
+)
+def test_a_word_stands_out_if_three_images_and_twice_as_many_as_expected_have_it(in_top, known_without, in_rest, shown):
+    """Among the 20 images ranked highest of 200. Labels that are not known are no word."""
+    other = ("+" * in_top + "?" * known_without).ljust(20, "-") + ("+" * in_rest).ljust(180, "-")
+    got = of_ranks(*ranked("+" * 30 + "-" * 170, other), 0, ["cat", "dog"])["beside"]
+    assert got == ([["dog", in_top]] if shown else [])
+
+
+def test_three_words_that_stand_out_are_shown_those_first_with_most_images_beyond_what_is_expected():
+    others = [
+        ("+" * top).ljust(20, "-") + ("+" * rest).ljust(180, "-") for top, rest in ((6, 4), (8, 32), (5, 0), (3, 0))
+    ]
+    shown = of_ranks(*ranked("+" * 30 + "-" * 170, *others), 0, list("abcde"))
+    assert shown["beside"] == [["b", 6], ["d", 5], ["c", 8]]
+
+
+def test_labels_that_may_be_wrong_are_the_worst_twenty_of_both_kinds():
+    got = suspects_of(*ranked("?" + "-" * 25 + "+" * 30 + "-" * 5), {0: "cat"})
+    assert got["label"].tolist() == [0] * 20 + [1] * 20
+    assert got["rank"].tolist() == [*range(1, 21), *range(55, 35, -1)]
+    assert (got["image"] == got["rank"]).all()  # as the first image has no rank
+    few = suspects_of(*ranked("----------++"), {0: "cat"})
+    assert few["rank"].tolist() == [1, 2, 12, 11]
+
+
+def test_eight_features_are_telling():
+    w = np.array([3, -9, 1, 2, 4, 0, 5, 6, 7, 8, 0.5])
+    assert telling(w, list("abcdefghijk")) == list("jihgeadc")
+    assert telling(w[:4], list("abcd")) == list("adc")
+
+
+def test_weights_become_bytes_of_which_none_is_lost():
+    packed = levels_of(np.array([[2.0, 1e-6], [-1e-6, 0.0], [-1.0, 1.0]]))
+    assert np.frombuffer(base64.b64decode(packed), np.int8).tolist() == [127, 1, -1, 0, -64, 64]
+
+
+def test_scores_far_from_the_mean_and_those_that_are_not_numbers_have_a_byte():
+    scores = np.zeros((101, 2))
+    scores[0, 0], scores[:, 1] = 1e6, np.nan
+    said = np.frombuffer(base64.b64decode(said_of(scores, [0, 1])["scores"]), np.int8)
+    assert said.reshape(2, 2).tolist() == [[127, 0], [-2, 0]]
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(2**16 - 1, np.uint16), (2**16, np.uint32)])
+def test_ranks_have_as_many_bytes_as_the_last_one_needs(n, dtype):
+    ranks = said_of(np.arange(n, 0, -1.0)[:, np.newaxis], [0, n - 1])["ranks"]
+    assert np.frombuffer(base64.b64decode(ranks), dtype).tolist() == [1, n]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(0.12345678, 0.123457), (np.nan, None), (np.inf, None), (-np.inf, None)]
+)
+def test_numbers_have_six_digits_and_what_json_does_not_know_is_none(value, expected):
+    assert number(value) == expected
+
+
+def test_a_word_is_known_if_some_method_tells_it_from_chance_at_five_percent(mine):
+    words = mine.tables["words_learnt"].sort_values(["word", "method"], key=lambda column: column.map(str))
+    first, second = METHODS
+    p_holm = {(WORDS[0], first): 0.05, (WORDS[0], second): 0.051, (WORDS[2], first): 0.051, (WORDS[2], second): 0.051}
+    p_holm = [p_holm.get(key, 0.0) for key in zip(words["word"], words["method"], strict=True)]
+    learnt = words.assign(p_holm=p_holm, best=words["method"] == second, validation_word=words["word"] == WORDS[2])
+    shown = {word["word"]: word for word in words_of(learnt, mine.tables["by_word"], mine.fits, ())}
+    known = {word: {method: own["known"] for method, own in one["methods"].items()} for word, one in shown.items()}
+    assert known[WORDS[0]] == {first: True, second: False} and known[WORDS[2]] == {first: False, second: False}
+    assert [shown[word]["best"] for word in WORDS] == [second, second, None]
+    assert [shown[word]["always"] for word in WORDS] == [False, False, True]
+    assert [shown[word]["chose"] for word in WORDS] == mine.fits.validation_words.tolist() == [True, False, False]
+
+
+def test_intervals_of_a_word_count_the_test_images_whose_label_is_known(mine):
+    labels = mine.fits.labels.astype(np.int8)
+    labels[:10, 0] = -1
+    shown = words_of(mine.tables["words_learnt"], mine.tables["by_word"], mine.fits._replace(labels=labels), ())
+    expected = by_size(mine.tables["by_word"], dict(zip(WORDS, [20, 30, 30], strict=True)))
+    for word in shown:
+        for method, own in word["methods"].items():
+            rows = expected[(expected["word"] == word["word"]) & (expected["method"] == method)]
+            assert own["sizes"] == [
+                [row.n, *(number(value) for value in (row.auc, row.low, row.high))] for row in rows.itertuples()
+            ]
+
+
 def test_telling_features_are_those_with_the_largest_weights_above_zero(mine):
     for word, methods in methods_of(mine, mine.fits, NAMES).items():
         w = mine.fits.W(METHODS[0])[:, WORDS.index(word)]
@@ -223,6 +358,9 @@ def test_documents_are_told_by_the_features_that_matter_most(mine, form):
     assert [found["features"][j] for j, _ in found["values"][3]] == [NAMES[i] for i in np.argsort(-abs(X[3] * W[:, 0]))]
     weights = np.frombuffer(base64.b64decode(found["weights"]), np.int8).reshape(6, 3)
     np.testing.assert_array_equal(weights, np.rint(127 * W / 12))
+    assert found["brief"] == (form is not np.asarray)
+    few = reasons_of(form(X * [1, 0, 1, 1, 1, 1]), [3], W * np.array([[1], [1], [0], [1], [1], [1]]), NAMES)
+    assert {few["features"][j] for j, _ in few["values"][3]} == {NAMES[i] for i in (0, 3, 4, 5)}
 
 
 OF_WORDS = pd.DataFrame(
