@@ -164,7 +164,7 @@ def _as_array(y: Any) -> np.ndarray:
     floats.
     """
     types = list(y.dtypes) if hasattr(y, "columns") and hasattr(y, "dtypes") else [getattr(y, "dtype", None)]
-    if isinstance(types[0], np.dtype) and all(one == types[0] for one in types):
+    if types and isinstance(types[0], np.dtype) and all(one == types[0] for one in types):
         return np.asarray(y)
     if hasattr(y, "astype"):  # of pandas
         return np.asarray(y.astype(object))
