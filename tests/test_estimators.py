@@ -638,6 +638,38 @@ def test_wrong_parameters_are_named_and_leave_the_model_as_it_was(estimator, opt
     assert pickle.dumps(model) == before
 
 
+def fail(*told):
+    raise SystemExit
+
+
+LEARNING = [
+    *((estimator, lambda model, X, Y: model.fit(X, Y)) for estimator in ALL),
+    *((estimator, lambda model, X, Y: model.fit_tasks({k: (X, Y[k]) for k in Y})) for estimator in SINGLE),
+]
+
+
+@pytest.mark.parametrize("is_fitted", [False, True])
+@pytest.mark.parametrize(("estimator", "learn"), LEARNING)
+def test_a_fit_that_fails_leaves_no_attribute_behind(estimator, learn, is_fitted, X, Y):
+    """Such as the names of features and tasks, which the fit before has not seen."""
+    model = QUICK.get(estimator, estimator)()
+    if is_fitted:
+        model.fit(X, (Y + 1) // 2)
+    before = vars(model.set_params(callback=fail)).copy()
+    with pytest.raises(SystemExit):
+        learn(model, pd.DataFrame(X, columns=list("abcdef")), pd.DataFrame((Y + 1) // 2, columns=list("rst")))
+    assert vars(model) == before
+
+
+@pytest.mark.parametrize("learn", [OnlineJointSparseClassifier.fit, OnlineJointSparseClassifier.partial_fit])
+def test_a_step_that_fails_leaves_no_attribute_behind(learn, X, Y):
+    model = OnlineJointSparseClassifier(labels="signed", eta0=1e300)
+    before = vars(model).copy()
+    with pytest.raises(ValueError, match="a step is too long"):
+        learn(model, pd.DataFrame(X, columns=list("abcdef")), pd.DataFrame(Y, columns=list("rst")))
+    assert vars(model) == before
+
+
 # The same optimum as scikit-learn's own
 
 
