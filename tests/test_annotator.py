@@ -188,7 +188,7 @@ def of_known(scores, labels):
     return model
 
 
-@pytest.mark.parametrize(("score", "rank"), [(4, 1), (3, 1), (2.5, 2), (2, 2), (1, 4), (0, 5)])
+@pytest.mark.parametrize(("score", "rank"), [(4, 1), (3, 1), (2.5, 2), (2, 2), (1, 4), (0, 5), (3 - 1e-6, 1)])
 def test_the_rank_of_a_picture_is_one_more_than_the_known_pictures_with_a_larger_score(score, rank):
     table = annotator._listed(of_known([1, 3, 2, 2], [0, 1, 1, 0]), [("new.png", np.array([score]))], 1, None)
     assert table[["rank", "of"]].to_numpy().tolist() == [[rank, 4]]
@@ -214,7 +214,7 @@ def test_a_threshold_rests_on_at_least_five_known_pictures(labels, precision, ex
     assert got == expected
 
 
-@pytest.mark.parametrize(("score", "above"), [(4, True), (3.9, False)])
+@pytest.mark.parametrize(("score", "above"), [(4, True), (3.9, False), (4 - 1e-6, True)])
 def test_a_picture_with_the_score_of_the_threshold_is_above_it(score, above):
     table = annotator._listed(
         of_known(np.arange(8, 0, -1), [1] * 5 + [0] * 3), [("new.png", np.array([score]))], 1, 1.0

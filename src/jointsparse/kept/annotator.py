@@ -39,6 +39,9 @@ from jointsparse.datasets.folder import SUFFIXES, check_pictures, list_pictures 
 EXTRACTORS = {"dense_sift": transformers.DenseSift, "daisy": transformers.Daisy}
 AT_ONCE = 64  # pictures whose descriptors are held together
 CHECKED = 5  # images whose scores are computed again when a model is loaded
+# A known picture reaches its own score again up to this share of a word's largest one: the last digits of products
+# depend on the processor and on how many pictures are scored together.
+SCORE_TOL = 1e-5
 FEWEST = 5  # known pictures above a threshold, so that a precision is told of it
 ALIKE = 3  # known pictures that are told of each
 
@@ -290,12 +293,14 @@ def _listed(
     require(n_words >= 1, f"words must be at least 1, got {n_words}")
     require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
     known, limits = np.sort(model.known_scores_, axis=0), thresholds(model, precision)
+    slack = SCORE_TOL * np.abs(known).max(axis=0, initial=0.0)
     words, rows = model.card_["words"], list[tuple[Any, ...]]()
     for name, score in told:
         (p,) = probabilities(model, score[np.newaxis])
-        order, above = np.argsort(-p, kind="stable"), score >= limits
+        reached = score + slack
+        order, above = np.argsort(-p, kind="stable"), reached >= limits
         for k in order[:n_words] if precision is None else order[above[order]]:
-            rank = len(known) + 1 - int(np.searchsorted(known[:, k], score[k], side="right"))
+            rank = len(known) + 1 - int(np.searchsorted(known[:, k], reached[k], side="right"))
             rows.append((name, words[k], p[k], rank, len(known), bool(above[k])))
     return pd.DataFrame(rows, columns=["image", "word", "probability", "rank", "of", "above"])
 
