@@ -833,7 +833,7 @@ def project(
         if not _project_each(columns, radii, method, result):
             require_finite(V)
             result[...] = _scaled_down(columns, radii, method)
-        if (radii < SMALL_RADIUS).any():
+        if radius < SMALL_RADIUS if isinstance(radius, float) else (radii < SMALL_RADIUS).any():
             result[...] = np.where(sums_of(result) > radii, lowered(result), result)
     return deliver(B, out)
 
