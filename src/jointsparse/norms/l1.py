@@ -40,6 +40,7 @@ from jointsparse.norms.rows import (
     heights_above,
     lowered,
     top_bits,
+    unscaled,
 )
 
 WARM = False  # `project` takes no warm start
@@ -861,8 +862,7 @@ def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
     # Only rounding separates this norm from the radius. A factor of two units below 1 keeps the norm below it.
     norms = weighted_totals(left, A)
     left = np.minimum(left * (total / np.where(norms > 0, norms, 1.0) * (1.0 - 2.0**-51)), V) * shows
-    found = np.ldexp(left, -unit).astype(W.dtype)
-    found = np.where(np.ldexp(found.astype(np.float64), unit) > left, lowered(found), found)
+    found = unscaled(left, unit, W.dtype)
     return np.where(outside.T, np.copysign(found.T.reshape(W.shape), W) + W.dtype.type(0), W)
 
 

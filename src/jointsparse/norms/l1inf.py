@@ -36,9 +36,9 @@ from jointsparse.norms.rows import (
     block_sum,
     copy_numbers,
     heights_above,
-    lowered,
     take_row,
     top_bits,
+    unscaled,
 )
 
 WARM = True  # `project` takes a warm start, see `Warm`
@@ -650,8 +650,7 @@ def _levels_weighted(
     theta, nu = _solve_weighted(V, scaled_radius, s * s, groups, start, nu)
     levels = np.minimum(nu * s, np.ldexp(maxima, entries))
     shrink_into_ball(levels, scaled_radius, s)
-    mu = np.ldexp(levels, -entries)
-    mu = np.where(np.ldexp(mu, entries) > levels, lowered(mu), mu)
+    mu = unscaled(levels, entries, np.float64)
     theta = max(float(np.ldexp(theta, heavy - entries)), SMALLEST)
     if warm is not None:
         warm.theta, warm.bound, warm.mu = theta, float(np.ldexp(start[1], heavy - entries)), mu

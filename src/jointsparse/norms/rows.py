@@ -100,6 +100,12 @@ def lowered(B: NDArray[Any]) -> NDArray[Any]:
     return np.copysign(np.maximum(np.abs(B) - np.finfo(B.dtype).smallest_subnormal, 0), B) + B.dtype.type(0)
 
 
+def unscaled(scaled: NDArray[Any], exponent: Any, dtype: Any) -> NDArray[Any]:
+    """Non-negative numbers times 2^-exponent in another precision. Subnormal ones are rounded towards 0."""
+    found = np.ldexp(scaled, -exponent).astype(dtype)
+    return np.where(np.ldexp(found.astype(np.float64), exponent) > scaled, lowered(found), found)
+
+
 @njit(forceinline=True, fastmath={"reassoc", "contract"})
 def dot(a, h):  # type: ignore[no-untyped-def]
     """sum_j a_j h_j in double precision."""
