@@ -10,7 +10,7 @@ al. (2009), with the best of some step sizes. SPAMS is left out where it is not 
 
 # ruff: noqa: E402
 
-from jointsparse.app.blas import use_best_kernel
+from jointsparse.pipeline.app.blas import use_best_kernel
 
 use_best_kernel()  # before NumPy is imported
 

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from jointsparse.scores.learnt import by_size
-from jointsparse.scores.metrics import auc
+from jointsparse.metrics import auc
+from jointsparse.pipeline.scores.learnt import by_size
 
 WORDS = 10
 RUNS, POSITIVES, EXPECTED = (1, 2, 3, 5, 10), (10, 30, 100), (0.6, 0.8, 0.95)

@@ -15,8 +15,8 @@ from contextlib import suppress
 import numpy as np
 from measure import ENTRIES, RADII, Task, medians, vector_limit
 
+from jointsparse.learning.l1_sparse import SparseL1Ball
 from jointsparse.norms import l1
-from jointsparse.norms.l1_sparse import SparseL1Ball
 
 GOAL = 3.0  # ours / limit, at most
 SLOW_ENTRIES = 10**6  # from here on, sorting methods and peers are timed for one radius of one distribution only

@@ -27,12 +27,12 @@ from measure import Task, keep, machine, medians, options, show
 from scipy import sparse
 
 from jointsparse.estimators.online import OnlineJointSparseClassifier
-from jointsparse.figures.style import SHEET
 from jointsparse.learning.lazy import Eager, Lazy, Rows, csr
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import pdhg
 from jointsparse.norms import NORMS
+from jointsparse.pipeline.figures.style import SHEET
 
 GOAL = 0.6  # slope of log regret against log T, at most
 RADII = {"l1inf": 3.0, "l1": 1.5}

@@ -12,7 +12,7 @@ each task by itself.
 
 # ruff: noqa: E402
 
-from jointsparse.app.blas import use_best_kernel
+from jointsparse.pipeline.app.blas import use_best_kernel
 
 use_best_kernel()  # before NumPy is imported
 

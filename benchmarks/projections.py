@@ -30,11 +30,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from measure import ENTRIES, RADII, Task, machine, medians, plain_row_limit, row_limit, show
 
-from jointsparse.figures.style import SHEET
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import pdhg, subgradient
 from jointsparse.norms import l1inf
+from jointsparse.pipeline.figures.style import SHEET
 
 # Goals for time / limit of a cold projection, float64, normal entries, by radius.
 GOALS = {

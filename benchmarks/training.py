@@ -11,7 +11,7 @@ labels follow 100 of them.
 
 # ruff: noqa: E402
 
-from jointsparse.app.blas import use_best_kernel
+from jointsparse.pipeline.app.blas import use_best_kernel
 
 use_best_kernel()  # before NumPy is imported
 
@@ -29,8 +29,9 @@ from matplotlib.figure import Figure
 from measure import keep, machine, medians, options
 
 from jointsparse.checks import one_thread
+from jointsparse.learning.fit import Fit
 from jointsparse.learning.losses import hinge
-from jointsparse.learning.problem import Fit, Problem
+from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import pdhg, subgradient, working_set
 from jointsparse.norms import NORMS, l1inf
 

@@ -22,12 +22,12 @@ import yaml
 from matplotlib import style
 from matplotlib.figure import Figure
 
-from jointsparse.explorer import findings
-from jointsparse.figures.style import SHEET, canvas, in_order, legend, size_axis
-from jointsparse.papers import catalogue, page, verdicts
-from jointsparse.papers.verdicts import CLAIMS, HOLDS, overall
-from jointsparse.scores.flags import GAP
-from jointsparse.scores.many import means
+from jointsparse.pipeline.explorer import findings
+from jointsparse.pipeline.figures.style import SHEET, canvas, in_order, legend, size_axis
+from jointsparse.pipeline.papers import catalogue, page, verdicts
+from jointsparse.pipeline.papers.verdicts import CLAIMS, HOLDS, overall
+from jointsparse.pipeline.scores.flags import GAP
+from jointsparse.pipeline.scores.runs import means
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent / "workflow"))

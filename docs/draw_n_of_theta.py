@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
 
-from jointsparse.figures.style import SHEET
 from jointsparse.norms import l1inf
+from jointsparse.pipeline.figures.style import SHEET
 
 A = np.array([[3.0, 2.0, 0.5], [2.0, 1.9, 1.8], [1.2, 0.2, 0.1]])
 RADIUS = 2.5

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from jointsparse.datasets import synthetic
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import working_set
 from jointsparse.norms import l1, l1inf
-from jointsparse.papers.quattoni import recovery
+from jointsparse.pipeline.datasets import synthetic
+from jointsparse.pipeline.papers.quattoni import recovery
 
 N, RADII = 80, 2.0 ** np.arange(1, 14)
 SHOWN = {"the weights that drew the labels": None, "learnt task by task: l1": l1, "learnt together: l1,∞": l1inf}

@@ -9,12 +9,12 @@ import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
 
-from jointsparse.figures.style import SHEET
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.scales import scales
 from jointsparse.learning.solvers import pdhg, working_set
 from jointsparse.norms import l1inf
+from jointsparse.pipeline.figures.style import SHEET
 
 MULTIPLES = {5: "C0", 20: "C1"}  # of the unit of radii
 TOLERANCES = [0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3]

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib import style
 from matplotlib.figure import Figure
 
-from jointsparse.figures.style import SHEET, canvas
+from jointsparse.pipeline.figures.style import SHEET, canvas
 
 OURS = "jointsparse"
 OVER_OURS = " / ours"  # columns with seconds of a peer over ours end so

@@ -24,7 +24,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
 import jointsparse
-from jointsparse.papers.verdicts import DOES_NOT_HOLD, HOLDS, LEVEL, NOT_TESTED, UNDECIDED
+from jointsparse.pipeline.papers.verdicts import DOES_NOT_HOLD, HOLDS, LEVEL, NOT_TESTED, UNDECIDED
 
 LOGGER = logging.getLogger(__name__)
 ORDER = (HOLDS, LEVEL, UNDECIDED, DOES_NOT_HOLD, NOT_TESTED)

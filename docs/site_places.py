@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from jointsparse.papers.verdicts import CLAIMS, overall
+from jointsparse.pipeline.papers.verdicts import CLAIMS, overall
 
 ROOT = Path(__file__).parents[1]
 

@@ -18,9 +18,9 @@ from miniature import Project, made_once
 from PIL import Image
 from scipy import sparse
 
-from jointsparse.datasets import folder, photos, pictures
-from jointsparse.datasets.samples import Photographs, Samples
 from jointsparse.learning.problem import Problem
+from jointsparse.pipeline.datasets import folder, photos, picture_check
+from jointsparse.pipeline.datasets.samples import Photographs, Samples
 
 # The same examples on every run: a test that fails is one that somebody's change broke.
 settings.register_profile("fixed", derandomize=True, deadline=None)
@@ -57,7 +57,7 @@ def verdicts_here(
 ) -> Generator[tuple[str, str], None, None]:
     """`verdicts` without a process of its own and its limits: to start one takes a quarter of a second."""
     for path in paths:
-        yield pictures.check_picture(path, smallest_side, longest_side)[:2]
+        yield picture_check.check_picture(path, smallest_side, longest_side)[:2]
 
 
 @pytest.fixture

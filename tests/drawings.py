@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from jointsparse.papers import catalogue
+from jointsparse.pipeline.papers import catalogue
 
 METHODS = ["hinge-l1inf", "hinge-l1", "hinge-l2", "svm-l2"]
 DENSE = ["hinge-l2", "svm-l2"]

@@ -3,15 +3,16 @@
 import numpy as np
 import pandas as pd
 
-from jointsparse.explorer import thumbnails
-from jointsparse.explorer.answers import Kept
-from jointsparse.explorer.fits import Fits, Path, fits_of
-from jointsparse.explorer.page import Study, page
-from jointsparse.learning.sweep import Sweep
-from jointsparse.papers.page import section
-from jointsparse.scores.learnt import words_learnt
-from jointsparse.scores.many import means
-from jointsparse.scores.metrics import METRICS, ScoredFits
+from jointsparse.metrics import METRICS
+from jointsparse.pipeline.explorer import thumbnails
+from jointsparse.pipeline.explorer.answers import Kept
+from jointsparse.pipeline.explorer.fits import Fits, Path, fits_of
+from jointsparse.pipeline.explorer.page import Study, page
+from jointsparse.pipeline.papers.page import section
+from jointsparse.pipeline.scores.evaluation import ScoredFits
+from jointsparse.pipeline.scores.learnt import words_learnt
+from jointsparse.pipeline.scores.runs import means
+from jointsparse.pipeline.sweep import Sweep
 
 HOSTILE = "<script>document.title = 'caught'</script><img src=x onerror=\"document.title = 'caught'\"> & </script>"
 WORDS = ["grass", HOSTILE, "night"]

@@ -11,15 +11,15 @@ from sklearn.metrics import average_precision_score, f1_score, precision_score, 
 from sklearn.pipeline import Pipeline
 
 from jointsparse import JointSparseClassifier
-from jointsparse.app.command_line import main
-from jointsparse.explorer.answers import kept_of
 from jointsparse.features import basis as svd
+from jointsparse.features.explain import Explainer, explain
 from jointsparse.features.transformers import DenseSift, VocabularyTree
-from jointsparse.kept import annotator, final
-from jointsparse.kept.explain import Explainer, explain
-from jointsparse.kept.file import save
-from jointsparse.provenance.tables import read_table
-from jointsparse.scores.metrics import resample
+from jointsparse.files import save
+from jointsparse.metrics import resample
+from jointsparse.pipeline.app.command_line import main
+from jointsparse.pipeline.explorer.answers import kept_of
+from jointsparse.pipeline.models import annotator, final
+from jointsparse.pipeline.provenance.tables import read_table
 
 SIFT = {"patch_sizes": (8, 12), "step": 4, "rootsift": True}
 WORDS = ["ramp", "stripes", "=late"]

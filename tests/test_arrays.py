@@ -11,14 +11,14 @@ from conftest import rounding
 from PIL import Image
 from scipy import sparse
 
-from jointsparse.datasets import arrays
+from jointsparse import metrics
 from jointsparse.estimators.classifier import platt_scaling
 from jointsparse.estimators.search import JointSparseClassifierCV
-from jointsparse.explorer import words
-from jointsparse.kept import annotator, final
-from jointsparse.learning import tasks
-from jointsparse.scores import metrics
-from jointsparse.scores.learnt import words_learnt
+from jointsparse.pipeline import tasks
+from jointsparse.pipeline.datasets import arrays
+from jointsparse.pipeline.explorer import words
+from jointsparse.pipeline.models import annotator, final
+from jointsparse.pipeline.scores.learnt import words_learnt
 
 X = np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32) * [[1, 1, 0]] + np.eye(8, 3, dtype=np.float32)
 X = X.astype(np.float32)

@@ -12,7 +12,7 @@ import yaml
 from conftest import make_album
 from miniature import Project
 
-from jointsparse.provenance.tables import read_table
+from jointsparse.pipeline.provenance.tables import read_table
 
 NAMES = [
     "$(touch run).jpg",

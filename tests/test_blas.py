@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from jointsparse.app.blas import use_best_kernel
+from jointsparse.pipeline.app.blas import use_best_kernel
 
 SKYLAKE = "processor : 0\nflags\t\t: fpu avx2 avx512f avx512cd avx512bw avx512dq avx512vl\n"
 HASWELL = "processor : 0\nflags\t\t: fpu avx2\n"

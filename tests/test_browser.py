@@ -5,7 +5,7 @@ import shutil
 import pytest
 from pages import HOSTILE, WORDS, written_page
 
-from jointsparse.explorer.frame import index
+from jointsparse.pipeline.explorer.frame import index
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

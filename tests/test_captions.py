@@ -6,7 +6,7 @@ from operator import getitem
 
 import pytest
 
-from jointsparse.datasets import captions, photos
+from jointsparse.pipeline.datasets import captions, photos
 
 ROWS = [("a.jpg", "A dog, and a cat."), ("b/c.jpg", "Two; three."), ("a.jpg", 'One\t"kitten".')]
 COCO = {

@@ -16,7 +16,7 @@ import pytest
 from conftest import Named, failing
 from PIL import Image
 
-from jointsparse.datasets import checker, folder, pictures
+from jointsparse.pipeline.datasets import checker, folder, picture_check
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 
@@ -72,7 +72,7 @@ def test_a_decoder_that_crashes_is_the_fault_of_its_picture_and_any_other_end_an
         assert said == f"does not open as a picture: the decoder crashed ({name})"
     for status, end in ((-signal.SIGKILL, "SIGKILL"), (1, "status 1")):
         with pytest.raises(
-            pictures.MachineError, match=f"a could not be read: the process that decodes it ended with {end}"
+            picture_check.MachineError, match=f"a could not be read: the process that decodes it ended with {end}"
         ):
             checker._reason_of_end(status, Path("a"))
 
@@ -96,7 +96,7 @@ def test_no_process_is_left_behind_when_the_reading_is_interrupted(album, monkey
 KILLED = """
 import os, psutil, signal, sys
 from pathlib import Path
-from jointsparse.datasets.checker import verdicts
+from jointsparse.pipeline.datasets.checker import verdicts
 reasons = verdicts([Path(sys.argv[1])] * 5000, 32, 320)
 next(reasons)
 print(psutil.Process().children()[0].pid, flush=True)
@@ -119,7 +119,7 @@ def test_a_process_ends_when_its_parent_is_killed(album):
     ("owner", "function", "name", "read"),
     [
         *(
-            (Path, function, "003.jpg", lambda path: pictures.check_picture(path, 32, 320))
+            (Path, function, "003.jpg", lambda path: picture_check.check_picture(path, 32, 320))
             for function in ("stat", "open")
         ),
         (os, "listdir", "deep", lambda path: folder.list_pictures(path.parent)),
@@ -131,7 +131,7 @@ def test_error_of_the_machine_leaves_no_picture_and_no_folder_out(
 ):
     (album / "images" / "deep").mkdir()
     failing(monkeypatch, owner, function, name, code)
-    with pytest.raises(pictures.MachineError, match=rf"{name} could not be read: {os.strerror(code)}\."):
+    with pytest.raises(picture_check.MachineError, match=rf"{name} could not be read: {os.strerror(code)}\."):
         read(album / "images" / name)
 
 
@@ -139,12 +139,12 @@ def test_damage_is_a_picture_s_fault_if_there_was_memory_to_decode_it(album, mon
     """Decoders in C say "broken data stream" of both."""
     path = album / "images" / "003.jpg"
     path.write_bytes(path.read_bytes()[:1500])
-    reason, _, n_bytes = pictures.check_picture(path, 32, 320)
+    reason, _, n_bytes = picture_check.check_picture(path, 32, 320)
     assert reason.startswith("does not open as a picture: image file is trunc")
-    assert n_bytes == 48 * 64 * pictures.BYTES_PER_PIXEL
+    assert n_bytes == 48 * 64 * picture_check.BYTES_PER_PIXEL
     monkeypatch.setattr(checker, "_has_room", lambda n_bytes: False)
     with pytest.raises(
-        pictures.MachineError, match=r"003\.jpg could not be read: decoding it may take 1 MiB, and there is less"
+        picture_check.MachineError, match=r"003\.jpg could not be read: decoding it may take 1 MiB, and there is less"
     ):
         check(album, names_in(album))
 
@@ -156,9 +156,9 @@ def test_room_is_what_the_system_grants():
 def test_error_of_the_machine_ends_the_reading(album, monkeypatch):
     program = album / "program.py"  # says so of the fourth picture
     program.write_text("""print('["", "", 0, ""]\\n' * 3 + '["", "", 0, "no disk"]')""")
-    monkeypatch.setattr(pictures, "__file__", str(program))
+    monkeypatch.setattr(picture_check, "__file__", str(program))
     with pytest.raises(
-        pictures.MachineError, match=r"003\.jpg could not be read: no disk\. The file may be in good order"
+        picture_check.MachineError, match=r"003\.jpg could not be read: no disk\. The file may be in good order"
     ):
         check(album, names_in(album))
 
@@ -178,11 +178,11 @@ def test_error_of_the_machine_in_a_later_stage_is_not_told_as_damage(album, monk
 
 LIMITED = """
 import resource, sys
-from jointsparse.datasets import pictures
+from jointsparse.pipeline.datasets import picture_check
 ours, machines = map(int, sys.argv[1:])
-pictures.MOST_MEMORY = ours
+picture_check.MOST_MEMORY = ours
 resource.setrlimit(resource.RLIMIT_AS, (machines, machines))
-pictures.main(32, 320, 20)
+picture_check.main(32, 320, 20)
 """
 
 

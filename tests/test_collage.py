@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from jointsparse.datasets import collage
-from jointsparse.datasets.collage import plans
+from jointsparse.pipeline.datasets import collage
+from jointsparse.pipeline.datasets.collage import plans
 
 NUMBERS = (0, 7, 42, 3, 1799)
 NO_CAUSE = {"nice", "holiday", "friend", "monday", "friday", "weekend", "trip", "favourite", "album", "family", "today"}

@@ -14,7 +14,7 @@ from configuration.check import check
 from configuration.file import check_file
 from test_configuration import SCHEMA, SHIPPED
 
-from jointsparse.app.command_line import WORKFLOW, main
+from jointsparse.pipeline.app.command_line import WORKFLOW, main
 
 NAMES = [f"{i:02}.jpg" for i in range(40)]
 TEXTS = ["A dog." if i % 2 else "A cat." for i in range(40)]

@@ -10,8 +10,8 @@ import pytest
 from conftest import draw_scores
 from scipy import stats
 
-from jointsparse import checks
-from jointsparse.scores import comparison, metrics
+from jointsparse import checks, metrics
+from jointsparse.pipeline.scores import comparison
 
 
 def test_sign_test_is_binomtest_on_its_counts():

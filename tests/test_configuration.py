@@ -11,9 +11,9 @@ from configuration import studies as of_config
 from configuration.check import check
 from configuration.file import ConfigError, check_file
 
-from jointsparse.datasets.folder import read_folder
-from jointsparse.papers.catalogue import FIGURES
-from jointsparse.papers.verdicts import CLAIMS
+from jointsparse.pipeline.datasets.folder import read_folder
+from jointsparse.pipeline.papers.catalogue import FIGURES
+from jointsparse.pipeline.papers.verdicts import CLAIMS
 from jointsparse.registry import pick
 
 ROOT = Path(__file__).parents[1]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from jointsparse.norms import l1inf
-from jointsparse.papers import harness
-from jointsparse.papers.quattoni import cost
+from jointsparse.pipeline.papers import harness
+from jointsparse.pipeline.papers.quattoni import cost
 
 SHAPED = [10, 20, 40, 80, 160, 320]
 SMALL = {

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.datasets import load_digits
 
-from jointsparse.datasets import digits
+from jointsparse.pipeline.datasets import digits
 
 
 def test_images_and_labels_are_those_of_scikit_learn():

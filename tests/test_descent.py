@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from jointsparse.learning.entropic import Entropic, step_sizes
 from jointsparse.learning.problem import Problem
 from jointsparse.norms import l1
-from jointsparse.papers.duchi import descent
-from jointsparse.papers.duchi.descent import LOSSES, Diverged, Objective, View
-from jointsparse.papers.harness import record
+from jointsparse.pipeline.papers.duchi import descent
+from jointsparse.pipeline.papers.duchi.descent import LOSSES, Diverged, Objective, View
+from jointsparse.pipeline.papers.duchi.entropic import Entropic, step_sizes
+from jointsparse.pipeline.papers.harness import record
 
 KINDS = [np.asarray, sparse.csr_matrix]
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from conftest import make_album
 
-from jointsparse.provenance import records
-from jointsparse.provenance.tables import read_features, write_table
+from jointsparse.pipeline.provenance import records
+from jointsparse.pipeline.provenance.tables import read_features, write_table
 
 WEIGHTED = {"weighting": "tf-idf", "normalise": True}
 

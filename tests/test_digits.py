@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from conftest import make_samples
 
-from jointsparse.datasets import digits as digit_samples
 from jointsparse.norms import l1
-from jointsparse.papers.duchi import descent, digits
+from jointsparse.pipeline.datasets import digits as digit_samples
+from jointsparse.pipeline.papers.duchi import descent, digits
 
 RADIUS = 3.0
 OPTIONS = {

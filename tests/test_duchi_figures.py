@@ -16,8 +16,8 @@ from drawings import (
 )
 from matplotlib.colors import to_rgb
 
-from jointsparse.papers import catalogue
-from jointsparse.papers.duchi import figures
+from jointsparse.pipeline.papers import catalogue
+from jointsparse.pipeline.papers.duchi import figures
 
 PROBLEMS = ("squared", "logistic")
 FIGURES = [name for name, drawing in catalogue.FIGURES.items() if drawing.function.__module__ == figures.__name__]

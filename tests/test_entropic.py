@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from jointsparse.learning.entropic import SCHEDULES, Entropic, SparseEntropic, step_sizes
+from jointsparse.pipeline.papers.duchi.entropic import SCHEDULES, Entropic, SparseEntropic, step_sizes
 
 SETS = ("ball", "nonnegative")
 

@@ -20,6 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
+from jointsparse import metrics
 from jointsparse.estimators import (
     JointSparseClassifier,
     JointSparseClassifierCV,
@@ -29,11 +30,11 @@ from jointsparse.estimators import (
 )
 from jointsparse.estimators.base import SWITCHES
 from jointsparse.estimators.classifier import CODES
-from jointsparse.learning import sweep
+from jointsparse.learning import radii
 from jointsparse.learning.losses import LOSSES
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS, l1inf
-from jointsparse.scores import metrics
+from jointsparse.pipeline import sweep
 
 ALL = [JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV]
 SINGLE = [JointSparseClassifier, JointSparseRegressor]
@@ -740,9 +741,9 @@ def test_held_out_samples_choose_as_in_the_paper():
     options |= {"loss": "hinge", "fit_intercept": False}
     model = JointSparseClassifierCV(**options, **grid).fit(X[:60], Y[:60], X_val=X[60:], y_val=Y[60:])
     swept = sweep.run(X[:60], Y[:60], loss="hinge", norm="l1inf", radius=[0.1, 1.0, 10.0], normalisation="sum", **grid)
-    pairs = sweep.choose_eta0(swept.radius, swept.objective)
+    pairs = radii.choose_eta0(swept.radius, swept.objective)
     auc = [metrics.auc(X[60:] @ W[:, [0, 2]], Y[60:][:, [0, 2]] > 0).mean() for W in swept.W]
-    best = sweep.choose_radius(np.array(auc))
+    best = radii.choose_radius(np.array(auc))
     np.testing.assert_allclose(model.scores_[:, 0], auc)
     assert (model.radius_, model.eta0_) == (swept.radius[pairs[best]], swept.eta0[pairs[best]])
     np.testing.assert_allclose(model.coef_, swept.W[best].T, atol=1e-12)  # of one pair, and of all pairs together

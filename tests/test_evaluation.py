@@ -10,8 +10,9 @@ from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
 from jointsparse import checks
-from jointsparse.learning import sweep, tasks
-from jointsparse.scores import evaluation
+from jointsparse.learning import radii
+from jointsparse.pipeline import sweep, tasks
+from jointsparse.pipeline.scores import evaluation
 
 
 class Data(NamedTuple):
@@ -317,7 +318,7 @@ def test_the_selection_that_is_asked_for_chooses():
     one = one_sweep(W=W, radius=np.array([1.0, 2.0]), power=np.ones(2), objective=np.ones((2, 2)))
     one = one._replace(validation_words=np.array([True, True]))
     part = evaluation.Part(X, labels)
-    assert [evaluation.choose(one, part, "auc", selection)[2] for selection in sweep.SELECTIONS] == [1, 0]
+    assert [evaluation.choose(one, part, "auc", selection)[2] for selection in radii.SELECTIONS] == [1, 0]
 
 
 @pytest.mark.parametrize("metric", ["auc", "eer"])

@@ -9,7 +9,7 @@ import pytest
 from conftest import make_samples
 
 from jointsparse import registry
-from jointsparse.provenance.tables import read_table, write_table
+from jointsparse.pipeline.provenance.tables import read_table, write_table
 from jointsparse.registry import pick, room
 
 

@@ -11,11 +11,12 @@ from pages import METHODS, RADII, WORDS, kept_model, made, study
 from scipy import sparse, stats
 
 from jointsparse.checks import Misfit
-from jointsparse.explorer import findings, thumbnails
-from jointsparse.explorer.fits import fits_of
-from jointsparse.explorer.page import page
-from jointsparse.explorer.sharing import sharing_of
-from jointsparse.explorer.words import (
+from jointsparse.metrics import auc, by_rank
+from jointsparse.pipeline.explorer import findings, thumbnails
+from jointsparse.pipeline.explorer.fits import fits_of
+from jointsparse.pipeline.explorer.page import page
+from jointsparse.pipeline.explorer.sharing import sharing_of
+from jointsparse.pipeline.explorer.words import (
     levels_of,
     number,
     of_ranks,
@@ -26,9 +27,9 @@ from jointsparse.explorer.words import (
     wall_of,
     words_of,
 )
-from jointsparse.scores.flags import of_features
-from jointsparse.scores.learnt import by_size, words_learnt
-from jointsparse.scores.metrics import ScoredFits, auc, by_rank
+from jointsparse.pipeline.scores.evaluation import ScoredFits
+from jointsparse.pipeline.scores.flags import of_features
+from jointsparse.pipeline.scores.learnt import by_size, words_learnt
 
 NAMES = [f"name {i}" for i in range(6)]  # of features
 

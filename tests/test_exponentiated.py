@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sparse_text import labelled_samples
 
-from jointsparse.learning import tasks
-from jointsparse.learning.entropic import SCHEDULES
-from jointsparse.papers.duchi import descent, exponentiated
-from jointsparse.papers.harness import State
+from jointsparse.pipeline import tasks
+from jointsparse.pipeline.papers.duchi import descent, exponentiated
+from jointsparse.pipeline.papers.duchi.entropic import SCHEDULES
+from jointsparse.pipeline.papers.harness import State
 
 N_ITER = {"batch 25%": 12, "batch 100%": 6, "stochastic 1": 40, "stochastic 100": 5}
 GRIDS = {"projection": [0.5, 4.0], "entropic": [0.1, 2.0]}

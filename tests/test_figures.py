@@ -25,10 +25,10 @@ from drawings import (
 )
 from matplotlib.colors import to_rgb
 
-from jointsparse.figures import study, style
-from jointsparse.papers import catalogue
+from jointsparse.pipeline.figures import study, style
+from jointsparse.pipeline.papers import catalogue
+from jointsparse.pipeline.scores.flags import GAP
 from jointsparse.registry import room
-from jointsparse.scores.flags import GAP
 
 # A hundred radii from 1 % to 100 % of the features, on the smallest training sets.
 OF_A_PATH = made("sparsity", n=(40,), radius=np.arange(1, 101.0))

@@ -6,8 +6,8 @@ import pytest
 from scipy import sparse
 
 from jointsparse.checks import Misfit
-from jointsparse.learning.flag import Flag, read_cell, write_cell
-from jointsparse.scores import flags
+from jointsparse.pipeline.flag import Flag, read_cell, write_cell
+from jointsparse.pipeline.scores import flags
 
 
 def images(split=("train", "train", "test", "validation", "unlabelled")):

@@ -7,8 +7,8 @@ import pytest
 from conftest import make_album, read_album
 from PIL import Image
 
-from jointsparse.datasets import folder, scenes
-from jointsparse.datasets.splits import draw_splits
+from jointsparse.pipeline.datasets import folder, scenes
+from jointsparse.pipeline.datasets.splits import draw_splits
 
 pytestmark = pytest.mark.usefixtures("checked_here")
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from jointsparse.papers import harness
+from jointsparse.pipeline.papers import harness
 
 
 @pytest.fixture

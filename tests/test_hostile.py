@@ -16,8 +16,9 @@ import pytest
 from conftest import failing, make_album, read_album, verdicts_here
 from PIL import Image
 
-from jointsparse.datasets import folder, pictures
-from jointsparse.provenance.tables import read_table, write_table
+from jointsparse import pictures
+from jointsparse.pipeline.datasets import folder, picture_check
+from jointsparse.pipeline.provenance.tables import read_table, write_table
 
 pytestmark = pytest.mark.usefixtures("checked_here")
 
@@ -101,7 +102,7 @@ def test_file_that_cannot_be_read_is_listed_with_the_reason(left_out, name):
 def test_heic_is_listed_with_the_package_that_it_takes(monkeypatch):
     monkeypatch.setattr(pictures, "FORMATS", ("JPEG", "PNG"))
     expected = "does not open as a picture: none of JPEG, PNG; HEIC takes the package pi-heif"
-    assert pictures.check_picture(PICTURES / "ramp-turned" / "camera.heic", 32, 320)[0] == expected
+    assert picture_check.check_picture(PICTURES / "ramp-turned" / "camera.heic", 32, 320)[0] == expected
 
 
 @pytest.mark.parametrize(("name", "head"), [(b"zTXt", b"a\0\0"), (b"iTXt", b"a\0\1\0\0\0"), (b"iCCP", b"a\0\0")])
@@ -110,7 +111,7 @@ def test_text_in_a_picture_that_unpacks_to_more_than_it_may_hurts_nothing(tmp_pa
     data, body = (tmp_path / "text.png").read_bytes(), head + zlib.compress(bytes(100_000_000), 1)
     chunk = struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
     (tmp_path / "text.png").write_bytes(data[:33] + chunk + data[33:])
-    if not (reason := pictures.check_picture(tmp_path / "text.png", 32, 320)[0]):
+    if not (reason := picture_check.check_picture(tmp_path / "text.png", 32, 320)[0]):
         np.testing.assert_allclose(pictures.open_grey(tmp_path / "text.png", 320), RAMP / 255, atol=1e-6)
     assert reason == "" or reason.startswith("does not open")
 
@@ -146,7 +147,7 @@ SHOWN = {  # in each folder, and how exactly
 def test_picture_of_an_unusual_kind_is_read_right(path):
     expected, atol = SHOWN[path.parent.name]
     np.testing.assert_allclose(pictures.open_grey(path, 320), expected, atol=atol)
-    assert pictures.check_picture(path, 32, 320)[0] == ""
+    assert picture_check.check_picture(path, 32, 320)[0] == ""
 
 
 # Names and links

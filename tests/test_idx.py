@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from jointsparse.datasets import idx
+from jointsparse.pipeline.datasets import idx
 
 PACK = {"": bytes, ".gz": lambda content: gzip.compress(content, mtime=0)}
 

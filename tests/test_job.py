@@ -11,9 +11,9 @@ import pytest
 from job import key_of, left_by, parts
 from snakemake.iocontainers import Params
 
-from jointsparse.app.terminal import ERASE
-from jointsparse.provenance import records
-from jointsparse.provenance.tables import write_arrays
+from jointsparse.pipeline.app.terminal import ERASE
+from jointsparse.pipeline.provenance import records
+from jointsparse.pipeline.provenance.tables import write_arrays
 
 SCRIPT = """
 import itertools
@@ -23,8 +23,8 @@ from pathlib import Path
 from types import SimpleNamespace
 import job
 from jointsparse.checks import Misfit
-from jointsparse.provenance import records
-from jointsparse.provenance.tables import Damaged
+from jointsparse.pipeline.provenance import records
+from jointsparse.pipeline.provenance.tables import Damaged
 from snakemake.iocontainers import Params
 params = Params(toclone=["basis.py 12"], fromdict={"where": "studies.annotation.basis"})
 files = ["results/a/words.csv", "results/a/it's.npz", "tasks.py"]

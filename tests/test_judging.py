@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from jointsparse.papers import shapes
-from jointsparse.papers.judging import (
+from jointsparse.pipeline.papers import shapes
+from jointsparse.pipeline.papers.judging import (
     ABOVE,
     BELOW,
     EVERY,

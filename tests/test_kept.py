@@ -24,9 +24,9 @@ from jointsparse import (
     JointSparseRegressorCV,
     OnlineJointSparseClassifier,
 )
+from jointsparse import files as file
 from jointsparse.features import Daisy, DenseSift, SVDBasis, VocabularyTree
-from jointsparse.kept import file
-from jointsparse.kept.file import load, save
+from jointsparse.files import load, save
 from jointsparse.norms import NORMS
 
 PREDICT = """

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jointsparse.learning.l1_sparse import SparseL1Ball
 from jointsparse.norms import l1
-from jointsparse.norms.l1_sparse import SparseL1Ball
 
 entry = st.integers(-4, 4).map(lambda i: i / 4) | st.floats(-10, 10) | st.sampled_from([1e-9, -1e3, 1e250, -1e-300])
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from jointsparse.datasets import libsvm
+from jointsparse.pipeline.datasets import libsvm
 
 GOOD = b"3,17 1:0.5 4:-2e-1\n 2:1\n17 1:.25 3:3.\t5:1e3\n3\n-1,0 5:+7 # a comment\n"
 PACK = {"": bytes, ".gz": lambda content: gzip.compress(content, mtime=0), ".bz2": bz2.compress}

@@ -10,8 +10,8 @@ from unittest.mock import ANY
 import pytest
 from conftest import run_python
 
-from jointsparse.app.command_line import main
-from jointsparse.provenance import manifest, records
+from jointsparse.pipeline.app.command_line import main
+from jointsparse.pipeline.provenance import manifest, records
 
 SETTINGS = {"seed": 1, "sizes": [5, 10]}
 TABLES = [f"results/mine/tables/{name}.csv" for name in ("chosen", "words")]

@@ -5,7 +5,7 @@ import oracles
 import pytest
 from conftest import draw_scores
 
-from jointsparse.scores import metrics
+from jointsparse import metrics
 
 
 @pytest.mark.parametrize("ties", [False, True])

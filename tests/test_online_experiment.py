@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from sparse_text import labelled_samples
 
-from jointsparse.learning.entropic import SCHEDULES, Entropic, step_sizes
 from jointsparse.norms import l1
-from jointsparse.papers.duchi import descent, online
+from jointsparse.pipeline.papers.duchi import descent, online
+from jointsparse.pipeline.papers.duchi.entropic import SCHEDULES, Entropic, step_sizes
 
 OPTIONS = {"radius": [2.0, 10.0], "eta0": [1.0, 4.0, 16.0], "entropic_eta0": [0.3, 1.0, 3.0], "n_records": 4}
 X, Y, DATA = labelled_samples(70, 80, n_test=10)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from jointsparse.learning.l1_sparse import SparseL1Ball
 from jointsparse.norms import l1
-from jointsparse.norms.l1_sparse import SparseL1Ball
-from jointsparse.papers.duchi import operations
+from jointsparse.pipeline.papers.duchi import operations
 
 SMALL = {"sizes": [10, 30], "touched": [2, 5], "non_zeros": [20, 40]}
 

@@ -56,8 +56,8 @@ FEATURES = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense
         (run, f"import {FEATURES}; print('sklearn' in sys.modules)", "False"),
         (
             without_extra,
-            "import jointsparse.norms, jointsparse.learning.solvers, jointsparse.learning.sweep\n"
-            "import jointsparse.learning.svm\n"
+            "import jointsparse.norms, jointsparse.learning.solvers, jointsparse.pipeline.sweep\n"
+            "import jointsparse.pipeline.svm\n"
             "from jointsparse import JointSparseClassifier, compare, task_scores\n"
             "from jointsparse.features import SVDBasis, VocabularyTree\n"
             "print('pandas' in sys.modules)",
@@ -65,12 +65,12 @@ FEATURES = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense
         ),
         (
             without_extra,
-            "from jointsparse.app.command_line import main; main(['--version'])",
+            "from jointsparse.pipeline.app.command_line import main; main(['--version'])",
             f"jointsparse {version('jointsparse')}",
         ),
         (
             without_extra,
-            "from jointsparse.app.command_line import main; sys.stderr = sys.stdout; main(['run'])",
+            "from jointsparse.pipeline.app.command_line import main; sys.stderr = sys.stdout; main(['run'])",
             "error: jointsparse run needs snakemake: pip install 'jointsparse[pipeline]'",
         ),
     ],
@@ -89,11 +89,11 @@ def test_an_import_brings_no_more_than_it_needs(call, code, said):
 
 
 @pytest.mark.parametrize(
-    "module", ["datasets", "figures", "learning.tasks", "kept.file", "papers", "scores.comparison", "provenance.tables"]
+    "module", ["datasets", "figures", "tasks", "models.final", "papers", "scores.comparison", "provenance.tables"]
 )
 def test_what_needs_the_extra_says_so_in_one_sentence(module):
-    done = without_extra(f"import jointsparse.{module}")
-    said = rf"ImportError: jointsparse\.{module} needs pandas.*: pip install 'jointsparse\[pipeline\]'"
+    done = without_extra(f"import jointsparse.pipeline.{module}")
+    said = rf"ImportError: jointsparse\.pipeline\.{module} needs pandas.*: pip install 'jointsparse\[pipeline\]'"
     assert re.fullmatch(said, done.stderr.splitlines()[-1])
 
 
@@ -106,7 +106,7 @@ def test_an_interrupt_while_the_command_line_is_imported_is_one_line(error, said
 import importlib.abc, runpy, sys
 class Interrupting(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name == "jointsparse.app.command_line":
+        if name == "jointsparse.pipeline.app.command_line":
             main()
 def main():
     raise {error}

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from jointsparse.datasets.packed import read_whole
+from jointsparse.pipeline.datasets.packed import read_whole
 
 CONTENT = b"3 1:0.5\n 2:1\n17 1:.25 3:3\n" * 3
 PACK = {"": bytes, ".gz": lambda content: gzip.compress(content, mtime=0), ".bz2": bz2.compress}

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jointsparse.papers import page, verdicts
-from jointsparse.provenance import tables
+from jointsparse.pipeline.papers import page, verdicts
+from jointsparse.pipeline.provenance import tables
 
 NASTY = "a|b\nc <script>x</script> & `d` \\| [e](f) *g* _h_"
 

@@ -6,22 +6,13 @@ from conftest import draw_tasks, run_python
 from scipy import sparse
 
 from jointsparse.checks import fingerprint
-from jointsparse.learning import sweep
+from jointsparse.learning.certificate import bound_from, lower_bound, objective_of, relative_gap, solve_at_zero
 from jointsparse.learning.losses import LOSSES, squared
-from jointsparse.learning.problem import (
-    Problem,
-    Regulariser,
-    add_transposed_product,
-    bound_from,
-    lower_bound,
-    magnitude_limit,
-    objective_of,
-    product,
-    relative_gap,
-    solve_at_zero,
-)
+from jointsparse.learning.problem import Problem, add_transposed_product, magnitude_limit, product
+from jointsparse.learning.regulariser import Regulariser
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS, l1inf
+from jointsparse.pipeline import sweep
 
 
 def test_mean_divides_by_the_sum_of_the_weights():

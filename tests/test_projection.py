@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jointsparse.norms import l1, l2
-from jointsparse.papers.duchi import projection
+from jointsparse.pipeline.papers.duchi import projection
 
 SMALL = {"sizes": [10, 30], "touched": [2, 5], "non_zeros": [20], "repeats": 2}
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from jointsparse.norms import l1
-from jointsparse.papers.duchi import descent, race
+from jointsparse.pipeline.papers.duchi import descent, race
 
 PROBLEMS = ("squared", "logistic")
 CONSTRAINED = ["batch", "stochastic", "line-search"]

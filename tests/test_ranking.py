@@ -19,7 +19,7 @@ from sklearn import (
 from test_estimators import problem
 
 from jointsparse import JointSparseClassifier, compare, task_scores
-from jointsparse.scores.many import holm
+from jointsparse.metrics import holm
 
 X, SIGNS = problem(n=160, m=4)
 Y = (SIGNS + 1) // 2

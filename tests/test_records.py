@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jointsparse.provenance import records
-from jointsparse.provenance.tables import Damaged
+from jointsparse.pipeline.provenance import records
+from jointsparse.pipeline.provenance.tables import Damaged
 
 CACHE = "results/raw_files.json"
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from jointsparse.datasets import synthetic
+from jointsparse.learning.certificate import relative_gap
 from jointsparse.learning.losses import hinge
-from jointsparse.learning.problem import Problem, relative_gap
+from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import subgradient, working_set
 from jointsparse.norms import NORMS
-from jointsparse.papers.quattoni import recovery
+from jointsparse.pipeline.datasets import synthetic
+from jointsparse.pipeline.papers.quattoni import recovery
 
 ETA0, RADII = [0.1, 30.0], [2.0, 30.0, 8.0]
 

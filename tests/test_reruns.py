@@ -12,7 +12,7 @@ import yaml
 from conftest import make_album
 from miniature import CONFIG, DATASETS
 
-from jointsparse.provenance import manifest
+from jointsparse.pipeline.provenance import manifest
 
 DRAWN = [study for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]]
 RADII = "hinge-l1: {eta0: [0.1, 1], radius: [1, 10]}"

@@ -10,7 +10,7 @@ from test_estimators import masked, problem, regression
 
 from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV
 from jointsparse.estimators.search import comparable, strata
-from jointsparse.learning.sweep import choose_radius
+from jointsparse.learning.radii import choose_radius
 
 RNG = np.random.default_rng(0)
 

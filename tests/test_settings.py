@@ -14,9 +14,9 @@ from configuration.file import ConfigError
 from conftest import run_python
 from miniature import jobs
 
-from jointsparse.datasets.splits import SPLITS
-from jointsparse.papers.catalogue import FIGURES
-from jointsparse.papers.verdicts import CLAIMS
+from jointsparse.pipeline.datasets.splits import SPLITS
+from jointsparse.pipeline.papers.catalogue import FIGURES
+from jointsparse.pipeline.papers.verdicts import CLAIMS
 from jointsparse.registry import pick
 
 ROOT = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jointsparse.papers.verdicts import CLAIMS
+from jointsparse.pipeline.papers.verdicts import CLAIMS
 
 DOCS = Path(__file__).parents[1] / "docs"
 sys.path.insert(0, str(DOCS))

@@ -8,8 +8,10 @@ from conftest import draw_labels, draw_tasks, rounding
 from oracles_convex import CONVEX_LOSSES, CONVEX_NORMS, optimum
 from scipy import sparse
 
+from jointsparse.learning.certificate import lower_bound, relative_gap, solve_at_zero
 from jointsparse.learning.losses import LOSSES, hinge
-from jointsparse.learning.problem import Problem, Regulariser, lower_bound, relative_gap, solve_at_zero
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.regulariser import Regulariser
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS, l1inf
 

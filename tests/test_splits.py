@@ -6,8 +6,8 @@ import pytest
 from conftest import make_samples
 from scipy import sparse
 
-from jointsparse.datasets import splits
-from jointsparse.datasets.samples import at_most
+from jointsparse.pipeline.datasets import splits
+from jointsparse.pipeline.datasets.samples import at_most
 
 NAMES = [f"{i:02}" for i in range(41)]
 AS_THEY_ARE = {"split_names": splits.SPLIT_NAMES, "fractions": splits.FRACTIONS, "validation_fraction": 0.25, "seed": 3}

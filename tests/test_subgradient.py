@@ -5,8 +5,10 @@ import oracles
 import pytest
 from conftest import draw_labels
 
+from jointsparse.learning.certificate import lower_bound
 from jointsparse.learning.losses import LOSSES
-from jointsparse.learning.problem import Problem, Regulariser, lower_bound
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.regulariser import Regulariser
 from jointsparse.learning.solvers import subgradient
 from jointsparse.norms import NORMS
 

@@ -8,7 +8,7 @@ from conftest import draw_labels
 from sklearn.svm import LinearSVC
 
 from jointsparse.checks import Misfit
-from jointsparse.learning import svm
+from jointsparse.pipeline import svm
 
 C = [0.01, 0.1, 1.0]
 

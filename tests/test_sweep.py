@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jointsparse import checks
-from jointsparse.learning import scales, sweep
+from jointsparse.learning import radii, scales
 from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import pdhg, subgradient
 from jointsparse.norms import NORMS, l1inf
+from jointsparse.pipeline import sweep
 
 # The grid
 
@@ -32,7 +33,7 @@ def test_a_sweep_holds_the_fit_of_each_pair():
         Problem.from_matrix(X, Y), loss=hinge, norm=l1inf, n_iter=5, eta0=swept.eta0, radius=swept.radius
     )
     np.testing.assert_equal([swept.objective, swept.gap], [expected.objective, expected.gap])
-    np.testing.assert_array_equal(swept.W, expected.W[sweep.choose_eta0(swept.radius, swept.objective)])
+    np.testing.assert_array_equal(swept.W, expected.W[radii.choose_eta0(swept.radius, swept.objective)])
     assert told == [(t, 5) for t in range(6)]
     assert swept.learnt_from.tolist() == [checks.fingerprint(X), checks.fingerprint(Y), "hinge-l1inf"]
 
@@ -50,12 +51,12 @@ def test_a_sweep_holds_the_fit_of_each_pair():
 )
 def test_eta0_is_chosen_by_the_smallest_objective_of_each_radius(smallest, expected):
     objective = np.column_stack([np.full(6, 99.0), smallest, np.full(6, 98.0)])
-    assert sweep.choose_eta0(np.repeat([10.0, 1.0], 3), objective).tolist() == expected
+    assert radii.choose_eta0(np.repeat([10.0, 1.0], 3), objective).tolist() == expected
 
 
 @pytest.mark.parametrize("auc", [[0.5, 0.7, 0.6], [0.5, 0.7, 0.7], [0.5, 0.7, 0.70005], [0.5, 0.7, 0.69995]])
 def test_the_first_radius_with_the_largest_validation_auc_is_chosen(auc):
-    assert sweep.choose_radius(np.array(auc)) == 1
+    assert radii.choose_radius(np.array(auc)) == 1
 
 
 # A path of radii
@@ -104,7 +105,7 @@ def test_a_path_finds_what_each_radius_alone_does():
     assert (at_zero == np.count_nonzero(Y)).all()
     # It begins at the unit and ends where a larger ball changes nothing.
     unit = scales.scales(Problem.from_matrix(X, Y), loss=LOSSES["hinge"], norm=l1inf).radius
-    assert found.radius.tolist() == [scales.radius_at(unit, step) for step in range(len(found.radius))]
+    assert found.radius.tolist() == [radii.radius_at(unit, step) for step in range(len(found.radius))]
     assert objective[-1] >= 0.9999 * objective[-5] and objective[-2] < 0.9999 * objective[-6]
 
 
@@ -154,14 +155,14 @@ def curves(draw):
     scored = {0: draw(st.integers(0, 9))}
     for sign in (-1, 1):
         best, step = scored[0], 0
-        for gap, rise in draw(st.lists(st.tuples(st.integers(0, sweep.FALLEN_FOR - 1), st.integers(0, 3)), max_size=5)):
+        for gap, rise in draw(st.lists(st.tuples(st.integers(0, sweep.PATIENCE - 1), st.integers(0, 3)), max_size=5)):
             for _ in range(gap):
                 step += sign
                 scored[step] = best - draw(st.integers(sign > 0, 5))
             step += sign
             best += max(rise, sign < 0)
             scored[step] = best
-        for end in range(step + sign, sign * sweep.MOST_RADII, sign):
+        for end in range(step + sign, sign * radii.MOST_RADII, sign):
             scored[end] = best - draw(st.integers(1, 5))
     return {step: value / 100 for step, value in scored.items()}
 
@@ -171,9 +172,9 @@ def test_a_path_meets_the_best_score_behind_short_falls_and_ties(scored):
     tried, step = {}, 0
     while step is not None:
         tried[step] = scored[step]
-        step = sweep.next_step(tried)
+        step = radii.next_step(tried, patience=sweep.PATIENCE)
     assert max(tried.values()) == max(scored.values())
-    assert len(tried) <= 2 * sweep.FALLEN_FOR + 1 + 2 * 5 * sweep.FALLEN_FOR and max(tried) >= scales.PER_DECADE
+    assert len(tried) <= 2 * sweep.PATIENCE + 1 + 2 * 5 * sweep.PATIENCE and max(tried) >= radii.PER_DECADE
 
 
 @pytest.mark.parametrize("train", [path, partial(run, solver="pdhg", radius=[3.0], n_iter=5000)])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jointsparse.datasets import synthetic
+from jointsparse.pipeline.datasets import synthetic
 
 
 def draw(seed=0, **options):

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from jointsparse.provenance import tables
+from jointsparse.pipeline.provenance import tables
 
 
 def example():

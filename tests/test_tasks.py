@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from jointsparse.checks import Misfit
-from jointsparse.learning import tasks
-from jointsparse.provenance.tables import read_table, write_table
+from jointsparse.pipeline import tasks
+from jointsparse.pipeline.provenance.tables import read_table, write_table
 
 IMAGES = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["validation", "test"]})
 CAPTIONS = pd.DataFrame(

@@ -10,13 +10,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from jointsparse.app import terminal
-from jointsparse.app.forecast import OTHERWISE, SECONDS, Forecast
+from jointsparse.pipeline.app import terminal
+from jointsparse.pipeline.app.forecast import OTHERWISE, SECONDS, Forecast
 
 DONE = "2026-01-01 00:00:00,000"
 TELLING = ("verbose", "printshellcmds", "debug_dag")
 INSIDE = """
-from jointsparse.app import internals, terminal
+from jointsparse.pipeline.app import internals, terminal
 calm = terminal.calm(workflow, lambda: "as recorded")
 onstart:
     before = workflow.scheduler.job_rate_limiter

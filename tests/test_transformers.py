@@ -16,10 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from jointsparse import JointSparseClassifier
-from jointsparse.datasets.pictures import grey_of, open_grey
 from jointsparse.features import DenseSift, SVDBasis, VocabularyTree, basis
 from jointsparse.features.dense_sift import describe as dense_sift
-from jointsparse.provenance.tables import read_arrays, read_features, read_matrix, write_table
+from jointsparse.pictures import grey_of, open_grey
+from jointsparse.pipeline.provenance.tables import read_arrays, read_features, read_matrix, write_table
 
 CONFIG = yaml.safe_load((Path(__file__).parents[1] / "config.yaml").read_text())
 SEED = 7

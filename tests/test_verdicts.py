@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from jointsparse.papers import verdicts
-from jointsparse.papers.duchi import claims as duchi
-from jointsparse.papers.duchi.exponentiated import FORMS
-from jointsparse.papers.judging import OF_SECONDS
-from jointsparse.papers.quattoni import claims as quattoni
-from jointsparse.papers.quattoni import recovery
-from jointsparse.papers.verdicts import CLAIMS, judge, overall
+from jointsparse.pipeline.papers import verdicts
+from jointsparse.pipeline.papers.duchi import claims as duchi
+from jointsparse.pipeline.papers.duchi.exponentiated import FORMS
+from jointsparse.pipeline.papers.judging import OF_SECONDS
+from jointsparse.pipeline.papers.quattoni import claims as quattoni
+from jointsparse.pipeline.papers.quattoni import recovery
+from jointsparse.pipeline.papers.verdicts import CLAIMS, judge, overall
 from jointsparse.registry import pick, room
 
 TABLES = Path(__file__).parents[1] / "docs" / "results" / "tables"

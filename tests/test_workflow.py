@@ -12,10 +12,10 @@ import yaml
 from conftest import run_python
 from miniature import BASE, CONFIG, DATASETS, Project
 
-from jointsparse.datasets.collage import picture
-from jointsparse.kept.file import load
-from jointsparse.provenance import manifest
-from jointsparse.provenance.tables import read_array, read_features, read_matrix, read_table
+from jointsparse.files import load
+from jointsparse.pipeline.datasets.collage import picture
+from jointsparse.pipeline.provenance import manifest
+from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_table
 
 METHODS = 4  # of the annotation study
 SIZES = 2  # of every study in the overlay

@@ -5,8 +5,10 @@ import pytest
 from conftest import draw_tasks
 from scipy import sparse
 
+from jointsparse.learning.certificate import lower_bound
 from jointsparse.learning.losses import LOSSES, hinge, squared
-from jointsparse.learning.problem import Problem, Regulariser, lower_bound
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.regulariser import Regulariser
 from jointsparse.learning.solvers import pdhg, working_set
 from jointsparse.norms import NORMS, l12
 

@@ -24,8 +24,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import cvxpy
 from oracles_convex import optimum
 
+from jointsparse.learning.certificate import MOST_EXCESS
+from jointsparse.learning.fit import Fit
 from jointsparse.learning.losses import LOSSES
-from jointsparse.learning.problem import MOST_EXCESS, Fit, Problem
+from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS
 

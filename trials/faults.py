@@ -30,7 +30,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from miniature import Project
 
-from jointsparse.papers.catalogue import FIGURES
+from jointsparse.pipeline.papers.catalogue import FIGURES
 from jointsparse.registry import pick, room
 
 

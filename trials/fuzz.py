@@ -47,11 +47,11 @@ from configuration.file import ConfigError, check_file  # noqa: E402
 from configuration.studies import merged  # noqa: E402
 from mutations import mutated  # noqa: E402
 
-from jointsparse.datasets import folder, idx, libsvm, photos  # noqa: E402
 from jointsparse.learning.losses import LOSSES  # noqa: E402
 from jointsparse.norms import NORMS  # noqa: E402
-from jointsparse.papers.catalogue import FIGURES  # noqa: E402
-from jointsparse.papers.verdicts import CLAIMS  # noqa: E402
+from jointsparse.pipeline.datasets import folder, idx, libsvm, photos  # noqa: E402
+from jointsparse.pipeline.papers.catalogue import FIGURES  # noqa: E402
+from jointsparse.pipeline.papers.verdicts import CLAIMS  # noqa: E402
 
 CASES, CASES_AT_ONCE = 8_000, 500  # in a run, in a process
 SECONDS, BYTES = 20, 3 * 2**30  # of a case; the latter besides what the process has

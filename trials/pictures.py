@@ -35,7 +35,8 @@ import tifffile
 from mutations import mutated
 from PIL import Image, PngImagePlugin, TiffImagePlugin
 
-from jointsparse.datasets import pictures
+from jointsparse import pictures
+from jointsparse.pipeline.datasets import picture_check
 
 FAR = 8.0  # of 255 levels, the mean over pixels and colours
 ENDS = ("right", "disputed", "alone", "refused", "wrong")
@@ -255,7 +256,7 @@ def same(one: np.ndarray, other: np.ndarray) -> bool:
 def judged(path: Path, data: bytes) -> tuple[str, str]:
     """The ending of a case, and why."""
     path.write_bytes(data)
-    reason = pictures.check_picture(path, 4, 4000)[0]
+    reason = picture_check.check_picture(path, 4, 4000)[0]
     if reason:
         return ("wrong" if "\n" in reason or len(reason) > 400 else "refused"), reason
     ours = pictures.open_colour(path, 4000).astype(float)

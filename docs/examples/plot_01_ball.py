@@ -16,7 +16,7 @@ from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
 from jointsparse.norms import l1, l1inf
 
-plt.style.use("jointsparse.figures.jointsparse")
+plt.style.use("jointsparse.pipeline.figures.jointsparse")
 rng = np.random.default_rng(0)
 points = rng.normal(size=(900, 3))
 points *= 1.5 / np.linalg.norm(points, axis=1, keepdims=True)  # all at one distance from 0

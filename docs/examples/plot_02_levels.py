@@ -13,7 +13,7 @@ import numpy as np
 
 from jointsparse.norms import l1inf
 
-plt.style.use("jointsparse.figures.jointsparse")
+plt.style.use("jointsparse.pipeline.figures.jointsparse")
 RADIUS = 5.0
 W = np.array(
     [

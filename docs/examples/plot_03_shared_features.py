@@ -12,9 +12,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from jointsparse import JointSparseClassifier
-from jointsparse.datasets import synthetic
+from jointsparse.pipeline.datasets import synthetic
 
-plt.style.use("jointsparse.figures.jointsparse")
+plt.style.use("jointsparse.pipeline.figures.jointsparse")
 rng = np.random.default_rng(0)
 drawn = synthetic.draw(
     n_features=100, n_tasks=30, n_train=80, n_test=300, weights="sign", support="all", rng=rng

@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 
 from jointsparse import JointSparseClassifier
-from jointsparse.datasets import synthetic
 from jointsparse.norms import l1inf
+from jointsparse.pipeline.datasets import synthetic
 
-plt.style.use("jointsparse.figures.jointsparse")
+plt.style.use("jointsparse.pipeline.figures.jointsparse")
 drawn = synthetic.draw(
     n_features=200, n_tasks=30, n_train=200, n_test=0, rng=np.random.default_rng(0)
 )

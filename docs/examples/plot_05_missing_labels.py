@@ -11,9 +11,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from jointsparse import JointSparseClassifierCV, task_scores
-from jointsparse.figures.style import looks
+from jointsparse.pipeline.figures.style import looks
 
-plt.style.use("jointsparse.figures.jointsparse")
+plt.style.use("jointsparse.pipeline.figures.jointsparse")
 N_SAMPLES, N_FEATURES, N_TASKS, N_SHARED, N_DRAWS = 240, 80, 12, 6, 3
 UNKNOWN = (0.0, 0.5, 0.8, 0.9)
 RADII = (0.1, 0.3, 1, 2, 4)

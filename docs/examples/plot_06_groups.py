@@ -16,7 +16,7 @@ import pandas as pd
 
 from jointsparse import JointSparseClassifier
 
-plt.style.use("jointsparse.figures.jointsparse")
+plt.style.use("jointsparse.pipeline.figures.jointsparse")
 N_CATEGORIES = {"colour": 5, "size": 4, "shape": 6, "maker": 8, "region": 5, "month": 12}
 TELLING = ("colour", "shape", "region")  # variables that the labels depend on
 

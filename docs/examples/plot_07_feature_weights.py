@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 
 from jointsparse import JointSparseClassifier
 
-plt.style.use("jointsparse.figures.jointsparse")
+plt.style.use("jointsparse.pipeline.figures.jointsparse")
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(
     X / 16, y, train_size=400, random_state=0, stratify=y

@@ -19,7 +19,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from jointsparse import JointSparseClassifierCV, compare, task_scores
 
-plt.style.use("jointsparse.figures.jointsparse")
+plt.style.use("jointsparse.pipeline.figures.jointsparse")
 X, digit = load_digits(return_X_y=True)
 tags = {str(d): [d] for d in range(10)}
 tags |= {

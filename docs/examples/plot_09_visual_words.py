@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from jointsparse import JointSparseClassifier
 from jointsparse.features import DenseSift, VocabularyTree, evidence
 
-plt.style.use("jointsparse.figures.jointsparse")
+plt.style.use("jointsparse.pipeline.figures.jointsparse")
 textures = {
     "brick": data.brick(),
     "grass": data.grass(),

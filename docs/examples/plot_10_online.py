@@ -17,7 +17,7 @@ from scipy import sparse
 
 from jointsparse import JointSparseClassifier, OnlineJointSparseClassifier
 
-plt.style.use("jointsparse.figures.jointsparse")
+plt.style.use("jointsparse.pipeline.figures.jointsparse")
 N_TASKS, N_SHARED, RADIUS = 8, 5, 3.0
 
 

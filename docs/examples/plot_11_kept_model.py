@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from jointsparse import JointSparseClassifier, SupportDisplay, load, save, task_scores
 
-plt.style.use("jointsparse.figures.jointsparse")
+plt.style.use("jointsparse.pipeline.figures.jointsparse")
 wines = load_wine(as_frame=True)
 features = wines.data.rename(columns={"od280/od315_of_diluted_wines": "od280/od315"})
 X, X_test, y, y_test = train_test_split(

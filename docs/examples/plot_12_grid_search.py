@@ -21,9 +21,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from jointsparse import JointSparseClassifier
-from jointsparse.figures.style import looks
+from jointsparse.pipeline.figures.style import looks
 
-plt.style.use("jointsparse.figures.jointsparse")
+plt.style.use("jointsparse.pipeline.figures.jointsparse")
 rng = np.random.default_rng(1)
 n = 300
 flats = pd.DataFrame(

@@ -7,7 +7,10 @@
 - N(theta): the sum of all levels. It falls as theta grows. The solution has N(theta) = radius.
 """
 
+import sys
 from importlib import import_module
+
+from jointsparse._moved import OldPaths
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than the rest
 if TYPE_CHECKING:
@@ -22,8 +25,8 @@ if TYPE_CHECKING:
         compare,
         task_scores,
     )
-    from jointsparse.kept.explain import explain
-    from jointsparse.kept.file import load, save
+    from jointsparse.features.explain import explain
+    from jointsparse.files import load, save
     from jointsparse.learning.warmup import warmup
 
 __version__ = "1.0.0rc1"
@@ -42,11 +45,12 @@ __all__ = [
     "task_scores",
     "warmup",
 ]
-ELSEWHERE = {"explain": "kept.explain", "load": "kept.file", "save": "kept.file", "warmup": "learning.warmup"}
+ELSEWHERE = {"explain": "features.explain", "load": "files", "save": "files", "warmup": "learning.warmup"}
+sys.meta_path.append(OldPaths)
 
 
 def __getattr__(name: str) -> object:
-    """A public name, imported when it is first asked for: scikit-learn takes two seconds."""
+    """Return a public name, imported when it is first asked for: scikit-learn takes two seconds."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"jointsparse.{ELSEWHERE.get(name, 'estimators')}"), name)

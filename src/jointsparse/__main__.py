@@ -3,7 +3,7 @@
 import signal
 import sys
 
-from jointsparse.app.interrupt import end_interrupts_with
+from jointsparse.pipeline.app.interrupt import end_interrupts_with
 
 
 def run() -> int:
@@ -11,7 +11,7 @@ def run() -> int:
     end_interrupts_with("error: interrupted\n")
     if sys.platform != "win32":
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # if the reader of a table has read enough
-    from jointsparse.app.command_line import main  # after the line above, as imports take a while
+    from jointsparse.pipeline.app.command_line import main  # after the line above, as imports take a while
 
     return main()
 

@@ -2,42 +2,43 @@
 
 from importlib import import_module
 from types import ModuleType
+from typing import NamedTuple
 
-# What a name of each room is called where it is given.
-PARAMETERS = {
-    "datasets": "loader",
-    "experiments": "kind",
-    "features": "extractor",
-    "losses": "loss",
-    "norms": "norm",
-    "solvers": "solver",
-}
-# The dictionaries of plug-ins, and the packages that hold them. Some hold names of modules, which cost time to import.
+
+class Room(NamedTuple):
+    """A package whose dictionary of plug-ins is named after the room, and the parameter that takes a plug-in's name."""
+
+    package: str
+    parameter: str
+
+
+# By name. `jointsparse.pipeline` adds its own rooms when it is imported.
 ROOMS = {
-    "datasets": "jointsparse.datasets",
-    "experiments": "jointsparse.papers",
-    "features": "jointsparse.features",
-    "losses": "jointsparse.learning.losses",
-    "norms": "jointsparse.norms",
-    "solvers": "jointsparse.learning.solvers",
+    "features": Room("jointsparse.features", "extractor"),
+    "losses": Room("jointsparse.learning.losses", "loss"),
+    "norms": Room("jointsparse.norms", "norm"),
+    "solvers": Room("jointsparse.learning.solvers", "solver"),
 }
 
 
 def room(name: str) -> dict[str, ModuleType | str]:
-    """The dictionary of a room: `room("norms")` is `jointsparse.norms.NORMS`."""
-    return getattr(import_module(ROOMS[name]), name.upper())
+    """Return the dictionary of a room: `room("norms")` is `jointsparse.norms.NORMS`.
+
+    Its values are modules, or names of modules where importing all of them would take long.
+    """
+    return getattr(import_module(ROOMS[name].package), name.upper())
 
 
 def pick(room_name: str, name: str) -> ModuleType:
-    """The plug-in `name` of a room, a key of ROOMS.
+    """Return the plug-in `name` of a room, a key of ROOMS.
 
-    Raises ValueError naming the plug-ins that exist.
+    Raises ValueError with the names of the plug-ins that exist.
 
     >>> pick("norms", "l1inf").__name__
     'jointsparse.norms.l1inf'
     """
     plug_ins = room(room_name)
     if not isinstance(name, str) or name not in plug_ins:
-        raise ValueError(f"{PARAMETERS[room_name]} must be one of {', '.join(sorted(plug_ins))}, got {name!r}")
+        raise ValueError(f"{ROOMS[room_name].parameter} must be one of {', '.join(sorted(plug_ins))}, got {name!r}")
     found = plug_ins[name]
     return import_module(found) if isinstance(found, str) else found

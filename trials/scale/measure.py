@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib import style
 
-from jointsparse.figures.style import SHEET, canvas, legend
-from jointsparse.provenance.tables import read_table
+from jointsparse.pipeline.figures.style import SHEET, canvas, legend
+from jointsparse.pipeline.provenance.tables import read_table
 
 STAGES = {  # by rule, what it leaves
     "read_images": "images.parquet captions.parquet",

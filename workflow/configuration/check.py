@@ -21,8 +21,8 @@ from configuration.studies import (
     names_of,
     tables_of,
 )
-from jointsparse.papers.catalogue import FIGURES
-from jointsparse.papers.verdicts import CLAIMS
+from jointsparse.pipeline.papers.catalogue import FIGURES
+from jointsparse.pipeline.papers.verdicts import CLAIMS
 from jointsparse.registry import pick
 
 MARKUP = re.compile("</|<!")  # Snakemake's report copies settings into its page as they are

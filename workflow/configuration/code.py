@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jointsparse
-from jointsparse.provenance import records
+from jointsparse.pipeline.provenance import records
 from jointsparse.registry import ROOMS, room
 
 PACKAGE = Path(jointsparse.__file__).parent  # the folder of the library
@@ -93,7 +93,7 @@ def _file_of(package: Path, module: str) -> tuple[str, ...]:
     library, _, inside = module.partition(".")
     file = inside.replace(".", "/")
     own = package / file / "__init__.py"
-    if library != "jointsparse" or not file or module in ROOMS.values():
+    if library != "jointsparse" or not file or module in {room.package for room in ROOMS.values()}:
         return ()
     if (package / f"{file}.py").is_file():
         return (f"{file}.py",)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from configuration.file import require, require_known
-from jointsparse.learning.tasks import AUTO_SIZES
-from jointsparse.provenance.records import files_below
+from jointsparse.pipeline.provenance.records import files_below
+from jointsparse.pipeline.tasks import AUTO_SIZES
 from jointsparse.registry import pick, room
 
 AUTO = "auto"  # in the place of radii, sizes, and numbers of words and features: the data choose

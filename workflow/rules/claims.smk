@@ -45,7 +45,7 @@ rule judge_claims:
     resources:
         **needs,
     params:
-        *code("judge_claims", "papers/page.md.jinja"),
+        *code("judge_claims", "pipeline/papers/page.md.jinja"),
         where="studies",
         studies=lambda w: judged_studies(w.datasets.split("+")),
     script:

@@ -21,23 +21,23 @@ if (BASE / "src").is_dir():
     paths = [str(BASE / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ.update(PYTHONPATH=os.pathsep.join(paths))
 sys.path.insert(0, str(BASE / "workflow"))
-from jointsparse.app.interrupt import end_interrupts_with
+from jointsparse.pipeline.app.interrupt import end_interrupts_with
 
 end_interrupts_with("error: interrupted\n")  # the imports below take a while
-from jointsparse.provenance import manifest, records
+from jointsparse.pipeline.provenance import manifest, records
 from configuration import studies as of_config
 from configuration import code as of_code
 from configuration import resources
 from configuration.code import code_of, plug_in_file
 from configuration.file import ConfigError, check_file
-from jointsparse.app import internals, terminal
-from jointsparse.app.blas import use_best_kernel
-from jointsparse.learning.tasks import AUTO_SIZES
+from jointsparse.pipeline.app import internals, terminal
+from jointsparse.pipeline.app.blas import use_best_kernel
+from jointsparse.pipeline.tasks import AUTO_SIZES
 from jointsparse.registry import ROOMS, pick, room
-from jointsparse.papers.quattoni.numbers import report_size
+from jointsparse.pipeline.papers.quattoni.numbers import report_size
 
 # Of each page, besides the files that its script imports.
-FRAME = ["explorer/frame.html.jinja", "explorer/explorer.css", "explorer/explorer.js"]
+FRAME = [f"pipeline/explorer/{name}" for name in ("frame.html.jinja", "explorer.css", "explorer.js")]
 calm = terminal.calm(workflow, without_jobs=lambda: verified())
 IS_RUN = internals.is_run(workflow)
 if not IS_RUN:
@@ -388,7 +388,7 @@ def table(name, block):
 
 def drawing(name):
     """The figure of a name."""
-    from jointsparse.papers.catalogue import FIGURES  # jobs that draw nothing save the import
+    from jointsparse.pipeline.papers.catalogue import FIGURES  # jobs that draw nothing save the import
 
     return FIGURES[name]
 
@@ -410,7 +410,7 @@ def studies(datasets):
 
 def judged_studies(datasets):
     """What the claims of each study that has some are judged by, and the columns that say where a verdict comes from."""
-    from jointsparse.papers.verdicts import CLAIMS  # jobs that judge nothing save the import
+    from jointsparse.pipeline.papers.verdicts import CLAIMS  # jobs that judge nothing save the import
 
     judged = []
     for name, one, block in studies(datasets):

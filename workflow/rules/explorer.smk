@@ -27,9 +27,9 @@ rule write_page:
         *code(
             "write_page",
             *FRAME,
-            "explorer/page.html.jinja",
-            "explorer/maps.html.jinja",
-            "papers/claims.html.jinja",
+            "pipeline/explorer/page.html.jinja",
+            "pipeline/explorer/maps.html.jinja",
+            "pipeline/papers/claims.html.jinja",
             datasets=lambda w: dataset(w)["loader"],
         ),
         where=lambda w: f"datasets.{named(w.dataset)}",
@@ -58,7 +58,7 @@ rule write_index:
     resources:
         **needs,
     params:
-        *code("write_index", *FRAME, "explorer/index.html.jinja"),
+        *code("write_index", *FRAME, "pipeline/explorer/index.html.jinja"),
         where="datasets",
     script:
         "../scripts/write_index.py"

@@ -20,7 +20,7 @@ rule draw_figures:
     resources:
         **needs,
     params:
-        *code("draw_figures", "figures/jointsparse.mplstyle"),
+        *code("draw_figures", "pipeline/figures/jointsparse.mplstyle"),
         where=lambda w: f"studies.{w.study}.figures",
         beside_paper=lambda w: dataset(w).get("beside_paper", False),
         captions=lambda w: {figure: drawing(figure).caption for figure in study(w)["figures"]},

@@ -2,8 +2,8 @@
 
 from job import job
 
-from jointsparse.learning import tasks
-from jointsparse.provenance.tables import read_table, write_array, write_table
+from jointsparse.pipeline import tasks
+from jointsparse.pipeline.provenance.tables import read_table, write_array, write_table
 
 if __name__ == "__main__":
     with job(snakemake):

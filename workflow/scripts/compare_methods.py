@@ -2,9 +2,9 @@
 
 from job import job
 
-from jointsparse.provenance.tables import read_record, write_table
-from jointsparse.scores import comparison
-from jointsparse.scores.metrics import ScoredFits
+from jointsparse.pipeline.provenance.tables import read_record, write_table
+from jointsparse.pipeline.scores import comparison
+from jointsparse.pipeline.scores.evaluation import ScoredFits
 
 if __name__ == "__main__":
     with job(snakemake):

@@ -5,7 +5,7 @@ from describing import described, digests_of
 from job import job
 
 from jointsparse.features import shards
-from jointsparse.provenance.tables import read_table, write_array
+from jointsparse.pipeline.provenance.tables import read_table, write_array
 
 if __name__ == "__main__":
     with job(snakemake) as progress:

@@ -3,7 +3,7 @@
 import hashlib
 
 from jointsparse.checks import require
-from jointsparse.datasets.pictures import of_machine
+from jointsparse.pipeline.datasets.picture_check import of_machine
 from jointsparse.registry import pick
 
 

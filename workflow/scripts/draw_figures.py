@@ -4,8 +4,9 @@ from pathlib import Path
 
 from job import job
 
-from jointsparse.papers import catalogue
-from jointsparse.provenance.tables import read_table, written
+from jointsparse.files import written
+from jointsparse.pipeline.papers import catalogue
+from jointsparse.pipeline.provenance.tables import read_table
 
 if __name__ == "__main__":
     with job(snakemake):

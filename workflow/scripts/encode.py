@@ -6,7 +6,14 @@ from job import job, key_of, left_by
 from scipy import sparse
 
 from jointsparse.features import shards, vocabulary_tree
-from jointsparse.provenance.tables import parts_of, read_arrays, read_matrix, read_record, read_table, write_arrays
+from jointsparse.pipeline.provenance.tables import (
+    parts_of,
+    read_arrays,
+    read_matrix,
+    read_record,
+    read_table,
+    write_arrays,
+)
 
 
 def words_of(file, name, weighting):

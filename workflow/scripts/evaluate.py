@@ -4,12 +4,19 @@ from itertools import product
 
 from job import job
 
-from jointsparse.learning.sweep import Sweep
-from jointsparse.learning.tasks import Tasks, names_of
-from jointsparse.provenance.tables import read_array, read_features, read_record, read_table, write_arrays, write_table
-from jointsparse.scores import evaluation
-from jointsparse.scores.learnt import words_learnt
-from jointsparse.scores.many import means
+from jointsparse.pipeline.provenance.tables import (
+    read_array,
+    read_features,
+    read_record,
+    read_table,
+    write_arrays,
+    write_table,
+)
+from jointsparse.pipeline.scores import evaluation
+from jointsparse.pipeline.scores.learnt import words_learnt
+from jointsparse.pipeline.scores.runs import means
+from jointsparse.pipeline.sweep import Sweep
+from jointsparse.pipeline.tasks import Tasks, names_of
 
 
 def trained_sweeps(tasks, methods, files):

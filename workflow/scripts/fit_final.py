@@ -3,10 +3,9 @@
 from job import job
 
 from jointsparse.features.basis import factors
-from jointsparse.kept import final
-from jointsparse.kept.file import save
-from jointsparse.learning.tasks import names_of
-from jointsparse.provenance.tables import (
+from jointsparse.files import save
+from jointsparse.pipeline.models import final
+from jointsparse.pipeline.provenance.tables import (
     read_array,
     read_arrays,
     read_features,
@@ -14,6 +13,7 @@ from jointsparse.provenance.tables import (
     write_arrays,
     write_table,
 )
+from jointsparse.pipeline.tasks import names_of
 
 if __name__ == "__main__":
     with job(snakemake):

@@ -5,7 +5,7 @@ from job import job
 
 from jointsparse.checks import select
 from jointsparse.features import similarities
-from jointsparse.provenance.tables import read_features, read_table, write_matrix
+from jointsparse.pipeline.provenance.tables import read_features, read_table, write_matrix
 
 if __name__ == "__main__":
     with job(snakemake):

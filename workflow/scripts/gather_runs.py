@@ -3,7 +3,7 @@
 import pandas as pd
 from job import job
 
-from jointsparse.provenance.tables import read_table, write_table
+from jointsparse.pipeline.provenance.tables import read_table, write_table
 
 if __name__ == "__main__":
     with job(snakemake):

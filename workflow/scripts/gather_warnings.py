@@ -4,8 +4,8 @@ from pathlib import Path
 
 from job import job
 
-from jointsparse.provenance.tables import read_table, write_table
-from jointsparse.scores import flags
+from jointsparse.pipeline.provenance.tables import read_table, write_table
+from jointsparse.pipeline.scores import flags
 
 if __name__ == "__main__":
     with job(snakemake):

@@ -8,7 +8,7 @@ from job import job, key_of, left_by, parts
 from scipy import sparse
 
 from jointsparse.features import shards, vocabulary_tree
-from jointsparse.provenance.tables import read_table, write_arrays
+from jointsparse.pipeline.provenance.tables import read_table, write_arrays
 
 
 def grown(images, params, progress):

@@ -2,8 +2,8 @@
 
 from job import job
 
-from jointsparse.provenance.tables import read_blocks, read_table, write_table
-from jointsparse.scores import flags
+from jointsparse.pipeline.provenance.tables import read_blocks, read_table, write_table
+from jointsparse.pipeline.scores import flags
 
 if __name__ == "__main__":
     with job(snakemake):

@@ -10,16 +10,16 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from jointsparse.app.interrupt import end_interrupts_with
+from jointsparse.pipeline.app.interrupt import end_interrupts_with
 
 end_interrupts_with("")  # the imports below take a while, and those of the script after this one
 import numpy as np  # noqa: E402
 
-from jointsparse.app.internals import lines_of_code  # noqa: E402
-from jointsparse.app.terminal import ERASE  # noqa: E402
 from jointsparse.checks import Misfit  # noqa: E402
-from jointsparse.provenance import records  # noqa: E402
-from jointsparse.provenance.tables import Damaged, read_arrays  # noqa: E402
+from jointsparse.pipeline.app.internals import lines_of_code  # noqa: E402
+from jointsparse.pipeline.app.terminal import ERASE  # noqa: E402
+from jointsparse.pipeline.provenance import records  # noqa: E402
+from jointsparse.pipeline.provenance.tables import Damaged, read_arrays  # noqa: E402
 
 SHOWN_FILES = 6  # in a message; the log has all
 SECONDS_BETWEEN_LINES = 60

@@ -5,8 +5,9 @@ from pathlib import Path
 import pandas as pd
 from job import job
 
-from jointsparse.papers import page, verdicts
-from jointsparse.provenance.tables import read_table, write_table, written
+from jointsparse.files import written
+from jointsparse.pipeline.papers import page, verdicts
+from jointsparse.pipeline.provenance.tables import read_table, write_table
 
 
 def of_study(ids, tables, demonstration, **origin):

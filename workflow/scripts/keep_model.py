@@ -5,10 +5,10 @@ from job import job
 from jointsparse.checks import select
 from jointsparse.features import vocabulary_tree
 from jointsparse.features.basis import Basis
-from jointsparse.kept import annotator
-from jointsparse.kept.file import load, save
-from jointsparse.kept.final import KNOWN, Final
-from jointsparse.provenance.tables import read_arrays, read_features, read_record, read_table
+from jointsparse.files import load, save
+from jointsparse.pipeline.models import annotator
+from jointsparse.pipeline.models.final import KNOWN, Final
+from jointsparse.pipeline.provenance.tables import read_arrays, read_features, read_record, read_table
 from jointsparse.registry import pick
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 from job import job
 
-from jointsparse.datasets.samples import at_most
-from jointsparse.provenance.tables import write_table
+from jointsparse.pipeline.datasets.samples import at_most
+from jointsparse.pipeline.provenance.tables import write_table
 from jointsparse.registry import pick
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from job import job
 
-from jointsparse.datasets.samples import at_most
+from jointsparse.pipeline.datasets.samples import at_most
 from jointsparse.registry import pick
 
 if __name__ == "__main__":

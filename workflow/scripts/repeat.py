@@ -3,8 +3,8 @@
 import numpy as np
 from job import job
 
-from jointsparse.datasets.samples import Samples
-from jointsparse.provenance.tables import write_table
+from jointsparse.pipeline.datasets.samples import Samples
+from jointsparse.pipeline.provenance.tables import write_table
 from jointsparse.registry import pick
 
 if __name__ == "__main__":

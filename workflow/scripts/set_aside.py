@@ -3,8 +3,8 @@
 import numpy as np
 from job import job
 
-from jointsparse.learning import tasks
-from jointsparse.provenance.tables import read_table, write_table
+from jointsparse.pipeline import tasks
+from jointsparse.pipeline.provenance.tables import read_table, write_table
 
 if __name__ == "__main__":
     with job(snakemake):

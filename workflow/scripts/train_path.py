@@ -5,10 +5,17 @@ from functools import partial
 from job import job, parts
 
 from jointsparse.features.basis import factors
-from jointsparse.learning import sweep
-from jointsparse.learning.tasks import Tasks
-from jointsparse.provenance.tables import read_array, read_arrays, read_features, read_record, read_table, write_records
-from jointsparse.scores.evaluation import validation_score
+from jointsparse.pipeline import sweep
+from jointsparse.pipeline.provenance.tables import (
+    read_array,
+    read_arrays,
+    read_features,
+    read_record,
+    read_table,
+    write_records,
+)
+from jointsparse.pipeline.scores.evaluation import validation_score
+from jointsparse.pipeline.tasks import Tasks
 
 
 def path(X, labels, split, words, metric, **options):

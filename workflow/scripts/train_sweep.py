@@ -5,9 +5,9 @@ from functools import partial
 from job import job, parts
 
 from jointsparse.features.basis import factors
-from jointsparse.learning import sweep
-from jointsparse.learning.tasks import Tasks
-from jointsparse.provenance.tables import read_arrays, read_features, read_record, write_records
+from jointsparse.pipeline import sweep
+from jointsparse.pipeline.provenance.tables import read_arrays, read_features, read_record, write_records
+from jointsparse.pipeline.tasks import Tasks
 
 if __name__ == "__main__":
     with job(snakemake) as progress:

@@ -3,8 +3,8 @@
 import pandas as pd
 from job import job
 
-from jointsparse.provenance import manifest, records
-from jointsparse.provenance.tables import write_table
+from jointsparse.pipeline.provenance import manifest, records
+from jointsparse.pipeline.provenance.tables import write_table
 
 if __name__ == "__main__":
     with job(snakemake):

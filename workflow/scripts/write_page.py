@@ -9,24 +9,24 @@ import numpy as np
 import pandas as pd
 from job import job
 
-from jointsparse.explorer import thumbnails
-from jointsparse.explorer.answers import kept_of
-from jointsparse.explorer.fits import fits_of, median_run
-from jointsparse.explorer.page import Study, page
-from jointsparse.learning.sweep import Sweep
-from jointsparse.learning.tasks import names_of
-from jointsparse.papers.page import counts, section
-from jointsparse.provenance.tables import (
+from jointsparse.files import written
+from jointsparse.pipeline.explorer import thumbnails
+from jointsparse.pipeline.explorer.answers import kept_of
+from jointsparse.pipeline.explorer.fits import fits_of, median_run
+from jointsparse.pipeline.explorer.page import Study, page
+from jointsparse.pipeline.papers.page import counts, section
+from jointsparse.pipeline.provenance.tables import (
     read_array,
     read_features,
     read_matrix,
     read_record,
     read_table,
     write_table,
-    written,
 )
+from jointsparse.pipeline.scores.evaluation import ScoredFits
+from jointsparse.pipeline.sweep import Sweep
+from jointsparse.pipeline.tasks import names_of
 from jointsparse.registry import pick
-from jointsparse.scores.metrics import ScoredFits
 
 
 def read_study(name, files, figures, features, words, vocabulary):
@@ -46,8 +46,8 @@ def read_study(name, files, figures, features, words, vocabulary):
 def read_kept(given, words, vocabulary):
     if not given.get("model"):
         return None, None
-    from jointsparse.kept.explain import Explainer, is_of_pictures  # here, as scikit-learn takes two seconds
-    from jointsparse.kept.file import load
+    from jointsparse.features.explain import Explainer, is_of_pictures  # here, as scikit-learn takes two seconds
+    from jointsparse.files import load
 
     model, labels, images = load(given.model), read_array(given.labels), read_table(given.images, "image", "split")
     rows, has_maps = np.flatnonzero(images["split"] == "test"), is_of_pictures(model)

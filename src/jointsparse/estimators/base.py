@@ -34,9 +34,11 @@ from jointsparse.checks import (
     warn_user,
 )
 from jointsparse.estimators.watch import CALLBACK, INTERRUPT, Interrupted, Watch
-from jointsparse.learning.problem import Fit, Problem, solve_at_zero
+from jointsparse.learning import radii
+from jointsparse.learning.certificate import solve_at_zero
+from jointsparse.learning.fit import Fit
+from jointsparse.learning.problem import Problem
 from jointsparse.learning.scales import Scales, scales
-from jointsparse.learning.sweep import NOTHING_LEFT, choose_eta0
 from jointsparse.registry import pick
 
 # Default iterations. Solvers that stop at tol rarely need so many. Other solvers do them all: Quattoni et al. use 200.
@@ -46,7 +48,6 @@ UNITS = {"squared": 2.0}
 RADII_SPAN = (0.1, 10.0)  # of a grid, in natural units of the data; see `learning.scales`
 PENALTIES_SPAN = (1e-3, 1.0)  # likewise: from 1 on, W is 0
 FLOATING = [np.float64, np.float32]
-INSIDE, CLOSE = 0.5, 0.01  # Choice: a path ends with a norm below this part of its radius, and such a gap
 SCALE_ENTRIES = 2_000_000  # of X, that the sizes of features are taken from
 FEWEST_ENTRIES = 10  # that tell the size of a feature
 RAW_SPREAD = 100  # Choice: of sizes of features in raw units; it is 5 to 17 in iris, digits and counts of words
@@ -496,14 +497,15 @@ class Trained(SelectorMixin, Linear):
         return np.geomspace(*span, given) * unit if unit > 0 else np.zeros(1)
 
     def _end_of_path(self, problem: Problem) -> Callable[[float, Fit], bool]:
-        """Tell of a radius and its fit whether a larger one changes nothing: no loss is left, or W is far inside."""
-        least = NOTHING_LEFT * solve_at_zero(problem, pick("losses", self.loss))[1]
+        """Return a function that says of a radius and its fit whether a larger radius could not change the fit."""
+        _, at_zero = solve_at_zero(problem, pick("losses", self.loss))
         norm, options = pick("norms", self.norm).norm, self._options_of_norm(problem.n_features)
         del options["positive"]
 
         def ends(radius: float, fit: Fit) -> bool:
-            far_inside = fit.gap[0] <= CLOSE and np.max(norm(fit.W[0], **options)) < INSIDE * radius
-            return bool(far_inside or fit.value[0] <= least)
+            largest = float(np.max(norm(fit.W[0], **options)))
+            gone = radii.is_loss_gone(float(fit.value[0]), at_zero)
+            return gone or radii.is_far_inside(largest, radius, float(fit.gap[0]))
 
         return ends
 
@@ -522,18 +524,18 @@ class Trained(SelectorMixin, Linear):
         own_tol = as_radius(self.tol, "tol")
         if solver.STOPS_AT_TOL:
             options["tol"] = own_tol if tol is None else tol
-        radii = np.full(len(steps), strength)
+        strengths = np.full(len(steps), strength)
         fitted = solver.fit(
             problem,
             loss=pick("losses", self.loss),
             norm=pick("norms", self.norm),
-            radius=radii,
+            radius=strengths,
             penalised=penalised,
             n_iter=int(self.n_iter or (N_ITER_TO_TOL if solver.STOPS_AT_TOL else N_ITER)),
             **self._options_of_norm(problem.n_features),
             **options,
         )
-        best = int(choose_eta0(radii, fitted.objective)[0])
+        best = int(radii.choose_eta0(strengths, fitted.objective)[0])
         return float(steps[best]), fitted.of(best)
 
     def _stops(self) -> bool:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from jointsparse.checks import require, warn_user
 from jointsparse.estimators.base import Trained, all_or_nothing, given_one, known, parameters, positional
 from jointsparse.estimators.watch import Watch
-from jointsparse.learning.problem import Fit
+from jointsparse.learning.fit import Fit
 
 
 class Path(NamedTuple):

@@ -8,9 +8,19 @@ from sklearn.utils import Bunch
 from jointsparse.checks import require, require_count, shortened, warn_user
 from jointsparse.estimators.base import known
 from jointsparse.estimators.classifier import Labelled
-from jointsparse.scores.many import holm, over_runs
-from jointsparse.scores.metrics import as_trials, auc, by_chance, by_rank, estimates, interval, resample, resampled
-from jointsparse.scores.sign_test import sign_test
+from jointsparse.metrics import (
+    as_trials,
+    auc,
+    by_chance,
+    by_rank,
+    estimates,
+    holm,
+    interval,
+    over_runs,
+    resample,
+    resampled,
+    sign_test,
+)
 
 N_PAIRINGS = 100  # random pairings of positives with negatives, for a sign test
 

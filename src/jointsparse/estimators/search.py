@@ -30,15 +30,14 @@ from jointsparse.estimators.classifier import Labelled, has_probabilities
 from jointsparse.estimators.path import fits_along
 from jointsparse.estimators.regressor import Targets
 from jointsparse.estimators.watch import Watch
-from jointsparse.learning.problem import Fit
-from jointsparse.learning.scales import PER_DECADE, radius_at
-from jointsparse.learning.sweep import MOST_RADII, TIE, choose_radius, next_step
-from jointsparse.scores.metrics import auc
+from jointsparse.learning.fit import Fit
+from jointsparse.learning.radii import MOST_RADII, PER_DECADE, TIE, choose_radius, next_step, radius_at, rounds
+from jointsparse.metrics import auc
 
 FOLD_TOL = 1e-2  # Choice: folds are trained to this gap at least, as scores hardly tell closer fits apart.
 FIRST_STEPS = range(-2, PER_DECADE + 1)  # of automatic radii
 FOLDS_SHARE = 0.5  # Choice: of max_time, so that the final fit has as much at least
-PATIENCE = 2  # automatic radii without a better score before a path ends
+WIDTH, PATIENCE = 2, 2  # Choice: radii that are tried together, and without a better score before a path ends
 
 
 Split = tuple[np.ndarray, np.ndarray]  # rows to train on, and held-out rows
@@ -213,30 +212,28 @@ class Search(Trained):
 
         watch: of the folds. Returns True if it leaves no time for radii that are wanted.
         """
+        tried: list[int] = []
+        scored: list[Round] = []  # by increasing radius
 
-        def score(steps: Sequence[int], starts: Sequence[Fit] = ()) -> Round:
-            return self._scored(
-                samples, splits, np.array([radius_at(unit, step) for step in steps]), False, watch, starts
-            )
+        def following() -> int | None:
+            return self._next_step(tried, ended=all(one.ended for one in scored[-1][1])) if unit > 0 else None
 
-        steps = list(FIRST_STEPS) if unit > 0 else [0]
-        rounds = [score(steps)]
-        while True:
-            self._keep_scores(rounds)
-            if len(self.grid_) < len(steps):
+        for steps in rounds(FIRST_STEPS if unit > 0 else [0], following, WIDTH):
+            if tried and watch.left() < 0:
                 return True
-            step = self._next_step(steps, ended=all(one.ended for one in rounds[-1][1])) if unit > 0 else None
-            if step is None or watch.left() < 0:
-                return step is not None
-            if step < 0:
-                more = [step - 1, step]
-                steps, rounds = more + steps, [score(more), *rounds]  # cheap, as small balls are near W = 0
-            else:
-                more = [step, step + 1]
-                steps, rounds = steps + more, [*rounds, score(more, [one.largest for one in rounds[-1][1]])]
+            strengths, below = np.array([radius_at(unit, step) for step in steps]), bool(tried) and steps[0] < tried[0]
+            # Smaller balls are near W = 0, so their fits need no other fit to start from.
+            starts = [one.largest for one in scored[-1][1]] if scored and not below else ()
+            found = self._scored(samples, splits, strengths, False, watch, starts)
+            scored = [found, *scored] if below else [*scored, found]
+            tried = [*steps, *tried] if below else [*tried, *steps]
+            self._keep_scores(scored)
+            if len(self.grid_) < len(tried):
+                return True
+        return False
 
     def _next_step(self, steps: Sequence[int], ended: bool) -> int | None:
-        """Step of the radius to try next, None where the path ends."""
+        """Return the step of the radius to try next, or None where the path ends."""
         scores = comparable(self.scores_)
         if not scores.size or len(steps) >= MOST_RADII:
             return None

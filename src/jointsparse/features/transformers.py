@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from jointsparse.checks import Versioned, as_finite, require, require_count, require_sound
+from jointsparse.checks import Versioned, as_finite, require, require_count, require_extra, require_sound
 from jointsparse.features import basis, daisy, dense_sift, shards, vocabulary_tree
 
 LARGEST = 1e30  # entry of X for a basis; float32 holds sums of many
@@ -152,7 +152,8 @@ class _Extractor(_OfLists):
 
     def grey(self, picture: Any) -> np.ndarray:
         """Grey levels in [0, 1] of a picture, shrunk to `longest_side`. picture: as in `transform`."""
-        from jointsparse.datasets.pictures import grey_of, open_grey
+        require_extra(type(self).__name__, "PIL")
+        from jointsparse.pictures import grey_of, open_grey
 
         if isinstance(picture, str | os.PathLike):
             return open_grey(Path(picture), self.longest_side)

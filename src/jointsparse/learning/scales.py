@@ -5,23 +5,16 @@ least 0 vanish: this is the natural unit of radii. Any penalty of at least ||gra
 Source: docs/training.md.
 """
 
-import math
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
+from jointsparse._moved import moved
 from jointsparse.checks import one_thread
-from jointsparse.learning.problem import (
-    Problem,
-    Regulariser,
-    balanced,
-    best_intercepts,
-    intercepts_of_samples,
-    magnitude,
-)
-
-PER_DECADE = 4  # radii of a path between a number and ten times that number
+from jointsparse.learning.certificate import balanced, best_intercepts, intercepts_of_samples
+from jointsparse.learning.problem import Problem, magnitude
+from jointsparse.learning.regulariser import Regulariser
 
 
 class Scales(NamedTuple):
@@ -103,12 +96,6 @@ def _beyond_rounding(problem: Problem, dual: np.ndarray, G: np.ndarray) -> np.nd
     return np.where(np.abs(sums) > (2 * eps + n * np.finfo(float).eps) * sizes, sums, 0.0)
 
 
-def radius_at(unit: float, step: int) -> float:
-    """Radius number `step` of a path that begins at a unit: PER_DECADE of them from a number to ten times that number.
-
-    Number 0 is the power of 10^(1 / PER_DECADE) nearest to the unit, so that the paths of runs share radii.
-
-    >>> [radius_at(3.0, step) for step in (-4, 0, 2)]
-    [0.316, 3.16, 10.0]
-    """
-    return float(f"{10 ** ((round(PER_DECADE * math.log10(unit)) + step) / PER_DECADE):.3g}") if unit else 0.0
+def __getattr__(name: str) -> object:
+    """Return what has moved from here, with a DeprecationWarning."""
+    return moved(__name__, name)

@@ -17,13 +17,7 @@ import numpy as np
 
 from jointsparse.checks import one_thread
 from jointsparse.compiled import njit
-from jointsparse.learning.problem import (
-    Best,
-    Fit,
-    Problem,
-    Regulariser,
-    Trace,
-    Watch,
+from jointsparse.learning.certificate import (
     balanced,
     bound_from,
     lower_bound,
@@ -31,6 +25,9 @@ from jointsparse.learning.problem import (
     relative_gap,
     solve_at_zero,
 )
+from jointsparse.learning.fit import Best, Fit, Trace, Watch
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.regulariser import Regulariser
 
 TAKES: tuple[str, ...] = ()
 STOPS_AT_TOL = True

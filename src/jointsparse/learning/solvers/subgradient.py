@@ -9,18 +9,10 @@ import numpy as np
 
 from jointsparse.checks import one_thread, require
 from jointsparse.compiled import njit
-from jointsparse.learning.problem import (
-    Best,
-    Fit,
-    Problem,
-    Regulariser,
-    Trace,
-    Watch,
-    lower_bound,
-    objective_of,
-    relative_gap,
-    solve_at_zero,
-)
+from jointsparse.learning.certificate import lower_bound, objective_of, relative_gap, solve_at_zero
+from jointsparse.learning.fit import Best, Fit, Trace, Watch
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.regulariser import Regulariser
 
 TAKES = ("eta0",)
 STOPS_AT_TOL = False

@@ -19,20 +19,17 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.checks import one_thread
-from jointsparse.learning.problem import (
-    Fit,
-    Problem,
-    Regulariser,
-    Trace,
-    Watch,
+from jointsparse.learning.certificate import (
     balanced,
     bound_from,
     lower_bound,
     objective_of,
     relative_gap,
     solve_at_zero,
-    stored,
 )
+from jointsparse.learning.fit import Fit, Trace, Watch
+from jointsparse.learning.problem import Problem, stored
+from jointsparse.learning.regulariser import Regulariser
 from jointsparse.learning.solvers import pdhg
 
 TAKES: tuple[str, ...] = ()

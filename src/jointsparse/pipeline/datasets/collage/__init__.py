@@ -1,0 +1,120 @@
+"""The embedded dataset: photographs composed at run time out of real pictures that two dependencies install.
+
+Nothing is downloaded, and the seed and a picture's number alone decide the picture. A few visual causes (grass, bricks,
+a cat, the stars, …) carry many words, and several words share a cause, as joint sparsity expects. Things, ground and
+back are drawn apart, so that what a word is recognised by is where its cause is. Words are noisy labels, and some
+frequent words have no visual cause at all.
+
+Sources: installed files, which are altered in memory only. Terms are as the two packages state them.
+
+- scikit-image, folder skimage/data. Public domain: astronaut, hubble_deep_field (NASA), rocket (SpaceX). No known
+  restrictions: coins (Brooklyn Museum). CC0: brick, grass, gravel (CC0Textures), camera (Lav Varshney), chelsea (Stefan
+  van der Walt), coffee (Rachel Michetti), horse (Andreas Preuss). No terms stated: moon, page, and motorcycle_left with
+  motorcycle_disp (Middlebury stereo data 2014; Scharstein et al., GCPR 2014).
+- scikit-learn, folder sklearn/datasets/images. CC BY 2.0: china (danielbuechele), flower (vultilion).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from jointsparse.checks import require
+from jointsparse.pictures import grey_of, shrunk_colour
+from jointsparse.pipeline.datasets.collage.painting import paint
+from jointsparse.pipeline.datasets.collage.plans import captions_of, plan_of
+from jointsparse.pipeline.datasets.samples import Photographs, gather
+from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits
+
+OFFERS = "pictures"
+LABELS = "words"
+TAKES = ("n_images", "seed", "fractions")
+NEEDS = ()
+
+
+def _name(number: int) -> str:
+    return f"collage_{number:05d}"
+
+
+def _number(image: str) -> int:
+    number = image.removeprefix("collage_")
+    require(
+        number.isdecimal() and _name(int(number)) == image,
+        f"image must be a name such as 'collage_00042', got {image!r}",
+    )
+    return int(number)
+
+
+def read(
+    *, n_images: int = 1800, seed: int = 0, fractions: Mapping[str, float] = FRACTIONS, **of_rule: Any
+) -> Photographs:
+    """Name the pictures, tell their captions and draw their splits.
+
+    Parameters
+    ----------
+    n_images : int, at least 1
+        Number of pictures.
+    seed : int, at least 0
+        Seed of pictures, captions and splits.
+    fractions : mapping
+        Split to its part of the pictures, from 0 to 1, together 1.
+    **of_rule : any
+        What the rule gives readers of files, which does not matter here.
+
+    Returns
+    -------
+    tables : Photographs
+    """
+    require(seed >= 0, f"seed must be at least 0, got {seed}")
+    splits = draw_splits([_name(number) for number in range(n_images)], fractions, np.random.default_rng(seed))
+    rngs = (np.random.default_rng((seed, number, 2)) for number in range(n_images))
+    return gather(splits, [captions_of(plan_of(number, seed), rng) for number, rng in enumerate(rngs)], {})
+
+
+def photograph(image: str, *, seed: int = 0) -> np.ndarray:
+    """One photograph in colour, (height, width, 3) uint8, from the seed and the number in its name alone.
+
+    >>> photograph("collage_00042").shape[2]
+    3
+    """
+    number = _number(image)
+    return paint(plan_of(number, seed), np.random.default_rng((seed, number, 1)))
+
+
+def picture(image: str, *, longest_side: int = 320, seed: int = 0, **options: Any) -> np.ndarray:
+    """One photograph as grey levels.
+
+    Parameters
+    ----------
+    image : str
+        Name of the photograph, such as "collage_00042".
+    longest_side : int, pixels
+        Larger photographs are shrunk to it.
+    seed : int
+        As in `read`.
+    **options : any
+        The other options of `read`, which do not matter here.
+
+    Returns
+    -------
+    greys : array, shape (height, width), float32, in [0, 1]
+    """
+    return grey_of(photograph(image, seed=seed), longest_side)
+
+
+def thumbnail(image: str, *, longest_side: int, seed: int = 0, **options: Any) -> np.ndarray:
+    """One photograph in colour, for people to look at.
+
+    Parameters
+    ----------
+    image, seed, **options : as in `picture`
+        See there.
+    longest_side : int, pixels
+        Larger photographs are shrunk to it.
+
+    Returns
+    -------
+    colours : array, shape (height, width, 3), uint8
+    """
+    return shrunk_colour(Image.fromarray(photograph(image, seed=seed)), longest_side)

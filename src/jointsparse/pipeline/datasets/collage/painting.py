@@ -1,0 +1,57 @@
+"""Paint a planned photograph."""
+
+import numpy as np
+from PIL import Image, ImageFilter, ImageOps
+
+from jointsparse.pipeline.datasets.collage import materials
+from jointsparse.pipeline.datasets.collage.plans import THINGS, Placed, Plan
+
+BILINEAR = Image.Resampling.BILINEAR
+
+
+def paint(plan: Plan, rng: np.random.Generator) -> np.ndarray:
+    """The plan as a photograph in colour, (height, width, 3) uint8."""
+    canvas = Image.new("RGB", (plan.width, plan.height))
+    canvas.paste(_part(materials.back(plan.back), plan.width, plan.horizon, rng))
+    canvas.paste(_part(materials.ground(plan.ground), plan.width, plan.height - plan.horizon, rng), (0, plan.horizon))
+    for spot in plan.placed:
+        _paint_thing(canvas, spot, rng)
+    return _develop(canvas, rng)
+
+
+def _part(plate: Image.Image, width: int, height: int, rng: np.random.Generator) -> Image.Image:
+    """A random part of a plate, as large as it fits or up to 1.5 times nearer, mirrored half of the time."""
+    scale = max(width / plate.width, height / plate.height) * rng.uniform(1.0, 1.5)
+    w, h = width / scale, height / scale
+    x, y = rng.uniform(0, plate.width - w), rng.uniform(0, plate.height - h)
+    part = plate.resize((width, height), BILINEAR, box=(x, y, x + w, y + h))
+    return ImageOps.mirror(part) if rng.random() < 0.5 else part
+
+
+def _paint_thing(canvas: Image.Image, spot: Placed, rng: np.random.Generator) -> None:
+    """A thing with its shadow."""
+    cut = materials.thing(spot.name, int(rng.integers(len(materials.COINS))) if spot.name == "coins" else 0)
+    if spot.x > canvas.width / 2 if spot.name == "cat" else spot.name != "page" and rng.random() < 0.5:
+        cut = ImageOps.mirror(cut)
+    cut = cut.resize((round(spot.height * cut.width / cut.height), round(spot.height)), BILINEAR, reducing_gap=2.0)
+    flat = THINGS[spot.name].stance == "lies"
+    if flat and spot.name != "coffee":
+        cut = cut.rotate(
+            rng.uniform(-1, 1) * (20 if spot.name == "page" else 180), Image.Resampling.BICUBIC, expand=True
+        )
+    x, y, alpha = round(spot.x - cut.width / 2), round(spot.foot - cut.height), cut.getchannel("A")
+    low = alpha if flat else alpha.resize((cut.width, max(3, cut.height // 8)), BILINEAR)
+    shadow = low.point(lambda a: a // 2).filter(ImageFilter.GaussianBlur(2.0))
+    canvas.paste((0, 0, 0), (x + 3 * flat, round(spot.foot) - low.height + 3), shadow)
+    factors = rng.uniform(0.85, 1.15) * rng.uniform(0.97, 1.03, 3)
+    tones = [int(tone) for factor in factors for tone in np.clip(np.arange(256) * factor, 0, 255)]
+    canvas.paste(cut.convert("RGB").point(tones), (x, y), alpha)
+
+
+def _develop(canvas: Image.Image, rng: np.random.Generator) -> np.ndarray:
+    """Lens and sensor: some blur, contrast, light, noise."""
+    if rng.random() < 0.4:
+        canvas = canvas.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 0.9)))
+    noise = rng.standard_normal((canvas.height, canvas.width, 1), dtype=np.float32) * np.float32(rng.uniform(1.0, 4.0))
+    light = rng.uniform(0.8, 1.15) * rng.uniform(0.95, 1.05, 3)
+    return np.clip(np.asarray(canvas) * light.astype(np.float32) + noise, 0, 255).astype(np.uint8)

@@ -1,0 +1,257 @@
+"""The shared part of all datasets of photographs: reading a folder, checking its pictures, reading tables."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from jointsparse.checks import require
+from jointsparse.pictures import open_colour, open_grey
+from jointsparse.pipeline.datasets.captions import read as read_captions
+from jointsparse.pipeline.datasets.checker import verdicts
+from jointsparse.pipeline.datasets.picture_check import MachineError, of_machine
+from jointsparse.pipeline.datasets.samples import Photographs, gather
+from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
+from jointsparse.pipeline.datasets.text import read_csv
+
+SUFFIXES = (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+PICTURES_PER_PROCESS = 200  # so few that a second process is not worth its start
+
+Progress = Callable[[int, int], None]
+
+
+def read_folder(
+    root: str | Path,
+    captions_file: str | None,
+    *,
+    smallest_side: int,
+    longest_side: int = 320,
+    images: str = "images",
+    split_names: Mapping[str, str] = SPLIT_NAMES,
+    fractions: Mapping[str, float] = FRACTIONS,
+    validation_fraction: float = 0.2,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Photographs:
+    """Read and check a folder of photographs.
+
+    Some pictures and captions are left out and listed: pictures that do not open, are too small or repeat another's
+    bytes, pictures without caption or split, and captions without picture.
+
+    Parameters
+    ----------
+    root : path
+        Holds the folder of the pictures and, if any, `splits.csv` (image,split).
+    captions_file : str or None
+        File of the captions in `root`, see `datasets.captions`. None: the name of an image's folder is its caption.
+    smallest_side : int, pixels
+        The shorter side must have at least this length after shrinking.
+    longest_side : int, pixels
+        Larger pictures are shrunk to this length of their longer side.
+    images : str
+        Folder of the pictures in `root`; "." for `root` itself. Names in tables are relative to it.
+    split_names : mapping
+        Our name of a split to its name in splits.csv.
+    fractions : mapping
+        Split to its part of the images, from 0 to 1, where there is no splits.csv.
+    validation_fraction : float, from 0 to below 1
+        Part of the training images that becomes validation where splits.csv has no such part.
+    seed : int
+        Seed of these draws.
+    progress : function or None
+        Called as `progress(done, total)` after each picture.
+
+    Returns
+    -------
+    tables : Photographs
+
+    Raises
+    ------
+    ValueError
+        If the folder or one of its tables cannot be read, or no usable training image is there.
+    """
+    folder = Path(root)
+    names, left_out = list_pictures(folder / images)
+    require(
+        names,
+        f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder / images)!r}, got none: put the data there, "
+        "link it, or set root in the dataset's entry",
+    )
+    for table in ("splits.csv", captions_file or "splits.csv"):  # which may lie beside the pictures
+        left_out.pop(os.path.relpath(folder / table, folder / images), None)
+    captions = _classes(names) if captions_file is None else read_captions(folder / captions_file)
+    file = folder / "splits.csv"
+    splits, unplaced = assign_splits(
+        names,
+        read_csv(file, "image", "split") if os.path.lexists(file) else None,
+        split_names=split_names,
+        fractions=fractions,
+        validation_fraction=validation_fraction,
+        seed=seed,
+    )
+    reasons, digests = check_pictures(folder / images, names, smallest_side, longest_side, progress)
+    captions = captions[captions["caption"].str.strip() != ""]
+    left_out = _without_use(splits, captions, captions_file) | left_out | unplaced | reasons
+    first_with: dict[str, str] = {}  # by digest, so that no picture sits in two splits
+    for name in sorted(set(splits) - set(left_out)):
+        first = first_with.setdefault(digests[name], name)
+        if first != name:
+            left_out[name] = f"same bytes as {first}"
+    usable = {name: splits[name] for name in sorted(set(splits) - set(left_out))}
+    lines = captions.drop_duplicates().groupby("image")["caption"].agg(list)
+    tables = gather(usable, [lines.get(name, []) for name in usable], dict(sorted(left_out.items())))
+    return tables._replace(images=tables.images.assign(digest=[digests[name] for name in usable]))
+
+
+def _classes(names: list[str]) -> pd.DataFrame:
+    """The first folder of each name as its caption."""
+    for loose in [name for name in names if "/" not in name][:1]:
+        raise ValueError(f"pictures must lie in one folder per class below the folder 'images', got {loose!r}")
+    return pd.DataFrame({"image": names, "caption": [name.split("/")[0] for name in names]}, dtype=str)
+
+
+def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_file: str | None) -> dict[str, str]:
+    """The reason by image without caption, by caption without image, and by caption that says nothing new."""
+    captioned = set(captions["image"])
+    mute = [name for name, split in splits.items() if name not in captioned and split != "unlabelled"]
+    reasons = dict.fromkeys(captioned - set(splits), f"{captions_file} names an image that is not there")
+    again = [f"{name} (repeated caption)" for name in captions["image"][captions.duplicated()]]
+    return (
+        reasons
+        | dict.fromkeys(mute, "no caption")
+        | dict.fromkeys(again, f"{captions_file} gives it the same caption again")
+    )
+
+
+def file(image: str, root: str | Path, images: str = "images", **options: Any) -> Path:
+    """The file of a photograph.
+
+    Parameters
+    ----------
+    image, root, **options : as in `picture`
+        See there.
+    images : str
+        Folder of the pictures in `root`.
+    """
+    return Path(root) / images / image
+
+
+def picture(image: str, *, root: str | Path, longest_side: int = 320, **options: Any) -> np.ndarray:
+    """Open one photograph as grey levels.
+
+    Parameters
+    ----------
+    image : str
+        Name of the photograph, relative to the folder of the pictures.
+    root : path
+        Holds that folder.
+    longest_side : int, pixels
+        Larger photographs are shrunk to it.
+    **options : any
+        The other options of `read_folder`, of which only `images` matters here.
+
+    Returns
+    -------
+    greys : array, shape (height, width), float32, in [0, 1]
+    """
+    return open_grey(file(image, root, **options), longest_side)
+
+
+def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -> np.ndarray:
+    """Open one photograph in colour, for people to look at.
+
+    Parameters
+    ----------
+    image, root, **options : as in `picture`
+        See there.
+    longest_side : int, pixels
+        Larger photographs are shrunk to it.
+
+    Returns
+    -------
+    colours : array, shape (height, width, 3), uint8
+    """
+    return open_colour(file(image, root, **options), longest_side)
+
+
+def check_pictures(
+    folder: Path, names: list[str], smallest_side: int, longest_side: int, progress: Progress | None = None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Decode every picture whole, so that a truncated file is found here and not an hour later.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of the pictures.
+    names : list of str
+        Their names, relative to the folder.
+    smallest_side : int, pixels
+        The shorter side must have at least this length after shrinking.
+    longest_side : int, pixels
+        Larger pictures are shrunk to this length of their longer side.
+    progress : function or None
+        Called as `progress(done, total)` after each picture.
+
+    Returns
+    -------
+    reasons, digests : dict
+        By name, the reason why a picture cannot be used, and a digest of each picture's bytes.
+    """
+    reasons, digests = {}, {}
+    paths = [folder / name for name in names]
+    n = 2 if len(paths) > PICTURES_PER_PROCESS else 1
+    with ExitStack() as stack:
+        parts = [stack.enter_context(closing(verdicts(paths[i::n], smallest_side, longest_side))) for i in range(n)]
+        for done, (name, part) in enumerate(zip(names, cycle(parts), strict=False), start=1):
+            reason, digests[name] = next(part)
+            if reason:
+                reasons[name] = reason
+            if progress:
+                progress(done, len(names))
+    return reasons, digests
+
+
+def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Picture files below `folder` as sorted relative names, and {name: reason} for everything else there.
+
+    Links are followed, but every folder is read once: under its own name if it lies below `folder`, else under the
+    first link's.
+    """
+    good: list[str] = []
+    other: dict[str, str] = {}
+    waiting, links = [folder], list[Path]()
+    seen = {str(path) for path in Path(os.path.realpath(folder)).parents}
+    while waiting or links:
+        path = waiting.pop() if waiting else links.pop(0)
+        name = path.relative_to(folder).as_posix()
+        is_picture = name.lower().endswith(SUFFIXES)
+        if name.encode(errors="ignore").decode() != name:  # it is not UTF-8, and no table could hold it
+            other[os.fsencode(name).decode("utf-8", "backslashreplace")] = "the name is not UTF-8 text"
+            continue
+        try:
+            inside = sorted(path / item for item in os.listdir(path))
+        except OSError as error:  # of a file, too
+            if of_machine(error):
+                raise MachineError(path, error.strerror) from None
+            if isinstance(error, PermissionError):
+                other[name] = f"cannot be read: {error.strerror}"
+            elif is_picture:
+                good.append(name)
+            else:
+                other[name] = f"not a picture file ({' '.join(SUFFIXES)})"
+            continue
+        if is_picture:
+            other[name] = "a folder, not a picture file"
+        place = os.path.realpath(path)
+        if place in seen:
+            other[name] = "a link to a folder that is read already or holds this one"
+            continue
+        seen.add(place)
+        for one in inside:
+            (links if one.is_symlink() else waiting).append(one)
+    return sorted(good), other

@@ -1,0 +1,219 @@
+"""Files in the text format of LIBSVM and SVMlight, plain, .gz or .bz2: one sample a line, labels and features.
+
+An example::
+
+    3,17 12:0.1 845:0.25    # labels 3 and 17; feature 12 is 0.1; a comment begins with #
+     12:0.3                 # begins with a space: no label
+    +1 7:1e-2               # a single label
+"""
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from jointsparse.checks import require, shortened
+from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO, read_whole
+from jointsparse.pipeline.datasets.samples import Samples, find, gather
+from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
+from jointsparse.pipeline.datasets.text import open_text
+
+OFFERS = "samples"
+SHOWS = "names"
+LABELS = "topics"
+FILES = ("train", "validation", "test", "topics", "vocabulary")  # the options that name files
+TAKES = (
+    *("root", *FILES, "compression_ratio", "index_base"),
+    *("fractions", "validation_fraction", "seed"),
+)
+NEEDS = ("root", "train")
+ONLY_WITH = {"validation_fraction": "test"}
+ONLY_WITHOUT = {"fractions": "test", "validation_fraction": "validation", "seed": "validation"}
+
+MOST_FEATURES = 2**31 - 1  # SciPy's 32-bit column numbers count no further
+LARGEST_LABEL = 2**63 - 1
+SIGNS = b"0123456789+-.eE,: \t"  # of numbers and of what stands between them, so neither of nan nor of qid
+
+
+class _Lines(io.RawIOBase):
+    """The samples of all files as one file, and where they stand: scikit-learn says neither file nor line.
+
+    names, places, labels: "train:17", "path line 17" and the labels of each sample as they are written, filled while
+    they are read. empty: names of lines without sample. place, text: the line that is read now.
+    """
+
+    def __init__(self, files: Mapping[str, Path], compression_ratio: float) -> None:
+        self.files = [(split, path, read_whole(path, compression_ratio)) for split, path in files.items()]
+        self.names, self.places, self.empty = list[str](), list[str](), list[str]()
+        self.labels = list[list[str]]()
+        self.place, self.text = "", b""
+
+    def __iter__(self) -> Iterator[bytes]:
+        for split, path, data in self.files:
+            for number, line in enumerate(io.BytesIO(data), start=1):
+                self.text, comment, _ = line.rstrip(b"\r\n").partition(b"#")
+                self.place, name = f"{path} line {number}", f"{split}:{number}"
+                if strange := self.text.translate(None, SIGNS):
+                    raise ValueError(f"{strange[:80]!r} is in no number")
+                if self.text.strip():
+                    self.names.append(name)
+                    self.places.append(self.place)
+                    first = self.text.split(maxsplit=1)[0].decode()
+                    self.labels.append([] if ":" in first else first.split(","))
+                    yield self.text
+                elif not comment:
+                    self.empty.append(name)
+
+
+def read(
+    root: str | Path,
+    *,
+    train: str,
+    validation: str | None = None,
+    test: str | None = None,
+    topics: str | None = None,
+    vocabulary: str | None = None,
+    compression_ratio: float = COMPRESSION_RATIO,
+    index_base: int = 1,
+    fractions: Mapping[str, float] = FRACTIONS,
+    validation_fraction: float = 0.2,
+    seed: int = 0,
+) -> Samples:
+    """Read and check samples with given features and any number of labels each.
+
+    A sample is named by file and line. "train:17" is line 17 of the file `train`, whatever split it was drawn into.
+    Samples without label stay. Labels +1 and -1 both become words. Where one is enough, make the other a stop word.
+    Empty lines and a label's repetitions within a line are left out and listed. Lines that hold only a comment are not
+    listed.
+
+    Parameters
+    ----------
+    root : path
+        Folder of the files.
+    train : str
+        File of the training samples. A name that ends in .gz or .bz2 is that of a packed file, here and below.
+    validation : str or None
+        File of the validation samples.
+    test : str or None
+        File of the test samples.
+    topics : str or None
+        File of label names, UTF-8: number and name in the first two columns, split at white space. Without it a
+        label's name is its number ("+1" and "1.0" are "1").
+    vocabulary : str or None
+        File of the features' names: see `feature_names`.
+    compression_ratio : float above 0
+        Times its size that a packed file may unpack to. 64 KiB are never too much.
+    index_base : int, 1 or 0
+        Number of the first feature. 1 is usual.
+    fractions : mapping
+        Split to its part of train, from 0 to 1, where there is no test file.
+    validation_fraction : float, from 0 to below 1
+        Part of train that becomes validation where there is a test file, but no validation file.
+    seed : int
+        Seed of these draws.
+
+    Returns
+    -------
+    samples : Samples
+
+    Raises
+    ------
+    ValueError
+        With file and line, if a label is not a whole number of 64 bits, indices do not increase, or a value is not
+        finite in float32. If there is a query id (qid), or if a packed file is damaged, cut off or too long.
+    """
+    require(index_base in (0, 1), f"index_base must be 0 or 1, got {index_base!r}")
+    require(
+        test or not validation,
+        f"test must name a file where validation does, got test={test!r}, validation={validation!r}",
+    )
+    folder = Path(root)
+    given = {"train": train, "validation": validation, "test": test}
+    lines = _Lines({split: find(folder, split, file) for split, file in given.items() if file}, compression_ratio)
+    names = _label_names(find(folder, "topics", topics)) if topics else {}
+    X = _load(lines, index_base)
+    splits = {name: name.partition(":")[0] for name in lines.names}
+    left_out = dict.fromkeys(lines.empty, "an empty line")
+    labels: list[list[str]] = []
+    for name, place, of_line in zip(lines.names, lines.places, lines.labels, strict=True):
+        numbers = [_whole(label) for label in of_line]
+        once = sorted({number for number in numbers if number is not None})
+        require(
+            None not in numbers,
+            f"{place}: expected whole numbers as labels, from -{LARGEST_LABEL} to {LARGEST_LABEL}, got "
+            f"{shortened(of_line)}",
+        )
+        require(not topics or set(once) <= set(names), f"{place}: expected labels that {topics} names, got {once}")
+        # Choice: a label that a line repeats counts once; Reuters-21578 has such lines.
+        if len(once) < len(of_line):
+            left_out[f"{name} (repeated labels)"] = f"expected each label once, got {numbers}"
+        labels.append([names.get(label, str(label)) for label in once])
+
+    rng = np.random.default_rng(seed)
+    if not test:
+        splits = draw_splits(list(splits), fractions, rng)
+    elif not validation:
+        splits = set_validation_aside(splits, validation_fraction, rng)
+    return Samples(*gather(splits, labels, left_out), X)
+
+
+def feature_names(root: str | Path, *, vocabulary: str | None = None, **options: Any) -> list[str]:
+    """Names of the features, such as the words of documents: a line of UTF-8 each. No file, no names."""
+    return (
+        find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace").split("\n")
+        if vocabulary
+        else []
+    )
+
+
+def _whole(label: str) -> int | None:
+    """A label as a whole number, without rounding it first; None if it is none."""
+    try:
+        number = Decimal(label)
+    except ArithmeticError:  # of an exponent beyond 10^18
+        return None
+    return int(number) if -LARGEST_LABEL <= number <= LARGEST_LABEL and number == int(number) else None
+
+
+def _load(lines: _Lines, index_base: int) -> sparse.csr_matrix:
+    """Features, csr (n_samples, n_features) float32 without stored zeros."""
+    from sklearn.datasets import load_svmlight_files  # which takes half a second to import
+
+    try:
+        X, _ = load_svmlight_files([lines], dtype=np.float32, multilabel=True, zero_based=not index_base)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{lines.place}: expected whole numbers such as 3,17 as labels, or a space, and features such as 12:0.5, "
+            f"indices from {index_base} that increase, got {lines.text[:80]!r}: {error}"
+        ) from None
+    for bad in np.flatnonzero((X.indices >= MOST_FEATURES) | ~np.isfinite(X.data))[:1]:
+        where = lines.places[np.searchsorted(X.indptr, bad, side="right") - 1]
+        raise ValueError(
+            f"{where}: expected indices from {index_base} to {MOST_FEATURES - 1 + index_base} and values that "
+            f"float32 can hold, got {X.indices[bad] + index_base}:{X.data[bad]:g}"
+        )
+    require(X.nnz, f"{lines.files[0][1]} must hold at least one sample with features, got none")
+    X = sparse.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # which chooses 32-bit indices where they suffice
+    X.eliminate_zeros()
+    return X
+
+
+def _label_names(path: Path) -> dict[int, str]:
+    """{label: name} from a file with both in its first two columns."""
+    names: dict[int, str] = {}
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            label, name, *_ = [*line.split(), "", ""]
+            if label:
+                fits = re.fullmatch(r"[+-]?\d{1,19}", label) and int(label) not in names
+                require(
+                    fits and name and name not in names.values(),
+                    f"{path} line {number}: expected a label's number and its name, each once, got {line[:80]!r}",
+                )
+                names[int(label)] = name
+    return names

@@ -1,0 +1,26 @@
+"""A folder of photographs with captions: `images/`, `captions.csv` (image,caption) or JSON, and, if any, `splits.csv`.
+
+Several caption rows per image are usual. Names are relative to `images/`. Flickr8k in this shape is an example.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from jointsparse.pipeline.datasets.folder import file, picture, read_folder, thumbnail
+from jointsparse.pipeline.datasets.samples import Photographs
+
+OFFERS = "pictures"
+LABELS = "words"
+TAKES = ("root", "images", "captions", "split_names", "fractions", "validation_fraction", "seed")
+NEEDS = ("root",)
+
+__all__ = ["file", "picture", "read", "thumbnail"]
+
+
+def read(root: str | Path, *, captions: str = "captions.csv", **options: Any) -> Photographs:
+    """Read and check a folder of captioned photographs.
+
+    captions: name of the file in `root` that holds them, see `datasets.captions`. `folder.read_folder` lists the other
+    options and the errors.
+    """
+    return read_folder(root, captions, **options)

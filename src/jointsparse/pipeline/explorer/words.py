@@ -1,0 +1,240 @@
+"""For each word: how well it is recognised, and the test images that are ranked highest, missed and mistaken."""
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy  # which loads scipy.sparse when it is used
+
+from jointsparse.metrics import FIRST
+from jointsparse.pipeline.explorer.findings import CHANCE
+from jointsparse.pipeline.explorer.fits import Fits
+from jointsparse.pipeline.scores.learnt import by_size
+
+HIGHEST, WORST = 8, 6  # images that are shown: ranked highest; misses, and errors
+ROC_POINTS = 32
+BY_RANK = ("first", "precision")  # see `fits.by_rank`
+TELLING = 8  # features of a document that are named
+OF_WALL, TELLING_OF_WALL = 3, 5  # images, or telling features, of a word on the wall
+SUSPECTS = ["image", "word", "label", "score", "rank"]  # columns of the table of labels that may be wrong
+LISTED = 20  # labels of a word that may be wrong, of both kinds
+LEVELS = 20  # of a score, for each standard deviation
+LEVELS_OF_WEIGHTS = 127  # at most
+TOP, MOST_BESIDE = 20, 3  # images ranked highest, and other words that many of them have
+
+
+def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Gather what the page shows of each word, words in the order of `learnt`.
+
+    Parameters
+    ----------
+    learnt : table
+        See `scores.learnt.words_learnt`.
+    by_word : table
+        See `scores.evaluation.Evaluation`.
+    fits : Fits
+        The fits whose test images are shown.
+    names : list of str
+        Names of the features; empty if they have none.
+
+    Returns
+    -------
+    list of dict
+        Numbers and text alone, for JSON. Images are rows of the test images.
+    """
+    sizes: dict[Any, list[list[Any]]] = {}
+    for row in by_size(by_word, dict(zip(fits.words, (fits.labels >= 0).sum(axis=0), strict=True))).to_dict("records"):
+        sizes.setdefault((row["word"], row["method"]), []).append(
+            [row["n"], *(number(row[key]) for key in ("auc", "low", "high"))]
+        )
+    shown = []
+    for word, rows in learnt.groupby("word", sort=False):
+        k = fits.words.index(str(word))
+        methods = {}
+        for row in rows.to_dict("records"):
+            methods[row["method"]] = {
+                **{key: number(row[key]) for key in ("auc", "low", "high", "p_holm", "n_features")},
+                **dict(zip(BY_RANK, map(number, fits.by_rank[row["method"]][:, k]), strict=True)),
+                "known": bool(row["p_holm"] <= CHANCE),
+                "sizes": sizes[word, row["method"]],
+                **of_ranks(fits.scores[row["method"]], fits.labels, k, fits.words),
+                **({"telling": telling(fits.W(row["method"])[:, k], names)} if names else {}),
+            }
+        known = bool((rows["p_holm"] <= CHANCE).any())
+        best = rows.loc[rows["best"], "method"]
+        shown.append(
+            {
+                "word": str(word),
+                "positives": int(rows["positives"].iloc[0]),
+                "chose": bool(fits.validation_words[k]),
+                "always": bool(rows["validation_word"].iloc[0]),
+                "best": best.iloc[0] if known else None,
+                "methods": methods,
+            }
+        )
+    return shown
+
+
+def number(value: float) -> float | None:
+    """A number in JSON, to six digits; None for a missing one, which JSON does not know."""
+    return float(f"{value:.6g}") if np.isfinite(value) else None
+
+
+def of_ranks(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]) -> dict[str, Any]:
+    """Rank test images by their scores for a word, with how many of the first are right, and the ROC curve.
+
+    Parameters
+    ----------
+    scores, labels : arrays, (n_test_images, n_words)
+        Of all words, and which image has which; see `tasks.choose_words`.
+    k : int
+        The column of the word.
+    words : list of str
+        Names of all words.
+
+    Returns
+    -------
+    dict
+        For JSON. Each image comes with its rank, from 1. beside: other words that are far more frequent among the
+        images ranked highest than among all, and how many of these have them.
+    """
+    order = np.argsort(-scores[:, k], kind="stable")
+    order = order[labels[order, k] >= 0]
+    has = labels[order, k] == 1
+    right, wrong = np.flatnonzero(has), np.flatnonzero(~has)
+
+    def images(ranks: np.ndarray) -> list[list[int]]:
+        return [[int(order[rank]), int(rank) + 1] for rank in ranks]
+
+    hits = np.concatenate([[0.0], np.cumsum(has) / max(len(right), 1)])
+    alarms = np.concatenate([[0.0], np.cumsum(~has) / max(len(wrong), 1)])
+    points = np.unique([*np.linspace(0, len(order), ROC_POINTS).round().astype(int), len(right)])
+    top = order[:TOP]
+    count, expected = (labels[top] == 1).sum(axis=0), len(top) * (labels == 1).mean(axis=0)
+    many = [j for j in np.argsort(expected - count, kind="stable") if j != k and count[j] >= max(3, 2 * expected[j])]
+    return {
+        "right": int(has[:FIRST].sum()),
+        "by_chance": number(min(FIRST, len(has)) * has.mean()),
+        "highest": images(right[:HIGHEST]),
+        "misses": images(right[right >= len(right)][::-1][:WORST]),
+        "errors": images(wrong[wrong < max(len(right), FIRST)][:WORST]),
+        "of": len(order),
+        "roc": [alarms[points].round(3).tolist(), hits[points].round(3).tolist()],
+        "top": len(top),
+        "beside": [[words[j], int(count[j])] for j in many[:MOST_BESIDE]],
+    }
+
+
+def telling(w: np.ndarray, names: Sequence[str]) -> list[str]:
+    """The features with the largest weights for a word, above 0."""
+    largest = np.argsort(-w, kind="stable")[:TELLING]
+    return [names[feature] for feature in largest if w[feature] > 0]
+
+
+def wall_of(words: Sequence[Mapping[str, Any]], method: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Words that a method tells from chance, each with the images that it ranks highest, and the other words.
+
+    words: see `words_of`. Those come first of whose first images most are right. images: test image, and whether it
+    has the word.
+    """
+    own = [(word["word"], word["methods"][method]) for word in words]
+    known = sorted((one for one in own if one[1]["known"]), key=lambda one: (-one[1]["right"], -one[1]["auc"]))
+    tiles = []
+    for word, numbers in known:
+        first = sorted((rank, image, kind) for kind in ("highest", "errors") for image, rank in numbers[kind])
+        tiles.append(
+            {
+                "word": word,
+                **{key: numbers[key] for key in ("right", "by_chance", "auc", "precision")},
+                "images": [(image, kind == "highest") for _, image, kind in first[:OF_WALL]],
+                "telling": numbers.get("telling", [])[:TELLING_OF_WALL],
+            }
+        )
+    return tiles, sorted(word for word, numbers in own if not numbers["known"])
+
+
+def suspects_of(scores: np.ndarray, labels: np.ndarray, words: Mapping[int, str]) -> pd.DataFrame:
+    """List labels that may be wrong: images without a word that are ranked above some with it, and the other way round.
+
+    scores, labels: (n_test_images, n_words). words: names of those that are told from chance, by their column. Of each
+    word the worst `LISTED` of both kinds, among the first as many as have it, and behind these.
+
+    >>> labels = np.array([[False], [True], [True], [False], [True]])
+    >>> suspects_of(np.array([[5.0], [4], [3], [2], [1]]), labels, {0: "cat"}).to_numpy().tolist()
+    [[0, 'cat', 0, 5.0, 1], [4, 'cat', 1, 1.0, 5]]
+    """
+    rows = []
+    for k, word in words.items():
+        order = np.argsort(-scores[:, k], kind="stable")
+        order = order[labels[order, k] >= 0]
+        has = labels[order, k] == 1
+        ends = np.flatnonzero(~has[: has.sum()])[:LISTED], has.sum() + np.flatnonzero(has[has.sum() :])[::-1][:LISTED]
+        rows += [(order[i], word, int(has[i]), scores[order[i], k], i + 1) for i in np.concatenate(ends)]
+    return pd.DataFrame(rows, columns=SUSPECTS)
+
+
+def packed(numbers: np.ndarray) -> str:
+    """Bytes of whole numbers, in base64."""
+    return base64.b64encode(numbers.tobytes()).decode()
+
+
+def levels_of(weights: np.ndarray) -> str:
+    """Pack weights as signed bytes, relative to the largest; what is not 0 stays so."""
+    largest = np.abs(weights).max(initial=0.0)
+    levels = np.rint(LEVELS_OF_WEIGHTS * weights / (largest or 1.0))
+    return packed(np.where(levels == 0, np.sign(weights), levels).astype(np.int8))
+
+
+def said_of(scores: np.ndarray, images: Sequence[int]) -> dict[str, str]:
+    """The scores of some test images for every word, and their ranks among all test images, images by images.
+
+    scores: (n_test_images, n_words). Scores are in standard deviations from the mean of the word, as signed bytes.
+    Ranks have two bytes, or four of 2¹⁶ images or more.
+    """
+    spread = scores.std(axis=0)
+    levels = LEVELS * (scores - scores.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    ranks = np.argsort(np.argsort(-scores, axis=0, kind="stable"), axis=0) + 1
+    return {
+        "scores": packed(np.nan_to_num(levels[images]).round().clip(-127, 127).astype(np.int8)),
+        "ranks": packed(ranks[images].astype(np.uint16 if len(scores) < 2**16 else np.uint32)),
+    }
+
+
+def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
+    """Say which features matter most in each document, and for which words.
+
+    Parameters
+    ----------
+    X : matrix, (n_samples, n_features)
+        Features of all documents.
+    rows : ints
+        The documents.
+    W : array, (n_features, n_words)
+        Weights.
+    names : list of str
+        Names of the features.
+
+    Returns
+    -------
+    dict
+        For JSON. brief: True if features say what a document is, as those of a sparse one do. values: of each document,
+        the places of its features and their values, those first whose value by the length of its weights is largest.
+        features: the name in each place. weights: see `levels_of`, rows by rows.
+    """
+    size = np.linalg.norm(W, axis=1)
+    own: dict[int, list[tuple[int, float]]] = {}
+    for i in rows:
+        x = X[[i]]
+        x = (x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)).ravel()
+        most = np.argsort(-np.abs(x * size), kind="stable")[:TELLING]
+        own[i] = [(int(feature), float(f"{x[feature]:.3g}")) for feature in most if x[feature] * size[feature]]
+    used = sorted({feature for of_row in own.values() for feature, _ in of_row})
+    place = {feature: j for j, feature in enumerate(used)}
+    return {
+        "brief": bool(scipy.sparse.issparse(X)),
+        "features": [names[feature] for feature in used],
+        "weights": levels_of(W[used]),
+        "values": {i: [(place[feature], value) for feature, value in of_row] for i, of_row in own.items()},
+    }

@@ -1,0 +1,327 @@
+"""Figures of a study's scores, each a function of one table.
+
+They know no paper. Values that a paper states come as arguments, see `papers`.
+"""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps, rcParams
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+
+from jointsparse.pipeline.figures.style import (
+    apart,
+    by_method,
+    canvas,
+    curve,
+    in_order,
+    legend,
+    looks,
+    nothing,
+    percent,
+    plain,
+    size_axis,
+)
+from jointsparse.pipeline.scores.flags import GAP
+from jointsparse.pipeline.scores.runs import FEWEST_RUNS, half_width
+
+APART = 10  # per cent of the features between markers of a path of radii
+MOST_ROWS = 400  # of a picture of weights, so that each row has a line of pixels
+
+
+class Star(NamedTuple):
+    """A point that is stated elsewhere: its method, share of features and AUC, and its label in the legend."""
+
+    method: str
+    features: float
+    auc: float
+    label: str
+
+
+def auc(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, source: str = "") -> Figure:
+    """Average test AUC, over the words not used for validation, against the number of training samples.
+
+    In the average each positive weighs the same.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The chosen fits.
+    beside : DataFrame, optional
+        Differences, whose intervals are drawn in a second panel.
+    source : str
+        The figure that this one reproduces, for the title.
+    """
+    title = "AUC of the words not used for validation" + source
+    return _curves_and_lead(table, beside, "n_samples", "auc_weighted", "auc", "by positives", title)
+
+
+def eer(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, source: str = "") -> Figure:
+    """Average test equal error rate, over the words not used for validation, against the number of positive samples.
+
+    beside, source: see `auc`.
+    """
+    return _curves_and_lead(
+        table, beside, "n", "eer", "eer", "plain", "Equal error rate of the words not used for validation" + source
+    )
+
+
+X_LABELS = {
+    "n_samples": "number of training samples, all words together",
+    "n": "n, positive training samples of each word",
+}
+
+
+def _curves_and_lead(
+    table: pd.DataFrame, beside: pd.DataFrame | None, x: str, y: str, metric: str, average: str, title: str
+) -> Figure:
+    """Draw a curve of every method, and beside it the lead of the first method.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The chosen fits.
+    beside : DataFrame, optional
+        The differences.
+    x : str
+        Column of the x axis.
+    y : str
+        Column of the curves.
+    metric : str
+        Of the differences.
+    average : str
+        Of the differences.
+    title : str
+        Of the figure.
+    """
+    wanted = "metric == @metric and words == 'test words' and average == @average"
+    lead = None if beside is None else beside.query(wanted)
+    figure, panels = canvas(6.4 if lead is None else 10.4, panels=1 if lead is None else 2)
+    scale, unit = (100, " (%)") if metric == "eer" else (1, "")
+    for method, look, rows in by_method(table):
+        curve(panels[0], rows, x, y, scale=scale, band=False, label=method, **look)
+    points = table.groupby(["method", "n"], as_index=False).agg(x=(x, "mean"), y=(y, "mean"), gap=("gap", "max"))
+    _mark_unfinished(panels[0], points.assign(y=scale * points["y"]), "x", "y")
+    panels[0].set_ylabel(f"average test {metric.upper()}{unit}{_mean_of(table)}")
+    sizes = table.groupby("n")[x].mean() if x != "n" else table["n"]
+    for axes in panels:
+        size_axis(axes, sizes, X_LABELS[x], most=8 if lead is None else 6)
+    if lead is None:
+        panels[0].set_title(title)
+    else:
+        _lead(panels[1], lead, x, scale)
+        panels[1].set_ylabel(f"{metric.upper()} of {table['method'].iloc[0]} minus the other's{unit}")
+        figure.suptitle(title, fontsize=rcParams["axes.titlesize"])
+    legend(figure)
+    return figure
+
+
+def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
+    """Draw differences with their 95 % intervals, those against several methods side by side."""
+    others = list(rows["against"].unique())
+    look = looks([*rows["method"], *others])
+    axes.axhline(0, color="0.35", linewidth=1)
+    for i, other in enumerate(others):
+        one = rows[rows["against"] == other]
+        at = one[x] * 1.06 ** (i - (len(others) - 1) / 2)
+        axes.vlines(at, scale * one["low"], scale * one["high"], color=look[other]["color"])
+        axes.plot(at, scale * one["difference"], label=f"_against {other}", **look[other] | {"linestyle": "none"})
+    known = rows["low"].notna().any()
+    axes.set_title(
+        "95% intervals (test samples, runs)" if known else f"no intervals, which take {FEWEST_RUNS} runs", fontsize=9
+    )
+
+
+def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:
+    """Draw a ring around each point whose fit may be far from the optimum."""
+    far = points[points["gap"] > GAP]
+    if len(far):
+        axes.plot(
+            far[x],
+            far[y],
+            "o",
+            color="0.35",
+            markersize=11,
+            markerfacecolor="none",
+            label=f"certified gap above {percent(GAP)}, up to {percent(far['gap'].max())}",
+        )
+
+
+def eer_by_word(table: pd.DataFrame, *, n: int, source: str = "") -> Figure:
+    """Test equal error rate of each word at one size n, the mean over runs, sorted by that of the first method.
+
+    A word does not count in the runs whose radius it helped to choose. source: see `auc`.
+    """
+    shown = table[(table["n"] == n) & ~table["validation_word"].astype(bool)]
+    look = in_order(table)
+    by_word = shown.pivot_table(index="word", columns="method", values="eer", aggfunc="mean", dropna=False)
+    by_word = by_word.reindex(columns=list(look)).dropna(how="all").sort_values(next(iter(look)), kind="stable")
+    lowest = (by_word.rank(axis=1, method="max") == 1).sum()  # a tie counts for none
+    figure, (axes,) = canvas(height=1.2 + 0.17 * max(len(by_word), 4))
+    for method, one in look.items():
+        axes.plot(
+            100 * by_word[method],
+            np.arange(len(by_word)),
+            label=method if len(look) == 1 else f"{method} (lowest for {lowest[method]} of {len(by_word)})",
+            **one | {"linestyle": "none"},
+        )
+    if by_word.empty:
+        nothing(axes, "no word with an EER")
+    axes.set_yticks(np.arange(len(by_word)), map(plain, by_word.index), fontsize=8)
+    axes.set(
+        ylim=(len(by_word) - 0.4, -0.6),
+        xlabel="test EER (%)" + _mean_of(shown),
+        title=f"EER of each word, n = {n}" + source,
+    )
+    legend(figure)
+    return figure
+
+
+def _mean_of(table: pd.DataFrame) -> str:
+    runs = table["run"].nunique()
+    return f", mean of {runs} runs" if runs > 1 else ""
+
+
+def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source: str = "") -> Figure:
+    """Average test AUC against the share of features that any word uses, on the largest training sets, at each radius.
+
+    Points have their 95 % interval over runs. Radii beside them are `APART` per cent of the axis apart. The axis is
+    logarithmic where there are fits with less than 1 % of the features, and holds our fits; stars outside are left out.
+    source: see `auc`.
+    """
+    figure, (axes,) = canvas()
+    columns = ["features", "auc_weighted", "gap"]
+    largest = table[table["n"] == table["n"].max()]
+    by_radius = largest.groupby(["method", "radius"])
+    fits = by_radius[columns]
+    # Paths of runs may end at other radii. A mean of fewer runs would be a step in the line.
+    n_runs = fits.size()
+    whole = n_runs == n_runs.groupby("method").transform("max")
+    means = fits.mean()[whole]
+    means["half"] = half_width(by_radius["auc_weighted"].std(), n_runs.where(n_runs >= FEWEST_RUNS))[whole]
+    means["features"] *= 100
+    lowest = means["features"][means["features"] > 0].min()
+    look = looks([*table["method"], *(star.method for star in stated)])
+    sparse, around = [], withStroke(linewidth=2.5, foreground="white")
+    for method in largest["method"].unique():
+        points = means.loc[method].dropna(subset=["features"])
+        points = points[points["features"] > 0] if lowest < 1 else points
+        share = points["features"].to_numpy()
+        if share.size == 0 or (share.min() > 90 and np.ptp(share) < 1):
+            continue  # not a sparse method, even if some features of text have no weight by chance
+        sparse.append(method)
+        marked = apart(100 * np.log(share / lowest) / np.log(100 / lowest) if lowest < 1 else share, APART)
+        axes.plot(points["features"], points["auc_weighted"], label=method, markersize=4, **look[method])
+        ends = (points["auc_weighted"] + sign * points["half"] for sign in (-1, 1))
+        axes.vlines(points["features"], *ends, color=look[method]["color"], linewidth=0.8)
+        for radius, point in points.iloc[marked].iterrows():
+            at = point["features"], point["auc_weighted"]
+            label = f"{radius:.3g}" if radius < 1000 else f"{radius:,.0f}"
+            axes.annotate(
+                label,
+                at,
+                (0, 6 if len(sparse) == 1 else -11),
+                textcoords="offset points",
+                fontsize=7,
+                color=look[method]["color"],
+                ha="center",
+                path_effects=[around],
+            )
+    _mark_unfinished(axes, means[means.index.get_level_values("method").isin(sparse)], "features", "auc_weighted")
+    axes.margins(y=0.12)
+    axes.autoscale_view()
+    axes.autoscale(enable=False, axis="y")
+    low, high = axes.get_ylim()
+    for star in (star for star in stated if low <= star.auc <= high):
+        axes.plot(
+            100 * star.features,
+            star.auc,
+            "*",
+            label=star.label,
+            color=look[star.method]["color"],
+            markersize=12,
+            markerfacecolor="none",
+        )
+    axes.set(
+        xlim=(-4, 106),
+        xlabel="features used by any word (%)" + _mean_of(largest),
+        ylabel="average test AUC",
+        title="AUC and joint sparsity, radius beside each marker" + source,
+    )
+    if lowest < 1:
+        axes.set(xlim=(lowest / 1.3, 130), xscale="log")
+        axes.xaxis.set_major_formatter("{x:g}")
+    legend(figure)
+    return figure
+
+
+def auc_by_power(table: pd.DataFrame) -> Figure:
+    """Average test AUC against the power of the singular values in the features, a panel for each size.
+
+    The radius is the one that validation chooses for the power.
+    """
+    chosen = table[table["chosen"].astype(bool)]
+    sizes = sorted(table["n"].unique())
+    figure, panels = canvas(1 + 2.6 * max(len(sizes), 2), 3.4, len(sizes), sharey=True)
+    for axes, n in zip(panels, sizes, strict=True):
+        for method, look, rows in by_method(chosen[chosen["n"] == n]):
+            curve(axes, rows, "power", "auc_weighted", by="power", band=False, label=method, **look)
+        axes.set(title=f"n = {n}", xticks=sorted(chosen["power"].unique()))
+        axes.set_xlabel("power of the singular values")
+    panels[0].set_ylabel("average test AUC" + _mean_of(chosen))
+    figure.suptitle("Features whitened (0) to unscaled (1)", fontsize=rcParams["axes.titlesize"])
+    legend(figure)
+    return figure
+
+
+def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
+    """Absolute weights of the methods that may leave features out: rows are features that any of them uses, columns are
+    words.
+
+    All methods share one scale. l2 uses every feature and is left out. source: see `auc`.
+    """
+    methods = sorted(method for method in table["method"].unique() if method.split("-")[-1] != "l2")
+    figure, panels = canvas(1.2 + 2.6 * max(len(methods), 2), 5.2, max(len(methods), 1), sharey=True)
+    if not methods:
+        nothing(panels[0], "no method that leaves features out")
+    n_features, n_words = int(table["n_features"].max()), int(table["n_words"].max())
+    shown = table[table["method"].isin(methods) & (table["weight"] != 0)]
+    ranked = shown.assign(feature=shown["feature"].rank(method="dense").astype(int) - 1)
+    n_used = shown["feature"].nunique()
+    block = ceil(max(n_used, 1) / MOST_ROWS)
+    pictures = {method: _picture(ranked[ranked["method"] == method], n_used, n_words, block) for method in methods}
+    colours = colormaps[rcParams["image.cmap"]].reversed().with_extremes(bad="white")
+    top = max((picture.max() for picture in pictures.values()), default=1.0)
+    for axes, (method, picture) in zip(panels, pictures.items(), strict=False):
+        drawn = axes.imshow(
+            np.ma.masked_equal(picture, 0),
+            aspect="auto",
+            interpolation="none",
+            cmap=colours,
+            norm=PowerNorm(0.5, 0, top),
+            extent=(0.5, n_words + 0.5, len(picture) * block + 0.5, 0.5),
+        )
+        used = shown[shown["method"] == method]["feature"].nunique() / n_features
+        axes.set_title(f"{method}: {percent(used)} of features used", fontsize=10)
+        axes.set_xlabel("word")
+        axes.grid(visible=False)
+    if pictures:
+        figure.colorbar(drawn, ax=panels, label="|weight| (white: 0; square-root scale)", shrink=0.8)
+    of_block = f" (each row: the largest |weight| of {block})" if block > 1 else ""
+    panels[0].set_ylabel(f"features in use, {n_used:,} of {n_features:,}{of_block}")
+    figure.suptitle("Who uses which feature" + source, fontsize=rcParams["axes.titlesize"])
+    return figure
+
+
+def _picture(rows: pd.DataFrame, n_features: int, n_words: int, block: int) -> np.ndarray:
+    """Largest |weights| of each block of features: (ceil(n_features / block), n_words)."""
+    picture = np.zeros((ceil(n_features / block), n_words))
+    places = (rows["feature"] // block).to_numpy(dtype=int), rows["word"].to_numpy(dtype=int)
+    np.maximum.at(picture, places, rows["weight"].abs().to_numpy())
+    return picture

@@ -1,0 +1,330 @@
+"""An annotator: the chain from pictures to the probability of each word, made of what the stages have left.
+
+As a Pipeline of scikit-learn it also knows, in attributes of its own:
+
+- ``card_``: what it is, in text and numbers, see `annotator`;
+- ``known_scores_``, ``known_labels_``: see `final.Final`. Among these a new picture has its rank;
+- ``known_names_``: the images that these are of, list of str;
+- ``columns_``: names of the features that samples come with, list of str, empty if they have none;
+- ``check_``: features of a few images, and the scores that they had, which `load` computes again.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import PathLike, cpu_count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+from sklearn.metrics import precision_recall_curve
+from sklearn.pipeline import Pipeline
+
+from jointsparse.checks import require, require_extra, shortened
+from jointsparse.estimators.search import JointSparseClassifierCV
+from jointsparse.features import transformers
+from jointsparse.features.basis import Basis
+from jointsparse.features.explain import require_of_pictures
+from jointsparse.features.vocabulary_tree import Tree
+from jointsparse.metrics import nearest
+from jointsparse.pipeline.models.final import Final
+
+require_extra(__name__, "pandas", "PIL")
+import pandas as pd  # noqa: E402
+
+from jointsparse.pipeline.datasets.arrays import read_features  # noqa: E402
+from jointsparse.pipeline.datasets.folder import SUFFIXES, check_pictures, list_pictures  # noqa: E402
+
+EXTRACTORS = {"dense_sift": transformers.DenseSift, "daisy": transformers.Daisy}
+AT_ONCE = 64  # pictures whose descriptors are held together
+CHECKED = 5  # images whose scores are computed again when a model is loaded
+# A known picture reaches its own score again up to this share of a word's largest one: the last digits of products
+# depend on the processor and on how many pictures are scored together.
+SCORE_TOL = 1e-5
+FEWEST = 5  # known pictures above a threshold, so that a precision is told of it
+ALIKE = 3  # known pictures that are told of each
+
+
+def of_pictures(
+    *,
+    extractor: str,
+    options: Mapping[str, Any],
+    longest_side: int,
+    tree: Tree,
+    weighting: Mapping[str, Any],
+    idf: np.ndarray | None = None,
+) -> list[tuple[str, Any]]:
+    """Return the first steps of a chain, from pictures to histograms of visual words.
+
+    Parameters
+    ----------
+    extractor : str
+        A name in `features.FEATURES`.
+    options : mapping
+        Its options.
+    longest_side : int, pixels
+        Larger pictures are shrunk to it.
+    tree : Tree
+        The vocabulary.
+    weighting : mapping
+        weighting and normalise, as `VocabularyTree` takes them.
+    idf : array (n_words,) or None
+        For the weighting "tf-idf".
+    """
+    describe = EXTRACTORS[extractor](**options, longest_side=longest_side)
+    return [("describe", describe), ("words", transformers.VocabularyTree.from_tree(tree, idf, **weighting))]
+
+
+def annotator(
+    final: Final,
+    *,
+    names: Sequence[str],
+    steps: Sequence[tuple[str, Any]] = (),
+    basis: Basis | None = None,
+    columns: Sequence[str] = (),
+    card: Mapping[str, Any],
+) -> Pipeline:
+    """Return the chain of a final fit. Only the columns of the basis that the fit uses are part of it.
+
+    Parameters
+    ----------
+    final : Final
+        The fit.
+    names : list of str, (n_known,)
+        The images that it knows.
+    steps : list of (name, transformer)
+        From `of_pictures`; none if samples come as features.
+    basis : Basis or None
+        The basis of its features, if it has one.
+    columns : list of str
+        Names of the features that samples come with; none if they have none.
+    card : mapping
+        What the chain is, in text and numbers.
+    """
+    model, chain = final.model, list(steps)
+    if basis is not None:
+        used = np.flatnonzero(model.coef_.any(axis=0))
+        model = _restricted(model, used)
+        chain.append(("basis", transformers.SVDBasis.from_basis(basis, power=float(final.power), columns=used)))
+    made = Pipeline([*chain, ("classifier", model)])
+    made.card_, made.known_names_, made.columns_ = dict(card), [str(name) for name in names], list(columns)
+    made.known_scores_, made.known_labels_ = final.scores.astype(np.float32), final.labels
+    return made
+
+
+def with_check(model: Pipeline, X: Any) -> Pipeline:
+    """Add features of the first few images, as they enter the first step that takes a matrix, and their decisions."""
+    first = next(i for i, (name, _) in enumerate(model.steps) if name in ("basis", "classifier"))
+    few = X[:CHECKED]
+    scores = np.asarray(model[first:].decision_function(few))
+    model.check_ = {"first_step": first, "X": few, "scores": scores}
+    return model
+
+
+def card_of(final: Final, table: pd.DataFrame, **origin: Any) -> dict[str, Any]:
+    """Say what an annotator is, in text and numbers.
+
+    Parameters
+    ----------
+    final : Final
+        Its fit.
+    table : table
+        Numbers of its words, from `final.table`.
+    **origin : any
+        Where it comes from: dataset, study, settings, digest of the raw files.
+    """
+    model, rows = final.model, json.loads(table.to_json(orient="records", double_precision=12))
+    return {
+        "words": [str(word) for word in model.classes_],
+        "norm": model.norm,
+        "loss": model.loss,
+        "radius": model.radius_,
+        "known_images": len(final.labels),
+        "features": [int(model.coef_.any(axis=0).sum()), model.coef_.shape[1]],
+        "numbers": rows,
+    } | origin
+
+
+def _restricted(model: JointSparseClassifierCV, used: np.ndarray) -> JointSparseClassifierCV:
+    """A copy of a classifier for these features alone, outside of which its weights are 0."""
+    restricted = JointSparseClassifierCV(**model.get_params())
+    restricted.__dict__.update(model.__dict__)
+    restricted.coef_ = np.ascontiguousarray(model.coef_[:, used])
+    restricted.n_features_in_, restricted.selected_features_ = len(used), np.arange(len(used))
+    return restricted
+
+
+def pictures_below(paths: Sequence[str | PathLike[str]]) -> tuple[list[Path], dict[str, str]]:
+    """The pictures among some files and in some folders, and the reason by name for what cannot be one.
+
+    Other files in the folders are no matter. Raises ValueError if a path does not exist, or if there are no pictures.
+    """
+    found, left_out = dict[Path, None](), dict[str, str]()
+    for path in map(Path, paths):
+        require(path.exists(), f"pictures must be files or folders that are there, got {str(path)!r}")
+        names, other = list_pictures(path) if path.is_dir() else ([""], {})
+        found |= dict.fromkeys(path / name for name in names)
+        left_out |= {f"{path}/{name}": why for name, why in other.items() if not why.startswith("not a picture file")}
+    require(found, f"at least one picture ({' '.join(SUFFIXES)}) must be there, got none in {shortened(list(paths))}")
+    return list(found), left_out
+
+
+def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Path, np.ndarray]]:
+    """Yield each picture with its decisions (n_words,), in the order of the paths. Memory does not grow."""
+    describe, rest = model[0], model[1:]
+    with ThreadPoolExecutor(cpu_count()) as pool:  # decoders and kernels hold no lock
+        for start in range(0, len(paths), AT_ONCE):
+            some = paths[start : start + AT_ONCE]
+            descriptors = list(pool.map(lambda path: describe.transform([path])[0], some))
+            yield from zip(some, np.asarray(rest.decision_function(descriptors)), strict=True)
+
+
+class Annotations(NamedTuple):
+    """The words of pictures, and what they are like.
+
+    Attributes
+    ----------
+    table
+        Columns image, word, probability, rank (1 if no known picture has a larger decision), of (known pictures), above
+        (whether the probability is above the word's threshold).
+    alike : dict
+        By picture, the `ALIKE` known ones whose decisions on all words are nearest, each word in standard deviations.
+    left_out : dict
+        The reason by picture that cannot be used.
+    """
+
+    table: pd.DataFrame
+    alike: dict[str, list[str]]
+    left_out: dict[str, str]
+
+
+def annotate(
+    model: Pipeline,
+    paths: Sequence[Path],
+    *,
+    n_words: int = 5,
+    precision: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Annotations:
+    """Name what is on pictures.
+
+    Parameters
+    ----------
+    model : Pipeline
+        From `annotator`.
+    paths : list of Path
+        The pictures. They are checked as the pipeline checks them, in another process.
+    n_words : int, at least 1
+        The most probable words of each picture that are listed.
+    precision : float, above 0, to 1, or None
+        List instead all words whose probability is so large that of the known pictures above it at least this fraction
+        has the word.
+    progress : function or None
+        Called as `progress(done, total)`, once for the check of each picture and once for its words.
+
+    Returns
+    -------
+    Annotations
+
+    Raises
+    ------
+    ValueError
+        If the model is not a chain of pictures, or a number is out of its range.
+    """
+    require_of_pictures(model)
+    describe, names = model[0], [str(path) for path in paths]
+    tell = progress or (lambda done, total: None)
+    reasons, _ = check_pictures(
+        Path(),
+        names,
+        describe.extractor.smallest_side(**describe.options),
+        describe.longest_side,
+        lambda done, total: tell(done, 2 * total),
+    )
+    usable, alike = [path for path in paths if str(path) not in reasons], dict[str, list[str]]()
+
+    def told() -> Iterator[tuple[str, np.ndarray]]:
+        for done, (path, score) in enumerate(decisions(model, usable), start=1):
+            yield str(path), score
+            alike[str(path)] = [model.known_names_[i] for i in nearest(model.known_scores_, score, ALIKE)]
+            tell(len(names) + done, 2 * len(names))
+
+    return Annotations(_listed(model, told(), n_words, precision), alike, reasons)
+
+
+def annotate_rows(
+    model: Pipeline, paths: Sequence[str | PathLike[str]], *, n_words: int = 5, precision: float | None = None
+) -> pd.DataFrame:
+    """Name what the rows of tables or arrays have. Columns are found by name where the model knows names.
+
+    Parameters
+    ----------
+    model : Pipeline
+        From `annotator`, without steps of pictures.
+    paths : list of path
+        Files that the loader `arrays` takes as features.
+    n_words, precision : as in `annotate`
+        See there.
+
+    Returns
+    -------
+    table
+        See `Annotations`, with columns row and label in the place of image and word. A row is called by its number from
+        1 on, behind its file if there are several.
+    """
+    kept = hasattr(model, "known_scores_")
+    require(kept, f"the model must be one that a run has kept as model.skops, got {type(model).__name__}")
+    n_features, told = model.check_["X"].shape[1], list[tuple[str, np.ndarray]]()
+    for path in map(Path, paths):
+        require(path.is_file(), f"tables must be files that are there, got {str(path)!r}")
+        X, _ = read_features(path, columns=model.columns_)
+        require(X.shape[1] == n_features, f"{path} must have {n_features} features, as the model has, got {X.shape[1]}")
+        scores, of = np.asarray(model.decision_function(X)), f"{path} " if len(paths) > 1 else ""
+        told += [(f"{of}row {i}", score) for i, score in enumerate(scores, start=1)]
+    names = {"image": "row", "word": "label"}
+    return _listed(model, told, n_words, precision).rename(columns=names)
+
+
+def _listed(
+    model: Pipeline, told: Iterable[tuple[str, np.ndarray]], n_words: int, precision: float | None
+) -> pd.DataFrame:
+    """The table of `Annotations`, from each name with its decisions (n_words,)."""
+    require(n_words >= 1, f"words must be at least 1, got {n_words}")
+    require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
+    known, limits = np.sort(model.known_scores_, axis=0), thresholds(model, precision)
+    slack = SCORE_TOL * np.abs(known).max(axis=0, initial=0.0)
+    words, rows = model.card_["words"], list[tuple[Any, ...]]()
+    for name, score in told:
+        (p,) = probabilities(model, score[np.newaxis])
+        reached = score + slack
+        order, above = np.argsort(-p, kind="stable"), reached >= limits
+        for k in order[:n_words] if precision is None else order[above[order]]:
+            rank = len(known) + 1 - int(np.searchsorted(known[:, k], reached[k], side="right"))
+            rows.append((name, words[k], p[k], rank, len(known), bool(above[k])))
+    return pd.DataFrame(rows, columns=["image", "word", "probability", "rank", "of", "above"])
+
+
+def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
+    """The probability of each word at these decisions, (n_pictures, n_words)."""
+    a, b = model[-1].calibration_.T
+    return np.asarray(special.expit(scores * a + b))
+
+
+def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
+    """The decision of each word, (n_words,), from which on a picture is said to have it.
+
+    precision: fraction of the known pictures above the threshold that have the word; infinite if no threshold reaches
+    it with at least `FEWEST` of them. None: the threshold of the largest F1, the harmonic mean of precision and recall.
+    """
+    found = np.full(model.known_scores_.shape[1], np.inf)
+    for k in range(len(found)):
+        told = model.known_labels_[:, k] >= 0
+        p, recall, at = precision_recall_curve(model.known_labels_[told, k], model.known_scores_[told, k])
+        p, recall = p[:-1], recall[:-1]  # the last is no threshold's
+        if precision is None:
+            found[k] = at[np.argmax(2 * p * recall / np.maximum(p + recall, 1e-12))]
+        else:
+            enough = recall * (model.known_labels_[:, k] == 1).sum() / np.maximum(p, 1e-12) >= FEWEST - 0.5
+            found[k] = at[(p >= precision) & enough].min(initial=np.inf)
+    return found

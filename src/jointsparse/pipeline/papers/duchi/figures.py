@@ -1,0 +1,196 @@
+"""Figures of Duchi et al. (2008), sec. 7, and of the costs that they state. `catalogue.draw` draws them by name.
+
+Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
+ICML 2008.
+"""
+
+from collections.abc import Iterable
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from jointsparse.pipeline.figures.style import (
+    STATED,
+    band_note,
+    by_method,
+    canvas,
+    curve,
+    grid,
+    growth_line,
+    in_order,
+    legend,
+    log_axis,
+    median_of,
+    nothing,
+    percent,
+    size_axis,
+)
+
+REACHED = 1e-2  # the suboptimality that the paper's methods reach quickly
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))  # by a second variable, as colours tell methods
+
+
+def _dashes(values: Iterable[float]) -> dict[Any, Any]:
+    return dict(zip(sorted(set(values)), cycle(DASHES), strict=False))
+
+
+def _keys(dashes: dict[Any, Any], name: str) -> list[Line2D]:
+    """Legend entries for dashes."""
+    return [Line2D([], [], color="0.35", linestyle=one, label=f"{name} {x:,.10g}") for x, one in dashes.items()]
+
+
+def _labels(table: pd.DataFrame) -> dict[str, str]:
+    """Label of each method in the legend, with a star if any of its fits carries a warning."""
+    warned = set(table["method"][table["warning"].fillna("") != ""])
+    return {method: method + "*" * (method in warned) for method in table["method"].unique()}
+
+
+def _warnings(table: pd.DataFrame) -> list[Line2D]:
+    """Legend entry for the stars of `_labels`."""
+    texts = " or ".join(text for text in table["warning"].dropna().unique() if text)
+    return [Line2D([], [], linestyle="none", label=f"*some fits: {texts}")] if texts else []
+
+
+def _traces(axes: Axes, rows: pd.DataFrame, x: str, looks: dict[str, dict[str, Any]], labels: dict[str, str]) -> None:
+    """Draw suboptimality against x: the first run of each method with its look, the other runs as thin lines."""
+    first = rows["run"].min()
+    rows = rows[(rows["suboptimality"] > 0) & rows[x].notna()]
+    for method, look in looks.items():
+        for run, of_run in rows[rows["method"] == method].groupby("run"):
+            thin = {"marker": "", "linewidth": 0.7, "alpha": 0.6, "label": f"_{method}, run {run}"}
+            thick = {"label": labels[method], "markevery": 0.1}
+            axes.plot(of_run[x], of_run["suboptimality"], **look | (thick if run == first else thin))
+    if not axes.lines:
+        nothing(axes, "no numbers")
+    log_axis(axes, "y")
+    axes.set_ylabel("suboptimality /\nobjective at w = 0")
+
+
+def _other_runs(table: pd.DataFrame) -> list[Line2D]:
+    """Legend entry for the thin lines of `_traces`; none of a single run."""
+    more = table["run"].nunique() - 1
+    return (
+        [
+            Line2D(
+                [], [], color="0.35", linewidth=0.7, alpha=0.6, label=f"thin: {more} more run{'s' if more > 1 else ''}"
+            )
+        ]
+        if more
+        else []
+    )
+
+
+def projection(table: pd.DataFrame) -> Figure:
+    """Measured seconds of projections onto the l1 ball, and of updates of k entries (Duchi et al. 2008, sec. 5 and 6).
+
+    The line of the second panel grows with k log n and ends at the tree's last measurement of the largest n. Steps of
+    the exponentiated gradient, which do not project, are left out.
+    """
+    figure, panels = canvas(7.2, 3.2, 2)
+    table = table[table["method"] != "entropic"].sort_values(["n", "x"])
+    updates = table[table["part"] == "touched"]
+    dashes, tree = _dashes(updates["n"]), updates[updates["method"] == "tree"].dropna(subset=["seconds"])
+    for axes, part, label, what, stated in (
+        (panels[0], "dimension", "dimension n", "projection", "pivot in O(n)"),
+        (panels[1], "touched", "k, touched entries", "update", "tree in O(k log n)"),
+    ):
+        shown = table[table["part"] == part]
+        for method, look, rows in by_method(shown):
+            for n, line in rows.groupby("n" if part == "touched" else "part"):
+                dashed = look | {"label": method, "linestyle": dashes.get(n, look["linestyle"])}
+                axes.plot(line["x"], line["seconds"], **dashed)
+        axes.set(xlabel=label, ylabel=f"CPU seconds per {what}")
+        axes.set_title(f"{what} (paper: {stated})", fontsize=10)
+        if shown.empty:
+            nothing(axes, "not measured")
+            continue
+        size_axis(axes, shown["x"], label, most=2)
+        log_axis(axes, "y")
+    last = tree[tree["n"] == tree["n"].max()]
+    growth_line(panels[1], last["x"], last["seconds"], last["x"] * np.log(last["n"]))
+    figure.suptitle(f"l1 ball: seconds, each {median_of(table)}")
+    growth = [Line2D([], [], label="paper: k log n", **STATED)] if len(tree) else []
+    legend(figure, *growth, *_keys(dashes, "non-zero entries n ="))
+    return figure
+
+
+def race(table: pd.DataFrame) -> Figure:
+    """Suboptimality against CPU seconds and floating-point operations (Duchi et al. 2008, Fig. 4 and 5).
+
+    Each problem has a row. The paper draws f(w) - f(w*) against operations. Here it is divided by the objective at
+    w = 0. Both axes are logarithmic, so w = 0, which costs nothing, is left out. The operations of coordinate descent
+    on the logistic loss are not counted.
+    """
+    of_problems = list(table.groupby(["problem", "n"], sort=False))
+    figure, panels = canvas(7.2, 0.4 + 2.4 * len(of_problems), 2, len(of_problems), sharey="row")
+    for i, axes in enumerate(panels):
+        (problem, n), rows = of_problems[i // 2]
+        x, label = [("seconds", "CPU seconds"), ("flops", "floating-point operations")][i % 2]
+        _traces(axes, rows[(rows["step"] > 0) & (rows[x] > 0)], x, in_order(table), _labels(table))
+        log_axis(axes, "x")
+        axes.axhline(REACHED, **STATED)
+        axes.set_xlabel(label)
+        axes.set_title(f"{problem} loss, n = {n:,}", fontsize=10)
+    figure.suptitle("Suboptimality (paper: Fig. 4, squared; Fig. 5, logistic)")
+    claim = Line2D([], [], label=f"{REACHED:g} (paper: soon reached, then slower)", **STATED)
+    legend(figure, *_other_runs(table), claim, *_warnings(table))
+    return figure
+
+
+def exponentiated(table: pd.DataFrame) -> Figure:
+    """Suboptimality of projected and exponentiated gradient against CPU seconds (Duchi et al. 2008, Fig. 6 and 7)."""
+    return _exponentiated(table, "seconds", "CPU seconds")
+
+
+def exponentiated_gradients(table: pd.DataFrame) -> Figure:
+    """Suboptimality of projected and exponentiated gradient against gradients (Duchi et al. 2008, Fig. 6 and 7).
+
+    After each number of gradients a line has the lowest objective that any of the step sizes has reached by then.
+    """
+    best = table.assign(suboptimality=table["best_suboptimality"])
+    return _exponentiated(best, "gradients", "gradients of single samples", ", best eta0 for each")
+
+
+def _exponentiated(table: pd.DataFrame, x: str, label: str, note: str = "") -> Figure:
+    """Draw a panel for each form of the steps and radius. Its title tells the mean state over runs at the last step."""
+    parts = list(table.groupby(["form", "radius"], sort=False))
+    figure, panels = grid(len(parts), 4, max(5.0, 3.0 * min(4, len(parts))), 2.6)
+    look = in_order(table)
+    for i, (axes, ((form, radius), rows)) in enumerate(zip(panels, parts, strict=True)):
+        _traces(axes, rows, x, look, _labels(table))
+        ends = [f"{method}: {_end(rows[rows['method'] == method])}" for method in look if method in set(rows["method"])]
+        axes.set_title("\n".join([f"{form}, radius {radius:,.10g}", *ends]), fontsize=7)
+        axes.set_xlabel(label)
+        if i % 4:
+            axes.set_ylabel("")
+    figure.suptitle(f"Projection and exponentiated gradient{note}\n(paper: Fig. 6, text; Fig. 7, digits)")
+    legend(figure, *_other_runs(table), *_warnings(table))
+    return figure
+
+
+def _end(rows: pd.DataFrame) -> str:
+    """Non-zero weights and test error at the last step, the mean over runs, as text."""
+    last = rows.sort_values("step", kind="stable").groupby("run").tail(1)
+    return f"{percent(last['non_zero'].mean())} non-zero, error {percent(last['test_error'].mean())}"
+
+
+def online(table: pd.DataFrame) -> Figure:
+    """Mean log loss, errors and non-zero weights in one pass over sparse text (Duchi et al. 2008, sec. 7)."""
+    figure, panels = canvas(9.6, 3.0, 3)
+    dashes, labels = _dashes(table["radius"]), _labels(table)
+    shown = {"loss": "mean log loss so far", "error": "errors so far (%)", "non_zero": "non-zero weights (%)"}
+    for axes, (y, label) in zip(panels, shown.items(), strict=True):
+        for i, (method, look, of_method) in enumerate(by_method(table)):
+            for radius, rows in of_method.groupby("radius"):
+                line = look | {"label": labels[method], "linestyle": dashes[radius], "markevery": (i, 4)}
+                curve(axes, rows, "examples", y, by="examples", scale=1 if y == "loss" else 100, **line)
+        axes.set(xlabel="examples", ylabel=label)
+    log_axis(panels[2], "y")
+    figure.suptitle("One pass over sparse text (paper: sec. 7)")
+    legend(figure, *_keys(dashes, "radius"), *band_note(table), *_warnings(table))
+    return figure

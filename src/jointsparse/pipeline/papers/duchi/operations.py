@@ -1,0 +1,193 @@
+"""Count the operations of projections onto the l1 ball and of sparse updates, by slow twins of the paper's algorithms.
+
+The kernels of `norms.l1` and `norms.l1_sparse` count nothing. Their seconds are in `projection`.
+
+Source: Duchi et al. 2008. They claim O(n) expected for a projection (sec. 5, Fig. 2). For an update of k coordinates
+and the return to the ball they claim O(k log n) (sec. 6, Fig. 3).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from jointsparse.pipeline.papers.duchi.projection import UPDATE_SHARE, require_fit
+from jointsparse.pipeline.papers.harness import RADIUS_SHARE, Progress, silent, ticking
+
+SERVES = "drawn"
+TABLES = {"operations": "tables"}
+WARNS = ()
+
+Vector = NDArray[np.float64]
+N_PROJECTIONS = 20  # of a vector, as the number of operations depends on the pivots drawn
+
+
+def run(
+    data: None,
+    *,
+    sizes: Sequence[int],
+    touched: Sequence[int],
+    non_zeros: Sequence[int],
+    rng: np.random.Generator,
+    progress: Progress = silent,
+) -> pd.DataFrame:
+    """Count entries compared with a pivot, and nodes visited in a tree.
+
+    Parameters
+    ----------
+    data : None
+    sizes : sequence of int, at least 1
+        Numbers of entries of dense normal vectors.
+    touched : sequence of int, at least 1
+        Numbers k of coordinates that an update changes.
+    non_zeros : sequence of int, at least max(touched)
+        Numbers of non-zero entries before the update.
+    rng : numpy.random.Generator
+        Draws numbers, pivots and the shape of trees.
+    progress : callable
+        Called with (rows done, of all).
+
+    Returns
+    -------
+    DataFrame
+        A row per count, with columns part, x, n, k, method and operations:
+
+        - "dimension": entries compared until `pivot` has projected a vector of n entries, the mean of 20 projections.
+          The radius is 0.1 of the norm, and x = k = n.
+        - "touched": nodes that a `Tree` of n entries visits while k random ones change and the point returns to the
+          ball. x = k.
+
+    Raises
+    ------
+    ValueError
+        More touched coordinates than there are.
+    """
+    require_fit(touched, non_zeros)
+    tick, rows = ticking(progress, len(sizes) + len(non_zeros) * len(touched)), []
+    for n in sizes:
+        v = np.abs(rng.normal(size=n))
+        compared = [pivot(v, RADIUS_SHARE * v.sum(), rng)[1] for _ in range(N_PROJECTIONS)]
+        rows.append(("dimension", n, n, n, "pivot", float(np.mean(compared))))
+        tick()
+    for n in non_zeros:
+        tree = Tree(rng.normal(size=n), rng)
+        for k in touched:
+            before = tree.visits
+            tree.add(rng.choice(n, k, replace=False), UPDATE_SHARE * rng.normal(size=k))
+            rows.append(("touched", k, n, k, "tree", float(tree.visits - before)))
+            tick()
+    return pd.DataFrame(rows, columns=["part", "x", "n", "k", "method", "operations"])
+
+
+def pivot(v: Vector, z: float, rng: np.random.Generator) -> tuple[float, int]:
+    """Theta of the projection of v, no entry below 0 and sum v > z, and the number of entries compared with a pivot.
+
+    Source: Duchi et al. (2008), Fig. 2.
+    """
+    U, s, rho, compared = v, 0.0, 0, 0
+    while len(U):
+        k = rng.integers(len(U))
+        compared += len(U)
+        in_G = U[k] <= U
+        G = U[in_G]
+        if s + G.sum() - (rho + len(G)) * U[k] < z:
+            s, rho, U = s + G.sum(), rho + len(G), U[~in_G]
+        else:
+            in_G[k] = False
+            U = U[in_G]
+    return (s - z) / rho, compared
+
+
+class Node(NamedTuple):
+    """An entry in a tree, by its magnitude before Theta is taken off, and number and sum of the keys of its subtree."""
+
+    left: Any
+    key: tuple[float, int]  # and the entry's index
+    right: Any
+    size: int
+    total: float
+
+
+EMPTY = Node(None, (np.nan, -1), None, 0, 0.0)  # the tree without nodes
+
+
+def join(left: Node, key: tuple[float, int], right: Node) -> Node:
+    """The tree of a node and its children."""
+    return Node(left, key, right, 1 + left.size + right.size, key[0] + left.total + right.total)
+
+
+class Tree:
+    """A point on the boundary of an l1 ball that sparse updates move, and the number of nodes visited so far.
+
+    `visits` counts a node each time that an update reads it: while entries are removed and inserted, while the pivot is
+    searched, and while zeros are split off. The paper has a red-black tree. Here the tree is random, which has
+    logarithmic depth too, but in expectation.
+
+    Source: Duchi et al. (2008), sec. 6 and Fig. 3; Martínez, Roura: Randomized binary search trees. Journal of the ACM
+    45, 1998.
+    """
+
+    def __init__(self, point: Vector, rng: np.random.Generator) -> None:
+        self.radius, self.rng, self.theta, self.visits = float(np.abs(point).sum()), rng, 0.0, 0
+        self.keys, self.signs = np.abs(point), np.sign(point)
+        self.root = self._built(np.argsort(self.keys).tolist())
+
+    def _built(self, entries: list[int]) -> Node:
+        """A random tree of ordered entries."""
+        if not entries:
+            return EMPTY
+        middle = int(self.rng.integers(len(entries)))
+        left, right = self._built(entries[:middle]), self._built(entries[middle + 1 :])
+        return join(left, (float(self.keys[entries[middle]]), entries[middle]), right)
+
+    def _split(self, tree: Node, *at: float) -> tuple[Node, Node]:
+        """Split a tree into the nodes before a key and all others."""
+        if tree is EMPTY:
+            return EMPTY, EMPTY
+        self.visits += 1
+        if tree.key < at:
+            inner, others = self._split(tree.right, *at)
+            return join(tree.left, tree.key, inner), others
+        before, inner = self._split(tree.left, *at)
+        return before, join(inner, tree.key, tree.right)
+
+    def _merged(self, before: Node, after: Node) -> Node:
+        """A tree of two trees, the first before the second."""
+        if before is EMPTY or after is EMPTY:
+            return before if after is EMPTY else after
+        self.visits += 1
+        if self.rng.random() * (before.size + after.size) < before.size:
+            return join(before.left, before.key, self._merged(before.right, after))
+        return join(self._merged(before, after.left), after.key, after.right)
+
+    def _pivot_shift(self) -> float:
+        """Theta with sum (key - Theta)_+ = radius. Paper: Fig. 3."""
+        s, rho, node = 0.0, 0, self.root
+        while node is not EMPTY:
+            self.visits += 1
+            larger_s, larger_rho = s + node.key[0] + node.right.total, rho + 1 + node.right.size
+            if larger_s - larger_rho * node.key[0] < self.radius:
+                s, rho, node = larger_s, larger_rho, node.left
+            else:
+                node = node.right
+        return (s - self.radius) / rho
+
+    def add(self, indices: NDArray[np.int64], values: Vector) -> None:
+        """Add values (k,) to coordinates indices (k,), each given once, then project."""
+        for i, change in zip(indices.tolist(), values.tolist(), strict=True):
+            value = self.signs[i] * max(self.keys[i] - self.theta, 0.0) + change
+            before, others = self._split(self.root, self.keys[i], i)
+            _, after = self._split(others, self.keys[i], i + 1)  # without node i, if the tree has it
+            self.keys[i], self.signs[i] = abs(value) + self.theta, np.sign(value)
+            before, after = self._split(self._merged(before, after), self.keys[i], i)
+            self.root = self._merged(self._merged(before, join(EMPTY, (self.keys[i], i), EMPTY)), after)
+        if self.root.total - self.root.size * self.theta > self.radius:
+            self.theta = self._pivot_shift()
+            _, self.root = self._split(self.root, self.theta, math.inf)  # zeros leave
+
+    def toarray(self) -> Vector:
+        """The point, (n,)."""
+        return self.signs * np.maximum(self.keys - self.theta, 0.0)

@@ -1,0 +1,184 @@
+"""Measure the seconds of projections onto the l1 ball, and how they grow.
+
+Source: Duchi et al. 2008. They claim O(n) expected for a projection (sec. 5, Fig. 2). For an update of k coordinates
+and the return to the ball they claim O(k log n) (sec. 6, Fig. 3).
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from jointsparse.checks import require
+from jointsparse.learning.l1_sparse import SparseL1Ball
+from jointsparse.norms import l1, l2
+from jointsparse.pipeline.papers.duchi.entropic import SparseEntropic
+from jointsparse.pipeline.papers.harness import (
+    RADIUS_SHARE,
+    Progress,
+    Task,
+    measure,
+    seconds_of,
+    seconds_of_projection,
+    silent,
+)
+
+SERVES = "drawn"
+TABLES = {"projection": "timings"}
+WARNS = ()
+
+Vector = NDArray[np.float64]
+Update = Callable[[NDArray[np.int64], Vector], object]  # adds values to coordinates and returns to the ball
+
+BALLS: dict[str, tuple[Any, dict[str, Any]]] = {  # the paper's two, ours, and a projection onto another ball
+    **{method: (l1, {"method": method}) for method in ("sort", "pivot", "newton")},
+    "l2": (l2, {}),
+}
+METHODS: dict[str, Callable[[Vector], float]] = {
+    method: partial(seconds_of_projection, ball, **options) for method, (ball, options) in BALLS.items()
+}
+GRADIENT_SIZES = (800, 4000)  # features, and as many samples, of the paper's drawn problems; sec. 7
+# Choice: standard deviation of updates / that of the entries. Most updates then leave the ball, so that something is
+# projected, and few entries become zero, as others come back.
+UPDATE_SHARE = 0.3
+N_UPDATES = 10  # of a measurement
+VERBATIM = "verbatim"  # the paper's Fig. 2, which sec. 6 would not use
+MOST_VERBATIM = 1_000_000  # Choice: entries; more take minutes
+
+
+def run(
+    data: None,
+    *,
+    sizes: Sequence[int],
+    touched: Sequence[int],
+    non_zeros: Sequence[int],
+    repeats: int,
+    rng: np.random.Generator,
+    progress: Progress = silent,
+) -> pd.DataFrame:
+    """Measure CPU seconds of projections and of sparse updates: medians of interleaved repeats.
+
+    Parameters
+    ----------
+    data : None
+    sizes : sequence of int, at least 1
+        Numbers of entries of dense normal vectors.
+    touched : sequence of int, at least 1
+        Numbers k of coordinates that an update changes.
+    non_zeros : sequence of int, at least max(touched)
+        Numbers of non-zero entries before the update, all that its vector has.
+    repeats : int, at least 1
+    rng : numpy.random.Generator
+        Draws the numbers. Seconds vary all the same.
+    progress : callable
+        Called with (measurements done, of all).
+
+    Returns
+    -------
+    DataFrame
+        A row per measurement, with columns part, x, n, k, method, repeats, seconds, and low and high, their 95 %
+        interval (NaN for fewer than six repeats):
+
+        - "dimension": `l1.project` of a vector of n entries by "sort", "pivot" (both the paper's) and "newton", and
+          `l2.project`, called "l2". The radius is 0.1 of the norm, and x = k = n.
+        - "gradient step": a gradient step of least squares with n features and samples, and a projection as above by
+          "pivot", "newton" or "l2". x = k = n.
+        - "touched": k random coordinates, each once, change by normal values, and the point returns to the ball. x = k.
+          Each measurement is the mean of 10 updates. The point is normal and on the ball's boundary. After any number
+          of updates about nine in ten of its n entries or more are not zero. The method "tree" is `SparseL1Ball.add`.
+          "full" is an addition and a projection of the whole vector. "verbatim" does this by "pivot", for the most
+          coordinates and up to 1,000,000 entries. "entropic" is a step of `SparseEntropic`. It starts at 0, as it
+          cannot reach most points of the boundary. Only its cost means something.
+
+    Raises
+    ------
+    ValueError
+        More touched coordinates than there are.
+    """
+    require_fit(touched, non_zeros)
+    seed = int(rng.integers(2**63))
+    v, few = np.random.default_rng(seed).normal(size=max(*sizes, *non_zeros)), np.arange(1.0, 4.0)
+    for seconds in METHODS.values():
+        seconds(few)  # compiles
+    for begin in POINTS.values():
+        _updates(begin(few, 1.0), 3, 2, rng)  # compiles
+    tasks = [
+        _task("dimension", n, n, method, partial(seconds, v[:n])) for n in sizes for method, seconds in METHODS.items()
+    ]
+    for n in GRADIENT_SIZES:
+        X = np.random.default_rng(seed).normal(size=(n, n))
+        tasks += [
+            _task("gradient step", n, n, method, partial(seconds_of, _gradient_step(X, ball, **options)))
+            for method, (ball, options) in BALLS.items()
+            if method != "sort"
+        ]
+    for n in non_zeros:
+        # Generators of one seed, so that all methods see the same updates.
+        points = [
+            (method, begin(v[:n], l1.norm(v[:n])), np.random.default_rng(seed))
+            for method, begin in POINTS.items()
+            if method != VERBATIM or n <= MOST_VERBATIM
+        ]
+        tasks += [
+            _task("touched", n, k, method, partial(_updates, update, n, k, own))
+            for k in touched
+            for method, update, own in points
+            if method != VERBATIM or k == max(touched)
+        ]
+    return measure(tasks, repeats, progress)
+
+
+def _gradient_step(X: NDArray[np.float64], ball: Any, **options: Any) -> Callable[[], object]:
+    """A step of least squares from a point of a ball, with samples X and labels 1, and back to the ball."""
+    w = ball.project(X[0], RADIUS_SHARE * ball.norm(X[0]))
+    radius, out = ball.norm(w), np.empty_like(w)
+    return lambda: ball.project(w - X.T @ (X @ w - 1) / X.size, radius, out=out, **options)
+
+
+def require_fit(touched: Sequence[int], non_zeros: Sequence[int]) -> None:
+    """Raise ValueError unless there are so many entries to touch."""
+    least = min(non_zeros)
+    require(max(touched) <= least, f"touched must be at most {least}, the least of non_zeros, got {max(touched)}")
+
+
+def _task(part: str, n: int, k: int, method: str, seconds: Callable[[], float]) -> Task:
+    return {"part": part, "x": k, "n": n, "k": k, "method": method}, seconds
+
+
+def _in_full(point: Vector, radius: float, method: l1.Method = "newton") -> Update:
+    """Projects the whole vector after each update."""
+    w = l1.project(point, radius)
+
+    def add(indices: NDArray[np.int64], values: Vector) -> Vector:
+        w[indices] += values
+        return l1.project(w, radius, out=w, method=method)
+
+    return add
+
+
+def _by_factors(point: Vector, radius: float) -> Update:
+    entropic = SparseEntropic(len(point), radius)
+    entropic.step(np.arange(len(point)), np.zeros(len(point)), 0.0)  # changes nothing, but touches all its memory
+    return lambda indices, values: entropic.step(indices, -values, 1.0)
+
+
+POINTS: dict[str, Callable[[Vector, float], Update]] = {
+    "tree": lambda point, radius: SparseL1Ball(len(point), radius, point).add,
+    "full": _in_full,
+    "entropic": _by_factors,
+    VERBATIM: partial(_in_full, method="pivot"),
+}
+
+
+def _updates(update: Update, n: int, k: int, rng: np.random.Generator) -> float:
+    """CPU seconds of an update of k of n coordinates, the mean of several."""
+    indices = [rng.choice(n, k, replace=False) for _ in range(N_UPDATES)]
+    values = UPDATE_SHARE * rng.normal(size=(N_UPDATES, k))
+    start = time.process_time()
+    for each in zip(indices, values, strict=True):
+        update(*each)
+    return (time.process_time() - start) / N_UPDATES

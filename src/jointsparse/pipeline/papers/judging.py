@@ -1,0 +1,440 @@
+"""Judge a claim: its number, the interval of that number, and the rows of tables that give them.
+
+`verdicts` states the rule, `shapes` computes the numbers; `quattoni.claims` and `duchi.claims` hold the claims.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import special  # not stats, which takes half a second to import
+
+from jointsparse.checks import require
+from jointsparse.metrics import holm
+from jointsparse.pipeline.scores.runs import FEWEST_RUNS, half_width
+
+Tables = Mapping[str, pd.DataFrame]
+Where = dict[str, Any]  # columns of a table with values, see `rows_with`
+
+# Level: two methods differ by less than matters. Demonstration: drawn or composed data are no evidence.
+VERDICTS = ("holds", "level", "does not hold", "undecided", "not tested", "demonstration")
+HOLDS, LEVEL, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, DEMONSTRATION = VERDICTS
+
+# "Above" and "below" 0, "more" and "less" as a ratio, strictly: the closed limits next to 0 and to 1.
+ABOVE, BELOW = float(np.nextafter(0.0, 1.0)), float(np.nextafter(0.0, -1.0))
+MORE, LESS = float(np.nextafter(1.0, 2.0)), float(np.nextafter(1.0, 0.0))
+
+CONFIDENCE = 0.95
+MOST_RUNS = 1000  # Choice: more are no advice
+FAR_BELOW = 0.1  # Choice: "far below" is less than a tenth.
+COMPETITIVE = 2  # Choice: at most this many times the cost of another method. The papers give no number.
+NEARLY_FLAT_SLOPE = 0.15  # Choice: exponent by which seconds may outgrow the stated cost, as caches overflow.
+
+# Tables whose rows are fits, or records of fits from step to step; and those of measured seconds.
+OF_FITS = ("chosen", "sparsity", "recovery")
+OF_STEPS = ("exponentiated", "exponentiated_seconds", "digits", "online", "race", "race_seconds")
+OF_SECONDS = ("cost", "projection", "exponentiated_seconds", "race_seconds")  # verdicts on them are "timed"
+
+EVERY = "every value"  # of a column; see `Claim.each`
+
+
+def at_least(value: float) -> pd.Interval:
+    """All values from this one on."""
+    return pd.Interval(value, np.inf, closed="left")
+
+
+class Claim(NamedTuple):
+    """A claim of a paper: its sentence in our words, and the number that it is about with its claimed limits.
+
+    sentence, paper, place: what is claimed, and where.
+    table: the table that is read. beside: others that are read, too.
+    shape: a function of `shapes`, or one of the paper's own, that judges the rows of one case.
+    number: a column, or an expression of columns. means: what it is, with its unit; braces are filled from the rows.
+    where: the rows, see `rows_with`. "against" is the value of the column `by` that the rows are compared with; of
+    several the first that there is.
+    each: a case for each combination of values of these columns. EVERY: all that the table has.
+    by: the column that tells compared rows apart.
+    x: the column along which the number grows, or is compared. group: points of a slope that share an intercept.
+    least, most: the limits, included. level: a difference of two methods that does not matter.
+    exact: True for a count, which needs no interval. of_fits: True for accuracy and sparsity, which have no verdict
+    where many fits are unfinished, and none on drawn data.
+    more: other numbers of the claim, or other tables that have it. A table that a study lacks is left out.
+    """
+
+    sentence: str
+    paper: str
+    place: str
+    table: str
+    shape: Callable[["Claim", Tables, Where], "list[Judgement]"]
+    means: str
+    number: str = ""
+    where: Where = {}  # noqa: RUF012
+    each: dict[str, tuple[Any, ...]] = {}  # noqa: RUF012
+    by: str = "method"
+    x: str = "x"
+    group: str = ""
+    least: float = -np.inf
+    most: float = np.inf
+    level: float = 0.0
+    exact: bool = False
+    of_fits: bool = False
+    beside: tuple[str, ...] = ()
+    more: "tuple[Claim, ...]" = ()
+
+    def and_also(self, **changes: Any) -> "Claim":
+        """The claim with one more number, or another table that has it: this row with changes."""
+        return self._replace(more=(*self.more, self._replace(more=(), **changes)))
+
+    @property
+    def fits(self) -> str:
+        """The table of the fits that the claim is about, or nothing."""
+        return self.table if self.table in (*OF_FITS, *OF_STEPS) else "chosen" * self.of_fits
+
+    @property
+    def tables(self) -> set[str]:
+        """All tables that are read, as far as a study has them."""
+        return {part.table for part in (self, *self.more)} | {self.fits, *self.beside} - {""}
+
+
+class Estimate(NamedTuple):
+    """A number, its 95 % interval (NaN: none), where that comes from, and the degrees of freedom of its t quantile.
+
+    over_runs: the part of the interval's half width that more runs make smaller; NaN if none does. wants: what would
+    make the interval smaller then. of_logs: True if the interval is one of the number's logarithm.
+    """
+
+    number: float
+    low: float
+    high: float
+    origin: str
+    freedom: float = np.inf
+    over_runs: float = np.nan
+    wants: str = "more runs"
+    of_logs: bool = False
+
+
+class Judgement(NamedTuple):
+    """A number of a claim and the verdict that it leads to.
+
+    number_means: the quantity with its unit, and the source of its interval; the reason, if not tested. where: the rows
+    that gave the number. n: their size, if there is one.
+    """
+
+    claim: Claim
+    estimate: Estimate
+    verdict: str
+    number_means: str
+    where: Where
+    n: int | None = None
+
+    def adding(self, *told: str, verdict: str = "") -> "Judgement":
+        """The judgement with more text about its number, and perhaps another verdict."""
+        return self._replace(number_means=self.number_means + "".join(told), verdict=verdict or self.verdict)
+
+    def withheld(self, verdict: str, why: str = "no number of runs would decide it, as it is a bound") -> "Judgement":
+        """Turn this verdict into "undecided": the number is a bound, say, and the true one may contradict it."""
+        return self.adding(f"; {why}", verdict=UNDECIDED) if self.verdict == verdict else self
+
+
+class NotTested(Exception):
+    """Raised with the reason if the tables say nothing about a claim."""
+
+
+def judged(claim: Claim, tables: Tables) -> list[Judgement]:
+    """Judge each case of a claim; one without data is not tested. "Does not hold" is kept if Holm's correction does."""
+    parts = [part for part in (claim, *claim.more) if part.table in tables] or [claim]
+    judgements = [one for part in parts for one in _of_part(part, tables)]
+    p_values = pd.Series([_reversal(one) for one in judgements]).dropna()
+    p_values = pd.Series(holm(p_values.to_numpy()), p_values.index)
+    told = f"; it would not hold alone, but after Holm's correction over {len(p_values)} rows more runs would decide it"
+    return [
+        one.adding(told, verdict=_level_or_undecided(one))
+        if one.verdict == DOES_NOT_HOLD and p_values.get(i, 0.0) > 1 - CONFIDENCE
+        else one
+        for i, one in enumerate(judgements)
+    ]
+
+
+def _of_part(claim: Claim, tables: Tables) -> Iterator[Judgement]:
+    try:
+        for where in cases(claim, tables):
+            try:
+                yield from claim.shape(claim, tables, _with_known(claim, tables, where))
+            except NotTested as reason:
+                yield _not_tested(claim, reason, where)
+    except NotTested as reason:
+        yield _not_tested(claim, reason, {})
+
+
+def _not_tested(claim: Claim, reason: NotTested, where: Where) -> Judgement:
+    return Judgement(claim, Estimate(np.nan, np.nan, np.nan, ""), NOT_TESTED, str(reason), where, where.get("n"))
+
+
+def cases(claim: Claim, tables: Tables) -> list[Where]:
+    """The rows of each case of a claim, one per combination of values in `claim.each`."""
+    marked = [column for column, values in claim.each.items() if EVERY in values]
+    rows = rows_with(tables, claim.table, *marked, **_without(claim.where, "against"))
+    found = {column: rows[column].unique() for column in marked}
+    choices = [
+        dict.fromkeys(one for value in values for one in (found[column] if value == EVERY else [value]))
+        for column, values in claim.each.items()
+    ]
+    return [{**claim.where, **dict(zip(claim.each, values, strict=True))} for values in product(*choices)]
+
+
+def _with_known(claim: Claim, tables: Tables, where: Where) -> Where:
+    if isinstance(where.get("against"), tuple):
+        rows = rows_with(tables, claim.table, **_without(where, claim.by, "against"))
+        where["against"] = known(rows, "against" if "against" in rows else claim.by, where["against"])
+    return where
+
+
+def conclude(claim: Claim, estimate: Estimate, where: Where, **row: Any) -> Judgement:
+    """Judge a number. Raises NotTested if it is NaN.
+
+    Parameters
+    ----------
+    claim : Claim
+        Its limits, and what the number means.
+    estimate : Estimate
+        The number with its interval.
+    where : dict
+        The rows that gave it.
+    **row : Any
+        Other values for the braces of `claim.means`.
+    """
+    told = {column: _text(value) if isinstance(value, tuple) else value for column, value in where.items()}
+    means = claim.means.format(**told | row)
+    require(not np.isnan(estimate.number), f"{means} is not a number", NotTested)
+    ends = (estimate.number, estimate.number) if claim.exact and np.isnan(estimate.low) else estimate[1:3]
+    verdict = decide(*ends, claim.least, claim.most)
+    judgement = Judgement(claim, estimate, verdict, f"{means}; {estimate.origin}", where, where.get("n"))
+    if verdict == UNDECIDED:
+        verdict = _level_or_undecided(judgement)
+    return judgement.adding(f"; {_wanted(judgement)} would decide it" * (verdict == UNDECIDED), verdict=verdict)
+
+
+def decide(low: float, high: float, least: float, most: float) -> str:
+    """Return the verdict on an interval [low, high] that is claimed to lie in [least, most].
+
+    Parameters
+    ----------
+    low : float
+        Lower end of the interval; NaN is undecided.
+    high : float
+        Upper end.
+    least : float
+        Lower limit of the claim, included.
+    most : float
+        Upper limit, included.
+    """
+    if least <= low and high <= most:
+        return HOLDS
+    return DOES_NOT_HOLD if high < least or low > most else UNDECIDED
+
+
+def _level_or_undecided(judgement: Judgement) -> str:
+    (_, low, high, *_), level = judgement.estimate, judgement.claim.level
+    return LEVEL if decide(low, high, -level, level) == HOLDS else UNDECIDED
+
+
+def _wanted(judgement: Judgement) -> str:
+    """Name the runs that would decide an undecided judgement, if its number stays."""
+    (number, low, high, _, freedom, over_runs, wants, _), claim = judgement.estimate, judgement.claim
+    if np.isnan(over_runs + low):
+        return wants
+    ends = [(number - low, number - claim.least), (high - number, claim.most - number)]
+    half, distance = min(((half, abs(away)) for half, away in ends), key=lambda end: end[1])
+    room = distance**2 - (half**2 - over_runs**2)
+    if room <= 0:
+        return "no number of runs"
+    needed = (round(freedom) + 1) * over_runs**2 / room
+    return f"more than {MOST_RUNS:,} runs" if needed > MOST_RUNS else f"about {int(np.ceil(needed))} runs"
+
+
+def _reversal(judgement: Judgement) -> float:
+    """One-sided p-value of a number outside its limits, by the t distribution of its interval; 1 inside. NaN: none."""
+    (number, low, high, _, freedom, _, _, of_logs), claim = judgement.estimate, judgement.claim
+    end, limit = (high, claim.least) if number < claim.least else (low, claim.most)
+    if np.isnan(end) or claim.least <= number <= claim.most:
+        return end * 0 + 1
+    change = np.log if of_logs else np.asarray
+    half, distance = np.abs(change([end, limit]) - change(number))
+    quantile = special.stdtrit(freedom, (1 + CONFIDENCE) / 2)
+    return float(special.stdtr(freedom, -quantile * distance / half)) if half > 0 else 0.0
+
+
+# Rows
+
+
+def describe(where: Where) -> str:
+    """Describe the selected rows in words.
+
+    >>> describe({"n": 1, "method": ("d", "e"), "x": pd.Interval(10, np.inf, closed="left")})
+    'n=1, method=d or e, 10<=x'
+    """
+    return ", ".join(
+        _range(column, value) if isinstance(value, pd.Interval) else f"{column}={_text(value)}"
+        for column, value in where.items()
+    )
+
+
+def _range(column: str, values: pd.Interval) -> str:
+    upper = f"{'<=' if values.closed == 'both' else '<'}{values.right:g}"
+    return f"{values.left:g}<=" * (values.left > 0) + column + upper * (values.right < np.inf)
+
+
+def _text(value: Any) -> str:
+    return " or ".join(map(str, several(value)))
+
+
+def several(value: Any) -> tuple[Any, ...]:
+    """A tuple as it is, another value as a tuple of it."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _without(where: Where, *columns: str) -> Where:
+    return {column: value for column, value in where.items() if column not in columns}
+
+
+def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.DataFrame:
+    """Return the rows of a table with these values, at least one.
+
+    Parameters
+    ----------
+    tables : mapping
+        Tables by name.
+    name : str
+        The table to read.
+    *needed : str
+        Other columns, or expressions of columns, that it must have.
+    **where : Any
+        A value for each column or expression, a tuple of accepted values, or a pandas Interval.
+
+    Raises
+    ------
+    NotTested
+        If there is no such table or row.
+    ValueError
+        If the table lacks a column.
+    """
+    table = tables.get(name, pd.DataFrame())
+    require(not table.empty, f"there is no table {name}, or it is empty", NotTested)
+    missing = [column for one in (*needed, *where) for column in columns_of(one) if column not in table]
+    require(not missing, f"table {name} must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
+    rows = of_where(table, where)
+    require(len(rows), f"table {name} has no row with {describe(where)}", NotTested)
+    return rows
+
+
+def columns_of(expression: str) -> list[str]:
+    """Columns in an expression.
+
+    >>> columns_of("seconds / (x * log(x))")
+    ['seconds', 'x', 'x']
+    """
+    return [name for name in re.findall(r"[^\W\d]\w*", expression) if name != "log"]
+
+
+def of_where(table: pd.DataFrame, where: Where) -> pd.DataFrame:
+    """The rows of a table with these values, as far as it has the columns."""
+    chosen = np.ones(len(table), dtype=bool)
+    for expression, value in where.items():
+        if set(columns_of(expression)) <= set(table):
+            values: Any = table[expression] if expression in table else table.eval(expression)  # which takes 4 ms
+            accepted = (
+                values.between(value.left, value.right, inclusive=value.closed)
+                if isinstance(value, pd.Interval)
+                else values.isin(several(value))
+            )
+            chosen &= accepted.to_numpy(bool)
+    return table[chosen]
+
+
+def pair(claim: Claim, tables: Tables, where: Where, *needed: str) -> list[pd.DataFrame]:
+    """The rows of a case, and those that they are compared with.
+
+    Parameters
+    ----------
+    claim : Claim
+        Its table, and the column that tells the two apart.
+    tables : mapping
+        Tables by name.
+    where : dict
+        The rows of the case.
+    *needed : str
+        Other columns that the table must have.
+    """
+    rest = _without(where, claim.by, "against")
+    return [
+        rows_with(tables, claim.table, *needed, **rest, **{claim.by: which})
+        for which in (where[claim.by], where["against"])
+    ]
+
+
+def known(rows: pd.DataFrame, column: str, names: tuple[str, ...]) -> str:
+    """First of these names that the column has."""
+    found = [name for name in names if (rows[column] == name).any()]
+    require(found, f"there is no row with {describe({column: names})}", NotTested)
+    return found[0]
+
+
+def once(rows: pd.DataFrame, key: str) -> pd.DataFrame:
+    """Return rows by a column. Raises ValueError if one of its values stands in several rows."""
+    several_rows = rows[key][rows[key].duplicated()].unique()
+    require(not len(several_rows), f"expected one row for each {key}, got several for {list(several_rows)}")
+    return rows.set_index(key)
+
+
+# Estimates
+
+
+def mean_over(values: Iterable[float], of: str = "run") -> Estimate:
+    """Mean and t interval of values, one per run or per `of`. NaN are left out. Few values have no interval."""
+    there = pd.Series(values, dtype=float).dropna().to_numpy()
+    require(len(there), f"no {of} has all numbers that are needed", NotTested)
+    mean = float(there.mean())
+    if len(there) < FEWEST_RUNS:
+        counted = f"one {of}" if len(there) == 1 else f"mean over {len(there)} {of}s"
+        return Estimate(mean, np.nan, np.nan, f"{counted}, no interval, which takes {FEWEST_RUNS}")
+    half = float(half_width(there.std(ddof=1), len(there)))
+    return Estimate(
+        mean, mean - half, mean + half, f"mean and 95 % t interval over {len(there)} {of}s", len(there) - 1, half
+    )
+
+
+def geometric_mean_over(ratios: pd.Series) -> Estimate:
+    """Geometric mean of ratios, one per run, and its interval, computed from their logarithms."""
+    require(
+        ratios.dropna().between(0, np.inf, inclusive="neither").all(),
+        "a geometric mean needs positive, finite numbers",
+        NotTested,
+    )
+    mean = mean_over(np.log(ratios))
+    number, low, high = map(float, np.exp(mean[:3]))
+    return Estimate(number, low, high, mean.origin.replace("mean", "geometric mean"), mean.freedom, of_logs=True)
+
+
+def slope_of(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> Estimate:
+    """Slope of log y on log x by least squares, and its t interval. Groups of points have an intercept each."""
+    points = pd.DataFrame({"u": np.asarray(x, float), "v": np.asarray(y, float)})
+    require(
+        ((points > 0) & np.isfinite(points)).all(axis=None),
+        "a slope between logarithms needs positive, finite numbers",
+        NotTested,
+    )
+    points = points.transform("log")
+    groups = points.groupby(np.zeros(len(points)) if group is None else np.asarray(group))
+    n_sizes = groups["u"].nunique().max()
+    require(n_sizes >= 2, f"a slope needs two sizes, got {n_sizes}", NotTested)
+    u, v = (points - groups.transform("mean")).to_numpy().T
+    spread, freedom = float(u @ u), len(points) - groups.ngroups - 1
+    slope = float(u @ v) / spread
+    error = np.sqrt(((v - slope * u) ** 2).sum() / freedom / spread) if freedom else np.nan
+    half = float(special.stdtrit(max(freedom, 1), (1 + CONFIDENCE) / 2) * error)
+    origin = f"log-log slope over {len(points)} sizes, 95 % t interval"
+    return Estimate(slope, slope - half, slope + half, origin, max(freedom, 1), wants="more sizes")

@@ -1,0 +1,522 @@
+"""Claims of Quattoni et al. about l1,inf norms over many tasks, in the order of the papers.
+
+Sources: Quattoni et al. 2009 (ICML), its technical report of 2008 and its poster.
+"""
+
+import numpy as np
+import pandas as pd
+
+from jointsparse.checks import require
+from jointsparse.metrics import holm, over_runs
+from jointsparse.pipeline.papers.judging import (
+    ABOVE,
+    BELOW,
+    CONFIDENCE,
+    DOES_NOT_HOLD,
+    EVERY,
+    FAR_BELOW,
+    HOLDS,
+    LESS,
+    LEVEL,
+    NEARLY_FLAT_SLOPE,
+    UNDECIDED,
+    Claim,
+    Estimate,
+    Judgement,
+    NotTested,
+    Tables,
+    Where,
+    at_least,
+    conclude,
+    geometric_mean_over,
+    judged,
+    known,
+    mean_over,
+    of_where,
+    once,
+    pair,
+    rows_with,
+    slope_of,
+)
+from jointsparse.pipeline.papers.quattoni.numbers import report_size
+from jointsparse.pipeline.papers.shapes import (
+    difference,
+    largest,
+    mean,
+    ratio_over_runs,
+    ratio_slope,
+    resampled_difference,
+    slope,
+)
+
+REPORT, ICML, POSTER = "Quattoni et al. 2008 (report)", "Quattoni et al. 2009 (ICML)", "Quattoni et al. 2009 (poster)"
+
+SIMILAR = 0.01  # Choice: "similar" AUCs, EERs and test errors differ by at most this.
+EQUAL_RECALL = 0.01  # Choice: "equal" recalls differ by at most this.
+SMALL_SAMPLES = 20_000  # Quattoni et al. 2009, sec. 6.2
+SIGNIFICANT = 0.05  # Choice: the level of a significant test, after Holm's correction.
+FEW_FEATURES = 0.3  # of all features; Quattoni et al. 2009, sec. 6.2 on Fig. 4
+N_ITER = 200  # Quattoni et al. 2009, Fig. 2
+LEAST_OBJECTIVE = 1e-3  # divisor of distances from the optimum, if the objective is smaller; also of the gap
+
+JOINT, L1, L2 = "hinge-l1inf", "hinge-l1", "hinge-l2"
+# Either method is the paper's l2, the nearer one first: the ICML paper trained l2 by SVM-Light, the report by the same
+# projected subgradient method as the others.
+L2_OF_ICML, L2_OF_REPORT = ("svm-l2", L2), (L2, "svm-l2")
+
+# Functions for what has no common shape
+
+
+def precision_at_equal_recall(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Mean difference of precisions, paired by run. Undecided where recalls may differ by more than 0.01, and not
+    tested where they do, or where both use relevant features only.
+    """
+    recall = difference(claim._replace(number="recall"), tables, where)[0].estimate
+    differ = f"recalls differ by {recall.number:+.3f}"
+    require(abs(recall.number) <= EQUAL_RECALL, f"{differ}, more than {EQUAL_RECALL:g}", NotTested)
+    judgement = difference_if_imperfect(claim, tables, where)[0].adding(f"; {differ}")
+    if recall.low >= -EQUAL_RECALL and recall.high <= EQUAL_RECALL:
+        return [judgement]
+    why = "more runs would decide it, and whether the recalls are equal"
+    return [judgement.withheld(HOLDS, why).withheld(DOES_NOT_HOLD, why)]
+
+
+def difference_if_imperfect(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Mean difference, paired by run. Not tested if both use relevant features only."""
+    _not_if_perfect(claim, tables, where)
+    return difference(claim, tables, where)
+
+
+def ratio_if_imperfect(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Geometric mean ratio, paired by run. Not tested if both use relevant features only."""
+    _not_if_perfect(claim, tables, where)
+    return ratio_over_runs(claim, tables, where)
+
+
+def _not_if_perfect(claim: Claim, tables: Tables, where: Where) -> None:
+    perfect = all((rows["precision"] == 1).all() for rows in pair(claim, tables, where, "precision"))
+    require(not perfect, "both are perfect: they have a precision of 1 in every run", NotTested)
+
+
+def ratio_at_report_size(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Geometric mean ratio, paired by run, at n = 30 or the next size."""
+    return ratio_over_runs(claim, tables, _at_report_size(claim, tables, where))
+
+
+def _at_report_size(claim: Claim, tables: Tables, where: Where) -> Where:
+    return {"n": report_size(rows_with(tables, claim.table, "n")["n"].unique()), **where}
+
+
+def significance(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """P-value of all runs and pairings: four times the median over runs of the median over pairings, at most 1. It is
+    judged after Holm's correction over the comparisons below 20,000 samples, and has no interval. It does not hold
+    where the reverse direction is significant, nor, if neither is, where auc-order does not. Else it is level where
+    that is, and undecided where not.
+    """
+    rows = rows_with(tables, claim.table, "run", "n", "against", "p", "p_median", "p_reverse_median", **where)
+    l2 = [name for name in L2_OF_ICML if name in set(rows["against"])]
+    compared = of_where(rows, {"against": (L1, *l2[:1])})
+    of_each = compared.assign(alone=compared["p"] < SIGNIFICANT).groupby(["n", "against"])
+    p_values = of_each[["p_median", "p_reverse_median"]].agg(over_runs)
+    p_values = p_values.join(p_values.apply(holm, raw=True).add_suffix("_holm"))
+    own = of_each.agg(runs=("p", "size"), least=("p", "min"), most=("p", "max"), alone=("alone", "sum"))
+    p_values = p_values.join(own).reset_index()
+    order = {(one.where.get("n"), one.where.get("against")): one.verdict for one in judged(CLAIMS["auc-order"], tables)}
+    judgements = []
+    for n, against, p, p_reverse, of_joint, of_other, runs, least, most, alone in p_values.itertuples(index=False):
+        # What the order of AUCs excludes is no matter of significance.
+        verdict = order.get((n, against), UNDECIDED)
+        verdict = verdict if verdict in (LEVEL, DOES_NOT_HOLD) else UNDECIDED
+        if min(of_joint, of_other) < SIGNIFICANT:
+            verdict = HOLDS if of_joint < SIGNIFICANT else DOES_NOT_HOLD
+        told = (
+            f"; {of_joint:.2g} after Holm's correction over {len(p_values)} comparisons, which decides; tests pool "
+            f"words and are not exact; {runs} runs; reverse: {p_reverse:.2g}, corrected {of_other:.2g}; the paper's "
+            f"test, one pairing in a run: {least:.2g} to {most:.2g}, below {SIGNIFICANT:g} in {alone} runs"
+            + "; more test samples would decide it, as medians over runs do not shrink"
+            * (verdict == UNDECIDED)
+        )
+        estimate, of_case = Estimate(p, np.nan, np.nan, ""), where | {"n": n, "against": against}
+        judgements.append(Judgement(claim, estimate, verdict, claim.means + told, of_case, n))
+    return judgements
+
+
+OF_EACH_FIT = ("run", "features", "validation", "auc_weighted")  # columns of the table sparsity
+
+
+def difference_of_few(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Mean difference, paired by run, of the fits with few features that validation words choose for each method. A run
+    in which a method has no such fit has no number; without it the claim cannot hold.
+    """
+    sides = pair(claim, tables, where, *OF_EACH_FIT)
+    one, other = (_chosen_with_few(rows)[claim.number] for rows in sides)
+    apart, n_runs = (one - other).dropna(), sides[0]["run"].nunique()
+    judgement = conclude(claim, mean_over(apart), where)
+    if len(apart) == n_runs:
+        return [judgement]
+    told = f"; in {n_runs - len(apart)} of {n_runs} runs a method has no fit with so few features"
+    return [judgement.withheld(HOLDS, "a path of radii that goes lower would decide it").adding(told)]
+
+
+def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Geometric mean ratio, paired by run. Where a run never reaches the AUC, the most features that it used count, a
+    lower bound, which cannot speak against the claim.
+    """
+    l1, joint = pair(claim, tables, where, *OF_EACH_FIT)
+    few = _chosen_with_few(joint)
+    target, n_runs = few["validation"], joint["run"].nunique()
+    most = l1[l1["run"].isin(target.index)].groupby("run")["features"].max()
+    matching = l1[l1["validation"] >= l1["run"].map(target)].groupby("run")["features"].min().reindex(most.index)
+    never = int(matching.isna().sum())
+    # Choice: if no fit of l1 reaches the AUC, its largest number of features counts, a lower bound.
+    judgement = conclude(claim, geometric_mean_over(matching.fillna(most) / few["features"]), where)
+    if never:
+        told = f"; in {never} of {len(most)} runs {L1} never reaches it: the most features that it used count"
+        judgement = judgement.withheld(DOES_NOT_HOLD).adding(told)
+    if len(few) < n_runs:
+        told = f"; in {n_runs - len(few)} of {n_runs} runs {JOINT} has no fit with so few features"
+        judgement = judgement.withheld(HOLDS, "no number of runs would decide it, as some have no number").adding(told)
+    return [judgement]
+
+
+def _chosen_with_few(rows: pd.DataFrame) -> pd.DataFrame:
+    """By run the fit with few features that has the best AUC on the validation words; the first on ties."""
+    few = rows[(rows["features"] <= FEW_FEATURES) & rows["validation"].notna()]
+    return few.sort_values("validation", ascending=False, kind="stable").drop_duplicates("run").set_index("run")
+
+
+ANY, CHOSEN = "any", "as in table chosen"
+
+
+def distance_from_optimum(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Largest relative distance from the optimum on the largest sets. The ends of its interval bound it, by duality and
+    by smaller radii; they are no confidence interval.
+    """
+    rows = rows_with(
+        tables, claim.table, "run", "n", "radius", "eta0", "iteration", "objective", "gap", method=where["method"]
+    )
+    n = int(rows["n"].max())
+    rows = rows[rows["n"] == n]
+    fit = rows["eta0"].notna().any() and rows["iteration"].max() <= N_ITER
+    require(fit, f"table {claim.table} must hold at most {N_ITER} iterations of a solver with step sizes", NotTested)
+    fits = rows.groupby(["run", "radius"], as_index=False).agg(gap=("gap", "first"), objective=("objective", "min"))
+    # The optimum falls as the radius grows, so the objective of a smaller radius bounds it from above.
+    above = fits["objective"] - fits.groupby("run")["objective"].cummin()
+    fits = fits.assign(least=above / np.maximum(fits["objective"], LEAST_OBJECTIVE))
+    if where["radius"] == CHOSEN:
+        chosen = rows_with(tables, "chosen", "run", "radius", n=n, method=where["method"])[["run", "radius"]]
+        fits = fits.merge(chosen, on=["run", "radius"])
+    gap = float(fits["gap"].max(skipna=False))
+    # Choice: bounds of the distance from the optimum take the place of a confidence interval.
+    least, origin = float(fits["least"].max()), "bounds by duality and by smaller radii"
+    return [conclude(claim, Estimate(gap, least, gap, origin, wants="a smaller gap"), where | {"n": n})]
+
+
+def share_of_topics(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Fraction of topics on which a method has the lowest mean over runs, at n = 30 or the next size."""
+    where = _at_report_size(claim, tables, where)
+    rows = rows_with(tables, claim.table, "method", "word", claim.number, n=where["n"], validation_word=False)
+    methods = [known(rows, "method", names) for names in ((JOINT,), (L1,), L2_OF_REPORT)]
+    values = rows.pivot_table(claim.number, "word", "method", aggfunc="mean").reindex(columns=methods).dropna()
+    require(len(values), f"no topic has an EER of {', '.join(methods)} at n={where['n']}", NotTested)
+    best = values[JOINT] < values[methods[1:]].min(axis=1)
+    from scipy.stats import binomtest  # here, as it takes half a second to import
+
+    # Choice: topics count as drawn at random and independent of each other.
+    low, high = binomtest(int(best.sum()), len(best)).proportion_ci(CONFIDENCE, method="wilson")
+    origin = f"95 % Wilson interval over {len(best)} topics"
+    estimate = Estimate(float(best.mean()), float(low), float(high), origin, wants="more topics")
+    return [conclude(claim, estimate, where | {"method": JOINT, "against": tuple(methods[1:])})]
+
+
+def tasks_per_feature(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Difference at n = 30 or the next size, a count in one run, which needs no interval."""
+    rows = rows_with(tables, claim.table, "method", "feature", "weight")
+    if "n" in rows:
+        where = _at_report_size(claim, tables, where)
+    used = [side[side["weight"] != 0] for side in pair(claim, tables, where)]
+    one, other = (len(side) / max(side["feature"].nunique(), 1) for side in used)
+    return [conclude(claim, Estimate(one - other, np.nan, np.nan, "counted in the chosen fits of one run"), where)]
+
+
+def slope_of_iterations(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Slope of the logarithm of the median over runs. The smallest sizes are left out if most of their runs never get
+    there; the slope is then an upper bound, which cannot speak against the claim.
+    """
+    rows = rows_with(tables, claim.table, "n", "iterations", **where)
+    # A run that does not reach the accuracy took more iterations than any run that does.
+    median = rows["iterations"].astype(float).fillna(np.inf).groupby(rows["n"]).median()
+    never = median.index[np.isinf(median)]
+    median = median[~np.isinf(median)]
+    told = f"at n={', '.join(map(str, never))} most runs do not come within 1 % of the optimum"
+    # The smallest sizes may be left out: they took longer, so that with them the exponent would be smaller.
+    require(len(median) and (never < median.index.min()).all(), told, NotTested)
+    judgement = conclude(claim, slope_of(median.index, np.maximum(median, 1)), where)
+    return [judgement.withheld(DOES_NOT_HOLD).adding(f"; left out: {told}") if len(never) else judgement]
+
+
+ACCURACIES = {"iterations_10": 0.1, "iterations_3": 0.03, "iterations": 0.01}  # by column of the table recovery
+
+
+def rate(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Mean over runs of the slope of logarithms. Where a run never reaches an accuracy, its iterations to the one
+    before count: a lower bound, which cannot speak for the claim.
+    """
+    rows = once(rows_with(tables, claim.table, "run", *ACCURACIES, **where), "run")
+    iterations = rows[[*ACCURACIES]].astype(float)
+    require(iterations["iterations_10"].notna().all(), "not every run comes within 10% of the optimum", NotTested)
+    never = int(iterations.isna().any(axis=1).sum())
+    inverse = 1 / np.array([*ACCURACIES.values()])
+    reached = iterations.ffill(axis=1).clip(lower=1).to_numpy()
+    judgement = conclude(claim, mean_over([slope_of(inverse, of_run).number for of_run in reached]), where)
+    told = f"; {never} of {len(rows)} runs do not come within 1 %, and count with what they reach, a lower bound"
+    return [judgement.withheld(HOLDS).adding(told) if never else judgement]
+
+
+def beyond_scan(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Ratio of the seconds beyond a scan, with an interval by the scatter of scans.
+
+    A scan takes as long for any number of non-zero rows, so its measurements tell how far one measurement is off.
+    """
+    rows, others = pair(claim, tables, where, "x", "seconds")
+    ends = rows.sort_values("x", kind="stable").iloc[[0, -1]]
+    scans, scan = others["seconds"], float(others["seconds"].mean())
+    few, most = ends["seconds"].to_numpy(float) - scan
+    # One measurement varies, and so does the mean that is subtracted from it.
+    half = (mean_over(scans, "scan").high - scan) * np.sqrt(len(scans) + 1)
+    x_few, x_most = ends["x"]
+    told, scatter = "with {:g} non-zero rows a projection takes {} scan of {:.2g} s", np.nan_to_num(half)
+    require(not few + scatter < 0, told.format(x_few, "less than the", scan), NotTested)
+    require(not most <= scatter, told.format(x_most, "hardly longer than a", scan), NotTested)
+    limits = [(few + sign * half) / (most + towards * half) for sign in (-1, 1) for towards in (-1, 1)]
+    origin = f"95 % interval by the scatter of {len(scans)} scans; timed"
+    estimate = Estimate(few / most, min(limits), max(limits), origin, wants="more scans")
+    return [conclude(claim, estimate, where, few=x_few, most=x_most, scan=scan)]
+
+
+def slope_of_programs(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+    """Slope of the logarithm of a ratio over that of x."""
+    program, fits = (rows.set_index("x")["objective"] for rows in pair(claim, tables, where, "x", "objective"))
+    (judgement,) = ratio_slope(claim, tables, where)
+    above = max((fits / program - 1).max(), 0)
+    return [judgement.adding(f"; objectives of the other are at most {above:.1%} above the program's")]
+
+
+# The claims
+
+TASKS = {"weights": "normal", "support": "random"}  # the paper's, see `recovery`
+TRUE: Where = {"solver": "working_set", "radius_rule": "true"} | TASKS | {"method": JOINT}  # certified fits decide
+VALIDATED = TRUE | {"radius_rule": "validated"}
+BY_STEPS = TRUE | {"solver": "subgradient"}  # the paper's, where its iterations are counted
+# Of words, AUCs count the ICML paper's way, in which each positive weighs the same (sec. 6.1); EERs the report's (5.2).
+OF_AUC: Where = {"metric": "auc", "words": "test words", "average": "by positives", "method": JOINT}
+OF_EER: Where = {"metric": "eer", "words": "test words", "average": "plain", "method": JOINT}
+SMALL = {"n_samples": pd.Interval(0, SMALL_SAMPLES, closed="left")}
+LARGE = {"n_samples": at_least(SMALL_SAMPLES)}
+
+FOUND = "{} of {{method}} with the radius chosen by validation minus that with the true one (fraction)"
+PRECISION = "precision of {method} minus that of {against} (fraction)"
+FEATURES = "features used by {method} over those used by {against}"
+AUC = "AUC of {method} minus that of {against} (fraction, words not used for validation)"
+EER = "average EER of {method} minus that of {against} (fraction, words not used for validation)"
+
+# fmt: off
+CLAIMS: dict[str, Claim] = {
+    # ICML, sec. 5: synthetic tasks
+    "synthetic-error-order": Claim(
+        "l1,inf has a lower test error than l1 and than l2 at every training size.",
+        ICML, "sec. 5, Fig. 1 top; report: sec. 5.1", "recovery", difference,
+        "test error of {method} minus that of {against} (fraction)", "test_error",
+        where=TRUE, each={"n": (EVERY,), "against": (L1, L2)}, most=BELOW, level=SIMILAR, of_fits=True,
+    ),
+    "error-order-by-validation": Claim(
+        "With radii chosen by validation, too, l1,inf has the lowest test error at every training size.",
+        ICML, "sec. 5, footnote 2", "recovery", difference,
+        "test error of {method} minus that of {against} (fraction)", "test_error",
+        where=VALIDATED, each={"n": (EVERY,), "against": (L1, L2)}, most=BELOW, level=SIMILAR, of_fits=True,
+    ),
+    "selection-precision": Claim(
+        "l1,inf picks the relevant features with higher precision than l1, at equal recall (our condition).",
+        ICML, "sec. 5, Fig. 1 bottom; report: sec. 5.1", "recovery", precision_at_equal_recall, PRECISION, "precision",
+        where=TRUE | {"against": L1}, each={"n": (EVERY,)}, least=ABOVE, of_fits=True,
+    ),
+    "selection-recall": Claim(
+        "l1,inf and l1 both find nearly all relevant features (recall 0.9 or more) even from few samples.",
+        ICML, "sec. 5, Fig. 1 bottom; report: sec. 5.1", "recovery", mean, "recall of {method} (fraction)", "recall",
+        where=TRUE, each={"n": (EVERY,), "method": (JOINT, L1)},
+        least=0.9,  # Choice: "high" and "nearly all".
+        of_fits=True,
+    ),
+    "selection-sparser": Claim(
+        "l1,inf returns sparser solutions than l1.",
+        ICML, "sec. 5; report: sec. 5.1", "recovery", ratio_if_imperfect, FEATURES, "features",
+        where=TRUE | {"against": L1}, each={"n": (EVERY,)}, most=LESS, of_fits=True,
+    ),
+    "selection-by-validation": Claim(
+        "With radii chosen by validation, too, l1,inf is sparser than l1, and more precise at equal recall.",
+        ICML, "sec. 5, footnote 2", "recovery", precision_at_equal_recall, PRECISION, "precision",
+        where=VALIDATED | {"against": L1}, each={"n": (EVERY,)}, least=ABOVE, of_fits=True,
+    ).and_also(shape=ratio_if_imperfect, means=FEATURES, number="features", least=-np.inf, most=LESS),
+    "radius-by-validation": Claim(
+        "Radii chosen by validation give very similar results: nearly the test errors, recalls and precisions of the "
+        "true radii.",
+        ICML, "sec. 5, footnote 2", "recovery", difference,
+        "test error of {method} with the radius chosen by validation minus that with the true one (below 0: better)",
+        "test_error", where=VALIDATED | {"against": "true"}, each={"n": (EVERY,), "method": (JOINT, L1, L2)},
+        by="radius_rule", least=-0.02, most=0.02,  # Choice: "very similar".
+        of_fits=True,
+    )
+    .and_also(number="recall", means=FOUND.format("recall"), each={"n": (EVERY,), "method": (JOINT, L1)})
+    .and_also(number="precision", means=FOUND.format("precision"), each={"n": (EVERY,), "method": (JOINT, L1)}),
+    # ICML, sec. 6.2: image annotation
+    "auc-order": Claim(
+        "Below 20,000 samples l1,inf has a higher average AUC than l1 and than l2.",
+        ICML, "abstract; sec. 6.2, Fig. 3; sec. 7", "differences", resampled_difference, AUC, "difference",
+        where=OF_AUC | SMALL, each={"n": (EVERY,), "against": (L1, L2_OF_ICML)}, least=ABOVE, level=SIMILAR,
+        of_fits=True,
+    ),
+    "auc-significant": Claim(
+        "Below 20,000 samples l1,inf is significantly better than l1 and than l2 by sign tests.",
+        ICML, "sec. 2, 6.2 and 7, Table 1; poster: Performance Comparison", "significance", significance,
+        "p-value of one-sided sign tests, from medians over pairings and over runs", "p_median",
+        where={"words": "test words", "method": JOINT} | SMALL, most=SIGNIFICANT, of_fits=True, beside=("differences",),
+    ),
+    "auc-level-when-large": Claim(
+        "From 20,000 samples on, the methods' average AUCs are about the same.",
+        ICML, "sec. 6.2, Fig. 3; its Table 1 has p = .001 against l2 at 63,408 samples",
+        "differences", resampled_difference, AUC, "difference",
+        where=OF_AUC | LARGE, each={"n": (EVERY,), "against": (L1, L2_OF_ICML)}, least=-SIMILAR, most=SIMILAR,
+        level=SIMILAR, of_fits=True,
+    ),
+    "auc-at-30-percent": Claim(
+        "With at most 30% of the features l1,inf has a higher average AUC than l1 (read off the figure, without "
+        "sizes).",
+        ICML, "sec. 6.2, Fig. 4", "sparsity", difference_of_few,
+        "AUC of {method} minus that of {against} (fraction), both chosen by validation words among fits with at most "
+        f"{FEW_FEATURES:.0%} of the features", "auc_weighted",
+        where={"method": JOINT, "against": L1}, each={"n": (EVERY,)}, least=ABOVE, level=SIMILAR, of_fits=True,
+    ),
+    "features-to-match": Claim(
+        "For the AUC that l1,inf has with 30% of the features l1 needs many more of them.",
+        ICML, "sec. 6.2, Fig. 4", "sparsity", features_to_match,
+        "features with which {method} reaches the AUC on validation words that {against} has with at most "
+        f"{FEW_FEATURES:.0%} of all, where these words choose, over those that {{against}} uses", "features",
+        where={"method": L1, "against": JOINT}, each={"n": (EVERY,)},
+        least=2,  # Choice: times as many features are "many more". The paper has .95 / .3.
+        of_fits=True,
+    ),
+    "convergence-200": Claim(
+        "The projected subgradient method converges within 200 iterations on the largest training sets (read off the "
+        "figure).",
+        ICML, "sec. 6.2, Fig. 2", "convergence", distance_from_optimum,
+        "largest relative distance from the optimum of {method}: at most this (fraction)", "gap",
+        where={"method": JOINT}, each={"radius": (ANY, CHOSEN)},
+        most=0.05,  # Choice: converged is within 5 % of the optimum, relative as certified gaps are.
+        beside=("chosen",),
+    ),
+    "projection-n-log-n": Claim(
+        "Projecting a matrix of x entries takes O(x log x) time, for any number of tasks.",
+        ICML, "abstract, sec. 4.2; report: sec. 4.2", "cost", slope,
+        "exponent of x, the number of entries, in the measured seconds / (x log x)", "seconds / (x * log(x))",
+        where={"part": "projection size", "method": "sort"}, most=NEARLY_FLAT_SLOPE,
+    ).and_also(
+        where={"part": "projection tasks"}, number="seconds",
+        means="exponent of the number of tasks in the measured seconds, for as many entries",
+    ),
+    # The report, sec. 5.2: stories
+    "eer-order": Claim(
+        "l1,inf has a lower average EER than l1 and than l2.",
+        REPORT, "sec. 5.2, Fig. 3 left", "differences", resampled_difference, EER, "difference",
+        where=OF_EER, each={"n": (EVERY,), "against": (L1, L2_OF_REPORT)}, most=BELOW, level=SIMILAR, of_fits=True,
+    ),
+    "l1-over-l2": Claim(
+        "l1 has a lower average EER than l2.",
+        REPORT, "sec. 5.2, Fig. 3 left", "chosen", difference, EER, "eer",
+        where={"method": L1, "against": L2_OF_REPORT}, each={"n": (EVERY,)}, most=BELOW, level=SIMILAR, of_fits=True,
+    ),
+    "eer-most-topics": Claim(
+        "l1,inf has the lowest EER on all but a few topics, at n = 30.",
+        REPORT, "sec. 5.2, Fig. 3 right", "by_word", share_of_topics,
+        "fraction of topics on which {method} has the lowest EER (mean over runs)", "eer",
+        where={"validation_word": False},
+        least=0.75,  # Choice: "all but a few" topics are at least three in four.
+        of_fits=True,
+    ),
+    "joint-sparsity": Claim(
+        "l1,inf uses fewer features than l1, at n = 30 or the next size (read off the figure).",
+        REPORT, "sec. 5.2, Fig. 4", "chosen", ratio_at_report_size, FEATURES, "features",
+        where={"method": JOINT, "against": L1}, most=LESS, of_fits=True,
+    ),
+    "feature-sharing": Claim(
+        "A feature that l1,inf uses serves more tasks than one that l1 uses.",
+        REPORT, "sec. 5.2, Fig. 4", "weights", tasks_per_feature,
+        "tasks per used feature of {method} minus those of {against} (mean over features with a weight)", "weight",
+        where={"method": JOINT, "against": L1}, least=ABOVE, exact=True, of_fits=True,
+    ),
+    # The report: iterations and seconds
+    "iterations-independent-of-samples": Claim(
+        "The number of iterations to a given accuracy does not grow with the number of samples.",
+        REPORT, "sec. 2", "recovery", slope_of_iterations,
+        "exponent of n in the iterations to 1 % accuracy (median over runs)", "iterations",
+        where=BY_STEPS, most=0.2,  # Choice: iterations that grow slower than n^0.2 do not depend on n.
+    ),
+    "convergence-rate": Claim(
+        "The projected subgradient method comes within eps of the optimum in O(eps^-2) iterations.",
+        REPORT, "sec. 1 and 6; ICML: sec. 3.3", "recovery", rate,
+        "exponent of 1/eps in the iterations to within eps = 10, 3 and 1 % of the optimum, one per run", "iterations",
+        where=BY_STEPS, each={"n": (EVERY,)}, most=2,  # report, sec. 6
+    ),
+    "cost-linear-in-samples": Claim(
+        "The cost of training grows no faster than linearly with the number of samples.",
+        REPORT, "abstract, sec. 6", "cost", slope,
+        "exponent of the number of samples in the measured seconds", "seconds",
+        # Choice: per task; with fewer, the fixed cost of an iteration flattens the slope.
+        where={"part": "training samples", "x": at_least(160)},
+        most=1.2,  # Choice: seconds that grow slower than n^1.2 grow linearly.
+    ),
+    "l1-is-one-task": Claim(
+        "The l1 projection of Duchi et al. is the l1,inf projection of a single task.",
+        ICML, "sec. 2 and 6", "cost", largest,
+        "largest difference between entries of the two projections, over the radius", "difference",
+        where={"part": "one task"}, most=1e-12,  # Choice: both meet the radius to so much.
+        exact=True,
+    ),
+    "projection-non-zero-rows": Claim(
+        "Beyond one scan of the matrix, the cost of a projection depends on the non-zero rows alone.",
+        REPORT, "sec. 4.2", "cost", beyond_scan,
+        "seconds beyond a scan of the dense matrix ({scan:.2g} s) with {few:g} non-zero rows over those with {most:g}",
+        "seconds", where={"part": "projection rows", "against": "scan"}, each={"method": ("sort", "newton")},
+        most=FAR_BELOW,
+    ),
+    "projection-as-cheap-as-l1": Claim(
+        "The cost of an l1,inf projection grows with the number of parameters no faster than that of an l1 projection.",
+        ICML, "sec. 7; poster: contributions", "cost", ratio_slope,
+        "exponent of the number of entries in the measured seconds over those of an l1 projection (at {at:,.0f} the "
+        "ratio is {value:.3g})", "seconds",
+        # Beside the projection of Duchi et al., Fig. 2. Ours, too: it is the default.
+        where={"part": "projection size", "against": "l1 pivot"}, each={"method": ("sort", "newton")},
+        most=NEARLY_FLAT_SLOPE,
+    ),
+    "linear-program-outgrown": Claim(
+        "A general solver of linear programs does not scale: its time grows faster than that of projected "
+        "subgradients.",
+        REPORT, "sec. 2; ICML: sec. 2", "cost", slope_of_programs,
+        "exponent of the number of tasks in the seconds of the program's solver over those of the other (at {at:,.0f} "
+        "the ratio is {value:.3g})", "seconds",
+        where={"part": "tasks", "method": "linear program", "against": "subgradient"}, least=ABOVE,
+    ),
+    "projection-memory-linear": Claim(
+        "Projecting a matrix of x entries takes O(x) memory.",
+        ICML, "abstract; sec. 1, 4.2 and 7", "cost", slope,
+        "exponent of x, the number of entries, in the bytes per entry beside matrix and result ({value:.3g} for "
+        "{at:g})", "bytes / x", where={"part": "projection size", "method": "sort"}, most=NEARLY_FLAT_SLOPE,
+    ),
+    # The poster: scenes
+    "scene-order": Claim(
+        "On scenes, l1,inf has a higher average AUC than l1 at every training size.",
+        POSTER, "Indoor Scene Recognition, L1 vs L1INF, read off a figure",
+        "differences", resampled_difference, AUC, "difference",
+        where=OF_AUC | {"against": L1}, each={"n": (EVERY,)}, least=ABOVE, level=SIMILAR, of_fits=True,
+    ),
+}
+# fmt: on

@@ -1,0 +1,253 @@
+"""Measure the seconds of projections and of training, and how they grow.
+
+Source: Quattoni et al. 2009, sec. 4.2. They claim O(dm log dm) for a projection, where dm counts non-zero entries.
+"""
+
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from jointsparse.checks import require
+from jointsparse.learning.fit import Fit, Watch
+from jointsparse.learning.losses import hinge
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.solvers import subgradient
+from jointsparse.norms import l1, l1inf
+from jointsparse.pipeline.datasets.synthetic import Synthetic, draw
+from jointsparse.pipeline.papers.harness import (
+    RADIUS_SHARE,
+    Progress,
+    Task,
+    measure,
+    seconds_of,
+    seconds_of_projection,
+    silent,
+)
+
+SERVES = "drawn"
+TABLES = {"cost": "timings"}
+WARNS = ()
+COLUMNS = ("part", "x", "seconds", "low", "high", "repeats", "d", "m", "method", "bytes", "objective", "difference")
+
+N_TASKS = 40
+TRACED_ROWS = 10_000  # of the largest matrix of whose projection the memory is traced
+SHAPED_ROWS, SHAPED_TASKS = 8_000, (10, 20, 40, 80, 160, 320)  # a matrix with other numbers of tasks, as many entries
+MATRIX_ROWS = 100_000  # of a matrix in which few are not zero
+N_FEATURES = 200  # of samples, as in sec. 5
+N_ITER, ETA0 = 20, 100.0  # of a fit whose iterations are measured
+# Of the tasks whose training is also written as a linear program, and of the fit that it is compared with; sec. 5.
+PROGRAM_FEATURES, PROGRAM_SAMPLES, PROGRAM_N_ITER = 50, 40, 200
+
+
+def run(
+    data: None,
+    *,
+    projection_sizes: Sequence[int],
+    projection_rows: Sequence[int],
+    training_sizes: Sequence[int],
+    program_tasks: Sequence[int],
+    repeats: int,
+    rng: np.random.Generator,
+    progress: Progress = silent,
+) -> pd.DataFrame:
+    """Measure CPU seconds of projections and of training: medians of interleaved repeats.
+
+    Parameters
+    ----------
+    data : None
+    projection_sizes : sequence of int, at least 1
+        Numbers d of rows of dense normal matrices.
+    projection_rows : sequence of int, from 1 to 100,000
+        Numbers of non-zero rows among 100,000, all of which are stored.
+    training_sizes : sequence of int, at least 1
+        Samples per task, with 200 features.
+    program_tasks : sequence of int, at least 1
+        Numbers of tasks of 50 features and 40 samples each.
+    repeats : int, at least 1
+    rng : numpy.random.Generator
+        Draws the numbers. Seconds vary all the same.
+    progress : callable
+        Called with (measurements done, of all).
+
+    Returns
+    -------
+    DataFrame
+        A row per measurement, with columns part, x, seconds, low, high, repeats, d, m (the number of tasks, 40 if not
+        said), method, bytes, objective, difference. From six repeats on low and high are the 95 % interval of the
+        median. Parts:
+
+        - "projection size": `l1inf.project` by the paper's "sort" and by "newton", radius 0.1 of the norm. x = d m. And
+          "l1 pivot": `l1.project` of the same entries as one vector, radius 0.1 of its norm.
+        - "projection tasks": by "sort", matrices of 320,000 entries. x = m.
+        - "projection rows": likewise, with x = non-zero rows, and "scan": one scan of the stored entries, for row
+          maxima and a copy. Whoever takes and returns a dense matrix cannot do less.
+        - "one task": matrices of one column by "sort". x = d.
+        - "training samples": an iteration of the solver "subgradient" with l1inf. x = samples per task.
+        - "tasks": training of m = x tasks with the l1,inf norm to the end, as a "linear program" by the interior-point
+          method of HiGHS, and by 200 iterations of "subgradient". Both have an objective.
+
+        difference: the largest between entries of a projection of one column and of `l1.project`, over the radius.
+        bytes: the most that a projection by "sort" holds at once beside matrix and result, NaN above 10,000 rows. The
+        memory of NumPy is traced. That of compiled code is not, so "newton" has NaN.
+
+    Raises
+    ------
+    ValueError
+        Sizes out of range.
+    """
+    most = max(projection_rows)
+    require(most <= MATRIX_ROWS, f"projection_rows must be at most {MATRIX_ROWS:,}, got {most}")
+    A = rng.normal(size=(max(*projection_sizes, MATRIX_ROWS), N_TASKS))
+    order = rng.permutation(MATRIX_ROWS)
+    only: dict[str, Any] = {"n_validation": 0, "n_test": 0, "rng": rng}
+    drawn = draw(n_features=N_FEATURES, n_tasks=N_TASKS, n_train=max(training_sizes), **only)
+    many = draw(n_features=PROGRAM_FEATURES, n_tasks=max(program_tasks), n_train=PROGRAM_SAMPLES, **only)
+    for seconds in OF_MATRIX.values():
+        seconds(A[:10])  # compiles
+    _iteration(drawn, min(training_sizes))  # compiles
+
+    tasks: list[Task] = []
+    for d, method in product(projection_sizes, ("sort", "newton", "l1 pivot")):
+        held = _peak_bytes(A[:d]) if method == "sort" and d <= TRACED_ROWS else np.nan
+        columns = _columns("projection size", d * N_TASKS, d, method, held=held)
+        tasks.append((columns, partial(OF_MATRIX[method], A[:d])))
+    tasks += [
+        *(
+            (_columns("projection tasks", m, len(shaped), "sort", m), partial(OF_MATRIX["sort"], shaped))
+            for m, shaped in ((m, A[:SHAPED_ROWS].reshape(-1, m)) for m in SHAPED_TASKS)
+        ),
+        *(
+            (
+                _columns("one task", d, d, "sort", 1) | {"difference": _from_l1(A[:d, :1])},
+                partial(OF_MATRIX["sort"], A[:d, :1]),
+            )
+            for d in projection_sizes
+        ),
+        *(
+            (_columns("projection rows", k, MATRIX_ROWS, method), partial(_of_few, A, order[:k], method))
+            for k, method in product(projection_rows, CALLS_OF_FEW)
+        ),
+        *(
+            (_columns("training samples", n, N_FEATURES, "subgradient"), partial(_iteration, drawn, n))
+            for n in training_sizes
+        ),
+    ]
+    for m, method in product(program_tasks, OF_TASKS):
+        columns = _columns("tasks", m, PROGRAM_FEATURES, method, m)
+        tasks.append((columns, partial(_training, columns, method, many, m)))
+    return measure(tasks, repeats, progress)[list(COLUMNS)]
+
+
+def _columns(part: str, x: int, d: int, method: str, m: int = N_TASKS, held: float = np.nan) -> dict[str, Any]:
+    return {"part": part, "x": x, "d": d, "m": m, "method": method, "bytes": held} | dict.fromkeys(
+        ("objective", "difference"), np.nan
+    )
+
+
+def _from_l1(column: np.ndarray) -> float:
+    """Largest difference between the projection of a column as a matrix and as a vector, over the radius."""
+    radius = RADIUS_SHARE * l1.norm(column[:, 0])
+    as_vector = l1.project(column[:, 0], radius, method="sort")
+    return float(np.abs(l1inf.project(column, radius, method="sort")[:, 0] - as_vector).max() / radius)
+
+
+def _peak_bytes(A: np.ndarray) -> int:
+    """Largest number of bytes that a projection of A by the paper's method holds at once, beside A and the result."""
+    radius, B = RADIUS_SHARE * l1inf.norm(A), np.empty_like(A)
+    tracemalloc.start()
+    try:
+        l1inf.project(A, radius, out=B, method="sort")
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def _scan(A: np.ndarray) -> float:
+    """CPU seconds of a scan of A."""
+    B = np.empty_like(A)
+
+    def scan() -> None:
+        l1inf.norm(A)
+        np.copyto(B, A)
+
+    return seconds_of(scan)
+
+
+OF_MATRIX: dict[str, Callable[[np.ndarray], float]] = {
+    "sort": partial(seconds_of_projection, l1inf, method="sort"),  # the paper's
+    "newton": partial(seconds_of_projection, l1inf, method="newton"),  # ours
+    "l1 pivot": lambda A: seconds_of_projection(l1, A.reshape(A.size), method="pivot"),  # Duchi et al. 2008
+    "scan": _scan,
+}
+CALLS_OF_FEW = {"sort": 1, "newton": 5, "scan": 5}  # of which the median counts, as their difference is small
+
+
+def _of_few(A: np.ndarray, rows: np.ndarray, method: str) -> float:
+    """CPU seconds with a matrix that has these rows of A, and zeros in the others."""
+    few = np.zeros((MATRIX_ROWS, A.shape[1]))
+    few[rows] = A[rows]
+    return float(np.median([OF_MATRIX[method](few) for _ in range(CALLS_OF_FEW[method])]))
+
+
+def _iteration(data: Synthetic, n: int) -> float:
+    """CPU seconds of an iteration with n samples per task, the median of a fit."""
+    stamps: list[float] = []
+    _fit([*data.X_train[:, :n]], [*data.y_train[:, :n]], data.W, N_ITER, lambda *_: stamps.append(time.process_time()))
+    return float(np.median(np.diff(stamps)))
+
+
+def _fit(X: list[Any], y: list[Any], W: np.ndarray, n_iter: int, watch: Watch | None = None) -> Fit:
+    """Train tasks by the paper's method, in the ball of the true weights W."""
+    problem, radius = Problem(X, y, normalisation="mean"), np.array([l1inf.norm(W)])
+    return subgradient.fit(
+        problem, loss=hinge, norm=l1inf, radius=radius, eta0=np.array([ETA0]), n_iter=n_iter, watch=watch
+    )
+
+
+def _training(columns: dict[str, Any], method: str, data: Synthetic, m: int) -> float:
+    """CPU seconds of training the first m tasks. Writes the objective into the columns."""
+    start = time.process_time()
+    columns["objective"] = OF_TASKS[method]([*data.X_train[:m]], [*data.y_train[:m]], data.W[:, :m])
+    return time.process_time() - start
+
+
+def _by_program(X: list[Any], y: list[Any], W: np.ndarray) -> float:
+    """Objective of tasks that are trained by a linear program, in the ball of the true weights W.
+
+    Its variables are W by tasks, the row maxima t, and the hinge losses s. It minimises the sum of s / n, subject to
+    y x . w + s >= 1, |W| <= t in each row, and the sum of t <= radius.
+    """
+    from scipy.optimize import linprog  # here, as it takes a fifth of a second to import
+
+    (d, m), n = W.shape, len(y[0])
+    samples = sparse.block_diag([labels[:, None] * rows for rows, labels in zip(X, y, strict=True)])
+    weights, maxima = sparse.identity(W.size), sparse.vstack([sparse.identity(d)] * m)
+    left = sparse.bmat(
+        [
+            [-samples, None, -sparse.identity(m * n)],
+            [weights, -maxima, None],
+            [-weights, -maxima, None],
+            [None, np.ones((1, d)), None],
+        ],
+        format="csr",
+    )
+    right = np.concatenate([-np.ones(m * n), np.zeros(2 * W.size), [l1inf.norm(W)]])
+    cost = np.concatenate([np.zeros(W.size + d), np.full(m * n, 1 / n)])
+    return float(
+        linprog(
+            cost, A_ub=left, b_ub=right, bounds=[(None, None)] * W.size + [(0, None)] * (d + m * n), method="highs-ipm"
+        ).fun
+    )
+
+
+OF_TASKS: dict[str, Callable[[list[Any], list[Any], np.ndarray], float]] = {
+    "linear program": _by_program,
+    "subgradient": lambda X, y, W: float(np.min(_fit(X, y, W, PROGRAM_N_ITER).objective)),
+}

@@ -1,0 +1,231 @@
+"""Figures of Quattoni et al. (2009, and the report of 2008) beside the numbers that the papers print."""
+
+from itertools import cycle, product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps, rcParams
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from jointsparse.checks import Misfit, require
+from jointsparse.metrics import over_runs
+from jointsparse.pipeline.figures import study
+from jointsparse.pipeline.figures.style import (
+    STATED,
+    band_note,
+    by_method,
+    canvas,
+    curve,
+    grid,
+    growth_line,
+    legend,
+    log_axis,
+    looks,
+    median_of,
+    percent,
+    size_axis,
+)
+from jointsparse.pipeline.papers.quattoni.numbers import report_size
+
+# Image annotation, stories, scenes
+
+
+def convergence(table: pd.DataFrame, *, source: str = "") -> Figure:
+    """Objective at every iteration, for each radius at its best eta0 (Quattoni et al. 2009, Fig. 2).
+
+    The training sets are the largest. The objective is divided by its value at W = 0, as the axis of the paper's figure
+    runs from 0 to 1.
+    """
+    largest = table[(table["n"] == table["n"].max()) & (table["run"] == table["run"].min())]
+    figure, (axes,) = canvas()
+    by_radius = largest.groupby("radius")
+    colours = colormaps[rcParams["image.cmap"]](np.linspace(0, 0.85, len(by_radius)))
+    for (radius, rows), colour, dashes in zip(by_radius, colours, cycle(("-", "--", "-.", ":")), strict=False):
+        step = "" if rows["eta0"].isna().all() else f"eta0 {rows['eta0'].iloc[0]:g}, "
+        axes.plot(
+            rows["iteration"],
+            rows["objective"],
+            label=f"radius {radius:g} ({step}certified gap {percent(rows['gap'].iloc[0])})",
+            color=colour,
+            linestyle=dashes,
+        )
+    top = largest["objective"].quantile(0.99)
+    axes.set(
+        ylim=(0, 1.05 if np.isnan(top) else max(1.05, min(2.0, top))),
+        xlabel="iteration",
+        ylabel="objective / objective at W = 0",
+        title=f"Convergence of {largest['method'].iloc[0]}, {largest['n_samples'].iloc[0]:,} samples{source}",
+    )
+    legend(figure)
+    return figure
+
+
+def eer_by_word(table: pd.DataFrame, *, source: str = "") -> Figure:
+    """Test equal error rate of each word at one size (Quattoni et al. 2008, Fig. 3 right)."""
+    return study.eer_by_word(table, n=report_size(table["n"].unique()), source=source)
+
+
+def significance(table: pd.DataFrame, *, reported: pd.DataFrame | None = None, source: str = "") -> Figure:
+    """One-sided p-values of sign tests of the first method against each other one (Quattoni et al. 2009, Table 1).
+
+    Of the test words. p: of all runs and pairings together, as the verdict has it; each run: the paper's test, of one
+    pairing. reported: p-values of a paper by n, with a column for each norm.
+    """
+    rows = table[table["words"] == "test words"].sort_values("n", kind="stable")
+    require(len(rows), "the table significance must have rows of the test words, got none", Misfit)
+    method, runs = table["method"].iloc[0], table["run"].nunique()
+    cells = []
+    for (n, other), of_n in rows.groupby(["n", "against"], sort=False):
+        of_each = " to ".join(dict.fromkeys(map(_p, (of_n["p"].min(), of_n["p"].max()))))
+        all_runs = [_p(over_runs(of_n[f"{name}_median"])) for name in ("p", "p_reverse")]
+        cells.append([str(n), f"{of_n['n_samples'].iloc[0]:,}", str(other), *all_runs, of_each])
+        if reported is not None:
+            of_paper = reported.loc[reported["n"] == n].get(str(other).split("-")[-1])
+            cells[-1].append("–" if of_paper is None or of_paper.empty else _p(of_paper.iloc[0]))
+    columns = ["n", "samples", "against", "p, all runs", "p, reverse", "p of each run", "p, paper"][: len(cells[0])]
+    figure, (axes,) = canvas(8.4, 1.5 + 0.24 * len(cells))
+    axes.axis("off")
+    drawn = axes.table(cells, colLabels=columns, loc="upper center", cellLoc="right", edges="horizontal")
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(8)
+    drawn.scale(1, 1.35)
+    axes.set_title(f"Sign tests: is {method} better? One-sided p-values, {runs} run{'s' if runs > 1 else ''}{source}")
+    note = "Pooled pairs share samples across words, so the test is not exact."
+    axes.text(0.5, 0.0, note, ha="center", transform=axes.transAxes, fontsize=8, color="0.35")
+    return figure
+
+
+def _p(value: float) -> str:
+    """P-value as text."""
+    if np.isnan(value):
+        return "–"
+    return f"{value:.2g}" if value >= 1e-4 else f"{value:.0e}"
+
+
+# The synthetic experiment
+
+
+SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius: dashes, width, label in the legend
+    ("working_set", "true"): ("-", 1.0, "certified, true radius"),
+    ("working_set", "validated"): (":", 0.8, "certified, validated radius"),
+    ("subgradient", "true"): ("--", 0.5, "subgradient steps, true radius (the paper's)"),
+}
+
+
+def test_error(table: pd.DataFrame) -> Figure:
+    """Mean test error of synthetic tasks against the training samples of each (Quattoni et al. 2009, Fig. 1 top)."""
+    figure, (axes,) = canvas()
+    for method, look, of_method in by_method(table):
+        for (solver, rule), (dashes, width, _) in SETTINGS.items():
+            rows = of_method[(of_method["solver"] == solver) & (of_method["radius_rule"] == rule)]
+            main = width == 1
+            line = {
+                **look | {"linestyle": dashes, "linewidth": width * rcParams["lines.linewidth"]},
+                **({"label": method} if main else {"label": f"_{method}, {solver}, {rule}", "marker": ""}),
+            }
+            curve(axes, rows, "n", "test_error", scale=100, band=main, **line)
+    size_axis(axes, table["n"], "training samples of each task")
+    axes.set(ylim=(0, None), ylabel="test error (%)", title="Synthetic tasks (paper: Fig. 1 top, l1inf lowest)")
+    lines = [
+        Line2D([], [], color="0.35", linestyle=dashes, linewidth=width * rcParams["lines.linewidth"], label=label)
+        for setting, (dashes, width, label) in SETTINGS.items()
+        if setting in set(zip(table["solver"], table["radius_rule"], strict=True))
+    ]
+    legend(figure, *lines, *band_note(table, "band (solid)"))
+    return figure
+
+
+def error_by_arm(table: pd.DataFrame) -> Figure:
+    """Mean test error of synthetic tasks (Quattoni et al. 2009, sec. 5) by kind of weights and support, at validated
+    radii.
+
+    The paper has normal weights on random supports.
+    """
+    rows = table[table["radius_rule"] == "validated"]
+    supports, weights = table["support"].unique(), table["weights"].unique()
+    figure, panels = canvas(1 + 2.4 * max(len(weights), 2), 2.6 * len(supports), len(weights), len(supports))
+    for axes, (support, kind) in zip(panels, product(supports, weights), strict=True):
+        for method, look, of_method in by_method(rows[(rows["support"] == support) & (rows["weights"] == kind)]):
+            curve(axes, of_method, "n", "test_error", scale=100, label=method, **look)
+        size_axis(axes, table["n"], "training samples of each task", most=4)
+        axes.set(ylim=(0, None), title=f"{kind} weights, {support} support")
+    for axes in panels[:: len(weights)]:
+        axes.set_ylabel("test error (%)")
+    told = "certified fits" if (rows["solver"] == "working_set").all() else "subgradient steps, far from optima"
+    figure.suptitle(f"Validated radii, {told}\n(paper: Fig. 1 top, normal weights on random supports)")
+    legend(figure, *band_note(rows))
+    return figure
+
+
+def selection(table: pd.DataFrame) -> Figure:
+    """Precision and recall of the features that any synthetic task uses (Quattoni et al. 2009, Fig. 1 bottom).
+
+    l2 uses all features and is left out.
+    """
+    return _selection(table, "true", "(paper: Fig. 1 bottom, l1inf more precise)")
+
+
+def selection_by_validation(table: pd.DataFrame) -> Figure:
+    """Precision and recall as in `selection`, at validated radii (Quattoni et al. 2009, sec. 5, footnote 2)."""
+    return _selection(table, "validated", "at validated radii (paper: sec. 5, footnote 2)")
+
+
+def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
+    """Precision and recall at radii of this rule. which: the end of the title."""
+    rows = table[(table["solver"] == "working_set") & (table["radius_rule"] == radius_rule)]
+    figure, (axes,) = canvas()
+    for method, look, of_method in by_method(rows[~rows["method"].str.endswith("-l2")]):
+        for name, line in (("precision", {"linestyle": "-"}), ("recall", {"linestyle": ":", "fillstyle": "none"})):
+            curve(axes, of_method, "n", name, scale=100, **look | line, label=f"{name}, {method}")
+    size_axis(axes, table["n"], "training samples of each task")
+    axes.set(ylim=(0, 104), ylabel="precision, recall (%)", title=f"Feature selection {which}")
+    legend(figure, *band_note(rows))
+    return figure
+
+
+# Cost
+
+
+# Labels of both axes of a part of the cost table, and the cost that the papers state for it, up to a factor.
+PARTS = {
+    "projection size": ("entries of the matrix", "seconds per projection", "x * log(x)"),
+    "projection rows": ("non-zero rows of the matrix", "seconds per projection", "x * m * log(x * m)"),
+    "one task": ("entries of the vector", "seconds per projection", "x * log(x)"),
+    "projection tasks": ("tasks of a matrix of as many entries", "seconds per projection", "x / x"),
+    "training samples": ("training samples of each task", "seconds per iteration", "1.0 * x"),
+    "tasks": ("tasks", "seconds of training", "1.0 * x"),
+}
+
+
+def cost(table: pd.DataFrame) -> Figure:
+    """Measured seconds of projections and of training (Quattoni et al. 2009, sec. 4.2; 2008, abstract).
+
+    A line grows as the papers state. It ends at the last measurement of the first method.
+    """
+    parts, look = table["part"].unique(), looks(table["method"])
+    figure, panels = grid(len(parts), 3, 10.4, 2.7)
+    for axes, name in zip(panels, parts, strict=True):
+        x, y, growth = PARTS[name]
+        rows = table[table["part"] == name].sort_values("x")
+        for method, of_method in rows.groupby("method", sort=False):
+            axes.plot(of_method["x"], of_method["seconds"], label=method, **look[method])
+        first = rows[rows["method"] == rows["method"].iloc[0]].dropna(subset=["seconds"])
+        growth_line(axes, first["x"], first["seconds"], first.eval(growth))
+        size_axis(axes, rows["x"], x, most=4)
+        log_axis(axes, "y")
+        axes.set_ylabel(y)
+        fixed = [f"{column} = {rows[column].iloc[0]:,.0f}" for column in ("d", "m") if len(set(rows[column])) == 1]
+        axes.set_title(", ".join([name, *fixed]), fontsize=9)
+    figure.suptitle(f"Measured seconds, each {median_of(table)}")
+    legend(
+        figure,
+        Line2D(
+            [],
+            [],
+            label="papers: N log N in the number N of non-zero entries; linear in the number of samples",
+            **STATED,
+        ),
+    )
+    return figure

@@ -1,0 +1,130 @@
+"""The manifest of results: what they were made with, and checksums of every raw file and of every table.
+
+It gathers the records that the jobs have left. The same results of the same code on the same kind of machine have the
+same manifest, byte by byte. It holds no times, and names are relative to the folder of the run, which holds `results`,
+with the manifest two folders below.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jointsparse.checks import printable
+from jointsparse.pipeline.provenance.records import (
+    LARGEST_RAW,
+    Checksums,
+    Several,
+    checksums,
+    digest,
+    environment,
+    read_inputs,
+    read_record,
+)
+
+
+def make(tables: Iterable[str | Path], raw: Mapping[str, Checksums], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest of some tables.
+
+    Parameters
+    ----------
+    tables : paths
+        CSV files with records.
+    raw : mapping
+        By dataset, the checksums of its raw files and folders, see `records.checksums`.
+    settings : mapping, as JSON knows it
+        The values that the tables were made with.
+
+    Returns
+    -------
+    manifest : dict
+        made_with: versions and properties of the machine, of all jobs that the tables rest on, as lists: a list of
+        several is a mixture. settings. inputs: SHA-256 of the raw files by dataset. tables: SHA-256.
+
+    Raises
+    ------
+    Damaged
+        For a table without a record, or that is not as its record says.
+    ValueError
+        If the tables do not rest on these raw files.
+    """
+    known = read_inputs(tables)
+    for name, digests in known["raw"].items():
+        if digests != [digest(raw[name])]:
+            raise ValueError(f"the tables must rest on the files of the dataset {name} that are there: run again")
+    return {"made_with": known["made_with"], "settings": settings, "inputs": raw, "tables": known["files"]}
+
+
+def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
+    """Compare the raw files and tables that a manifest names with their checksums, and all results with their records.
+
+    Returns the number of files, a line for each that differs, and notes. These list mixtures of versions, and versions
+    and properties of the machine that differ here. Raises ValueError for another file than a manifest.
+    """
+    manifest, root = _read(path), os.path.normpath(Path(path, *[os.pardir] * 4))
+    raw = {str(Path(root, name)): one for found in manifest["inputs"].values() for name, one in found.items()}
+    tables = {str(Path(root, name)): one for name, one in manifest["tables"].items()}
+    results = recorded(Path(root, "results")) | tables
+    now = {name: [value] for name, value in environment(whole=True).items()}
+    notes = _others(manifest["made_with"], now, "{} when made, {} here")
+    faults = different(raw, largest=LARGEST_RAW) | different(results)
+    return len(raw) + len(results), [f"{fault}: {printable(name)}" for name, fault in faults.items()], notes
+
+
+def recorded(results: Path) -> Checksums:
+    """The checksums in the records of all results below a folder. What was deleted is made again or not needed."""
+    places = (kept.parent.parent / kept.stem for kept in results.rglob("records/*.json"))
+    records = {str(place): read_record(place) for place in places if place.exists()}
+    return {name: record["sha256"] for name, record in records.items() if "sha256" in record}
+
+
+def different(expected: Checksums, cache: str | Path | None = None, largest: float = math.inf) -> dict[str, str]:
+    """The files that have not the checksum expected, each with its fault. cache, largest: see `records.checksums`."""
+    here = checksums(expected, cache, largest)
+    wrong = [name for name in sorted(expected) if here.get(name) != expected[name]]
+    return {name: "differs" if here.get(name) else "missing or not readable" for name in wrong}
+
+
+def compare(path: str | Path, other: str | Path) -> tuple[int, list[str], list[str]]:
+    """Compare the tables of two manifests, bit by bit. Returns as `verify`; the notes list what else differs."""
+    one, two = _read(path), _read(other)
+    names = sorted({*one["tables"], *two["tables"]})
+    both = one["tables"].keys() & two["tables"].keys()
+    differences = [
+        *(f"only in {path if name in one['tables'] else other}: {name}" for name in names if name not in both),
+        *(f"differs: {name}" for name in names if name in both and one["tables"][name] != two["tables"][name]),
+    ]
+    notes = [
+        *(f"{kind} are not the same" for kind in ("settings", "inputs") if one[kind] != two[kind]),
+        *_others(one["made_with"], two["made_with"], "{} in the first, {} in the other"),
+    ]
+    return len(names), differences, notes
+
+
+def _others(one: Several, two: Several, words: str) -> list[str]:
+    """A note for each mixture, and for each version and property of the machine that differs."""
+    notes = []
+    for name, values in sorted(one.items()):
+        others = two.get(name, ["none"])
+        if values != others or len(values) > 1:
+            mixed = " (a mixture)" if len(values) > 1 or len(others) > 1 else ""
+            notes.append(f"{name}: {words.format(' and '.join(values), ' and '.join(others))}{mixed}")
+    return notes
+
+
+def _read(path: str | Path) -> dict[str, Any]:
+    """Read a manifest. Raises ValueError for any other file."""
+    try:
+        manifest = json.loads(Path(path).read_text(encoding="utf-8"))
+        texts = [
+            *(one for block in (manifest["tables"], *manifest["inputs"].values()) for one in block.values()),
+            *(" and ".join(values) for values in manifest["made_with"].values()),
+        ]
+        if not (manifest["tables"] and "settings" in manifest and all(isinstance(one, str) for one in texts)):
+            raise TypeError("it must have settings, and a checksum of each table")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        why = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path} is no manifest, or a damaged one ({why})") from None
+    return dict(manifest)

@@ -1,0 +1,422 @@
+"""Choose the best pair (eta0, radius) of each sweep, test it, and make the tables of that.
+
+Source: Quattoni et al. 2009, sec. 6.2; EER: 2008 report, sec. 5.2.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jointsparse.checks import Misfit, fingerprint, require, require_extra, select
+from jointsparse.learning import radii
+from jointsparse.metrics import METRICS, SIGN, average
+from jointsparse.pipeline import sweep
+from jointsparse.pipeline.flag import Flag, write_cell
+from jointsparse.pipeline.scores.flags import GAP
+from jointsparse.pipeline.sweep import Sweep
+from jointsparse.pipeline.tasks import Tasks
+
+require_extra(__name__, "pandas")
+import pandas as pd  # noqa: E402
+
+# Warnings: AUC and EER of tied scores are one half, whatever the word; those of undefined ones are missing.
+TIED = "the same score for all test images"
+UNDEFINED = "scores that are not numbers"
+NO_BETTER = "validation no better than chance"
+
+SAME_DIRECTION = 1e-3  # Choice: relative distance of weights of length 1 that make the same classifiers
+
+Matrix = Any  # dense or CSR
+
+
+class ScoredFits(NamedTuple):
+    """Scores of all chosen fits of a study on its test images, as comparisons of methods need them.
+
+    Attributes
+    ----------
+    run, n, n_samples : int arrays, (n_fits,)
+        Run, number of positives and training samples of each fit.
+    method : text array, (n_fits,)
+        Its method.
+    validation_words : bool array, (n_fits, n_words)
+        The words that chose its radius.
+    score : array, (n_fits, n_test_images, n_words)
+        Its scores.
+    labels : array, (n_test_images, n_words)
+        Which test image has which word, see `tasks.choose_words`.
+    """
+
+    run: np.ndarray
+    n: np.ndarray
+    n_samples: np.ndarray
+    method: np.ndarray
+    validation_words: np.ndarray
+    score: np.ndarray
+    labels: np.ndarray
+
+
+class TrainedSweep(NamedTuple):
+    """A sweep to evaluate, with its place in the study, its number of samples and its run's validation words."""
+
+    run: int
+    n: int
+    method: str
+    n_samples: int
+    sweep: Sweep
+    validation_words: np.ndarray
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """Columns that tell its rows from others in a table."""
+        return {"run": self.run, "n": self.n, "n_samples": self.n_samples, "method": self.method}
+
+
+def trained_sweep(run: int, n: int, method: str, tasks: Tasks, fits: Sweep) -> TrainedSweep:
+    """Join a sweep with what its run's tasks say of it.
+
+    Parameters
+    ----------
+    run, n : int
+        The run, and the number of positives of its training sets.
+    method : str
+        Loss and norm, such as "hinge-l1inf".
+    tasks : Tasks
+        All training sets of the run.
+    fits : Sweep
+        What was learnt from those of size n.
+
+    Raises
+    ------
+    Misfit
+        If the sweep was learnt from other labels, or by another method.
+    """
+    Y = tasks.training_sets(n)
+    require(
+        fits.learnt_from[1:].tolist() == [fingerprint(Y), method],
+        f"the fits of {method}, run {run}, n {n}, must be learnt by it, from the training sets of that run",
+        Misfit,
+    )
+    return TrainedSweep(run, n, method, int(np.count_nonzero(Y)), fits, tasks.validation_words)
+
+
+class Evaluation(NamedTuple):
+    """The tables of a study, and the test scores of its chosen fits.
+
+    Attributes
+    ----------
+    chosen : table
+        One row per run, n and method: the chosen pair. power: see `Sweep`. objective: relative to W = 0.
+        gap: how far it may be from the
+        optimum, as a fraction of it. features: the fraction in use. validation: the metric on the validation words.
+        auc, eer: averages over test images and the words not used for validation. With _all: over all words. With
+        _weighted: see `metrics.average`. warning: flags of a grid too narrow, a gap above 5 %, tasks not converged,
+        a choice no better than chance, or scores that say nothing. note: a flag of training images that many W explain
+        whole.
+    by_word : table
+        One row per run, n, method and word. n_features: how many the word uses. warning: scores that say nothing.
+    sparsity : table
+        One row per run, n, method, power and radius at its best eta0. chosen: True for the radius that validation
+        chooses for its power. warning: a gap above 5 %.
+    convergence : table
+        The objective of one method at every iteration, per run, n and radius at its best eta0.
+    weights : table
+        The non-zero weights of the chosen fits of the first run at one size, and W's shape: n_features, n_words.
+    scores : ScoredFits
+        The test scores of the chosen fits.
+    """
+
+    chosen: pd.DataFrame
+    by_word: pd.DataFrame
+    sparsity: pd.DataFrame
+    convergence: pd.DataFrame
+    weights: pd.DataFrame
+    scores: ScoredFits
+
+
+class Part(NamedTuple):
+    """The images of one split. X: (n_images, n_features). labels: (n_images, n_words), see `tasks.choose_words`."""
+
+    X: Any
+    labels: np.ndarray
+
+
+def choose(
+    one: TrainedSweep, on_validation: Part, metric: str, selection: str = "best"
+) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
+    """Choose eta0 by training objective, then the radius and the power of the features by a metric on validation words.
+
+    Test images are out of reach here.
+
+    Parameters
+    ----------
+    one : TrainedSweep
+        The fits to choose from.
+    on_validation : Part
+        The validation images.
+    metric : str
+        "auc" or "eer".
+    selection : str
+        See `radii.choose_radius`.
+
+    Returns
+    -------
+    pairs : array, (n_radii,)
+        The pair of each radius, in the order of `Sweep.W`.
+    validation : array, (n_radii,)
+        Its mean of the metric over the validation words.
+    best : int
+        Index of the chosen radius.
+    of_powers : array, (n_powers,)
+        Indices of the radii chosen for each power.
+    """
+    best_eta0 = sweep.best_pairs(one.sweep)
+    by_word = np.array([_of_words(W, on_validation, one.validation_words, metric) for W in one.sweep.W])
+    chosen = sweep.choose_fit(SIGN[metric] * by_word, one.sweep.power[best_eta0], selection=selection)
+    return best_eta0, by_word.mean(axis=1), *chosen
+
+
+def _of_words(W: np.ndarray, on_validation: Part, words: np.ndarray, metric: str) -> np.ndarray:
+    """Compute the metric of some words, (n_words,)."""
+    return METRICS[metric](on_validation.X @ W[:, words], on_validation.labels[:, words])
+
+
+def validation_score(
+    X: Matrix, labels: np.ndarray, split: np.ndarray, validation_words: np.ndarray, *, metric: str = "auc"
+) -> Callable[[np.ndarray], float]:
+    """Return the function that scores a W on the validation words and images; a larger score is better.
+
+    Parameters
+    ----------
+    X, labels, split, metric : as in `evaluate`
+        See there.
+    validation_words : bool array, (n_words,)
+        The words that choose.
+    """
+    on_validation = _part(X, labels, split == "validation")
+    return lambda W: SIGN[metric] * float(_of_words(W, on_validation, validation_words, metric).mean())
+
+
+def evaluate(
+    sweeps: Iterable[TrainedSweep],
+    X: Matrix,
+    labels: np.ndarray,
+    split: np.ndarray,
+    words: Sequence[str],
+    *,
+    converging_method: str,
+    metric: str = "auc",
+    selection: str = "best",
+    at_size: int | None = None,
+) -> Evaluation:
+    """Choose eta0 by training objective and the radius by a metric on the validation words, then test.
+
+    Test images enter only after the choice is made.
+
+    Parameters
+    ----------
+    sweeps : iterable of TrainedSweep
+        One for each run, n and method, read one at a time.
+    X : matrix, (n_images, n_features)
+        Dense or CSR.
+    labels : array, (n_images, n_words)
+        Which image has which word, see `tasks.choose_words`.
+    split : text array, (n_images,)
+        "train", "validation", "test" or "unlabelled".
+    words : list of str, (n_words,)
+        The names of the words.
+    converging_method : str
+        The method whose objective at every iteration is wanted.
+    metric : str
+        "auc" or "eer".
+    selection : str
+        See `radii.choose_radius`.
+    at_size : int, optional
+        The n whose weights are wanted, of the first sweep's run.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    Misfit
+        If arrays do not belong together.
+    """
+    on_validation, on_test = (_part(X, labels, split == name) for name in ("validation", "test"))
+    features = fingerprint(X)
+    evaluated: list[Evaluation] = []
+    for one in sweeps:
+        _require_own(one, labels.shape[1], features)
+        first_run = evaluated[0].scores.run[0] if evaluated else one.run
+        evaluated.append(
+            _evaluate_one(
+                one,
+                on_validation,
+                on_test,
+                words,
+                metric,
+                selection,
+                with_convergence=one.method == converging_method,
+                with_weights=(one.run, one.n) == (first_run, at_size),
+            )
+        )
+    return _joined(evaluated)
+
+
+def _evaluate_one(
+    one: TrainedSweep,
+    on_validation: Part,
+    on_test: Part,
+    words: Sequence[str],
+    metric: str,
+    selection: str,
+    *,
+    with_convergence: bool,
+    with_weights: bool,
+) -> Evaluation:
+    """Choose and test a pair of one sweep. A table that is not wanted has no rows."""
+    best_eta0, validation, best, of_powers = choose(one, on_validation, metric, selection)
+    relative = one.sweep.objective[best_eta0] / one.sweep.objective[best_eta0, :1]
+    tested = [
+        _test(one, pair, W, np.nanmin(objective), value, on_test)
+        for pair, W, objective, value in zip(best_eta0, one.sweep.W, relative, validation, strict=True)
+    ]
+    rows = [row for row, _, _ in tested]
+    curves = [_convergence(*each) for each in zip(rows, relative, strict=True)] if with_convergence else []
+    (row, by_word, scores), W = tested[best], one.sweep.W[best]
+    of_scores = _flags_of_scores(scores)
+    of_fit = (one.run, one.n, one.n_samples, one.method, one.validation_words, scores)
+    return Evaluation(
+        chosen=pd.DataFrame([row | _told(one.sweep, best_eta0[best], of_scores, validation[best], metric)]),
+        by_word=_by_word(one, words, (on_test.labels == 1).sum(axis=0), W, by_word, of_scores),
+        sparsity=pd.DataFrame(rows).assign(
+            chosen=np.isin(np.arange(len(rows)), of_powers),
+            warning=[write_cell([_flag_of_gap(gap)]) for gap in one.sweep.gap[best_eta0]],
+        ),
+        convergence=pd.concat(curves) if curves else pd.DataFrame(),
+        weights=_weights(one.run, one.n, one.method, W if with_weights else np.zeros((0, 0))),
+        scores=ScoredFits._make([*(np.array([field]) for field in of_fit), on_test.labels]),
+    )
+
+
+def _joined(evaluated: Sequence[Evaluation]) -> Evaluation:
+    """Join the tables and scores of several sweeps. All have the same labels."""
+    *tables, scores = zip(*evaluated, strict=True)
+    *of_fits, labels = zip(*scores, strict=True)
+    # An empty table has no types of columns to join.
+    joined = [pd.concat([one for one in of if len(one)] or of[:1], ignore_index=True) for of in tables]
+    return Evaluation._make([*joined, ScoredFits._make([*map(np.concatenate, of_fits), labels[0]])])
+
+
+def _part(X: Matrix, labels: np.ndarray, chosen: np.ndarray) -> Part:
+    return Part(select(X, chosen), select(labels, chosen, "labels"))
+
+
+def _require_own(one: TrainedSweep, n_words: int, features: str) -> None:
+    """Raise Misfit where fits are of other words, or were learnt from other features, than those to test on."""
+    which = f"the fits of {one.method}, run {one.run}, n {one.n},"
+    require(one.sweep.learnt_from[0] == features, f"{which} were learnt from other features than these", Misfit)
+    require(one.sweep.W.shape[2:] == (n_words,), f"{which} must be of {n_words} words, got {one.sweep.W.shape}", Misfit)
+
+
+def _test(
+    one: TrainedSweep, pair: int, W: np.ndarray, objective: float, validation: float, on_test: Part
+) -> tuple[dict[str, Any], dict[str, np.ndarray], np.ndarray]:
+    """Return the row of one fit in `Evaluation.sparsity`, its AUC and EER by word, and its scores."""
+    scores = on_test.X @ W
+    row = one.key | {
+        "radius": one.sweep.radius[pair],
+        "eta0": one.sweep.eta0[pair],
+        "power": one.sweep.power[pair],
+        "objective": objective,
+        "gap": one.sweep.gap[pair],
+        "features": float(W.any(axis=1).mean()),
+        "validation": validation,
+    }
+    by_word = {name: function(scores, on_test.labels) for name, function in METRICS.items()}
+    positives = (on_test.labels == 1).sum(axis=0)
+    for name, values in by_word.items():
+        for suffix, words in (("", ~one.validation_words), ("_all", np.ones_like(one.validation_words))):
+            plain, weighted = average(values, positives, words)
+            row |= {f"{name}{suffix}": plain, f"{name}{suffix}_weighted": weighted}
+    return row, by_word, scores
+
+
+def _convergence(row: dict[str, Any], objective: np.ndarray) -> pd.DataFrame:
+    """Rows of one fit in `Evaluation.convergence`. objective: at each iteration, relative to W = 0."""
+    iterations = np.flatnonzero(~np.isnan(objective))
+    columns = ("run", "n", "n_samples", "method", "radius", "eta0")
+    return pd.DataFrame(
+        {name: row[name] for name in columns}
+        | {"iteration": iterations, "objective": objective[iterations], "gap": row["gap"]}
+    )
+
+
+def _by_word(
+    one: TrainedSweep,
+    words: Sequence[str],
+    positives: np.ndarray,
+    W: np.ndarray,
+    by_word: dict[str, np.ndarray],
+    of_scores: Sequence[str],
+) -> pd.DataFrame:
+    """Rows of one chosen fit in `Evaluation.by_word`."""
+    known = {"word": list(words), "validation_word": one.validation_words, "positives": positives}
+    used = {"n_features": np.count_nonzero(W, axis=0)}
+    return pd.DataFrame(one.key | known | used | by_word | {"warning": list(of_scores)})
+
+
+def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
+    """The non-zero weights of W (n_features, n_words) as rows."""
+    feature, word = np.nonzero(W)
+    return pd.DataFrame(
+        {"run": run, "n": n, "method": method}
+        | {"feature": feature, "word": word, "weight": W[feature, word]}
+        | {"n_features": W.shape[0], "n_words": W.shape[1]}
+    )
+
+
+def _flags_of_scores(scores: np.ndarray) -> list[str]:
+    """Warnings of the scores (n_images, n_words) of each word, empty where there is none."""
+    tied, undefined = (scores == scores[:1]).all(axis=0), np.isnan(scores).any(axis=0)
+    return np.select([undefined, tied], [UNDEFINED, TIED], "").tolist()
+
+
+def _flag_of_gap(gap: float) -> Flag | None:
+    return Flag("certified gap", float(np.round(100 * gap)), "%") if gap > GAP else None
+
+
+def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
+    """Flag of a chosen radius at an edge of its grid, unless this is an end of the problem's own.
+
+    That is where next to nothing of the loss is left, or the radius beside it gives the same W but for its size.
+    """
+    with_power = fits.power == fits.power[pair]
+    edge = sweep.at_edge("radius", fits.radius[pair], fits.radius[with_power])
+    if edge is None or radii.is_loss_gone(np.nanmin(fits.objective[pair]), fits.objective[pair, 0]):
+        return None
+    W = fits.W[fits.power[sweep.best_pairs(fits)] == fits.power[pair]]
+    ends = W[:2] if fits.radius[pair] == fits.radius[with_power].min() else W[-2:]
+    one, other = (W / (np.linalg.norm(W, axis=0) + np.finfo(W.dtype).tiny) for W in ends)
+    return None if np.linalg.norm(one - other) <= SAME_DIRECTION * np.linalg.norm(one) else edge
+
+
+def _not_unique(fits: Sweep, pair: int) -> Flag | None:
+    """Flag of a radius with which next to nothing of the loss is left, so that many W are as good."""
+    nothing_left = np.nanmin(fits.objective, axis=1) <= radii.NOTHING_LEFT * fits.objective[:, 0]
+    alike = nothing_left & (fits.power == fits.power[pair])
+    return Flag("not unique from radius", float(fits.radius[alike].min())) if nothing_left[pair] else None
+
+
+def _told(fits: Sweep, pair: int, of_scores: Sequence[str], validation: float, metric: str) -> dict[str, str]:
+    """Cells of a chosen pair. warning: a grid too narrow, a fit not finished, scores that say nothing; note."""
+    flags = [_edge_of_radii(fits, pair)]
+    if not fits.gap[pair] <= GAP:  # else no step size would have been much better
+        flags += [sweep.at_edge("eta0", fits.eta0[pair], fits.eta0), _flag_of_gap(fits.gap[pair])]
+    if fits.unconverged[pair]:
+        flags.append(Flag("tasks not converged", int(fits.unconverged[pair])))
+    if SIGN[metric] * (validation - 0.5) <= 0:  # chance, for AUC and EER
+        flags.append(Flag(NO_BETTER))
+    flags += [Flag(f"words with {kind}", of_scores.count(kind)) for kind in (TIED, UNDEFINED) if kind in of_scores]
+    return {"warning": write_cell(flags), "note": write_cell([_not_unique(fits, pair)])}

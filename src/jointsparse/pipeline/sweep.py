@@ -1,0 +1,297 @@
+"""All fits of a method on one training set: a grid of pairs (eta0, radius), or a path of radii that the data choose.
+
+Source: Quattoni et al. 2009, sec. 6.2: eta0 by the training objective, the radius by validation AUC over 10 words.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jointsparse.checks import fingerprint, require
+from jointsparse.learning import radii, scales
+from jointsparse.learning.certificate import solve_at_zero
+from jointsparse.learning.fit import Fit
+from jointsparse.learning.problem import Problem
+from jointsparse.pipeline.flag import EDGE, Flag
+from jointsparse.registry import pick
+
+Progress = Callable[[int, int], None]
+
+# Choice: radii without a better score, or without a smaller objective, after which a path ends.
+PATIENCE = 4
+
+
+class Sweep(NamedTuple):
+    """The fits of a grid of pairs (radius, eta0), for one loss and norm, or of LinearSVC.
+
+    Attributes
+    ----------
+    radius : array, (n_pairs,)
+        The papers' C; for LinearSVC its own C.
+    eta0 : array, (n_pairs,)
+        First step sizes, NaN without step sizes.
+    power : array, (n_pairs,)
+        Scaling of the features that was learnt from, see `in_powers`; 1 for features as they are.
+    objective : array, (n_pairs, n_records)
+        At W = 0 first, then at later iterations; NaN after the last one of a pair.
+    gap : array, (n_pairs,)
+        Certified relative duality gap, NaN where there is no certificate.
+    unconverged : int array, (n_pairs,)
+        Tasks that LinearSVC did not solve.
+    W : array, (n_radii, n_features, n_tasks)
+        The fits of the eta0 that `radii.choose_eta0` chooses: for each power in turn by increasing radius.
+    learnt_from : text array, (3,)
+        Fingerprints of features and labels, and the method.
+    """
+
+    radius: NDArray[Any]
+    eta0: NDArray[Any]
+    power: NDArray[Any]
+    objective: NDArray[Any]
+    gap: NDArray[Any]
+    unconverged: NDArray[Any]
+    W: NDArray[Any]
+    learnt_from: NDArray[Any]
+
+
+def run(
+    X: Any,
+    Y: NDArray[Any],
+    *,
+    loss: str,
+    norm: str,
+    radius: Sequence[float],
+    eta0: Sequence[float] = (),
+    n_iter: int,
+    normalisation: str,
+    solver: str = "subgradient",
+    tol: float | None = None,
+    eta0_unit: str = "absolute",
+    intercept: bool = False,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Train every (eta0, radius) pair of a grid.
+
+    Besides X it keeps what a Problem keeps of each task's rows, and for every pair two matrices (n_features, n_tasks).
+
+    Parameters
+    ----------
+    X : matrix, (n_samples, n_features)
+        Samples of no task are not touched.
+    Y : array, (n_samples, n_tasks)
+        -1 and +1, or 0 where the sample is not of the task.
+    loss : str
+        Name of a loss.
+    norm : str
+        Name of a norm.
+    radius : list of floats, at least 0
+        The papers' C.
+    eta0 : list of floats above 0
+        First step sizes, for a solver that takes them. Others take each radius once.
+    n_iter : int, at least 1
+        Iterations, for a solver that stops at `tol` at most.
+    normalisation : str
+        Weights of the samples, see `Problem`.
+    solver : str
+        Name of a solver.
+    tol : float, optional
+        Relative duality gap to stop at, for a solver that does.
+    eta0_unit : "absolute" or "relative"
+        Unit of eta0. "relative" numbers carry over between datasets: they stand for eta0 * radius / length of the
+        gradient at W = 0.
+    intercept : bool
+        Whether each task learns an intercept, which is not kept: it changes no ranking by a task's scores.
+    progress : function (done, total), optional
+        Called after iterations, from 0 on again for each radius of a solver that takes one after the other.
+
+    Returns
+    -------
+    Sweep
+    """
+    solver_module = pick("solvers", solver)
+    plug_ins: dict[str, Any] = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
+    options: dict[str, Any] = {"n_iter": n_iter}
+    if progress:
+        options["watch"] = lambda t, objective, gap: progress(t, n_iter)
+    steps: Sequence[float] = eta0 if "eta0" in solver_module.TAKES else [np.nan]
+    require(
+        len(radius) and len(steps) and np.isfinite(np.asarray(radius, dtype=float)).all(),
+        f"radius and eta0 must be lists of finite numbers, at least one each, got {radius}, {eta0}",
+    )
+    pairs = np.array(list(product(radius, steps)), dtype=float)
+    problem = Problem.from_matrix(X, Y, normalisation=normalisation, intercept=intercept)
+    if steps is eta0:
+        options["eta0"] = pairs[:, 1]
+        if eta0_unit == "relative":
+            length = scales.scales(problem, **plug_ins).gradient
+            options["eta0"] = pairs[:, 1] * np.where(pairs[:, 0] > 0, pairs[:, 0], 1) / (length or 1)
+    if tol is not None and solver_module.STOPS_AT_TOL:
+        options["tol"] = tol
+    fitted = solver_module.fit(problem, **plug_ins, radius=pairs[:, 0], **options)
+    return Sweep(
+        radius=pairs[:, 0],
+        eta0=pairs[:, 1],
+        power=np.ones(len(pairs)),
+        objective=fitted.objective,
+        gap=fitted.gap,
+        unconverged=np.zeros(len(pairs), dtype=int),
+        W=fitted.W[radii.choose_eta0(pairs[:, 0], fitted.objective)],
+        learnt_from=learnt_from(X, Y, f"{loss}-{norm}"),
+    )
+
+
+def path(
+    X: Any,
+    Y: NDArray[Any],
+    *,
+    loss: str,
+    norm: str,
+    n_iter: int,
+    normalisation: str,
+    tol: float = 1e-3,
+    intercept: bool = False,
+    solver: str = "working_set",
+    score: Callable[[NDArray[Any]], float] | None = None,
+    sparsest: float = 1.0,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Train a path of radii that the data choose, each from the solution for the one before.
+
+    It begins at the natural unit of radii (see `learning.scales`), with `radii.PER_DECADE` radii in each factor of 10.
+    It goes on in both directions as `radii.next_step` says. It also ends upwards where next to nothing of the loss is
+    left, or where larger radii no longer lower the objective. For a sparse norm it then goes down to `sparsest`, for
+    figures of sparsity.
+
+    Parameters
+    ----------
+    X, Y, loss, norm, n_iter, normalisation, intercept : as in `run`
+        See there.
+    tol : float
+        Relative duality gap to stop at.
+    solver : str
+        Name of a solver that stops at `tol`.
+    score : function, optional
+        Of W (n_features, n_tasks): a number that is larger for a better W.
+    sparsest : float
+        Fraction of the features that the smallest ball uses at most, if it leaves a task more than one.
+    progress : function (done, total), optional
+        Called after each radius; how many there will be is a guess.
+
+    Returns
+    -------
+    Sweep
+        By increasing radius. Its objectives are those at W = 0 and at W.
+    """
+    solver_module = pick("solvers", solver)
+    require(solver_module.STOPS_AT_TOL, f"solver must be one that stops at tol, such as working_set, got {solver!r}")
+    problem = Problem.from_matrix(X, Y, normalisation=normalisation, intercept=intercept)
+    plug_ins: dict[str, Any] = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
+    _, at_zero = solve_at_zero(problem, plug_ins["loss"])
+    unit = scales.scales(problem, **plug_ins).radius
+    fits: dict[int, Fit] = {}
+    scored: dict[int, float] = {}
+
+    def following() -> int | None:
+        ordered = [float(fits[step].value[0]) for step in sorted(fits)]
+        ended = unit == 0 or radii.is_loss_gone(ordered[-1], at_zero)
+        ended = ended or radii.is_level(ordered, tol=tol, patience=PATIENCE)
+        downwards = score is not None and unit > 0
+        step = radii.next_step(scored, patience=PATIENCE, downwards=downwards, ended=ended)
+        lowest = min(fits)
+        sparser = plug_ins["norm"].SPARSE and lowest > -radii.MOST_RADII and _is_dense(fits[lowest].W[0], sparsest)
+        return lowest - 1 if step is None and sparser else step
+
+    for (step,) in radii.rounds([0], following, width=1):
+        radius, start = radii.radius_at(unit, step), fits.get(step + 1 if step < 0 else step - 1)
+        found = solver_module.fit(problem, **plug_ins, radius=np.array([radius]), tol=tol, n_iter=n_iter, start=start)
+        fits[step], scored[step] = found, score(found.W[0]) if score else -float(found.value[0])
+        if progress:
+            progress(len(fits), len(fits) + PATIENCE)
+    ordered = [fits[step] for step in sorted(fits)]
+    return Sweep(
+        radius=np.array([radii.radius_at(unit, step) for step in sorted(fits)]),
+        eta0=np.full(len(fits), np.nan),
+        power=np.ones(len(fits)),
+        objective=np.array([[at_zero, fit.value[0]] for fit in ordered]),
+        gap=np.concatenate([fit.gap for fit in ordered]),
+        unconverged=np.zeros(len(fits), dtype=int),
+        W=np.concatenate([fit.W for fit in ordered]),
+        learnt_from=learnt_from(X, Y, f"{loss}-{norm}"),
+    )
+
+
+def _is_dense(W: NDArray[Any], sparsest: float) -> bool:
+    """True if W (n_features, n_tasks) uses more than this fraction of the features, and some task more than one."""
+    used = W != 0
+    return bool(used.any(axis=1).mean() > sparsest and used.sum(axis=0).max() > 1)
+
+
+def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[Any], Sweep]) -> Sweep:
+    """Train on the features in several scales, and return all fits as weights of the features as they are.
+
+    Parameters
+    ----------
+    X : array, (n_samples, n_features)
+        Features.
+    factors : mapping
+        For each power a number per feature, see `features.basis.factors`; empty for X as it is.
+    train : function
+        From features to a Sweep.
+    """
+    if not factors:
+        return train(X)
+    parts = []
+    for power, factor in factors.items():
+        part = train((X * factor).astype(X.dtype, copy=False))
+        parts.append(
+            part._replace(
+                power=np.full(len(part.radius), power, dtype=float),
+                W=(part.W * factor[:, np.newaxis]).astype(part.W.dtype, copy=False),
+            )
+        )
+    return Sweep._make(map(np.concatenate, zip(*parts, strict=True)))._replace(
+        learnt_from=np.array([fingerprint(X), *parts[0].learnt_from[1:]])
+    )
+
+
+def best_pairs(fits: Sweep) -> NDArray[Any]:
+    """Indices of the pairs whose W a sweep holds: for each power in turn the best eta0 of each radius."""
+    of_powers = [np.flatnonzero(fits.power == power) for power in dict.fromkeys(fits.power.tolist())]
+    return np.concatenate([pairs[radii.choose_eta0(fits.radius[pairs], fits.objective[pairs])] for pairs in of_powers])
+
+
+def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "best") -> tuple[int, NDArray[Any]]:
+    """Choose a radius for each power, and of these the fit with the best mean score. Return its index, and all indices.
+
+    Parameters
+    ----------
+    score : array, (n_fits,) or (n_fits, n_words)
+        See `radii.choose_radius`.
+    power : array, (n_fits,)
+        Of each fit. Of powers that are as good the first is chosen.
+    selection : str
+        See `radii.choose_radius`.
+    """
+    of_powers = [np.flatnonzero(power == one) for one in dict.fromkeys(power.tolist())]
+    chosen = np.array([fits[radii.choose_radius(score[fits], selection=selection)] for fits in of_powers])
+    means = np.asarray(score, dtype=float).reshape(len(score), -1).mean(axis=1)
+    return int(chosen[radii.first_of_best(means[chosen], radii.TIE)]), chosen
+
+
+def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:
+    """Flag of a chosen value at an edge of its grid, as better ones may lie beyond; else None.
+
+    >>> at_edge("eta0", 10.0, [0.1, 1.0, 10.0])
+    Flag(kind='eta0 at the upper edge of its grid', number=None, unit='')
+    """
+    values = np.unique(np.asarray(grid))
+    inside = len(values) < 2 or value not in (values[0], values[-1])
+    return None if inside else Flag(f"{name} at the {'lower' if value == values[0] else 'upper'} {EDGE}")
+
+
+def learnt_from(X: Any, Y: Any, method: str) -> NDArray[Any]:
+    """Fingerprints of features and labels, and the method: they tell fits of other data or methods apart."""
+    return np.array([fingerprint(X), fingerprint(Y), method])

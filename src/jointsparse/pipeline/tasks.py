@@ -1,0 +1,463 @@
+"""Words as tasks: content words of captions, and 1:2 samples of positive and negative images for each.
+
+Source: Quattoni et al. 2009, sec. 6. There the 40 most frequent content words, without stop words, are 40 binary tasks.
+For n = 40, 80, 160, 320, 640, each gets n positive and 2n negative training images.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointsparse.checks import Misfit, require, require_extra
+from jointsparse.pipeline.flag import Flag, write_cell
+
+require_extra(__name__, "pandas", "snowballstemmer")
+from snowballstemmer import stemmer  # noqa: E402
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Choice: the papers say nothing of words that nearly every image has.
+NEARLY_ALL = 0.9  # words that at least this fraction of the training images has carry a warning
+
+# Choice: for data that the papers do not know. n_words, n_validation_words and sizes may be AUTO.
+AUTO = "auto"
+MOST_WORDS = 40  # of n_words: auto, Quattoni et al. 2009, sec. 6
+WORDS_PER_VALIDATION_WORD = 4  # as there, 10 of 40
+AUTO_SIZES = (10, 20, 40, 80, 160, 320, 640)  # of sizes: auto, up to the largest there
+FEWEST_WORDS = 2  # one to validate, one to test
+LEFT_OUT = "left out, too few"  # begins the warning of such a word
+
+UNKNOWN = -1  # in labels, beside 1 and 0
+
+JOINERS = "\u200c\u200d"  # invisible, inside words of Persian and Indian scripts
+
+
+@cache
+def _word(letter: str) -> re.Pattern[str]:
+    """A pattern whose group is a word. Possessive throughout (++, *+), so that it takes linear time."""
+    address, number, part = r"(?:(?:https?|ftp)://|www\.)\S*+", r"\d++(?![^\W\d_])", rf"(?:{letter})++"
+    return re.compile(rf"{address}|{number}|({part}(?:['-]{part})*+)")
+
+
+@cache
+def _marked_letter() -> str:
+    """A letter or digit with the marks that belong to it: accents, vowel signs, points."""
+    marks = (chr(code) for code in range(0x300, sys.maxunicode + 1) if unicodedata.category(chr(code))[0] == "M")
+    return rf"[^\W_][{''.join(marks)}{JOINERS}]*+"
+
+
+def normalised(text: str) -> str:
+    """Text in one form (NFC), however its accents were written, without spaces around it."""
+    return text.strip() if text.isascii() else unicodedata.normalize("NFC", text).strip()
+
+
+def words_of(caption: str) -> list[str]:
+    """The words of a sentence or list of tags, in lower case. Each begins with letters, or with digits and a letter.
+
+    Numbers, web addresses and punctuation separate words. An inner hyphen or apostrophe does not.
+
+    >>> words_of("The cat's well-worn toys, 2 of them.")
+    ['the', "cat's", 'well-worn', 'toys', 'of', 'them']
+    >>> words_of("3d, b2b, f-16, 2009, https://example.org/cat")
+    ['3d', 'b2b', 'f-16']
+    """
+    text = normalised(caption.lower()).replace("’", "'")
+    return list(filter(None, _word(r"[^\W_]" if text.isascii() else _marked_letter()).findall(text)))
+
+
+def choose_words(
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    *,
+    n_words: int | Literal["auto"],
+    smallest_size: int | None = None,
+    min_length: int = 3,
+    stop_words: Iterable[str] = (),
+    split_captions: bool = True,
+    join_inflections: bool = False,
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Choose the most frequent content words of the training images.
+
+    An image has a word if any of its captions does.
+
+    Parameters
+    ----------
+    images : table
+        Columns image, split.
+    captions : table
+        Columns image, caption. And known, False where it is unknown if an image has that label, for whole captions.
+    n_words : int, at least 1, or "auto"
+        Words to choose. "auto": at most `MOST_WORDS`, as many as have enough images.
+    smallest_size : int, optional
+        Words with, or without which there are fewer training images, or no test image, are left out with a warning. By
+        default no word is.
+    min_length : int
+        Letters of a word, at least.
+    stop_words : list of str
+        Left out besides the 318 English function words of scikit-learn. The part before an apostrophe counts: "it's" is
+        "it".
+    split_captions : bool
+        False: a whole caption is one label, such as the name of a class, of any length. Only stop_words are left out.
+    join_inflections : bool
+        True: forms with one English stem (Snowball) count as one word, named by its commonest form.
+
+    Returns
+    -------
+    words : table
+        Columns word, forms, images, train, validation, test (numbers of images), warning; most frequent first. Where
+        labels are unknown, column unknown says of how many images. Words that are left out stand below the others.
+    labels : array, (n_images, n_words)
+        True where an image has a word, in the order of `images`, without the words that are left out. Where a label is
+        unknown, they are int8: 1, 0 and `UNKNOWN`.
+
+    Raises
+    ------
+    ValueError
+        If the training captions hold fewer than n_words content words. With a smallest_size: if fewer than
+        `FEWEST_WORDS` are not left out.
+    """
+    # Choice: frequency is the number of training images with the word; equal counts are ordered alphabetically.
+    import pandas as pd  # here, as it takes a third of a second
+
+    left_out = {word.lower() for word in stop_words}
+    if split_captions:
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        left_out |= ENGLISH_STOP_WORDS
+    stem = stemmer("english").stemWord if join_inflections else str
+    row = {image: i for i, image in enumerate(images["image"])}
+    for image in captions["image"][~captions["image"].isin(row)].head(1):
+        raise Misfit(f"captions must be of the images in the table of images, got one of {image!r}")
+    unknown: dict[str, NDArray[Any]] = {}  # rows by word
+    if "known" in captions:
+        require(not split_captions, "split_captions must be false where labels of samples are unknown, got true")
+        others = captions[~captions["known"]].groupby("caption")["image"]
+        unknown = {stem(normalised(str(label))): of.map(row).to_numpy() for label, of in others}
+        captions = captions[captions["known"]]
+    rows_with: dict[str, set[int]] = defaultdict(set)
+    forms: dict[str, Counter[str]] = defaultdict(Counter)
+    for image, caption in zip(captions["image"], captions["caption"], strict=True):
+        for word in words_of(caption) if split_captions else [normalised(caption)]:
+            short = len(word) < (min_length if split_captions else 1)
+            if not short and not {word.lower(), word.partition("'")[0]} & left_out:
+                rows_with[stem(word)].add(row[image])
+                forms[stem(word)][word] += 1
+
+    in_split = {split: (images["split"] == split).to_numpy() for split in ("train", "validation", "test")}
+    train_counts = {key: int(in_split["train"][list(rows)].sum()) for key, rows in rows_with.items()}
+    least = (smallest_size or 1) if n_words == AUTO else 1
+    ranked = sorted((key for key in rows_with if train_counts[key] >= least), key=lambda key: (-train_counts[key], key))
+    most = MOST_WORDS if isinstance(n_words, str) else n_words
+    require(
+        smallest_size is None or in_split["test"].any(),
+        "the test part must hold images, got none: see the splits of the dataset",
+    )
+    require(
+        n_words == AUTO or smallest_size is not None or len(ranked) >= most,
+        f"n_words must be at most {len(ranked)}, the number of content words in training captions, got {n_words}",
+    )
+    kept, refused, columns = list[dict[str, Any]](), list[dict[str, Any]](), []
+    for key in ranked if n_words == AUTO else ranked[:most]:
+        if len(kept) == most:
+            break
+        label = np.zeros(len(images), np.int8)
+        label[unknown.get(key, [])] = UNKNOWN
+        label[list(rows_with[key])] = 1
+        row_of_word = _row_of_word(forms[key], label, in_split, smallest_size)
+        if row_of_word["warning"].startswith(LEFT_OUT):
+            warnings.warn(f"the word {row_of_word['word']!r} is {row_of_word['warning']}", stacklevel=2)
+            refused.append(row_of_word)
+        else:
+            kept.append(row_of_word)
+            columns.append(label)
+    if smallest_size is not None:
+        _require_words(kept, refused, n_words, smallest_size)
+    labels = np.ascontiguousarray(np.transpose(columns))
+    table = pd.DataFrame(kept + refused)
+    return (table, labels) if unknown else (table.drop(columns="unknown"), labels == 1)
+
+
+def _row_of_word(
+    forms: Counter[str], label: np.ndarray, in_split: Mapping[str, np.ndarray], smallest_size: int | None
+) -> dict[str, Any]:
+    """A word's row in the table of words. label: 1, 0 or `UNKNOWN`, and each of in_split: bool, (n_images,)."""
+    by_count = sorted(forms, key=lambda form: (-forms[form], form))
+    counts = {split: int((label[mask] == 1).sum()) for split, mask in in_split.items()}
+    totals = {split: int((label[mask] >= 0).sum()) for split, mask in in_split.items()}
+    # A word of nearly all images has few negatives to learn from; `draw` refuses a word of all images.
+    share = counts["train"] / max(totals["train"], 1)
+    flag = Flag("training images with it", round(100 * share), "%") if share >= NEARLY_ALL else None
+    too_few = None if smallest_size is None else _too_few(counts, totals, smallest_size)
+    row_of_word = {"word": by_count[0], "forms": " ".join(by_count), "images": int((label == 1).sum())}
+    unknown = {"unknown": int((label == UNKNOWN).sum())}
+    return row_of_word | counts | unknown | {"warning": write_cell([too_few or flag])}
+
+
+def _too_few(counts: Mapping[str, int], totals: Mapping[str, int], smallest_size: int) -> Flag | None:
+    """Flag of a word that cannot be learnt or tested; else None. counts: of images with it by split. totals: of all."""
+    found = (
+        (f"{LEFT_OUT} {name} images {kind}", n, least)
+        for split, name, least in (("train", "training", smallest_size), ("test", "test", 1))
+        for kind, n in (("with it", counts[split]), ("without it", totals[split] - counts[split]))
+    )
+    return next((Flag(kind, n) for kind, n, least in found if n < least), None)
+
+
+def _require_words(
+    kept: Sequence[Any], refused: Sequence[Mapping[str, Any]], n_words: int | str, smallest_size: int
+) -> None:
+    """Raise ValueError where too few words are left, and warn where there are fewer than asked for."""
+    first = "".join(f" ({row['word']!r} is {row['warning']})" for row in refused[:1])
+    require(
+        len(kept) >= FEWEST_WORDS,
+        f"at least {FEWEST_WORDS} words must each have {smallest_size} training images (the smallest of sizes) and a "
+        f"test image with it, and as many without it, got {len(kept)}{first}: choose smaller sizes or a larger n_words",
+    )
+    n_found = len(kept) + len(refused)
+    if isinstance(n_words, int) and n_found < n_words:
+        warnings.warn(f"n_words is {n_words}, but the training captions hold {n_found} content words", stacklevel=3)
+
+
+def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = None) -> tuple[str, np.ndarray]:
+    """Choose a label, by default the most frequent one of the training samples, and mark the samples that have it.
+
+    images: columns image, split. captions: columns image, caption, a caption being a whole label. Returns the label and
+    y (n_images,) of -1 and +1. Raises ValueError where the training samples do not hold both.
+
+    >>> import pandas as pd
+    >>> images = pd.DataFrame({"image": list("abc"), "split": "train"})
+    >>> one_label(images, pd.DataFrame({"image": list("abb"), "caption": ["grain", "grain", "tea"]}))
+    ('grain', array([ 1.,  1., -1.]))
+    """
+    if label is None:
+        label = choose_words(images, captions, n_words=1, split_captions=False)[0]["word"].iloc[0]
+    with_it = captions["image"][captions["caption"].map(normalised) == normalised(label)]
+    require(
+        captions.loc[with_it.index].get("known", with_it).all(),
+        f"label must be one that is known of each sample, got {label!r}, which is unknown of some",
+    )
+    has_it = images["image"].isin(with_it).to_numpy()
+    in_training = has_it[(images["split"] == "train").to_numpy()]
+    require(
+        in_training.any() and not in_training.all(),
+        f"label must be one that some training samples have and others have not, got {label!r}, which "
+        f"{in_training.sum()} of {len(in_training)} have",
+    )
+    return label, np.where(has_it, 1.0, -1.0)
+
+
+def classes(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
+    """The one label of each sample, (n_images,) of text.
+
+    images: column image. captions: columns image, caption, a caption being a whole label. Raises ValueError where a
+    sample has not exactly one label.
+
+    >>> import pandas as pd
+    >>> images = pd.DataFrame({"image": list("abc")})
+    >>> classes(images, pd.DataFrame({"image": list("cab"), "caption": ["1", "0", "0"]})).tolist()
+    ['0', '0', '1']
+    """
+    of_image = captions.groupby("image")["caption"].agg(["size", "first"]).reindex(images["image"])
+    for image, number in of_image["size"][of_image["size"] != 1].fillna(0).items():
+        raise ValueError(f"each sample must have one label, its class, got {number:.0f} for {image!r}")
+    return of_image["first"].map(normalised).to_numpy(dtype=str)
+
+
+def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Samples to learn from, training and validation, and samples to test with: (n_images,) bool each.
+
+    For experiments that choose nothing by validation. images: column split. Raises ValueError where either is empty.
+    """
+    learn, test = (images["split"].isin(names).to_numpy() for names in (("train", "validation"), ("test",)))
+    require(
+        learn.any() and test.any(), f"samples must be for training and for testing, got {learn.sum()} and {test.sum()}"
+    )
+    return learn, test
+
+
+def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
+    """The names of words in the order of their labels. words, labels: as `choose_words` returns them.
+
+    Raises Misfit where the labels say of a word that other numbers of images have it.
+    """
+    words = words[~words["warning"].fillna("").astype(str).str.startswith(LEFT_OUT)]
+    require(
+        labels.ndim == 2
+        and labels.dtype in (bool, np.int8)
+        and words["images"].tolist() == (labels == 1).sum(axis=0).tolist(),
+        f"labels must be of the words in their table, {', '.join(words['word'])}, got others",
+        Misfit,
+    )
+    return words["word"].tolist()
+
+
+def thinned(chosen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The chosen samples, (n_images,) bool, without a tenth of them, drawn at random.
+
+    For runs that would not differ otherwise, such as those of methods without any random step.
+    """
+    members = rng.permutation(np.flatnonzero(chosen))
+    return chosen & ~np.isin(np.arange(len(chosen)), members[: len(members) // 10])
+
+
+def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator) -> np.ndarray:
+    """The splits (n_images,) with some images of each split, drawn at random, made unlabelled.
+
+    numbers: split -> how many of its images. Raises ValueError where a split has no more than that.
+    Source: Quattoni et al. 2008, sec. 5.2: a basis from images that no task uses.
+    """
+    result = split.astype(object)
+    for name, n in sorted(numbers.items()):
+        members = np.flatnonzero(split == name)
+        limit = f"less than {len(members)}, the number there is"
+        require(n == 0 or n < len(members), f"the number of {name} images to set aside must be {limit}, got {n}")
+        result[rng.permutation(members)[:n]] = "unlabelled"
+    return result
+
+
+class Tasks(NamedTuple):
+    """The training sets of one run.
+
+    Attributes
+    ----------
+    Y : int8 array, (n_sizes, n_images, n_words)
+        +1 positive, -1 negative, 0 not in this training set. The sets of one word are nested, so that a learning curve
+        varies with n and not with the luck of five draws.
+    sizes : int array, (n_sizes,)
+        The numbers n of positives.
+    validation_words : bool array, (n_words,)
+        The words whose validation images choose the radius.
+    """
+
+    Y: NDArray[Any]
+    sizes: NDArray[Any]
+    validation_words: NDArray[Any]
+
+    def each_size(self) -> list[int]:
+        """The sizes."""
+        return [int(n) for n in self.sizes]
+
+    def size_at_most(self, most: int) -> int:
+        """The largest size that is at most `most`, or the smallest if all are larger."""
+        sizes = self.each_size()
+        return max([n for n in sizes if n <= most], default=min(sizes))
+
+    def training_sets(self, n: int | None = None) -> NDArray[Any]:
+        """Training sets of size n (None: the largest), (n_images, n_words). Raises Misfit where there are none."""
+        sizes = self.each_size()
+        n = max(sizes) if n is None else n
+        require(
+            sizes.count(n) == 1,
+            f"tasks must hold training sets of size {n}, got the sizes {', '.join(map(str, sizes))}",
+            Misfit,
+        )
+        return np.asarray(self.Y[sizes.index(n)])
+
+
+def auto_sizes(n_positives: np.ndarray) -> list[int]:
+    """Sizes of `AUTO_SIZES`, up to the largest that at least half of the words reach; at least the first.
+
+    n_positives: training images of each word.
+
+    >>> auto_sizes(np.array([10, 25, 90]))
+    [10, 20]
+    """
+    return [n for n in AUTO_SIZES if n == AUTO_SIZES[0] or 2 * np.sum(n_positives >= n) >= len(n_positives)]
+
+
+def draw(
+    labels: np.ndarray,
+    split: np.ndarray,
+    words: Sequence[str],
+    *,
+    sizes: Sequence[int] | Literal["auto"],
+    negatives_per_positive: int = 2,
+    n_validation_words: int | Literal["auto"],
+    n_words: int | Literal["auto"] | None = None,
+    rng: np.random.Generator,
+) -> tuple[Tasks, pd.DataFrame]:
+    """Draw the training sets of every word and size, and the words whose validation images choose the radius.
+
+    A word with fewer positives (negatives) than asked gets all there are, and column capped says so.
+
+    Parameters
+    ----------
+    labels : array, (n_images, n_words)
+        Which image has which word, see `choose_words`. Where it is unknown, the image is not in that training set.
+    split : text array, (n_images,)
+        "train", "validation", "test" or "unlabelled".
+    words : list of str, (n_words,)
+        Names of the words.
+    sizes : list of int, at least 1, or "auto"
+        The numbers n of positives, see `auto_sizes`.
+    negatives_per_positive : int, at least 1
+        Each word also gets so many times n negatives.
+    n_validation_words : int or "auto"
+        At least 1, less than the number of words. "auto": a quarter of them. They are drawn from the words that some
+        validation images have and others have not; of fewer such words all are taken.
+    n_words : int or "auto", optional
+        Words that were asked for. If fewer are there, n_validation_words shrinks with them.
+    rng : Generator
+        Draws words and images.
+
+    Returns
+    -------
+    Tasks
+        The training sets and the validation words.
+    table
+        Columns n, word, positives, negatives, capped: the content of each training set.
+
+    Raises
+    ------
+    ValueError
+        If no word has images with it and without it in the validation part, which AUC needs. `choose_words` sees to
+        the other parts.
+    """
+    import pandas as pd
+
+    n_there = len(words)
+    number: Any = n_validation_words
+    if n_validation_words == AUTO:
+        number = max(1, n_there // WORDS_PER_VALIDATION_WORD)
+    elif isinstance(n_words, int) and n_there < n_words:  # as large a part of fewer words
+        number = max(1, number * n_there // n_words)
+    require(
+        0 < number < n_there,
+        f"n_validation_words must be between 1 and {n_there - 1} (n_words - 1), got {number}",
+    )
+    on_validation = labels[split == "validation"]
+    able = np.flatnonzero((on_validation == 1).any(axis=0) & (on_validation == 0).any(axis=0))
+    require(
+        len(able),
+        f"the validation part must hold images with a word and images without it, got {len(on_validation)} images and "
+        f"no such word of {', '.join(words)}: make the validation part larger, or choose other words",
+    )
+    validation_words = np.zeros(n_there, dtype=bool)
+    validation_words[rng.choice(able, min(number, len(able)), replace=False)] = True
+
+    train = np.flatnonzero(split == "train")
+    numbers = auto_sizes((labels[train] == 1).sum(axis=0)) if isinstance(sizes, str) else list(sizes)
+    Y = np.zeros((len(numbers), *labels.shape), dtype=np.int8)  # Choice: nested training sets
+    table = []
+    for k, word in enumerate(words):
+        positives = rng.permutation(train[labels[train, k] == 1])
+        negatives = rng.permutation(train[labels[train, k] == 0])
+        for s, n in enumerate(numbers):
+            with_word, without = positives[:n], negatives[: negatives_per_positive * n]
+            Y[s, with_word, k], Y[s, without, k] = 1, -1
+            capped = len(with_word) < n or len(without) < negatives_per_positive * n
+            table.append((n, word, len(with_word), len(without), capped))
+    return Tasks(Y, np.array(numbers), validation_words), pd.DataFrame(
+        table, columns=["n", "word", "positives", "negatives", "capped"]
+    )
