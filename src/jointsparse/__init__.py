@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jointsparse.files import load, save
     from jointsparse.learning.warmup import warmup
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0rc2"
 __all__ = [
     "JointSparseClassifier",
     "JointSparseClassifierCV",

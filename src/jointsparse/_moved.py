@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-# By old path, the modules that hold its names now.
+# By old path, the modules that hold its names now; the first one that has a name is where it is defined.
 MOVED = {
     "jointsparse.app.blas": ("jointsparse.pipeline.app.blas",),
     "jointsparse.kept.annotator": ("jointsparse.pipeline.models.annotator",),
@@ -14,9 +14,9 @@ MOVED = {
     "jointsparse.kept.file": ("jointsparse.files",),
     "jointsparse.learning.entropic": ("jointsparse.pipeline.papers.duchi.entropic",),
     "jointsparse.learning.problem": (
+        "jointsparse.learning.regulariser",
         "jointsparse.learning.certificate",
         "jointsparse.learning.fit",
-        "jointsparse.learning.regulariser",
     ),
     "jointsparse.learning.scales": ("jointsparse.learning.radii",),
     "jointsparse.learning.svm": ("jointsparse.pipeline.svm",),

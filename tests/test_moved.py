@@ -1,0 +1,87 @@
+"""What has moved is still found: old paths warn, and model files that older versions wrote open."""
+
+import json
+import pickle
+import warnings
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from jointsparse import _moved
+from jointsparse.files import TRUSTED, load
+from jointsparse.learning.fit import Fit
+
+# Written by version 1.0.0rc1, with the decisions or predictions of each model to six digits.
+MODELS = Path(__file__).with_name("models")
+DECISIONS = json.loads((MODELS / "decisions.json").read_text())
+
+
+def samples_of(model: str) -> object:
+    """The samples that the decisions of a model are about."""
+    if model == "daisy":
+        return np.random.default_rng(1).integers(0, 256, (8, 24, 24), dtype=np.uint8)
+    if model == "annotator":
+        return list(np.random.default_rng(2).integers(0, 256, (40, 16, 16), dtype=np.uint8))
+    X = np.random.default_rng(0).normal(size=(16, 3)).round(2)
+    if model == "search":
+        return pytest.importorskip("pandas").DataFrame(X, columns=list("abc"))
+    return sparse.csr_matrix(X) if model == "online-sparse" else X
+
+
+@pytest.mark.parametrize("model", DECISIONS)
+def test_a_model_of_an_older_version_opens_with_one_warning_and_decides_as_it_did(model):
+    pytest.importorskip("skops")
+    samples = samples_of(model)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loaded = load(MODELS / f"{model}.skops")
+    assert [str(one.message).partition(" (here")[0] for one in caught if one.category is DeprecationWarning] == []
+    assert ["jointsparse 1.0.0rc1" in str(one.message) for one in caught] == [True]
+    got = np.asarray(getattr(loaded, "decision_function", loaded.predict)(samples))
+    np.testing.assert_allclose(got, DECISIONS[model], rtol=0, atol=1e-5 * np.abs(DECISIONS[model]).max())
+
+
+def test_the_models_hold_every_type_of_ours_that_a_file_may_hold():
+    held = b"".join(path.read_bytes() for path in MODELS.glob("*.skops")).decode(errors="replace")
+    paths = {path: path.rpartition(".") for path in TRUSTED if path != "jointsparse.learning.fit.Fit"}
+    lacking = [path for path, (module, _, name) in paths.items() if f'"{name}"' not in held or module not in held]
+    assert lacking == []
+
+
+def test_fits_of_an_older_version_start_the_next_one():
+    pytest.importorskip("skops")
+    with pytest.warns(UserWarning, match=r"jointsparse 1\.0\.0rc1"):
+        model = load(MODELS / "classifier.skops")
+    assert isinstance(model._last_fit, Fit)
+    X = samples_of("classifier")
+    assert model.fit(X, (X[:, :2] > 0).astype(int)).n_iter_ == 0
+
+
+@pytest.mark.parametrize("old", _moved.MOVED)
+def test_every_name_of_an_old_path_is_found_and_the_warning_says_where(old):
+    for place in _moved.MOVED[old]:
+        pytest.importorskip("pandas") if ".pipeline." in place else None
+        names = [name for name, value in vars(import_module(place)).items() if getattr(value, "__module__", "") == place]
+        assert names
+        for name in names:
+            with pytest.warns(DeprecationWarning, match=rf"{old}\.{name} has moved: import it from {place}"):
+                found = getattr(import_module(old), name)
+            assert found is getattr(import_module(place), name)
+
+
+def test_an_old_path_has_no_other_names_and_warns_in_the_line_that_asks():
+    with pytest.raises(ImportError, match="cannot import name 'nothing'"):
+        from jointsparse.scores.metrics import nothing  # noqa: F401
+    with pytest.warns(DeprecationWarning) as caught:
+        from jointsparse.scores.metrics import auc  # noqa: F401
+    assert caught[0].filename == __file__
+
+
+def test_a_pickle_with_an_old_path_opens():
+    written = pickle.dumps(Fit).replace(b"jointsparse.learning.fit", b"jointsparse.learning.problem")
+    written = written.replace(bytes([len("jointsparse.learning.fit")]), bytes([len("jointsparse.learning.problem")]), 1)
+    with pytest.warns(DeprecationWarning, match="has moved"):
+        assert pickle.loads(written) is Fit
