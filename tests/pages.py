@@ -3,13 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from jointsparse.metrics import METRICS
 from jointsparse.pipeline.explorer import thumbnails
 from jointsparse.pipeline.explorer.answers import Kept
 from jointsparse.pipeline.explorer.fits import Fits, Path, fits_of
 from jointsparse.pipeline.explorer.page import Study, page
 from jointsparse.pipeline.papers.page import section
-from jointsparse.pipeline.scores.evaluation import ScoredFits
+from jointsparse.pipeline.scores.evaluation import METRICS, ScoredFits
 from jointsparse.pipeline.scores.learnt import words_learnt
 from jointsparse.pipeline.scores.runs import means
 from jointsparse.pipeline.sweep import Sweep

@@ -38,7 +38,7 @@ TWO_OF_FIVE = [True, True, False, False, False]
     ],
 )
 def test_by_hand(metric, scores, labels, expected):
-    got = metrics.METRICS[metric](np.array(scores, dtype=float)[:, np.newaxis], np.array(labels)[:, np.newaxis])
+    got = getattr(metrics, metric)(np.array(scores, dtype=float)[:, np.newaxis], np.array(labels)[:, np.newaxis])
     np.testing.assert_allclose(got, [expected], rtol=1e-15)
 
 

@@ -64,7 +64,9 @@ def test_fits_of_an_older_version_start_the_next_one():
 def test_every_name_of_an_old_path_is_found_and_the_warning_says_where(old):
     for place in _moved.MOVED[old]:
         pytest.importorskip("pandas") if ".pipeline." in place else None
-        names = [name for name, value in vars(import_module(place)).items() if getattr(value, "__module__", "") == place]
+        names = [
+            name for name, value in vars(import_module(place)).items() if getattr(value, "__module__", "") == place
+        ]
         assert names
         for name in names:
             with pytest.warns(DeprecationWarning, match=rf"{old}\.{name} has moved: import it from {place}"):

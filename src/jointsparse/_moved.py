@@ -13,6 +13,7 @@ MOVED = {
     "jointsparse.kept.explain": ("jointsparse.features.explain",),
     "jointsparse.kept.file": ("jointsparse.files",),
     "jointsparse.learning.entropic": ("jointsparse.pipeline.papers.duchi.entropic",),
+    "jointsparse.learning.flag": ("jointsparse.pipeline.flag",),
     "jointsparse.learning.problem": (
         "jointsparse.learning.regulariser",
         "jointsparse.learning.certificate",

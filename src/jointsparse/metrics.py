@@ -179,22 +179,6 @@ def nearest(known: np.ndarray, score: np.ndarray, n: int) -> np.ndarray:
     return np.argsort(np.square((known - score) / spread).sum(axis=1), kind="stable")[:n]
 
 
-METRICS = {"auc": auc, "eer": eer}
-SIGN = {"auc": 1, "eer": -1}  # -1: smaller is better
-
-
-def average(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tuple[float, float]:
-    """The plain mean of a metric over some tasks, and the paper's mean in which every positive weighs the same.
-
-    by_task: (n_tasks,) AUC or EER. positives: (n_tasks,) their numbers of positives. tasks: (n_tasks,) bool.
-
-    >>> average(np.array([0.5, 0.9, 0.1]), np.array([10, 30, 5]), np.array([True, True, False]))
-    (0.7, 0.8)
-    """
-    chosen = by_task[tasks]
-    return float(chosen.mean()), float(np.average(chosen, weights=positives[tasks]))
-
-
 def holm(p: np.ndarray) -> np.ndarray:
     """Holm's step-down correction of p-values for the number of tests. NaN is no test.
 

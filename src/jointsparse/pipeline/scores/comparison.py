@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 
 from jointsparse.checks import Misfit, require, require_extra
-from jointsparse.metrics import METRICS, holm, over_runs, resample, resampled, sign_test
-from jointsparse.pipeline.scores.evaluation import ScoredFits
+from jointsparse.metrics import holm, over_runs, resample, resampled, sign_test
+from jointsparse.pipeline.scores.evaluation import METRICS, ScoredFits
 from jointsparse.pipeline.scores.runs import FEWEST_RUNS, half_width
 
 require_extra(__name__, "pandas")
@@ -64,7 +64,7 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
     scores: of a study. n_resamples: at least 1. seed: of the resamples.
 
     difference: method minus against, of the mean over words (words: "test words" or "all words"), averaged over runs;
-    runs: how many. average: "by positives", in which each positive weighs the same (see `metrics.average`), or "plain".
+    runs: how many. average: "by positives", in which each positive weighs the same (see `evaluation.average`), or "plain".
     low, high: the root of two summed squares. One is the shift of the difference when test images are drawn anew
     n_resamples times (percentiles). They are drawn with replacement, alike for all methods, words and runs. The other
     is the t interval of the mean over runs, over_runs its half width. low_words, high_words: words are drawn anew, too.

@@ -10,7 +10,7 @@ import numpy as np
 
 from jointsparse.checks import Misfit, fingerprint, require, require_extra, select
 from jointsparse.learning import radii
-from jointsparse.metrics import METRICS, SIGN, average
+from jointsparse.metrics import auc, eer
 from jointsparse.pipeline import sweep
 from jointsparse.pipeline.flag import Flag, write_cell
 from jointsparse.pipeline.scores.flags import GAP
@@ -28,6 +28,9 @@ NO_BETTER = "validation no better than chance"
 SAME_DIRECTION = 1e-3  # Choice: relative distance of weights of length 1 that make the same classifiers
 
 Matrix = Any  # dense or CSR
+
+METRICS = {"auc": auc, "eer": eer}
+SIGN = {"auc": 1, "eer": -1}  # -1: smaller is better
 
 
 class ScoredFits(NamedTuple):
@@ -72,6 +75,18 @@ class TrainedSweep(NamedTuple):
         return {"run": self.run, "n": self.n, "n_samples": self.n_samples, "method": self.method}
 
 
+def average(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tuple[float, float]:
+    """The plain mean of a metric over some tasks, and the paper's mean in which every positive weighs the same.
+
+    by_task: (n_tasks,) AUC or EER. positives: (n_tasks,) their numbers of positives. tasks: (n_tasks,) bool.
+
+    >>> average(np.array([0.5, 0.9, 0.1]), np.array([10, 30, 5]), np.array([True, True, False]))
+    (0.7, 0.8)
+    """
+    chosen = by_task[tasks]
+    return float(chosen.mean()), float(np.average(chosen, weights=positives[tasks]))
+
+
 def trained_sweep(run: int, n: int, method: str, tasks: Tasks, fits: Sweep) -> TrainedSweep:
     """Join a sweep with what its run's tasks say of it.
 
@@ -110,7 +125,7 @@ class Evaluation(NamedTuple):
         gap: how far it may be from the
         optimum, as a fraction of it. features: the fraction in use. validation: the metric on the validation words.
         auc, eer: averages over test images and the words not used for validation. With _all: over all words. With
-        _weighted: see `metrics.average`. warning: flags of a grid too narrow, a gap above 5 %, tasks not converged,
+        _weighted: see `evaluation.average`. warning: flags of a grid too narrow, a gap above 5 %, tasks not converged,
         a choice no better than chance, or scores that say nothing. note: a flag of training images that many W explain
         whole.
     by_word : table
