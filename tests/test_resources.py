@@ -30,6 +30,12 @@ def test_jobs_ask_for_more_than_they_used_and_for_at_most_twice_as_much(rule):
         assert 2 * row.seconds <= 60 * resources.minutes(rule, row.norm, row.read_mb), row
 
 
+def test_a_norm_that_was_not_measured_asks_for_the_most_of_any_norm():
+    for rule in ("train_path", "fit_final"):
+        measured = [resources.megabytes(rule, norm, 1.0) for norm in ("l1", "l12", "l1inf", "l2")]
+        assert resources.megabytes(rule, "mine", 1.0) == max(measured)
+
+
 def test_the_largest_file_counts_and_one_that_is_not_there_yet_does_not(tmp_path):
     (tmp_path / "a").write_bytes(bytes(2_000_000))
     (tmp_path / "b").write_bytes(bytes(1000))

@@ -12,6 +12,7 @@ MOVED = {
     "jointsparse.kept.annotator": ("jointsparse.pipeline.models.annotator",),
     "jointsparse.kept.explain": ("jointsparse.features.explain",),
     "jointsparse.kept.file": ("jointsparse.files",),
+    "jointsparse.kept.final": ("jointsparse.pipeline.models.final",),
     "jointsparse.learning.entropic": ("jointsparse.pipeline.papers.duchi.entropic",),
     "jointsparse.learning.flag": ("jointsparse.pipeline.flag",),
     "jointsparse.learning.problem": (

@@ -54,7 +54,7 @@ def rounds(first: Sequence[int], following: Callable[[], int | None], width: int
     [[0], [-2, -1], [1, 2]]
     """
     steps = list(first)
-    while steps:
+    while True:
         yield steps
         step = following()
         if step is None:

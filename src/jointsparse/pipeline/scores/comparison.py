@@ -64,7 +64,7 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
     scores: of a study. n_resamples: at least 1. seed: of the resamples.
 
     difference: method minus against, of the mean over words (words: "test words" or "all words"), averaged over runs;
-    runs: how many. average: "by positives", in which each positive weighs the same (see `evaluation.average`), or "plain".
+    runs: how many. average: "by positives", in which each positive weighs the same (`evaluation.average`), or "plain".
     low, high: the root of two summed squares. One is the shift of the difference when test images are drawn anew
     n_resamples times (percentiles). They are drawn with replacement, alike for all methods, words and runs. The other
     is the t interval of the mean over runs, over_runs its half width. low_words, high_words: words are drawn anew, too.
