@@ -60,18 +60,23 @@ def test_fits_of_an_older_version_start_the_next_one():
     assert model.fit(X, (X[:, :2] > 0).astype(int)).n_iter_ == 0
 
 
-@pytest.mark.parametrize("old", _moved.MOVED)
+@pytest.mark.parametrize("old", [*_moved.MOVED, "kept.annotator", "app.blas", "scores.comparison", "papers.duchi.race"])
 def test_every_name_of_an_old_path_is_found_and_the_warning_says_where(old):
-    for place in _moved.MOVED[old]:
-        pytest.importorskip("pandas") if ".pipeline." in place else None
-        names = [
-            name for name, value in vars(import_module(place)).items() if getattr(value, "__module__", "") == place
-        ]
+    for place in _moved.places_of(old):
+        pytest.importorskip("pandas") if "pipeline." in place else None
+        module = import_module(f"jointsparse.{place}")
+        names = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
         assert names
         for name in names:
-            with pytest.warns(DeprecationWarning, match=rf"{old}\.{name} has moved: import it from {place}"):
-                found = getattr(import_module(old), name)
-            assert found is getattr(import_module(place), name)
+            with pytest.warns(DeprecationWarning, match=rf"{old}\.{name} has moved: import it from {module.__name__}$"):
+                found = getattr(import_module(f"jointsparse.{old}"), name)
+            assert found is getattr(module, name)
+
+
+@pytest.mark.parametrize("path", ["jointsparse.scores.nothing", "jointsparse.nothing", "jointsparse.norms.nothing"])
+def test_a_path_that_never_was_is_not_found(path):
+    with pytest.raises(ModuleNotFoundError, match=f"No module named '{path}'"):
+        import_module(path)
 
 
 def test_an_old_path_has_no_other_names_and_warns_in_the_line_that_asks():

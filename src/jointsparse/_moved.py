@@ -4,36 +4,35 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 
 # By old path, the modules that hold its names now; the first one that has a name is where it is defined.
 MOVED = {
-    "jointsparse.app.blas": ("jointsparse.pipeline.app.blas",),
-    "jointsparse.kept.annotator": ("jointsparse.pipeline.models.annotator",),
-    "jointsparse.kept.explain": ("jointsparse.features.explain",),
-    "jointsparse.kept.file": ("jointsparse.files",),
-    "jointsparse.kept.final": ("jointsparse.pipeline.models.final",),
-    "jointsparse.learning.entropic": ("jointsparse.pipeline.papers.duchi.entropic",),
-    "jointsparse.learning.flag": ("jointsparse.pipeline.flag",),
-    "jointsparse.learning.problem": (
-        "jointsparse.learning.regulariser",
-        "jointsparse.learning.certificate",
-        "jointsparse.learning.fit",
-    ),
-    "jointsparse.learning.scales": ("jointsparse.learning.radii",),
-    "jointsparse.learning.svm": ("jointsparse.pipeline.svm",),
-    "jointsparse.learning.sweep": ("jointsparse.learning.radii", "jointsparse.pipeline.sweep"),
-    "jointsparse.learning.tasks": ("jointsparse.pipeline.tasks",),
-    "jointsparse.norms.l1_sparse": ("jointsparse.learning.l1_sparse",),
-    "jointsparse.scores.comparison": ("jointsparse.pipeline.scores.comparison",),
-    "jointsparse.scores.evaluation": ("jointsparse.pipeline.scores.evaluation",),
-    "jointsparse.scores.flags": ("jointsparse.pipeline.scores.flags",),
-    "jointsparse.scores.learnt": ("jointsparse.pipeline.scores.learnt",),
-    "jointsparse.scores.many": ("jointsparse.metrics", "jointsparse.pipeline.scores.runs"),
-    "jointsparse.scores.metrics": ("jointsparse.metrics", "jointsparse.pipeline.scores.evaluation"),
-    "jointsparse.scores.sign_test": ("jointsparse.metrics",),
+    "kept.explain": ("features.explain",),
+    "kept.file": ("files",),
+    "learning.entropic": ("pipeline.papers.duchi.entropic",),
+    "learning.flag": ("pipeline.flag",),
+    "learning.problem": ("learning.regulariser", "learning.certificate", "learning.fit"),
+    "learning.scales": ("learning.radii",),
+    "learning.svm": ("pipeline.svm",),
+    "learning.sweep": ("learning.radii", "pipeline.sweep"),
+    "learning.tasks": ("pipeline.tasks",),
+    "norms.l1_sparse": ("learning.l1_sparse",),
+    "scores.many": ("metrics", "pipeline.scores.runs"),
+    "scores.metrics": ("metrics", "pipeline.scores.evaluation"),
+    "scores.sign_test": ("metrics",),
+    "datasets.pictures": ("pictures", "pipeline.datasets.picture_check"),
 }
-PACKAGES = {"jointsparse.app", "jointsparse.kept", "jointsparse.scores"}  # of old paths alone
+# Packages that were beside the library, by their old names, and what they are called in the pipeline.
+ROOMS = {name: name for name in ("app", "datasets", "explorer", "figures", "papers", "provenance", "scores")}
+ROOMS["kept"] = "models"
+
+
+def places_of(old: str) -> tuple[str, ...]:
+    """Return the modules that hold the names of an old path, without the package's name; none for any other path."""
+    room, dot, inside = old.partition(".")
+    return MOVED.get(old, (f"pipeline.{ROOMS[room]}{dot}{inside}",) if room in ROOMS else ())
 
 
 def moved(module: str, name: str) -> object:
@@ -41,9 +40,9 @@ def moved(module: str, name: str) -> object:
 
     Raises AttributeError, as a module does, for a name that it never held.
     """
-    for place in MOVED[module] if not name.startswith("__") else ():
-        if name in vars(found := import_module(place)):
-            message = f"{module}.{name} has moved: import it from {place}"
+    for place in places_of(module.removeprefix("jointsparse.")) if not name.startswith("__") else ():
+        if name in vars(found := import_module(f"jointsparse.{place}")):
+            message = f"{module}.{name} has moved: import it from jointsparse.{place}"
             warnings.warn(message, DeprecationWarning, stacklevel=3)
             return vars(found)[name]
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
@@ -54,8 +53,12 @@ class OldPaths:
 
     @classmethod
     def find_spec(cls, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        known = name in MOVED or name in PACKAGES
-        return ModuleSpec(name, cls, is_package=name in PACKAGES) if known else None  # type: ignore[arg-type]
+        """Return how to make the module of an old path; None for any other name, as the import system asks for."""
+        package, _, old = name.partition(".")
+        places = places_of(old) if package == "jointsparse" else ()
+        found = find_spec(f"jointsparse.{places[0]}") if places else None
+        is_package = found is not None and found.submodule_search_locations is not None
+        return ModuleSpec(name, cls, is_package=is_package) if found else None  # type: ignore[arg-type]
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> None:
@@ -63,6 +66,5 @@ class OldPaths:
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        old = module.__name__
-        if old in MOVED:
-            module.__getattr__ = lambda name: moved(old, name)  # type: ignore[method-assign]
+        """Let a module take its names from where they are now."""
+        module.__getattr__ = lambda name: moved(module.__name__, name)  # type: ignore[method-assign]
