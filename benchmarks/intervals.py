@@ -1,4 +1,4 @@
-"""Coverage and mean width of the 95 % intervals of words' AUCs (`scores.learnt.by_size`), from drawn scores.
+"""Coverage and mean width of the 95 % intervals of words' AUCs (`pipeline.scores.learnt.by_size`), from drawn scores.
 
     python benchmarks/intervals.py [--draws 1000]
 

@@ -1,5 +1,9 @@
 """Jointly sparse multi-task learning: projections, training, and the experiments of two papers.
 
+The library is in front: `norms`, `learning`, `estimators`, `features`, `metrics`, `files` and `pictures`. Behind it,
+`pipeline` runs the papers' experiments, and people's own data, with the library. It needs the extra "pipeline", and so
+do models in files, and pictures.
+
 - [Q09] A. Quattoni, X. Carreras, M. Collins, T. Darrell: An efficient projection for l1,inf regularization, ICML 2009.
 - [Q08] The technical report of [Q09], 2008. [P09] Its poster.
 - [D08] J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra: Efficient projections onto the l1-ball, ICML 2008.

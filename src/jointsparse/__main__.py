@@ -1,4 +1,4 @@
-"""`python -m jointsparse`, and the command `jointsparse`: see `app`."""
+"""`python -m jointsparse`, and the command `jointsparse`: see `pipeline.app`."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""Draw the figures of a study, each from the table that `FIGURES` in papers/catalogue.py names."""
+"""Draw the figures of a study, each from the table that `FIGURES` in pipeline/papers/catalogue.py names."""
 
 from pathlib import Path
 

@@ -95,7 +95,7 @@ def _called(scorer: Callable[..., Any], stand_in: BaseEstimator, X: Any, y: np.n
 def comparable(scores: np.ndarray) -> np.ndarray:
     """Scores (n_strengths, n_splits) in units of the range of their means, without splits that have none.
 
-    For `sweep` scores are equal that differ by less than a number, whatever they measure.
+    `learning.radii` treats scores within an absolute tolerance as ties, so scores are rescaled first.
     """
     counted = scores[:, ~np.isnan(scores).any(axis=0)]
     return counted / (np.ptp(counted.mean(axis=1)) or 1.0) if counted.size else counted

@@ -8,8 +8,8 @@
 - ``LENGTH``: the number of numbers in a descriptor.
 
 ``options`` are the entries of the feature's block in config.yaml. Beside the room stand the vocabulary tree, which
-turns descriptors into histograms, and the evidence of each patch for a score. So do `DenseSift`, `Daisy`,
-`VocabularyTree` and `SVDBasis`, transformers of scikit-learn.
+turns descriptors into histograms, the evidence of each patch for a score, and `explain`, which makes maps of pictures
+from it. So do `DenseSift`, `Daisy`, `VocabularyTree` and `SVDBasis`, transformers of scikit-learn.
 """
 
 from importlib import import_module

@@ -11,12 +11,12 @@ from jointsparse.features import evidence
 
 
 def is_of_pictures(model: Any) -> bool:
-    """Tell whether a model is a chain of `annotator` that begins with pictures."""
+    """Return True if a model is a kept chain of steps that begins with pictures."""
     return hasattr(model, "known_scores_") and hasattr(model[0], "extractor")
 
 
 def require_of_pictures(model: Any) -> None:
-    """Raise ValueError unless a model is a chain of `annotator` that begins with pictures."""
+    """Raise ValueError unless a model is a kept chain of steps that begins with pictures."""
     require(
         is_of_pictures(model),
         f"the model must be one of pictures that a run has kept as model.skops, got {type(model).__name__}",

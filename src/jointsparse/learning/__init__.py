@@ -1,1 +1,1 @@
-"""From samples and labels to weights: tasks, losses, solvers, grids and paths."""
+"""From samples and labels to weights: problems, losses, solvers, certificates, and paths of radii."""

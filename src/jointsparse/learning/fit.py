@@ -67,8 +67,8 @@ class Fit(NamedTuple):
     bound : array (n_pairs,)
         Lower bound of all objectives, in double precision.
     gap : array (n_pairs,)
-        Relative duality gap of `value` and `bound`, see `relative_gap`. No optimum is further away. It is infinite if W
-        lies outside its ball.
+        Relative duality gap of `value` and `bound`, see `certificate.relative_gap`. No optimum is further away. It is
+        infinite if W lies outside its ball.
     n_iter : int
         Number of iterations done.
     dual : array (n_samples, n_pairs)

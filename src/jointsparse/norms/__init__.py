@@ -33,8 +33,8 @@ result times that power. A projection keeps signs, enlarges no entry, and meets 
 0. Subnormal results are rounded towards 0. `trials/projections.py` compares all of this with exact arithmetic.
 
 A new norm is a module beside these, its name in ``NORMS``, and its expression in tests/oracles_convex.py. Nothing
-else has to change. It rests on no other norm; only `l12` projects by `l1` and `l2`. `l1_sparse` is no norm, but the l1
-ball under sparse updates; `rows` has what all norms share.
+else has to change. It rests on no other norm; only `l12` projects by `l1` and `l2`. `rows` has what all norms share.
+The l1 ball under sparse updates is in `learning.l1_sparse`.
 """
 
 from importlib import import_module

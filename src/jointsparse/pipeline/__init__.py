@@ -1,6 +1,7 @@
 """The pipeline: the papers' experiments, and people's own data, from raw files to tables, figures, pages and models.
 
-It uses the library by its public names, and nothing of the library imports it. It needs the extra "pipeline".
+It imports the library, and nothing in the library imports it; only `jointsparse.__main__` starts its command. It needs
+the extra: ``pip install 'jointsparse[pipeline]'``.
 """
 
 from jointsparse.registry import ROOMS, Room

@@ -22,7 +22,7 @@ def write(folder: str | Path, model: Pipeline, found: Annotations, known: str | 
     model : Pipeline
         The model that has annotated.
     found : Annotations
-        From `kept.annotator.annotate`.
+        From `models.annotator.annotate`.
     known : path or None
         Folder of the pictures that the model knows. None: those that are alike are named, not shown.
     """

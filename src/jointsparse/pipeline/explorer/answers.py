@@ -24,7 +24,7 @@ ALIKE = 3  # known images that are shown beside each
 class Kept(NamedTuple):
     """A kept model and its test images.
 
-    card: see `kept.annotator.card_of`. fits: as of a study with this one method. test_images: the row of each in the
+    card: see `models.annotator.card_of`. fits: as of a study with this one method. test_images: the row of each in the
     table of images. has_maps: whether it begins with pictures. features: the places of those with the largest weights.
     names, responses: (n_test, n_features), of these. spread: standard deviation of the scores of each word, and of the
     responses of each of these features. vocabulary: names of the features of the test images. known_scores: (n_known,
@@ -59,7 +59,7 @@ def kept_of(
     Parameters
     ----------
     model : Pipeline
-        See `kept.annotator.annotator`.
+        See `models.annotator.annotator`.
     X : matrix, (n_test, n_features)
         The test images, as they enter the first step that takes a matrix.
     labels : array, (n_test, n_words)

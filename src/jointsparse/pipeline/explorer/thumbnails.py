@@ -37,7 +37,7 @@ def of_features(row: np.ndarray) -> np.ndarray | None:
 def overlay(heat: np.ndarray, full: float) -> np.ndarray:
     """A map that lies over a thumbnail, uint8 (height, width, 4): red speaks for a word, blue against it.
 
-    heat: (height, width), see `kept.explain`. full: what has the full colour. It is as coarse as patches are.
+    heat: (height, width), see `features.explain`. full: what has the full colour. It is as coarse as patches are.
     """
     height, width = (max(1, side // COARSER) for side in heat.shape)
     small = Image.fromarray(heat.astype(np.float32) / np.float32(full)).resize((width, height), Image.Resampling.BOX)

@@ -1,1 +1,1 @@
-"""The room of what was learnt: a model in a file, the final fit of a study, and the annotator of pictures."""
+"""The models that a run keeps: the final fit of a study, and the annotator, which goes from pictures to words."""

@@ -1,1 +1,1 @@
-"""One trail: files as they were written, records of where they come from, and the manifest that gathers these."""
+"""One trail: tables on disk, records of where files come from, and the manifest that gathers these."""

@@ -1,1 +1,1 @@
-"""From weights to tables: metrics, evaluation of sweeps and paths, comparisons, warnings."""
+"""From weights to tables: evaluation of sweeps and paths, comparisons of methods, means over runs, warnings."""

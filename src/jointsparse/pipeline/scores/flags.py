@@ -14,7 +14,7 @@ from jointsparse.pipeline.flag import EDGE, Flag, read_cell
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
-# Choice: the papers certify nothing. A fraction of the optimum, see `problem.Fit`.
+# Choice: the papers certify nothing. A fraction of the optimum, see `learning.fit.Fit`.
 GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
 # What tells the rows of a table apart, as far as it has them.
 KEYS = ("run", "problem", "item", "n", "form", "method", "radius", "radius_rule", "solver", "word", "what")
