@@ -126,7 +126,7 @@ def test_init_writes_a_config_that_fits(tmp_path, monkeypatch, capsys, files, lo
             "report",
             "a report is of a run that has ended, got none in results: jointsparse run\n",
         ),
-        ({}, "warmup l3", "norm must be one of l1, l12, l1inf, l2, got 'l3'"),
+        ({}, "warmup l3", f"norm must be one of {', '.join(sorted(of_config.names_of('norms')))}, got 'l3'"),
     ],
 )
 def test_what_a_command_cannot_do_is_one_sentence(tmp_path, monkeypatch, capsys, files, arguments, said):

@@ -36,6 +36,7 @@ ONE_METHOD, NOTHING_SHOWN = {"hinge-l1": None, "hinge-l2": None}, {"figures": []
 PHOTOS = {"loader": "scenes", "studies": {"annotation": {}}}
 RANK = "a whole number or full or auto"
 KINDS = ("words", *of_config.names_of("experiments"))
+SPARSE = ", ".join(name for name in of_config.names_of("norms") if pick("norms", name).SPARSE)
 MISSING = object()
 
 
@@ -322,7 +323,7 @@ REFUSED = [
     (
         ("datasets", "collage", "studies", "annotation-sweep"),
         {"training": {"sparsest": 0.5}},
-        f"sparsest {IDLE} radius: auto with a norm that leaves features out (l1, l12, l1inf)",
+        f"sparsest {IDLE} radius: auto with a norm that leaves features out ({SPARSE})",
         "datasets.collage.studies.annotation-sweep.training.sparsest",
     ),
     (

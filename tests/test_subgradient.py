@@ -31,7 +31,7 @@ def slow_fit(X, Y, loss, norm, eta0, radius, n_iter, c):
 
 
 @pytest.mark.parametrize("loss", sorted(LOSSES))
-@pytest.mark.parametrize("norm", sorted(NORMS))
+@pytest.mark.parametrize("norm", sorted(oracles.PROJECTIONS))
 @pytest.mark.parametrize("normalisation", ["sum", "mean"])
 def test_training_agrees_with_its_slow_twin(loss, norm, normalisation):
     X, Y = draw_labels()
