@@ -1,4 +1,7 @@
-"""Pages of the site that are made at each build: one for each name of `jointsparse`, and for each module, by room."""
+"""Pages of the site that are made at each build: one for each name of `jointsparse`, and for each module.
+
+The library comes first, then the pipeline, which needs the extra.
+"""
 
 import ast
 from collections.abc import Iterable
@@ -9,20 +12,30 @@ from pathlib import Path
 from jointsparse import __all__ as TOP
 
 SOURCE = Path(__file__).parents[1] / "src/jointsparse"
-ROOMS = {  # in the order of the page
-    "norms": "Norms and projections",
-    "estimators": "Estimators",
-    "features": "Features of pictures",
-    "learning": "Training",
-    "scores": "Scores and tests",
-    "kept": "Models that are kept",
-    "datasets": "Datasets",
-    "papers": "The papers' experiments",
-    "figures": "Figures",
-    "explorer": "The page of a dataset",
-    "provenance": "Files and records",
-    "app": "The command",
+LIBRARY = {  # titles with folders and files of the package, in the order of the page
+    "Norms and projections": ("norms",),
+    "Training": ("learning",),
+    "Estimators": ("estimators",),
+    "Features of pictures": ("features",),
+    "Metrics, model files and pictures": ("metrics.py", "files.py", "pictures.py"),
 }
+PIPELINE = {
+    "Datasets": ("datasets",),
+    "Tasks and fits of a study": ("tasks.py", "sweep.py", "svm.py", "flag.py"),
+    "Scores": ("scores",),
+    "Figures": ("figures",),
+    "Models that a run keeps": ("models",),
+    "The papers' experiments": ("papers",),
+    "The page of a dataset": ("explorer",),
+    "Tables and records": ("provenance",),
+    "The command": ("app",),
+}
+OF_PIPELINE = """## The pipeline
+
+`jointsparse.pipeline` runs the papers' experiments, and your own data, with the library above. The library imports
+nothing from it. It needs the extra: `pip install 'jointsparse[pipeline]'`. [Stages](../stages.md) says which rule of
+the workflow calls which function.
+"""
 
 
 def write_api(folder: Path) -> None:
@@ -30,10 +43,12 @@ def write_api(folder: Path) -> None:
     wanted = {f"jointsparse.{name}.rst": _page(f"jointsparse.{name}", name, _directive(name)) for name in TOP}
     parts = ["# API", "", *_contents(f"jointsparse.{name}" for name in TOP), "Names to import from `jointsparse`:", ""]
     parts += _rows(f"jointsparse.{name}" for name in TOP)
-    for room, title in ROOMS.items():
-        names = [name for name in map(_dotted, sorted((SOURCE / room).rglob("*.py"))) if _has_more(name)]
-        wanted |= {f"{name}.rst": _page(name, name.removeprefix("jointsparse."), "automodule") for name in names}
-        parts += ["", f"## {title}", "", *_contents(names), *_rows(names)]
+    for folder_of, titles, level in ((SOURCE, LIBRARY, "##"), (SOURCE / "pipeline", PIPELINE, "###")):
+        parts += ["", OF_PIPELINE] if titles is PIPELINE else []
+        for title, places in titles.items():
+            names = [name for place in places for name in _modules(folder_of / place)]
+            wanted |= {f"{name}.rst": _page(name, name.removeprefix("jointsparse."), "automodule") for name in names}
+            parts += ["", f"{level} {title}", "", *_contents(names), *_rows(names)]
     wanted["index.md"] = "\n".join(parts) + "\n"
     folder.mkdir(exist_ok=True)
     for old in set(folder.iterdir()) - {folder / name for name in wanted}:
@@ -66,6 +81,12 @@ def _page(name: str, title: str, directive: str) -> str:
     options = "   :members:\n   :inherited-members: BaseEstimator\n" if directive == "autoclass" else "   :members:\n"
     options = "" if directive == "autofunction" else options
     return f"{title}\n{'=' * len(title)}\n\n.. {directive}:: {name}\n{options}"
+
+
+def _modules(place: Path) -> list[str]:
+    """The modules of a folder, or of a file, that have a page."""
+    files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    return [name for name in map(_dotted, files) if _has_more(name)]
 
 
 def _dotted(file: Path) -> str:

@@ -1,4 +1,7 @@
-"""The room of local extractors. An extractor is a module with
+"""Features of pictures: local descriptors, a vocabulary tree that makes visual words of them, and bases of features.
+
+`DenseSift`, `Daisy`, `VocabularyTree` and `SVDBasis` are transformers of scikit-learn. `evidence` says what each patch
+of a picture adds to a score, and `explain` makes maps of it. An extractor of descriptors is a module of this room with
 
 - ``describe(picture, **options)``: descriptors (n_descriptors, LENGTH), uint8, of a grey picture (height, width) in
   [0, 1], float32;
@@ -7,9 +10,7 @@
 - ``TAKES``: the names of the options;
 - ``LENGTH``: the number of numbers in a descriptor.
 
-``options`` are the entries of the feature's block in config.yaml. Beside the room stand the vocabulary tree, which
-turns descriptors into histograms, the evidence of each patch for a score, and `explain`, which makes maps of pictures
-from it. So do `DenseSift`, `Daisy`, `VocabularyTree` and `SVDBasis`, transformers of scikit-learn.
+``options`` are the entries of the feature's block in config.yaml.
 """
 
 from importlib import import_module

@@ -1,4 +1,6 @@
-"""The room of losses. A loss is a module with six functions of margins F = XW, labels Y and the samples' weights c:
+"""The room of losses: hinge, logistic and squared.
+
+A loss is a module with six functions of margins F = XW, labels Y and the samples' weights c:
 
 - ``value(F, Y, c)``: the weighted sum of the losses for each task, (n_tasks,);
 - ``subgradient(F, Y, c)``: its derivative with respect to F, of F's shape and dtype;

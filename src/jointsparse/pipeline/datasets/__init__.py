@@ -1,4 +1,6 @@
-"""The room of datasets. A dataset of captioned photographs is a module with three functions:
+"""The room of datasets: photographs, tables and text from files, and data that are drawn or come with a package.
+
+A dataset of captioned photographs is a module with three functions:
 
 - ``read(**options) -> Photographs``: the usable images with their split, the captions, and the rest with reasons;
 - ``picture(image, **options)``: one image as grey levels in [0, 1], shape (height, width), float32;
