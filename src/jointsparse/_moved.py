@@ -20,7 +20,7 @@ MOVED = {
     "learning.tasks": ("pipeline.tasks",),
     "norms.l1_sparse": ("learning.l1_sparse",),
     "scores.many": ("metrics", "pipeline.scores.runs"),
-    "scores.metrics": ("metrics", "pipeline.scores.evaluation"),
+    "scores.metrics": ("metrics", "pipeline.scores.scored_fits", "pipeline.scores.evaluation"),
     "scores.sign_test": ("metrics",),
     "datasets.pictures": ("pictures", "pipeline.datasets.picture_check"),
 }

@@ -8,9 +8,9 @@ from jointsparse.pipeline.explorer.answers import Kept
 from jointsparse.pipeline.explorer.fits import Fits, Path, fits_of
 from jointsparse.pipeline.explorer.page import Study, page
 from jointsparse.pipeline.papers.page import section
-from jointsparse.pipeline.scores.evaluation import METRICS, ScoredFits
 from jointsparse.pipeline.scores.learnt import words_learnt
 from jointsparse.pipeline.scores.runs import means
+from jointsparse.pipeline.scores.scored_fits import METRICS, ScoredFits
 from jointsparse.pipeline.sweep import Sweep
 
 HOSTILE = "<script>document.title = 'caught'</script><img src=x onerror=\"document.title = 'caught'\"> & </script>"

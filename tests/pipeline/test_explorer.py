@@ -27,9 +27,9 @@ from jointsparse.pipeline.explorer.words import (
     wall_of,
     words_of,
 )
-from jointsparse.pipeline.scores.evaluation import ScoredFits
 from jointsparse.pipeline.scores.flags import of_features
 from jointsparse.pipeline.scores.learnt import by_size, words_learnt
+from jointsparse.pipeline.scores.scored_fits import ScoredFits
 
 NAMES = [f"name {i}" for i in range(6)]  # of features
 

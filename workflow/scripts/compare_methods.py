@@ -4,7 +4,7 @@ from job import job
 
 from jointsparse.pipeline.provenance.tables import read_record, write_table
 from jointsparse.pipeline.scores import comparison
-from jointsparse.pipeline.scores.evaluation import ScoredFits
+from jointsparse.pipeline.scores.scored_fits import ScoredFits
 
 if __name__ == "__main__":
     with job(snakemake):

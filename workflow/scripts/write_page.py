@@ -23,7 +23,7 @@ from jointsparse.pipeline.provenance.tables import (
     read_table,
     write_table,
 )
-from jointsparse.pipeline.scores.evaluation import ScoredFits
+from jointsparse.pipeline.scores.scored_fits import ScoredFits
 from jointsparse.pipeline.sweep import Sweep
 from jointsparse.pipeline.tasks import names_of
 from jointsparse.registry import pick

@@ -9,7 +9,7 @@ import pandas as pd
 from jointsparse.checks import Misfit, require
 from jointsparse.metrics import by_rank
 from jointsparse.pipeline import sweep
-from jointsparse.pipeline.scores.evaluation import ScoredFits
+from jointsparse.pipeline.scores.scored_fits import ScoredFits
 from jointsparse.pipeline.sweep import Sweep
 
 

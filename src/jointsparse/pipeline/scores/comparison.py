@@ -9,8 +9,8 @@ import numpy as np
 
 from jointsparse.checks import Misfit, require, require_extra
 from jointsparse.metrics import holm, over_runs, resample, resampled, sign_test
-from jointsparse.pipeline.scores.evaluation import METRICS, ScoredFits
 from jointsparse.pipeline.scores.runs import FEWEST_RUNS, half_width
+from jointsparse.pipeline.scores.scored_fits import METRICS, ScoredFits
 
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402

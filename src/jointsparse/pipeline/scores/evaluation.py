@@ -10,10 +10,10 @@ import numpy as np
 
 from jointsparse.checks import Misfit, fingerprint, require, require_extra, select
 from jointsparse.learning import radii
-from jointsparse.metrics import auc, eer
 from jointsparse.pipeline import sweep
 from jointsparse.pipeline.flag import Flag, write_cell
 from jointsparse.pipeline.scores.flags import GAP
+from jointsparse.pipeline.scores.scored_fits import METRICS, ScoredFits
 from jointsparse.pipeline.sweep import Sweep
 from jointsparse.pipeline.tasks import Tasks
 
@@ -29,34 +29,7 @@ SAME_DIRECTION = 1e-3  # Choice: relative distance of weights of length 1 that m
 
 Matrix = Any  # dense or CSR
 
-METRICS = {"auc": auc, "eer": eer}
 SIGN = {"auc": 1, "eer": -1}  # -1: smaller is better
-
-
-class ScoredFits(NamedTuple):
-    """Scores of all chosen fits of a study on its test images, as comparisons of methods need them.
-
-    Attributes
-    ----------
-    run, n, n_samples : int arrays, (n_fits,)
-        Run, number of positives and training samples of each fit.
-    method : text array, (n_fits,)
-        Its method.
-    validation_words : bool array, (n_fits, n_words)
-        The words that chose its radius.
-    score : array, (n_fits, n_test_images, n_words)
-        Its scores.
-    labels : array, (n_test_images, n_words)
-        Which test image has which word, see `tasks.choose_words`.
-    """
-
-    run: np.ndarray
-    n: np.ndarray
-    n_samples: np.ndarray
-    method: np.ndarray
-    validation_words: np.ndarray
-    score: np.ndarray
-    labels: np.ndarray
 
 
 class TrainedSweep(NamedTuple):
