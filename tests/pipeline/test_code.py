@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from common import run_python
 from configuration import studies as of_config
 from configuration.code import code_of
-from conftest import run_python
 
 from jointsparse.registry import room
 
-BASE = Path(__file__).parents[1]
+BASE = Path(__file__).parents[2]
 PACKAGE = BASE / "src" / "jointsparse"
 
 # The files of a script
@@ -40,12 +40,13 @@ def test_files_that_look_as_before_are_not_read_again_by_another_process(tmp_pat
     ("named", "expected"),
     [
         ("norms/l12.py", "checks.py compiled.py norms/l1.py norms/l12.py norms/l2.py norms/rows.py"),
-        ("figures/jointsparse.mplstyle", "figures/jointsparse.mplstyle"),  # data
+        ("pipeline/figures/jointsparse.mplstyle", "pipeline/figures/jointsparse.mplstyle"),  # data
         # The dictionaries of plug-ins are not followed.
         (
-            "learning/sweep.py norms/l1inf.py learning/losses/hinge.py learning/solvers/subgradient.py",
-            "checks.py compiled.py learning/flag.py learning/loss.py learning/losses/hinge.py learning/problem.py "
-            "learning/scales.py learning/solvers/subgradient.py learning/sweep.py norms/l1inf.py norms/rows.py "
+            "pipeline/sweep.py norms/l1inf.py learning/losses/hinge.py learning/solvers/subgradient.py",
+            "_moved.py checks.py compiled.py learning/certificate.py learning/fit.py learning/loss.py "
+            "learning/losses/hinge.py learning/problem.py learning/radii.py learning/regulariser.py learning/scales.py "
+            "learning/solvers/subgradient.py norms/l1inf.py norms/rows.py pipeline/flag.py pipeline/sweep.py "
             "registry.py",
         ),
     ],
@@ -95,7 +96,9 @@ print(json.dumps(listed))
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory):
     """The jobs of a whole run in miniature: rule, wildcards, script, and the files that the job depends on."""
-    listed = run_python("-c", LIST_JOBS, BASE, tmp_path_factory.mktemp("run"), BASE / "tests" / "config.yaml")
+    listed = run_python(
+        "-c", LIST_JOBS, BASE, tmp_path_factory.mktemp("run"), BASE / "tests" / "pipeline" / "config.yaml"
+    )
     found = []
     for rule, script, wildcards, params in json.loads(listed):
         lines = [line.split() for line in params]
@@ -115,7 +118,7 @@ def label(rule, wildcards):
 def test_every_job_depends_on_its_script_and_every_rule_and_experiment_has_one(jobs):
     for rule, wildcards, script, code in jobs:
         assert script == {"measure": "repeat"}.get(rule, rule)
-        assert {f"scripts/{script}", "checks", "provenance/tables"} <= code, (rule, wildcards)
+        assert {f"scripts/{script}", "checks", "files"} <= code, (rule, wildcards)
     scripts = {path.stem for path in (BASE / "workflow" / "scripts").glob("*.py")} - {"job", "describing", "describe"}
     assert {script for _, _, script, _ in jobs} == scripts
     kinds = {KINDS[wildcards["study"]] for rule, wildcards, _, _ in jobs if rule in ("repeat", "measure")}
@@ -139,34 +142,41 @@ BALLS = {"measure projection", "repeat operations"}
 L1INF = {f"{rule} l1inf" for rule in ("compile_kernels", "train_sweep", "train_path", "fit_final")}
 KEPT = {"fit_final l1inf", "keep_model"}
 DESCRIBING = {"encode", "grow_vocabularies"}
+TRAINED = {"train_svm", "repeat recovery", *DESCENT, *of_norms("train_path", "train_sweep")}
 
 
 @pytest.mark.parametrize(
     ("edited", "expected"),
     [
-        ("estimators/online estimators/ranking estimators app/command_line __main__", set()),
-        ("estimators/classifier estimators/search kept/final", KEPT),
-        ("kept/file", KEPT | {"write_page"}),
-        ("kept/explain features/evidence", {"keep_model", "write_page"}),
+        ("estimators/online estimators/ranking pipeline/app/command_line __main__", set()),
+        ("estimators/classifier estimators/search pipeline/models/final", KEPT),
+        ("features/explain features/evidence", {"keep_model", "write_page"}),
         ("norms/l12", set()),  # no study here has that norm
-        ("datasets/photos datasets/libsvm", set()),  # nor another loader
-        ("features/daisy features/transformers kept/annotator", {"keep_model"}),
-        ("datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
-        ("datasets/pictures", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
-        ("datasets/digits", {"read_samples digits", "write_page"}),
-        ("datasets/documents", {"read_samples bigrams", "read_samples documents", "write_page"}),
-        ("datasets/synthetic", {"measure cost", "repeat recovery", "write_page"}),
+        ("pipeline/datasets/photos pipeline/datasets/libsvm", set()),  # nor another loader
+        ("features/daisy features/transformers pipeline/models/annotator", {"keep_model"}),
+        ("pipeline/datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
+        ("pictures", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
+        ("pipeline/datasets/picture_check", {*DESCRIBING, "keep_model"}),
+        ("pipeline/datasets/digits", {"read_samples digits", "write_page"}),
+        ("pipeline/datasets/documents", {"read_samples bigrams", "read_samples documents", "write_page"}),
+        ("pipeline/datasets/synthetic", {"measure cost", "repeat recovery", "write_page"}),
         ("features/dense_sift", {"read_images", *DESCRIBING, "keep_model"}),
         ("features/shards", {"encode", "grow_vocabularies", "keep_model"}),
         ("features/vocabulary_tree", {"encode", "grow_vocabularies", "keep_model", "write_page"}),
         ("features/basis", KEPT | {"fit_basis", "write_page", "train_svm", *of_norms("train_path", "train_sweep")}),
         ("features/similarities", {"fit_similarities", "repeat digits"}),
         ("norms/l1inf", {"repeat recovery", "measure cost"} | L1INF),
-        ("norms/l1_sparse", BALLS | {"repeat online"}),
+        ("learning/l1_sparse", BALLS | {"repeat online"}),
         ("learning/warmup", of_norms("compile_kernels")),
-        ("learning/svm", {"train_svm"}),
-        ("learning/entropic", BALLS | DESCENT),
-        ("learning/lazy papers/duchi/descent", DESCENT),
+        (
+            "learning/problem learning/regulariser learning/certificate learning/fit",
+            TRAINED | EVALUATED | KEPT | of_norms("compile_kernels") | {"measure cost"},
+        ),
+        ("learning/radii", TRAINED | EVALUATED | KEPT),
+        ("pipeline/sweep", TRAINED | EVALUATED),
+        ("pipeline/svm", {"train_svm"}),
+        ("pipeline/papers/duchi/entropic", BALLS | DESCENT),
+        ("learning/lazy pipeline/papers/duchi/descent", DESCENT),
         ("learning/losses/logistic", DESCENT | {"fit_final l1inf"}),
         (
             "learning/losses/hinge",
@@ -180,32 +190,43 @@ DESCRIBING = {"encode", "grow_vocabularies"}
             "learning/solvers/working_set learning/solvers/pdhg",
             {"repeat recovery", "fit_final l1inf", *of_norms("compile_kernels", "train_path")},
         ),
-        ("scores/evaluation", EVALUATED),
-        ("scores/metrics", EVALUATED | KEPT | {"compare_methods"}),
-        ("scores/learnt", {"evaluate", "write_page"}),
-        ("scores/comparison scores/sign_test", {"compare_methods"}),
-        ("scores/many", {"compare_methods", "draw_figures", "evaluate"} | JUDGED),
-        ("scores/flags", EVALUATED | JUDGED | {"draw_figures", "gather_warnings", "inspect_features"}),
+        ("pipeline/scores/evaluation", EVALUATED),
+        ("pipeline/scores/scored_fits", EVALUATED | {"compare_methods"}),
+        ("metrics", EVALUATED | KEPT | {"compare_methods", "draw_figures"} | JUDGED),
+        ("pipeline/scores/learnt", {"evaluate", "write_page"}),
+        ("pipeline/scores/comparison", {"compare_methods"}),
+        ("pipeline/scores/runs", {"compare_methods", "draw_figures", "evaluate"} | JUDGED),
+        ("pipeline/scores/flags", EVALUATED | JUDGED | {"draw_figures", "gather_warnings", "inspect_features"}),
         (
-            "figures/style figures/study figures/jointsparse.mplstyle papers/catalogue papers/duchi/figures",
+            "pipeline/figures/style pipeline/figures/study pipeline/figures/jointsparse.mplstyle "
+            "pipeline/papers/catalogue pipeline/papers/duchi/figures",
             {"draw_figures"},
         ),
-        ("papers/quattoni/numbers", {"draw_figures"} | JUDGED),
-        ("papers/judging papers/shapes papers/duchi/claims papers/quattoni/claims papers/page", JUDGED),
-        ("papers/page.md.jinja", {"judge_claims"}),
-        ("papers/quattoni/recovery", {"repeat recovery"}),
-        ("papers/quattoni/cost", {"measure cost"}),
-        ("papers/duchi/race", {"repeat race"}),
-        ("papers/duchi/online", {"repeat online"}),
-        ("papers/duchi/exponentiated", {"repeat digits", "repeat exponentiated", "repeat online"}),
-        ("papers/duchi/projection", BALLS),
-        ("explorer/words explorer/findings explorer/page.html.jinja papers/claims.html.jinja", {"write_page"}),
+        ("pipeline/papers/quattoni/numbers", {"draw_figures"} | JUDGED),
         (
-            "explorer/frame explorer/frame.html.jinja explorer/explorer.css explorer/explorer.js",
+            "pipeline/papers/judging pipeline/papers/shapes pipeline/papers/duchi/claims "
+            "pipeline/papers/quattoni/claims pipeline/papers/page",
+            JUDGED,
+        ),
+        ("pipeline/papers/page.md.jinja", {"judge_claims"}),
+        ("pipeline/papers/quattoni/recovery", {"repeat recovery"}),
+        ("pipeline/papers/quattoni/cost", {"measure cost"}),
+        ("pipeline/papers/duchi/race", {"repeat race"}),
+        ("pipeline/papers/duchi/online", {"repeat online"}),
+        ("pipeline/papers/duchi/exponentiated", {"repeat digits", "repeat exponentiated", "repeat online"}),
+        ("pipeline/papers/duchi/projection", BALLS),
+        (
+            "pipeline/explorer/words pipeline/explorer/findings pipeline/explorer/page.html.jinja "
+            "pipeline/papers/claims.html.jinja",
+            {"write_page"},
+        ),
+        (
+            "pipeline/explorer/frame pipeline/explorer/frame.html.jinja pipeline/explorer/explorer.css "
+            "pipeline/explorer/explorer.js",
             {"write_page", "write_index"},
         ),
-        ("explorer/index.html.jinja", {"write_index"}),
-        ("provenance/manifest provenance/records", {"write_manifest"}),
+        ("pipeline/explorer/index.html.jinja", {"write_index"}),
+        ("pipeline/provenance/manifest pipeline/provenance/records", {"write_manifest"}),
     ],
 )
 def test_an_edit_reruns_these_jobs_and_no_others(jobs, edited, expected):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from conftest import make_album
+from albums import make_album
 from miniature import CONFIG, DATASETS
 
 from jointsparse.pipeline.provenance import manifest
@@ -39,11 +39,11 @@ EDITS = {  # file, old text, new text, and the number of jobs of each rule that 
     "pairings": ("overlay.yaml", PAIRINGS, PAIRINGS.replace("7", "8"), {"compare_methods": 2}),
     "norm": ("src/jointsparse/norms/l1inf.py", *SPACE, RERUNS_OF_L1INF),
     "figures": (
-        "src/jointsparse/papers/quattoni/figures.py",
+        "src/jointsparse/pipeline/papers/quattoni/figures.py",
         *SPACE,
         {"draw_figures": sum(bool(CONFIG["studies"][study]["figures"]) for study in DRAWN)},
     ),
-    "claims": ("src/jointsparse/papers/judging.py", *SPACE, {"judge_claims": 1}),
+    "claims": ("src/jointsparse/pipeline/papers/judging.py", *SPACE, {"judge_claims": 1}),
     "estimators": ("src/jointsparse/estimators/classifier.py", *SPACE, {"fit_final": 1, "keep_model": 1}),
 }
 # Edits of the same row have no job in common, so one dry run shows what each of them reruns.
