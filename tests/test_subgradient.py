@@ -3,7 +3,7 @@
 import numpy as np
 import oracles
 import pytest
-from conftest import draw_labels
+from common import draw_labels
 
 from jointsparse.learning.certificate import lower_bound
 from jointsparse.learning.losses import LOSSES
@@ -23,10 +23,11 @@ def fit(X, Y, loss="hinge", norm="l1inf", eta0=ETA0, radius=RADIUS, normalisatio
 
 def slow_fit(X, Y, loss, norm, eta0, radius, n_iter, c):
     """Iterates and objectives of one pair, step by step."""
+    project = oracles.PROJECTIONS.get(norm, NORMS[norm].project)  # a norm need not have a slow twin
     iterates = [np.zeros((X.shape[1], Y.shape[1]))]
     for t in range(1, n_iter + 1):
         G = X.T @ LOSSES[loss].subgradient(X @ iterates[-1], Y, c)
-        iterates.append(oracles.PROJECTIONS[norm](iterates[-1] - eta0 / np.sqrt(t) * G, radius).astype(float))
+        iterates.append(project(iterates[-1] - eta0 / np.sqrt(t) * G, radius).astype(float))
     return iterates, [LOSSES[loss].value(X @ W, Y, c).sum() for W in iterates]
 
 

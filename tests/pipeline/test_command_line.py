@@ -14,6 +14,7 @@ from configuration.check import check
 from configuration.file import check_file
 from test_configuration import SCHEMA, SHIPPED
 
+from jointsparse.norms import NORMS
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
 
 NAMES = [f"{i:02}.jpg" for i in range(40)]
@@ -126,7 +127,7 @@ def test_init_writes_a_config_that_fits(tmp_path, monkeypatch, capsys, files, lo
             "report",
             "a report is of a run that has ended, got none in results: jointsparse run\n",
         ),
-        ({}, "warmup l3", f"norm must be one of {', '.join(sorted(of_config.names_of('norms')))}, got 'l3'"),
+        ({}, "warmup l3", f"norm must be one of {', '.join(sorted(NORMS))}, got 'l3'"),
     ],
 )
 def test_what_a_command_cannot_do_is_one_sentence(tmp_path, monkeypatch, capsys, files, arguments, said):
