@@ -27,7 +27,7 @@ test-kernel: .venv/dev.stamp ## run the tests but those of the workflow as anoth
 	kernel=$(KERNEL); \
 	if [ -z "$$kernel" ]; then case "$$($(KERNELS))" in *Haswell* | *Zen*) kernel=Prescott ;; *) kernel=Haswell ;; esac; fi; \
 	export OPENBLAS_CORETYPE=$$kernel; echo "KERNEL=$$kernel, which OpenBLAS calls $$($(KERNELS))"; \
-	$(PYTEST) $(WORKFLOW_TESTS:%=--ignore=tests/test_%.py)
+	$(PYTEST) $(WORKFLOW_TESTS:%=--ignore=tests/pipeline/test_%.py)
 
 lint: .venv/dev.stamp ## check style and types
 	$(BIN)/ruff check .

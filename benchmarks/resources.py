@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 BASE = Path(__file__).parents[1]
-sys.path[:0] = [str(BASE / "tests"), str(BASE / "workflow")]
+sys.path[:0] = [str(BASE / "tests" / "pipeline"), str(BASE / "workflow")]
 from configuration.resources import largest_mb  # noqa: E402
 from miniature import jobs  # noqa: E402
 

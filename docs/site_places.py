@@ -1,6 +1,6 @@
 """Places that the site's links lead to: lines of code, rules of the workflow, and the verdicts on claims.
 
-Nothing here needs Sphinx, so that `tests/test_site.py` finds a wrong name without it.
+Nothing here needs Sphinx, so that `tests/pipeline/test_site.py` finds a wrong name without it.
 """
 
 import ast

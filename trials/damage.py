@@ -2,8 +2,8 @@
 
 python trials/damage.py FOLDER [--overlay FILE] [--cuts 4] [--seed 1]
 
-FOLDER: a project whose results are complete, such as that of tests/miniature.py. It is not changed. One job of each
-rule is taken, and each of its inputs once per folder and kind. Ends with 1 if a job did not refuse a file by name.
+FOLDER: a project whose results are complete, such as that of tests/pipeline/miniature.py. It is not changed. One job of
+each rule is taken, and each of its inputs once per folder and kind. Ends with 1 if a job did not refuse a file by name.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "pipeline"))
 from miniature import jobs
 
 REFUSED, ACCEPTED, TRACEBACK = RESULTS = ("refused, named", "accepted", "traceback")

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import psutil
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "pipeline"))
 from miniature import Project
 
 from jointsparse.pipeline.papers.catalogue import FIGURES

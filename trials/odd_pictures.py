@@ -1,4 +1,4 @@
-"""Write the small pictures that tests/test_hostile.py reads: odd ones that the trials and their makers found.
+"""Write the small pictures that tests/test_pictures.py reads: odd ones that the trials and their makers found.
 
     python trials/odd_pictures.py tests/pictures
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-BASE = Path(__file__).parents[1]
+BASE = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text(encoding="utf-8"))
 for dataset, study in (
     ("collage", "annotation-power-chosen"),
@@ -58,7 +58,7 @@ class Project:
             shutil.copytree(BASE / name, root / name, ignore=ignored)
         shutil.copy(BASE / "Snakefile", root)
         (root / "config.yaml").write_text(yaml.safe_dump(CONFIG, sort_keys=False), encoding="utf-8")
-        shutil.copy(BASE / "tests" / "config.yaml", root / "overlay.yaml")
+        shutil.copy(BASE / "tests" / "pipeline" / "config.yaml", root / "overlay.yaml")
 
     def command(self, *arguments: str, cores: int = 2, overlays: tuple[str, ...] = ()) -> list[str]:
         command = [sys.executable, "-m", "snakemake", "--cores", str(cores)]

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import rounding
+from common import rounding
 from PIL import Image
 from scipy import sparse
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from conftest import make_album
+from albums import make_album
 from miniature import Project
 
 from jointsparse.pipeline.provenance.tables import read_table

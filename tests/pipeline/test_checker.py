@@ -9,11 +9,12 @@ import sys
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import describing
 import psutil
 import pytest
-from conftest import Named, failing
+from albums import failing
 from PIL import Image
 
 from jointsparse.pipeline.datasets import checker, folder, picture_check
@@ -173,7 +174,7 @@ def test_error_of_the_machine_ends_the_reading(album, monkeypatch):
 def test_error_of_the_machine_in_a_later_stage_is_not_told_as_damage(album, monkeypatch, code, error, said):
     failing(monkeypatch, Path, "open", "003.jpg", code)
     with pytest.raises(error, match=said):
-        describing._grey("003.jpg", "", Named(loader="photos", options={"root": album}, longest_side=320))
+        describing._grey("003.jpg", "", SimpleNamespace(loader="photos", options={"root": album}, longest_side=320))
 
 
 LIMITED = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from miniature import Project
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "trials" / "cluster"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "trials" / "cluster"))
 import slurm
 import trial
 

@@ -1,4 +1,4 @@
-"""Is one method better than another: sign tests against SciPy, differences against repeated images."""
+"""Is one method better than another: sign tests, and differences against those of repeated images."""
 
 from functools import partial
 from itertools import product
@@ -7,40 +7,11 @@ import numpy as np
 import oracles
 import pandas as pd
 import pytest
-from conftest import draw_scores
 from scipy import stats
 
 from jointsparse import checks, metrics
 from jointsparse.pipeline.scores import comparison
-
-
-def test_sign_test_is_binomtest_on_its_counts():
-    f, labels = draw_scores(seed=1)
-    tested = comparison.sign_test(f, draw_scores(seed=2)[0], labels, n_pairings=20, rng=np.random.default_rng(0))
-    for wins, losses, p, p_reverse in zip(*tested, strict=True):
-        assert p == pytest.approx(stats.binomtest(wins, wins + losses, alternative="greater").pvalue)
-        assert p_reverse == pytest.approx(stats.binomtest(losses, wins + losses, alternative="greater").pvalue)
-
-
-TWO = np.array([[True], [False]])
-# Every pair is won, so wins counts pairs: min(positives, negatives) of each task.
-SEVEN = np.array([[True, True]] * 2 + [[True, False]] * 3 + [[False, False]] * 2)
-DRAWN, LABELS = draw_scores()
-
-
-@pytest.mark.parametrize(
-    "f, g, labels, counts, p",
-    [
-        pytest.param(TWO + 1.0, 2.0 - TWO, TWO, (1, 0), (0.5, 1), id="counts by hand"),
-        pytest.param(DRAWN, DRAWN, LABELS, (0, 0), (1, 1), id="ties are dropped, and equal classifiers are undecided"),
-        pytest.param(TWO + 1.0, TWO * 0.0, TWO, (0, 0), (1, 1), id="a tie of one classifier is no win"),
-        pytest.param(SEVEN * 1.0, SEVEN * -1.0, SEVEN, (4, 0), (1 / 16, 1), id="each item is in one pair of its task"),
-    ],
-)
-def test_sign_test_by_hand(f, g, labels, counts, p):
-    tested = comparison.sign_test(f, g, labels, n_pairings=4, rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(tested[:2], np.repeat(counts, 4).reshape(2, 4))
-    np.testing.assert_allclose(tested[2:], np.repeat(p, 4).reshape(2, 4))
+from jointsparse.pipeline.scores.scored_fits import ScoredFits
 
 
 def study(n_images=30, n_runs=3, seed=4):
@@ -51,7 +22,7 @@ def study(n_images=30, n_runs=3, seed=4):
     fits = list(product(range(1, n_runs + 1), (40, 80), methods))
     score = [labels + rng.normal(0, 1.0 + methods.index(method), labels.shape) for _, _, method in fits]
     run, n, method = map(np.array, zip(*fits, strict=True))
-    return metrics.ScoredFits(run, n, 12 * n, method, np.arange(5) == run[:, np.newaxis], np.array(score), labels)
+    return ScoredFits(run, n, 12 * n, method, np.arange(5) == run[:, np.newaxis], np.array(score), labels)
 
 
 def test_significance_table_holds_both_directions():

@@ -6,7 +6,7 @@ import describing
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import make_album
+from albums import make_album
 
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.tables import read_features, write_table

@@ -3,7 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from conftest import make_samples
+from samples import make_samples
 
 from jointsparse.norms import l1
 from jointsparse.pipeline.datasets import digits as digit_samples

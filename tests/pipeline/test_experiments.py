@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import make_samples
+from samples import make_samples
 
 from jointsparse import registry
 from jointsparse.pipeline.provenance.tables import read_table, write_table

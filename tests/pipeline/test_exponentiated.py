@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from sparse_text import labelled_samples
+from samples import labelled_samples
 
 from jointsparse.pipeline import tasks
 from jointsparse.pipeline.papers.duchi import descent, exponentiated

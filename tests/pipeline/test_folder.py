@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from conftest import make_album, read_album
+from albums import make_album, read_album
 from PIL import Image
 
 from jointsparse.pipeline.datasets import folder, scenes

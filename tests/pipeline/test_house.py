@@ -4,7 +4,7 @@ from pathlib import Path
 
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
-BASE = Path(__file__).parents[1]
+BASE = Path(__file__).parents[2]
 
 
 def test_every_room_imports_only_what_it_may():

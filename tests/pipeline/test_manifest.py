@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest.mock import ANY
 
 import pytest
-from conftest import run_python
+from common import run_python
 
 from jointsparse.pipeline.app.command_line import main
 from jointsparse.pipeline.provenance import manifest, records

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from sparse_text import labelled_samples
+from samples import labelled_samples
 
 from jointsparse.norms import l1
 from jointsparse.pipeline.papers.duchi import descent, online

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from configuration import resources
 
-BASE = Path(__file__).parents[1]
+BASE = Path(__file__).parents[2]
 MEASURED = pd.read_csv(BASE / "benchmarks" / "resources.csv", keep_default_na=False)
 MOST = 2.0
 # On data that differ in more than their size: sparse features of text beside histograms, l1 with plain histograms, and

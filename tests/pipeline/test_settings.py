@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import pytest
 import yaml
+from common import run_python
 from configuration import studies as of_config
 from configuration.check import Validator, check
 from configuration.file import ConfigError
-from conftest import run_python
 from miniature import jobs
 
 from jointsparse.pipeline.datasets.splits import SPLITS
@@ -19,7 +19,7 @@ from jointsparse.pipeline.papers.catalogue import FIGURES
 from jointsparse.pipeline.papers.verdicts import CLAIMS
 from jointsparse.registry import pick
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SHIPPED = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
 SCHEMA = ROOT / "workflow" / "config.schema.yaml"
 KEYS = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))

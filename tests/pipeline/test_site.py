@@ -11,7 +11,7 @@ import pytest
 
 from jointsparse.pipeline.papers.verdicts import CLAIMS
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
 import site_places  # noqa: E402
 

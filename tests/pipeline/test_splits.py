@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import make_samples
+from samples import make_samples
 from scipy import sparse
 
 from jointsparse.pipeline.datasets import splits

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from conftest import draw_labels
+from common import draw_labels
 from sklearn.svm import LinearSVC
 
 from jointsparse.checks import Misfit

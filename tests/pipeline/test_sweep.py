@@ -1,20 +1,18 @@
-"""The grid of a sweep and the choice of a pair."""
+"""Sweeps over a grid, paths of radii, and the estimators that choose as a sweep does."""
 
 from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
-from conftest import draw_labels
-from hypothesis import given
-from hypothesis import strategies as st
+from common import draw_labels, masked, problem
 
-from jointsparse import checks
+from jointsparse import JointSparseClassifierCV, checks, metrics
 from jointsparse.learning import radii, scales
 from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.solvers import pdhg, subgradient
-from jointsparse.norms import NORMS, l1inf
+from jointsparse.learning.solvers import subgradient
+from jointsparse.norms import l1inf
 from jointsparse.pipeline import sweep
 
 # The grid
@@ -36,27 +34,6 @@ def test_a_sweep_holds_the_fit_of_each_pair():
     np.testing.assert_array_equal(swept.W, expected.W[radii.choose_eta0(swept.radius, swept.objective)])
     assert told == [(t, 5) for t in range(6)]
     assert swept.learnt_from.tolist() == [checks.fingerprint(X), checks.fingerprint(Y), "hinge-l1inf"]
-
-
-# The choice of a pair
-
-
-@pytest.mark.parametrize(
-    ("smallest", "expected"),
-    [
-        pytest.param([5.0, 4.0, 6.0, 3.0, 2.0, 1.0], [5, 1], id="the smallest, by increasing radius"),
-        pytest.param([5.0, 4.0, 4.0, 7.0, 7.0, 7.0], [3, 1], id="the first of equally good ones"),
-        pytest.param([5.0, 4.0 + 1e-6, 4.0, 7.0, 7.0 - 1e-7, 7.0], [3, 1], id="equal but for rounding"),
-    ],
-)
-def test_eta0_is_chosen_by_the_smallest_objective_of_each_radius(smallest, expected):
-    objective = np.column_stack([np.full(6, 99.0), smallest, np.full(6, 98.0)])
-    assert radii.choose_eta0(np.repeat([10.0, 1.0], 3), objective).tolist() == expected
-
-
-@pytest.mark.parametrize("auc", [[0.5, 0.7, 0.6], [0.5, 0.7, 0.7], [0.5, 0.7, 0.70005], [0.5, 0.7, 0.69995]])
-def test_the_first_radius_with_the_largest_validation_auc_is_chosen(auc):
-    assert radii.choose_radius(np.array(auc)) == 1
 
 
 # A path of radii
@@ -149,34 +126,6 @@ def test_a_path_goes_down_to_few_features_where_the_norm_is_sparse(norm, goes_do
     np.testing.assert_array_equal(sparse.W[more:], plain.W)
 
 
-@st.composite
-def curves(draw):
-    """Scores by step: in both directions less than FALLEN_FOR worse ones, or below ties, then one as good or better."""
-    scored = {0: draw(st.integers(0, 9))}
-    for sign in (-1, 1):
-        best, step = scored[0], 0
-        for gap, rise in draw(st.lists(st.tuples(st.integers(0, sweep.PATIENCE - 1), st.integers(0, 3)), max_size=5)):
-            for _ in range(gap):
-                step += sign
-                scored[step] = best - draw(st.integers(sign > 0, 5))
-            step += sign
-            best += max(rise, sign < 0)
-            scored[step] = best
-        for end in range(step + sign, sign * radii.MOST_RADII, sign):
-            scored[end] = best - draw(st.integers(1, 5))
-    return {step: value / 100 for step, value in scored.items()}
-
-
-@given(curves())
-def test_a_path_meets_the_best_score_behind_short_falls_and_ties(scored):
-    tried, step = {}, 0
-    while step is not None:
-        tried[step] = scored[step]
-        step = radii.next_step(tried, patience=sweep.PATIENCE)
-    assert max(tried.values()) == max(scored.values())
-    assert len(tried) <= 2 * sweep.PATIENCE + 1 + 2 * 5 * sweep.PATIENCE and max(tried) >= radii.PER_DECADE
-
-
 @pytest.mark.parametrize("train", [path, partial(run, solver="pdhg", radius=[3.0], n_iter=5000)])
 def test_an_intercept_is_learnt_where_it_is_asked_for(train):
     X, Y = draw_labels(n=40, d=6)
@@ -202,27 +151,23 @@ def test_powers_are_sweeps_of_scaled_features_with_weights_of_the_features_as_th
     np.testing.assert_equal(sweep.in_powers(X, {}, lambda X: run(X, Y)), run(X, Y))
 
 
-# Scales
+# The estimators
 
 
-@pytest.mark.parametrize("loss", sorted(LOSSES))
-@pytest.mark.parametrize("norm", sorted(NORMS))
-@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
-def test_no_smaller_ball_holds_a_fit_without_losses_and_no_larger_penalty_leaves_weights(loss, norm, intercept):
-    X, Y = draw_labels(n=30, d=6)
-    problem, plug_ins = Problem.from_matrix(X, Y, intercept=intercept), {"loss": LOSSES[loss], "norm": NORMS[norm]}
-    found = scales.scales(problem, **plug_ins)
-    options = {"tol": 1e-6, "n_iter": 20_000}
-    assert pdhg.fit(problem, **plug_ins, radius=np.array([0.99 * found.radius]), **options).bound[0] > 0
-    none, some = pdhg.fit(
-        problem,
-        **plug_ins,
-        radius=np.array([found.penalty * (1 + 1e-6), found.penalty * 0.9]),
-        penalised=True,
-        **options,
-    ).W
-    assert np.abs(none).max() <= 1e-6
-    assert intercept or np.abs(some).max() > 1e-4
+def test_held_out_samples_choose_as_in_the_paper():
+    X, Y = problem(n=90)
+    Y[:60] = masked(Y[:60])
+    grid = {"eta0": [0.001, 0.01, 0.1], "n_iter": 20, "solver": "subgradient"}
+    options = {"radii": [0.1, 1.0, 10.0], "labels": "masked", "validation_tasks": [True, False, True]}
+    options |= {"loss": "hinge", "fit_intercept": False}
+    model = JointSparseClassifierCV(**options, **grid).fit(X[:60], Y[:60], X_val=X[60:], y_val=Y[60:])
+    swept = sweep.run(X[:60], Y[:60], loss="hinge", norm="l1inf", radius=[0.1, 1.0, 10.0], normalisation="sum", **grid)
+    pairs = radii.choose_eta0(swept.radius, swept.objective)
+    auc = [metrics.auc(X[60:] @ W[:, [0, 2]], Y[60:][:, [0, 2]] > 0).mean() for W in swept.W]
+    best = radii.choose_radius(np.array(auc))
+    np.testing.assert_allclose(model.scores_[:, 0], auc)
+    assert (model.radius_, model.eta0_) == (swept.radius[pairs[best]], swept.eta0[pairs[best]])
+    np.testing.assert_allclose(model.coef_, swept.W[best].T, atol=1e-12)  # of one pair, and of all pairs together
 
 
 # What makes no sense

@@ -21,7 +21,7 @@ from jointsparse.pipeline.papers.quattoni import recovery
 from jointsparse.pipeline.papers.verdicts import CLAIMS, judge, overall
 from jointsparse.registry import pick, room
 
-TABLES = Path(__file__).parents[1] / "docs" / "results" / "tables"
+TABLES = Path(__file__).parents[2] / "docs" / "results" / "tables"
 FOLDERS = {table: folder for kind in room("experiments") for table, folder in pick("experiments", kind).TABLES.items()}
 HOLDS, FAILS, UNDECIDED, UNTESTED, LEVEL = "holds", "does not hold", "undecided", "not tested", "level"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from conftest import run_python
+from common import run_python
 from miniature import BASE, CONFIG, DATASETS, Project
 
 from jointsparse.files import load

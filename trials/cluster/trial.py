@@ -14,7 +14,7 @@ from pathlib import Path
 from slurm import kill, query, slurm, start
 
 BASE = Path(__file__).parents[2]
-sys.path.insert(0, str(BASE / "tests"))
+sys.path.insert(0, str(BASE / "tests" / "pipeline"))
 from miniature import Project  # noqa: E402
 
 EDITS = {"  - slurm_account=mine ": "#", "# slurm-": "slurm-"}  # of the profile, as docs/cluster.md says

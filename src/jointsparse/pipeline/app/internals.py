@@ -1,6 +1,6 @@
 """Snakemake's internals that the workflow touches, all of them. Tried with Snakemake 9.27.
 
-`tests/test_terminal.py` runs each of them in a small workflow, and fails when an upgrade has moved one.
+`tests/pipeline/test_terminal.py` runs each of them in a small workflow, and fails when an upgrade has moved one.
 """
 
 import logging

@@ -1,0 +1,49 @@
+"""Small folders of photographs, made on the spot, and ways to read them."""
+
+import os
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from jointsparse.pipeline.datasets import photos, picture_check
+from jointsparse.pipeline.datasets.samples import Photographs
+
+
+def make_album(root: Path, n_images: int) -> Path:
+    rng = np.random.default_rng(0)
+    (root / "images").mkdir(parents=True)
+    lines = ["image,caption"]
+    for i in range(n_images):
+        name = f"{i:03}.jpg"
+        Image.fromarray(rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)).save(root / "images" / name)
+        lines += [f"{name},A dog number {i}.", f'{name},"A cat, or ""kitten"", on grass."']
+    (root / "captions.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return root
+
+
+def read_album(root: Path, **options: Any) -> Photographs:
+    return photos.read(root, smallest_side=32, longest_side=320, **options)
+
+
+def verdicts_here(
+    paths: Sequence[Path], smallest_side: int, longest_side: int
+) -> Generator[tuple[str, str], None, None]:
+    """`verdicts` without a process of its own and its limits: to start one takes a quarter of a second."""
+    for path in paths:
+        yield picture_check.check_picture(path, smallest_side, longest_side)[:2]
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, owner: Any, function: str, name: str, code: int) -> None:
+    """Let a function fail for files of a name."""
+    permitted = getattr(owner, function)
+
+    def fail(path: Any, *arguments: Any, **options: Any) -> Any:
+        if Path(path).name == name:
+            raise OSError(code, os.strerror(code), str(path))
+        return permitted(path, *arguments, **options)
+
+    monkeypatch.setattr(owner, function, fail)

@@ -1,0 +1,27 @@
+"""Samples with labels, as the loaders of tables and of text give them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from jointsparse.pipeline.datasets.samples import Samples
+
+
+def make_samples(X: sparse.csr_matrix, labels: Sequence[str], n_test: int) -> Samples:
+    """Samples with a label each, or none (""); the last n_test are for testing, the one before for validation."""
+    names = [f"sample {i}" for i in range(len(labels))]
+    split = ["train"] * (len(names) - n_test - 1) + ["validation"] + ["test"] * n_test
+    captions = pd.DataFrame({"image": names, "caption": labels})
+    images = pd.DataFrame({"image": names, "split": split})
+    return Samples(images, captions[captions["caption"] != ""], pd.DataFrame(columns=["item", "reason"]), X)
+
+
+def labelled_samples(n_samples=180, n_features=25, *, n_test=60, density=0.2, names=("grain", "tea"), seed=0):
+    """Samples whose label, one of two names, follows a few features; X, y of -1 and +1, and the `Samples` of both."""
+    rng = np.random.default_rng(seed)
+    X = sparse.random(n_samples, n_features, density=density, rng=rng, format="csr", data_rvs=rng.standard_normal)
+    w = np.where(np.arange(n_features) % 5 == 0, rng.normal(size=n_features), 0.0)
+    y = np.where(X @ w + 0.1 * rng.normal(size=n_samples) > 0, 1.0, -1.0)
+    return X, y, make_samples(X, np.where(y > 0, *names), n_test)
