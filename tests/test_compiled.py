@@ -70,7 +70,7 @@ def test_a_process_that_compiles_and_one_that_loads_agree_in_every_bit(tmp_path)
 
 def test_a_copy_compiles_nothing_unless_a_file_with_kernels_is_edited(warm, tmp_path):
     source = Path(shutil.copytree(PACKAGE, tmp_path / "jointsparse", ignore=shutil.ignore_patterns("__pycache__")))
-    with (source / "provenance/tables.py").open("a") as file:
+    with (source / "files.py").open("a") as file:
         file.write("# edited\n")
     folder, count, said = run(warm, tmp_path)
     assert (folder.stat().st_mode & 0o777, count, said) == (0o700, 0, "")

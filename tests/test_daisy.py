@@ -8,6 +8,8 @@ import pytest
 from jointsparse.features import daisy
 from jointsparse.registry import pick
 
+pytest.importorskip("skimage")
+
 PICTURE = np.random.default_rng(0).random((48, 64)).astype(np.float32)
 
 

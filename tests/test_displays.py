@@ -1,10 +1,8 @@
 """Displays: what they draw, and where."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
-from test_estimators import problem, regression
+from common import problem, regression
 
 from jointsparse import (
     JointSparseClassifier,
@@ -12,8 +10,10 @@ from jointsparse import (
     JointSparseRegressor,
     PathDisplay,
     SupportDisplay,
-    checks,
 )
+
+pd = pytest.importorskip("pandas")
+plt = pytest.importorskip("matplotlib.pyplot")
 
 X, SIGNS = problem(n=60, d=8)
 Y = pd.DataFrame((SIGNS + 1) // 2, columns=["cat", "dog", "sea"])
@@ -90,9 +90,3 @@ def test_no_features_and_many_are_drawn_too():
     assert SupportDisplay(np.zeros((2, 5)), "ab", range(5)).plot().ax_.texts[0].get_text() == "no feature is used"
     many = SupportDisplay(np.ones((50, 60)), range(50), range(60)).plot()
     assert not many.ax_.get_xticklabels() and many.ax_.get_xlabel() == "features used (60)"
-
-
-def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(checks, "find_spec", lambda package: None)
-    with pytest.raises(ImportError, match=r"displays needs matplotlib: pip install 'jointsparse\[pipeline\]'$"):
-        SupportDisplay(np.ones((2, 2)), "ab", "cd").plot()

@@ -1,13 +1,24 @@
-"""Docstrings of public functions: their sections of parameters name what the signature names."""
+"""Docstrings: their sections of parameters name what the signature names, and their examples run."""
 
 import ast
+import doctest
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.py"))
+LIBRARY = [file for file in FILES if "/pipeline/" not in file and "/_" not in file]  # test_readme.py has the pipeline
+# What the examples of a module need beside the four dependencies of the library.
+NEEDS = {
+    "jointsparse.estimators.displays": "matplotlib",
+    "jointsparse.estimators.path": "pandas",
+    "jointsparse.features.transformers": "PIL",
+    "jointsparse.files": "skops",
+    "jointsparse.pictures": "PIL",
+}
 MOST_UNSECTIONED = 3  # parameters that a docstring may describe in a sentence, without a section
 
 
@@ -44,3 +55,11 @@ def test_parameters_of_docstrings_are_those_of_the_signature(file):
 def test_parameters_are_found():
     text = "Do.\n\nParameters\n----------\nX : array (n,)\n    Text.\n**options : Any\n\nReturns\n-------\nW : array\n"
     assert documented(text) == ["X", "options"]
+
+
+@pytest.mark.parametrize("file", LIBRARY)
+def test_examples_run(file):
+    module = file.removeprefix("src/").removesuffix(".py").replace("/", ".")
+    if module in NEEDS:
+        pytest.importorskip(NEEDS[module])
+    assert doctest.testmod(import_module(module)).failed == 0

@@ -6,8 +6,8 @@ import warnings
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
+from common import masked, problem, regression
 from scipy import sparse
 from sklearn import datasets
 from sklearn.base import clone
@@ -30,11 +30,9 @@ from jointsparse.estimators import (
 )
 from jointsparse.estimators.base import SWITCHES
 from jointsparse.estimators.classifier import CODES
-from jointsparse.learning import radii
 from jointsparse.learning.losses import LOSSES
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS, l1inf
-from jointsparse.pipeline import sweep
 
 ALL = [JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV]
 SINGLE = [JointSparseClassifier, JointSparseRegressor]
@@ -45,13 +43,6 @@ QUICK = {estimator: partial(estimator, radii=[1.0], cv=2) for estimator in SEARC
 PAPERS = JointSparseClassifier(loss="hinge", radius=1.0, fit_intercept=False)
 
 
-def problem(n=40, d=6, m=3, seed=0):
-    """Features, and signs (n, m) that follow the first two of them, with noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, np.where(X[:, :1] + 0.5 * X[:, 1:2] + rng.normal(0, 0.5, (n, m)) > 0, 1, -1)
-
-
 @pytest.fixture
 def X():
     return problem()[0]
@@ -60,10 +51,6 @@ def X():
 @pytest.fixture
 def Y():
     return problem()[1]
-
-
-def masked(Y, seed=1):
-    return np.where(np.random.default_rng(seed).random(Y.shape) < 0.3, 0, Y)
 
 
 def assert_same(*models):
@@ -165,7 +152,7 @@ def test_several_classes_are_one_task_each_against_the_rest(X):
     np.testing.assert_array_equal(model.predict(X), model.classes_[model.decision_function(X).argmax(axis=1)])
 
 
-@pytest.mark.parametrize("container", [sparse.csr_matrix, pd.DataFrame, np.ndarray.tolist])
+@pytest.mark.parametrize("container", [sparse.csr_matrix, np.ndarray.tolist])
 def test_labels_may_come_in_any_container(container, X, Y):
     assert_same(*(JointSparseClassifier().fit(X, form((Y + 1) // 2)) for form in (container, np.asarray)))
 
@@ -501,8 +488,6 @@ WRONG_CALLS = [
             [["cat"], ["dog", "sea"], [], ["sea"]] * 10,
             [["cat"], ["dog"]] * 20,  # not a column of classes
             [{"cat"}, {"dog", "sea"}] * 20,
-            pd.Series([("cat", "dog"), ("sea", "sky")] * 20),
-            pd.DataFrame({"tags": [["cat"], ["dog", "sea"]] * 20}),
             [np.array([1]), np.array([2, 3])] * 20,
         )
     ),
@@ -639,38 +624,6 @@ def test_wrong_parameters_are_named_and_leave_the_model_as_it_was(estimator, opt
     assert pickle.dumps(model) == before
 
 
-def fail(*told):
-    raise SystemExit
-
-
-LEARNING = [
-    *((estimator, lambda model, X, Y: model.fit(X, Y)) for estimator in ALL),
-    *((estimator, lambda model, X, Y: model.fit_tasks({k: (X, Y[k]) for k in Y})) for estimator in SINGLE),
-]
-
-
-@pytest.mark.parametrize("is_fitted", [False, True])
-@pytest.mark.parametrize(("estimator", "learn"), LEARNING)
-def test_a_fit_that_fails_leaves_no_attribute_behind(estimator, learn, is_fitted, X, Y):
-    """Such as the names of features and tasks, which the fit before has not seen."""
-    model = QUICK.get(estimator, estimator)()
-    if is_fitted:
-        model.fit(X, (Y + 1) // 2)
-    before = vars(model.set_params(callback=fail)).copy()
-    with pytest.raises(SystemExit):
-        learn(model, pd.DataFrame(X, columns=list("abcdef")), pd.DataFrame((Y + 1) // 2, columns=list("rst")))
-    assert vars(model) == before
-
-
-@pytest.mark.parametrize("learn", [OnlineJointSparseClassifier.fit, OnlineJointSparseClassifier.partial_fit])
-def test_a_step_that_fails_leaves_no_attribute_behind(learn, X, Y):
-    model = OnlineJointSparseClassifier(labels="signed", eta0=1e300)
-    before = vars(model).copy()
-    with pytest.raises(ValueError, match="a step is too long"):
-        learn(model, pd.DataFrame(X, columns=list("abcdef")), pd.DataFrame(Y, columns=list("rst")))
-    assert vars(model) == before
-
-
 # The same optimum as scikit-learn's own
 
 
@@ -695,13 +648,6 @@ def test_mean_losses_with_a_penalty_are_the_lasso(norm, peer, targets, fit_inter
 
 
 # Regression
-
-
-def regression(n=50, d=8, m=3, seed=0):
-    """Targets that follow the first three features, around 10."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, X[:, :3] @ rng.normal(size=(3, m)) + 10 + rng.normal(0, 0.1, (n, m))
 
 
 def test_targets_of_a_vector_and_of_a_column():
@@ -731,22 +677,6 @@ def test_scores_are_the_average_auc_of_the_validation_tasks_in_each_fold(X, Y):
     assert (model.grid_.tolist(), model.best_score_, model.penalty_) == ([0.1, 3.0], means.max(), None)
     assert model.radius_ == model.grid_[means.argmax()] and np.isnan(model.eta0_)
     assert_same(model, JointSparseClassifier(radius=model.radius_, labels="signed").fit(X, Y))
-
-
-def test_held_out_samples_choose_as_in_the_paper():
-    X, Y = problem(n=90)
-    Y[:60] = masked(Y[:60])
-    grid = {"eta0": [0.001, 0.01, 0.1], "n_iter": 20, "solver": "subgradient"}
-    options = {"radii": [0.1, 1.0, 10.0], "labels": "masked", "validation_tasks": [True, False, True]}
-    options |= {"loss": "hinge", "fit_intercept": False}
-    model = JointSparseClassifierCV(**options, **grid).fit(X[:60], Y[:60], X_val=X[60:], y_val=Y[60:])
-    swept = sweep.run(X[:60], Y[:60], loss="hinge", norm="l1inf", radius=[0.1, 1.0, 10.0], normalisation="sum", **grid)
-    pairs = radii.choose_eta0(swept.radius, swept.objective)
-    auc = [metrics.auc(X[60:] @ W[:, [0, 2]], Y[60:][:, [0, 2]] > 0).mean() for W in swept.W]
-    best = radii.choose_radius(np.array(auc))
-    np.testing.assert_allclose(model.scores_[:, 0], auc)
-    assert (model.radius_, model.eta0_) == (swept.radius[pairs[best]], swept.eta0[pairs[best]])
-    np.testing.assert_allclose(model.coef_, swept.W[best].T, atol=1e-12)  # of one pair, and of all pairs together
 
 
 def test_of_equally_good_ones_the_most_regularised_is_chosen():

@@ -1,16 +1,17 @@
-"""The file of a model: what comes back, also in another process, and what is refused."""
+"""Files are whole or absent. Those of models: what comes back, also in another process, and what is refused."""
 
 import json
 import os
 import pickle
+import subprocess
+import sys
 import zipfile
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from conftest import run_python
+from common import run_python
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -29,6 +30,44 @@ from jointsparse.features import Daisy, DenseSift, SVDBasis, VocabularyTree
 from jointsparse.files import load, save
 from jointsparse.norms import NORMS
 
+
+@pytest.mark.parametrize("before", [{}, {"table.csv": "old"}])
+def test_the_file_appears_when_the_writer_is_done_and_not_when_it_fails(tmp_path, before):
+    def there():
+        return {path.name: path.read_text() for path in tmp_path.iterdir()}
+
+    for name, content in before.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(KeyError), file.written(tmp_path / "table.csv") as temporary:
+        temporary.write_text("half")
+        raise KeyError
+    assert there() == before
+    with file.written(tmp_path / "table.csv") as temporary:
+        temporary.write_text("new")
+        assert temporary.suffix == ".csv" and there() == before | {temporary.name: "new"}
+    assert there() == {"table.csv": "new"}
+
+
+def test_leftovers_of_a_killed_process_are_deleted_when_the_file_is_made_and_other_files_stay(tmp_path):
+    pytest.importorskip("psutil")
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    others = {f".table.{os.getppid()}.part.csv", ".table.old.part.csv", f".other.{ended.pid}.part.csv"}
+    for name in (f".table.{ended.pid}.part.csv", *others):
+        (tmp_path / name).write_text("half a tab")
+    with file.written(tmp_path / "table.csv") as temporary:
+        temporary.touch()
+    assert {path.name for path in tmp_path.iterdir()} == others | {"table.csv"}
+
+
+# Models, which skops writes
+
+
+@pytest.fixture(scope="module")
+def skops():
+    pytest.importorskip("skops")
+
+
 PREDICT = """
 import pickle, sys
 import numpy as np
@@ -41,8 +80,9 @@ for name, X in pickle.load(open("inputs.pkl", "rb")).items():
 
 
 @pytest.fixture(scope="module")
-def models():
+def models(skops):
     """Fitted models by name, each with samples."""
+    pd, _ = pytest.importorskip("pandas"), pytest.importorskip("PIL")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 6))
     Y = (X[:, :2] + 0.1 * rng.normal(size=(40, 2)) > 0).astype(int)
@@ -100,6 +140,7 @@ def test_names_parameters_and_further_learning_survive(models, tmp_path):
     np.testing.assert_array_equal(one.partial_fit(X, Y).coef_, other.partial_fit(X, Y).coef_)
 
 
+@pytest.mark.usefixtures("skops")
 @pytest.mark.parametrize(
     ("model", "said"),
     [
@@ -135,7 +176,7 @@ class Canary:
 
 
 @pytest.fixture
-def one(tmp_path, monkeypatch, capsys):
+def one(skops, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     save(JointSparseClassifier(radius=1.0).fit(np.eye(4), [0, 1, 0, 1]), "model.skops")
     return Path("model.skops")
@@ -189,7 +230,7 @@ def unsound_tree():
         (lambda path: rewritten(path, lambda entries: {file.ORIGIN: b"[]"}), "is damaged, or no model"),
         (lambda path: rewritten(path, with_origin(format=2)), "in a newer format, by jointsparse 1.*: upgrade"),
         (lambda path: rewritten(path, with_origin(versions=None)), "is damaged, or no model of jointsparse"),
-        (lambda path: rewritten(path, holding(Canary())), "must hold estimators of .* alone, got test_kept.Canary"),
+        (lambda path: rewritten(path, holding(Canary())), "must hold estimators of .* alone, got test_files.Canary"),
         (lambda path: rewritten(path, holding([1, 2])), r"must hold an estimator, got a list"),
         (lambda path: rewritten(path, holding({"X": np.eye(4)})), "or of a newer skops: KeyError: 'first_step'"),
         (lambda path: rewritten(path, holding({"X": np.array(["a.jpg"])})), "a matrix of numbers, and no paths"),

@@ -3,9 +3,6 @@
 import numpy as np
 import oracles
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import array_shapes, arrays
 
 from jointsparse.norms import l1inf
 
@@ -35,54 +32,6 @@ def warm_from(W, fraction):
     warm = l1inf.Warm()
     l1inf.project(W, fraction * l1inf.norm(W), warm=warm)
     return warm
-
-
-# Any matrix
-
-fractions = st.floats(0, 1) | st.sampled_from([1e-300, 1e-17, 1e-12, 1e-2, 0.5, 1 - EPS / 2, 1.0])
-
-
-@st.composite
-def matrices(draw):
-    dtype, most = draw(st.sampled_from([(np.float64, 300), (np.float64, 0), (np.float32, 30)]))
-    shape = draw(array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=50))
-    if draw(st.booleans()):
-        ties = st.integers(-3, 3).map(float)
-        scales = st.sampled_from([s * 10.0**p for s in (-1, 1) for p in (-most, -most // 2, -9, 9, most // 2, most)])
-        W = draw(arrays(np.float64, shape, elements=ties | st.floats(-1e6, 1e6) | scales))
-    else:
-        rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-        W = rng.standard_t(draw(st.sampled_from([0.5, 1.5, 100.0])), size=shape)
-        if most:
-            W = W / np.abs(W).max(initial=1e-9) * 10.0 ** draw(st.floats(9 - most, most))
-    if len(W) and draw(st.booleans()):
-        W = W[draw(st.lists(st.integers(0, len(W) - 1), min_size=1, max_size=50))]  # repeated rows
-    return W.astype(dtype)
-
-
-spreads = st.sampled_from([None, None, None, 0.3, 2.0, 10.0])  # of the weights, if there are any
-
-
-@settings(deadline=None, max_examples=350)
-@given(W=matrices(), fraction=fractions, power=st.integers(-100, 100), spread=spreads, seed=st.integers(0, 2**32))
-def test_any_matrix_any_method_any_weights_any_warm_start(W, fraction, power, spread, seed):
-    rng = np.random.default_rng(seed)
-    s = None if spread is None else 10.0 ** rng.uniform(-spread, spread, size=len(W))
-    radius = l1inf.norm(W, weights=s) * fraction
-    expected = oracles.project_l1inf(W, radius, 1.0 if s is None else s)
-    unrelated = rng.standard_t(1.5, size=(len(W), 3)) * 10.0**power
-    warm = [warm_from(unrelated, 0.1), warm_from(W * W.dtype.type(0.75), 0.5)]
-    for options in ({}, {"method": "sort" if s is None else "newton"}, {"warm": warm[0]}, {"warm": warm[1]}):
-        check(W, radius, expected, weights=s, **options)
-
-
-@settings(deadline=None, max_examples=60)
-@given(W=matrices(), share=st.floats(0, 1.5))
-def test_prox_takes_off_the_projection_of_each_row_onto_an_l1_ball(W, share):
-    step = share * np.abs(W).sum(axis=1, dtype=float).max(initial=0)
-    taken = W - l1inf.prox(W, step)
-    expected = np.array([oracles.project_l1_vector(row, step) for row in W]).reshape(W.shape)
-    assert np.abs(taken - expected).max(initial=0) <= 20 * np.finfo(W.dtype).eps * size(W)
 
 
 # Many rows: from 256 on, theta is guessed from a sample

@@ -1,9 +1,10 @@
-"""AUC and EER of scores against scikit-learn and hand counts, and of images drawn again."""
+"""AUC and EER against scikit-learn, hand counts and images drawn again, and sign tests against SciPy."""
 
 import numpy as np
 import oracles
 import pytest
-from conftest import draw_scores
+from common import draw_scores
+from scipy import stats
 
 from jointsparse import metrics
 
@@ -59,3 +60,35 @@ def test_resampled_metrics_are_those_of_repeated_images(ties):
         np.testing.assert_allclose(got[:, b], oracles.slow_metrics(scores[some], labels[some]), rtol=1e-12, atol=1e-15)
     assert np.isnan(got).any()  # the rare task is missing from some
     np.testing.assert_array_equal(got[:, 0], [metrics.auc(scores, labels), metrics.eer(scores, labels)])
+
+
+# Sign tests
+
+
+def test_sign_test_is_binomtest_on_its_counts():
+    f, labels = draw_scores(seed=1)
+    tested = metrics.sign_test(f, draw_scores(seed=2)[0], labels, n_pairings=20, rng=np.random.default_rng(0))
+    for wins, losses, p, p_reverse in zip(*tested, strict=True):
+        assert p == pytest.approx(stats.binomtest(wins, wins + losses, alternative="greater").pvalue)
+        assert p_reverse == pytest.approx(stats.binomtest(losses, wins + losses, alternative="greater").pvalue)
+
+
+TWO = np.array([[True], [False]])
+# Every pair is won, so wins counts pairs: min(positives, negatives) of each task.
+SEVEN = np.array([[True, True]] * 2 + [[True, False]] * 3 + [[False, False]] * 2)
+DRAWN, LABELS = draw_scores()
+
+
+@pytest.mark.parametrize(
+    "f, g, labels, counts, p",
+    [
+        pytest.param(TWO + 1.0, 2.0 - TWO, TWO, (1, 0), (0.5, 1), id="counts by hand"),
+        pytest.param(DRAWN, DRAWN, LABELS, (0, 0), (1, 1), id="ties are dropped, and equal classifiers are undecided"),
+        pytest.param(TWO + 1.0, TWO * 0.0, TWO, (0, 0), (1, 1), id="a tie of one classifier is no win"),
+        pytest.param(SEVEN * 1.0, SEVEN * -1.0, SEVEN, (4, 0), (1 / 16, 1), id="each item is in one pair of its task"),
+    ],
+)
+def test_sign_test_by_hand(f, g, labels, counts, p):
+    tested = metrics.sign_test(f, g, labels, n_pairings=4, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(tested[:2], np.repeat(counts, 4).reshape(2, 4))
+    np.testing.assert_allclose(tested[2:], np.repeat(p, 4).reshape(2, 4))

@@ -12,12 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import product
 
-import cvxpy
 import numpy as np
 import oracles
-import pandas as pd
 import pytest
-from oracles_convex import convex_norm
 
 from jointsparse.norms import NORMS, l1, l1inf, l2, l12
 
@@ -205,20 +202,20 @@ def test_projection_agrees_with_extended_precision(name, rng):
 
 @pytest.mark.parametrize(("name", "norm"), NORMS.items(), ids=NORMS)
 @pytest.mark.parametrize("positive", [False, True])
-def test_projection_and_prox_agree_with_a_convex_solver(name, norm, rng, positive):
-    s, groups = np.array([0.1, 0.5, 1.0, 1.0, 2.0, 7.0]), np.array([0, 2, 0, 1, 2, 0])
+def test_projection_and_prox_agree_with_a_convex_solver(name, norm, rng, positive, convex):
+    cp, s, groups = convex.cp, np.array([0.1, 0.5, 1.0, 1.0, 2.0, 7.0]), np.array([0, 2, 0, 1, 2, 0])
     forms = [{}, *([{"weights": s}] if norm.WEIGHTED else []), *([{"groups": groups, "weights": s[:3]}] * norm.GROUPED)]
     for radius, options in product((0.3, 2.0, 50.0), forms):
-        W, B = rng.normal(size=(6, 4)), cvxpy.Variable((6, 4))
+        W, B = rng.normal(size=(6, 4)), cp.Variable((6, 4))
         columns = [B[:, [l]] for l in range(4)] if norm.PER_TASK else [B]
         arguments = options.get("weights", np.ones(6)), options.get("groups")
-        sizes = [convex_norm(name, part, *arguments) for part in columns]
-        signs, distance = [B >= 0] if positive else [], cvxpy.sum_squares(B - W)
+        sizes = [convex.convex_norm(name, part, *arguments) for part in columns]
+        signs, distance = [B >= 0] if positive else [], cp.sum_squares(B - W)
         for verb, objective, constraints in (
             (norm.project, distance, [size <= radius for size in sizes]),
             (norm.prox, distance / 2 + radius * sum(sizes), []),
         ):
-            cvxpy.Problem(cvxpy.Minimize(objective), signs + constraints).solve(solver="CLARABEL")
+            cp.Problem(cp.Minimize(objective), signs + constraints).solve(solver="CLARABEL")
             np.testing.assert_allclose(verb(W, radius, positive=positive, **options), B.value, atol=1e-4)
 
 
@@ -346,23 +343,32 @@ CONVERSIONS = [
     read_only,
     np.ndarray.tolist,
     *(partial(np.ndarray.astype, dtype=dtype) for dtype in (int, np.int8, ">f8", np.float16, object)),
-    pd.DataFrame,
 ]
 
 
-def test_other_layouts_and_types_give_the_same_and_input_is_left_alone(norm, rng):
+def assert_same_as_array(norm, convert, rng):
+    """The verbs of a norm make the same of W in another form, and leave it as it is."""
     W, s = rng.integers(-9, 9, size=(6, 5)).astype(float), read_only(rng.uniform(0.5, 2, size=6))
     forms = [
         {},
         *norm.WEIGHTED * [{"weights": s}, {"weights": s.tolist()}],
         *norm.GROUPED * [{"groups": np.uint8([0, 1, 1, 0, 2, 1])}, {"groups": [0, 1, 1, 0, 2, 1]}],
     ]
-    for convert, verb, options in product(CONVERSIONS, verbs(norm), forms):
+    for verb, options in product(verbs(norm), forms):
         V = convert(W)
         got = verb(V, **options)
         np.testing.assert_array_equal(got, verb(W, **options))
         assert np.asarray(got).dtype == np.float64 and not np.shares_memory(got, W)
         np.testing.assert_array_equal(V, convert(W))
+
+
+def test_other_layouts_and_types_give_the_same_and_input_is_left_alone(norm, rng):
+    for convert in CONVERSIONS:
+        assert_same_as_array(norm, convert, rng)
+
+
+def test_a_frame_gives_the_same_and_is_left_alone(norm, rng):
+    assert_same_as_array(norm, pytest.importorskip("pandas").DataFrame, rng)
 
 
 def test_out_takes_the_result(norm, rng):

@@ -5,8 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
@@ -75,24 +73,6 @@ def assert_same_steps(lazy, eager, steps, atol=lambda G: 1e-13):
 def test_steps_of_very_different_length_in_units_of_any_size(rng, norm, scale):
     steps = ((examples(rng, 1, 25), rng.standard_t(1.0, size=(1, 4)) * scale) for _ in range(500))
     assert_same_steps(*both(25, 4, norm, 2.0 * scale), steps, lambda G: 1e-13 * max(scale, np.abs(G).max()))
-
-
-@given(
-    d=st.integers(1, 6),
-    m=st.integers(1, 5),
-    norm=st.sampled_from(LAZY),
-    radius=st.sampled_from([0.0, 0.25, 1.0, 3.0, np.inf]),
-    steps=st.lists(
-        st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(-4, 4)), max_size=6), max_size=12
-    ),
-)
-def test_any_sequence_of_steps(d, m, norm, radius, steps):
-    taken = []
-    for step in steps:
-        features, tasks, fourths = np.array(step, int).reshape(-1, 3).T
-        X = sparse.csr_array((np.ones(len(step)), features % d, range(len(step) + 1)), shape=(len(step), d))
-        taken.append((X, np.eye(m)[tasks % m] * fourths[:, np.newaxis] / 4))
-    assert_same_steps(*both(d, m, norm, radius), taken)
 
 
 def test_a_feature_that_no_example_holds_is_not_visited():

@@ -6,9 +6,11 @@ import sys
 from importlib.metadata import requires, version
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import jointsparse
+from jointsparse import checks
 
 PIPELINE = ("pandas", "pyarrow", "psutil", "matplotlib", "PIL", "skimage", "skops", "snowballstemmer", "snakemake")
 
@@ -97,6 +99,12 @@ def test_what_needs_the_extra_says_so_in_one_sentence(module):
     assert re.fullmatch(said, done.stderr.splitlines()[-1])
 
 
+def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(checks, "find_spec", lambda package: None)
+    with pytest.raises(ImportError, match=r"displays needs matplotlib: pip install 'jointsparse\[pipeline\]'$"):
+        jointsparse.SupportDisplay(np.ones((2, 2)), "ab", "cd").plot()
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [("KeyboardInterrupt", r"error: interrupted\n"), ("OSError", r"Traceback [\s\S]*in main\nOSError\n")],
@@ -120,6 +128,8 @@ runpy.run_module("jointsparse", run_name="__main__")
 
 @pytest.mark.parametrize("how", [["-m", "mypy", "--strict"], []], ids=["types", "runs"])
 def test_a_users_script(how):
+    for package in ("pandas", *how[1:2]):
+        pytest.importorskip(package)
     script = str(Path(__file__).with_name("user.py"))
     done = subprocess.run([sys.executable, *how, script], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from common import problem, regression
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from test_estimators import problem, regression
 
 from jointsparse import JointSparseClassifier, JointSparseRegressor
 from jointsparse.norms import l1inf

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import draw_tasks
+from common import draw_tasks
 
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem

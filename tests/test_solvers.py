@@ -4,8 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import draw_labels, draw_tasks, rounding
-from oracles_convex import CONVEX_LOSSES, CONVEX_NORMS, optimum
+from common import draw_labels, draw_tasks, rounding
 from scipy import sparse
 
 from jointsparse.learning.certificate import lower_bound, relative_gap, solve_at_zero
@@ -17,7 +16,7 @@ from jointsparse.norms import NORMS, l1inf
 
 pytestmark = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 NORM = pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
-SHAPES = [(norm, shape) for norm in CONVEX_NORMS for shape in ("", "weights", "groups")[: 2 + NORMS[norm].GROUPED]]
+SHAPES = [(norm, shape) for norm in NORMS for shape in ("", "weights", "groups")[: 2 + NORMS[norm].GROUPED]]
 INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
 
 
@@ -43,10 +42,10 @@ def objective(problem, loss, fit, norm, penalty=0.0, pair=0):
 @INTERCEPT
 @pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
 @pytest.mark.parametrize(("norm", "shape"), SHAPES)
-def test_objective_and_bound_enclose_the_optimum(solver, norm, penalised, intercept, shape):
+def test_objective_and_bound_enclose_the_optimum(solver, norm, penalised, intercept, shape, convex):
     # Every solver meets every loss and every shape, and so does every loss every shape.
     place = list(SOLVERS.values()).index(solver) + SHAPES.index((norm, shape))
-    loss = list(CONVEX_LOSSES)[place % len(CONVEX_LOSSES)]
+    loss = list(LOSSES)[place % len(LOSSES)]
     X, Y = draw_labels()
     form = {"positive": bool(shape)}
     if shape == "groups":
@@ -57,7 +56,7 @@ def test_objective_and_bound_enclose_the_optimum(solver, norm, penalised, interc
     problem = Problem.from_matrix(X + 0.5, Y, weights, intercept=intercept)  # so that an intercept is of use
     options = {"tol": 1e-6, "n_iter": 20_000} if solver.STOPS_AT_TOL else {"n_iter": 2000}
     got = fit(solver, problem, [0.8], LOSSES[loss], NORMS[norm], penalised=penalised, **form, **options)
-    (expected, _), smallest = optimum(problem, loss, norm, 0.8, penalised, **form), np.nanmin(got.objective)
+    (expected, _), smallest = convex.optimum(problem, loss, norm, 0.8, penalised, **form), np.nanmin(got.objective)
     assert got.bound[0] * (1 - 1e-7) <= expected <= smallest * (1 + 1e-7)
     np.testing.assert_allclose(got.value[0], smallest, rtol=1e-12)
     _, at_zero = solve_at_zero(problem, LOSSES[loss])

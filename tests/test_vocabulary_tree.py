@@ -3,7 +3,7 @@
 import numpy as np
 import oracles_features
 import pytest
-from conftest import run_python
+from common import run_python
 from scipy import sparse
 
 from jointsparse.features import vocabulary_tree

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from common import problem
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from test_estimators import problem
 
 from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV
 from jointsparse.estimators import watch

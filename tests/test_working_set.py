@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import draw_tasks
+from common import draw_tasks
 from scipy import sparse
 
 from jointsparse.learning.certificate import lower_bound

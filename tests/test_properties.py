@@ -1,0 +1,176 @@
+"""Properties of any input, for which Hypothesis looks: of balls, of sparse and lazy steps, and of paths of radii."""
+
+import numpy as np
+import oracles
+import pytest
+from scipy import sparse
+from test_l1 import METHODS
+from test_l1_sparse import follow
+from test_l1inf import check, size, warm_from
+from test_online import LAZY, assert_same_steps, both
+
+from jointsparse.learning import radii
+from jointsparse.learning.l1_sparse import SparseL1Ball
+from jointsparse.norms import l1, l1inf
+
+pytest.importorskip("hypothesis")
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+EPS = np.finfo(float).eps
+
+# The l1 ball and its relatives
+
+numbers = (
+    st.integers(-3, 3).map(float)
+    | st.floats(-1e6, 1e6)
+    | st.sampled_from([1e-300, -1e-300, 1e-9, -1e9, 1e300, -3e300, 0.0, -0.0])
+)
+vectors = arrays(np.float64, st.integers(0, 50), elements=numbers)
+fractions = st.floats(0, 1) | st.sampled_from([1e-300, 1e-17, 1e-3, 0.5, 1 - EPS])
+
+
+@settings(deadline=None, max_examples=300)
+@given(v=vectors, fraction=fractions, z=st.sampled_from([0.0, 1e-300, 1e-9, 0.5, 1.0, 1e6]) | st.floats(1e-300, 100))
+def test_any_vector_any_set_any_method(v, fraction, z):
+    top = np.abs(v).max(initial=0.0)
+    for method in METHODS:
+        radius = l1.norm(v) * fraction
+        got = l1.project(v, radius, method=method)
+        assert np.abs(got - oracles.project_l1_vector(v, radius)).max(initial=0) <= 4e-15 * top
+        assert l1.norm(got) <= radius * (1 + 1e-12) + 5e-324 * v.size  # the smallest floats are that far apart
+        got = l1.project_nonnegative(v, z, method=method)
+        assert np.abs(got - oracles.project_nonnegative(v, z)).max(initial=0) <= 4e-15 * max(top, z)
+        if v.size:
+            got = l1.project_simplex(v, z, method=method)
+            assert np.abs(got - oracles.project_simplex(v, z)).max() <= 4e-15 * max(top, z) and got.min() >= 0
+            np.testing.assert_allclose(got.sum(), z, rtol=1e-13, atol=5e-324)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    pairs=st.lists(st.tuples(numbers, st.sampled_from([1.0, 0.5, 3.0]) | st.floats(1e-3, 1e3)), max_size=50),
+    fraction=fractions,
+)
+def test_weighted_any_vector(pairs, fraction):
+    v, a = np.array(pairs, dtype=float).reshape(-1, 2).T
+    radius = float((a * np.abs(v)).sum() * fraction)
+    got, expected = l1.project(v, radius, weights=a), oracles.project_l1_weighted(v, a, radius)
+    scale = np.abs(v).max(initial=0)
+    # No float64 is nearer to the oracle's extended precision than half of the smallest one.
+    assert np.abs(got - expected).max(initial=0) <= 4e-15 * scale * (a.max(initial=1) / a.min(initial=1)) + 5e-324
+
+
+# The l1,inf ball
+
+shares = st.floats(0, 1) | st.sampled_from([1e-300, 1e-17, 1e-12, 1e-2, 0.5, 1 - EPS / 2, 1.0])
+
+
+@st.composite
+def matrices(draw):
+    dtype, most = draw(st.sampled_from([(np.float64, 300), (np.float64, 0), (np.float32, 30)]))
+    shape = draw(array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=50))
+    if draw(st.booleans()):
+        ties = st.integers(-3, 3).map(float)
+        scales = st.sampled_from([s * 10.0**p for s in (-1, 1) for p in (-most, -most // 2, -9, 9, most // 2, most)])
+        W = draw(arrays(np.float64, shape, elements=ties | st.floats(-1e6, 1e6) | scales))
+    else:
+        rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+        W = rng.standard_t(draw(st.sampled_from([0.5, 1.5, 100.0])), size=shape)
+        if most:
+            W = W / np.abs(W).max(initial=1e-9) * 10.0 ** draw(st.floats(9 - most, most))
+    if len(W) and draw(st.booleans()):
+        W = W[draw(st.lists(st.integers(0, len(W) - 1), min_size=1, max_size=50))]  # repeated rows
+    return W.astype(dtype)
+
+
+spreads = st.sampled_from([None, None, None, 0.3, 2.0, 10.0])  # of the weights, if there are any
+
+
+@settings(deadline=None, max_examples=350)
+@given(W=matrices(), fraction=shares, power=st.integers(-100, 100), spread=spreads, seed=st.integers(0, 2**32))
+def test_any_matrix_any_method_any_weights_any_warm_start(W, fraction, power, spread, seed):
+    rng = np.random.default_rng(seed)
+    s = None if spread is None else 10.0 ** rng.uniform(-spread, spread, size=len(W))
+    radius = l1inf.norm(W, weights=s) * fraction
+    expected = oracles.project_l1inf(W, radius, 1.0 if s is None else s)
+    unrelated = rng.standard_t(1.5, size=(len(W), 3)) * 10.0**power
+    warm = [warm_from(unrelated, 0.1), warm_from(W * W.dtype.type(0.75), 0.5)]
+    for options in ({}, {"method": "sort" if s is None else "newton"}, {"warm": warm[0]}, {"warm": warm[1]}):
+        check(W, radius, expected, weights=s, **options)
+
+
+@settings(deadline=None, max_examples=60)
+@given(W=matrices(), share=st.floats(0, 1.5))
+def test_prox_takes_off_the_projection_of_each_row_onto_an_l1_ball(W, share):
+    step = share * np.abs(W).sum(axis=1, dtype=float).max(initial=0)
+    taken = W - l1inf.prox(W, step)
+    expected = np.array([oracles.project_l1_vector(row, step) for row in W]).reshape(W.shape)
+    assert np.abs(taken - expected).max(initial=0) <= 20 * np.finfo(W.dtype).eps * size(W)
+
+
+# Sparse and lazy steps
+
+entry = st.integers(-4, 4).map(lambda i: i / 4) | st.floats(-10, 10) | st.sampled_from([1e-9, -1e3, 1e250, -1e-300])
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    n=st.integers(1, 50),
+    radius=st.sampled_from([0.0, 1e-300, 0.5, 1.0, 7.0, 1e6, np.inf]),
+    updates=st.lists(st.lists(st.tuples(st.integers(0, 10**6), entry), max_size=8), max_size=20),
+)
+def test_any_sequence_of_updates(n, radius, updates):
+    ball = SparseL1Ball(n, radius)
+    follow(ball, [([i % n for i, _ in u], [x for _, x in u]) for u in updates], tolerance=2e-15 * n + 4e-15)
+
+
+@given(
+    d=st.integers(1, 6),
+    m=st.integers(1, 5),
+    norm=st.sampled_from(LAZY),
+    radius=st.sampled_from([0.0, 0.25, 1.0, 3.0, np.inf]),
+    steps=st.lists(
+        st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(-4, 4)), max_size=6), max_size=12
+    ),
+)
+def test_any_sequence_of_steps(d, m, norm, radius, steps):
+    taken = []
+    for step in steps:
+        features, tasks, fourths = np.array(step, int).reshape(-1, 3).T
+        X = sparse.csr_array((np.ones(len(step)), features % d, range(len(step) + 1)), shape=(len(step), d))
+        taken.append((X, np.eye(m)[tasks % m] * fourths[:, np.newaxis] / 4))
+    assert_same_steps(*both(d, m, norm, radius), taken)
+
+
+# Paths of radii
+
+
+@st.composite
+def curves(draw):
+    """A patience, and scores by step: in both directions fewer worse ones, or ties below, then one as good or more."""
+    patience, scored = draw(st.sampled_from([2, 4])), {0: draw(st.integers(0, 9))}
+    for sign in (-1, 1):
+        best, step = scored[0], 0
+        for gap, rise in draw(st.lists(st.tuples(st.integers(0, patience - 1), st.integers(0, 3)), max_size=5)):
+            for _ in range(gap):
+                step += sign
+                scored[step] = best - draw(st.integers(sign > 0, 5))
+            step += sign
+            best += max(rise, sign < 0)
+            scored[step] = best
+        for end in range(step + sign, sign * radii.MOST_RADII, sign):
+            scored[end] = best - draw(st.integers(1, 5))
+    return patience, {step: value / 100 for step, value in scored.items()}
+
+
+@given(curves())
+def test_a_path_meets_the_best_score_behind_short_falls_and_ties(curve):
+    patience, scored = curve
+    tried, step = {}, 0
+    while step is not None:
+        tried[step] = scored[step]
+        step = radii.next_step(tried, patience=patience)
+    assert max(tried.values()) == max(scored.values())
+    assert len(tried) <= 2 * patience + 1 + 2 * 5 * patience and max(tried) >= radii.PER_DECADE
