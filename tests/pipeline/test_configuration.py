@@ -38,7 +38,6 @@ ONE_METHOD, NOTHING_SHOWN = {"hinge-l1": None, "hinge-l2": None}, {"figures": []
 PHOTOS = {"loader": "scenes", "studies": {"annotation": {}}}
 RANK = "a whole number or full or auto"
 KINDS = ("words", *of_config.names_of("experiments"))
-SPARSE = ", ".join(name for name in of_config.names_of("norms") if pick("norms", name).SPARSE)
 MISSING = object()
 
 
