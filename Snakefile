@@ -7,12 +7,12 @@ onstart:
     internals.lift_limit_of_jobs_per_second(workflow)
     if internals.computes(workflow):
         use_best_kernel()
-    of_code.keep(SEEN_CODE)
+    configuration.code.keep(SEEN_CODE)
 
 
 onsuccess:
     whole = internals.is_asked_for(workflow, "reproduce-all")
-    calm.succeed([verified(), *terminal.last_words(CHOSEN, Path("results"))] if whole else [])
+    calm.succeed([terminal.verified(RESULTS), *terminal.last_words(run.chosen, RESULTS)] if whole else [])
 
 
 onerror:
@@ -42,4 +42,4 @@ rule:
         "reproduce-all"
     default_target: True
     input:
-        lambda w: everything(),
+        lambda w: targets.everything(),

@@ -330,7 +330,8 @@ def _check_schema(schema: Any, part: str, block: Any, where: str) -> None:
         require(False, _sentence(error), where + path)
 
 
-def _sentence(error: jsonschema.ValidationError) -> str:
+def _sentence(error: Any) -> str:
+    """Say what is wrong. error: a ValidationError, whose type allows each of its attributes to be missing."""
     if error.validator == "additionalProperties":
         known = sorted(error.schema.get("properties", {}))
         unknown = next(key for key in error.instance if key not in known)
@@ -345,7 +346,7 @@ def _sentence(error: jsonschema.ValidationError) -> str:
     return f"{key} must be {_expected(error)}, got {got}"
 
 
-def _expected(error: jsonschema.ValidationError) -> str:
+def _expected(error: Any) -> str:
     asked = error.validator_value
     if error.validator == "anyOf":
         return " or ".join(map(_expected, error.context))

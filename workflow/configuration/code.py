@@ -3,7 +3,7 @@
 import ast
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -36,6 +36,50 @@ def code_of(*files: str | Path, package: Path = PACKAGE) -> list[str]:
             found[name] = package / name
             todo += _imported(package, found[name])
     return [f"{name} {_read(path)[0]}" for name, path in sorted((scripts | found).items())]
+
+
+def params_of(
+    scripts: Path,
+    plug_in_files: Mapping[str, Mapping[str, str]],
+    script: str,
+    *files: str | Path,
+    **picked: str | Callable[[Any], str],
+) -> list[str | Callable[[Any], str]]:
+    """Return the params of a rule that change with the code: a line for its script, and for each file that decides.
+
+    Parameters
+    ----------
+    scripts : path
+        The folder of scripts.
+    plug_in_files : mapping
+        The library file of each plug-in, by room.
+    script : str
+        The name of the rule's script.
+    *files : str or path
+        Library files besides those that the script imports, or paths of modules beside the script.
+    **picked : str or function
+        By room, the plug-in that the script picks, or a function of the wildcards that returns its name.
+
+    Returns
+    -------
+    list of str or function
+        Each file that some plug-in needs is a param of its own. The param is empty for jobs that pick another plug-in,
+        so that a dry run names the edited file alone.
+    """
+    params: list[str | Callable[[Any], str]] = [*code_of(scripts / f"{script}.py", *files)]
+    for room_name, name in picked.items():
+        lines_of = {plug_in: code_of(file) for plug_in, file in plug_in_files[room_name].items()}
+        if isinstance(name, str):
+            params += lines_of[name]
+        else:
+            lines = {line for own in lines_of.values() for line in own}.difference(params)
+            params += [_if_needed(line, lines_of, name) for line in sorted(lines)]
+    return params
+
+
+def _if_needed(line: str, lines_of: Mapping[str, list[str]], name: Callable[[Any], str]) -> Callable[[Any], str]:
+    """A param that is a line for jobs whose plug-in needs its file, and else empty."""
+    return lambda w: line if line in lines_of[name(w)] else ""
 
 
 def plug_in_file(room_name: str, name: str) -> str:

@@ -5,8 +5,9 @@ with each attempt. `tests/test_resources.py` says how far above.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 SNAKEMAKE = 350  # MB of the two Snakemakes that start a job on its node
 LARGE_MB = 300  # a file beyond the largest that was measured: minutes grow with it
@@ -50,6 +51,23 @@ def megabytes(rule: str, norm: str, read_mb: float) -> int:
 def minutes(rule: str, norm: str, read_mb: float) -> int:
     """Minutes that a job takes at most, on a node half as fast as the machine that measured."""
     return round(_needs(rule, norm)[2] * max(1.0, read_mb / LARGE_MB))
+
+
+def needs(raw_files: Callable[[Any], Sequence[str]]) -> dict[str, Callable[..., int]]:
+    """Return the resources of every rule, as functions that Snakemake calls with the wildcards and inputs of a job.
+
+    raw_files: returns the raw files of the dataset that a job is about. They count for a job without inputs.
+    """
+
+    def times_attempt(number: Callable[[str, str, float], int], by_shard: Sequence[str]) -> Callable[..., int]:
+        def of_job(wildcards: Any, input: Any, attempt: int, rulename: str) -> int:
+            first = raw_files(wildcards) if wildcards.get("dataset") and not input else []
+            read_mb = largest_mb([*input, *first], joined=rulename not in by_shard)
+            return attempt * number(rulename, wildcards.get("norm", ""), read_mb)
+
+        return of_job
+
+    return {"mem_mb": times_attempt(megabytes, BY_SHARD), "runtime": times_attempt(minutes, ())}
 
 
 def _needs(rule: str, norm: str) -> tuple[float, float, int]:

@@ -1,15 +1,20 @@
 """Datasets and studies of the configuration: their blocks, their tables, and the files that they are read from."""
 
+from __future__ import annotations
+
 import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from configuration.file import require, require_known
 from jointsparse.pipeline.provenance.records import files_below
 from jointsparse.pipeline.tasks import AUTO_SIZES
 from jointsparse.registry import pick, room
+
+if TYPE_CHECKING:
+    from jointsparse.pipeline.figures.style import Drawing
 
 AUTO = "auto"  # in the place of radii, sizes, and numbers of words and features: the data choose
 WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
@@ -82,6 +87,16 @@ def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in result.items() if value is not None or key not in replacing}
 
 
+def only(block: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """Return these keys of a block, in this order."""
+    return {key: block[key] for key in keys}
+
+
+def without(block: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """Return a block without some of its keys."""
+    return {key: value for key, value in block.items() if key not in keys}
+
+
 def with_own_options(features: dict[str, Any], takes: Sequence[str]) -> dict[str, Any]:
     """A block `features` with those options alone that its extractor takes.
 
@@ -115,6 +130,13 @@ def tables_of(block: dict[str, Any]) -> dict[str, str]:
         *(f"tasks_run{run}" for run in range(1, block["runs"] + 1)),
     ]
     return dict.fromkeys(names + ["significance", "differences"] * (len(block["methods"]) > 1), "tables")
+
+
+def drawing(figure: str) -> Drawing:
+    """Return how a figure is drawn, and from which tables."""
+    from jointsparse.pipeline.papers.catalogue import FIGURES  # it imports matplotlib, for half a second
+
+    return FIGURES[figure]
 
 
 def final_norms(entry: dict[str, Any]) -> list[str]:

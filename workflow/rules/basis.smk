@@ -4,8 +4,8 @@ rule fit_basis:
     Both come from one decomposition, which is the expensive part.
     """
     input:
-        images=images_of_study,
-        features=given_features,
+        images=inputs.images,
+        features=inputs.given_features,
     output:
         basis="results/{dataset}/{study}/basis/basis.npz",
         features="results/{dataset}/{study}/basis/features.npy",
@@ -17,10 +17,10 @@ rule fit_basis:
         **needs,
     params:
         *code("fit_basis"),
-        where=lambda w: f"studies.{w.study}.basis",
-        vocabulary=vocabulary,
-        fitted_on=lambda w: study(w)["basis"]["fitted_on"],
-        options=lambda w: {key: study(w)["basis"][key] for key in ("rank", "centred")},
+        where="studies.{study}.basis",
+        vocabulary=run.vocabulary,
+        fitted_on=lambda w: run.study(w)["basis"]["fitted_on"],
+        options=lambda w: only(run.study(w)["basis"], "rank", "centred"),
         seed=config["seed"],
     script:
         "../scripts/fit_basis.py"
@@ -29,8 +29,8 @@ rule fit_basis:
 rule fit_similarities:
     """Compute similarities of the images to unlabelled ones, and keep the unlabelled ones that were drawn."""
     input:
-        images=images_of_study,
-        features=given_features,
+        images=inputs.images,
+        features=inputs.given_features,
     output:
         prototypes="results/{dataset}/{study}/similarities/prototypes.npz",
         features="results/{dataset}/{study}/similarities/features.npz",
@@ -42,9 +42,9 @@ rule fit_similarities:
         **needs,
     params:
         *code("fit_similarities"),
-        where=lambda w: f"studies.{w.study}.similarities",
-        vocabulary=vocabulary,
-        options=lambda w: study(w)["similarities"],
+        where="studies.{study}.similarities",
+        vocabulary=run.vocabulary,
+        options=lambda w: run.study(w)["similarities"],
         seed=config["seed"],
     script:
         "../scripts/fit_similarities.py"

@@ -1,7 +1,7 @@
 rule write_configs:
     """Write down the settings that each study was run with."""
     output:
-        configs=[f"{folder}/config.yaml" for folder in settings_of_studies()],
+        configs=list(targets.settings_of_studies()),
     log:
         "results/logs/write_configs.log",
     benchmark:
@@ -11,7 +11,7 @@ rule write_configs:
     params:
         *code("write_configs"),
         where="studies",
-        settings=list(settings_of_studies().values()),
+        settings=list(targets.settings_of_studies().values()),
     script:
         "../scripts/write_configs.py"
 
@@ -22,7 +22,7 @@ rule judge_claims:
     Verdicts that rest on measured seconds differ each time. Their page and table lie apart.
     """
     input:
-        tables=lambda w: [file for one in judged_studies(w.datasets.split("+")) for file in one["tables"]],
+        tables=pages.judged_tables,
     output:
         page="results/claims/{datasets}/claims.md",
         table=report(
@@ -47,6 +47,6 @@ rule judge_claims:
     params:
         *code("judge_claims", "pipeline/papers/page.md.jinja"),
         where="studies",
-        studies=lambda w: judged_studies(w.datasets.split("+")),
+        studies=pages.judged,
     script:
         "../scripts/judge_claims.py"

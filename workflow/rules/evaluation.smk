@@ -4,12 +4,12 @@ rule evaluate:
     One job writes eight files, as all of them come from the scores that it computes of every fit.
     """
     input:
-        images=images_of_study,
-        features=features_of_study,
+        images=inputs.images,
+        features=inputs.features,
         words="results/{dataset}/{study}/tables/words.csv",
         labels="results/{dataset}/{study}/labels.npy",
-        tasks=lambda w: expand("results/{{dataset}}/{{study}}/tasks/run{run}.npz", run=runs(w)),
-        sweeps=sweeps_of_study,
+        tasks=inputs.tasks,
+        sweeps=inputs.sweeps,
     output:
         chosen=report(
             "results/{dataset}/{study}/tables/chosen.csv",
@@ -37,13 +37,13 @@ rule evaluate:
         **needs,
     params:
         *code("evaluate"),
-        where=lambda w: f"studies.{w.study}",
-        vocabulary=vocabulary,
-        runs=lambda w: list(runs(w)),
-        methods=lambda w: list(study(w)["methods"]),
-        metric=lambda w: study(w)["metric"],
-        selection=lambda w: study(w).get("selection", "best"),
-        at_size=at_size,
+        where="studies.{study}",
+        vocabulary=run.vocabulary,
+        runs=run.runs,
+        methods=lambda w: list(run.study(w)["methods"]),
+        metric=lambda w: run.study(w)["metric"],
+        selection=lambda w: run.study(w).get("selection", "best"),
+        at_size=run.at_size,
     script:
         "../scripts/evaluate.py"
 
@@ -73,8 +73,8 @@ rule compare_methods:
         **needs,
     params:
         *code("compare_methods"),
-        where=lambda w: f"studies.{w.study}.tests",
-        tests=lambda w: study(w)["tests"],
+        where="studies.{study}.tests",
+        tests=lambda w: run.study(w)["tests"],
         seed=config["seed"],
     script:
         "../scripts/compare_methods.py"

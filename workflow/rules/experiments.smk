@@ -1,7 +1,7 @@
 rule repeat:
     """Repeat an experiment once, with fresh draws."""
     input:
-        unpack(samples),
+        unpack(inputs.samples),
     output:
         table="results/{dataset}/{study}/timings/runs/run{run}.csv",
     log:
@@ -9,14 +9,14 @@ rule repeat:
     benchmark:
         "results/{dataset}/{study}/timings/repeat/run{run}.tsv"
     wildcard_constraints:
-        study=of_kind(*REPEATED),
+        study=any_of(run.studies_of_kind(run.repeated)),
     resources:
         **needs,
     params:
-        *code("repeat", experiments=lambda w: study(w)["kind"]),
-        where=lambda w: f"studies.{w.study}",
-        kind=lambda w: study(w)["kind"],
-        options=options_of_study,
+        *code("repeat", experiments=run.kind),
+        where="studies.{study}",
+        kind=run.kind,
+        options=run.experiment_options,
         seed=lambda w: [config["seed"], int(w.run)],
         columns=lambda w: {"run": int(w.run)},
     script:
@@ -26,7 +26,7 @@ rule repeat:
 rule gather_runs:
     """Join all repetitions in one table. Measured seconds differ each time and lie in another."""
     input:
-        runs=lambda w: expand("results/{{dataset}}/{{study}}/timings/runs/run{run}.csv", run=runs(w)),
+        runs=inputs.repetitions,
     output:
         table=report(
             "results/{dataset}/{study}/{folder}/{table}.csv",
@@ -39,13 +39,13 @@ rule gather_runs:
     benchmark:
         "results/{dataset}/{study}/timings/gather_runs_{folder}_{table}.tsv"
     wildcard_constraints:
-        study=of_kind(*REPEATED),
-        table=any_of([table for kind in REPEATED for table in TABLES[kind]]),
+        study=any_of(run.studies_of_kind(run.repeated)),
+        table=any_of(table for kind in run.repeated for table in run.tables[kind]),
     resources:
         **needs,
     params:
         *code("gather_runs"),
-        where=lambda w: f"studies.{w.study}",
+        where="studies.{study}",
     script:
         "../scripts/gather_runs.py"
 
@@ -53,7 +53,7 @@ rule gather_runs:
 rule measure:
     """Run an experiment once whose numbers are CPU seconds, on one core."""
     input:
-        unpack(samples),
+        unpack(inputs.samples),
     output:
         table="results/{dataset}/{study}/timings/{kind}.csv",
     log:
@@ -61,15 +61,15 @@ rule measure:
     benchmark:
         "results/{dataset}/{study}/timings/measure_{kind}.tsv"
     wildcard_constraints:
-        study=of_kind(*MEASURED),
-        kind=any_of(MEASURED),
+        study=any_of(run.studies_of_kind(run.measured)),
+        kind=any_of(run.measured),
     resources:
         **needs,
     params:
-        *code("repeat", experiments=lambda w: study(w)["kind"]),
-        where=lambda w: f"studies.{w.study}",
-        kind=lambda w: study(w)["kind"],
-        options=options_of_study,
+        *code("repeat", experiments=run.kind),
+        where="studies.{study}",
+        kind=run.kind,
+        options=run.experiment_options,
         seed=config["seed"],
         columns={},
     script:

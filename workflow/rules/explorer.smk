@@ -1,12 +1,16 @@
+# Of each page, besides the files that its script imports.
+FRAME = [f"pipeline/explorer/{name}" for name in ("frame.html.jinja", "explorer.css", "explorer.js")]
+
+
 rule write_page:
     """Write the page of a dataset: what was learnt of each word, on which pictures, and what words share.
 
     It opens from disk. Beside it lie thumbnails of the images that it shows, and a table of labels that may be wrong.
     """
     input:
-        unpack(kept_of_page),
-        files=files_of_page,
-        claims=claims_of_page,
+        unpack(pages.kept),
+        files=pages.files,
+        claims=pages.claims,
     output:
         page=report(
             "results/{dataset}/index.html",
@@ -30,17 +34,17 @@ rule write_page:
             "pipeline/explorer/page.html.jinja",
             "pipeline/explorer/maps.html.jinja",
             "pipeline/papers/claims.html.jinja",
-            datasets=lambda w: dataset(w)["loader"],
+            datasets=run.loader,
         ),
-        where=lambda w: f"datasets.{named(w.dataset)}",
-        loader=lambda w: dataset(w)["loader"],
-        longest_side=lambda w: features(w)["longest_side"],
-        options=lambda w: dataset(w)["options"],
-        raw=raw,
-        note=lambda w: dataset(w).get("note", ""),
-        vocabulary=lambda w: vocabulary(final_study(w)) if "final" in dataset(w) else None,
-        studies=lambda w: page_studies(w.dataset),
-        pictures=lambda w: pictures_of_page(w.dataset),
+        where=lambda w: f"datasets.{run.named(w)}",
+        loader=run.loader,
+        longest_side=lambda w: run.features(w)["longest_side"],
+        options=run.options,
+        raw=run.raw,
+        note=lambda w: run.dataset(w).get("note", ""),
+        vocabulary=run.final_vocabulary,
+        studies=pages.studies,
+        pictures=pages.pictures,
     script:
         "../scripts/write_page.py"
 
@@ -48,7 +52,7 @@ rule write_page:
 rule write_index:
     """Write the list of the pages of a run."""
     input:
-        findings=expand("results/{dataset}/findings.json", dataset=CHOSEN),
+        findings=expand("results/{dataset}/findings.json", dataset=run.chosen),
     output:
         index="results/index.html",
     log:

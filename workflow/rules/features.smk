@@ -1,3 +1,14 @@
+DESCRIBING = BASE / "workflow" / "scripts" / "describing.py"
+DESCRIBED_BY = {"datasets": run.loader, "features": run.extractor}
+DESCRIBED = {
+    "loader": run.loader,
+    "options": run.options,
+    "longest_side": lambda w: run.features(w)["longest_side"],
+    "extractor": run.extractor,
+    "extractor_options": lambda w: run.features(w)["options"],
+}
+
+
 rule describe:
     """Keep the local descriptors of one shard of the images, for whom they are of use: no other job reads them.
 
@@ -17,7 +28,7 @@ rule describe:
     params:
         *code("describe", DESCRIBING, **DESCRIBED_BY),
         **DESCRIBED,
-        where=described_where,
+        where=lambda w: f"features.options, datasets.{run.named(w)}.shards",
     script:
         "../scripts/describe.py"
 
@@ -40,10 +51,10 @@ rule grow_vocabularies:
     params:
         *code("grow_vocabularies", DESCRIBING, **DESCRIBED_BY),
         **DESCRIBED,
-        where=lambda w: f"{described_where(w)}, features.sample, features.vocabularies",
-        sample=lambda w: features(w)["sample"],
-        keep=lambda w: "vocabularies" in features(w)["keep"],
-        vocabularies=lambda w: vocabularies(w, "branching", "depth", "weighting"),
+        where=lambda w: f"features.options, datasets.{run.named(w)}.shards, features.sample, features.vocabularies",
+        sample=lambda w: run.features(w)["sample"],
+        keep=lambda w: "vocabularies" in run.features(w)["keep"],
+        vocabularies=lambda w: run.vocabularies(w, "branching", "depth", "weighting"),
         seed=config["seed"],
     script:
         "../scripts/grow_vocabularies.py"
@@ -68,7 +79,7 @@ rule encode:
     params:
         *code("encode", DESCRIBING, **DESCRIBED_BY),
         **DESCRIBED,
-        where=lambda w: f"{described_where(w)}, features.vocabularies",
-        vocabularies=lambda w: vocabularies(w, "weighting", "normalise"),
+        where=lambda w: f"features.options, datasets.{run.named(w)}.shards, features.vocabularies",
+        vocabularies=lambda w: run.vocabularies(w, "weighting", "normalise"),
     script:
         "../scripts/encode.py"

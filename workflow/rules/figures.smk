@@ -4,7 +4,7 @@ rule draw_figures:
     One job draws all of them: to start takes longer than to draw.
     """
     input:
-        tables=tables_of_figures,
+        tables=inputs.tables_of_figures,
     output:
         figures=report(
             directory("results/{dataset}/{study}/figures"),
@@ -21,8 +21,8 @@ rule draw_figures:
         **needs,
     params:
         *code("draw_figures", "pipeline/figures/jointsparse.mplstyle"),
-        where=lambda w: f"studies.{w.study}.figures",
-        beside_paper=lambda w: dataset(w).get("beside_paper", False),
-        captions=lambda w: {figure: drawing(figure).caption for figure in study(w)["figures"]},
+        where="studies.{study}.figures",
+        beside_paper=lambda w: run.dataset(w).get("beside_paper", False),
+        captions=run.captions,
     script:
         "../scripts/draw_figures.py"

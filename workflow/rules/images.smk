@@ -17,19 +17,19 @@ rule read_images:
     benchmark:
         "results/{dataset}/timings/read_images.tsv"
     wildcard_constraints:
-        dataset=any_of(PICTURES),
+        dataset=any_of(run.offering("pictures")),
     resources:
         **needs,
     params:
-        *code("read_images", datasets=lambda w: dataset(w)["loader"], features=lambda w: features(w)["extractor"]),
-        where=lambda w: f"datasets.{named(w.dataset)}.options",
-        loader=lambda w: dataset(w)["loader"],
-        options=lambda w: dataset(w)["options"],
-        raw=raw,
-        drawn=drawn,
-        longest_side=lambda w: features(w)["longest_side"],
-        extractor=lambda w: features(w)["extractor"],
-        extractor_options=lambda w: features(w)["options"],
+        *code("read_images", datasets=run.loader, features=run.extractor),
+        where=lambda w: f"datasets.{run.named(w)}.options",
+        loader=run.loader,
+        options=run.options,
+        raw=run.raw,
+        drawn=run.drawn,
+        longest_side=lambda w: run.features(w)["longest_side"],
+        extractor=run.extractor,
+        extractor_options=lambda w: run.features(w)["options"],
     script:
         "../scripts/read_images.py"
 
@@ -49,16 +49,16 @@ rule read_samples:
     benchmark:
         "results/{dataset}/timings/read_samples.tsv"
     wildcard_constraints:
-        dataset=any_of(SAMPLES),
+        dataset=any_of(run.offering("samples")),
     resources:
         **needs,
     params:
-        *code("read_samples", datasets=lambda w: dataset(w)["loader"]),
-        where=lambda w: f"datasets.{named(w.dataset)}.options",
-        loader=lambda w: dataset(w)["loader"],
-        options=lambda w: dataset(w)["options"],
-        raw=raw,
-        drawn=drawn,
+        *code("read_samples", datasets=run.loader),
+        where=lambda w: f"datasets.{run.named(w)}.options",
+        loader=run.loader,
+        options=run.options,
+        raw=run.raw,
+        drawn=run.drawn,
     script:
         "../scripts/read_samples.py"
 
@@ -78,8 +78,8 @@ rule set_aside:
         **needs,
     params:
         *code("set_aside"),
-        where=lambda w: f"studies.{w.study}.set_aside",
-        numbers=lambda w: study(w)["set_aside"],
+        where="studies.{study}.set_aside",
+        numbers=lambda w: run.study(w)["set_aside"],
         seed=config["seed"],
     script:
         "../scripts/set_aside.py"

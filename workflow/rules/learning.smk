@@ -22,8 +22,8 @@ rule compile_kernels:
 rule train_sweep:
     """Train every pair of first step size and radius on training sets of every size, for one loss and norm."""
     input:
-        features=features_of_study,
-        basis=basis_of_study,
+        features=inputs.features,
+        basis=inputs.basis,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
         sweep="results/{dataset}/{study}/sweeps/run{run}/{loss}-{norm}.npz",
@@ -36,15 +36,15 @@ rule train_sweep:
     params:
         *code(
             "train_sweep",
-            solvers=lambda w: study(w)["training"]["solver"],
+            solvers=lambda w: run.study(w)["training"]["solver"],
             losses=lambda w: w.loss,
             norms=lambda w: w.norm,
         ),
-        where=lambda w: f"studies.{w.study}.methods.{w.loss}-{w.norm}",
-        powers=powers_of_study,
-        vocabulary=vocabulary,
-        grid=lambda w: study(w)["methods"][f"{w.loss}-{w.norm}"],
-        training=lambda w: without(study(w)["training"], "sparsest"),
+        where="studies.{study}.methods.{loss}-{norm}",
+        powers=run.powers,
+        vocabulary=run.vocabulary,
+        grid=run.method,
+        training=lambda w: without(run.study(w)["training"], "sparsest"),
     script:
         "../scripts/train_sweep.py"
 
@@ -52,8 +52,8 @@ rule train_sweep:
 rule train_svm:
     """Train independent linear classifiers with scikit-learn's LinearSVC, over a grid of C, for every size."""
     input:
-        features=features_of_study,
-        basis=basis_of_study,
+        features=inputs.features,
+        basis=inputs.basis,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
         sweep="results/{dataset}/{study}/sweeps/run{run}/svm-l2.npz",
@@ -65,10 +65,10 @@ rule train_svm:
         **needs,
     params:
         *code("train_svm"),
-        where=lambda w: f"studies.{w.study}.methods.svm-l2",
-        powers=powers_of_study,
-        vocabulary=vocabulary,
-        grid=lambda w: study(w)["methods"]["svm-l2"],
+        where="studies.{study}.methods.svm-l2",
+        powers=run.powers,
+        vocabulary=run.vocabulary,
+        grid=lambda w: run.study(w)["methods"]["svm-l2"],
         seed=config["seed"],
     script:
         "../scripts/train_svm.py"
@@ -77,9 +77,9 @@ rule train_svm:
 rule train_path:
     """Train a path of radii that the data choose, each from the solution for the one before, for every size."""
     input:
-        images=images_of_study,
-        features=features_of_study,
-        basis=basis_of_study,
+        images=inputs.images,
+        features=inputs.features,
+        basis=inputs.basis,
         labels="results/{dataset}/{study}/labels.npy",
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
@@ -93,14 +93,14 @@ rule train_path:
     params:
         *code(
             "train_path",
-            solvers=lambda w: study(w)["training"]["solver"],
+            solvers=lambda w: run.study(w)["training"]["solver"],
             losses=lambda w: w.loss,
             norms=lambda w: w.norm,
         ),
-        where=lambda w: f"studies.{w.study}.training",
-        powers=powers_of_study,
-        vocabulary=vocabulary,
-        training=lambda w: study(w)["training"],
-        metric=lambda w: study(w)["metric"],
+        where="studies.{study}.training",
+        powers=run.powers,
+        vocabulary=run.vocabulary,
+        training=lambda w: run.study(w)["training"],
+        metric=lambda w: run.study(w)["metric"],
     script:
         "../scripts/train_path.py"

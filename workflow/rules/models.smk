@@ -1,7 +1,7 @@
 rule fit_final:
     """Fit one model on all training and validation images of a study, and test it once."""
     input:
-        unpack(files_of_final),
+        unpack(inputs.final),
     output:
         model="results/{dataset}/final/{norm}.skops",
         scores="results/{dataset}/final/{norm}.npz",
@@ -19,10 +19,10 @@ rule fit_final:
         **needs,
     params:
         *code("fit_final", solvers="working_set", losses="logistic", norms=lambda w: w.norm),
-        where=lambda w: f"datasets.{named(w.dataset)}.final",
-        powers=lambda w: powers_of_study(final_study(w)),
-        vocabulary=lambda w: vocabulary(final_study(w)),
-        n_resamples=lambda w: study(final_study(w))["tests"]["n_resamples"],
+        where=lambda w: f"datasets.{run.named(w)}.final",
+        powers=lambda w: run.powers(run.final_study(w)),
+        vocabulary=run.final_vocabulary,
+        n_resamples=lambda w: run.study(run.final_study(w))["tests"]["n_resamples"],
         seed=config["seed"],
     script:
         "../scripts/fit_final.py"
@@ -31,7 +31,7 @@ rule fit_final:
 rule keep_model:
     """Keep a final fit with all that leads to it, from a picture to the probability of each word, in one file."""
     input:
-        unpack(files_of_model),
+        unpack(inputs.model),
     output:
         model="results/{dataset}/model.skops",
     log:
@@ -41,14 +41,14 @@ rule keep_model:
     resources:
         **needs,
     params:
-        *code("keep_model", "pipeline/models/annotator.py", datasets=lambda w: dataset(w)["loader"]),
-        where=lambda w: f"datasets.{named(w.dataset)}.final",
-        loader=lambda w: dataset(w)["loader"],
-        options=lambda w: dataset(w)["options"],
-        study=lambda w: final_study(w).study,
-        features=lambda w: features(w) if w.dataset in PICTURES else None,
-        vocabulary=lambda w: vocabulary(final_study(w)),
-        raw=raw,
+        *code("keep_model", "pipeline/models/annotator.py", datasets=run.loader),
+        where=lambda w: f"datasets.{run.named(w)}.final",
+        loader=run.loader,
+        options=run.options,
+        study=lambda w: run.final_study(w).study,
+        features=run.features_of_pictures,
+        vocabulary=run.final_vocabulary,
+        raw=run.raw,
         seed=config["seed"],
     script:
         "../scripts/keep_model.py"

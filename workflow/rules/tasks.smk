@@ -4,7 +4,7 @@ rule choose_words:
     The labels have a column for each word, in the order of the table.
     """
     input:
-        images=images_of_study,
+        images=inputs.images,
         captions="results/{dataset}/captions.parquet",
     output:
         words=report(
@@ -23,9 +23,9 @@ rule choose_words:
         **needs,
     params:
         *code("choose_words"),
-        where=lambda w: f"studies.{w.study}",
-        smallest_size=lambda w: min(sizes(w)),
-        options=lambda w: without(study(w)["words"], "n_validation_words"),
+        where="studies.{study}",
+        smallest_size=lambda w: min(run.sizes(w)),
+        options=lambda w: without(run.study(w)["words"], "n_validation_words"),
     script:
         "../scripts/choose_words.py"
 
@@ -36,7 +36,7 @@ rule draw_tasks:
     The table tells people how large each training set became; the arrays are for the next stage.
     """
     input:
-        images=images_of_study,
+        images=inputs.images,
         words="results/{dataset}/{study}/tables/words.csv",
         labels="results/{dataset}/{study}/labels.npy",
     output:
@@ -56,13 +56,8 @@ rule draw_tasks:
         **needs,
     params:
         *code("draw_tasks"),
-        where=lambda w: f"studies.{w.study}",
-        options=lambda w: {
-            "sizes": study(w)["sizes"],
-            "negatives_per_positive": study(w)["negatives_per_positive"],
-            "n_validation_words": study(w)["words"]["n_validation_words"],
-            "n_words": study(w)["words"]["n_words"],
-        },
+        where="studies.{study}",
+        options=run.task_options,
         seed=config["seed"],
     script:
         "../scripts/draw_tasks.py"

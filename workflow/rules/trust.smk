@@ -1,9 +1,9 @@
 rule inspect_features:
     """List oddities of a study's features, and images that repeat in another split."""
     input:
-        images=images_of_study,
-        features=features_of_study,
-        given=given_features,
+        images=inputs.images,
+        features=inputs.features,
+        given=inputs.given_features,
     output:
         features="results/{dataset}/{study}/tables/odd_features.csv",
         repeated=report(
@@ -20,8 +20,8 @@ rule inspect_features:
         **needs,
     params:
         *code("inspect_features"),
-        where=lambda w: f"studies.{w.study}",
-        vocabulary=vocabulary,
+        where="studies.{study}",
+        vocabulary=run.vocabulary,
     script:
         "../scripts/inspect_features.py"
 
@@ -29,10 +29,7 @@ rule inspect_features:
 rule gather_warnings:
     """Gather all warnings of a study's tables."""
     input:
-        tables=lambda w: [
-            *(f"results/{{dataset}}/{{study}}/tables/{name}.csv" for name in of_config.warned_tables(study(w))),
-            *(["results/{dataset}/left_out.csv"] if w.dataset not in DRAWN else []),
-        ],
+        tables=inputs.tables_with_warnings,
     output:
         warnings=report(
             "results/{dataset}/{study}/tables/warnings.csv",
@@ -48,7 +45,7 @@ rule gather_warnings:
         **needs,
     params:
         *code("gather_warnings"),
-        where=lambda w: f"studies.{w.study}",
+        where="studies.{study}",
     script:
         "../scripts/gather_warnings.py"
 
@@ -56,7 +53,7 @@ rule gather_warnings:
 rule write_manifest:
     """Gather what a run was made with, its settings, and the checksums of the files it read and of its tables."""
     input:
-        tables=lambda w: tables_of_run(w.datasets.split("+")),
+        tables=targets.tables,
     output:
         manifest="results/claims/{datasets}/manifest.json",
         made_with=report(
@@ -74,7 +71,7 @@ rule write_manifest:
     params:
         *code("write_manifest"),
         where="datasets",
-        inputs=lambda w: {name: raw_of(name) for name in w.datasets.split("+")},
-        settings=lambda w: of_config.settings_of(config, w.datasets.split("+")),
+        inputs=run.raw_of_datasets,
+        settings=run.settings,
     script:
         "../scripts/write_manifest.py"

@@ -50,5 +50,5 @@ def is_asked_for(workflow: Any, rule: str) -> bool:
 
 
 def lines_of_code(params: Any) -> list[str]:
-    """The params of a job without a name, which stand before those with one: see `code` in rules/common.smk."""
+    """The params of a job without a name, which stand before those with one: see `configuration.code.params_of`."""
     return list(params)[: -len(dict(params.items()))]

@@ -3,6 +3,7 @@
 import atexit
 import json
 import logging
+import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any, TextIO
 
 from jointsparse.pipeline.app.forecast import Forecast
 from jointsparse.pipeline.app.internals import handler_of_terminal, jobs_to_run
+from jointsparse.pipeline.provenance import manifest
 
 SECONDS_BETWEEN_LINES = 60  # where lines stay, that is not on a terminal
 RULES_A_LINE = 4
@@ -159,6 +161,15 @@ def planned(stats: Mapping[str, int]) -> list[str]:
     jobs = [f"{count:5} {rule:<17}" for rule, count in stats.items() if rule != "total"]
     rows = ["".join(jobs[start : start + RULES_A_LINE]).rstrip() for start in range(0, len(jobs), RULES_A_LINE)]
     return [f"{stats['total']} jobs would run; --printshellcmds tells of each, and why:", *rows]
+
+
+def verified(results: Path) -> str:
+    """Say whether the results are as the jobs have left them, or what to remove so that they are made again."""
+    recorded = manifest.recorded(results)
+    changed = manifest.different(recorded, cache=results / "records" / "seen.json")
+    if changed:
+        return f"changed after they were made: rm -r {shlex.join(changed)}; then run again"
+    return f"{len(recorded)} results as recorded."
 
 
 def last_words(datasets: Sequence[str], results: Path) -> list[str]:

@@ -1,0 +1,97 @@
+"""The files that the rules read, by the wildcards `w` of a job."""
+
+from configuration.run import Run
+from configuration.studies import AUTO, drawing, final_norms, tables_of, warned_tables
+from configuration.wildcards import DatasetWildcards, StudyWildcards
+
+Features = str | list[str]  # one file, or the histograms of each shard
+
+
+class Inputs:
+    """The inputs of the rules of a run, but for those of its pages: see `pages.Pages`."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def shards(self, name: str, kind: str, ending: str) -> list[str]:
+        """Return all parts of a result of a dataset by name that jobs make in shards."""
+        n = self.run.shards(name)
+        return [f"results/{name}/{kind}/{shard}-of-{n}.{ending}" for shard in range(n)]
+
+    def images(self, w: StudyWildcards) -> str:
+        """Return the images of a study with their splits."""
+        sets_aside = any(self.run.study(w)["set_aside"].values())
+        return f"results/{w.dataset}/{w.study}/images.parquet" if sets_aside else f"results/{w.dataset}/images.parquet"
+
+    def given_features(self, w: DatasetWildcards) -> Features:
+        """Return the features that a study starts from: histograms of visual words, or those of the dataset's files."""
+        if self.run.offers[w.dataset] == "samples":
+            return f"results/{w.dataset}/features.npz"
+        return self.shards(w.dataset, "histograms", "npz")
+
+    def features(self, w: StudyWildcards) -> Features:
+        """Return the features that a study learns from: in its basis, similarities, or those that it starts from."""
+        for kind, ending in (("basis", "npy"), ("similarities", "npz")):
+            if self.run.study(w).get(kind):
+                return f"results/{w.dataset}/{w.study}/{kind}/features.{ending}"
+        return self.given_features(w)
+
+    def basis(self, w: StudyWildcards) -> Features:
+        """Return the basis of a study, if it scales its features by another power of the singular values than 1."""
+        return [] if self.run.powers(w) in ([], [1]) else f"results/{w.dataset}/{w.study}/basis/basis.npz"
+
+    def tasks(self, w: StudyWildcards) -> list[str]:
+        """Return the training sets of all runs of a study."""
+        return [f"results/{w.dataset}/{w.study}/tasks/run{run}.npz" for run in self.run.runs(w)]
+
+    def sweeps(self, w: StudyWildcards) -> list[str]:
+        """Return the fits of a study: a path where the data choose the radii, and else a sweep over a grid."""
+        grids = self.run.study(w)["methods"]
+        folders = {method: "paths" if grid.get("radius") == AUTO else "sweeps" for method, grid in grids.items()}
+        return [
+            f"results/{w.dataset}/{w.study}/{folder}/run{run}/{method}.npz"
+            for run in self.run.runs(w)
+            for method, folder in folders.items()
+        ]
+
+    def samples(self, w: DatasetWildcards) -> dict[str, str]:
+        """Return the files of a dataset that an experiment learns from; none if the experiment draws its samples."""
+        if self.run.offers[w.dataset] != "samples":
+            return {}
+        names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}
+        return {key: f"results/{w.dataset}/{name}" for key, name in names.items()}
+
+    def repetitions(self, w: StudyWildcards) -> list[str]:
+        """Return the tables of all runs of an experiment."""
+        return [f"results/{w.dataset}/{w.study}/timings/runs/run{run}.csv" for run in self.run.runs(w)]
+
+    def tables_of_figures(self, w: StudyWildcards) -> list[str]:
+        """Return the tables that the figures of a study show."""
+        block = self.run.study(w)
+        shown = {name for figure in block["figures"] for name in (drawing(figure).table, drawing(figure).beside)}
+        return [self.run.table_file(w, name) for name in sorted(shown & set(tables_of(block)))]
+
+    def tables_with_warnings(self, w: StudyWildcards) -> list[str]:
+        """Return the tables of a study whose rows may carry a warning, and what its dataset leaves out."""
+        tables = [f"results/{w.dataset}/{w.study}/tables/{name}.csv" for name in warned_tables(self.run.study(w))]
+        return tables + [f"results/{w.dataset}/left_out.csv"] * (self.run.offers[w.dataset] != "drawn")
+
+    def final(self, w: DatasetWildcards) -> dict[str, Features]:
+        """Return what a final fit learns from."""
+        study = self.run.final_study(w)
+        files: dict[str, Features] = {
+            "images": self.images(study),
+            "features": self.features(study),
+            "labels": f"{study.folder}/labels.npy",
+            "words": f"{study.folder}/tables/words.csv",
+        }
+        return files | ({"basis": f"{study.folder}/basis/basis.npz"} if self.run.study(study).get("basis") else {})
+
+    def model(self, w: DatasetWildcards) -> dict[str, Features]:
+        """Return what the kept model of a dataset is made of."""
+        fit = f"results/{w.dataset}/final/{final_norms(self.run.dataset(w))[0]}"
+        files = self.final(w) | {"model": f"{fit}.skops", "scores": f"{fit}.npz", "table": f"{fit}.csv"}
+        files["features"] = self.given_features(w)
+        if self.run.offers[w.dataset] == "pictures":
+            files["vocabularies"] = f"results/{w.dataset}/vocabularies.npz"
+        return {key: file for key, file in files.items() if key not in ("labels", "words")}

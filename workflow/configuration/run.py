@@ -1,0 +1,242 @@
+"""One run: its datasets with their studies, and the settings of a job by its wildcards."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from configuration.code import plug_in_file
+from configuration.found import Found
+from configuration.studies import (
+    AUTO,
+    chosen_datasets,
+    datasets_of,
+    drawing,
+    full_block,
+    glance,
+    n_shards,
+    only,
+    raw_files,
+    settings_of,
+    tables_of,
+    with_own_options,
+    without,
+)
+from configuration.wildcards import DatasetsWildcards, DatasetWildcards, MethodWildcards, Study, StudyWildcards, split
+from jointsparse.pipeline.provenance import records
+from jointsparse.pipeline.tasks import AUTO_SIZES
+from jointsparse.registry import ROOMS, pick, room
+
+Block = dict[str, Any]
+
+
+class Run:
+    """The datasets and studies of a run, and what its rules look up by the wildcards `w` of a job.
+
+    Parameters
+    ----------
+    config : dict
+        The checked configuration.
+    found : Found
+        What an earlier process of this run has found.
+
+    Attributes
+    ----------
+    config : dict
+        The configuration. If the run is a glance (`quick`), it also has the entries of the glances.
+    chosen : list of str
+        The datasets that the run is about.
+    datasets : dict
+        Every dataset's entry in full.
+    offers : dict
+        What each dataset offers: "pictures", "samples", or "drawn" if its experiments draw their samples.
+    files : dict
+        The library file of each plug-in, by room.
+    tables : dict
+        The tables of each experiment, and the folder of each table.
+    repeated, measured : list of str
+        The experiments that are repeated with fresh draws, and those that measure seconds once.
+    """
+
+    def __init__(self, config: Block, found: Found) -> None:
+        self._found = found
+        self.files = found.value(
+            "files", lambda: {name: {plug_in: plug_in_file(name, plug_in) for plug_in in room(name)} for name in ROOMS}
+        )
+        self.tables = found.value(
+            "tables", lambda: {kind: pick("experiments", kind).TABLES for kind in room("experiments")}
+        )
+        self.measured = [kind for kind, tables in self.tables.items() if tables[kind] == "timings"]
+        self.repeated = [kind for kind in self.tables if kind not in self.measured]
+        takes = found.value("takes", lambda: {name: pick("features", name).TAKES for name in room("features")})
+        self.config, self.chosen, self.datasets = config, chosen_datasets(config), datasets_of(config)
+        for entry in self.datasets.values():
+            entry["features"] = with_own_options(entry["features"], takes[entry["features"]["extractor"]])
+        self.quick = bool(config.get("quick"))
+        if self.quick:
+            glances = {f"{name}-quick": glance(name, self.datasets[name]) for name in self.chosen}
+            self.config = config | {"datasets": config["datasets"] | glances}
+            self.chosen, self.datasets = list(glances), self.datasets | glances
+        loaders = {name: entry["loader"] for name, entry in self.datasets.items()}
+        self.offers = found.value(
+            "offers", lambda: {name: pick("datasets", loader).OFFERS for name, loader in loaders.items()}
+        )
+
+    def require_raw_files(self) -> None:
+        """Raise ConfigError if a file is missing that a dataset of the run is read from."""
+        for name in self.chosen:
+            raw_files(name, self.datasets[name])
+
+    def offering(self, offer: str) -> list[str]:
+        """Return the datasets that offer "pictures", "samples", or experiments that draw theirs ("drawn")."""
+        return [name for name, offered in self.offers.items() if offered == offer]
+
+    def studies_of(self, datasets: Iterable[str]) -> list[Study]:
+        """Return the studies of some datasets."""
+        return [Study(name, study) for name in datasets for study in self.datasets[name]["studies"]]
+
+    def studies_of_kind(self, kinds: Iterable[str]) -> list[str]:
+        """Return the names of all studies of these kinds."""
+        return [name for name in self.config["studies"] if full_block(self.config, name)["kind"] in kinds]
+
+    def has_claims(self, datasets: Iterable[str]) -> bool:
+        """Whether some study of these datasets has claims."""
+        return any(self.study(study)["claims"] for study in self.studies_of(datasets))
+
+    def settings(self, w: DatasetsWildcards) -> Block:
+        """Return the part of the configuration that a run on some datasets uses."""
+        return settings_of(self.config, split(w))
+
+    # Datasets
+
+    def dataset(self, w: DatasetWildcards) -> Block:
+        """Return the entry of a dataset in full."""
+        return self.datasets[w.dataset]
+
+    def loader(self, w: DatasetWildcards) -> str:
+        """Return the plug-in that reads a dataset."""
+        return self.dataset(w)["loader"]
+
+    def options(self, w: DatasetWildcards) -> Block:
+        """Return the options of a dataset's loader."""
+        return self.dataset(w)["options"]
+
+    def features(self, w: DatasetWildcards) -> Block:
+        """Return the block `features`, as a dataset has it."""
+        return self.dataset(w)["features"]
+
+    def features_of_pictures(self, w: DatasetWildcards) -> Block | None:
+        """Return how a dataset's pictures become features; None if it has no pictures."""
+        return self.features(w) if self.offers[w.dataset] == "pictures" else None
+
+    def extractor(self, w: DatasetWildcards) -> str:
+        """Return the plug-in that describes a dataset's pictures."""
+        return self.features(w)["extractor"]
+
+    def named(self, w: DatasetWildcards) -> str:
+        """Return the name of a dataset in the settings, where a glance at it has no entry of its own."""
+        return w.dataset.removesuffix("-quick") if self.quick else w.dataset
+
+    def drawn(self, w: DatasetWildcards) -> list[int | None]:
+        """Return how many samples of a dataset are drawn, and their seed, which matters to no other dataset."""
+        entry = self.dataset(w)
+        return [entry["most_samples"], self.config["seed"]] if "most_samples" in entry else [None, None]
+
+    def raw(self, w: DatasetWildcards) -> Block:
+        """Return the raw files of a dataset, see `raw_of`."""
+        return self.raw_of(w.dataset)
+
+    def raw_of(self, name: str) -> Block:
+        """Return the raw files of a dataset by name, and a digest of their contents: see `records.checksums`.
+
+        A job that has them as a param runs again if the contents change, whatever the dates.
+        """
+        paths, cache = raw_files(name, self.datasets[name]), f"results/{name}/records/raw_files.json"
+
+        def digest() -> str:
+            return records.digest(records.checksums(paths, cache, records.LARGEST_RAW))
+
+        try:
+            return {"paths": paths, "cache": cache, "digest": self._found.value(f"raw {name}", digest)}
+        except OSError as error:
+            raise SystemExit(f"error: the files of the dataset {name} cannot be read: {error}") from error
+
+    def raw_of_datasets(self, w: DatasetsWildcards) -> dict[str, Block]:
+        """Return the raw files of several datasets."""
+        return {name: self.raw_of(name) for name in split(w)}
+
+    def shards(self, name: str) -> int:
+        """Return the number of shards of a dataset of pictures by name."""
+        return self._found.value(f"shards {name}", lambda: n_shards(name, self.datasets[name]))
+
+    def vocabularies(self, w: DatasetWildcards, *keys: str) -> dict[str, Block]:
+        """Return the vocabularies that some study of a dataset uses, with these of their keys."""
+        used = {block["vocabulary"] for block in self.dataset(w)["studies"].values() if "vocabulary" in block}
+        blocks = {name: block for name, block in self.features(w)["vocabularies"].items() if name in used}
+        return {name: only(block, *keys) for name, block in blocks.items()}
+
+    # Studies
+
+    def study(self, w: StudyWildcards) -> Block:
+        """Return the block of a study, with the values that the dataset's entry replaces."""
+        return self.dataset(w)["studies"][w.study]
+
+    def kind(self, w: StudyWildcards) -> str:
+        """Return the kind of a study."""
+        return self.study(w)["kind"]
+
+    def experiment_options(self, w: StudyWildcards) -> Block:
+        """Return the options that a study passes to its experiment."""
+        return without(self.study(w), "kind", "runs", "figures", "claims")
+
+    def runs(self, w: StudyWildcards) -> list[int]:
+        """Return the numbers of a study's runs."""
+        return list(range(1, self.study(w)["runs"] + 1))
+
+    def vocabulary(self, w: StudyWildcards) -> str | None:
+        """Return the vocabulary of a study of pictures, whose histograms the study or its basis starts from."""
+        return self.study(w).get("vocabulary") if self.offers[w.dataset] == "pictures" else None
+
+    def powers(self, w: StudyWildcards) -> list[float]:
+        """Return the powers of the singular values that scale the features of a study's basis; none without a basis."""
+        powers = (self.study(w).get("basis") or {"power": []})["power"]
+        return powers if isinstance(powers, list) else [powers]
+
+    def sizes(self, w: StudyWildcards) -> list[int]:
+        """Return the sizes of a study's training sets, or all sizes that the data may choose."""
+        sizes = self.study(w)["sizes"]
+        return list(AUTO_SIZES) if sizes == AUTO else sizes
+
+    def at_size(self, w: StudyWildcards) -> int:
+        """Return the size of the training sets that figures for a single size show.
+
+        Where training sets of this size are not drawn, the figures show the next smaller ones.
+        """
+        from jointsparse.pipeline.papers.quattoni.numbers import report_size  # it imports pandas, for half a second
+
+        return self.study(w).get("at_size", report_size(self.sizes(w)))
+
+    def task_options(self, w: StudyWildcards) -> Block:
+        """Return what decides the training sets of a study."""
+        block = self.study(w)
+        return only(block, "sizes", "negatives_per_positive") | only(block["words"], "n_validation_words", "n_words")
+
+    def method(self, w: MethodWildcards) -> Block:
+        """Return the grid of a method."""
+        return self.study(w)["methods"][f"{w.loss}-{w.norm}"]
+
+    def table_file(self, w: StudyWildcards, name: str) -> str:
+        """Return the file of a table of a study. Measured seconds lie in a folder of their own."""
+        return f"results/{w.dataset}/{w.study}/{tables_of(self.study(w))[name]}/{name}.csv"
+
+    def captions(self, w: StudyWildcards) -> dict[str, str]:
+        """Return the captions of a study's figures."""
+        return {name: drawing(name).caption for name in self.study(w)["figures"]}
+
+    # The final fits of a dataset
+
+    def final_study(self, w: DatasetWildcards) -> Study:
+        """Return the study that a dataset's final fits learn from."""
+        return Study(w.dataset, self.dataset(w)["final"]["study"])
+
+    def final_vocabulary(self, w: DatasetWildcards) -> str | None:
+        """Return the vocabulary of a dataset's final fits; None without such fits or without pictures."""
+        return self.vocabulary(self.final_study(w)) if "final" in self.dataset(w) else None

@@ -1,0 +1,76 @@
+"""What a run makes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from configuration.code import code_of
+from configuration.inputs import Inputs
+from configuration.run import Run
+from configuration.studies import final_norms, tables_of, without
+from configuration.wildcards import DatasetsWildcards, joined, split
+
+
+class Targets:
+    """The results of a run."""
+
+    def __init__(self, run: Run, inputs: Inputs) -> None:
+        self.run, self.inputs = run, inputs
+
+    def everything(self) -> list[str]:
+        """Return the results of the chosen datasets, their manifest, and their pages."""
+        chosen = self.run.chosen
+        kernels = [f"results/kernels/{norm}.txt" for norm in self.norms(chosen)]
+        pages = [f"results/{name}/index.html" for name in chosen]
+        # A glance leaves the list of pages of a whole run as it is.
+        pages += [] if self.run.quick and Path("results/index.html").exists() else ["results/index.html"]
+        return [*kernels, *self.results(chosen), f"results/claims/{joined(chosen)}/manifest.json", *pages]
+
+    def results(self, datasets: Sequence[str]) -> list[str]:
+        """Return the tables and figures of every study of some datasets, their models, and the claims."""
+        results = [f"results/claims/{joined(datasets)}/claims.md"] if self.run.has_claims(datasets) else []
+        for name in datasets:
+            results += self._results_of_dataset(name)
+        for study in self.run.studies_of(datasets):
+            block = self.run.study(study)
+            results.append(f"{study.folder}/config.yaml")
+            results += [self.run.table_file(study, table) for table in tables_of(block)]
+            results += [f"{study.folder}/figures"] if block["figures"] else []
+        return results
+
+    def _results_of_dataset(self, name: str) -> list[str]:
+        entry, offer = self.run.datasets[name], self.run.offers[name]
+        results = [] if offer == "drawn" else [f"results/{name}/left_out.csv"]
+        if offer == "pictures" and "descriptors" in entry["features"]["keep"]:
+            results += self.inputs.shards(name, "descriptors", "npy")
+        finals = [f"results/{name}/final/{norm}.csv" for norm in final_norms(entry)]
+        return [*results, *finals, *([f"results/{name}/model.skops"] if finals else [])]
+
+    def tables(self, w: DatasetsWildcards) -> list[str]:
+        """Return every table of some datasets but measured seconds, which differ each time."""
+        results = self.results(split(w))
+        tables = results + [file.removesuffix("md") + "csv" for file in results if file.endswith("claims.md")]
+        return [file for file in tables if file.endswith(".csv") and "/timings/" not in file]
+
+    def settings_of_studies(self) -> dict[str, dict[str, Any]]:
+        """Return the file and the settings of each study of the run."""
+        settings = {}
+        for study in self.run.studies_of(self.run.chosen):
+            entry = self.run.dataset(study)
+            settings[f"{study.folder}/config.yaml"] = {
+                "seed": self.run.config["seed"],
+                "datasets": {study.dataset: without(entry, "studies", "note", "features")},
+                "features": entry["features"],
+                "studies": {study.study: self.run.study(study)},
+            }
+        return settings
+
+    def norms(self, datasets: Sequence[str]) -> list[str]:
+        """Return the norms that jobs of some datasets use: those of methods, of final fits, and of experiments."""
+        blocks = [self.run.study(study) for study in self.run.studies_of(datasets)]
+        methods = {method for block in blocks for method in block.get("methods", {}) if method != "svm-l2"}
+        named = {method.rpartition("-")[2] for method in methods}
+        named |= {norm for name in datasets for norm in final_norms(self.run.datasets[name])}
+        kinds = {block["kind"] for block in blocks} & self.run.tables.keys()
+        imported = {line.split()[0] for kind in kinds for line in code_of(self.run.files["experiments"][kind])}
+        return sorted(norm for norm, file in self.run.files["norms"].items() if norm in named or file in imported)
