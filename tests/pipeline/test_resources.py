@@ -47,3 +47,12 @@ def test_the_largest_file_counts_and_one_that_is_not_there_yet_does_not(tmp_path
     assert resources.largest_mb([tmp_path / "a", *(tmp_path / "histograms").iterdir()]) == 3.0  # all shards
     assert resources.largest_mb((tmp_path / "histograms").iterdir(), joined=False) == 1.5
     assert resources.minutes("set_aside", "", 3000.0) == 100  # ten times as much as a large file
+
+
+def test_a_job_asks_by_its_inputs_or_else_the_raw_files_of_its_dataset_and_more_with_each_attempt(tmp_path):
+    (tmp_path / "raw").write_bytes(bytes(100_000_000))
+    needs, raw = resources.needs(lambda w: [tmp_path / "raw"]), {"dataset": "mine"}
+    read = resources.megabytes("read_samples", "", 100)
+    assert needs["mem_mb"](raw, [], 2, "read_samples") == 2 * read
+    assert needs["mem_mb"](raw, [tmp_path / "none"], 1, "read_samples") < read
+    assert needs["runtime"]({"norm": "l1"}, [], 1, "fit_final") == resources.minutes("fit_final", "l1", 0)

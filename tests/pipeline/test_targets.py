@@ -1,0 +1,67 @@
+"""What a run makes."""
+
+from types import SimpleNamespace
+
+import pytest
+from configuration.inputs import Inputs
+from configuration.targets import Targets
+from runs import run_of
+
+
+def targets_of(*arguments, **options):
+    run = run_of(*arguments, **options)
+    return Targets(run, Inputs(run))
+
+
+@pytest.mark.parametrize(("dataset", "expected"), [("collage", ["l1", "l1inf", "l2"]), ("bigrams", ["l1"])])
+def test_a_run_compiles_the_norms_of_its_methods_and_those_that_its_experiments_import(dataset, expected):
+    assert targets_of().norms([dataset]) == expected
+
+
+def test_a_run_compiles_the_norms_of_final_fits_and_none_for_a_support_vector_machine():
+    entry = {"loader": "documents", "final": {"study": "text", "norm": ["l12"]}}
+    methods = {"svm-l2": {"C": [1]}, "hinge-l1": None, "hinge-l2": None, "hinge-l1inf": None}
+    assert targets_of("mine", "text", entry=entry, methods=methods).norms(["mine"]) == ["l12"]
+
+
+def test_a_glance_makes_one_study_without_figures_and_claims_and_leaves_the_list_of_pages(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    targets = targets_of(quick=True)
+    everything = targets.everything()
+    assert {file.split("/")[2] for file in everything if file.startswith("results/collage-quick/")} == {
+        *("annotation", "final", "index.html", "left_out.csv", "model.skops")
+    }
+    assert not any("figures" in file or "claims.md" in file for file in everything)
+    assert everything[-1] == "results/index.html"
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "index.html").touch()
+    assert targets.everything() == everything[:-1]
+    assert targets_of().everything()[-1] == "results/index.html"  # of a whole run
+
+
+@pytest.mark.parametrize("keep", [[], ["descriptors"]])
+def test_descriptors_are_made_where_they_are_kept(keep):
+    results = targets_of(entry={"shards": 2, "features": {"keep": keep}}).results(["collage"])
+    made = [file for file in results if "/descriptors/" in file]
+    assert made == [f"results/collage/descriptors/{shard}-of-2.npy" for shard in range(2 * len(keep))]
+
+
+def test_a_model_is_kept_of_a_dataset_with_final_fits_and_each_fit_has_its_table():
+    results = targets_of(entry={"final": {"norm": ["l1inf", "l2"]}}).results(["collage", "documents"])
+    kept = [file for file in results if "/final/" in file or "model" in file]
+    assert kept == [f"results/collage/{name}" for name in ("final/l1inf.csv", "final/l2.csv", "model.skops")]
+
+
+def test_the_manifest_has_the_verdicts_and_every_table_but_seconds():
+    tables = targets_of("documents").tables(SimpleNamespace(datasets="documents+synthetic"))
+    assert "results/claims/documents+synthetic/claims.csv" in tables
+    assert "results/documents/exponentiated/tables/exponentiated.csv" in tables
+    assert not any("timings" in file or not file.endswith(".csv") for file in tables)
+
+
+def test_the_settings_beside_a_study_are_its_own():
+    settings = targets_of("documents", "text", runs=3, seed=7).settings_of_studies()
+    assert settings.keys() == {f"results/documents/{study}/config.yaml" for study in ("text", "exponentiated")}
+    text = settings["results/documents/text/config.yaml"]
+    assert (text["seed"], text["studies"].keys(), text["studies"]["text"]["runs"]) == (7, {"text"}, 3)
+    assert text["datasets"].keys() == {"documents"} and "studies" not in text["datasets"]["documents"]
