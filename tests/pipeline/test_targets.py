@@ -61,7 +61,7 @@ def test_the_manifest_has_the_verdicts_and_every_table_but_seconds():
 
 def test_the_settings_beside_a_study_are_its_own():
     settings = targets_of("documents", "text", runs=3, seed=7).settings_of_studies()
-    assert settings.keys() == {f"results/documents/{study}/config.yaml" for study in ("text", "exponentiated")}
-    text = settings["results/documents/text/config.yaml"]
+    assert settings.keys() == {f"results/documents/{study}" for study in ("text", "exponentiated")}
+    text = settings["results/documents/text"]
     assert (text["seed"], text["studies"].keys(), text["studies"]["text"]["runs"]) == (7, {"text"}, 3)
     assert text["datasets"].keys() == {"documents"} and "studies" not in text["datasets"]["documents"]

@@ -53,11 +53,11 @@ class Targets:
         return [file for file in tables if file.endswith(".csv") and "/timings/" not in file]
 
     def settings_of_studies(self) -> dict[str, dict[str, Any]]:
-        """Return the file and the settings of each study of the run."""
+        """Return the folder and the settings of each study of the run."""
         settings = {}
         for study in self.run.studies_of(self.run.chosen):
             entry = self.run.dataset(study)
-            settings[f"{study.folder}/config.yaml"] = {
+            settings[study.folder] = {
                 "seed": self.run.config["seed"],
                 "datasets": {study.dataset: without(entry, "studies", "note", "features")},
                 "features": entry["features"],

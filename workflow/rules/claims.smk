@@ -1,7 +1,7 @@
 rule write_configs:
     """Write down the settings that each study was run with."""
     output:
-        configs=list(targets.settings_of_studies()),
+        configs=[f"{folder}/config.yaml" for folder in targets.settings_of_studies()],
     log:
         "results/logs/write_configs.log",
     benchmark:

@@ -13,7 +13,6 @@ from typing import Any, TextIO
 
 from jointsparse.pipeline.app.forecast import Forecast
 from jointsparse.pipeline.app.internals import handler_of_terminal, jobs_to_run
-from jointsparse.pipeline.provenance import manifest
 
 SECONDS_BETWEEN_LINES = 60  # where lines stay, that is not on a terminal
 RULES_A_LINE = 4
@@ -165,6 +164,8 @@ def planned(stats: Mapping[str, int]) -> list[str]:
 
 def verified(results: Path) -> str:
     """Say whether the results are as the jobs have left them, or what to remove so that they are made again."""
+    from jointsparse.pipeline.provenance import manifest  # needs the extra, which `jointsparse --version` does not
+
     recorded = manifest.recorded(results)
     changed = manifest.different(recorded, cache=results / "records" / "seen.json")
     if changed:
