@@ -3,13 +3,14 @@
     pip install opencv-python-headless pyvips[binary]
     python trials/pictures.py --cases 20000 --seed 1
 
-Arithmetic JPEGs are made by `jpegtran`, if it is there. A case ends as one of:
+Arithmetic JPEGs are made by `jpegtran`, if it is there. PNG and TIFF "by hand" are written byte by byte, so that their
+colours are known whatever others read. A case ends as one of:
 
-- right: read, as both others read it, or as the one of them that reads it.
+- right: read, as both others read it, or as the one of them that reads it, or as is known.
 - disputed: read, as one of the two others reads it, who differ.
 - alone: read by us only.
 - refused: with one line that gives the reason.
-- wrong: read other than by both, or by the only one, or a traceback. The status is then 1.
+- wrong: read other than by both, or by the only one, or other than is known, or a traceback. The status is then 1.
 
 Two readings are the same if sizes are, and the mean difference of their colours is at most `FAR`: decoders round and
 upsample differently. A picture is of one colour in large parts, so that a wrong turn or a wrong level is far more.
@@ -38,7 +39,11 @@ from PIL import Image, PngImagePlugin, TiffImagePlugin
 from jointsparse import pictures
 from jointsparse.pipeline.datasets import picture_check
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+import raw_pictures
+
 FAR = 8.0  # of 255 levels, the mean over pixels and colours
+NEAR = 2.0  # likewise, where colours are known
 ENDS = ("right", "disputed", "alone", "refused", "wrong")
 Rng = np.random.Generator
 
@@ -195,6 +200,80 @@ def avif(rng: Rng) -> bytes:
     return bytes(data[:end] + struct.pack(">I4s8I", 40, b"clap", 8, 1, 8, 1, 0, 1, 0, 1) + data[end:])
 
 
+def levels_of(rng: Rng, bits: int, n: int) -> np.ndarray:
+    """Whole numbers (height, width, n) of a few values, many of which share half of their bits."""
+    some = rng.integers(0, 2**bits, 3)
+    some = np.concatenate([some, some ^ 1, some ^ (1 << (bits - 1))])
+    levels = some[rng.integers(0, len(some), (*rng.integers(32, 96, 2), 1))].repeat(n, axis=2)
+    return np.where(rng.random(levels.shape) < 0.1, some[0], levels)
+
+
+def on_white(colours: np.ndarray, opacity: np.ndarray) -> np.ndarray:
+    return np.asarray(255 * (1 + (colours - 1) * opacity) * np.ones(3))
+
+
+def png_by_hand(rng: Rng) -> tuple[bytes, np.ndarray]:
+    kinds = [
+        (0, 1),
+        (0, 2),
+        (0, 4),
+        (0, 8),
+        (2, 8),
+        (2, 16),
+        (3, 1),
+        (3, 2),
+        (3, 4),
+        (3, 8),
+        (4, 8),
+        (4, 16),
+        (6, 8),
+        (6, 16),
+    ]
+    colour, bits = kinds[rng.integers(len(kinds))]
+    levels = levels_of(rng, bits, {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour])
+    shades, palette, transparent = levels / (2**bits - 1), b"", b""
+    opacity = shades[:, :, -1:] if colour >= 4 else np.ones_like(shades[:, :, :1])
+    shades = shades[:, :, : (1, 3)[colour in (2, 6)]]
+    if colour == 3:
+        table, part = rng.integers(0, 256, (2**bits, 3)), int(rng.integers(2**bits))
+        alpha = np.full(2**bits, 255)
+        alpha[:part] = rng.integers(0, 256, part)
+        palette, transparent = bytes(table.ravel().tolist()), bytes(alpha[:part].tolist())
+        shades, opacity = table[levels[:, :, 0]] / 255, alpha[levels] / 255
+    elif colour < 3 and rng.integers(4):
+        level = levels[0, 0]
+        transparent, opacity = level.astype(">u2").tobytes(), (levels != level).any(axis=2, keepdims=True)
+    data = raw_pictures.png(levels, bits, colour, transparent, palette, interlaced=bool(rng.integers(2)))
+    return data, on_white(shades, opacity)
+
+
+def tiff_by_hand(rng: Rng) -> tuple[bytes, np.ndarray]:
+    photometric, bits = int(rng.choice([0, 1, 1, 2, 2, 3])), int(rng.choice([1, 2, 4, 8, 8, 8, 16]))
+    extra = [[], [], [0], [1], [2], [2, 0]][rng.integers(6)]
+    n, most = 3 if photometric == 2 else 1, 2**bits - 1
+    levels = levels_of(rng, bits, n + len(extra))
+    shades = levels[:, :, :n] / most
+    opacity = levels[:, :, n : n + 1] / most if extra and extra[0] else np.ones_like(shades[:, :, :1])
+    tags: dict[str, Any] = {"ExtraSamples": extra} if extra else {}
+    if photometric == 3:
+        table = rng.integers(0, 2**16, (2**bits, 3))
+        tags["ColorMap"], shades = table.T, (table / 65_535)[levels[:, :, 0]]
+    elif extra[:1] == [1]:
+        levels[:, :, :n] = np.rint(shades * opacity * most)
+    if photometric == 0:
+        levels[:, :, :n] = most - levels[:, :, :n]
+    if photometric < 3 and bits >= 8 and rng.integers(8) == 0:
+        tags["SampleFormat"] = [2] * levels.shape[2]
+        levels = levels ^ (1 << (bits - 1))  # half of the range, with a sign
+    tags |= {"FillOrder": int(rng.choice([1, 1, 2])), "PlanarConfiguration": int(rng.choice([1, 1, 2]))}
+    options = {
+        "order": "<>"[rng.integers(2)],
+        "rows_per_strip": [None, 16][rng.integers(2)],
+        "packed": bool(rng.integers(2)),
+    }
+    return raw_pictures.tiff(levels, bits, photometric, **options, **tags), on_white(shades, opacity)
+
+
 MAKERS: dict[str, Callable[[Rng], bytes]] = {
     "JPEG": jpeg,
     "arithmetic JPEG": arithmetic_jpeg,
@@ -209,15 +288,22 @@ MAKERS: dict[str, Callable[[Rng], bytes]] = {
     "WebP": webp,
     "AVIF": avif,
 }
-KINDS = [*MAKERS, "damaged"]
+BY_HAND = {"PNG by hand": png_by_hand, "TIFF by hand": tiff_by_hand}
+KINDS = [*MAKERS, *BY_HAND, "damaged"]
 
 
-def made(number: int, seed: int) -> tuple[str, bytes]:
-    """The kind and the bytes of a case."""
+def made(number: int, seed: int) -> tuple[str, bytes, np.ndarray | None]:
+    """The kind and the bytes of a case, and its colours on white if they are known."""
     rng, kind = np.random.default_rng([seed, number]), KINDS[number % len(KINDS)]
+    if kind in BY_HAND:
+        return kind, *BY_HAND[kind](rng)
     if kind != "damaged":
-        return kind, MAKERS[kind](rng)
-    return kind, mutated(MAKERS[str(rng.choice(list(MAKERS)))](rng), rng, [b"\0", b"\xff\xd9", b"\xff\xff\xff\xff"], 40)
+        return kind, MAKERS[kind](rng), None
+    return (
+        kind,
+        mutated(MAKERS[str(rng.choice(list(MAKERS)))](rng), rng, [b"\0", b"\xff\xd9", b"\xff\xff\xff\xff"], 40),
+        None,
+    )
 
 
 def by_opencv(data: bytes) -> np.ndarray | None:
@@ -249,17 +335,19 @@ def by_libvips(data: bytes) -> np.ndarray | None:
         return None
 
 
-def same(one: np.ndarray, other: np.ndarray) -> bool:
-    return one.shape == other.shape and bool(np.abs(one - other).mean() <= FAR)
+def same(one: np.ndarray, other: np.ndarray, most: float = FAR) -> bool:
+    return one.shape == other.shape and bool(np.abs(one - other).mean() <= most)
 
 
-def judged(path: Path, data: bytes) -> tuple[str, str]:
+def judged(path: Path, data: bytes, expected: np.ndarray | None) -> tuple[str, str]:
     """The ending of a case, and why."""
     path.write_bytes(data)
     reason = picture_check.check_picture(path, 4, 4000)[0]
     if reason:
         return ("wrong" if "\n" in reason or len(reason) > 400 else "refused"), reason
     ours = pictures.open_colour(path, 4000).astype(float)
+    if expected is not None:
+        return ("right" if same(ours, expected, NEAR) else "wrong"), "compared with what is known"
     others = {name: read(data) for name, read in (("OpenCV", by_opencv), ("libvips", by_libvips))}
     known = {name: got for name, got in others.items() if got is not None}
     agree = [name for name, got in known.items() if same(ours, got)]
@@ -268,7 +356,7 @@ def judged(path: Path, data: bytes) -> tuple[str, str]:
         return "alone", said
     if len(agree) == len(known):
         return "right", said
-    return ("disputed" if agree or (len(known) == 2 and not same(*known.values())) else "wrong"), said
+    return ("disputed" if agree or (len(known) == 2 and not same(*known.values(), NEAR)) else "wrong"), said
 
 
 def main() -> int:
@@ -280,8 +368,8 @@ def main() -> int:
     counts: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as place:
         for number in range(given.cases):
-            kind, data = made(number, given.seed)
-            end, why = judged(Path(place) / "case", data)
+            kind, data, expected = made(number, given.seed)
+            end, why = judged(Path(place) / "case", data, expected)
             counts[kind, end] += 1
             if end == "wrong":
                 print(f"case {number}, {kind}: {why}", flush=True)

@@ -5,9 +5,10 @@ Nothing of jointsparse is imported here, so that a process that checks pictures 
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import ExifTags, Image, ImageChops, ImageOps
 
 # Kinds of pictures that are opened, whatever the suffix says. Pillow would hand others (EPS) to other programs.
 FORMATS: tuple[str, ...] = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
@@ -28,8 +29,8 @@ GREY_OF_COLOUR = (0.299, 0.587, 0.114)  # as Pillow makes it, ITU-R 601-2
 def open_grey(path: Path, longest_side: int) -> np.ndarray:
     """A photograph as grey levels in [0, 1], float32 (height, width), upright, at most `longest_side` pixels long.
 
-    Of several frames or pages, the first is read. Raises ValueError on more than `MOST_PIXELS` and on another mode than
-    `MODES`. Pillow's decoders raise any error on damaged files.
+    Of several frames or pages, the first is read. Raises ValueError on more than `MOST_PIXELS`, on another mode than
+    `MODES`, and on a TIFF that Pillow misreads. Pillow's decoders raise any error on damaged files.
     """
     return _shrunk(_as_grey(_upright(path, "L", longest_side)), longest_side)
 
@@ -54,8 +55,64 @@ def _upright(path: Path, mode: str, longest_side: int) -> Image.Image:
             raise ValueError(f"{file.width} x {file.height} pixels are more than {MOST_PIXELS:,}")
         if file.mode not in MODES:
             raise ValueError(f"{file.mode} levels: {CONVERT}")
+        if misread := file.format == "TIFF" and _misread(file):
+            raise ValueError(f"{misread}: {CONVERT}")
         file.draft(mode, (2 * longest_side, 2 * longest_side))  # JPEG decodes to a smaller picture at once
-        return ImageOps.exif_transpose(file)
+        _forget_xmp(file)  # before a TIFF is loaded, which turns it
+        picture = (_with_alpha(path, file) if file.format in ("GIF", "PNG") else file).copy()
+    _forget_xmp(picture)  # of a PNG it may stand behind the pixels, and of a JPEG its file has read it when opened
+    ImageOps.exif_transpose(picture, in_place=True)
+    return picture
+
+
+def _forget_xmp(picture: Image.Image) -> None:
+    """Leave the orientation to EXIF. Where EXIF says nothing, Pillow would turn by XMP, as no other program does."""
+    for name in ("xmp", "XML:com.adobe.xmp"):
+        picture.info.pop(name, None)
+
+
+def _misread(file: Any) -> str:
+    """Say what of a TIFF Pillow would pass over; "" if nothing."""
+    tag, tags = ExifTags.Base, file.tag_v2
+    if 2 in tags.get(tag.SampleFormat, ()):
+        return "signed levels"
+    if 0 < max(tags.get(tag.ColorMap, ()), default=0) < 256:  # Pillow divides by 256, as colours should have 16 bits
+        return "a palette of 8 bits a level"
+    if tags.get(tag.PlanarConfiguration, 1) == 2:
+        decoded = any(tile.codec_name == "libtiff" for tile in file.tile)  # and not by Pillow, which ignores the others
+        plain = set(tags.get(tag.BitsPerSample, ())) == {8} and tags.get(tag.FillOrder, 1) == 1
+        plain &= tags.get(tag.PhotometricInterpretation, 0) != 0
+        if file.mode == "LA" or not (decoded or plain):
+            return "levels in separate planes"
+    return ""
+
+
+def _with_alpha(path: Path, file: Any) -> Image.Image:
+    """A GIF or PNG, with what Pillow does not know to be transparent in an alpha channel."""
+    tiles, level = file.tile, file.info.get("transparency")
+    codings = [tile.args for tile in tiles] if file.format == "PNG" and level is not None else []
+    file.load()
+    if file.format == "GIF" and tiles[0].extents != (0, 0, *file.size):  # its first frame is smaller
+        picture, box = file.convert("RGBA"), tiles[0].extents
+        alpha = Image.new("L", file.size)
+        alpha.paste(picture.getchannel("A").crop(box), box)
+        picture.putalpha(alpha)
+        return picture
+    for coding, largest in (("L;2", 3), ("L;4", 15)):
+        if coding in codings:  # Pillow scales levels to 8 bits, but not the transparent one
+            file.info["transparency"] = (level & largest) * (255 // largest)
+    if "RGB;16B" not in codings:
+        return file
+    # Pillow decodes the upper eight bits of a level, or with the name of the other order of bytes the lower eight. What
+    # is transparent has both.
+    file.info["transparency"] = tuple(one >> 8 for one in level)
+    with path.open("rb") as stream, Image.open(stream, formats=["PNG"]) as lower:
+        lower.tile = [tile._replace(args="RGB;16L") for tile in lower.tile]
+        lower.info["transparency"] = tuple(one & 255 for one in level)
+        alpha = lower.convert("RGBA").getchannel("A")
+    picture = file.convert("RGBA")
+    picture.putalpha(ImageChops.lighter(picture.getchannel("A"), alpha))
+    return picture
 
 
 def grey_of(picture: np.ndarray, longest_side: int) -> np.ndarray:
