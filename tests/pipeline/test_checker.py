@@ -156,7 +156,7 @@ def test_room_is_what_the_system_grants():
 
 def test_error_of_the_machine_ends_the_reading(album, monkeypatch):
     program = album / "program.py"  # says so of the fourth picture
-    program.write_text("""print('["", "", 0, ""]\\n' * 3 + '["", "", 0, "no disk"]')""")
+    program.write_text("""print('["", "", 0, "", ""]\\n' * 3 + '["", "", 0, "no disk", ""]')""")
     monkeypatch.setattr(picture_check, "__file__", str(program))
     with pytest.raises(
         picture_check.MachineError, match=r"003\.jpg could not be read: no disk\. The file may be in good order"
@@ -201,4 +201,4 @@ def test_lack_of_memory_is_the_fault_of_a_picture_if_the_machine_has_enough(tmp_
         check=True,
     )
     reason = f"does not open as a picture: decoding takes more than {ours:,} MiB of memory"
-    assert json.loads(done.stdout) == [reason, "", ours * 2**20, ""]
+    assert json.loads(done.stdout) == [reason, "", ours * 2**20, "", ""]

@@ -1,6 +1,7 @@
 """Checking pictures in a process of its own, which a picture that takes too much time or memory ends."""
 
 import json
+import logging
 import mmap
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 from jointsparse.pipeline.datasets import picture_check
 from jointsparse.pipeline.datasets.picture_check import NO_PICTURE, MachineError
 
+LOG = logging.getLogger(__name__)  # of a job; elsewhere nobody listens
 # Choice: of CPU time, so that no picture is left out because the machine is busy. The slowest pictures in good order,
 # of MOST_PIXELS, take a third of it.
 MOST_SECONDS = 20
@@ -45,7 +47,9 @@ def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Ge
         with process:
             try:
                 for line in process.stdout or ():
-                    reason, digest, n_bytes, failure = json.loads(line)
+                    reason, digest, n_bytes, failure, words = json.loads(line)
+                    for word in words.splitlines():
+                        LOG.info("%s: %s", paths[done], word)
                     if n_bytes and not _has_room(n_bytes):
                         failure = f"decoding it may take {1 + (n_bytes >> 20):,} MiB, and there is less memory"
                     if failure:

@@ -6,10 +6,13 @@ Of jointsparse it imports `pictures` alone, so that such a process starts in a f
 import errno
 import hashlib
 import json
+import logging
+import os
 import signal
 import stat
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
@@ -21,6 +24,7 @@ MOST_MEMORY = 3 * 2**30  # bytes of a process that checks; a picture of MOST_PIX
 BYTES_PER_PIXEL = 20  # at most, while a picture is decoded
 # Errors that a file itself explains. Python has EINVAL where a damaged file sends a decoder before its beginning.
 OF_FILES = {None, errno.EACCES, errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EPERM}
+MOST_WORDS = 2**16  # bytes of what a decoder says of a picture: a pipe of Linux holds as much
 NO_PICTURE = "does not open as a picture: "
 
 
@@ -84,15 +88,52 @@ def main(smallest_side: int, longest_side: int, most_seconds: float) -> None:
     if sys.platform != "win32":
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which kills this process
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # if the parent is gone
+    words_of_decoder = _catch_words()
     for line in sys.stdin:
         if sys.platform != "win32":
             signal.setitimer(signal.ITIMER_PROF, most_seconds)  # SIGPROF ends this process, also within C code
         path = Path(json.loads(line))
         try:
-            verdict = (*check_picture(path, smallest_side, longest_side), "")
+            reason, digest, n_bytes = check_picture(path, smallest_side, longest_side)
+            failure = ""
         except MachineError as error:
-            verdict = ("", "", 0, error.why)
-        print(json.dumps(verdict), flush=True)
+            reason, digest, n_bytes, failure = "", "", 0, error.why
+        words = words_of_decoder()
+        print(json.dumps((_with_words(reason, words), digest, n_bytes, failure, words)), flush=True)
+
+
+def _catch_words() -> Callable[[], str]:
+    """Catch what decoders in C write to the standard error, without naming the file. Return a function that gives it.
+
+    Python itself goes on writing there.
+    """
+    if sys.platform == "win32":
+        return str
+    logging.getLogger("PIL").addHandler(logging.NullHandler())  # or its errors would go there, too
+    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)  # when the pipe is full, more words are lost
+    os.dup2(writing, 2)
+
+    def words() -> str:
+        try:
+            return os.read(reading, MOST_WORDS).decode(errors="backslashreplace")
+        except BlockingIOError:
+            return ""
+
+    return words
+
+
+def _with_words(reason: str, words: str) -> str:
+    """The reason why a picture cannot be used, with the last words of its decoder.
+
+    Those of libtiff are errors, as Pillow turns its warnings off. It may decode damaged faxes in spite of them.
+    """
+    last = " ".join(words.splitlines()[-1:]).strip().rstrip(".")[:200]
+    if last and not reason:
+        return f"{NO_PICTURE}{last}"
+    return f"{reason} ({last})" if last and reason.startswith(NO_PICTURE) else reason
 
 
 if __name__ == "__main__":

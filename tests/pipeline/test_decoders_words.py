@@ -1,0 +1,44 @@
+"""What decoders write to the standard error is part of the reason, and goes into the log with the picture's name."""
+
+import logging
+from io import BytesIO
+
+import numpy as np
+import raw_pictures
+from PIL import Image
+
+from jointsparse.pipeline.datasets import checker
+
+NOISE = Image.fromarray(np.kron(np.random.default_rng(0).random((24, 32)) > 0.5, np.ones((4, 4))) > 0)
+
+
+def tiff(compression, damage=slice(0)):
+    file = BytesIO()
+    NOISE.convert("1" if compression == "group4" else "L").save(file, "TIFF", compression=compression)
+    data = bytearray(file.getvalue())
+    data[damage] = len(data[damage]) * b"\x01"
+    return bytes(data)
+
+
+def test_words_of_decoders_are_told_with_the_name_of_the_picture_and_of_no_other(tmp_path, capfd, caplog):
+    caplog.set_level(logging.INFO)
+    pictures = {
+        "fax": tiff("group4", slice(100, 110)),  # Pillow shows it, with other pixels
+        "good fax": tiff("group4"),
+        "packed": tiff("tiff_adobe_deflate", slice(200, 230)),
+        "good": tiff("tiff_adobe_deflate"),
+        "text": b"text",
+        "seven levels": raw_pictures.tiff(
+            np.zeros((48, 64, 7), int), 8, 2, ExtraSamples=[0] * 4
+        ),  # Pillow logs an error
+    }
+    for name, data in pictures.items():
+        (tmp_path / name).write_bytes(data)
+    found = checker.verdicts([tmp_path / name for name in pictures], 32, 320)
+    reasons = {name: reason for name, (reason, _) in zip(pictures, found, strict=True)}
+    assert reasons["good fax"] == reasons["good"] == ""
+    assert reasons["fax"].startswith("does not open as a picture: Fax4Decode: ")
+    assert reasons["packed"].startswith("does not open as a picture: decoder error -2 (ZIPDecode: ")
+    assert reasons["text"] == reasons["seven levels"]  # without words of a picture before
+    assert {line.split(": ")[0] for line in caplog.messages} == {str(tmp_path / name) for name in ("fax", "packed")}
+    assert capfd.readouterr().err == ""
