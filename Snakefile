@@ -7,6 +7,7 @@ onstart:
     internals.lift_limit_of_jobs_per_second(workflow)
     if internals.computes(workflow):
         use_best_kernel()
+        lock.sign()  # not where jobs may live on elsewhere
     configuration.code.keep(SEEN_CODE)
 
 

@@ -62,6 +62,10 @@ def _init(given: argparse.Namespace) -> int:
 def _snakemake(given: argparse.Namespace) -> int:
     """Run Snakemake with the workflow of this package, as a process of its own."""
     require_extra(f"jointsparse {given.command}", "snakemake")
+    from jointsparse.pipeline.app.lock import release
+
+    cores = re.fullmatch(r"all|0*[1-9]\d*", given.cores)
+    require(cores, f"cores must be a whole number of at least 1, or all, got {given.cores!r}")
     here = given.dataset or Path("config.yaml").is_file()
     require(here, "config.yaml must lie in this folder, got none: write one by jointsparse init FOLDER")
     settings = [f'dataset="{given.dataset}"'] * bool(given.dataset)  # in quotes, as one may be called 2024
@@ -80,6 +84,8 @@ def _snakemake(given: argparse.Namespace) -> int:
     options += ["--cores", given.cores, *(["--report", given.file] if given.command == "report" else [])]
     if given.quick:
         print("A glance: one run at one size, of at most 500 samples.", file=sys.stderr, flush=True)
+    if given.command == "run" and release():
+        print("A run that was killed had left this folder locked. It is unlocked.", file=sys.stderr, flush=True)
     with subprocess.Popen([*command, *options, *given.options]) as process:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Snakemake has got it, too, and ends its jobs
         status = process.wait()

@@ -4,6 +4,7 @@
 """
 
 import logging
+from pathlib import Path
 from typing import Any
 
 
@@ -52,3 +53,20 @@ def is_asked_for(workflow: Any, rule: str) -> bool:
 def lines_of_code(params: Any) -> list[str]:
     """The params of a job without a name, which stand before those with one: see `configuration.code.params_of`."""
     return list(params)[: -len(dict(params.items()))]
+
+
+def too_few(workflow: Any) -> str:
+    """Say which number of processes side by side is less than one, with which Snakemake would wait for ever, or ""."""
+    settings = workflow.resource_settings
+    asked = {"cores": settings.cores, "jobs": settings.nodes, "local-cores": settings.local_cores}
+    few = [
+        f"--{option} must be at least 1, got {number}"
+        for option, number in asked.items()
+        if number is not None and number < 1
+    ]
+    return few[0] if few else ""
+
+
+def locks() -> dict[str, int]:
+    """The files by which Snakemake locks the current folder, and when each was written, in nanoseconds."""
+    return {str(file): file.stat().st_mtime_ns for file in Path(".snakemake/locks").glob("*.lock")}

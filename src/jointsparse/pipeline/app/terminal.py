@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from jointsparse.pipeline.app import lock
 from jointsparse.pipeline.app.forecast import Forecast
 from jointsparse.pipeline.app.internals import handler_of_terminal, jobs_to_run
 
@@ -81,11 +82,16 @@ class Calm(logging.Filter):
                 self.done, self.total = values["done"], values["total"]
         if message.startswith("Nothing to be done"):
             self.end([message] if self.dry else [message, self.without_jobs()])
+        if message.startswith("Unlocked"):
+            self.end([message])
+        if values.get("exception") == "LockException":
+            self.end([f"error: {lock.sentence()}"])
         if message.startswith("Terminating processes on user request"):
             self.end(["error: interrupted"])
         # A job that was killed has said nothing of it, so Snakemake's words stay.
         killed = "died with" in message and "SIGINT" not in message
         hidden = record.levelno < logging.WARNING or event in ("job_error", "group_error") or message.startswith(HIDDEN)
+        hidden |= values.get("exception") == "LockException"
         self._draw(cleared=killed or not hidden)
         return killed or not hidden
 

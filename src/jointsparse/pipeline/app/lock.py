@@ -1,0 +1,71 @@
+"""Whose is the lock of a folder: of a run that is at work there, or of one that was killed."""
+
+import json
+import os
+import platform
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from jointsparse.files import written
+from jointsparse.pipeline.app.internals import locks
+
+HOLDER = Path(".snakemake/holder.json")  # of the locks, as the run itself has left word
+UNLOCK = "jointsparse run -- --unlock (or snakemake --unlock), and then the same command"
+
+
+def sign() -> None:
+    """Leave word that the locks of the current folder are of this process."""
+    with suppress(OSError), written(HOLDER) as file:  # without it, people unlock by hand
+        text = json.dumps({"process": os.getpid(), "place": _place(), "locks": locks()})
+        file.write_text(text, encoding="utf-8")
+
+
+def release() -> bool:
+    """Unlock the current folder if a run has locked it that was killed on this machine. Returns True if it was so.
+
+    In all doubt the folder stays locked: if not all locks are those that the run has signed, if they are of another
+    machine or container, and if any process has the number of that one.
+    """
+    holder = _holder()
+    if not holder or holder["place"] != _place() or _lives(holder["process"]):
+        return False
+    for file in holder["locks"]:
+        Path(file).unlink(missing_ok=True)
+    return True
+
+
+def sentence() -> str:
+    """Say who holds the lock of the current folder, as far as it is known, and what to do."""
+    holder = _holder()
+    if holder and holder["place"] == _place() and _lives(holder["process"]):
+        return f"the directory cannot be locked: a run is at work in it (process {holder['process']}). Wait for its end"
+    who = f"a run on {holder['place'][0]}" if holder else "another run"
+    return f"the directory cannot be locked: {who} is at work in it, or was killed. If none is at work: {UNLOCK}"
+
+
+def _holder() -> dict[str, Any] | None:
+    """The process that has signed the locks, its place, and the files; None if they are not those that it signed."""
+    with suppress(OSError, ValueError, LookupError, TypeError):  # not there, or not whole
+        holder: dict[str, Any] = json.loads(HOLDER.read_text(encoding="utf-8"))
+        if holder["locks"] and holder["locks"] == locks():
+            return holder
+    return None
+
+
+def _place() -> list[str]:
+    """The machine, and the container, in which numbers of processes mean something."""
+    container = Path("/proc/self/ns/pid")  # of Linux
+    return [platform.node(), os.readlink(container) if os.path.lexists(container) else ""]
+
+
+def _lives(process: int) -> bool:
+    """Whether a process of this number may be at work, be it another one."""
+    import psutil  # of the extra, which the rest of the command can do without
+
+    try:
+        return bool(psutil.Process(process).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True

@@ -1,0 +1,40 @@
+"""No run waits for ever for a core: their number is at least one."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from jointsparse.pipeline.app import internals
+from jointsparse.pipeline.app.command_line import WORKFLOW, main
+
+
+@pytest.mark.parametrize("command", ["run", "report"])
+@pytest.mark.parametrize("cores", ["0", "00", "-1", "1.5", "two", ""])
+def test_cores_of_a_command_are_at_least_one(command, cores, capsys):
+    assert main([command, "--cores", cores]) == 2
+    assert capsys.readouterr().err == f"error: cores must be a whole number of at least 1, or all, got {cores!r}\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"cores": 0}, "--cores must be at least 1, got 0"),
+        ({"cores": -1}, "--cores must be at least 1, got -1"),
+        ({"cores": 2, "local_cores": 0}, "--local-cores must be at least 1, got 0"),
+        ({"nodes": 0}, "--jobs must be at least 1, got 0"),  # of a cluster
+        ({"cores": 1}, ""),
+        ({"nodes": 100}, ""),
+    ],
+)
+def test_numbers_of_snakemake_are_at_least_one(settings, said):
+    given = SimpleNamespace(**{"cores": None, "nodes": None, "local_cores": None} | settings)
+    assert internals.too_few(SimpleNamespace(resource_settings=given)) == said
+
+
+@pytest.mark.parametrize("option", [["--cores", "0"], ["-j0"]])
+def test_the_workflow_itself_refuses_to_wait(tmp_path, option):
+    command = [sys.executable, "-m", "snakemake", "--snakefile", WORKFLOW / "Snakefile", *option]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1].endswith("must be at least 1, got 0")

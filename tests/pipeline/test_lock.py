@@ -1,0 +1,133 @@
+"""The lock that a killed run leaves behind is taken away by the next one, and no other lock is."""
+
+import io
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from jointsparse.pipeline.app import command_line, lock, terminal
+
+SIGNED = """
+import os, signal
+from pathlib import Path
+from jointsparse.pipeline.app import lock
+Path(".snakemake/locks").mkdir(parents=True)
+for kind in ("input", "output"):
+    Path(f".snakemake/locks/0.{kind}.lock").write_text("results/a")
+lock.sign()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+SNAKEFILE = """
+from jointsparse.pipeline.app import lock, terminal
+calm = terminal.calm(workflow, str)
+onstart:
+    lock.sign()
+rule all:
+    output: "made"
+    shell: "echo part > {output}; test -e go || sleep 99; echo whole > {output}"
+"""
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """A folder with the lock of a process that was killed."""
+    folder = tmp_path_factory.mktemp("killed")
+    subprocess.run([sys.executable, "-c", SIGNED], cwd=folder, check=False)
+    return folder / ".snakemake"
+
+
+@pytest.fixture
+def locked(killed, tmp_path, monkeypatch):
+    """A copy of this folder, where we are."""
+    shutil.copytree(killed, tmp_path / ".snakemake")  # with the times of its files
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def change(**values):
+    lock.HOLDER.write_text(json.dumps(json.loads(lock.HOLDER.read_text()) | values))
+
+
+def told():
+    """What the terminal says when Snakemake finds the folder locked."""
+    calm, record = (
+        terminal.Calm(io.StringIO(), str),
+        logging.LogRecord("", logging.ERROR, "", 0, "--unlock", None, None),
+    )
+    record.exception = "LockException"
+    assert not calm.filter(record)
+    return calm.stream.getvalue()
+
+
+def test_the_lock_of_a_killed_process_is_taken_away(locked):
+    assert lock.release()
+    assert list(Path(".snakemake/locks").iterdir()) == [] and not lock.release()
+
+
+@pytest.mark.parametrize(
+    ("alter", "said"),
+    [
+        (lambda: change(process=os.getpid()), f"a run is at work in it (process {os.getpid()}). Wait for its end\n"),
+        (lambda: change(place=["elsewhere", ""]), "a run on elsewhere is at work in it, or was killed. If none"),
+        (lambda: Path(".snakemake/locks/1.output.lock").touch(), "another run is at work in it, or was killed"),
+        (lambda: os.utime(".snakemake/locks/0.input.lock"), "another run is at work in it, or was killed"),  # another
+        (lambda: lock.HOLDER.unlink(), ": jointsparse run -- --unlock (or snakemake --unlock), and then the same"),
+        (lambda: lock.HOLDER.write_text("{"), "another run is at work in it, or was killed"),
+        (lambda: lock.HOLDER.write_text("null"), "another run is at work in it, or was killed"),
+    ],
+    ids=["live", "elsewhere", "one more", "another", "unsigned", "cut off", "nothing"],
+)
+def test_in_doubt_a_lock_stays_and_the_sentence_says_whose_it_may_be(locked, alter, said):
+    alter()
+    before = sorted(Path(".snakemake/locks").iterdir())
+    assert not lock.release() and sorted(Path(".snakemake/locks").iterdir()) == before
+    assert told().startswith("error: the directory cannot be locked: ") and said in told()
+
+
+def test_a_process_that_nobody_has_buried_is_dead(locked, monkeypatch):
+    monkeypatch.setattr(psutil.Process, "status", lambda _: psutil.STATUS_ZOMBIE)
+    change(process=os.getpid())
+    assert lock.release()
+
+
+def test_unlocking_by_hand_says_so():
+    calm = terminal.Calm(io.StringIO(), str)
+    calm.filter(logging.LogRecord("", logging.INFO, "", 0, "Unlocked working directory.", None, None))
+    assert calm.stream.getvalue() == "Unlocked working directory.\n"
+
+
+def test_a_run_waits_for_a_live_one_and_after_a_kill_unlocks_and_makes_again_what_was_left(
+    tmp_path, monkeypatch, capfd
+):
+    workflow, here = tmp_path / "workflow", tmp_path / "here"
+    shutil.copytree(command_line.WORKFLOW / "profiles", workflow / "profiles")
+    (workflow / "Snakefile").write_text(SNAKEFILE)
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(command_line, "WORKFLOW", workflow)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    Path("config.yaml").touch()
+    run = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--snakefile", workflow / "Snakefile"], start_new_session=True
+    )
+    made = Path("made")
+    while run.poll() is None and not (made.exists() and made.stat().st_size):
+        time.sleep(0.05)
+    assert command_line.main(["run", "--cores", "1"]) == 1
+    assert f"a run is at work in it (process {run.pid}). Wait for its end\n" in capfd.readouterr().err
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    assert made.read_text(encoding="utf-8") == "part\n"
+    Path("go").touch()
+    assert command_line.main(["run", "--cores", "1"]) == 0
+    assert made.read_text(encoding="utf-8") == "whole\n"
+    assert "A run that was killed had left this folder locked. It is unlocked.\n" in capfd.readouterr().err
