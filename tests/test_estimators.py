@@ -690,7 +690,7 @@ def test_of_equally_good_ones_the_most_regularised_is_chosen():
 def test_tasks_without_both_labels_in_a_fold_do_not_count_there(X, Y):
     Y[:, 1] = 1
     options = {"labels": "signed", "cv": 3, "radii": [1.0, 3.0]}
-    with pytest.warns(UserWarning, match=r"^1 of 3 tasks have no positives or .* in some of the 3 folds .*: 1$"):
+    with pytest.warns(UserWarning, match=r"^1 of 3 tasks have no positives or .* of the 3 folds .*: label 1$"):
         some = JointSparseClassifierCV(**options).fit(X, Y)
     others = JointSparseClassifierCV(validation_tasks=[0, 2], **options).fit(X, Y)
     np.testing.assert_array_equal(some.scores_, others.scores_)

@@ -24,6 +24,7 @@ from jointsparse.checks import (
     as_finite,
     as_positive,
     as_radius,
+    printable,
     real_array,
     require,
     require_count,
@@ -285,6 +286,12 @@ def names_of_tasks(estimator: Any, n_tasks: int | None = None) -> list[Any]:
     return list(names if len(names) == n_tasks else range(n_tasks))  # two classes are one task
 
 
+def in_words(names: Sequence[Any], of: str = "label") -> str:
+    """At most ten tasks in words, by their names or numbers, such as "labels cat, dog"."""
+    shown = ", ".join(printable(str(name)) for name in names[:10])
+    return f"{of}{'s' * (len(names) > 1)} {shown}{', ...' * (len(names) > 10)}"
+
+
 class Linear(Versioned, BaseEstimator):
     """A linear model of features that are dense or sparse, for tasks that are columns of y.
 
@@ -382,18 +389,16 @@ class Linear(Versioned, BaseEstimator):
     def _read_all(self, X: Any, y: Any, sample_weight: Any) -> Samples:
         """Read all samples of a fit, and warn of tasks that none of them is part of."""
         samples = self._read(X, y, sample_weight)
-        self._warn_of_unknown(samples.weights.max(axis=0) > 0)
+        self._warn_of_unknown(samples.weights.max(axis=0) > 0, "target" if self._numeric else "label")
         return samples
 
-    def _warn_of_unknown(self, has_samples: np.ndarray) -> None:
-        """Warn once of all tasks that no sample is part of. has_samples: (n_tasks,) bool."""
-        names = [
-            str(name) for name, has in zip(names_of_tasks(self, len(has_samples)), has_samples, strict=True) if not has
-        ]
+    def _warn_of_unknown(self, has_samples: np.ndarray, of: str) -> None:
+        """Warn once of all tasks that no sample is part of. has_samples: (n_tasks,) bool. of: what they are in y."""
+        names = [name for name, has in zip(names_of_tasks(self, len(has_samples)), has_samples, strict=True) if not has]
         if names:
             warn_user(
                 f"{len(names)} of {len(has_samples)} tasks have no known label or target of positive weight, so their "
-                f"weights stay 0: {', '.join(names[:10])}{', ...' * (len(names) > 10)}"
+                f"weights stay 0 (give them some, or leave them out of y): {in_words(names, of)}"
             )
 
     def _in_tasks(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from jointsparse.checks import require
-from jointsparse.estimators.base import Linear, known, parameters, weights_of
+from jointsparse.estimators.base import Linear, in_words, known, parameters, weights_of
 from jointsparse.estimators.path import OneStrength
 
 # Numbers that a matrix y may hold under each value of `labels`.
@@ -30,16 +30,26 @@ def has_probabilities(classifier: Any) -> bool:
     )
 
 
-def platt_scaling(F: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def platt_scaling(F: np.ndarray, Y: np.ndarray, weights: np.ndarray, names: Sequence[Any] | None = None) -> np.ndarray:
     """Numbers a and b of each task, (n_tasks, 2), with which logistic(a f + b) is the probability at the decision f.
 
-    F, Y, weights: (n_samples, n_tasks): decisions on samples that were not trained on, signs, and weights. Raises
-    ValueError if a task has no positive, or no negative sample.
+    Raises ValueError if a task has no positive, or no negative sample.
+
+    Parameters
+    ----------
+    F, Y, weights : array (n_samples, n_tasks)
+        Decisions on samples that were not trained on, signs, and weights.
+    names : list or None
+        Names of the tasks, for messages.
     """
     calibration = []
     for k in range(F.shape[1]):
         positive, negative = (float(weights[sign * Y[:, k] > 0, k].sum()) for sign in (1, -1))
-        require(positive > 0 and negative > 0, f"task {k} must have a positive and a negative to be calibrated")
+        require(
+            positive > 0 and negative > 0,
+            f"{in_words([k if names is None else names[k]])} must have a positive and a negative to be calibrated, "
+            f"got no {'positive' if positive == 0 else 'negative'}",
+        )
         # Paper: Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), as weights of both labels.
         target = np.where(Y[:, k] > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
         both = np.concatenate([weights[:, k] * target, weights[:, k] * (1 - target)])
@@ -214,7 +224,7 @@ class Labelled(ClassifierMixin, Linear):
         """
         F = self._margins(X)
         _, Y, weights = self._read(X, y, sample_weight, reset=False, training=False)
-        self.calibration_ = platt_scaling(F, Y, weights)
+        self.calibration_ = platt_scaling(F, Y, weights, self.classes_[-F.shape[1] :].tolist())
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -168,7 +168,7 @@ class OneStrength(Trained):
         X = [X_k.astype(dtype, copy=False) for X_k, *_ in read]
         in_tasks = [self._in_tasks(y_k, is_known, weight) for _, y_k, is_known, weight in read]
         weights = [self._weigh(Y_k, c)[:, 0] for Y_k, c in in_tasks]
-        self._warn_of_unknown(np.array([c.any() for c in weights]))
+        self._warn_of_unknown(np.array([c.any() for c in weights]), "task")
         return self._train_one(*self._pose(X, [Y_k[:, 0] for Y_k, _ in in_tasks], weights), self.radius, self.penalty)
 
     def path(

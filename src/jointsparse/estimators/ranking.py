@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from jointsparse.checks import require, require_count, shortened, warn_user
-from jointsparse.estimators.base import known
+from jointsparse.estimators.base import in_words, known
 from jointsparse.estimators.classifier import Labelled
 from jointsparse.metrics import (
     as_trials,
@@ -177,11 +177,11 @@ def _read(models: list[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, n
     truth = np.where(weights > 0, signs > 0, -1)
     scores = [_scores(model, X, Y, truth, reader._flat) for model in models]
     tasks = np.array(reader.classes_[-truth.shape[1] :], dtype=object)
-    lacking = tasks[~((truth == 1).any(axis=0) & (truth == 0).any(axis=0))].astype(str)
+    lacking = tasks[~((truth == 1).any(axis=0) & (truth == 0).any(axis=0))]
     if len(lacking):
         warn_user(
-            f"{len(lacking)} of {len(tasks)} tasks have no positives or no negatives among these samples and get NaN: "
-            f"{', '.join(lacking[:10])}{', ...' * (len(lacking) > 10)}"
+            f"{len(lacking)} of {len(tasks)} tasks have no positives or no negatives among these samples and get NaN "
+            f"(take more samples, or leave them out): {in_words(lacking)}"
         )
     return tasks, truth, scores
 

@@ -22,6 +22,7 @@ from jointsparse.estimators.base import (
     Trained,
     all_or_nothing,
     given_one,
+    in_words,
     known,
     parameters,
     positional,
@@ -437,11 +438,12 @@ class JointSparseClassifierCV(Labelled, Search):
         held_out = [samples.Y[rows] * samples.weights[rows] for _, rows in splits]
         judged = np.all([(Y > 0).any(axis=0) & (Y < 0).any(axis=0) for Y in held_out], axis=0)
         has_samples = samples.weights.max(axis=0) > 0  # other tasks have been warned of
-        names = [str(self.classes_[k]) for k in self._counted if splits and has_samples[k] and not judged[k]]
+        names = [self.classes_[k] for k in self._counted if splits and has_samples[k] and not judged[k]]
         if names and not self._flat:
             warn_user(
                 f"{len(names)} of {len(self._counted)} tasks have no positives or no negatives in some of the "
-                f"{len(splits)} folds and do not count there: {', '.join(names[:10])}{', ...' * (len(names) > 10)}",
+                f"{len(splits)} folds and do not count there (take fewer folds by cv, or leave them out of y): "
+                f"{in_words(names)}"
             )
         return splits
 
