@@ -128,7 +128,7 @@ def apng(rng: Rng) -> bytes:
 def gif(rng: Rng) -> bytes:
     frames = [drawn(rng, "P") for _ in range(rng.integers(1, 3))]
     data = saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
-    if rng.integers(2):  # the screen is larger than the first frame
+    if len(frames) > 1 and rng.integers(2):  # the screen is larger; of one frame, each program fills it in another way
         width, height = struct.unpack_from("<HH", data, 6)
         data = data[:6] + struct.pack("<HH", width + int(rng.integers(20)), height + int(rng.integers(20))) + data[10:]
     return data
