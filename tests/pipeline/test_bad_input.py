@@ -56,7 +56,7 @@ def test_no_name_of_a_picture_reaches_a_shell_and_bad_captions_end_the_run_with_
     left_out = read_table(mine.root / "results" / "mine" / "left_out.csv").set_index("item")["reason"]
     assert left_out["pipe.jpg"] == "not a regular file"
     assert not list(mine.root.rglob("run"))
-    captions.write_text("image,text\n")
+    captions.write_text("image,note\n")
     line = refused(mine, "results/mine/left_out.csv")
     assert "captions.csv must begin with a header line that names the columns image,caption" in line
     assert line.endswith("(config.yaml: datasets.mine.options)")

@@ -77,7 +77,7 @@ def changed(content, *path, value=None):
             "a.csv line 2: expected 2 fields .* with a semicolon goes in",
         ),
         ("a.csv", b"image\tcaption\na.jpg\n", "a.csv line 2: expected 2 fields .* with a tab goes in .* got 'a.jpg'"),
-        ("a.csv", b"image|caption\n", r"a.csv must begin with a header line .* got 'image\|caption'"),
+        ("a.csv", b"image/caption\n", r"a.csv must begin with a header line .* got 'image/caption'"),
         ("a.csv", b"", "a.csv must begin with a header line that names the columns image,caption, .* got ''"),
         (
             "a.csv",

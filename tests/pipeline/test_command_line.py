@@ -110,7 +110,7 @@ def test_init_writes_a_config_that_fits(tmp_path, monkeypatch, capsys, files, lo
         ),
         (pictures("x/"), "init x", "pictures in one folder per class, at least two, features (.npy, .npz,"),
         (pictures("x/test/") | pictures("x/train/"), "init x", "folders must be classes, got test, train, which are"),
-        (pictures("x/") | {"x/captions.csv": "image,text\n"}, "init x", "that names the columns image,caption"),
+        (pictures("x/") | {"x/captions.csv": "image,note\n"}, "init x", "that names the columns image,caption"),
         (pictures("x/") | {"x/c.csv": "image,caption\nno.png,A\n"}, "init x", "such as '00.jpg', got 'no.png'"),
         (pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")}, "init x", "at least 2 words must each have 5"),
         (pictures() | {"captions.csv": CAPTIONS}, "init .", "results must lie outside of the folder of the pictures"),

@@ -45,19 +45,19 @@ def test_what_cannot_be_used_is_listed_with_the_reason(album):
     lines = [line for line in captions.read_text().splitlines() if not line.startswith("004")]
     more = ["004.jpg, ", "ghost.jpg,A ghost.", *(f"{name},A dog." for name in ("copy.jpg", "low.png", "long.png"))]
     captions.write_text("\n".join([*lines, *more]))  # a blank caption is none
-    (images / "Thumbs.db").touch()
+    (images / "notes.doc").touch()
     for name, size in {"mute.png": (64, 64), "low.png": (200, 31), "long.png": (3200, 100)}.items():
         Image.new("RGB", size).save(images / name)
     for name in ("copy.jpg", "000 copy.jpg"):
         shutil.copy(images / "000.jpg", images / name)
     left_out = read_album(album).left_out
     assert dict(zip(left_out["item"], left_out["reason"], strict=True)) == {
-        "Thumbs.db": f"not a picture file ({' '.join(folder.SUFFIXES)})",
+        "notes.doc": f"not a picture file ({' '.join(folder.SUFFIXES)})",
         "low.png": "too small: 200 x 31 pixels, the shorter side must be at least 32",
         "long.png": "too small: 320 x 10 pixels, the shorter side must be at least 32",  # after shrinking
         "ghost.jpg": "captions.csv names an image that is not there",
         **dict.fromkeys(["004.jpg", "mute.png", "000 copy.jpg"], "no caption"),  # takes nothing from its original
-        "copy.jpg": "same bytes as 000.jpg",
+        "copy.jpg": "same bytes as 000.jpg, which gets its captions, too",
     }
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from configuration.file import require, require_known
+from jointsparse.pipeline.datasets.names import files_of
 from jointsparse.pipeline.provenance.records import files_below
 from jointsparse.pipeline.tasks import AUTO_SIZES
 from jointsparse.registry import pick, room
@@ -161,6 +162,11 @@ def n_shards(name: str, entry: dict[str, Any]) -> int:
     return 2 ** max(math.ceil(math.log2((n or options.get("n_images", 1)) / MOST_OF_SHARD)), 0)
 
 
+def _files(option: Any) -> list[str]:
+    """The files that an option names, by split or not."""
+    return [file for _, file in files_of(option)]
+
+
 def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
     """The files that a dataset is read from, and the folder of its pictures; none if it is composed.
 
@@ -171,11 +177,11 @@ def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
         return []
     root = Path(options["root"])
     if plug_in.OFFERS == "pictures":
-        captions = [options.get("captions", "captions.csv")] * ("captions" in plug_in.TAKES)
+        captions = _files(options.get("captions", "captions.csv")) * ("captions" in plug_in.TAKES)
         images = options.get("images", "images")
         files, required = [images, *captions, "splits.csv"], {f"a folder {images!r}": os.path.isdir(root / images)}
     else:
-        files = [options[key] for key in plug_in.FILES if key in options]
+        files = [file for key in plug_in.FILES for file in _files(options.get(key, []))]
         required = {repr(file): os.path.isfile(root / file) for file in files}  # Path's own fails on too long names
     for file, is_there in required.items():
         said = (

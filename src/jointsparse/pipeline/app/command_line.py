@@ -55,7 +55,8 @@ def _init(given: argparse.Namespace) -> int:
 
     file = Path("config.yaml")
     require(not file.exists(), "init writes no config.yaml over another, and there is one: run it in another folder")
-    print(f"{config.write(given.folder, file, WORKFLOW / file)}: see config.yaml, then jointsparse run")
+    choices = {name: value for name, value in vars(given).items() if name in config.CHOICES}
+    print(config.write(given.folder, file, WORKFLOW / file, choices), "see config.yaml, then jointsparse run", sep="\n")
     return 0
 
 
@@ -185,6 +186,14 @@ def _verify(given: argparse.Namespace) -> int:
     return 1 if differences else 0
 
 
+OF_FILES = ("features", "labels", "captions")  # of which `init` takes a choice, and columns
+OF_COLUMNS = (
+    ("index", "names of the samples"),
+    ("split", "their splits"),
+    ("pictures", "paths of pictures"),
+    ("text", "text for the page"),
+    ("tags", "lists of labels"),
+)
 MODEL: dict[str, Any] = {"help": "a file that a run has kept: results/<dataset>/model.skops"}
 OF_RUN: dict[str, dict[str, Any]] = {
     "--dataset": {"metavar": "D", "help": "an entry of datasets (default: that of config.yaml)"},
@@ -198,7 +207,19 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
         _init,
         "write a config.yaml that fits a folder of data",
         "Looks at what lies in the folder, and says what it saw. Writes into the current folder, never over a file.",
-        {"folder": {"type": Path, "help": "of pictures with captions or in folders, or of features with labels"}},
+        {
+            "folder": {"type": Path, "help": "of pictures with captions or in folders, or of features with labels"},
+            **{f"--{name}": {"metavar": "FILE", "help": f"the file of {name}, in the folder"} for name in OF_FILES},
+            **{
+                f"--{name}": {"metavar": "COLUMN", "help": f"the column of labels with {said}"}
+                for name, said in OF_COLUMNS
+            },
+            "--ignore": {
+                "action": "append",
+                "metavar": "NAME",
+                "help": "a file or a column that is left out; repeatable",
+            },
+        },
     ),
     "run": (_snakemake, "learn, and end with the page", "Makes what is missing or out of date.", OF_RUN),
     "report": (

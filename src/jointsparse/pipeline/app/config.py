@@ -4,53 +4,93 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 import jinja2
 import pandas as pd
 import yaml
 
 from jointsparse.checks import printable, require
+from jointsparse.pipeline.app.columns import roles_of
+from jointsparse.pipeline.datasets.captions import contradiction
 from jointsparse.pipeline.datasets.captions import read as read_captions
 from jointsparse.pipeline.datasets.folder import list_pictures
+from jointsparse.pipeline.datasets.names import Files, files_of, finder
 from jointsparse.pipeline.datasets.splits import ALIASES, FRACTIONS, SPLIT_NAMES, assign_splits
+from jointsparse.pipeline.datasets.tabular import KINDS
 from jointsparse.pipeline.datasets.text import read_csv
 from jointsparse.pipeline.tasks import AUTO_SIZES, choose_words
 from jointsparse.registry import pick
 
-# How names of files end that may hold captions or a table, and what they tell of its content.
-CAPTIONS, TABLES = (".csv", ".json", ".tsv", ".txt"), (".npy", ".npz", ".parquet", ".csv")
+CAPTIONS = (".csv", ".json", ".tsv", ".txt")  # how names of files end that may hold captions
+# What the name of a file tells of its content, without words for splits and numbers of parts.
 FEATURES, OF_LABELS, LIBSVM = (
     re.compile(pattern, re.IGNORECASE)
     for pattern in ("feature|embed|vector|^x$", "label|tag|target|^y$", r"\.(libsvm|svmlight|svm)(\.gz|\.bz2)?$")
 )
-COLUMNS = {  # how columns beside the labels are called, by the option that names them
-    "index": {"id", "index", "name"},
-    "split": {"split"},
-    "pictures": {"picture", "image", "path", "file", "filename", "image_path"},
-    "text": {"text", "caption", "title"},
-    "tags": {"tags"},
-}
+# Words for splits in names of files, between other signs than letters, and the numbers of parts at their end.
+OF_SPLIT = re.compile(r"(?<![a-z])(training|train|validation|valid|val|dev|testing|test)(?![a-z])", re.IGNORECASE)
+OF_SVM_SPLIT = re.compile(r"[_.-](tr|t|te)(?=$|\.)", re.IGNORECASE)  # as in the collection of LIBSVM
+PART = re.compile(r"(?:[-_. ]?part)?[-_. ]?(?<=[-_. t])(\d+)(?:[-_. ]?of[-_. ]?\d+)?$", re.IGNORECASE)
 FEW, MANY_TASKS = 5, 10  # Choice: training samples of a task, where fewer tasks reach the smallest of AUTO_SIZES
 WITH_CAPTIONS = "captions.csv (image,caption) or JSON with captions as of COCO or Karpathy"
-# What lies in a folder: the loader that reads it, its options, images and captions, and a few words on it.
-Found = tuple[str, dict[str, Any], pd.DataFrame, pd.DataFrame, str]
+OF_FILES = ("features", "labels", "captions")  # what the user may choose: files, columns of labels, and what is ignored
+CHOICES = (*OF_FILES, "index", "split", "pictures", "text", "tags", "ignore")
 
 
-def write(root: Path, file: Path, shipped: Path) -> str:
-    """Write a config.yaml that fits a folder of data. Returns what lies there, for people.
+class Found(NamedTuple):
+    """What lies in a folder.
 
-    shipped: the config.yaml of the workflow, over which this one is laid. Raises ValueError for a folder that no loader
-    reads, and where too little is labelled.
+    loader, options: what reads it. images, captions: what was read. said: a few words on it. lines: what each file was
+    taken for. used: the files that were taken for something.
+    """
+
+    loader: str
+    options: dict[str, Any]
+    images: pd.DataFrame
+    captions: pd.DataFrame
+    said: str
+    lines: list[str]
+    used: set[str]
+
+
+def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | None = None) -> str:
+    """Write a config.yaml that fits a folder of data.
+
+    Parameters
+    ----------
+    root : path
+        The folder.
+    file : path
+        The config.yaml to write.
+    shipped : path
+        The config.yaml of the workflow, over which this one is laid.
+    choices : mapping, optional
+        By name in `CHOICES` the file or column that holds it; by "ignore" a list of files and columns.
+
+    Returns
+    -------
+    said : str
+        What lies there, for people: a line on all of it, and one on each file.
+
+    Raises
+    ------
+    ValueError
+        If no loader reads the folder, too little is labelled, or several files fit and none of them is chosen.
     """
     require(root.is_dir(), f"init takes a folder of data, got {str(root)!r}")
+    choices = {key: value for key, value in (choices or {}).items() if value}
     pictures, reasons = list_pictures(root)
-    others = sorted(reasons)
-    loader, options, images, captions, found = _samples(root, pictures, others) or _photographs(root, pictures, others)
+    ignored = choices.get("ignore", [])
+    others = sorted(set(reasons) - set(ignored))
+    lacking = [choices[key] for key in OF_FILES if key in choices and choices[key] not in others]
+    require(not lacking, f"a file that is chosen must lie in {root}, got {lacking[:1]}")
+    found = _samples(root, pictures, others, choices) or _photographs(root, pictures, others, choices)
+    loader, images, captions = found.loader, found.images, found.captions
     with warnings.catch_warnings(action="ignore"):  # of words that are left out
         words, has = choose_words(
             images,
@@ -65,7 +105,7 @@ def write(root: Path, file: Path, shipped: Path) -> str:
     tasks = common if len(common) >= MANY_TASKS else words
     counts, some = tasks["train"], ", ".join(tasks["word"][:3])
     said = printable(
-        f"{found}, {len(tasks)} {labels} ({some}, …) with {counts.min():,} to {counts.max():,} training samples"
+        f"{found.said}, {len(tasks)} {labels} ({some}, …) with {counts.min():,} to {counts.max():,} training samples"
     )
     name = re.sub("[^A-Za-z0-9_-]+", "-", root.resolve().name).strip("-")[:90] or "mine"
     is_taken = name in yaml.safe_load(shipped.read_text(encoding="utf-8"))["datasets"]
@@ -75,81 +115,184 @@ def write(root: Path, file: Path, shipped: Path) -> str:
         said=said,
         name=f"my-{name}" if is_taken else name,
         loader=loader,
-        options={"root": str(root)} | options,
+        options={"root": str(root)} | found.options,
         labels=labels,
         study={"arrays": "table", "libsvm": "text"}.get(loader, "annotation"),
         few=FEW if counts.min() < AUTO_SIZES[0] else None,
         yaml=lambda value: yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=10**6)[1:-2],
     )
     file.write_text(text, encoding="utf-8")
-    return said
+    endings = (*CAPTIONS, *KINDS)
+    idle = [one for one in others if (one.lower().endswith(endings) or LIBSVM.search(one)) and one not in found.used]
+    last = [f"not used: {', '.join(idle[:10])}{', …' * (len(idle) > 10)}"] if idle else []
+    return "\n".join([said, *(f"  {printable(line)}" for line in [*found.lines, *last])])
 
 
-def _samples(root: Path, pictures: Sequence[str], others: Sequence[str]) -> Found | None:
-    """Samples in files of libsvm, which are named after their splits, or a file of features beside one of labels."""
-    svm = sorted(filter(LIBSVM.search, others), key=lambda one: "train" not in one)
-    stems = {one: Path(one).stem for one in others if one.lower().endswith(TABLES)}
-    labels = [one for one, stem in stems.items() if OF_LABELS.search(stem)]
-    features = [one for one, stem in stems.items() if FEATURES.search(stem) and one not in labels]
-    features += [one for one in stems if one not in labels and not one.endswith(".csv")]
-    labels += [one for one in stems if one not in features and not pictures]
-    if svm:
-        named = {split: one for split in ("validation", "test") for one in svm[1:] if split[:3] in one}
-        beside = {key: f"{key}.txt" for key in ("topics", "vocabulary") if f"{key}.txt" in others}
-        loader, options = "libsvm", {"train": svm[0], **named, **beside}
+def _place(file: str, *, svm: bool = False) -> tuple[str, str | None, int | None]:
+    """What a file is called without its split and the number of its part, its split, and that number."""
+    stem = LIBSVM.sub("", file) if svm else str(PurePosixPath(file).with_suffix(""))
+    number = PART.search(PurePosixPath(stem).name)
+    stem = stem[: len(stem) - len(number[0])] if number else stem
+    named = list(OF_SPLIT.finditer(stem)) or (list(OF_SVM_SPLIT.finditer(stem)) if svm else [])
+    if not named:
+        return stem.strip(" _.-"), None, int(number[1]) if number else None
+    word = named[-1][1].lower()
+    split = {"tr": "train", "t": "test", "te": "test"}.get(word, ALIASES.get(word, word))
+    rest = stem[: named[-1].start()] + stem[named[-1].end() :]
+    return re.sub("[ _.-]+", " ", rest).strip(), split, int(number[1]) if number else None
+
+
+def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
+    """The file of an option, or the files where they are splits or parts of one table.
+
+    A file of the folder itself comes before one in a folder below it. Raises ValueError where several files fit.
+    """
+    depth = min(file.count("/") for file in files)
+    top = [file for file in files if file.count("/") == depth]
+    if len(top) == 1:
+        return top[0]
+    places = {file: _place(file, svm=svm) for file in top}
+    stems, splits = {stem for stem, _, _ in places.values()}, {split for _, split, _ in places.values()}
+    if svm and None in splits and "train" not in splits and len(splits) > 1:  # media.svm beside media_t.svm
+        places = {file: (stem, split or "train", part) for file, (stem, split, part) in places.items()}
+        splits = {split for _, split, _ in places.values()}
+    once = len(set(places.values())) == len(places)
+    numbered = all(part is not None for _, _, part in places.values())
+    by_split = {split: [file for file in top if places[file][1] == split] for split in sorted(splits, key=str)}
+    several = any(len(own) > 1 for own in by_split.values())
+    require(
+        len(stems) == 1 and once and (None not in splits or splits == {None}) and (numbered or not several),
+        f"{option} must be in one file, or in files named after splits or numbers, and several may hold them, got "
+        f"{', '.join(map(printable, top))}: choose one by --{option} FILE, or leave some out by --ignore FILE",
+    )
+    by_split = {split: sorted(own, key=lambda file: places[file][2] or 0) for split, own in by_split.items()}
+    whole = {split: own if len(own) > 1 else own[0] for split, own in by_split.items()}
+    return whole[None] if None in whole else _tested({key: whole[key] for key in SPLIT_NAMES if key in whole})
+
+
+def _tested(by_split: dict[Any, Any]) -> dict[Any, Any]:
+    """Files by split. Those of validation are for the test if none are, as often only these are given out."""
+    held_out = by_split.get("validation")
+    return by_split if held_out is None or "test" in by_split else {"train": by_split["train"], "test": held_out}
+
+
+def _samples(root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]) -> Found | None:
+    """Samples in files of libsvm, or files of features beside files of labels."""
+    svm = [one for one in others if LIBSVM.search(one)]
+    stems = {one: _place(PurePosixPath(one).name)[0] for one in others if one.lower().endswith(KINDS)}
+    labels = [choices["labels"]] if "labels" in choices else [one for one in stems if OF_LABELS.search(stems[one])]
+    named = [one for one in stems if FEATURES.search(stems[one]) and one not in labels]
+    features = named or [one for one in stems if one not in labels and not one.lower().endswith(".csv")]
+    features = [choices["features"]] if "features" in choices else features
+    labels = labels or [one for one in stems if one not in features and not pictures]
+    if svm and not choices.keys() & {"features", "labels"}:
+        parts = files_of(_chosen(svm, "train", svm=True))
+        options: dict[str, Any] = {split or "train": file for split, file in parts}
+        options |= {key: f"{key}.txt" for key in ("topics", "vocabulary") if f"{key}.txt" in others}
+        loader, lines = "libsvm", [f"{file}: samples, {split}" for split, file in options.items()]
+        used = set(options.values())
     elif features and labels:
-        columns = pick("datasets", "arrays").feature_names(root, features=labels[0])
-        named = {option: one for option, names in COLUMNS.items() for one in columns if one.lower() in names}
-        named |= {key: one for key in ("names",) for one in others if one.endswith(f"{key}.txt")}
-        loader, options = "arrays", {"features": features[0], "labels": labels[0], **named}
+        loader = "arrays"
+        of_features, of_labels = _chosen(features, "features"), _chosen(labels, "labels")
+        roles = roles_of(root, of_features, of_labels, choices)
+        options = {"features": of_features, "labels": of_labels, **roles.options}
+        options |= dict([("names", one) for one in others if one.endswith("names.txt")][:1])
+        lines = roles.lines
+        used = {file for key in ("features", "labels", "names") for _, file in files_of(options.get(key, []))}
     else:
         return None
     read = pick("datasets", loader).read(root, **options)
     n, d = read.X.shape
-    return loader, options, read.images, read.captions, f"{n:,} samples with {d:,} features"
+    return Found(loader, options, read.images, read.captions, f"{n:,} samples with {d:,} features", lines, used)
 
 
-def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str]) -> Found:
+def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]) -> Found:
     """Photographs with captions in a file, or in one folder per class."""
-    file, folder, captions = _captioned(root, pictures, others) or _in_classes(root, pictures, others)
+    captioned = _captioned(root, pictures, others, choices)
+    file, folder, captions = captioned or _in_classes(root, pictures, others)
     require(
         not Path.cwd().is_relative_to((root / folder).resolve()),
         f"results must lie outside of the folder of the pictures, {root / folder}: run init elsewhere",
     )
     names = [name.removeprefix(f"{folder}/") for name in pictures if folder == "." or name.startswith(f"{folder}/")]
+    captions = captions.assign(image=captions["image"].map(finder(names)))
     table = read_csv(root / "splits.csv", "image", "split") if "splits.csv" in others else None
+    if table is None and isinstance(file, Mapping):
+        table = captions[["image", "split"]].drop_duplicates()
     splits, _ = assign_splits(
         names, table, split_names=SPLIT_NAMES, fractions=FRACTIONS, validation_fraction=0.2, seed=0
     )
     images = pd.DataFrame(list(splits.items()), columns=["image", "split"], dtype=str)
     options = {"images": folder} | ({"captions": file} if file else {})
-    said = f", captions in {file}" if file else f" in {captions['caption'].nunique():,} folders, one per class"
-    captions = captions[captions["image"].isin(splits)]
-    return "photos" if file else "scenes", options, images, captions, f"{len(images):,} pictures{said}"
+    told = [name for _, name in files_of(file or [])]
+    n_classes = captions["caption"].nunique()
+    said = f", captions in {' and '.join(told)}" if told else f" in {n_classes:,} folders, one per class"
+    n_placed = 0 if table is None else table["image"].isin(names).sum()
+    lines = [f"splits.csv: the splits of {n_placed:,} pictures"] if "splits.csv" in others else []
+    if told:
+        n = {name: len(set(own["image"]) & set(names)) for name, own in captions.groupby("file")}
+        lines = [*(f"{name}: captions of {n.get(name, 0):,} of {len(names):,} pictures" for name in told), *lines]
+    captions = captions.loc[captions["image"].isin(splits), ["image", "caption"]]
+    loader, used = "photos" if file else "scenes", {*told, "splits.csv"}
+    return Found(loader, options, images, captions, f"{len(images):,} pictures{said}", lines, used)
 
 
-def _captioned(root: Path, pictures: Sequence[str], others: Sequence[str]) -> tuple[str, str, pd.DataFrame] | None:
-    """The file of captions, the folder to which their names are relative, and the captions: those of most pictures."""
+def _captioned(
+    root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]
+) -> tuple[Files, str, pd.DataFrame] | None:
+    """The files of captions, the folder of the pictures, and the captions with the file and the split of each."""
     tables = dict[str, pd.DataFrame]()
-    for file in (one for one in others if one.lower().endswith(CAPTIONS)):
-        with suppress(ValueError):
-            tables[file] = read_captions(root / file)
+    for file in [choices["captions"]] if "captions" in choices else others:
+        if file.lower().endswith(CAPTIONS) and file != "splits.csv":
+            with suppress(ValueError):
+                tables[file] = read_captions(root / file)
     for file in [one for one in others if "caption" in one.lower() and not tables]:
         read_captions(root / file)  # which says what is wrong with it
-    fits = Counter(
-        (file, "/".join(parts[:i]) or ".")
-        for file, named in ((file, set(table["image"])) for file, table in tables.items())
-        for parts in (name.split("/") for name in pictures)
-        for i in range(len(parts))
-        if "/".join(parts[i:]) in named
-    )
-    for file, table in tables.items() if pictures and not fits else ():
+    find = finder(pictures)
+    named = {file: {find(name) for name in table["image"]} & set(pictures) for file, table in tables.items()}
+    fitting = {file: names for file, names in named.items() if names}
+    for file, table in tables.items() if pictures and not fitting else ():
         some = table["image"].min()
         raise ValueError(f"{root / file} must name pictures of {root}, such as {pictures[0]!r}, got {some!r}")
-    return next(((file, folder, tables[file]) for (file, folder), _ in fits.most_common(1)), None)
+    if not fitting:
+        return None
+    depth = min(file.count("/") for file in fitting)
+    top: list[str] = []
+    for file in (file for file in fitting if file.count("/") == depth):
+        for other in top:
+            image = contradiction(tables[other], tables[file])
+            require(
+                not image,
+                f"captions must not contradict each other, and {other} and {file} give {image!r} other ones: choose "
+                "one by --captions FILE, or leave one out by --ignore FILE",
+            )
+        if not any(set(map(tuple, tables[file].to_numpy())) <= set(map(tuple, tables[one].to_numpy())) for one in top):
+            top.append(file)
+    places = {file: _place(PurePosixPath(file).name) for file in top}
+    splits = {split for _, split, _ in places.values()}
+    by_split = len({stem for stem, _, _ in places.values()}) == 1 and None not in splits and "train" in splits
+    chosen: Files = top[0] if len(top) == 1 else top
+    if by_split and len(splits) == len(top) > 1:
+        chosen = _tested({split: file for split in SPLIT_NAMES for file in top if places[file][1] == split})
+    split_of = {file: split for split, file in files_of(chosen)}
+    captions = pd.concat([tables[file].assign(file=file, split=split_of[file]) for file in top], ignore_index=True)
+    return chosen, _folder_of(set(pictures), captions, find), captions
 
 
-def _in_classes(root: Path, pictures: Sequence[str], others: Sequence[str]) -> tuple[str, str, pd.DataFrame]:
+def _folder_of(pictures: Collection[str], captions: pd.DataFrame, find: Callable[[str], str]) -> str:
+    """The folder to which most names in each file of captions are relative, or the one above these."""
+    folders = set[str]()
+    for _, own in captions.groupby("file"):
+        places = Counter[str]()
+        for name in set(own["image"]):
+            picture = find(name)
+            if picture in pictures:
+                places["/".join(picture.split("/")[: picture.count("/") - name.count("/")]) or "."] += 1
+        folders.update(folder for folder, _ in places.most_common(1))
+    return folders.pop() if len(folders) == 1 else Path(os.path.commonpath(folders)).as_posix()
+
+
+def _in_classes(root: Path, pictures: Sequence[str], others: Sequence[str]) -> tuple[Files, str, pd.DataFrame]:
     """No file, the folder that holds those of the classes, and the class of each picture."""
     folder = Path(os.path.commonpath([os.path.dirname(name) for name in pictures] or [""])).as_posix()
     names = [Path(name).relative_to(folder).as_posix() for name in pictures]
@@ -157,7 +300,7 @@ def _in_classes(root: Path, pictures: Sequence[str], others: Sequence[str]) -> t
         names and all("/" in name for name in names),
         f"init looks in {root} for pictures with {WITH_CAPTIONS}, pictures in one folder per class, at least two, "
         "features (.npy, .npz, .parquet or .csv) beside labels, and libsvm files, got "
-        f"{', '.join(map(printable, [*pictures, *others][:3])) or 'no file'}",
+        f"{', '.join(map(printable, [*others[:3], *pictures[:3]])) or 'no file'}",
     )
     classes = [name.partition("/")[0] for name in names]
     require(

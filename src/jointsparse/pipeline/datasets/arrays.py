@@ -7,63 +7,91 @@ An example::
                      a17,1,
                      b02,0,1
 
-Or a column lists tags, such as "cat;dog". Other columns of labels may hold names, splits, pictures and text.
+Or a column lists tags, such as "cat;dog". Other columns of labels may hold names, splits, pictures and text. A table
+may be in several files, one after the other, or one for each split.
 """
 
+import ast
+import os
 import re
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow import csv, parquet
 from scipy import sparse
 
-from jointsparse.checks import as_positive, require, require_sound, shortened
+from jointsparse.checks import require, shortened
 from jointsparse.pictures import open_colour
 from jointsparse.pipeline.datasets.folder import check_pictures
-from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO, SMALL_BYTES
+from jointsparse.pipeline.datasets.names import Files, composed, files_of
+from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO
 from jointsparse.pipeline.datasets.samples import Samples, find, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
-from jointsparse.pipeline.datasets.text import DELIMITERS, open_text
+from jointsparse.pipeline.datasets.tabular import (
+    TABLES,
+    columns_of,
+    floats_of,
+    is_number,
+    read_columns,
+    read_npy,
+    read_npz,
+    read_numbers,
+    texts_of,
+    widths_of,
+)
+from jointsparse.pipeline.datasets.text import open_text
 
 OFFERS = "samples"
 SHOWS = "names"
 LABELS = "labels"
 FILES = ("features", "labels", "names")  # the options that name files
 TAKES = (
-    *("root", *FILES, "index", "split", "pictures", "text", "tags", "separator", "compression_ratio"),
+    *("root", *FILES, "index", "split", "pictures", "text", "tags", "ignore", "separator", "compression_ratio"),
     *("split_names", "fractions", "validation_fraction", "seed"),
 )
 NEEDS = ("root", "features", "labels")
-ONLY_WITH = {"split_names": "split", "validation_fraction": "split"}
+ONLY_WITH = {"split_names": "split"}
 ONLY_WITHOUT = {"fractions": "split"}
 
-TABLES = (".csv", ".parquet")
 ROWS_AT_ONCE = 4096
 LONGEST_SIDE = 320  # pixels to which pictures are shrunk when they are checked
 LARGEST_TAG = 2**53  # of floats, which are rounded from here on
 LONGEST_TEXT = 300  # letters of a sample's text that a page shows
 TRUTH: Mapping[str, float] = {"1": 1, "1.0": 1, "true": 1, "0": 0, "0.0": 0, "false": 0, "": np.nan, "nan": np.nan}
-DECIMAL = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?", re.IGNORECASE)  # no name of a column, but the first row of numbers
+IN_LIST = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")  # an item in the text of a list
+
+
+class Labels(NamedTuple):
+    """The labels of some rows.
+
+    told: by the option that names the column, the text in each row; and index, a name for each. captions: columns
+    image, the number of a row, caption, and known, False for a label that is unknown. tasks: the columns that are
+    tasks, none for tags. columns: all columns of the table.
+    """
+
+    told: pd.DataFrame
+    captions: pd.DataFrame
+    tasks: list[str]
+    columns: list[str]
 
 
 def read(
     root: str | Path,
     *,
-    features: str,
-    labels: str,
+    features: Files,
+    labels: Files,
     names: str | None = None,
     index: str | None = None,
     split: str | None = None,
     pictures: str | None = None,
     text: str | None = None,
     tags: str | None = None,
+    ignore: Sequence[str] = (),
     separator: str = ";",  # Choice: commas stand within tags ("black, white") and between fields of a table
     compression_ratio: float = COMPRESSION_RATIO,
     split_names: Mapping[str, str] = SPLIT_NAMES,
@@ -80,18 +108,22 @@ def read(
     ----------
     root : path
         Folder of the files.
-    features : str
-        File with a row for each sample: .npy, .npz (of `scipy.sparse.save_npz`, or with one array), .parquet or .csv.
-    labels : str
-        File with as many rows, .npy, .parquet or .csv. A column is a task unless an option below names it.
+    features : str, list of str, or mapping
+        File with a row for each sample: .npy, .npz (of `scipy.sparse.save_npz`, or with one array), .parquet or .csv. A
+        column may hold a list of numbers in each row. Several files follow each other; a mapping from splits to files
+        also says which samples are of which split. A column of a table that labels have, too, is no feature.
+    labels : str, list of str, or mapping
+        Likewise with as many rows, .npy, .parquet or .csv. A column is a task unless an option below names it.
     names : str or None
         File with the name of each feature on a line of its own. The columns of a table have names already.
     index, split, pictures, text : str or None
         Columns of `labels`: names of the samples, their splits, paths of pictures relative to `root`, and text that the
         page shows. The features may have the column `index`, too.
     tags : str or None
-        Column of `labels` that lists what a sample has. No other column is a task then. A single column of text is
-        such a list. A sample without tags is a negative of every task.
+        Column of `labels` that lists what a sample has. No other column is a task then. A single column of text, or of
+        whole numbers other than 0 and 1, is such a list. A sample without tags is a negative of every task.
+    ignore : list of str
+        Columns of features or labels that are neither.
     separator : str
         Stands between two tags.
     compression_ratio : float above 0
@@ -111,61 +143,134 @@ def read(
         finite in float32. If a label is not as the head of this module says.
     """
     folder = Path(root)
-    path, of_labels = find(folder, "features", features), find(folder, "labels", labels)
-    require(path != of_labels, f"features and labels must be in files of their own, got {features!r} for both")
-    X, _ = read_features(path, without=index, compression_ratio=compression_ratio)
-    n_names = len(feature_names(root, features=features, names=names, index=index))
-    require(n_names in (0, X.shape[1]), f"names must name the {X.shape[1]} features of {path}, got {n_names} names")
-    options = {"index": index, "split": split, "pictures": pictures, "text": text, "tags": tags}
-    told, captions, never = _read_labels(
-        of_labels, {option: column for option, column in options.items() if column}, separator, compression_ratio
+    of_features, of_labels = (
+        [(part, find(folder, option, name)) for part, name in files_of(files)]
+        for option, files in (("features", features), ("labels", labels))
     )
+    for path in {path for _, path in of_features} & {path for _, path in of_labels}:
+        raise ValueError(f"features and labels must be in files of their own, got {path.name!r} for both")
+    parts = list(dict.fromkeys(part for part, _ in of_features))
     require(
-        len(told) == X.shape[0],
-        f"{of_labels} must have a row for each of the {X.shape[0]:,} rows of {path}, got {len(told):,}",
+        {part for part, _ in of_labels} == set(parts),
+        f"features and labels must be in files of the same splits, got {shortened(features)} and {shortened(labels)}",
     )
+    require(not split or parts == [None], f"split must be None where the files are of splits, got {split!r}")
+    of_labels.sort(key=lambda one: parts.index(one[0]))
+    options = {"index": index, "split": split, "pictures": pictures, "text": text, "tags": tags}
+    columns = {option: composed(column) for option, column in options.items() if column}
+    read_labels = [_read_labels(path, columns, ignore, separator, compression_ratio) for _, path in of_labels]
+    known = _joined(read_labels, [path for _, path in of_labels])
+    also = {*known.columns, *map(composed, ignore)}
+    blocks = [read_features(path, without=also, compression_ratio=compression_ratio) for _, path in of_features]
+    _require_rows(of_features, of_labels, [X.shape[0] for X, _ in blocks], [len(one.told) for one in read_labels])
+    X = _stacked(blocks, [path for _, path in of_features])
+    n_names = len(feature_names(root, features=features, labels=labels, names=names, ignore=ignore))
+    require(n_names in (0, X.shape[1]), f"names must name the {X.shape[1]} features, got {n_names} names")
+    told, where = known.told, of_labels[0][1]
     for twice in told["index"][told["index"].duplicated()][:1]:
-        raise ValueError(f"{of_labels} must name each sample once in the column {index!r}, got {twice!r} again")
-    if index in _names(path):
-        same = _texts(_table(path, compression_ratio, [index], [index])[index]) == told["index"].tolist()
-        require(same, f"{path} and {of_labels} must have the same {index!r} in each row, got others")
+        raise ValueError(f"{where} must name each sample once in the column {index!r}, got {twice!r} again")
+    if index and all(composed(index) in columns_of(path) for _, path in of_features):
+        of_rows = [
+            read_columns(path, compression_ratio, [composed(index)], [composed(index)]) for _, path in of_features
+        ]
+        same = [name for table in of_rows for name in texts_of(table[composed(index)])] == told["index"].tolist()
+        require(same, f"{of_features[0][1]} and {where} must have the same {index!r} in each row, got others")
+    placed = None
+    if split:
+        placed = told[["index", "split"]].set_axis(["image", "split"], axis=1)
+    elif parts != [None]:
+        n_rows = [len(one.told) for one in read_labels]
+        placed = pd.DataFrame({"image": told["index"], "split": np.repeat([part for part, _ in of_labels], n_rows)})
     splits, _ = assign_splits(
         told["index"].tolist(),
-        told[["index", "split"]].set_axis(["image", "split"], axis=1) if split else None,
+        placed,
         split_names=split_names,
         fractions=fractions,
         validation_fraction=validation_fraction,
         seed=seed,
-        source=f"the column {split!r} of {of_labels}",
+        source=f"the column {split!r} of {where}" if split else "features and labels",
     )
+    if pictures:
+        told["pictures"] = [_spelt(folder, path) for path in told["pictures"]]
     reasons = _unusable(folder, told["pictures"]) if pictures else {}
-    left_out = {f"{label} (label)": "no sample is known to have it" for label in never}
+    has = set(known.captions.loc[known.captions.get("known", pd.Series(True, known.captions.index)), "caption"])
+    left_out = {f"{task} (label)": "no sample is known to have it" for task in known.tasks if task not in has}
     left_out |= {f"{picture} (picture)": reason for picture, reason in reasons.items()}
+    in_both = [name for _, path in of_features for name in columns_of(path) if name in known.tasks]
+    left_out |= {f"{name} (feature)": "a label of the same name" for name in in_both}
     images, _, unused = gather(splits, [[]] * len(told), left_out)
     shown = {"picture": told["pictures"].where(~told["pictures"].isin(reasons), "")} if pictures else {}
     shown |= {"text": told["text"].map(lambda text: shorten(text, LONGEST_TEXT, placeholder=" …"))} if text else {}
-    captions["image"] = told["index"].to_numpy()[captions["image"]]
+    captions = known.captions.assign(image=told["index"].to_numpy()[known.captions["image"]])
     return Samples(images.assign(**shown), captions, unused, X)
 
 
+def _require_rows(
+    features: Sequence[tuple[str | None, Path]], labels: Sequence[tuple[str | None, Path]], *n_rows: Sequence[int]
+) -> None:
+    """Raise ValueError unless features and labels have as many rows in each split. n_rows: of both, by file."""
+    for part in dict.fromkeys(part for part, _ in features):
+        n, paths = [], []
+        for files, numbers in zip((features, labels), n_rows, strict=True):
+            own = [i for i, (its, _) in enumerate(files) if its == part]
+            n.append(sum(numbers[i] for i in own))
+            paths.append(", ".join(str(files[i][1]) for i in own))
+        require(n[0] == n[1], f"{paths[1]} must have a row for each of the {n[0]:,} rows of {paths[0]}, got {n[1]:,}")
+
+
+def _stacked(blocks: Sequence[tuple[Any, list[str]]], paths: Sequence[Path]) -> Any:
+    """The rows of several files of features, one after the other. Raises ValueError unless columns are the same."""
+    (first, names), *others = blocks
+    for (X, own), path in zip(others, paths[1:], strict=True):
+        fits = own == names and X.shape[1] == first.shape[1] and sparse.issparse(X) == sparse.issparse(first)
+        require(
+            fits,
+            f"{path} must have the features of {paths[0]}, in the same order and form, got "
+            f"{shortened(own[:3]) if names else X.shape[1]}",
+        )
+    if not others:
+        return first
+    matrices = [X for X, _ in blocks]
+    return sparse.vstack(matrices, format="csr") if sparse.issparse(first) else np.concatenate(matrices)
+
+
 def feature_names(
-    root: str | Path, *, features: str, names: str | None = None, index: str | None = None, **options: Any
+    root: str | Path,
+    *,
+    features: Files,
+    labels: Files = (),
+    names: str | None = None,
+    ignore: Sequence[str] = (),
+    **options: Any,
 ) -> list[str]:
     """Names of the features: those in the file `names`, or of the columns of a table. An array has none by itself.
 
     Parameters
     ----------
-    root, features, names, index : as in `read`
+    root, features, labels, names, ignore : as in `read`
         See there.
     **options : any
         The other options of `read`, which do not matter here.
     """
     if not names:
-        return [name for name in _names(Path(root) / features) if name != index]
+        also = {name for _, file in files_of(labels) for name in columns_of(Path(root) / file)}
+        path = Path(root) / files_of(features)[0][1]
+        return [name for name, _ in _expanded(path, also | {*map(composed, ignore)})]
     with open_text(find(Path(root), "names", names)) as file:
-        found = [line.strip() for line in file]
+        found = [composed(line.strip()) for line in file]
     require(all(found) and len(set(found)) == len(found), f"{names} must hold a name of its own on each line")
     return found
+
+
+def _expanded(path: Path, without: Collection[str]) -> list[tuple[str, str]]:
+    """The name of each feature of a table, and its column: one with lists holds several features."""
+    columns = [name for name in columns_of(path) if name not in without]
+    widths = widths_of(path, columns) if columns else {}
+    return [
+        (f"{name} {i + 1}" if name in widths else name, name)
+        for name in columns
+        for i in range(max(widths.get(name, 1), 1))
+    ]
 
 
 def file(image: str, root: str | Path, **options: Any) -> Path:
@@ -194,7 +299,7 @@ def read_features(
     path: Path,
     *,
     columns: Sequence[str] = (),
-    without: str | None = None,
+    without: Collection[str] = (),
     compression_ratio: float = COMPRESSION_RATIO,
 ) -> tuple[Any, list[str]]:
     """Read features, (n_samples, n_features) float32, dense or CSR, and the names of those in a table.
@@ -204,20 +309,27 @@ def read_features(
     path : path
         See `read`.
     columns : list of str
-        The columns of a table to read, in this order; by default all.
-    without : str or None
-        A column that is no feature.
+        The features of a table to read, in this order; by default all.
+    without : collection of str
+        Columns that are no features.
     compression_ratio : float above 0
         See `read`.
     """
-    names = [name for name in _names(path) if name != without]
-    lacking = [name for name in columns if names and name not in names]
+    column_of = dict(_expanded(path, without))
+    lacking = [name for name in columns if column_of and name not in column_of]
     require(not lacking, f"{path} must have each feature that the model knows, got no columns {shortened(lacking)}")
+    names = list(column_of)
     if names:
-        names = list(columns) or names
-        X: Any = _of_table(path, names, compression_ratio)
+        needed = {column_of[name] for name in columns or names}
+        widths = {name: 0 for name in dict.fromkeys(column_of.values()) if name in needed}
+        widths |= widths_of(path, list(widths))
+        X: Any = read_numbers(path, widths, compression_ratio)
+        names = [name for name in names if column_of[name] in needed]
+        if columns:
+            X, names = X[:, [names.index(name) for name in columns]], list(columns)
     else:
-        X = _of_npz(path, compression_ratio) if path.suffix.lower() == ".npz" else _of_npy(path)
+        require(path.suffix.lower() not in TABLES, f"{path} must have a column that is no label, got none")
+        X = read_npz(path, compression_ratio) if path.suffix.lower() == ".npz" else read_npy(path)
     require(
         X.ndim == 2 and min(X.shape) and X.dtype.kind in "fiub",
         f"{path} must hold numbers in rows and columns, got shape {X.shape} of {X.dtype}",
@@ -235,49 +347,6 @@ def read_features(
     return X, names
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[None]:
-    """Say in one sentence that a file does not open, whatever its decoder raises."""
-    try:
-        yield
-    except Exception as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise ValueError(
-            f"{path} must be a whole {path.suffix} file of numbers and text, got a fault: {said}"
-        ) from None
-
-
-def _require_bytes(path: Path, n_bytes: int, compression_ratio: float) -> None:
-    most = max(SMALL_BYTES, as_positive(compression_ratio, "compression_ratio") * path.stat().st_size)
-    require(
-        n_bytes <= most,
-        f"{path} must unpack to at most {compression_ratio:g} times its size, got {n_bytes:,} bytes: raise "
-        "compression_ratio, if the file is what it should be",
-    )
-
-
-def _of_npy(path: Path) -> np.ndarray:
-    with _opened(path):
-        return np.lib.format.open_memmap(path, mode="r")
-
-
-def _of_npz(path: Path, compression_ratio: float) -> Any:
-    """The matrix that SciPy has written, without repeated or stored zero entries, or the only array."""
-    with _opened(path), zipfile.ZipFile(path) as archive:
-        n_bytes = sum(one.file_size for one in archive.infolist())
-    _require_bytes(path, n_bytes, compression_ratio)
-    with _opened(path), np.load(path, allow_pickle=False) as arrays:
-        if "format" not in arrays:
-            (name,) = arrays
-            return arrays[name]
-        given = sparse.load_npz(path)
-        require_sound(given)
-        X = given.tocsr()
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        return sparse.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # with 32-bit indices where they suffice
-
-
 def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Count the entries of each column that pass a test, which 0 does not pass."""
     return (
@@ -287,121 +356,75 @@ def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     )
 
 
-# Tables
-
-
-def _names(path: Path) -> list[str]:
-    """The columns of a table, without an index that pandas keeps beside them; none of an array."""
-    kind = path.suffix.lower()
-    require(kind in (".npy", ".npz", *TABLES), f"{path} must end with .npy, .npz, .parquet or .csv, got {kind!r}")
-    if kind not in TABLES:
-        return []
-    with _opened(path):
-        schema = csv.open_csv(path, parse_options=_signs(path)).schema if kind == ".csv" else parquet.read_schema(path)
-    names = [name for name in schema.names if kind == ".csv" or not name.startswith("__index_level_")]
-    again = zip(names, pd.Index(names).duplicated(), strict=True)
-    odd = [name for name, twice in again if twice or not name.strip() or DECIMAL.fullmatch(name)]
-    require(
-        names and not odd,
-        f"{path} must have a header with a name of its own for each column, got {odd[:1] or 'none'} (pandas writes a "
-        "column without name unless index=False)",
-    )
-    return names
-
-
-def _signs(path: Path) -> csv.ParseOptions:
-    """Between the fields of a table stands the sign that its header has most often, or a comma."""
-    with open_text(path) as file:
-        header = file.readline()
-    sign = max(DELIMITERS, key=header.count)
-    return csv.ParseOptions(delimiter=sign, newlines_in_values=True, ignore_empty_lines=sign in header)
-
-
-def _table(path: Path, compression_ratio: float, columns: Sequence[str] = (), texts: Sequence[str] = ()) -> pa.Table:
-    """Some columns of a table, by default all. texts: those of them that are text, even where all look like numbers."""
-    names = list(columns) or _names(path)
-    if path.suffix.lower() == ".csv":
-        types = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(texts, pa.string()))
-        with _opened(path):
-            return csv.read_csv(path, parse_options=_signs(path), convert_options=types)
-    with _opened(path):
-        file = parquet.ParquetFile(path)
-    _require_bytes(path, 4 * file.metadata.num_rows * len(names), compression_ratio)
-    with _opened(path):
-        return file.read(names).select(names)
-
-
-def _is_number(column: pa.ChunkedArray) -> bool:
-    tests = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null
-    return any(test(column.type) for test in tests)
-
-
-def _floats(column: pa.ChunkedArray) -> np.ndarray:
-    """The numbers of a column as float64, NaN where there is none."""
-    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
-
-
-def _texts(column: pa.ChunkedArray) -> list[str]:
-    """The text of each row of a column, empty where there is none."""
-    return ["" if cell is None else str(cell).strip() for cell in column.to_pylist()]
-
-
-def _of_table(path: Path, names: Sequence[str], compression_ratio: float) -> np.ndarray:
-    """Columns of a table as float32."""
-    table = _table(path, compression_ratio, names)
-    X = np.empty(table.shape, np.float32)
-    for j, column in enumerate(table.columns):
-        require(
-            _is_number(column),
-            f"{path} must hold a number in each row of each column, got {column.type} in column {names[j]!r}: leave "
-            "the column out, or let the option index name it",
-        )
-        with np.errstate(over="ignore"):
-            X[:, j] = _floats(column)
-    return X
-
-
 def _read_labels(
-    path: Path, columns: Mapping[str, str], separator: str, compression_ratio: float
-) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Read labels. columns: by the option that names them.
-
-    Returns the texts in these columns, by option. Then captions, whose images are numbers of rows; they have the column
-    known if some labels are not. And the tasks that no row is known to have.
-    """
+    path: Path, columns: Mapping[str, str], ignore: Sequence[str], separator: str, compression_ratio: float
+) -> Labels:
+    """Read labels. columns: by the option that names them."""
     if path.suffix.lower() == ".npy":
-        Y = _of_npy(path)
-        require(Y.ndim == 2, f"{path} must hold a row of labels for each sample, got shape {Y.shape}")
-        table = pa.table([*Y.T], names=[f"label {k + 1}" for k in range(Y.shape[1])])
+        Y = read_npy(path)
+        require(Y.ndim in (1, 2), f"{path} must hold a row of labels for each sample, got shape {Y.shape}")
+        Y = Y.reshape(len(Y), -1).astype(np.float64 if Y.dtype.kind == "f" else Y.dtype)
+        own = [f"label {k + 1}" for k in range(Y.shape[1])]
+        table = pa.table([pa.array(y.tolist()) for y in Y.T], names=own)
     else:
         require(path.suffix.lower() in TABLES, f"labels must be in a file .csv, .parquet or .npy, got {str(path)!r}")
-        table = _table(path, compression_ratio, texts=list(columns.values()))
+        table = read_columns(path, compression_ratio, texts=list(columns.values()))
+        own = table.column_names
     for option, column in columns.items():
-        require(
-            column in table.column_names,
-            f"{path} must have the column {column!r}, which {option} names, got {shortened(table.column_names)}",
-        )
-    told = pd.DataFrame({option: _texts(table[column]) for option, column in columns.items() if option != "tags"})
-    told = told if "index" in told else told.assign(index=[f"row {i + 1}" for i in range(len(table))])
-    tasks = [name for name in table.column_names if name not in columns.values()]
-    tags = columns.get("tags", tasks[0] if len(tasks) == 1 and not _is_number(table[tasks[0]]) else None)
+        require(column in own, f"{path} must have the column {column!r}, which {option} names, got {shortened(own)}")
+    told = pd.DataFrame(
+        {option: texts_of(table[column]) for option, column in columns.items() if option != "tags"},
+        index=range(len(table)),
+    )
+    tasks = [name for name in own if name not in columns.values() and name not in set(map(composed, ignore))]
+    alone = len(tasks) == 1 and not _is_truth(table[tasks[0]])
+    tags = columns.get("tags", tasks[0] if alone else None)
     require(tags or tasks, f"{path} must have a column for each task, or one of tags, got neither")
     if tags:
-        has = (
-            pd.Series([_tags(path, cell, separator) for cell in table[tags].to_pylist()], dtype=object)
-            .explode()
-            .dropna()
-        )
-        return told, pd.DataFrame({"image": has.index, "caption": has.to_numpy()}), []
+        each = [tags_of(path, cell, separator) for cell in table[tags].to_pylist()]
+        has = pd.Series(each, dtype=object).explode().dropna()
+        return Labels(told, pd.DataFrame({"image": has.index, "caption": has.to_numpy()}), [], own)
     Y = np.column_stack([_truth(path, task, table[task]) for task in tasks])
     rows, of = np.nonzero(Y)
     captions = pd.DataFrame({"image": rows, "caption": np.array(tasks)[of], "known": Y[rows, of] == 1})
-    captions = captions.drop(columns="known") if captions["known"].all() else captions
-    return told, captions, [task for task, y in zip(tasks, Y.T, strict=True) if not (y == 1).any()]
+    return Labels(told, captions, tasks, own)
 
 
-def _tags(path: Path, cell: Any, separator: str) -> list[str]:
-    """The tags in a cell, text, a number or a list of them, each once. Raises ValueError for a rounded number."""
+def _joined(parts: Sequence[Labels], paths: Sequence[Path]) -> Labels:
+    """The labels of several files, one after the other. Raises ValueError unless all have the same columns."""
+    first, starts = parts[0], np.cumsum([0, *(len(part.told) for part in parts)])
+    for part, path in zip(parts, paths, strict=True):
+        require(
+            set(part.columns) == set(first.columns) and set(part.tasks) == set(first.tasks),
+            f"{path} must have the columns of {paths[0]}, {shortened(first.columns)}, got {shortened(part.columns)}",
+        )
+    told = pd.concat([part.told for part in parts], ignore_index=True)
+    told = told if "index" in told else told.assign(index=[f"row {i + 1}" for i in range(len(told))])
+    rows = [
+        part.captions.assign(image=part.captions["image"] + start) for part, start in zip(parts, starts, strict=False)
+    ]
+    captions = pd.concat(rows, ignore_index=True)
+    if "known" in captions and captions["known"].all():
+        captions = captions.drop(columns="known")
+    return Labels(told, captions, first.tasks, first.columns)
+
+
+def _is_truth(column: pa.ChunkedArray) -> bool:
+    """Whether a column that stands alone is meant as a task: it holds 0 and 1, or fractions, which are a mistake."""
+    if not is_number(column):
+        return not pa.types.is_nested(column.type) and all(text.lower() in TRUTH for text in texts_of(column))
+    values = floats_of(column)
+    known = values[~np.isnan(values)]
+    return bool(np.isin(known, (0, 1)).all() or (known != np.rint(known)).any())
+
+
+def tags_of(path: Path, cell: Any, separator: str) -> list[str]:
+    """Return the tags in a cell, each once: text, a number, a list of them, or the text of a list.
+
+    Raises ValueError for a rounded number, and for text that begins as a list and is none.
+    """
+    if isinstance(cell, str) and re.fullmatch(r"\s*(\[.*\]|\{.*\}|\(.*,.*\))\s*", cell, re.DOTALL):
+        cell = _list_in(path, cell)
     tags = cell if isinstance(cell, list) else cell.split(separator) if isinstance(cell, str) else [cell]
     tags = [tag for tag in tags if tag is not None and tag == tag]  # without NaN
     for tag in tags:
@@ -409,20 +432,49 @@ def _tags(path: Path, cell: Any, separator: str) -> list[str]:
             not isinstance(tag, float) or abs(tag) < LARGEST_TAG,
             f"{path} must hold text or whole numbers as tags, got {tag}, which floating point may have rounded",
         )
-    return list(dict.fromkeys(filter(None, (str(tag).strip() for tag in tags))))
+        require(not isinstance(tag, list | dict), f"{path} must hold one list of tags in a cell, got {shortened(cell)}")
+    return list(dict.fromkeys(filter(None, (composed(str(_whole(tag)).strip()) for tag in tags))))
+
+
+def _whole(tag: Any) -> Any:
+    """A tag that came as a whole number in floating point, as pandas has it where some are missing, without ".0"."""
+    return int(tag) if isinstance(tag, float) and tag == int(tag) else tag
+
+
+def _list_in(path: Path, text: str) -> list[Any]:
+    """The items of a list that was written as text, as pandas and NumPy write it."""
+    text = re.sub(r"np\.\w+\(([^()]*)\)", r"\1", text)  # as NumPy 2 writes a number or text within a list
+    items = [single or double for single, double in IN_LIST.findall(text)]
+    if items and not IN_LIST.sub("", text).strip("[](){} ,\t\r\n"):
+        return items  # also without commas, as NumPy writes arrays
+    try:
+        found = ast.literal_eval(re.sub(r"\b(nan|null)\b", "None", text.strip()))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        found = None
+    require(
+        isinstance(found, list | tuple | set),
+        f"{path} must hold tags, or a list of them, in each cell, got {shortened(text)}: write them as cat;dog",
+    )
+    return list(found)
 
 
 def _truth(path: Path, task: str, column: pa.ChunkedArray) -> np.ndarray:
     """The labels of a task: 0, 1, or NaN where they are unknown. Raises ValueError, with the row, for another one."""
-    told = None if _is_number(column) else [TRUTH.get(text.lower(), np.inf) for text in _texts(column)]
-    values = _floats(column) if told is None else np.array(told)
+    told = None if is_number(column) else [TRUTH.get(text.lower(), np.inf) for text in texts_of(column)]
+    values = floats_of(column) if told is None else np.array(told)
     for row in np.flatnonzero(~(np.isnan(values) | np.isin(values, (0, 1))))[:1].tolist():
         raise ValueError(
             f"{path} must hold 0 or 1, true or false, or nothing in each column of a task, got "
             f"{shortened(column[row].as_py())} in row {row + 1:,} of {task!r}: if it is none, let an option name it, "
-            "index, split, pictures, text or tags"
+            "index, split, pictures, text, tags or ignore"
         )
     return values
+
+
+def _spelt(folder: Path, path: str) -> str:
+    """A path of a picture in the form of Unicode that the file's name has."""
+    forms = (path, *(unicodedata.normalize(form, path) for form in ("NFC", "NFD")))
+    return next((form for form in forms if path and os.path.isfile(folder / form)), path)
 
 
 def _unusable(root: Path, paths: Iterable[str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ and L. Fei-Fei, CVPR 2015, for `images` with `sentences`; Flickr8k, Flickr30k an
 """
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,26 +13,64 @@ from typing import Any
 import pandas as pd
 
 from jointsparse.checks import require, shortened
+from jointsparse.pipeline.datasets.names import composed
 from jointsparse.pipeline.datasets.text import open_text, read_csv
 
+# The columns of a table of captions, and what others call them.
+ALSO = {
+    "image": ("image_name", "file_name", "filename", "file", "image_path", "path"),
+    "caption": ("comment", "text", "sentence", "title"),
+}
+TOKEN = re.compile(r"([^\t]+)#\d+\t(.*)")  # a line of a token file
 KINDS = {str: "text", list: "a list", int: "a whole number"}
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Read captions: columns image, caption. A file `.json` is JSON, every other one a table.
+    """Read captions: columns image, caption. A file `.json` is JSON, every other one a table or a token file.
 
     Raises ValueError with the file and the line or key.
     """
-    if path.suffix.lower() != ".json":
-        return read_csv(path, "image", "caption")
+    rows: Any
+    if path.suffix.lower() == ".json":
+        rows = _of_json(path)
+    else:
+        with open_text(path) as file:
+            is_token = TOKEN.fullmatch(file.readline().rstrip("\r\n"))
+        rows = _of_token(path) if is_token else read_csv(path, *ALSO, also=ALSO)
+    table = pd.DataFrame(rows, columns=["image", "caption"], dtype=str)
+    require(len(table), f"{path} must hold at least one caption, got none")
+    return table.assign(caption=[composed(text).strip() for text in table["caption"]])
+
+
+def contradiction(one: pd.DataFrame, other: pd.DataFrame) -> str:
+    """Return an image to which two tables give other captions, or "": one of them may be an older draft."""
+    first, second = (table.groupby("image")["caption"].agg(frozenset) for table in (one, other))
+    both = first.index.intersection(second.index)
+    differ = both[(first[both].to_numpy() != second[both].to_numpy())]
+    return str(differ[0]) if len(differ) else ""
+
+
+def _of_json(path: Path) -> list[tuple[str, str]]:
     with open_text(path) as file:
         text = file.read()
     try:
         data = json.loads(text)
-        rows = list((_of_coco if isinstance(data, dict) and "annotations" in data else _of_karpathy)(data))
+        return list((_of_coco if isinstance(data, dict) and "annotations" in data else _of_karpathy)(data))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} must be JSON with captions: {error}") from None
-    return pd.DataFrame(rows, columns=["image", "caption"], dtype=str)
+
+
+def _of_token(path: Path) -> Iterator[tuple[str, str]]:
+    """Each image's name and caption, of lines such as "a.jpg#0<tab>A dog runs ."."""
+    with open_text(path) as file:
+        for number, line in enumerate(file, start=1):
+            found = TOKEN.fullmatch(line.rstrip("\r\n"))
+            require(
+                found or not line.strip(),
+                f'{path} line {number}: expected an image, "#" and a number, a tab and a caption, got {line[:80]!r}',
+            )
+            if found:
+                yield found[1], found[2]
 
 
 def _of_coco(data: Any) -> Iterator[tuple[str, str]]:

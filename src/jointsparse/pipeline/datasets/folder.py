@@ -14,6 +14,7 @@ from jointsparse.checks import require
 from jointsparse.pictures import open_colour, open_grey
 from jointsparse.pipeline.datasets.captions import read as read_captions
 from jointsparse.pipeline.datasets.checker import verdicts
+from jointsparse.pipeline.datasets.names import Files, composed, files_of, finder, is_no_data
 from jointsparse.pipeline.datasets.picture_check import MachineError, of_machine
 from jointsparse.pipeline.datasets.samples import Photographs, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
@@ -27,7 +28,7 @@ Progress = Callable[[int, int], None]
 
 def read_folder(
     root: str | Path,
-    captions_file: str | None,
+    captions_file: Files | None,
     *,
     smallest_side: int,
     longest_side: int = 320,
@@ -41,14 +42,16 @@ def read_folder(
     """Read and check a folder of photographs.
 
     Some pictures and captions are left out and listed: pictures that do not open, are too small or repeat another's
-    bytes, pictures without caption or split, and captions without picture.
+    bytes, pictures without caption or split, and captions without picture. Of pictures with the same bytes one stays,
+    with the captions of all of them. Hidden files, and what systems leave behind, are no data: see `names`.
 
     Parameters
     ----------
     root : path
         Holds the folder of the pictures and, if any, `splits.csv` (image,split).
-    captions_file : str or None
-        File of the captions in `root`, see `datasets.captions`. None: the name of an image's folder is its caption.
+    captions_file : str, list of str, mapping, or None
+        File or files of the captions in `root`, see `datasets.captions`. A mapping from splits to files also says which
+        images are of which split, where there is no splits.csv. None: the name of an image's folder is its caption.
     smallest_side : int, pixels
         The shorter side must have at least this length after shrinking.
     longest_side : int, pixels
@@ -82,13 +85,19 @@ def read_folder(
         f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder / images)!r}, got none: put the data there, "
         "link it, or set root in the dataset's entry",
     )
-    for table in ("splits.csv", captions_file or "splits.csv"):  # which may lie beside the pictures
-        left_out.pop(os.path.relpath(folder / table, folder / images), None)
-    captions = _classes(names) if captions_file is None else read_captions(folder / captions_file)
-    file = folder / "splits.csv"
+    named, find = files_of(captions_file or []), finder(names)
+    for _, name in (("", "splits.csv"), *named):  # which may lie beside the pictures
+        left_out.pop(os.path.relpath(folder / name, folder / images), None)
+    tables = [read_captions(folder / name).assign(split=split) for split, name in named] or [_classes(names)]
+    captions = pd.concat(tables, ignore_index=True)
+    captions["image"] = captions["image"].map(find)
+    table = captions[["image", "split"]].drop_duplicates() if isinstance(captions_file, Mapping) else None
+    if os.path.lexists(file := folder / "splits.csv"):
+        table = read_csv(file, "image", "split")
+    captions = captions[["image", "caption"]]
     splits, unplaced = assign_splits(
         names,
-        read_csv(file, "image", "split") if os.path.lexists(file) else None,
+        None if table is None else table.assign(image=table["image"].map(find)),
         split_names=split_names,
         fractions=fractions,
         validation_fraction=validation_fraction,
@@ -96,23 +105,36 @@ def read_folder(
     )
     reasons, digests = check_pictures(folder / images, names, smallest_side, longest_side, progress)
     captions = captions[captions["caption"].str.strip() != ""]
-    left_out = _without_use(splits, captions, captions_file) | left_out | unplaced | reasons
-    first_with: dict[str, str] = {}  # by digest, so that no picture sits in two splits
-    for name in sorted(set(splits) - set(left_out)):
+    left_out = _without_use(splits, captions, ", ".join(name for _, name in named)) | left_out | unplaced | reasons
+    lines: dict[Any, list[str]] = captions.drop_duplicates().groupby("image")["caption"].agg(list).to_dict()
+    left_out |= _equal_pictures({name: split for name, split in splits.items() if name not in left_out}, digests, lines)
+    usable = {name: splits[name] for name in sorted(set(splits) - set(left_out))}
+    gathered = gather(usable, [lines.get(name, []) for name in usable], dict(sorted(left_out.items())))
+    return gathered._replace(images=gathered.images.assign(digest=[digests[name] for name in usable]))
+
+
+def _equal_pictures(
+    splits: Mapping[str, str], digests: Mapping[str, str], captions: dict[Any, list[str]]
+) -> dict[str, str]:
+    """Let one of the pictures with the same bytes stay, so that no picture sits in two splits.
+
+    Its captions become those of all, in place. Returns the reason by name of each other one.
+    """
+    reasons, first_with = dict[str, str](), dict[str, str]()
+    for name in sorted(splits, key=lambda name: (splits[name] == "unlabelled", name)):
         first = first_with.setdefault(digests[name], name)
         if first != name:
-            left_out[name] = f"same bytes as {first}"
-    usable = {name: splits[name] for name in sorted(set(splits) - set(left_out))}
-    lines = captions.drop_duplicates().groupby("image")["caption"].agg(list)
-    tables = gather(usable, [lines.get(name, []) for name in usable], dict(sorted(left_out.items())))
-    return tables._replace(images=tables.images.assign(digest=[digests[name] for name in usable]))
+            more = [text for text in captions.get(name, []) if text not in captions.get(first, [])]
+            captions[first] = captions.get(first, []) + more
+            reasons[name] = f"same bytes as {first}{', which gets its captions, too' if more else ''}"
+    return reasons
 
 
 def _classes(names: list[str]) -> pd.DataFrame:
     """The first folder of each name as its caption."""
     for loose in [name for name in names if "/" not in name][:1]:
         raise ValueError(f"pictures must lie in one folder per class below the folder 'images', got {loose!r}")
-    return pd.DataFrame({"image": names, "caption": [name.split("/")[0] for name in names]}, dtype=str)
+    return pd.DataFrame({"image": names, "caption": [composed(name.split("/")[0]) for name in names]}, dtype=str)
 
 
 def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_file: str | None) -> dict[str, str]:
@@ -219,8 +241,8 @@ def check_pictures(
 def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
     """Picture files below `folder` as sorted relative names, and {name: reason} for everything else there.
 
-    Links are followed, but every folder is read once: under its own name if it lies below `folder`, else under the
-    first link's.
+    What `names.is_no_data` names is passed over. Links are followed, but every folder is read once: under its own name
+    if it lies below `folder`, else under the first link's.
     """
     good: list[str] = []
     other: dict[str, str] = {}
@@ -234,7 +256,7 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
             other[os.fsencode(name).decode("utf-8", "backslashreplace")] = "the name is not UTF-8 text"
             continue
         try:
-            inside = sorted(path / item for item in os.listdir(path))
+            inside = sorted(path / item for item in os.listdir(path) if not is_no_data(item))
         except OSError as error:  # of a file, too
             if of_machine(error):
                 raise MachineError(path, error.strerror) from None

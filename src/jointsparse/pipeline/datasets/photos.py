@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jointsparse.pipeline.datasets.folder import file, picture, read_folder, thumbnail
+from jointsparse.pipeline.datasets.names import Files
 from jointsparse.pipeline.datasets.samples import Photographs
 
 OFFERS = "pictures"
@@ -17,10 +18,10 @@ NEEDS = ("root",)
 __all__ = ["file", "picture", "read", "thumbnail"]
 
 
-def read(root: str | Path, *, captions: str = "captions.csv", **options: Any) -> Photographs:
+def read(root: str | Path, *, captions: Files = "captions.csv", **options: Any) -> Photographs:
     """Read and check a folder of captioned photographs.
 
-    captions: name of the file in `root` that holds them, see `datasets.captions`. `folder.read_folder` lists the other
-    options and the errors.
+    captions: name of the file in `root` that holds them, or names of several, also by split.
+    `folder.read_folder` lists the other options and the errors.
     """
     return read_folder(root, captions, **options)

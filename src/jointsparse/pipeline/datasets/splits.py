@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.checks import require, shortened
+from jointsparse.pipeline.datasets.names import SPLITS
 
-SPLITS = ("train", "validation", "test", "unlabelled")
 FRACTIONS = {"train": 0.6, "validation": 0.2, "test": 0.2}
 SPLIT_NAMES = {split: split for split in SPLITS}
 ALIASES = {  # names that others give them, which are read where no option names the splits

@@ -1,7 +1,8 @@
 """Files of text in UTF-8, and tables in such files."""
 
 import csv
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
@@ -12,6 +13,8 @@ import pandas as pd
 from jointsparse.checks import require
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}  # of the fields of a table, with their names
+DECIMAL = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?", re.IGNORECASE)  # no name of a column, but the first row of numbers
+SIGNS = DELIMITERS | {"|": "vertical bar"}  # in tables of captions
 
 
 @contextmanager
@@ -29,38 +32,45 @@ def open_text(path: Path) -> Iterator[TextIO]:
         ) from None
 
 
-def read_csv(path: Path, *columns: str) -> pd.DataFrame:
+def read_csv(path: Path, *columns: str, also: Mapping[str, Sequence[str]] = {}) -> pd.DataFrame:
     """Read a table with a header line that holds `columns`; others are dropped. All values are text.
 
-    Of comma, semicolon and tab, the first with which the header line names the columns stands between fields. Raises
-    ValueError with file and line.
+    Of comma, semicolon, tab and vertical bar, the first with which the header line names the columns stands between
+    fields. also: other names of a column, which count where its own is missing. Raises ValueError with file and line.
     """
+    names = [(column, *also.get(column, ())) for column in columns]
     with open_text(path) as file:
-        return pd.DataFrame(_records(file, columns, path), columns=list(columns), dtype=str)
+        return pd.DataFrame(_records(file, names, path), columns=list(columns), dtype=str)
 
 
-def _records(file: TextIO, columns: tuple[str, ...], path: Path) -> Iterator[Sequence[str]]:
-    """The values of the columns, row by row, but for empty rows."""
+def _records(file: TextIO, columns: Sequence[Sequence[str]], path: Path) -> Iterator[Sequence[str]]:
+    """The values of the columns, each of which has several names, row by row, but for empty rows."""
     line = file.readline().rstrip("\r\n")
-    named = [sign for sign in DELIMITERS if set(columns) <= {name.strip('"') for name in line.split(sign)}]
+    named = [sign for sign in SIGNS if all(_chosen(columns, [name.strip('" ') for name in line.split(sign)]))]
     delimiter = (named or [","])[0]
     file.seek(0)
     # Not pandas: a row with a field too many is an error here, and NUL bytes do not pass.
     rows = csv.reader(file, strict=True, delimiter=delimiter)
     try:
-        header = next(rows, [])
+        header = [name.strip() for name in next(rows, [])]
+        chosen = _chosen(columns, header)
         require(
-            set(columns) <= set(header) and len(set(header)) == len(header),
-            f"{path} must begin with a header line that names the columns {','.join(columns)}, and each column once, "
-            f"got {','.join(header)[:80]!r}",
+            all(chosen) and len(set(header)) == len(header),
+            f"{path} must begin with a header line that names the columns {','.join(names[0] for names in columns)}, "
+            f"and each column once, got {','.join(header)[:80]!r}",
         )
-        wanted = itemgetter(*map(header.index, columns))
+        wanted = itemgetter(*map(header.index, chosen))
         for row in filter(None, rows):
             if len(row) != len(header) or "\0" in "".join(row):
                 raise ValueError(
                     f"{path} line {rows.line_num}: expected {len(header)} fields of text (a text with a "
-                    f"{DELIMITERS[delimiter]} goes in double quotes), got {delimiter.join(row)[:80]!r}"
+                    f"{SIGNS[delimiter]} goes in double quotes), got {delimiter.join(row)[:80]!r}"
                 )
             yield wanted(row)
     except csv.Error as error:
         raise ValueError(f"{path} line {rows.line_num}: {error}") from None
+
+
+def _chosen(columns: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
+    """The first name of each column that a header holds, "" where it holds none."""
+    return [next((name for name in names if name in header), "") for names in columns]

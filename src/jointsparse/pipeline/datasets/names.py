@@ -1,0 +1,78 @@
+"""Names of files: which of them are never data, and how names in tables find files."""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+# What systems, archives and photo servers leave behind, in small letters, by who writes it. Names that begin with a dot
+# need no entry. Sources: the collection github/gitignore (Global: macOS, Windows, Linux, Synology), and the manuals of
+# QNAP, Picasa, digiKam and ownCloud.
+LEFT_BEHIND = {
+    "macOS": ("__macosx", "icon\r", "network trash folder", "temporary items"),
+    "Windows": (
+        *("thumbs.db", "thumbs.db:encryptable", "ehthumbs.db", "ehthumbs_vista.db", "desktop.ini"),
+        *("$recycle.bin", "recycler", "system volume information"),
+    ),
+    "Linux": ("lost+found",),
+    "Synology": ("@eadir", "#recycle", "#snapshot", "@tmp", "@sharebin"),
+    "QNAP": ("@recycle", "@recently-snapshot", "@transcode"),
+    "Picasa": ("picasa.ini", "picasaoriginals"),
+    "digiKam": ("digikam4.db", "thumbnails-digikam.db"),
+    "Python": ("__pycache__",),
+}
+_LEFT_BEHIND = {name for names in LEFT_BEHIND.values() for name in names}
+SPLITS = ("train", "validation", "test", "unlabelled")
+Files = str | Sequence[str] | Mapping[str, str | Sequence[str]]  # see `files_of`
+STARTS, ENDS = (".", "~$"), ("~", ".crdownload", ".part", ".tmp", ".lrdata")  # locks and copies of editors, downloads
+
+
+def is_no_data(name: str) -> bool:
+    """Return True if a file or folder of this name, or one that holds it, is hidden or left behind by a system.
+
+    >>> [is_no_data(name) for name in ("cat/1.jpg", "cat/.ipynb_checkpoints/1.jpg", "__MACOSX/cat/1.jpg", "Thumbs.db")]
+    [False, True, True, True]
+    """
+    parts = (part.lower() for part in PurePosixPath(name).parts if part not in (".", ".."))
+    return any(part in _LEFT_BEHIND or part.startswith(STARTS) or part.endswith(ENDS) for part in parts)
+
+
+def composed(text: str) -> str:
+    """Return text in the composed form of Unicode (NFC). macOS writes names of files in the other form, NFD."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def finder(files: Iterable[str]) -> Callable[[str], str]:
+    """Return a function from a name in a table to the name of the file that it means, in either form of Unicode.
+
+    Where no file has the whole name, it means the only file whose path ends with it. Any other name stays as it is.
+
+    >>> find = finder(["a/cafe\u0301.jpg", "a/tea.jpg", "b/tea.jpg"])
+    >>> find("caf\u00e9.jpg") == "a/cafe\u0301.jpg", find("tea.jpg"), find("no.jpg")
+    (True, 'tea.jpg', 'no.jpg')
+    """
+    ends: dict[str, list[str]] = {}
+    whole: dict[str, str] = {}
+    files = sorted(files)
+    for name in files:
+        form = composed(name)
+        whole.setdefault(form, name)
+        parts = form.split("/")
+        for i in range(1, len(parts)):
+            ends.setdefault("/".join(parts[i:]), []).append(name)
+    only = {end: names[0] for end, names in ends.items() if len(names) == 1}
+    meant = only | whole | {name: name for name in files}
+    return lambda name: meant.get(name) or meant.get(composed(name), name)
+
+
+def files_of(option: Files) -> list[tuple[str | None, str]]:
+    """Return the files that an option names, in the order of `SPLITS`, each with its split if the option names one.
+
+    option: a file, a list of files that follow each other, or a mapping from a split to one of both.
+
+    >>> files_of("a.npy"), files_of({"train": ["a.npy", "b.npy"], "test": "c.npy"})
+    ([(None, 'a.npy')], [('train', 'a.npy'), ('train', 'b.npy'), ('test', 'c.npy')])
+    """
+    by_split: Mapping[Any, Any] = option if isinstance(option, Mapping) else {None: option}
+    lists = {split: [files] if isinstance(files, str) else list(files) for split, files in by_split.items()}
+    return [(split, file) for split in sorted(lists, key=[None, *SPLITS].index) for file in lists[split]]

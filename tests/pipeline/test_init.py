@@ -1,0 +1,296 @@
+"""What `jointsparse init` takes files and columns for: what it says, what it leaves out, and when it stops."""
+
+import json
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from PIL import Image
+
+from jointsparse.pipeline.app import config
+from jointsparse.pipeline.app.command_line import WORKFLOW, main
+from jointsparse.registry import pick
+
+X = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+Y = pd.DataFrame((X[:, :3] > 0).astype(int), columns=["cat", "dog", "sea"])
+CLASSES = np.array(["cat", "dog", "sea"])[X[:, :3].argmax(axis=1)]
+NAMED = pd.DataFrame(X, columns=list("abcd"))
+
+
+def lay(root, files):
+    """Write arrays, tables and texts by the names of their files."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, pd.DataFrame):
+            content.to_parquet(path) if path.suffix == ".parquet" else content.to_csv(path, index=False)
+        elif isinstance(content, np.ndarray):
+            np.save(path, content)
+        elif isinstance(content, int):
+            Image.fromarray(np.random.default_rng(content).integers(0, 255, (40, 40, 3), dtype=np.uint8)).save(path)
+        else:
+            path.write_text(content, encoding="utf-8")
+
+
+def init(root, monkeypatch, files, **choices):
+    """What `init` says of a folder of these files, the options that it writes, and what these read."""
+    lay(root / "data", files)
+    (root / "run").mkdir(exist_ok=True)
+    monkeypatch.chdir(root / "run")
+    Path("config.yaml").unlink(missing_ok=True)
+    said = config.write(root / "data", Path("config.yaml"), WORKFLOW / "config.yaml", choices)
+    (entry,) = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["datasets"].values()
+    more = {"smallest_side": 8} if entry["loader"] in ("photos", "scenes") else {}
+    read = pick("datasets", entry["loader"]).read(**entry["options"], **more)
+    return said.splitlines(), {key: value for key, value in entry["options"].items() if key != "root"}, read
+
+
+def labels_of(read):
+    known = read.captions["known"].astype(bool) if "known" in read.captions else slice(None)
+    return read.captions.loc[known, "caption"].value_counts().to_dict()
+
+
+OF_Y = {name: int(Y[name].sum()) for name in Y}
+OF_CLASSES = pd.Series(CLASSES).value_counts().to_dict()
+OF_TAGS = "labels.csv: tags: labels"
+LEFT_OUT = "smiles, age: left out (--text COLUMN shows one on the page)"
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected", "line"),
+    [
+        (Y, OF_Y, "labels.csv: 3 labels (cat, dog, sea)"),
+        (Y.rename(columns={"cat": "file"}), {"file": OF_Y["cat"]}, "labels.csv: 3 labels (file, dog, sea)"),
+        (Y.rename(columns={"cat": "id"}), {"id": OF_Y["cat"]}, "labels.csv: 3 labels (id, dog, sea)"),
+        (Y.rename(columns={"cat": "text"}), {"text": OF_Y["cat"]}, "labels.csv: 3 labels (text, dog, sea)"),
+        (pd.DataFrame({"label": CLASSES}), OF_CLASSES, "labels.csv: label: labels"),
+        (pd.DataFrame({"species": CLASSES}), OF_CLASSES, "labels.csv: species: labels"),
+        (
+            pd.DataFrame({"y": X[:, :3].argmax(axis=1) + 3}),
+            {str(3 + i): OF_CLASSES[name] for i, name in enumerate(("cat", "dog", "sea"))},
+            "labels.csv: y: labels",
+        ),
+        (pd.DataFrame({"tags": [str([name]) for name in CLASSES]}), OF_CLASSES, OF_TAGS),
+        (
+            pd.DataFrame({"tags": [str(np.array([name, "x"])) for name in CLASSES]}),
+            {"x": 60},
+            "labels.csv: tags: labels",
+        ),
+        (
+            pd.DataFrame({"tags": [json.dumps([name, None]) for name in CLASSES]}),
+            OF_CLASSES,
+            "labels.csv: tags: labels",
+        ),
+        (
+            Y.assign(id=range(60), smiles=[f"C{i}" for i in range(60)], age=range(60)),
+            OF_Y,
+            f"labels.csv: 3 labels (cat, dog, sea); id: names; {LEFT_OUT}",
+        ),
+        (
+            Y.assign(file=[f"{i}.png" for i in range(60)], split=["train", "val", "test"] * 20, title="A sea."),
+            OF_Y,
+            "labels.csv: 3 labels (cat, dog, sea); split: splits; file: pictures; title: text",
+        ),
+    ],
+)
+def test_what_a_column_is_follows_from_its_content_and_its_name(tmp_path, monkeypatch, labels, expected, line):
+    said, _, read = init(tmp_path, monkeypatch, {"features.npy": X, "labels.csv": labels})
+    assert f"  {line}" in said and "  features.npy: features" in said
+    got = labels_of(read)
+    assert {name: got[name] for name in expected} == expected
+    np.testing.assert_array_equal(read.X, X)
+
+
+def test_a_column_is_what_the_user_says(tmp_path, monkeypatch):
+    labels = Y.assign(address="1 Sea Road", note="x")
+    files = {"features.npy": X, "labels.csv": labels}
+    _, options, read = init(tmp_path, monkeypatch, files, text="address", ignore=["note", "sea"])
+    assert options["text"] == "address" and options["ignore"] == ["note", "sea"]
+    assert set(labels_of(read)) == {"cat", "dog"} and set(read.images["text"]) == {"1 Sea Road"}
+
+
+def test_two_columns_of_classes_are_a_question(tmp_path, monkeypatch):
+    files = {"features.npy": X, "labels.csv": pd.DataFrame({"genus": CLASSES, "family": CLASSES})}
+    with pytest.raises(ValueError, match="got genus, family: choose one by --tags COLUMN"):
+        init(tmp_path, monkeypatch, files)
+    _, options, read = init(tmp_path, monkeypatch, files, tags="family")
+    assert labels_of(read) == OF_CLASSES and options["tags"] == "family"
+
+
+def test_labels_and_numbers_of_rows_among_the_features_are_not_learnt_from(tmp_path, monkeypatch):
+    features = NAMED.assign(cat=Y["cat"], id=range(60), name="x")
+    said, _, read = init(tmp_path, monkeypatch, {"features.csv": features, "labels.csv": Y})
+    np.testing.assert_array_equal(read.X, X)
+    assert "  features.csv: 4 columns of features; id, name: left out; cat: left out, as labels.csv has them" in said
+    assert read.left_out["item"].tolist() == ["cat (feature)"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_embeddings_may_be_lists_in_a_column(tmp_path, monkeypatch, kind):
+    table = pd.DataFrame({"embedding": X.astype(float).tolist()})
+    _, options, read = init(tmp_path, monkeypatch, {f"features.{kind}": table, "labels.csv": Y})
+    np.testing.assert_allclose(read.X, X, rtol=1e-6)
+    names = pick("datasets", "arrays").feature_names(tmp_path / "data", **options)
+    assert names == [f"embedding {i}" for i in range(1, 5)]
+    table.loc[7, "embedding"] = table.loc[7, "embedding"][:3] if kind == "parquet" else "[1.0]"
+    with pytest.raises(
+        ValueError, match=r"must hold a list of 4 numbers in each row of the column 'embedding', got .* 8"
+    ):
+        init(tmp_path, monkeypatch, {f"features.{kind}": table})
+
+
+@pytest.mark.parametrize("names", [("train_{}", "test_{}"), ("{}-train", "{}-test"), ("{}_training", "{}_testing")])
+@pytest.mark.parametrize("words", [("features", "labels"), ("X", "y")])
+def test_files_named_after_splits_are_joined(tmp_path, monkeypatch, names, words):
+    parts = dict(zip(names, (slice(0, 40), slice(40, 60)), strict=True))
+    files = {f"{name.format(words[0])}.npy": X[own] for name, own in parts.items()}
+    files |= {f"{name.format(words[1])}.npy": Y.to_numpy()[own] for name, own in parts.items()}
+    said, _, read = init(tmp_path, monkeypatch, files)
+    np.testing.assert_array_equal(read.X, X)
+    assert set(read.images["split"][:40]) == {"train", "validation"} and set(read.images["split"][40:]) == {"test"}
+    assert sorted(labels_of(read).values()) == sorted(OF_Y.values()) and not any("not used" in line for line in said)
+
+
+def test_parts_of_one_table_are_one_table(tmp_path, monkeypatch):
+    files = {f"features-{i:05}-of-00003.parquet": NAMED[20 * i : 20 * i + 20] for i in range(3)}
+    _, options, read = init(tmp_path, monkeypatch, files | {"labels.csv": Y})
+    np.testing.assert_array_equal(read.X, X)
+    assert options["features"] == sorted(files) and labels_of(read) == OF_Y
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "labels (copy).csv",
+        "labels copy.csv",
+        "labels (1).csv",
+        "labels_old.csv",
+        "Copy of labels.csv",
+        "test_labels.csv",
+    ],
+)
+def test_where_several_files_fit_init_stops_and_names_the_choice(tmp_path, monkeypatch, capsys, copy):
+    files = {"features.npy": X, "labels.csv": Y, copy: 1 - Y}
+    with pytest.raises(ValueError, match=r"choose one by --labels FILE, or leave some out by --ignore FILE") as error:
+        init(tmp_path, monkeypatch, files)
+    assert "labels.csv" in str(error.value) and copy in str(error.value)
+    for choice in (["--labels", "labels.csv"], ["--ignore", copy]):
+        assert main(["init", str(tmp_path / "data"), *choice]) == 0
+        said = capsys.readouterr().out
+        assert "labels.csv: 3 labels" in said and (f"not used: {copy}" in said) == ("--labels" in choice)
+        Path("config.yaml").unlink()
+
+
+@pytest.mark.parametrize("place", ["old", ".ipynb_checkpoints"])
+def test_a_file_of_the_folder_itself_comes_first(tmp_path, monkeypatch, place):
+    files = {"features.npy": X, "labels.csv": Y, f"{place}/labels.csv": 1 - Y}
+    said, options, read = init(tmp_path, monkeypatch, files)
+    assert (options["labels"], labels_of(read)) == ("labels.csv", OF_Y)
+    assert ("  not used: old/labels.csv" in said) == (place == "old")
+
+
+@pytest.mark.parametrize("labels", [Y.to_numpy().astype(">i4"), Y.to_numpy().astype(np.float16), Y.to_numpy() > 0])
+def test_labels_may_be_numbers_of_any_type(tmp_path, monkeypatch, labels):
+    _, _, read = init(tmp_path, monkeypatch, {"features.npy": X, "labels.npy": labels})
+    assert sorted(labels_of(read).values()) == sorted(OF_Y.values())
+
+
+def test_labels_may_be_a_vector_of_classes(tmp_path, monkeypatch):
+    _, _, read = init(tmp_path, monkeypatch, {"features.npy": X, "labels.npy": CLASSES})
+    assert labels_of(read) == OF_CLASSES
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"labels.npy": Y.to_numpy() + 1j}, "labels.npy must hold real numbers or text, got complex128"),
+        ({"labels.npy": Y.to_numpy()[:, :, np.newaxis]}, r"a row of labels for each sample, got shape \(60, 3, 1\)"),
+        (
+            {"labels.csv": pd.DataFrame({"tags": ["[cat"] * 30 + ["[cat, dog]"] * 30})},
+            r"cell, got '\[cat, dog\]': write",
+        ),
+        (
+            {"train_labels.npy": Y[:40].to_numpy(), "test_labels.npy": Y[40:].to_numpy()},
+            "files of the same splits, got",
+        ),
+    ],
+)
+def test_labels_that_cannot_be_read_are_one_sentence(tmp_path, monkeypatch, files, said):
+    with pytest.raises(ValueError, match=said):
+        init(tmp_path, monkeypatch, {"features.npy": X} | files)
+
+
+def test_an_archive_of_two_arrays_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    np.savez(tmp_path / "data" / "features.npz", X=X, y=Y)
+    with pytest.raises(ValueError, match="must hold one array, got X, y: save one alone"):
+        init(tmp_path, monkeypatch, {"labels.csv": Y})
+
+
+def test_labels_in_either_form_of_unicode_are_one_label(tmp_path, monkeypatch):
+    forms = [unicodedata.normalize(("NFC", "NFD")[i % 2], "Bär") for i in range(60)]
+    tags = pd.DataFrame({"tags": [f"{bear};dog" if i % 3 else "sea" for i, bear in enumerate(forms)]})
+    _, _, read = init(tmp_path, monkeypatch, {"features.npy": X, "labels.csv": tags})
+    assert labels_of(read) == {"sea": 20} | dict.fromkeys(["dog", unicodedata.normalize("NFC", "Bär")], 40)
+
+
+PICTURES = {f"{i:02}.png": i for i in range(40)}
+TEXTS = {name: f"A {('cat', 'dog')[i % 2]}." for name, i in PICTURES.items()}
+
+
+def csv(names, texts=TEXTS):
+    return "image,caption\n" + "".join(f"{name},{texts[name]}\n" for name in names)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("tokens.txt", "".join(f"{name}#0\t{text}\n" for name, text in TEXTS.items())),
+        (
+            "results.csv",
+            "image_name| comment_number| comment\n" + "".join(f"{name}| 0| {text}\n" for name, text in TEXTS.items()),
+        ),
+        ("metadata.csv", "file_name,text\n" + "".join(f"{name},{text}\n" for name, text in TEXTS.items())),
+    ],
+)
+def test_captions_in_other_forms_are_read(tmp_path, monkeypatch, checked_here, name, content):
+    said, options, read = init(tmp_path, monkeypatch, PICTURES | {name: content})
+    assert options["captions"] == name and f"  {name}: captions of 40 of 40 pictures" in said
+    assert labels_of(read) == {"A cat.": 20, "A dog.": 20}
+
+
+def test_coco_as_it_is_given_out(tmp_path, monkeypatch, checked_here):
+    files = {}
+    for part, own in (("train2017", range(30)), ("val2017", range(30, 40))):
+        files |= {f"{part}/{i:012}.png": i for i in own}
+        images = [{"id": i, "file_name": f"{i:012}.png"} for i in own]
+        notes = [{"id": i, "image_id": i, "caption": f"A {('cat', 'dog')[i % 2]}."} for i in own]
+        files[f"annotations/captions_{part}.json"] = json.dumps({"images": images, "annotations": notes})
+    _, _, read = init(tmp_path, monkeypatch, files)
+    assert len(read.images) == len(read.captions) == 40
+    assert set(read.images["image"][read.images["split"] == "test"]) == {f"val2017/{i:012}.png" for i in range(30, 40)}
+
+
+def test_captions_that_contradict_each_other_are_one_sentence(tmp_path, monkeypatch, checked_here):
+    draft = csv(PICTURES, dict.fromkeys(PICTURES, "A draft."))
+    files = PICTURES | {"captions.csv": csv(PICTURES), "captions old.csv": draft}
+    with pytest.raises(
+        ValueError, match=r"captions old\.csv and captions\.csv give '00\.png' other ones: choose one by"
+    ):
+        init(tmp_path, monkeypatch, files)
+    _, options, read = init(tmp_path, monkeypatch, files, captions="captions.csv")
+    assert options["captions"] == "captions.csv" and labels_of(read) == {"A cat.": 20, "A dog.": 20}
+
+
+def test_a_table_without_captions_is_named(tmp_path, monkeypatch):
+    files = PICTURES | {"captions.csv": "image,caption\n"}
+    with pytest.raises(ValueError, match=r"captions\.csv must hold at least one caption, got none"):
+        init(tmp_path, monkeypatch, files)
+    files = PICTURES | {"pictures.csv": "a,b\n1,2\n", "captions.csv": csv([])}
+    (tmp_path / "data" / "captions.csv").unlink()
+    del files["captions.csv"]
+    with pytest.raises(ValueError, match=r"got pictures\.csv, 00\.png"):
+        init(tmp_path, monkeypatch, files)
