@@ -14,8 +14,6 @@ do models in files, and pictures.
 import sys
 from importlib import import_module
 
-from jointsparse._moved import OldPaths
-
 TYPE_CHECKING = False  # as in typing, which takes longer to import than the rest
 if TYPE_CHECKING:
     from jointsparse.estimators import (
@@ -50,7 +48,19 @@ __all__ = [
     "warmup",
 ]
 ELSEWHERE = {"explain": "features.explain", "load": "files", "save": "files", "warmup": "learning.warmup"}
-sys.meta_path.append(OldPaths)
+
+
+class OldPaths:
+    """Finds the modules of old paths, which are asked for where Python finds none of that name: see `_moved`."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> object:
+        """Return how to make the module of an old path, and None for any other name."""
+        is_ours = name.startswith("jointsparse.")
+        return import_module("jointsparse._moved").spec_of(name) if is_ours else None  # which imports more than this
+
+
+sys.meta_path.append(OldPaths)  # type: ignore[arg-type]
 
 
 def __getattr__(name: str) -> object:

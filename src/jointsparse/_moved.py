@@ -1,7 +1,6 @@
 """Old paths of what has moved. They import with a DeprecationWarning until version 2."""
 
 import warnings
-from collections.abc import Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -48,17 +47,16 @@ def moved(module: str, name: str) -> object:
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
-class OldPaths:
-    """Finds and makes the modules of old paths, which take each name from where it is now."""
+def spec_of(name: str) -> ModuleSpec | None:
+    """Return how to make the module of an old path, and None for any other name, as the import system asks for."""
+    places = places_of(name.removeprefix("jointsparse."))
+    found = find_spec(f"jointsparse.{places[0]}") if places else None
+    is_package = found is not None and found.submodule_search_locations is not None
+    return ModuleSpec(name, OldModule, is_package=is_package) if found else None  # type: ignore[arg-type]
 
-    @classmethod
-    def find_spec(cls, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return how to make the module of an old path; None for any other name, as the import system asks for."""
-        package, _, old = name.partition(".")
-        places = places_of(old) if package == "jointsparse" else ()
-        found = find_spec(f"jointsparse.{places[0]}") if places else None
-        is_package = found is not None and found.submodule_search_locations is not None
-        return ModuleSpec(name, cls, is_package=is_package) if found else None  # type: ignore[arg-type]
+
+class OldModule:
+    """Makes the module of an old path, which takes each name from where it is now."""
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> None:
