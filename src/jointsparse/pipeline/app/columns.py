@@ -49,9 +49,25 @@ class Roles(NamedTuple):
 
 
 def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, Any]) -> Roles:
-    """Tell what the columns of features and labels hold. choices: the columns that the user names, see `config.write`.
+    """Find out what the columns of features and labels hold.
 
-    Raises ValueError where several columns may be the one of tags.
+    Parameters
+    ----------
+    root : path
+        Folder of the files.
+    features, labels : str, list of str, or mapping
+        The files, as the loader `arrays` takes them.
+    choices : mapping
+        The columns that the user names, see `config.write`.
+
+    Returns
+    -------
+    Roles
+
+    Raises
+    ------
+    ValueError
+        If several columns may be the one of tags.
     """
     ignored = {composed(name) for name in choices.get("ignore", [])}
     of_labels, of_features = ([file for _, file in files_of(option)] for option in (labels, features))

@@ -111,9 +111,18 @@ def _signs(path: Path) -> csv.ParseOptions:
 def read_columns(
     path: Path, compression_ratio: float, columns: Sequence[str] | None = None, texts: Sequence[str] = ()
 ) -> pa.Table:
-    """Read some columns of a table, by default all.
+    """Read some columns of a table.
 
-    texts: those of them that are text, even where all look like numbers.
+    Parameters
+    ----------
+    path : path
+        File of the table.
+    compression_ratio : float above 0
+        Times its size that the file may unpack to.
+    columns : list of str or None
+        The columns in this order; None for all.
+    texts : list of str
+        Those of them that are text, even where all look like numbers.
     """
     own = {composed(name): name for name in _columns(path)}
     names = list(own) if columns is None else list(columns)
