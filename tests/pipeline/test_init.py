@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from common import run_python
 from PIL import Image
 
 from jointsparse.pipeline.app import config
@@ -116,6 +117,9 @@ def test_two_columns_of_classes_are_a_question(tmp_path, monkeypatch):
     files = {"features.npy": X, "labels.csv": pd.DataFrame({"genus": CLASSES, "family": CLASSES})}
     with pytest.raises(ValueError, match="got genus, family: choose one by --tags COLUMN"):
         init(tmp_path, monkeypatch, files)
+    ages = {"labels.csv": pd.DataFrame({"age": range(60), "note": [f"n{i}" for i in range(60)]})}
+    with pytest.raises(ValueError, match=r"none may be that of tags, got age, note: choose one by --tags COLUMN"):
+        init(tmp_path, monkeypatch, ages)
     _, options, read = init(tmp_path, monkeypatch, files, tags="family")
     assert labels_of(read) == OF_CLASSES and options["tags"] == "family"
 
@@ -272,6 +276,23 @@ def test_coco_as_it_is_given_out(tmp_path, monkeypatch, checked_here):
     _, _, read = init(tmp_path, monkeypatch, files)
     assert len(read.images) == len(read.captions) == 40
     assert set(read.images["image"][read.images["split"] == "test"]) == {f"val2017/{i:012}.png" for i in range(30, 40)}
+
+
+def test_files_of_libsvm_of_which_none_is_named_after_a_split_are_one_sentence(tmp_path, monkeypatch):
+    files = dict.fromkeys(("a.svm", "b.svm"), "".join(f"{i % 2} 1:{i}\n" for i in range(40)))
+    with pytest.raises(ValueError, match=r"samples must be .*, got a\.svm, b\.svm: leave some out by --ignore FILE$"):
+        init(tmp_path, monkeypatch, files)
+    _, options, read = init(tmp_path, monkeypatch, files, ignore=["b.svm"])
+    assert options["train"] == "a.svm" and len(read.images) == 40
+
+
+def test_a_terminal_may_know_ascii_alone(tmp_path):
+    lay(tmp_path / "data", {"features.npy": X, "labels.csv": Y.rename(columns={"cat": "chat noir é"})})
+    (tmp_path / "run").mkdir()
+    said = run_python(
+        *("-m", "jointsparse", "init", "../data"), cwd=tmp_path / "run", variables={"PYTHONIOENCODING": "ascii:strict"}
+    )
+    assert r"chat noir \xe9" in said and (tmp_path / "run" / "config.yaml").is_file()
 
 
 def test_captions_that_contradict_each_other_are_one_sentence(tmp_path, monkeypatch, checked_here):

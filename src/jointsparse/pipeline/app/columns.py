@@ -115,9 +115,9 @@ def _of_labels(path: Path, ignored: Collection[str], choices: Mapping[str, Any])
     tasks = [name for name in names if held[name] == "task"]
     tags = [name for name in names if held[name] == "tags"] or [name for name in names if held[name] == "classes"]
     require(
-        tasks or len(tags) < 2,
-        f"{path} must have a column of 0 and 1 for each label, or one of tags, and several may be that of tags, got "
-        f"{_some(tags)}: choose one by --tags COLUMN",
+        tasks or len(tags) == 1 or not names,
+        f"{path} must have a column of 0 and 1 for each label, or one of tags, and {'several' if tags else 'none'} may "
+        f"be that of tags, got {_some(tags or names)}: choose one by --tags COLUMN",
     )
     return options | ({"tags": tags[0]} if tags and not tasks else {}), tasks
 

@@ -1,6 +1,7 @@
 """The command `jointsparse`: from a folder of data to its page, and what a kept model is good for."""
 
 import argparse
+import io
 import json
 import re
 import signal
@@ -29,6 +30,8 @@ SNAKEMAKE = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Returns its exit status: 2 for an error, 1 if something differs or is left out, else 0."""
     given = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # of a terminal that knows ASCII alone
     try:
         status: int = given.run(given)
     except (ImportError, OSError, ValueError) as error:

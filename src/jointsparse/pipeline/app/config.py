@@ -160,10 +160,11 @@ def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
     numbered = all(part is not None for _, _, part in places.values())
     by_split = {split: [file for file in top if places[file][1] == split] for split in sorted(splits, key=str)}
     several = any(len(own) > 1 for own in by_split.values())
+    choice = "" if svm else f"choose one by --{option} FILE, or "
     require(
         len(stems) == 1 and once and (None not in splits or splits == {None}) and (numbered or not several),
-        f"{option} must be in one file, or in files named after splits or numbers, and several may hold them, got "
-        f"{', '.join(map(printable, top))}: choose one by --{option} FILE, or leave some out by --ignore FILE",
+        f"{'samples' if svm else option} must be in one file, or in files named after splits or numbers, and several "
+        f"may hold them, got {', '.join(map(printable, top))}: {choice}leave some out by --ignore FILE",
     )
     by_split = {split: sorted(own, key=lambda file: places[file][2] or 0) for split, own in by_split.items()}
     whole = {split: own if len(own) > 1 else own[0] for split, own in by_split.items()}
@@ -172,8 +173,8 @@ def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
 
 def _tested(by_split: dict[Any, Any]) -> dict[Any, Any]:
     """Files by split. Those of validation are for the test if none are, as often only these are given out."""
-    held_out = by_split.get("validation")
-    return by_split if held_out is None or "test" in by_split else {"train": by_split["train"], "test": held_out}
+    only_these = by_split.keys() == {"train", "validation"}
+    return {"train": by_split["train"], "test": by_split["validation"]} if only_these else by_split
 
 
 def _samples(root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]) -> Found | None:
