@@ -1,7 +1,8 @@
 """What estimators warn of is told by name, with what to do about it."""
 
+from functools import partial
+
 import numpy as np
-import pandas as pd
 import pytest
 
 from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, task_scores
@@ -15,7 +16,7 @@ MISSING = np.where([False, True, False], np.nan, Y)
 
 
 def named(Y, names):
-    return pd.DataFrame(Y, columns=names)
+    return pytest.importorskip("pandas").DataFrame(Y, columns=names)
 
 
 def search(Y):
@@ -47,14 +48,14 @@ def test_a_warning_names_the_labels_and_says_what_to_do(call, said):
 
 
 @pytest.mark.parametrize(
-    ("Y", "lacking", "said"),
+    ("form", "Y", "lacking", "said"),
     [
-        (Y, Y * [1, 0, 1], "^label 1 must have a positive .*, got no positive$"),
-        (named(Y, ["a", "b", "c"]), named(np.maximum(Y, [0, 0, 1]), ["a", "b", "c"]), "^label c .*, got no negative$"),
-        (np.array(["no", "yes"])[Y[:, 0].astype(int)], np.repeat("no", 60), "^label yes .*, got no positive$"),
+        (np.asarray, Y, Y * [1, 0, 1], "^label 1 must have a positive .*, got no positive$"),
+        (partial(named, names=["a", "b", "c"]), Y, np.maximum(Y, [0, 0, 1]), "^label c .*, got no negative$"),
+        (np.asarray, np.where(Y[:, 0], "yes", "no"), np.repeat("no", 60), "^label yes .*, got no positive$"),
     ],
 )
-def test_a_label_that_cannot_be_calibrated_is_named(Y, lacking, said):
-    model = JointSparseClassifier().fit(X, Y)
+def test_a_label_that_cannot_be_calibrated_is_named(form, Y, lacking, said):
+    model = JointSparseClassifier().fit(X, form(Y))
     with pytest.raises(ValueError, match=said):
-        model.calibrate(X, lacking)
+        model.calibrate(X, form(lacking))
