@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from test_docstrings import FILES, LIBRARY, assert_parameters_are_those_of_the_signature
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -43,6 +44,11 @@ def test_examples_in_docstrings_of_the_pipeline():
     for path in (ROOT / "src" / "jointsparse" / "pipeline").rglob("[!_]*.py"):
         name = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
         assert doctest.testmod(import_module(name)).failed == 0, name
+
+
+@pytest.mark.parametrize("file", sorted(set(FILES) - set(LIBRARY)))
+def test_parameters_of_docstrings_are_those_of_the_signature(file):
+    assert_parameters_are_those_of_the_signature(file)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
