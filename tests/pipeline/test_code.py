@@ -44,7 +44,7 @@ def test_files_that_look_as_before_are_not_read_again_by_another_process(tmp_pat
         # The dictionaries of plug-ins are not followed.
         (
             "pipeline/sweep.py norms/l1inf.py learning/losses/hinge.py learning/solvers/subgradient.py",
-            "_moved.py checks.py compiled.py learning/certificate.py learning/fit.py learning/loss.py "
+            "checks.py compiled.py learning/certificate.py learning/fit.py learning/loss.py "
             "learning/losses/hinge.py learning/problem.py learning/radii.py learning/regulariser.py learning/scales.py "
             "learning/solvers/subgradient.py norms/l1inf.py norms/rows.py pipeline/flag.py pipeline/sweep.py "
             "registry.py",

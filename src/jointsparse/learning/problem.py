@@ -7,13 +7,13 @@ subject to ||W|| <= radius, or with penalty * ||W|| added. Source: Quattoni et a
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from jointsparse._moved import moved
 from jointsparse.checks import Misfit, require
 
 # OpenBLAS copies the operands of larger products first. With few columns, this doubles the time.
@@ -406,4 +406,5 @@ def _small_width(n: int, n_pairs: int) -> int:
 
 def __getattr__(name: str) -> object:
     """Return what has moved from here, with a DeprecationWarning."""
-    return moved(__name__, name)
+    found: object = import_module("jointsparse._moved").moved(__name__, name)  # on which no number depends
+    return found

@@ -5,12 +5,12 @@ least 0 vanish: this is the natural unit of radii. Any penalty of at least ||gra
 Source: docs/training.md.
 """
 
+from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
-from jointsparse._moved import moved
 from jointsparse.checks import one_thread
 from jointsparse.learning.certificate import balanced, best_intercepts, intercepts_of_samples
 from jointsparse.learning.problem import Problem, magnitude
@@ -98,4 +98,5 @@ def _beyond_rounding(problem: Problem, dual: np.ndarray, G: np.ndarray) -> np.nd
 
 def __getattr__(name: str) -> object:
     """Return what has moved from here, with a DeprecationWarning."""
-    return moved(__name__, name)
+    found: object = import_module("jointsparse._moved").moved(__name__, name)  # on which no number depends
+    return found
