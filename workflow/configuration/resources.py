@@ -1,7 +1,7 @@
 """Memory and minutes that a job asks a cluster for, by its rule and the largest file that it reads.
 
 Both are lines just above what was measured (`benchmarks/resources.csv`, by `benchmarks/resources.py`), and grow
-with each attempt. `tests/test_resources.py` says how far above.
+with each attempt. `tests/pipeline/test_resources.py` says how far above.
 """
 
 from collections import Counter
