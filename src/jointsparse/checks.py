@@ -3,6 +3,7 @@
 import hashlib
 import sys
 import threading
+import unicodedata
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[Any]  # float64 or float32, as it came
 FLOATING = (np.dtype(np.float64), np.dtype(np.float32))
+JOINERS = "\u200c\u200d"  # which say whether letters join: in Persian and Hindi, and in emoji
 MOST_SPREAD = 2.0**500  # of weights: their squares must neither overflow nor vanish beside each other
 
 
@@ -319,9 +321,21 @@ def shortened(value: object) -> str:
     return shown if len(shown) <= 200 else f"{shown[:200]} …"
 
 
-def printable(name: str) -> str:
-    """A name as a terminal may show it: escaped if it holds what moves the cursor or changes colours."""
-    return name if name.isprintable() else ascii(name)
+def printable(text: str) -> str:
+    r"""Text as a terminal may show it, in one line: what moves the cursor or the order of letters is escaped.
+
+    Letters of all scripts stay, with spaces of any width and the joiners that some scripts need.
+
+    >>> print(printable("caf\u00e9 \u202ecod\x1b[2J"))
+    café \u202ecod\x1b[2J
+    """
+    if text.isprintable():
+        return text
+    return "".join(sign if _is_shown(sign) else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def _is_shown(sign: str) -> bool:
+    return sign.isprintable() or sign in JOINERS or unicodedata.category(sign) == "Zs"
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

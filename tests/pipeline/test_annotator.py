@@ -204,7 +204,7 @@ def test_pictures_of_a_folder_are_annotated_and_the_broken_one_is_named(chain, p
     table = files / "table.csv"
     assert main(["annotate", str(files / "model.skops"), str(files / "in"), "--csv", str(table), "--words", "2"]) == 1
     said = capsys.readouterr()
-    assert said.out == "" and "left out" in said.err and "\\x1b5.png': does not open as a picture" in said.err
+    assert said.out == "" and "left out" in said.err and "\\x1b5.png: does not open as a picture" in said.err
     assert "notes.txt" not in said.err  # no picture file
     rows = read_table(table)
     assert len(rows) == 16 and set(rows.groupby("image").size()) == {2}

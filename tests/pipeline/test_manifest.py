@@ -185,7 +185,7 @@ def test_names_that_no_file_can_have_are_one_line_each(root, capsys):
     rewritten(root / "results/claims/mine/manifest.json", lambda found: found["tables"].update(strange))
     status, lines = verified(root, capsys)
     assert (status, len(lines)) == (1, 3)
-    assert f"missing or not readable: '{root}/two\\nlines'" in lines
+    assert f"missing or not readable: {root}/two\\nlines" in lines
 
 
 def test_another_version_is_said_and_is_no_difference(root, capsys):

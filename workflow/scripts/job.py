@@ -15,7 +15,7 @@ from jointsparse.pipeline.app.interrupt import end_interrupts_with
 end_interrupts_with("")  # the imports below take a while, and those of the script after this one
 import numpy as np  # noqa: E402
 
-from jointsparse.checks import Misfit  # noqa: E402
+from jointsparse.checks import Misfit, printable  # noqa: E402
 from jointsparse.pipeline.app.internals import lines_of_code  # noqa: E402
 from jointsparse.pipeline.app.terminal import ERASE  # noqa: E402
 from jointsparse.pipeline.provenance import records  # noqa: E402
@@ -46,7 +46,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     def tell(line: str) -> None:
         logging.info("%s", line)
         # In one piece, as jobs side by side write to the same place.
-        sys.stderr.write(f"{ERASE if sys.stderr.isatty() else ''}{line}\n")
+        sys.stderr.write(f"{ERASE if sys.stderr.isatty() else ''}{printable(line)}\n")
 
     def progress(done: int, total: int) -> None:
         nonlocal last

@@ -1,20 +1,20 @@
 """The command `jointsparse`: from a folder of data to its page, and what a kept model is good for."""
 
 import argparse
-import io
 import json
 import re
 import signal
 import subprocess
 import sys
+import warnings
 import webbrowser
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from jointsparse.checks import printable, require, require_extra
-from jointsparse.pipeline.app.terminal import ERASE
+from jointsparse.pipeline.app.terminal import ERASE, say
 
 PIPELINE = Path(__file__).parents[1]
 INSTALLED = PIPELINE / "_workflow"  # where a wheel has the files that lie at the top of a checkout
@@ -30,18 +30,30 @@ SNAKEMAKE = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Returns its exit status: 2 for an error, 1 if something differs or is left out, else 0."""
     given = _parser().parse_args(arguments)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # of a terminal that knows ASCII alone
+    format_of_warnings, warnings.formatwarning = warnings.formatwarning, _format_warning
     try:
         status: int = given.run(given)
     except (ImportError, OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}", to=sys.stderr)
         return 2
+    finally:
+        warnings.formatwarning = format_of_warnings
     return status
 
 
+def _format_warning(message: Warning | str, *place: Any, **more: Any) -> str:
+    return f"warning: {printable(str(message))}\n"
+
+
+class _Parser(argparse.ArgumentParser):
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        if message:  # which may repeat names of files
+            say(message.rstrip("\n"), to=sys.stderr)
+        super().exit(status)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="jointsparse", description="Jointly sparse multi-task learning.")
+    parser = _Parser(prog="jointsparse", description="Jointly sparse multi-task learning.")
     parser.add_argument("--version", action="version", version=f"jointsparse {version('jointsparse')}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (run, summary, more, arguments) in COMMANDS.items():
@@ -59,7 +71,7 @@ def _init(given: argparse.Namespace) -> int:
     file = Path("config.yaml")
     require(not file.exists(), "init writes no config.yaml over another, and there is one: run it in another folder")
     choices = {name: value for name, value in vars(given).items() if name in config.CHOICES}
-    print(config.write(given.folder, file, WORKFLOW / file, choices), "see config.yaml, then jointsparse run", sep="\n")
+    say(*config.write(given.folder, file, WORKFLOW / file, choices).split("\n"), "see config.yaml, then jointsparse run")
     return 0
 
 
@@ -87,21 +99,21 @@ def _snakemake(given: argparse.Namespace) -> int:
     options = [*(["--config"] * bool(settings)), *settings, "--snakefile", str(WORKFLOW / "Snakefile")]
     options += ["--cores", given.cores, *(["--report", given.file] if given.command == "report" else [])]
     if given.quick:
-        print("A glance: one run at one size, of at most 500 samples.", file=sys.stderr, flush=True)
+        say("A glance: one run at one size, of at most 500 samples.", to=sys.stderr)
     if given.command == "run" and release():
-        print("A run that was killed had left this folder locked. It is unlocked.", file=sys.stderr, flush=True)
+        say("A run that was killed had left this folder locked. It is unlocked.", to=sys.stderr)
     with subprocess.Popen([*command, *options, *given.options]) as process:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Snakemake has got it, too, and ends its jobs
         status = process.wait()
     if given.command == "report" and not status:
-        print(given.file)
+        say(given.file)
     return status
 
 
 def _open(given: argparse.Namespace) -> int:
     pages = sorted(Path("results").glob(f"{given.dataset or '*'}/index.html"), key=lambda page: page.stat().st_mtime)
     require(pages, f"results must hold the page of {given.dataset or 'a dataset'}, got none: jointsparse run makes it")
-    print(pages[-1])
+    say(str(pages[-1]))
     webbrowser.open(pages[-1].resolve().as_uri())
     return 0
 
@@ -134,15 +146,13 @@ def _annotate(given: argparse.Namespace) -> int:
     if given.csv:
         write_table(table, given.csv)
     else:
-        names = table.columns[0]
-        shown = table.assign(**{names: table[names].map(printable)})
-        print(shown.to_string(index=False, float_format="{:.3f}".format) if len(table) else "no words")
+        say(*(_lines_of(table) if len(table) else ["no words"]))
     if given.html:
         from jointsparse.pipeline.explorer.annotated import write
 
         write(given.html, model, found._replace(left_out=left_out), given.known)
     for name, reason in left_out.items():
-        print(f"left out: {printable(name)}: {printable(reason)}", file=sys.stderr)
+        say(f"left out: {name}: {reason}", to=sys.stderr)
     return 1 if left_out else 0
 
 
@@ -163,17 +173,27 @@ def _progress(done: int, total: int) -> None:
     sys.stderr.write(f"{ERASE}{100 * done // total} %" if done < total else ERASE)
 
 
+def _lines_of(table: Any) -> list[str]:
+    """The lines of a table, each row in one."""
+    shown = table.map(lambda cell: printable(cell) if isinstance(cell, str) else cell)
+    return str(shown.to_string(index=False, float_format="{:.3f}".format)).split("\n")
+
+
 def _show(given: argparse.Namespace) -> int:
     import pandas as pd
 
     from jointsparse.files import load
 
     model = load(given.model)
-    card = dict(getattr(model, "card_", {"model": repr(model)}))
-    numbers = card.pop("numbers", [])
-    print(*(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in card.items()), sep="\n")
-    if numbers:
-        print(pd.DataFrame(numbers)[SHOWN].to_string(index=False, float_format="{:.3f}".format))
+    card: Any = getattr(model, "card_", {"model": repr(model)})
+    card = dict(card) if isinstance(card, dict) else {"card": card}
+    numbers: Any = card.get("numbers")
+    as_table = isinstance(numbers, list) and all(isinstance(row, dict) and row.keys() >= {*SHOWN} for row in numbers)
+    if as_table:
+        del card["numbers"]
+    say(*(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in card.items()))
+    if as_table and numbers:
+        say(*_lines_of(pd.DataFrame(numbers)[SHOWN]))
     return 0
 
 
@@ -185,7 +205,7 @@ def _verify(given: argparse.Namespace) -> int:
     )
     same = "the same in both" if given.against else "as recorded"
     counted = f"{checked - len(differences)} of {checked} files {same}"
-    print(*(f"note: {note}" for note in notes), *differences, counted, sep="\n")
+    say(*(f"note: {note}" for note in notes), *differences, counted)
     return 1 if differences else 0
 
 

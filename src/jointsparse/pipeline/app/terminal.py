@@ -1,4 +1,4 @@
-"""The terminal of a run: one line of progress, what was found at the end, or why it stopped."""
+"""The terminal: the one way of all commands to it, and that of a run, with a line of progress and its end."""
 
 import atexit
 import json
@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from jointsparse.checks import printable
 from jointsparse.pipeline.app import lock
 from jointsparse.pipeline.app.forecast import Forecast
 from jointsparse.pipeline.app.internals import handler_of_terminal, jobs_to_run
@@ -22,6 +23,17 @@ ERASE = "\r\x1b[2K"  # the last line of a terminal
 UNSAID = "error: {} ended without a word, as a job that the system kills does (is there enough memory?); its log: {}"
 # How errors begin that are told as a sentence for each job instead, and what of a failed job's files is of no matter.
 HIDDEN = ("RuleException:", "Exiting because", "WorkflowError:\nAt least one job did not", "Cannot restore", "Restored")
+
+
+def say(*lines: str, to: TextIO | None = None) -> None:
+    """Print lines, by default to stdout. All that a command prints comes through here.
+
+    Words, names and errors may come from anywhere, see `checks.printable`. Letters that it does not have are escaped.
+    """
+    stream = sys.stdout if to is None else to
+    encoding = stream.encoding or "utf-8"
+    text = "".join(f"{printable(line)}\n" for line in lines)
+    print(text.encode(encoding, "backslashreplace").decode(encoding), end="", file=stream, flush=True)
 
 
 class Calm(logging.Filter):
@@ -93,6 +105,8 @@ class Calm(logging.Filter):
         hidden = record.levelno < logging.WARNING or event in ("job_error", "group_error") or message.startswith(HIDDEN)
         hidden |= values.get("exception") == "LockException"
         self._draw(cleared=killed or not hidden)
+        if killed or not hidden:
+            record.msg, record.args = "\n".join(map(printable, message.split("\n"))), ()
         return killed or not hidden
 
     def _start(self, jobs: Sequence[int | str]) -> None:
@@ -143,8 +157,8 @@ class Calm(logging.Filter):
         """Put the last lines in the place of the line of progress, once."""
         if not self.ended:
             self.ended = True
-            text = "".join([ERASE if self.on_terminal else "", *(f"{line}\n" for line in lines)])
-            print(text, end="", file=self.stream, flush=True)
+            print(ERASE if self.on_terminal else "", end="", file=self.stream, flush=True)
+            say(*lines, to=self.stream)
 
 
 def calm(workflow: Any, without_jobs: Callable[[], str]) -> Calm:

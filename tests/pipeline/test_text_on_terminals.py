@@ -1,0 +1,94 @@
+"""The one way to the terminal: letters of all scripts stay, what moves the cursor or reorders letters is escaped."""
+
+import io
+import json
+import logging
+from types import SimpleNamespace
+
+import pytest
+
+from jointsparse.checks import printable
+from jointsparse.pipeline.app import terminal
+from jointsparse.pipeline.app.command_line import main
+
+HOSTILE = "\x1b[2J\u202e\x9b"
+SHOWN = r"\x1b[2J\u202e\x9b"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        *(
+            (text, text)
+            for text in ("café", "naïve", "Ελλάδα", "кошка", "שלום", "مَرْحَبًا", "हिन्दी", "ไทย", "日本語", "🐈")
+        ),
+        *((text, text) for text in ("می\u200cخواهم", "क्\u200dष", "👩\u200d🔬", "10\u00a0000", "全\u3000角", "a\\b")),
+        ("\x00\x07\x1b[31m\x7f", r"\x00\x07\x1b[31m\x7f"),
+        ("\x85\x9b", r"\x85\x9b"),
+        ("a\nb\r\tc", r"a\nb\r\tc"),
+        ("\u2028\u2029", r"\u2028\u2029"),
+        ("\u200e\u200f\u061c\u202a\u202e\u2066\u2069", r"\u200e\u200f\u061c\u202a\u202e\u2066\u2069"),
+        ("\ufeff\u00ad\U000e0041", r"\ufeff\xad\U000e0041"),
+        ("\ud800", r"\ud800"),
+    ],
+)
+def test_letters_stay_and_what_is_no_letter_is_escaped(text, shown):
+    assert printable(text) == shown and printable(shown) == shown
+
+
+def test_a_terminal_without_a_letter_gets_its_number():
+    stream = io.TextIOWrapper(io.BytesIO(), "ascii")
+    terminal.say("é 日本", "a", to=stream)
+    assert stream.buffer.getvalue() == b"\\xe9 \\u65e5\\u672c\na\n"
+
+
+def record(message, **values):
+    made = logging.LogRecord("snakemake", logging.WARNING, "", 0, message, None, None)
+    vars(made).update(values)
+    return made
+
+
+def test_messages_and_last_words_of_a_run_are_text(tmp_path):
+    stream = io.StringIO()
+    calm = terminal.Calm(stream, lambda: "all as recorded")
+    shown = record(f"missing {HOSTILE}\nnext")
+    assert calm.filter(shown) and shown.getMessage() == f"missing {SHOWN}\nnext"
+    (tmp_path / "mine").mkdir()
+    found = {"dataset": HOSTILE, "sentence": f"knows {HOSTILE}", "warnings": 0}
+    (tmp_path / "mine" / "findings.json").write_text(json.dumps(found))
+    calm.end(terminal.last_words(["mine"], tmp_path))
+    assert stream.getvalue() == f"{SHOWN}: knows {SHOWN}\n"
+
+
+def test_the_reason_of_a_failed_job_is_text(tmp_path):
+    log = tmp_path / "log"
+    log.write_text(f"2026-01-01 error: {HOSTILE}\n")
+    stream = io.StringIO()
+    calm = terminal.Calm(stream, lambda: "all as recorded")
+    calm.total, calm.failed = 1, {0: ("read_images", [str(log)])}
+    calm.fail([])
+    assert stream.getvalue().endswith(f"error: {SHOWN}\n")
+
+
+def test_a_job_says_what_failed_in_one_line_of_text(tmp_path, capsys):
+    from job import job
+
+    run = SimpleNamespace(
+        rule="read_images",
+        wildcards=[],
+        log=[str(tmp_path / "log")],
+        input=[],
+        output=[],
+        params=SimpleNamespace(where="x"),
+    )
+    with pytest.raises(SystemExit), job(run):
+        raise ValueError(f"no picture: {HOSTILE}")
+    assert capsys.readouterr().err == f"error: read_images : no picture: {SHOWN} (config.yaml: x)\n"
+
+
+@pytest.mark.parametrize("arguments", [["verify", HOSTILE], ["open", "--dataset", HOSTILE], ["init", HOSTILE]])
+def test_errors_of_commands_are_text(tmp_path, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and err.count("\n") == 1 and err.rstrip("\n").isprintable() and "x1b[2J" in err
