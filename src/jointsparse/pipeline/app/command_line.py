@@ -150,7 +150,8 @@ def _annotate(given: argparse.Namespace) -> int:
     if given.html:
         from jointsparse.pipeline.explorer.annotated import write
 
-        write(given.html, model, found._replace(left_out=left_out), given.known)
+        not_shown = write(given.html, model, found._replace(left_out=left_out), given.known)
+        say(*(f"not shown: {name}: {reason}" for name, reason in not_shown.items()), to=sys.stderr)
     for name, reason in left_out.items():
         say(f"left out: {name}: {reason}", to=sys.stderr)
     return 1 if left_out else 0

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from jointsparse.features.explain import Explainer
@@ -11,8 +12,10 @@ from jointsparse.pipeline.explorer import thumbnails
 from jointsparse.pipeline.explorer.frame import render
 from jointsparse.pipeline.models.annotator import Annotations
 
+AT_ONCE = 16  # maps of a picture that are held together
 
-def write(folder: str | Path, model: Pipeline, found: Annotations, known: str | Path | None = None) -> None:
+
+def write(folder: str | Path, model: Pipeline, found: Annotations, known: str | Path | None = None) -> dict[str, str]:
     """Write a page, `index.html`, and the pictures that it shows.
 
     Parameters
@@ -25,28 +28,50 @@ def write(folder: str | Path, model: Pipeline, found: Annotations, known: str | 
         From `models.annotator.annotate`.
     known : path or None
         Folder of the pictures that the model knows. None: those that are alike are named, not shown.
+
+    Returns
+    -------
+    not_shown : dict
+        The reason by name of a known picture that lies outside of that folder, or does not open. The model names them,
+        and may be anyone's.
     """
-    explainer, shown, root = Explainer(model), [], Path(folder)
+    explainer, shown, root, not_shown = Explainer(model), [], Path(folder), dict[str, str]()
     places = {word: k for k, word in enumerate(model.card_["words"])}
-    spread = model.known_scores_.std(axis=0)
-
-    def thumbnail_of(picture: Path, name: str) -> str:
-        return _put(root, name, thumbnails.encoded(open_colour(picture, thumbnails.LONGEST_SIDE)))
-
+    spread = np.maximum(model.known_scores_.std(axis=0), np.finfo(np.float32).tiny)
     for number, (image, rows) in enumerate(found.table.groupby("image", sort=False)):
         of_words = [places[word] for word in rows["word"]]
-        file = thumbnail_of(Path(str(image)), thumbnails.file_of(number))
-        maps = [
-            _put(root, thumbnails.file_of(number, place), overlay)
-            for place, overlay in enumerate(thumbnails.overlays(explainer.heats(image, of_words), spread[of_words]))
-        ]
+        file = _put(root, thumbnails.file_of(number), _thumbnail(Path(str(image))))
+        maps = []
+        for start in range(0, len(of_words), AT_ONCE):
+            some = of_words[start : start + AT_ONCE]
+            overlays = thumbnails.overlays(explainer.heats(image, some), spread[some])
+            maps += [_put(root, thumbnails.file_of(number, start + i), overlay) for i, overlay in enumerate(overlays)]
         alike = dict.fromkeys(found.alike[str(image)], "")
         for i, name in enumerate(alike if known else ()):
-            if (picture := Path(known or "", name)).is_file():
-                alike[name] = thumbnail_of(picture, f"thumbnails/{number:06d}-known-{i}.webp")
+            try:
+                picture = _inside(Path(known or ""), name)
+                if picture is None:
+                    not_shown[name] = "it lies outside of the folder of known pictures"
+                elif picture.is_file():
+                    alike[name] = _put(root, f"thumbnails/{number:06d}-known-{i}.webp", _thumbnail(picture))
+            except Exception:  # decoders raise many kinds
+                not_shown[name] = "it does not open as a picture"
         shown.append({"name": image, "file": file, "words": rows.assign(map=maps).to_dict("records"), "alike": alike})
     html = render("annotated.html.jinja", shown=shown, left_out=found.left_out, card=model.card_, data=None)
     _put(root, "index.html", html.encode())
+    return not_shown
+
+
+def _inside(folder: Path, name: str) -> Path | None:
+    """The path of a name in a folder, if it is relative and leads, over any links, to a place in the folder."""
+    if "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
+        return None
+    path = (folder / name).resolve()
+    return path if path.is_relative_to(folder.resolve()) else None
+
+
+def _thumbnail(picture: Path) -> bytes:
+    return thumbnails.encoded(open_colour(picture, thumbnails.LONGEST_SIDE))
 
 
 def _put(root: Path, name: str, content: bytes) -> str:

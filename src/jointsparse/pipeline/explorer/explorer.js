@@ -19,6 +19,11 @@
     return made;
   }
 
+  // A word in a sentence: letters that run from right to left order nothing but themselves.
+  function isolated(word) {
+    return element("bdi", {}, word);
+  }
+
   function drawn(tag, attributes, ...children) {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
     for (const [name, value] of Object.entries(attributes || {})) made.setAttribute(name, value);
@@ -234,14 +239,14 @@
     if (one.best) facts.push(`best method: ${label(one.best)}`);
     if (one.always) facts.push(`this ${data.label} helped to choose the radius in every run, so it is no test ${data.label}`);
     else if (one.chose) facts.push(`this ${data.label} helped to choose the radius in run ${state.study.run}, which its numbers leave out`);
-    const beside = own.beside.map(([other, count]) => `${count} have “${other}”`).join(", ");
+    const beside = own.beside.flatMap(([other, count], i) => [`${i ? ", " : ""}${count} have “`, isolated(other), "”"]);
     const listed = state.study === data.studies[0] && state.method === state.study.best && own.known;
     at("word").replaceChildren(
-      element("h3", {}, `“${one.word}” by ${label(state.method)}`),
+      element("h3", {}, "“", isolated(one.word), `” by ${label(state.method)}`),
       element("p", {}, element("strong", {}, `${own.right} of the first ${state.study.of_first} are right, ${number(own.by_chance, 1)} would be by chance. `), facts.join("; ") + "."),
       own.telling ? element("p", {}, `Telling features: ${own.telling.join(", ") || "none"}.`) : "",
       gallery("Ranked highest, and right", own.highest),
-      beside ? element("p", {}, `Of the ${own.top} ${data.things} ranked highest, ${beside}: at least twice as many as by chance.`) : "",
+      beside.length ? element("p", {}, `Of the ${own.top} ${data.things} ranked highest, `, ...beside, ": at least twice as many as by chance.") : "",
       gallery(`Errors: ranked highest without the ${data.label}`, own.errors),
       gallery(`Misses: ranked lowest with the ${data.label}`, own.misses),
       listed ? element("p", {}, "More that may be mislabelled: ", element("a", { href: "errors.csv" }, "errors.csv")) : "",
@@ -338,7 +343,7 @@
   function why(row, image, place, own) {
     const study = state.study, name = study.names[place], reasons = study.reasons;
     const has = study.has[row].includes(place) ? "it has" : study.unclear[row].includes(place) ? "unknown whether it has" : "it is without";
-    const told = [`“${name}”: rank ${own.ranks[place]}, ${has} the ${data.label}.`];
+    const told = [`”: rank ${own.ranks[place]}, ${has} the ${data.label}.`];
     if (mapped(image, place)) told.push("The map shows where this comes from: red is for it, blue against.");
     if (explained(image, place) && reasons) {
       const weights = unpacked(reasons.weights), n = study.names.length;
@@ -347,7 +352,7 @@
       const some = (sign) => parts.filter(([, part]) => sign * part > 0).map(([feature]) => feature).join(", ") || "none";
       told.push(`Of its features, for it: ${some(1)}. Against it: ${some(-1)}.`);
     }
-    return element("p", {}, told.join(" "));
+    return element("p", {}, "“", isolated(name), told.join(" "));
   }
 
   // The features of a sample that matter most.

@@ -1,7 +1,7 @@
 """Pages of HTML that open from disk, and the one that lists the others.
 
 Every text is escaped where it enters a page. The only script is the page's own, which its policy names by its hash, so
-that nothing from a caption or file name can run or load.
+that nothing from a caption or file name can run or load. Signs that reorder letters are shown as numbers.
 """
 
 import base64
@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 import markupsafe
@@ -17,6 +18,9 @@ import numpy as np
 
 # Signs that would end a script of data, or a line of it in old browsers.
 _ESCAPED = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+# Signs that begin or end an order of letters, which hold beyond the text that they stand in.
+_ORDERS = {place: f"\\u{place:04x}" for place in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+_ORDERS_IN_JSON = {place: f"\\{shown}" for place, shown in _ORDERS.items()}
 
 
 def index(found: Sequence[Mapping[str, Any]]) -> str:
@@ -38,11 +42,13 @@ def render(template: str, *, data: Any, **values: Any) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, default=np.generic.item).translate(_ESCAPED)
-    return environment.get_template(template).render(
+    environment.filters["urlencode"] = lambda text: quote(text.translate(_ORDERS))  # as the script finds it in the data
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, default=np.generic.item)
+    page = environment.get_template(template).render(
         values,
         style=markupsafe.Markup(style),
         script=markupsafe.Markup(script),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=markupsafe.Markup(text),
+        data=markupsafe.Markup(text.translate(_ESCAPED | _ORDERS_IN_JSON)),
     )
+    return page.translate(_ORDERS)
