@@ -5,13 +5,13 @@ import sys
 import threading
 import unicodedata
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy  # which loads scipy.sparse when it is used
@@ -364,7 +364,16 @@ def version() -> str:
 
 
 class Versioned:
-    """A part of an estimator: what is pickled says which version of jointsparse wrote it, and another one warns."""
+    """A part of an estimator: what is pickled says which version of jointsparse wrote it, and another one warns.
+
+    It also declares what a model file may hold of it, besides its parameters: by attribute in `_HOLDS` (see `schema`),
+    to which each class adds its own.
+    """
+
+    _HOLDS: ClassVar[Mapping[str, Any]] = {}
+
+    def _require_consistent(self, sizes: dict[str, int]) -> None:
+        """Raise ValueError unless the attributes, which have these sizes, fit each other. Adds sizes that follow."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]

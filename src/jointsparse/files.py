@@ -2,6 +2,8 @@
 
 The file of a model is read without running anything that it holds, unlike a pickle. It is a ZIP archive of what skops
 writes, with one more entry: who wrote it, and a digest of each other entry. The same model makes the same bytes.
+
+`load` looks at all of it at the door: `archive` at sizes and types, and then each class at what its objects hold.
 """
 
 from __future__ import annotations
@@ -17,23 +19,25 @@ import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy  # which loads scipy.sparse when it is used
 
-from jointsparse.checks import require, require_extra, require_sound, shortened, version, warn_user
+from jointsparse.checks import require, require_extra, shortened, version, warn_user
 
 FORMAT = 1  # of the file; a larger one is refused
-ORIGIN, SCHEMA = "jointsparse.json", "schema.json"
-# Addresses in memory, which skops writes into its schema, and names of other entries, which it makes of them.
+ORIGIN, TREE = "jointsparse.json", "schema.json"
+# Addresses in memory, which skops writes into its tree, and names of other entries, which it makes of them.
 ADDRESSES, NAMES = re.compile(rb',\s*"__id__": \d+'), re.compile(rb'(?<="file": ")[^"]+')
-MOST_BYTES, MOST_ENTRIES = 2**31, 10_000  # of a file, and of what it unpacks to
 WATCHED = ("jointsparse", "scikit-learn")  # whose other versions are warned of
+VERSION = re.compile(r"[\w.+!-]{1,50}", re.ASCII)
+ALLOWED = "estimators of jointsparse, and transformers and Pipelines of scikit-learn"
 CHECK_TOL = 1e-5  # of the scores in `check_`, relative to the largest
-# Types of ours that a file may hold, besides those of NumPy, SciPy and scikit-learn that skops trusts by itself.
+# Types of ours that a file may hold, besides those of NumPy and SciPy that skops trusts by itself, and of `ROOMS`.
 TRUSTED = (
     "jointsparse.estimators.classifier.JointSparseClassifier",
     "jointsparse.estimators.online.OnlineJointSparseClassifier",
@@ -51,9 +55,9 @@ TRUSTED = (
     "jointsparse.learning.fit.Fit",
     "jointsparse.learning.problem.Fit",  # its path up to version 1.0.0rc1
     "jointsparse.learning.solvers.working_set.Round",
+    "jointsparse.norms.l1inf.Warm",
     "scipy.sparse._csr.csr_matrix",
 )
-WARM_START = re.compile(r"jointsparse\.norms\.\w+\.Warm")  # that of a norm, which may bring one
 
 
 @contextmanager
@@ -106,7 +110,8 @@ def save(model: Any, path: Any) -> None:
     Raises
     ------
     ValueError
-        If the model is not fitted, or holds what no such file can, as a function.
+        If the model is not fitted, or holds what no such file can, as a function. Or if it is larger than files that
+        `load` takes.
 
     Examples
     --------
@@ -129,19 +134,25 @@ def save(model: Any, path: Any) -> None:
         names = [name for name, value in model.get_params().items() if _fault(value)]
         place = f" in {max(names, key=len)}" if names else ""  # the longest is the innermost
         raise ValueError(
-            "model must hold numbers, text and estimators of jointsparse and scikit-learn alone to be saved, got "
-            f"{fault}{place}: set such a parameter to None, or to a number"
+            f"model must hold numbers, text and {ALLOWED} alone to be saved, got {fault}{place}: set such a parameter "
+            "to None, or to a number"
         )
     entries = _dumped(model)
     origin = {"format": FORMAT, "versions": _versions(), "digests": _digests(entries)}
+    content = _packed(entries | {ORIGIN: json.dumps(origin).encode()})
+    try:
+        _door()[1].require_model(_read(io.BytesIO(content)))
+    except ValueError as error:
+        raise ValueError(f"model must hold what load takes to be saved: {_said(error)}") from None
     with written(path) as temporary:
-        temporary.write_bytes(_packed(entries | {ORIGIN: json.dumps(origin).encode()}))
+        temporary.write_bytes(content)
 
 
 def load(path: Any) -> Any:
     """Read a model that `save` wrote.
 
     Nothing that the file holds is run, and no class but those of jointsparse, NumPy, SciPy and scikit-learn is made.
+    What it holds is compared with what `save` writes: types, sizes and ranges of numbers, in less than 1 GB of memory.
 
     Parameters
     ----------
@@ -164,39 +175,41 @@ def load(path: Any) -> Any:
         If other versions of jointsparse or scikit-learn wrote it.
     """
     require_extra("jointsparse.load", "skops")
-    file = Path(path)
-    require(file.is_file(), f"{file} must be a file that jointsparse.save wrote, got none")
-    size = file.stat().st_size
-    require(size <= MOST_BYTES, f"{file} must hold at most {MOST_BYTES:,} bytes, got {size:,}")
-    content = file.read_bytes()
-    try:
-        newer, versions = _origin(content)
-    except Exception as error:  # zipfile and zlib raise many kinds on damage
-        raise ValueError(f"{file} is damaged, or no model of jointsparse: {_said(error)}") from None
+    path = Path(path)
+    require(path.is_file(), f"{path} must be a file that jointsparse.save wrote, got none")
+    archive, schema = _door()
+    size = path.stat().st_size
+    require(size <= archive.MOST_BYTES, f"{path} must hold at most {archive.MOST_BYTES:,} bytes, got {size:,}")
+    with path.open("rb") as file, warnings.catch_warnings(action="ignore"):  # of each part; one sentence says it below
+        try:
+            newer, versions = _origin(file)
+            model = None if newer else _read(file)
+            if not newer:
+                schema.require_model(model)
+            apart = _apart(model)
+        except archive.Foreign as foreign:
+            raise ValueError(f"{path} must hold {ALLOWED} alone, got {foreign}") from None
+        except Exception as error:  # zipfile, zlib, NumPy and skops raise many kinds on damage
+            raise ValueError(f"{path} is damaged, or no model of jointsparse: {_said(error)}") from None
     require(
         not newer,
-        f"{file} was written in a newer format, by jointsparse {versions['jointsparse']}: upgrade jointsparse",
+        f"{path} was written in a newer format, by jointsparse {versions['jointsparse']}: upgrade jointsparse",
     )
-    with warnings.catch_warnings(action="ignore"):  # of each part of the model; one sentence says it below
-        try:
-            foreign = _foreign(content)
-            model, apart = (None, 0.0) if foreign else _built(content)
-        except Exception as error:
-            raise ValueError(f"{file} is damaged, or of a newer skops: {_said(error)}") from None
-    require(not foreign, f"{file} must hold estimators of jointsparse and scikit-learn alone, got {foreign}")
     here = _versions()
     if other := [f"{name} {versions[name]} (here {here[name]})" for name in WATCHED if versions[name] != here[name]]:
-        warn_user(f"{file} was written with {' and '.join(other)}: predictions may differ")
+        warn_user(f"{path} was written with {' and '.join(other)}: predictions may differ")
     require(
         apart <= CHECK_TOL,
-        f"{file} must give the scores that it gave when it was written, got others by {apart:.2g} (relative): "
+        f"{path} must give the scores that it gave when it was written, got others by {apart:.2g} (relative): "
         f"another version of scipy ({scipy.__version__} here) or scikit-learn may be the reason",
     )
     return model
 
 
 def _said(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    """What an error says, in one line, behind its kind unless it is a ValueError, or one of this package."""
+    ours = type(error) is ValueError or type(error).__module__.startswith("jointsparse")
+    return " ".join(f"{'' if ours else f'{type(error).__name__}: '}{error}".split())[:400]
 
 
 def _skops() -> ModuleType:
@@ -204,6 +217,11 @@ def _skops() -> ModuleType:
     from skops import io as skops_io
 
     return skops_io
+
+
+def _door() -> tuple[ModuleType, ModuleType]:
+    """Return the modules that look at a file before it is a model. Jobs that write tables do not depend on them."""
+    return import_module("jointsparse.archive"), import_module("jointsparse.model_schema")
 
 
 def _versions() -> dict[str, str]:
@@ -227,86 +245,53 @@ def _packed(entries: dict[str, bytes]) -> bytes:
 
 def _dumped(value: Any) -> dict[str, bytes]:
     """The entries that skops writes for a value, without addresses and named by their digests."""
-    entries = _entries(_skops().dumps(value))
-    schema, digests = ADDRESSES.sub(b"", entries.pop(SCHEMA)), _digests(entries)
-    schema = NAMES.sub(lambda name: digests[name[0].decode()].encode(), schema)
-    return {SCHEMA: schema} | {digests[name]: entry for name, entry in entries.items()}
+    with zipfile.ZipFile(io.BytesIO(_skops().dumps(value))) as made:
+        entries = {name: made.read(name) for name in made.namelist()}
+    tree, digests = ADDRESSES.sub(b"", entries.pop(TREE)), _digests(entries)
+    tree = NAMES.sub(lambda name: digests[name[0].decode()].encode(), tree)
+    return {TREE: tree} | {digests[name]: entry for name, entry in entries.items()}
 
 
 def _fault(value: Any) -> str:
-    """The reason why a value cannot be saved, or ""."""
+    """The reason why a value cannot be saved, or "". Raises ValueError if it is larger than what `load` takes."""
+    archive, _ = _door()
     try:
         entries = _dumped(value)
-        if foreign := _foreign(_packed(entries)):
-            return foreign
-        same = _dumped(_read(_packed(entries))) == entries
+        same = _dumped(_read(io.BytesIO(_packed(entries)))) == entries
         return "" if same else "what would come back changed"
+    except archive.TooLarge as error:
+        raise ValueError(f"model must be as small as load takes to be saved: {error}") from None
     except Exception as error:  # of skops, for what it cannot write
-        return _said(error)
+        return str(error) if isinstance(error, archive.Foreign) else _said(error)
 
 
-def _types(content: bytes) -> list[str]:
-    """The types in a file of skops that it does not trust by itself, by name."""
-    return sorted(set(_skops().get_untrusted_types(data=content)))
+def _read(file: IO[bytes]) -> Any:
+    """What an archive holds, after a look at its sizes and types."""
+    archive, schema = _door()
+    with archive.opened(file) as entries:
+        archive.require_sound(entries, frozenset(TRUSTED), schema.ROOMS)
+    return _skops().load(file, trusted=list(TRUSTED))
 
 
-def _is_trusted(name: str) -> bool:
-    return name in TRUSTED or bool(WARM_START.fullmatch(name))
-
-
-def _read(content: bytes) -> Any:
-    return _skops().loads(content, trusted=list(filter(_is_trusted, _types(content))))
-
-
-def _foreign(content: bytes) -> str:
-    """The first type in a file of skops that nobody here trusts, or ""."""
-    return next((name for name in _types(content) if not _is_trusted(name)), "")
-
-
-def _entries(content: bytes) -> dict[str, bytes]:
-    """The entries of an archive. Raises an error if it is damaged, or would fill the memory."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        found = archive.infolist()
-        n_bytes = sum(one.file_size for one in found)
-        # An entry that is not compressed takes no more bytes than the file, whatever it says.
-        require(
-            all(one.compress_type == zipfile.ZIP_STORED for one in found)
-            and n_bytes <= len(content)
-            and len({one.filename for one in found}) == len(found) <= MOST_ENTRIES,
-            f"it must hold at most {MOST_ENTRIES:,} entries of different names, none of them compressed, got "
-            f"{n_bytes:,} bytes in {len(found):,}",
-        )
-        entries = {one.filename: archive.read(one) for one in found}
-    for entry in entries.values():
-        if entry.startswith(b"PK"):  # a sparse matrix, whose arrays are compressed
-            with zipfile.ZipFile(io.BytesIO(entry)) as archive:
-                n_bytes += sum(one.file_size for one in archive.infolist())
-    require(n_bytes <= MOST_BYTES, f"it must unpack to at most {MOST_BYTES:,} bytes, got {n_bytes:,}")
-    return entries
-
-
-def _origin(content: bytes) -> tuple[bool, dict[str, str]]:
+def _origin(file: IO[bytes]) -> tuple[bool, dict[str, str]]:
     """Find out if a file is newer than this code, and who wrote it. Raises an error if its entries are others."""
-    entries = _entries(content)
-    origin = json.loads(entries.pop(ORIGIN))
-    newer, versions = origin["format"] > FORMAT, {name: str(origin["versions"][name]) for name in _versions()}
-    require(newer or origin["digests"] == _digests(entries), "its entries are not those that were written")
+    with _door()[0].opened(file) as entries:
+        origin = json.loads(entries.read(ORIGIN))
+        require(type(origin["format"]) is int, "its format must be a whole number, got another")
+        newer, versions = origin["format"] > FORMAT, {name: origin["versions"][name] for name in _versions()}
+        require(all(map(VERSION.fullmatch, versions.values())), "its versions must be numbers, got others")
+        names = [name for name in entries.namelist() if name != ORIGIN]
+        digests = {name: hashlib.sha256(entries.read(name)).hexdigest() for name in names if not newer}
+    require(newer or origin["digests"] == digests, "its entries are not those that were written")
     return newer, versions
 
 
-def _built(content: bytes) -> tuple[Any, float]:
-    """The model in a file, and how far its scores of a few images are from those it was written with (relative)."""
-    from sklearn.base import BaseEstimator
-
-    model, apart = _read(content), 0.0
-    require(isinstance(model, BaseEstimator), f"it must hold an estimator, got a {type(model).__name__}")
+def _apart(model: Any) -> float:
+    """How far the scores of a few images in `check_` are from those that a model was written with (relative)."""
     check: Any = getattr(model, "check_", None)
-    if check is not None:
-        X = check["X"]
-        require(
-            scipy.sparse.issparse(X) or X.dtype.kind == "f", "X of check_ must be a matrix of numbers, and no paths"
-        )
-        require_sound(X)
-        scores = np.asarray(model[check["first_step"] :].decision_function(X))
-        apart = float(np.abs(scores - check["scores"]).max() / np.abs(check["scores"]).max(initial=1e-300))
-    return model, apart
+    if check is None:
+        return 0.0
+    with np.errstate(all="ignore"):  # what is not finite is not the same
+        scores = np.asarray(model[check["first_step"] :].decision_function(check["X"]))
+        require(scores.shape == check["scores"].shape, f"check_.scores must have the shape {scores.shape}")
+        return float(np.abs(scores - check["scores"]).max() / np.abs(check["scores"]).max(initial=1e-300))

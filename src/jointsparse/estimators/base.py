@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,6 +41,22 @@ from jointsparse.learning.fit import Fit
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.scales import Scales, scales
 from jointsparse.registry import pick
+from jointsparse.schema import (
+    FLAG,
+    FLOATS,
+    NOTHING,
+    Sizes,
+    Spec,
+    array,
+    either,
+    labels,
+    list_of,
+    number,
+    optional,
+    part,
+    size,
+    whole,
+)
 
 # Default iterations. Solvers that stop at tol rarely need so many. Other solvers do them all: Quattoni et al. use 200.
 N_ITER_TO_TOL, N_ITER = 10_000, 200
@@ -53,6 +69,30 @@ SCALE_ENTRIES = 2_000_000  # of X, that the sizes of features are taken from
 FEWEST_ENTRIES = 10  # that tell the size of a feature
 RAW_SPREAD = 100  # Choice: of sizes of features in raw units; it is 5 to 17 in iris, digits and counts of words
 SWITCHES = ("fit_intercept", "positive", "warm_start", "verbose")
+
+# What a model file may hold of a fit that the next one starts from.
+ROUND = {"n_rows": whole(), "n_iter": whole(), "gap": number(0, nan=True)}
+FIT = {
+    "W": array(FLOATS, 1, "in", "tasks"),
+    "b": array(FLOATS, 1, "tasks"),
+    "objective": array(FLOATS, 1, "iterates", nan=True),
+    **{name: array(FLOATS, 1, nan=True) for name in ("value", "bound", "gap")},
+    "n_iter": whole(),
+    "dual": array(FLOATS, "terms", 1),
+    "omega": either(NOTHING, array(FLOATS, 1)),
+    "rounds": list_of(list_of(part("learning.solvers.working_set.Round", ROUND))),
+}
+POSITIVE = either(NOTHING, number(0))
+
+
+def plug_in(room: str) -> Spec:
+    """The name of a plug-in of a room."""
+
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        pick(room, value)
+
+    return Spec(check)
+
 
 # An estimator's parameters are the fields of a dataclass. Equality and text stay those of scikit-learn.
 parameters = dataclass(eq=False, repr=False, kw_only=True)
@@ -298,11 +338,23 @@ class Linear(Versioned, BaseEstimator):
     `_flat` is True if y was a vector. `_n_columns` and `_names` are those of the columns, if these had names.
     """
 
+    _HOLDS: ClassVar = {
+        "n_features_in_": size("in"),
+        "feature_names_in_": optional(labels("in")),
+        "_flat": FLAG,
+        "_n_columns": size("columns"),
+        "_names": either(NOTHING, labels("columns")),
+    }
+
     coef_: np.ndarray
     intercept_: np.ndarray
     loss: str
     _numeric = False  # True if y holds targets, False for labels
     _names: np.ndarray | None = None
+
+    def _require_consistent(self, sizes: Sizes) -> None:
+        n = sizes.setdefault("tasks", 1)
+        require(self._flat or sizes["columns"] == n, f"_n_columns must be {n}, got {sizes['columns']}")
 
     def coef_frame(self) -> Any:
         """Return W as a pandas DataFrame: a row per feature, a column per task, with the names that `fit` has seen."""
@@ -437,6 +489,20 @@ class Linear(Versioned, BaseEstimator):
 @parameters
 class Trained(SelectorMixin, Linear):
     """A linear model that a solver trains on all samples together. As a transformer it keeps the features it uses."""
+
+    _HOLDS: ClassVar = {
+        "coef_": either(array(FLOATS, "in"), array(FLOATS, "tasks", "in")),
+        "intercept_": either(number(), array(FLOATS, "tasks")),
+        "norm": plug_in("norms"),
+        "solver": plug_in("solvers"),
+        "selected_features_": labels("selected"),
+        "n_iter_": whole(),
+        "objective_": array(FLOATS, "iterates", nan=True),
+        "duality_gap_": number(0, nan=True),
+        "eta0_": number(nan=True),
+        **dict.fromkeys(("radius_", "penalty_"), POSITIVE),
+        "_last_fit": either(NOTHING, part("learning.fit.Fit", FIT)),
+    }
 
     norm: str = positional("l1inf")
     solver: str = "working_set"
@@ -600,6 +666,14 @@ class Trained(SelectorMixin, Linear):
                 "tol, or centre and scale the features",
                 ConvergenceWarning,
             )
+
+    def _require_consistent(self, sizes: Sizes) -> None:
+        n = np.atleast_2d(self.coef_).shape[1]
+        require(sizes["selected"] <= n, f"selected_features_ must be some of {n}, got {sizes['selected']}")
+        vector = self._numeric and self._flat
+        require(np.ndim(self.coef_) == 2 - vector == 1 + np.ndim(self.intercept_), "coef_ must have a row per task")
+        super()._require_consistent(sizes)
+        sizes["out"] = int(self.get_support().sum())
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)

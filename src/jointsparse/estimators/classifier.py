@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from jointsparse.checks import require
-from jointsparse.estimators.base import Linear, in_words, known, parameters, weights_of
+from jointsparse.estimators.base import Linear, in_words, known, parameters, plug_in, weights_of
 from jointsparse.estimators.path import OneStrength
+from jointsparse.schema import FLOATS, Sizes, array, labels, one_of, optional
 
 # Numbers that a matrix y may hold under each value of `labels`.
 CODES = {"classes": (0, 1), "01": (0, 1), "signed": (-1, 1), "masked": (-1, 0, 1)}
@@ -63,9 +64,29 @@ def platt_scaling(F: np.ndarray, Y: np.ndarray, weights: np.ndarray, names: Sequ
 class Labelled(ClassifierMixin, Linear):
     """A classifier for labels in every coding: class weights, decisions and predictions."""
 
+    _HOLDS: ClassVar = {
+        "loss": plug_in("losses"),
+        "labels": one_of(*CODES),
+        "_codes": labels("codes"),
+        "classes_": labels("classes"),
+        "calibration_": optional(array(FLOATS, "tasks", 2)),
+    }
+
     loss: str = "logistic"
     labels: str = "classes"
     class_weight: str | Mapping[Any, float] | None = None
+
+    def _require_consistent(self, sizes: Sizes) -> None:
+        super()._require_consistent(sizes)
+        m = sizes["tasks"]
+        n_codes = m if self._flat and m > 1 else 2
+        n_classes = n_codes if self._flat else m
+        require(
+            (sizes["codes"], sizes["classes"]) == (n_codes, n_classes),
+            f"classes_ must name {n_classes} classes of {m} tasks, got {sizes['classes']} and {sizes['codes']} codes",
+        )
+        same = not self._flat or self.classes_.tolist() == self._codes.tolist()
+        require(same, "classes_ must be the labels that predictions have, got others")
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, name: str, **options: Any

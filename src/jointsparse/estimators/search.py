@@ -34,6 +34,7 @@ from jointsparse.estimators.watch import Watch
 from jointsparse.learning.fit import Fit
 from jointsparse.learning.radii import MOST_RADII, PER_DECADE, TIE, choose_radius, next_step, radius_at, rounds
 from jointsparse.metrics import auc
+from jointsparse.schema import FLOATS, INTEGERS, array, number
 
 FOLD_TOL = 1e-2  # Choice: folds are trained to this gap at least, as scores hardly tell closer fits apart.
 FIRST_STEPS = range(-2, PER_DECADE + 1)  # of automatic radii
@@ -117,6 +118,13 @@ def strata(Y: np.ndarray, n_folds: int) -> np.ndarray:
 @parameters
 class Search(Trained):
     """The choice of a radius or penalty by folds or held-out samples; see `JointSparseClassifierCV`."""
+
+    _HOLDS: ClassVar = {
+        "grid_": array(FLOATS, "grid", low=0),
+        **dict.fromkeys(("scores_", "_gaps"), array(FLOATS, "grid", "folds", nan=True)),
+        "best_score_": number(),
+        "_counted": array(INTEGERS, "counted", low=0),
+    }
 
     radii: str | int | Sequence[float] | None = positional("auto")
     penalties: int | Sequence[float] | None = None

@@ -8,17 +8,36 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from jointsparse.checks import Versioned, as_finite, require, require_count, require_extra, require_sound
+from jointsparse.checks import Versioned, as_finite, require, require_count, require_extra, require_grid, require_sound
 from jointsparse.features import basis, daisy, dense_sift, shards, vocabulary_tree
+from jointsparse.schema import (
+    FLAG,
+    FLOATS,
+    INTEGERS,
+    LARGEST,
+    NOTHING,
+    Sizes,
+    array,
+    either,
+    labels,
+    number,
+    one_of,
+    optional,
+    part,
+    size,
+    whole,
+)
 
-LARGEST = 1e30  # entry of X for a basis; float32 holds sums of many
+LARGEST_ENTRY = 1e30  # of X for a basis; float32 holds sums of many
+DEEPEST = 20  # levels of a tree in a file
+MOST_BYTES_OF_PICTURE = 400_000_000  # that a model in a file may take to describe one
 
 
 def _generator(random_state: Any) -> np.random.Generator:
@@ -75,17 +94,31 @@ def _all_descriptors(X: Any) -> list[np.ndarray]:
     return [np.empty((0, length), np.uint8) if descriptors is None else descriptors for descriptors in each]
 
 
-def _require_tree(tree: Any) -> None:
-    """Raise ValueError if a tree, as from a file, leads out of its nodes: kernels would read memory that is not its."""
-    n_nodes, ends = len(tree.level), tree.first_child.astype(np.int64) + tree.n_children
-    require(
-        isinstance(tree, vocabulary_tree.Tree)
-        and all(part.shape == (n_nodes,) and part.dtype == np.int32 for part in tree[1:])
-        and (tree.centres.ndim, len(tree.centres), tree.centres.dtype) == (2, n_nodes, np.float32)
-        and min(part.min() for part in tree[1:]) >= 0
-        and max(ends.max(), tree.level.max() + 1) <= n_nodes,
-        "the tree must lead from nodes to nodes of its own, got one with a fault",
-    )
+def _require_tree(tree: vocabulary_tree.Tree, sizes: Sizes) -> None:
+    """Raise ValueError unless each node but the root is the child of one before it, and a level below it."""
+    n_children = tree.n_children.astype(np.int64)
+    ends = 1 + np.cumsum(n_children)
+    sound = ends[-1] == len(tree.level) and (tree.first_child == np.where(n_children, ends - n_children, 0)).all()
+    if sound:
+        parents = np.repeat(np.arange(len(n_children)), n_children)
+        sound = (parents < np.arange(1, len(n_children))).all() and tree.level[0] == 0
+        sound = sound and (tree.level[1:] == tree.level[parents] + 1).all()
+    require(sound, "the tree must lead from nodes to nodes of its own, got one with a fault")
+    require(tree.depth <= DEEPEST, f"the tree must have at most {DEEPEST} levels, got {tree.depth:,}")
+
+
+# What a model file may hold of a tree and of a basis.
+SINGLE, INT32 = (np.dtype(np.float32),), (np.dtype(np.int32),)
+TREE = {
+    "centres": array(SINGLE, "nodes", "in", low=0, high=255),
+    **dict.fromkeys(("first_child", "n_children", "level"), array(INT32, "nodes", low=0)),
+}
+BASIS = {
+    "mean": array(FLOATS, "in"),
+    "components": array(FLOATS, "in", "out"),
+    "scale": number(0, LARGEST),
+    "singular_values": array(FLOATS, "out", low=0),
+}
 
 
 class _OfLists(Versioned, TransformerMixin, BaseEstimator):
@@ -105,6 +138,9 @@ class _Extractor(_OfLists):
     """Local descriptors of pictures, by a module of the room."""
 
     extractor: ModuleType
+    bytes_of: tuple[int, int]  # Measured: a pixel, and a descriptor with its path through the deepest tree
+
+    _HOLDS: ClassVar = {"step": whole(1), "rootsift": FLAG, "longest_side": whole(1)}
 
     def __init__(
         self,
@@ -144,6 +180,22 @@ class _Extractor(_OfLists):
         require_count(self.longest_side, "longest_side")
         require(np.ndim(self.patch_sizes), f"patch_sizes must be a sequence of whole numbers, got {self.patch_sizes!r}")
         return _each(X, lambda picture: self.extractor.describe(self.grey(picture), **self.options))
+
+    def bytes_of_picture(self) -> int:
+        """The memory that describing a picture of `longest_side` takes at most, with the maps of its words."""
+        places = [max(0, self.longest_side - side) // self.step + 1 for side in self.patch_sizes]
+        of_pixel, of_descriptor = self.bytes_of
+        return of_pixel * self.longest_side**2 + of_descriptor * sum(n**2 for n in places)
+
+    def _require_consistent(self, sizes: Sizes) -> None:
+        require(np.ndim(self.patch_sizes) == 1, "patch_sizes must be a list of whole numbers")
+        require_grid(self.patch_sizes, self.step)
+        require(
+            self.bytes_of_picture() <= MOST_BYTES_OF_PICTURE,
+            f"longest_side, step and patch_sizes must be such that a picture takes at most {MOST_BYTES_OF_PICTURE:,} "
+            f"bytes, got {self.bytes_of_picture():,}",
+        )
+        sizes["out"] = self.extractor.LENGTH
 
     @property
     def options(self) -> dict[str, Any]:
@@ -201,7 +253,7 @@ class DenseSift(_Extractor):
     ((35, 128), dtype('uint8'))
     """
 
-    extractor = dense_sift
+    extractor, bytes_of = dense_sift, (60, 1200)
 
 
 class Daisy(_Extractor):
@@ -238,7 +290,7 @@ class Daisy(_Extractor):
     (35, 104)
     """
 
-    extractor = daisy
+    extractor, bytes_of = daisy, (1200, 3000)
 
 
 class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
@@ -283,6 +335,13 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
     >>> VocabularyTree(branching=3, depth=1, random_state=0).fit_transform(descriptors).shape
     (4, 3)
     """
+
+    _HOLDS: ClassVar = {
+        "weighting": one_of(*vocabulary_tree.WEIGHTINGS),
+        "normalise": FLAG,
+        "tree_": part("features.vocabulary_tree.Tree", TREE, _require_tree),
+        "idf_": either(NOTHING, array(SINGLE, "out", low=0)),
+    }
 
     def __init__(
         self,
@@ -332,10 +391,11 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
             self.idf_ = vocabulary_tree.inverse_frequencies(self._count(X))
         return self
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "tree_"):
-            _require_tree(self.tree_)
+    def _require_consistent(self, sizes: Sizes) -> None:
+        n_words, has_idf = self.tree_.n_words, self.idf_ is not None
+        require(n_words and sizes.setdefault("out", n_words) == n_words, f"idf_ must have {n_words} numbers")
+        require(has_idf == (self.weighting == "tf-idf"), "idf_ must be there with the weighting tf-idf alone")
+        require(sizes["in"] <= vocabulary_tree.LONGEST, f"descriptors must be short, got {sizes['in']:,} numbers")
 
     @classmethod
     def from_tree(cls, tree: vocabulary_tree.Tree, idf: np.ndarray | None = None, **parameters: Any) -> Self:
@@ -439,6 +499,15 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
            [0., 1.]])
     """
 
+    _HOLDS: ClassVar = {
+        "n_features_in_": size("in"),
+        "feature_names_in_": optional(labels("in")),
+        "power": number(0, LARGEST),
+        "basis_": part("features.basis.Basis", BASIS),
+        "factors_": array(FLOATS, "out"),
+        "columns_": optional(array(INTEGERS, "out", low=0)),
+    }
+
     def __init__(
         self,
         rank: int | Literal["full"] = 1000,
@@ -473,7 +542,10 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         X = self._validated(X, ensure_min_samples=2)
         largest = max(X.max(), -X.min())
-        require(largest <= LARGEST, f"X must hold numbers from -{LARGEST:g} to {LARGEST:g}, got {largest:g} in size")
+        require(
+            largest <= LARGEST_ENTRY,
+            f"X must hold numbers from -{LARGEST_ENTRY:g} to {LARGEST_ENTRY:g}, got {largest:g} in size",
+        )
         if self.rank != "full":
             require_count(self.rank, "rank")
         power = as_finite(self.power, "power")

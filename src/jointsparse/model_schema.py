@@ -1,0 +1,234 @@
+"""What a whole model in a file may be: a class of ours, or a chain of steps that fit each other.
+
+Classes of ours declare what they hold (`schema`). Those of scikit-learn are looked at in general: they hold text and
+finite numbers, and nothing that hides a method. What a run keeps with a chain is declared here, as a file may hold it
+wherever it is read; see `pipeline.models.annotator`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Container, Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from jointsparse.checks import Versioned, require
+from jointsparse.schema import (
+    FLOATS,
+    INTEGERS,
+    MOST_LETTERS,
+    NOTHING,
+    PLAIN,
+    TEXT,
+    Sizes,
+    Spec,
+    array,
+    brief,
+    either,
+    list_of,
+    mapping,
+    matrix,
+    number,
+    optional,
+    plain_or,
+    require_like,
+    simple,
+    whole,
+)
+
+# Beginnings of the classes of scikit-learn that a file may hold: transformers that are loops over arrays, and chains.
+# Others have parts, such as the nodes of a decision tree, that compiled code follows wherever they point.
+ROOMS = tuple(
+    f"sklearn.{room}."
+    for room in (
+        *("compose", "decomposition", "feature_extraction", "feature_selection", "impute", "kernel_approximation"),
+        *("pipeline", "preprocessing", "random_projection"),
+    )
+)
+WITH_NAN = ("sklearn.impute.", "sklearn.preprocessing._encoders.")  # which stands for missing values
+SCALERS = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")  # whose vectors have a number per feature
+STEPS = re.compile(r"((DenseSift|Daisy) VocabularyTree )?(SVDBasis )?JointSparseClassifierCV")  # of a kept model
+LARGEST_SCORE = 1e15  # Choice: their squares are finite in single precision
+MOST_CHECKED = 1000  # images
+NUMBERS = ("images", "test_images", "auc", "auc_low", "auc_high", "average_precision")  # of each word in a card
+
+
+def _is_json(value: Any) -> bool:
+    with suppress(TypeError, ValueError, RecursionError):
+        return len(json.dumps(value)) <= 10 * MOST_LETTERS
+    return False
+
+
+JSON = simple(f"text, numbers and lists of them, of at most {10 * MOST_LETTERS:,} letters", _is_json)
+NUMBER = either(NOTHING, number(nan=True))
+CARD = {
+    "words": list_of(TEXT, "tasks"),
+    "known_images": whole(1),
+    **dict.fromkeys(("norm", "loss"), optional(TEXT)),
+    "radius": optional(NUMBER),
+    "features": optional(list_of(whole())),
+    "numbers": optional(list_of(mapping({"word": TEXT, **dict.fromkeys(NUMBERS, NUMBER)}, JSON))),
+}
+
+
+def _scores(*shape: str) -> Spec:
+    return array(FLOATS, *shape, low=-LARGEST_SCORE, high=LARGEST_SCORE)
+
+
+CHECK = {
+    "first_step": whole(),
+    "X": matrix("rows", "in"),
+    "scores": either(_scores("rows"), _scores("rows", "tasks")),
+}
+KEPT = {
+    "card_": mapping(CARD, JSON),
+    "known_scores_": _scores("known", "tasks"),
+    "known_labels_": array((np.dtype(bool), *INTEGERS), "known", "tasks", low=-1, high=1),
+    "known_names_": list_of(TEXT, "known"),
+    "columns_": list_of(TEXT),
+    "check_": mapping(CHECK),
+}
+OF_USERS = {"check_": optional(KEPT["check_"]), "card_": optional(JSON), "columns_": optional(PLAIN)}
+CHAIN = {
+    "steps": simple(
+        "a list of pairs, at least one",
+        lambda steps: type(steps) is list and steps and all(type(one) is tuple and len(one) == 2 for one in steps),
+    ),
+    "memory": NOTHING,
+    "verbose": PLAIN,
+    "transform_input": optional(PLAIN),
+}
+
+
+def require_model(model: Any) -> None:
+    """Raise ValueError unless a model, as from a file, is what `fit` leaves, in types, sizes and ranges of numbers."""
+    from sklearn.base import BaseEstimator
+
+    require(isinstance(model, BaseEstimator), f"it must hold an estimator, got {brief(model)}")
+    _compare(model, type(model).__name__)
+
+
+def _compare(part: Any, name: str) -> Sizes:
+    """Compare a part of a model with what its class declares, and return its sizes: "in", "out" and others."""
+    from sklearn.pipeline import Pipeline
+
+    if not isinstance(part, Versioned):
+        return _compare_chain(part, name) if type(part) is Pipeline else _compare_others(part, name)
+    specs, sizes = declared(part), Sizes()
+    require_like(_known(part, name, specs), specs, name, sizes)
+    part._require_consistent(sizes)
+    return sizes
+
+
+def declared(part: Versioned) -> dict[str, Spec]:
+    """What the class of a part declares: its attributes after `fit`, and its parameters."""
+    specs = dict.fromkeys(_parameters(part), PLAIN)
+    for kind in reversed(type(part).__mro__):
+        specs |= vars(kind).get("_HOLDS", {})
+    return specs
+
+
+def _parameters(part: Any) -> list[str]:
+    return list(part._get_param_names())
+
+
+def _known(part: Any, name: str, specs: Container[str]) -> dict[str, Any]:
+    """The attributes that have a specification. Raises ValueError unless the others, which users add, do no harm."""
+    values = vars(part)
+    for key, value in values.items():
+        if key not in specs:
+            harmless = isinstance(key, str) and key.isidentifier() and not hasattr(type(part), key)
+            _require_added(name, key, value, harmless, PLAIN)
+    return {key: value for key, value in values.items() if key in specs}
+
+
+def _require_added(name: str, key: str, value: Any, harmless: bool, spec: Spec) -> None:
+    """Raise ValueError unless an attribute that a class does not declare does no harm."""
+    require(harmless, f"{name} must hold no attribute that hides one of its class, got {key!r}")
+    require(key == "card_" or key not in KEPT, f"{name} must be a Pipeline to have {key}, got another class")
+    (JSON if key == "card_" else spec).check(f"{name}.{key}", value, {})
+
+
+def _compare_chain(chain: Any, name: str) -> Sizes:
+    """Compare the steps of a Pipeline, each with the features that the one before gives, and what a run keeps."""
+    values = _known(chain, name, CHAIN | KEPT)
+    kept = {key: value for key, value in values.items() if key in KEPT}
+    require_like({key: value for key, value in values.items() if key in CHAIN}, CHAIN, name, {})
+    of_steps: list[Sizes] = []
+    given: int | None = None
+    for step, part in chain.steps:
+        TEXT.check(f"each name in {name}.steps", step, {})
+        passes = part is None or (isinstance(part, str) and part == "passthrough")
+        sizes = {} if passes else _compare(part, step)
+        fits = given is None or sizes.get("in", given) == given
+        require(fits, f"{step} must take the {given} features of the step before, got {sizes.get('in')}")
+        of_steps.append(sizes)
+        given = sizes.get("out", None if sizes else given)
+    if any(key.startswith("known_") for key in kept):
+        _compare_kept(chain, kept, name, of_steps)
+    else:  # what a user has added
+        require_like(kept, OF_USERS, name, {})
+    taken = {key: n for key, n in of_steps[0].items() if key == "in"}
+    return taken if given is None else taken | {"out": given}
+
+
+def _compare_kept(chain: Any, kept: Mapping[str, Any], name: str, of_steps: list[Sizes]) -> None:
+    """Compare what a run keeps with a chain: its card, the known images, and features of a few with their scores."""
+    kinds = " ".join(type(part).__name__ for _, part in chain.steps)
+    require(STEPS.fullmatch(kinds), f"{name}.steps must be those of a model that a run keeps, got {kinds[:200]}")
+    classifier, first = chain.steps[-1][1], 2 if len(of_steps) > 2 else 0
+    require(hasattr(classifier, "calibration_"), "the classifier must have calibration_, got none")
+    as_arrays = not any("_sklearn_output_config" in vars(part) for _, part in chain.steps)
+    require(as_arrays, "steps must give arrays, got another set_output")
+    sizes = {"tasks": of_steps[-1]["tasks"], "in": of_steps[first]["in"]}
+    require_like(kept, KEPT, name, sizes)
+    require(kept["check_"]["first_step"] == first, f"check_.first_step must be {first}, that of the features")
+    require(sizes["rows"] <= MOST_CHECKED, f"check_.X must have at most {MOST_CHECKED} rows, got {sizes['rows']:,}")
+    words, columns, labels = kept["card_"]["words"], kept["columns_"], kept["known_labels_"]
+    require(
+        list(map(str, classifier.classes_)) == words and len(set(words)) == len(words),
+        "card_.words must be those of the classifier, each once, got others",
+    )
+    require(kept["card_"]["known_images"] == sizes["known"], f"card_.known_images must be {sizes['known']}")
+    of_columns = len(columns) in (0, sizes["in"] if first == 0 else 0) and len(set(columns)) == len(columns)
+    require(of_columns, f"columns_ must name each of {sizes['in']} features once, or none, got {len(columns)}")
+    both = (labels == 1).any(axis=0) & (labels == 0).any(axis=0)
+    require(both.all(), "known_labels_ must have an image with each word and one without it, got none of some word")
+
+
+def _compare_others(part: Any, name: str) -> Sizes:
+    """Compare a part of scikit-learn: what it holds must be plain, and of the scalers as long as there are features."""
+    path, kind = _path(part), type(part).__name__
+    require(path.startswith(ROOMS), f"{name} must be an estimator of jointsparse or scikit-learn, got {brief(part)}")
+
+    def is_other(name: str, value: Any) -> bool:
+        if _path(value).startswith(ROOMS) or isinstance(value, Versioned):
+            _compare(value, name)
+            return True
+        return isinstance(value, np.ufunc | np.dtype | slice | type)
+
+    parameters, spec = _parameters(part), plain_or(is_other, nan=path.startswith(WITH_NAN))
+    for key, value in vars(part).items():
+        harmless = isinstance(key, str) and (key in parameters or not callable(getattr(type(part), key, None)))
+        _require_added(name, key, value, harmless, spec)
+    for key in parameters:
+        require(key in vars(part), f"{name}.{key} must be there, got none")
+    if hasattr(part, "_parameter_constraints"):
+        part._validate_params()  # which scikit-learn does in fit alone
+    n = getattr(part, "n_features_in_", None)
+    if n is None:
+        return {}
+    whole(1, 2**31).check(f"{name}.n_features_in_", n, {})
+    if kind not in SCALERS:
+        return {"in": int(n)}
+    for key, value in vars(part).items():
+        fits = np.ndim(value) != 1 or key in parameters or len(value) == n
+        require(fits, f"{name}.{key} must have a number for each of {n} features, got {brief(value)}")
+    return {"in": int(n), "out": int(n)}
+
+
+def _path(value: Any) -> str:
+    return f"{type(value).__module__}."

@@ -1,0 +1,306 @@
+"""What a part of a model file may hold, attribute by attribute: types, shapes and ranges.
+
+A class whose objects stand in files says so in `_HOLDS`, a dictionary of such specifications by attribute, and `load`
+compares. A shape names sizes, such as ("tasks", "in"). The first array with a size of that name decides it, and all
+others must agree. "in" and "out" are the numbers of features that a step takes and gives.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy  # which loads scipy.sparse when it is used
+
+from jointsparse.checks import FLOATING, require, require_sound, shortened
+
+MOST_LETTERS = 10_000  # of a text
+MOST_NESTED = 6  # lists in lists
+LARGEST, WHOLE = sys.float_info.max, 2**53
+
+Sizes = dict[str, int]
+FLOATS, INTEGERS = FLOATING, tuple(map(np.dtype, (np.int8, np.int16, np.int32, np.int64)))
+
+
+class Spec(NamedTuple):
+    """What a value must be. check: raises ValueError, with the value's name, if it is not. optional: may be absent."""
+
+    check: Callable[[str, Any, Sizes], None]
+    optional: bool = False
+
+
+def require_like(values: Mapping[str, Any], specs: Mapping[str, Spec], name: str, sizes: Sizes) -> None:
+    """Raise ValueError unless there is a value for each specification, and fits it, and there is no other.
+
+    Parameters
+    ----------
+    values : mapping
+        The values by name.
+    specs : mapping
+        What each must be.
+    name : str
+        Of what has the values, for messages.
+    sizes : dict
+        Sizes that are known. It is filled with those that the values decide.
+    """
+    for unknown in [key for key in values if key not in specs][:1]:
+        raise ValueError(f"{name} must hold {', '.join(specs)} alone, got {shortened(unknown)}, too")
+    for key, spec in specs.items():
+        require(spec.optional or key in values, f"{name}.{key} must be there, got none")
+        if key in values:
+            spec.check(f"{name}.{key}", values[key], sizes)
+
+
+def brief(value: Any) -> str:
+    """A value in a message: arrays by their type and shape, and other large ones by their size."""
+    if isinstance(value, np.ndarray) or scipy.sparse.issparse(value):
+        return f"{value.dtype} of shape {value.shape}"
+    if isinstance(value, list | tuple | dict | set) or (isinstance(value, str) and len(value) > MOST_LETTERS):
+        return f"a {type(value).__name__} of {len(value):,}"
+    known = value is None or isinstance(value, str | int | float | np.generic)
+    return " ".join(shortened(value).split()) if known else f"a {type(value).__name__}"
+
+
+def simple(expected: str, holds: Callable[[Any], object]) -> Spec:
+    """A specification that is a test of the value alone. expected: what passes, in words."""
+
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        require(holds(value), f"{name} must be {expected}, got {brief(value)}")
+
+    return Spec(check)
+
+
+def optional(spec: Spec) -> Spec:
+    return spec._replace(optional=True)
+
+
+def either(*specs: Spec) -> Spec:
+    """What fits one of the specifications. Messages are those of the last."""
+
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        for spec in specs[:-1]:
+            with suppress(ValueError):
+                return spec.check(name, value, sizes)
+        return specs[-1].check(name, value, sizes)
+
+    return Spec(check)
+
+
+def number(low: float = -math.inf, high: float = math.inf, *, nan: bool = False) -> Spec:
+    """A number of Python, a scalar of NumPy's, or an array of one number without axes. nan: NaN passes."""
+    expected = f"a {'finite ' * (high < math.inf)}number{_bounds(low, high)}{' or NaN' * nan}"
+
+    def holds(value: Any) -> bool:
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value[()]
+        value = float(value) if isinstance(value, np.floating) else value  # else NumPy rounds the bounds
+        return _is_number(value) and bool(low <= value <= high or (nan and value != value))
+
+    return simple(expected, holds)
+
+
+def whole(low: int = 0, high: int = WHOLE) -> Spec:
+    return simple(f"a whole number from {low:,} to {high:,}", lambda value: _is_whole(value) and low <= value <= high)
+
+
+def one_of(*names: str) -> Spec:
+    return simple(f"one of {', '.join(names)}", lambda value: isinstance(value, str) and str(value) in names)
+
+
+def size(size: str, low: int = 1) -> Spec:
+    """A whole number that is one of the sizes."""
+
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        whole(low).check(name, value, sizes)
+        known = sizes.setdefault(size, int(value))
+        require(value == known, f"{name} must be {known}, got {value}")
+
+    return Spec(check)
+
+
+def array(
+    types: Sequence[np.dtype[Any]], *shape: str | int, low: float = -LARGEST, high: float = LARGEST, nan: bool = False
+) -> Spec:
+    """An array of numbers.
+
+    Parameters
+    ----------
+    types : sequence of dtype
+        The types that it may have.
+    *shape : str or int
+        Names of sizes, or sizes.
+    low, high : float
+        Bounds of all entries. They are finite.
+    nan : bool
+        True if entries may be anything, NaN and infinity, too.
+    """
+
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        wanted = tuple(one if isinstance(one, int) else sizes.get(one, one) for one in shape)
+        kinds = " or ".join(map(str, types))
+        require(
+            type(value) is np.ndarray and value.dtype in types and _agrees(value.shape, shape, sizes),
+            f"{name} must be an array of {kinds}, shape ({', '.join(map(str, wanted))}), got {brief(value)}",
+        )
+        within = nan or not value.size or (low <= float(value.min()) and float(value.max()) <= high)  # NaN is not
+        require(within, f"{name} must hold finite numbers{_bounds(low, high)}, got others")
+
+    return Spec(check)
+
+
+def labels(size: str) -> Spec:
+    """A vector of names: text, numbers, or objects that are either, or tuples of them."""
+
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        fits = type(value) is np.ndarray and value.dtype.kind in "UOiufbmM" and _agrees(value.shape, (size,), sizes)
+        fits = fits and value.dtype.itemsize <= 4 * MOST_LETTERS
+        require(fits, f"{name} must be a vector of {sizes.get(size, size)} names, got {brief(value)}")
+        for one in value.tolist() if value.dtype == object else ():
+            PLAIN.check(f"each of {name}", one, sizes)
+
+    return Spec(check)
+
+
+def matrix(rows: str, columns: str) -> Spec:
+    """Samples: floating-point numbers in rows, dense or CSR."""
+
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        if not scipy.sparse.issparse(value):
+            return array(FLOATS, rows, columns).check(name, value, sizes)
+        fits = value.format == "csr" and value.dtype in FLOATS and _agrees(value.shape, (rows, columns), sizes)
+        require(
+            fits,
+            f"{name} must be a CSR matrix of floats, shape ({sizes.get(rows, rows)}, {sizes.get(columns, columns)}), "
+            f"got {brief(value)}",
+        )
+        require_sound(value)
+        return array(FLOATS, "entries").check(name, value.data, {})
+
+    return Spec(check)
+
+
+def list_of(spec: Spec, size: str = "") -> Spec:
+    """A list or tuple, of the named size if one is given."""
+
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        fits = type(value) in (list, tuple) and (not size or _agrees((len(value),), (size,), sizes))
+        wanted = f" of {sizes.get(size, size)}" if size else ""
+        require(fits, f"{name} must be a list{wanted}, got {brief(value)}")
+        for i, one in enumerate(value):
+            spec.check(f"{name}[{i}]", one, sizes)
+
+    return Spec(check)
+
+
+def mapping(specs: Mapping[str, Spec], others: Spec | None = None) -> Spec:
+    """A dictionary with these keys. others: what the values of further keys must be; None: there are none."""
+
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        require(type(value) is dict, f"{name} must be a dictionary, got {brief(value)}")
+        for key in value:
+            TEXT.check(f"each key of {name}", key, sizes)
+        further = {} if others is None else dict.fromkeys(value, others)
+        require_like(value, further | dict(specs), name, sizes)
+
+    return Spec(check)
+
+
+def part(kind: str, specs: Mapping[str, Spec], fits: Callable[[Any, Sizes], None] = lambda value, sizes: None) -> Spec:
+    """An object with these attributes, of the class of this name. fits: raises ValueError if they do not fit together.
+
+    The name is that behind "jointsparse.", so that who declares a part need not import it.
+    """
+
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        found = f"{type(value).__module__}.{type(value).__qualname__}"
+        require(found == f"jointsparse.{kind}", f"{name} must be a {kind.rpartition('.')[2]}, got {brief(value)}")
+        require_like(value._asdict() if hasattr(value, "_asdict") else vars(value), specs, name, sizes)
+        fits(value, sizes)
+
+    return Spec(check)
+
+
+def plain_or(others: Callable[[str, Any], bool], *, nan: bool = True) -> Spec:
+    """Numbers, text, arrays, generators of random numbers, and lists, sets and dictionaries of them.
+
+    Parameters
+    ----------
+    others : function
+        Called with a name and a value. Returns True if it is something else that may stand there.
+    nan : bool
+        True if arrays may hold NaN and infinity.
+    """
+
+    def check(name: str, value: Any, sizes: Sizes, depth: int = 0) -> None:
+        require(depth <= MOST_NESTED, f"{name} must hold lists in at most {MOST_NESTED} others, got more")
+        if scipy.sparse.issparse(value):
+            require_sound(value)
+            value = value.data
+        inside: Collection[Any] = value if type(value) in (list, tuple, set) else ()
+        if type(value) is np.ndarray:
+            require(value.dtype.kind in "iufbUmMO", f"{name} must be of numbers or text, got {brief(value)}")
+            finite = nan or value.dtype.kind != "f" or not value.size or np.isfinite([value.min(), value.max()]).all()
+            require(finite, f"{name} must hold finite numbers, got others")
+            inside = value.ravel().tolist() if value.dtype == object else ()
+        elif type(value) is dict:
+            inside = [*value, *value.values()]
+        elif type(value) not in (list, tuple, set):
+            fits = value is None or isinstance(value, bool | np.generic) or _is_number(value) or _is_text(value)
+            fits = fits or _is_random(value) or others(name, value)
+            require(fits, f"{name} must be a number, text or a list of them, got {brief(value)}")
+        for one in inside:
+            check(name, one, sizes, depth + 1)
+
+    return Spec(check)
+
+
+def _is_random(value: Any) -> bool:
+    """Tell whether a value is a generator of random numbers whose compiled code stays in its own memory."""
+    if isinstance(value, np.random.RandomState):
+        state = value.get_state(legacy=False)
+        return state["bit_generator"] == "MT19937" and 0 <= state["state"]["pos"] <= len(state["state"]["key"])
+    safe = np.random.PCG64, np.random.PCG64DXSM, np.random.SFC64
+    return isinstance(value, np.random.Generator) and isinstance(value.bit_generator, safe)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool | np.complexfloating)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    """Tell whether a value is text, short enough, and without half a character."""
+    if not isinstance(value, str) or len(value) > MOST_LETTERS:
+        return False
+    return value.isascii() or value.encode(errors="ignore").decode() == value
+
+
+def _bounds(low: float, high: float) -> str:
+    ends = [f"at least {low:g}"] * (low > -LARGEST) + [f"at most {high:g}"] * (high < LARGEST)
+    return f" of {' and '.join(ends)}" if ends else ""
+
+
+def _agrees(shape: Sequence[int], names: Sequence[str | int], sizes: Sizes) -> bool:
+    """Tell whether a shape has these sizes. If so, those that were not known are now."""
+    found: Sizes = {}
+    for n, name in zip(shape, names, strict=False):
+        wanted = name if isinstance(name, int) else sizes.get(name, found.setdefault(name, n))
+        if n != wanted:
+            return False
+    if len(shape) != len(names):
+        return False
+    sizes.update(found)
+    return True
+
+
+PLAIN = plain_or(lambda name, value: False)
+NOTHING = simple("None", lambda value: value is None)
+FLAG = simple("True or False", lambda value: isinstance(value, bool | np.bool_ | int) and value in (0, 1))
+TEXT = simple(f"text of at most {MOST_LETTERS:,} letters", _is_text)
