@@ -12,6 +12,7 @@ from jointsparse.compiled import njit
 
 FIRST = 10  # samples ranked highest, whose precision is told
 LEVEL = 0.95  # of the intervals
+SAMPLES_AT_ONCE = 4096  # that are compared with another
 
 
 def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -176,7 +177,12 @@ def nearest(known: np.ndarray, score: np.ndarray, n: int) -> np.ndarray:
     array([0, 2])
     """
     spread = np.maximum(known.std(axis=0), np.finfo(np.float32).tiny)
-    return np.argsort(np.square((known - score) / spread).sum(axis=1), kind="stable")[:n]
+    with np.errstate(over="ignore"):  # by a task without spread
+        apart = [
+            np.square((known[start : start + SAMPLES_AT_ONCE] - score) / spread).sum(axis=1)
+            for start in range(0, len(known), SAMPLES_AT_ONCE)
+        ]
+    return np.argsort(np.concatenate(apart), kind="stable")[:n]
 
 
 def holm(p: np.ndarray) -> np.ndarray:

@@ -55,10 +55,12 @@ def describe(
     grey = np.asarray(picture, dtype=np.float64)
     options = {"rings": RINGS, "histograms": HISTOGRAMS, "orientations": ORIENTATIONS}
     norm = "l1" if rootsift else "l2"
-    parts = [daisy(grey, step, (size - 1) // 2, **options, normalization=norm) for size in patch_sizes]
-    descriptors = np.concatenate([part.reshape(-1, LENGTH) for part in parts])
-    descriptors = np.sqrt(descriptors) if rootsift else descriptors
-    return np.rint(np.minimum(STEPS_PER_UNIT * descriptors, 255)).astype(np.uint8)
+    descriptors = []
+    for size in patch_sizes:  # one after the other: scikit-image returns some of 832 bytes for each pixel
+        part = daisy(grey, step, (size - 1) // 2, **options, normalization=norm).reshape(-1, LENGTH)
+        part = np.sqrt(part) if rootsift else part
+        descriptors.append(np.rint(np.minimum(STEPS_PER_UNIT * part, 255)).astype(np.uint8))
+    return np.concatenate(descriptors)
 
 
 def patches(

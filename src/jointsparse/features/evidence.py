@@ -11,6 +11,8 @@ from scipy import sparse
 from jointsparse.features.basis import Basis
 from jointsparse.features.vocabulary_tree import Tree, quantise, weigh
 
+WORDS_AT_ONCE = 4096  # rows of the basis, which are copied
+
 
 def word_weights(
     W: np.ndarray, intercept: np.ndarray, basis: Basis | None = None, factors: np.ndarray | None = None
@@ -55,7 +57,10 @@ def word_weights(
         return W, intercept
     used = W.any(axis=1)  # of 1000 features, joint norms use few
     scaled = W if factors is None else factors[:, np.newaxis] * W
-    G = basis.scale * (basis.components[:, used] @ scaled[used])
+    G = np.empty((len(basis.components), W.shape[1]))
+    for start in range(0, len(G), WORDS_AT_ONCE):
+        rows = slice(start, start + WORDS_AT_ONCE)
+        G[rows] = basis.scale * (basis.components[rows, used] @ scaled[used])
     return G, intercept - basis.mean @ G
 
 

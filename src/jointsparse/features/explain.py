@@ -58,8 +58,11 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
     return Explainer(model).heats(picture, [words.index(word)])[0]
 
 
+MOST_BYTES = 50_000_000  # of weights that are kept for the next picture
+
+
 class Explainer:
-    """The weights of a model by visual word, for the maps of many pictures.
+    """The weights of a model by visual word, for the maps of many pictures. They are computed when a map needs them.
 
     Parameters
     ----------
@@ -72,18 +75,41 @@ class Explainer:
     def __init__(self, model: Pipeline, features: Sequence[int] | np.ndarray = ()) -> None:
         require_of_pictures(model)
         self.describe, self.tree, *basis, classifier = (step for _, step in model.steps)
-        given = (basis[0].basis_, basis[0].factors_) if basis else ()
-        of_features = np.eye(classifier.coef_.shape[1])[:, np.asarray(features, int)]
-        intercept = np.concatenate([classifier.intercept_, np.zeros(len(features))])
-        self.G, constant = evidence.word_weights(np.hstack([classifier.coef_.T, of_features]), intercept, *given)
-        self.of_mean = intercept - constant  # what the mean of the basis takes off
+        self.classifier, self.features = classifier, np.asarray(features, int)
+        self.basis = (basis[0].basis_, basis[0].factors_) if basis else ()
+        self._found: dict[int, tuple[np.ndarray, float]] = {}
+
+    def weights(self, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights of the visual words for each place, as in `heats`, and what the mean takes off.
+
+        Their shapes are (n_visual_words, n_places) and (n_places,).
+        """
+        lacking = [place for place in dict.fromkeys(places) if place not in self._found]
+        if lacking:
+            coef, intercept = self.classifier.coef_, np.zeros(len(lacking))
+            W = np.zeros((coef.shape[1], len(lacking)))
+            for column, place in enumerate(lacking):
+                if place < len(coef):
+                    W[:, column], intercept[column] = coef[place], self.classifier.intercept_[place]
+                else:
+                    W[self.features[place - len(coef)], column] = 1
+            G, constant = evidence.word_weights(W, intercept, *self.basis)
+            if (len(self._found) + len(lacking)) * G[:, 0].nbytes > MOST_BYTES:
+                self._found = {place: self._found[place] for place in places if place in self._found}
+            self._found |= {
+                place: (np.ascontiguousarray(G[:, column]), float(intercept[column] - constant[column]))
+                for column, place in enumerate(lacking)
+            }
+        found = [self._found[place] for place in places]
+        return np.stack([column for column, _ in found], axis=1), np.array([of_mean for _, of_mean in found])
 
     def heats(self, picture: Any, places: Sequence[int]) -> list[np.ndarray]:
         """Return the map of the word or feature in each place; see `explain`."""
+        G, of_mean = self.weights(places)
         grey = self.describe.grey(picture)
         descriptors = self.describe.extractor.describe(grey, **self.describe.options)
         patches = self.describe.extractor.patches(*grey.shape, **self.describe.options)
         weighting = {"weighting": self.tree.weighting, "normalise": self.tree.normalise, "idf": self.tree.idf_}
-        parts = evidence.parts(self.tree.tree_, descriptors, self.G[:, list(places)], **weighting)
+        parts = evidence.parts(self.tree.tree_, descriptors, G, **weighting)
         maps = [evidence.heat(parts[:, i], patches, *grey.shape) for i in range(len(places))]
-        return [one - np.float32(self.of_mean[place] / grey.size) for one, place in zip(maps, places, strict=True)]
+        return [one - np.float32(mean / grey.size) for one, mean in zip(maps, of_mean, strict=True)]

@@ -179,8 +179,8 @@ def _steps(length: int) -> int:
 
 def _on_grid(centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Centres in steps of their grid, as the kernels take them, and their squared lengths."""
-    whole = np.rint(centres).astype(np.int16)
-    return whole, (whole.astype(np.int64) ** 2).sum(axis=1)
+    whole = np.rint(centres, out=np.empty(centres.shape, np.int16), casting="unsafe")
+    return whole, np.einsum("ij,ij->i", whole, whole, dtype=np.int64)
 
 
 @njit(nogil=True)

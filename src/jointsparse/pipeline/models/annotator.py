@@ -37,7 +37,7 @@ from jointsparse.pipeline.datasets.arrays import read_features  # noqa: E402
 from jointsparse.pipeline.datasets.folder import SUFFIXES, check_pictures, list_pictures  # noqa: E402
 
 EXTRACTORS = {"dense_sift": transformers.DenseSift, "daisy": transformers.Daisy}
-AT_ONCE = 64  # pictures whose descriptors are held together
+AT_ONCE, BYTES_AT_ONCE = 64, 200_000_000  # pictures that are described side by side, and what they may take at most
 CHECKED = 5  # images whose scores are computed again when a model is loaded
 # A known picture reaches its own score again up to this share of a word's largest one: the last digits of products
 # depend on the processor and on how many pictures are scored together.
@@ -173,11 +173,20 @@ def pictures_below(paths: Sequence[str | PathLike[str]]) -> tuple[list[Path], di
 def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Path, np.ndarray]]:
     """Yield each picture with its decisions (n_words,), in the order of the paths. Memory does not grow."""
     describe, rest = model[0], model[1:]
-    with ThreadPoolExecutor(cpu_count()) as pool:  # decoders and kernels hold no lock
-        for start in range(0, len(paths), AT_ONCE):
-            some = paths[start : start + AT_ONCE]
+    at_once = min(max(BYTES_AT_ONCE // describe.bytes_of_picture(), 1), AT_ONCE)
+    with ThreadPoolExecutor(min(at_once, cpu_count() or 1)) as pool:  # decoders and kernels hold no lock
+        for start in range(0, len(paths), at_once):
+            some = paths[start : start + at_once]
             descriptors = list(pool.map(lambda path: describe.transform([path])[0], some))
-            yield from zip(some, np.asarray(rest.decision_function(descriptors)), strict=True)
+            yield from zip(some, _decided(rest, descriptors), strict=True)
+
+
+def _decided(model: Pipeline, X: Any) -> np.ndarray:
+    """The decisions of a model. Raises ValueError unless they are finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = np.asarray(model.decision_function(X))
+    require(np.isfinite(scores).all(), "the model must give finite decisions, got others: its numbers are too large")
+    return scores
 
 
 class Annotations(NamedTuple):
@@ -280,7 +289,7 @@ def annotate_rows(
         require(path.is_file(), f"tables must be files that are there, got {str(path)!r}")
         X, _ = read_features(path, columns=model.columns_)
         require(X.shape[1] == n_features, f"{path} must have {n_features} features, as the model has, got {X.shape[1]}")
-        scores, of = np.asarray(model.decision_function(X)), f"{path} " if len(paths) > 1 else ""
+        scores, of = _decided(model, X), f"{path} " if len(paths) > 1 else ""
         told += [(f"{of}row {i}", score) for i, score in enumerate(scores, start=1)]
     names = {"image": "row", "word": "label"}
     return _listed(model, told, n_words, precision).rename(columns=names)
@@ -292,15 +301,15 @@ def _listed(
     """The table of `Annotations`, from each name with its decisions (n_words,)."""
     require(n_words >= 1, f"words must be at least 1, got {n_words}")
     require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
-    known, limits = np.sort(model.known_scores_, axis=0), thresholds(model, precision)
-    slack = SCORE_TOL * np.abs(known).max(axis=0, initial=0.0)
+    known, limits = model.known_scores_, thresholds(model, precision)
+    slack = SCORE_TOL * np.maximum(known.max(axis=0), -known.min(axis=0))
     words, rows = model.card_["words"], list[tuple[Any, ...]]()
     for name, score in told:
         (p,) = probabilities(model, score[np.newaxis])
         reached = score + slack
         order, above = np.argsort(-p, kind="stable"), reached >= limits
         for k in order[:n_words] if precision is None else order[above[order]]:
-            rank = len(known) + 1 - int(np.searchsorted(known[:, k], reached[k], side="right"))
+            rank = 1 + int(np.count_nonzero(known[:, k] > reached[k]))
             rows.append((name, words[k], p[k], rank, len(known), bool(above[k])))
     return pd.DataFrame(rows, columns=["image", "word", "probability", "rank", "of", "above"])
 
@@ -308,7 +317,8 @@ def _listed(
 def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
     """The probability of each word at these decisions, (n_pictures, n_words)."""
     a, b = model[-1].calibration_.T
-    return np.asarray(special.expit(scores * a + b))
+    with np.errstate(over="ignore"):
+        return np.asarray(special.expit(scores * a + b))
 
 
 def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
