@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from model_files import model_of, write_entries
 
-from jointsparse import archive, files, load
+from jointsparse import files, load
+from jointsparse.schema import archive
 
 skops_io = pytest.importorskip("skops.io")
 

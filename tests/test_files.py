@@ -24,12 +24,12 @@ from jointsparse import (
     JointSparseRegressor,
     JointSparseRegressorCV,
     OnlineJointSparseClassifier,
-    archive,
 )
 from jointsparse import files as file
 from jointsparse.features import Daisy, DenseSift, SVDBasis, VocabularyTree
 from jointsparse.files import load, save
 from jointsparse.norms import NORMS
+from jointsparse.schema import archive
 
 
 @pytest.mark.parametrize("before", [{}, {"table.csv": "old"}])

@@ -13,7 +13,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 
 from jointsparse import JointSparseClassifier, OnlineJointSparseClassifier, load, save
-from jointsparse.model_schema import declared
+from jointsparse.schema.models import declared
 
 pytest.importorskip("skops")
 NAN = np.nan

@@ -221,7 +221,7 @@ def _skops() -> ModuleType:
 
 def _door() -> tuple[ModuleType, ModuleType]:
     """Return the modules that look at a file before it is a model. Jobs that write tables do not depend on them."""
-    return import_module("jointsparse.archive"), import_module("jointsparse.model_schema")
+    return import_module("jointsparse.schema.archive"), import_module("jointsparse.schema.models")
 
 
 def _versions() -> dict[str, str]:

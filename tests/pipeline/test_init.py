@@ -46,7 +46,7 @@ def init(root, monkeypatch, files, **choices):
     (entry,) = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["datasets"].values()
     more = {"smallest_side": 8} if entry["loader"] in ("photos", "scenes") else {}
     read = pick("datasets", entry["loader"]).read(**entry["options"], **more)
-    return said.splitlines(), {key: value for key, value in entry["options"].items() if key != "root"}, read
+    return said, {key: value for key, value in entry["options"].items() if key != "root"}, read
 
 
 def labels_of(read):

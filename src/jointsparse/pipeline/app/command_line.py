@@ -71,7 +71,8 @@ def _init(given: argparse.Namespace) -> int:
     file = Path("config.yaml")
     require(not file.exists(), "init writes no config.yaml over another, and there is one: run it in another folder")
     choices = {name: value for name, value in vars(given).items() if name in config.CHOICES}
-    say(*config.write(given.folder, file, WORKFLOW / file, choices).split("\n"), "see config.yaml, then jointsparse run")
+    seen = config.write(given.folder, file, WORKFLOW / file, choices)
+    say(*seen, "see config.yaml, then jointsparse run")
     return 0
 
 

@@ -58,7 +58,7 @@ class Found(NamedTuple):
     used: set[str]
 
 
-def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | None = None) -> str:
+def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | None = None) -> list[str]:
     """Write a config.yaml that fits a folder of data.
 
     Parameters
@@ -74,7 +74,7 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
 
     Returns
     -------
-    said : str
+    seen : list of str
         What lies there, for people: a line on all of it, and one on each file.
 
     Raises
@@ -125,7 +125,7 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     endings = (*CAPTIONS, *KINDS)
     idle = [one for one in others if (one.lower().endswith(endings) or LIBSVM.search(one)) and one not in found.used]
     last = [f"not used: {', '.join(idle[:10])}{', …' * (len(idle) > 10)}"] if idle else []
-    return "\n".join([said, *(f"  {printable(line)}" for line in [*found.lines, *last])])
+    return [said, *(f"  {line}" for line in [*found.lines, *last])]
 
 
 def _place(file: str, *, svm: bool = False) -> tuple[str, str | None, int | None]:
@@ -164,7 +164,7 @@ def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
     require(
         len(stems) == 1 and once and (None not in splits or splits == {None}) and (numbered or not several),
         f"{'samples' if svm else option} must be in one file, or in files named after splits or numbers, and several "
-        f"may hold them, got {', '.join(map(printable, top))}: {choice}leave some out by --ignore FILE",
+        f"may hold them, got {', '.join(top)}: {choice}leave some out by --ignore FILE",
     )
     by_split = {split: sorted(own, key=lambda file: places[file][2] or 0) for split, own in by_split.items()}
     whole = {split: own if len(own) > 1 else own[0] for split, own in by_split.items()}
@@ -301,7 +301,7 @@ def _in_classes(root: Path, pictures: Sequence[str], others: Sequence[str]) -> t
         names and all("/" in name for name in names),
         f"init looks in {root} for pictures with {WITH_CAPTIONS}, pictures in one folder per class, at least two, "
         "features (.npy, .npz, .parquet or .csv) beside labels, and libsvm files, got "
-        f"{', '.join(map(printable, [*others[:3], *pictures[:3]])) or 'no file'}",
+        f"{', '.join([*others[:3], *pictures[:3]]) or 'no file'}",
     )
     classes = [name.partition("/")[0] for name in names]
     require(
