@@ -45,9 +45,10 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from jointsparse import JointSparseClassifier, archive, files, load
+from jointsparse import JointSparseClassifier, files, load
 from jointsparse.pipeline.app.command_line import main as command
 from jointsparse.pipeline.models import annotator, final
+from jointsparse.schema import archive
 
 BASE = Path(__file__).parents[1]
 FINE = REFUSED, RIGHT, ANOTHER = ("refused", "right", "another")

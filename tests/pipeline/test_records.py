@@ -55,7 +55,6 @@ CHANGES = {
     "edited": (lambda: Path("data/captions.csv").write_bytes(b"image,caption\n1.jpg,dog\n"), "data/captions.csv"),
     "older": (lambda: replaced_by_an_older_file(Path("data/captions.csv")), "data/captions.csv"),
     "added": (lambda: Path("data/images/3.jpg").write_bytes(b"three"), "data/images/3.jpg"),
-    "hidden": (lambda: Path("data/images/.3.jpg").write_bytes(b"three"), "data/images/.3.jpg"),
     "new splits": (lambda: Path("data/splits.csv").write_text("image,split\n", encoding="utf-8"), "data/splits.csv"),
     "renamed": (lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), "data/images/3.jpg"),
     "gone": (lambda: Path("data/images/1.jpg").unlink(), None),
@@ -75,6 +74,14 @@ def test_a_change_of_content_or_name_changes_the_checksum_and_only_what_changed_
     assert read_again(monkeypatch) == ([name] if name else [])
     Path(CACHE).unlink()
     assert raw() != before
+
+
+@pytest.mark.parametrize("name", [".DS_Store", ".3.jpg", ".ipynb_checkpoints/captions.csv"])
+def test_a_hidden_file_is_no_content(name):
+    before, file = raw(), Path("data/images", name)
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"three")
+    assert raw() == before
 
 
 def test_copied_and_touched_files_are_the_same():

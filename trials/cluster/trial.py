@@ -6,6 +6,7 @@ Parts are `1`, `4` and `20` for so many jobs at once, and `faults`. Each prints 
 takes some ten minutes on two cores. Results are compared with those of a run without cluster, which is made first.
 """
 
+import argparse
 import subprocess
 import sys
 import time
@@ -96,4 +97,8 @@ def main(folder, parts):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), sys.argv[2:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("parts", nargs="+", choices=["1", "4", "20", "faults"])
+    given = parser.parse_args()
+    main(given.folder.resolve(), given.parts)

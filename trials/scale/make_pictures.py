@@ -6,7 +6,7 @@ Pictures that are there already stay, so that it may be stopped and begun again,
 one. The number of a picture alone decides it.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -47,4 +47,8 @@ def main(source: Path, folder: Path, n: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("n", type=int)
+    main(**vars(parser.parse_args()))

@@ -3,7 +3,7 @@
 python trials/scale/measure.py docs RUN RUN RUN      # results/scale of runs on more and more pictures
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -72,4 +72,7 @@ def main(folder: Path, runs: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("runs", type=Path, nargs="+")
+    main(**vars(parser.parse_args()))

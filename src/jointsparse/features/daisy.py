@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jointsparse.checks import require_grid, require_picture
+from jointsparse.checks import require_extra, require_grid, require_picture
 
 PATCH_SIZES_PIXELS = (16, 24, 32)
 STEP_PIXELS = 8
@@ -48,6 +48,7 @@ def describe(
     ValueError
         As of `dense_sift.describe`.
     """
+    require_extra("jointsparse.features.daisy", "skimage")
     from skimage.feature import daisy
 
     require_grid(patch_sizes, step)

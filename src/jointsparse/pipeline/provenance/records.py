@@ -76,7 +76,10 @@ def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, larg
 
 
 def files_below(path: Any) -> Iterator[str]:
-    """A file itself, or every file below a folder in a fixed order. Links are followed, but not in a circle."""
+    """A file itself, or every file below a folder in a fixed order. Links are followed, but not in a circle.
+
+    Hidden files are no data: systems and editors write them, and a run stamps a folder with one after its job.
+    """
     if os.path.lexists(path) and not os.path.isdir(path):
         yield path
     places = set()
@@ -85,10 +88,8 @@ def files_below(path: Any) -> Iterator[str]:
             subfolders.clear()
             names = [""]  # the folder itself
         places.add(place)
-        subfolders.sort()
-        # A run stamps a folder after its job.
-        kept = [name for name in sorted(names) if not (name.startswith(".") and name.endswith("_timestamp"))]
-        yield from (os.path.join(here, name) for name in kept)
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+        yield from (os.path.join(here, name) for name in sorted(names) if not name.startswith("."))
 
 
 def look(name: str) -> str:
