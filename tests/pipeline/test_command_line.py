@@ -109,7 +109,11 @@ def test_init_writes_a_config_that_fits(tmp_path, monkeypatch, capsys, files, lo
             "init looks in x for pictures with captions.csv (image,caption) or JSON",
         ),
         (pictures("x/"), "init x", "pictures in one folder per class, at least two, features (.npy, .npz,"),
-        (pictures("x/test/") | pictures("x/train/"), "init x", "folders must be classes, got test, train, which are"),
+        (
+            pictures("x/test/") | pictures("x/train/"),
+            "init x",
+            "folders must be classes, got test, train, and names of",
+        ),
         (pictures("x/") | {"x/captions.csv": "image,note\n"}, "init x", "that names the columns image,caption"),
         (pictures("x/") | {"x/c.csv": "image,caption\nno.png,A\n"}, "init x", "such as '00.jpg', got 'no.png'"),
         (pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")}, "init x", "at least 2 words must each have 5"),

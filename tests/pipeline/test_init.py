@@ -266,6 +266,139 @@ def test_captions_in_other_forms_are_read(tmp_path, monkeypatch, checked_here, n
     assert labels_of(read) == {"A cat.": 20, "A dog.": 20}
 
 
+def by_picture(content, name="file_name", caption="text", *, own=range(40), splits=()):
+    """Lines of JSON, or a table, of some pictures, by the names of the columns."""
+    files = list(PICTURES)
+    table = pd.DataFrame({name: [files[i] for i in own], caption: [TEXTS[files[i]] for i in own]})
+    table = table.assign(split=[splits[i % len(splits)] for i in own]) if splits else table
+    return table if content is pd.DataFrame else table.to_json(orient="records", lines=True)
+
+
+KARPATHY = [
+    {"filename": name, "split": ("train", "restval", "test")[i % 3], "sentences": [{"raw": text}]}
+    for i, (name, text) in enumerate(TEXTS.items())
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "test"),
+    [
+        ("captions.parquet", by_picture(pd.DataFrame, "image", "caption"), None),
+        ("metadata.jsonl", by_picture(str), None),
+        ("captions.csv", by_picture(pd.DataFrame, splits=("train", "val", "test")), range(2, 40, 3)),
+        ("metadata.jsonl", by_picture(str, splits=("train", "train", "test")), range(2, 40, 3)),
+        ("dataset.json", json.dumps({"images": KARPATHY}), range(2, 40, 3)),
+    ],
+)
+def test_captions_may_have_the_splits(tmp_path, monkeypatch, checked_here, name, content, test):
+    said, _, read = init(tmp_path, monkeypatch, PICTURES | {name: content})
+    assert labels_of(read) == {"A cat.": 20, "A dog.": 20}
+    assert (f"  {name}: the splits of 40 pictures" in said) == (test is not None)
+    got = set(read.images["image"][read.images["split"] == "test"])
+    assert test is None or got == {f"{i:02}.png" for i in test}
+
+
+@pytest.mark.parametrize("start", [28, 0])  # 0: the pictures of both splits have the same names
+def test_captions_beside_the_pictures_of_each_split(tmp_path, monkeypatch, checked_here, start):
+    files = {"train/metadata.csv": by_picture(pd.DataFrame, own=range(28))}
+    files["test/metadata.csv"] = by_picture(pd.DataFrame, own=range(start, start + 12))
+    files |= {f"train/{i:02}.png": i for i in range(28)} | {f"test/{start + i:02}.png": 28 + i for i in range(12)}
+    _, _, read = init(tmp_path, monkeypatch, files)
+    assert {name.split("/")[0] for name in read.images["image"][read.images["split"] != "test"]} == {"train"}
+    assert (read.images["split"] == "test").sum() == 12 and read.left_out.empty and len(read.captions) == 40
+
+
+@pytest.mark.parametrize(
+    "folders",
+    [
+        *(("training_set", "test_set"), ("seg_train", "seg_test"), ("train2017", "val2017"), ("trainset", "testset")),
+        *(("Training Data", "Testing Data"), ("TrainingSet", "TestSet"), ("train", "pred"), ("train", "test", "extra")),
+    ],
+)
+def test_folders_that_are_named_after_splits_are_no_classes(tmp_path, monkeypatch, folders):
+    files = {f"{one}/{k}/{i}.png": i for one in folders for k in ("cat", "dog") for i in range(3)}
+    with pytest.raises(ValueError, match=rf"folders must be classes, got .*names of splits .*{folders[0]}"):
+        init(tmp_path, monkeypatch, files)
+
+
+@pytest.mark.parametrize("files", [{}, {"captions.csv": csv(PICTURES)}])
+def test_folders_of_splits_below_classes_or_captions_ask_for_a_table(tmp_path, monkeypatch, checked_here, files):
+    names = {f"{i % 2}/{('train', 'test')[i % 3 == 0]}/{name}": i for i, name in enumerate(PICTURES)}
+    with pytest.raises(
+        ValueError, match=r"named after splits, got test, train, .*: write image,split into splits\.csv"
+    ):
+        init(tmp_path, monkeypatch, names | files)
+    splits = "image,split\n" + "".join(f"{name},{('train', 'test')[i % 3 == 0]}\n" for i, name in enumerate(PICTURES))
+    said, _, read = init(tmp_path, monkeypatch, {"splits.csv": splits})
+    assert "  splits.csv: the splits of 40 pictures" in said and (read.images["split"] == "test").sum() == 14
+
+
+def test_a_class_may_be_called_train(tmp_path, monkeypatch, checked_here):
+    files = {f"{name}/{i}.png": 20 * k + i for k, name in enumerate(("train", "car", "bus")) for i in range(20)}
+    assert labels_of(init(tmp_path, monkeypatch, files)[2]) == {"train": 20, "car": 20, "bus": 20}
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_splits_find_pictures_by_their_bare_names_in_either_form(tmp_path, monkeypatch, checked_here, form):
+    names = [unicodedata.normalize("NFD", f"Bär/{i:02}é.png") for i in range(20)] + [
+        f"cat/{i:02}.png" for i in range(20)
+    ]
+    splits = {name.split("/")[1]: ("train", "val", "test")[i % 3] for i, name in enumerate(names)}
+    table = "image,split\n" + "".join(f"{unicodedata.normalize(form, name)},{s}\n" for name, s in splits.items())
+    _, _, read = init(tmp_path, monkeypatch, dict(zip(names, range(40), strict=True)) | {"splits.csv": table})
+    assert {name.split("/")[1]: split for name, split in read.images[["image", "split"]].to_numpy()} == {
+        name: {"val": "validation"}.get(split, split) for name, split in splits.items()
+    }
+
+
+def test_two_splits_of_a_picture_are_told_of_the_files_that_give_them(tmp_path, monkeypatch):
+    files = {
+        f"captions_{part}.csv": by_picture(pd.DataFrame, own=own)
+        for part, own in (("train", range(28)), ("val", range(27, 40)))
+    }
+    with pytest.raises(ValueError, match=r"^captions_train\.csv and captions_val\.csv must give .* two for '27\.png'"):
+        init(tmp_path, monkeypatch, PICTURES | files)
+
+
+def test_what_programs_write_for_nothing_is_no_caption(tmp_path, monkeypatch, checked_here):
+    texts = TEXTS | dict(zip(TEXTS, ("nan", "NaN", "None", "null", "N/A", ""), strict=False))
+    said, _, read = init(tmp_path, monkeypatch, PICTURES | {"captions.csv": csv(PICTURES, texts)})
+    assert "  captions.csv: captions of 34 of 40 pictures" in said and set(read.left_out["reason"]) == {"no caption"}
+    assert labels_of(read) == {"A cat.": 17, "A dog.": 17}
+
+
+def test_pictures_outside_of_the_folder_are_told(tmp_path, monkeypatch, checked_here):
+    files = {f"a/{name}": i for name, i in PICTURES.items()} | {f"b/{i:02}.png": 100 + i for i in range(10)}
+    said, options, _ = init(tmp_path, monkeypatch, files | {"captions.csv": csv(PICTURES)})
+    assert options["images"] == "a" and "  not used: 10 pictures outside of a, such as b/00.png" in said
+    said, options, read = init(tmp_path, monkeypatch, {"captions.csv": csv(list(PICTURES)[10:]), "b/x.png": 200})
+    (tmp_path / "data" / "a" / "39.png").rename(tmp_path / "data" / "b" / "39.png")
+    said, options, read = init(tmp_path, monkeypatch, {})
+    assert options["images"] == "." and {"a/38.png", "b/39.png"} <= set(read.images["image"])
+
+
+def test_equal_pictures_in_two_classes_are_told(tmp_path, monkeypatch, checked_here):
+    files = {f"{k}/{i}.png": 20 * n + i for n, k in enumerate(("cat", "dog")) for i in range(20)}
+    said, _, _ = init(tmp_path, monkeypatch, files | {f"cat - Copy/{i}.png": i for i in range(16)})
+    (line,) = (line for line in said if "the same bytes" in line)
+    assert line.startswith("  16 pictures ") and "such as cat - Copy/0.png and cat/0.png" in line
+
+
+@pytest.mark.parametrize("name", ["captions.csv", "notes.csv", "captions.jsonl", "captions.parquet"])
+def test_captions_that_are_chosen_and_cannot_be_read_are_one_sentence(tmp_path, monkeypatch, name):
+    files = {f"{k}/{i}.png": 20 * n + i for n, k in enumerate(("cat", "dog")) for i in range(20)}
+    content = pd.DataFrame({"a": ["b"]}) if name.endswith(("csv", "parquet")) else '{"a": "b"}\n'
+    with pytest.raises(ValueError, match=rf"{name} must .* image,caption.* got "):
+        init(tmp_path, monkeypatch, files | {name: content}, captions=name)
+
+
+def test_a_table_that_is_not_read_is_told_with_the_reason(tmp_path, monkeypatch):
+    with pytest.raises(
+        ValueError, match=r"got labels\.csv, .*labels\.csv must .* columns image,caption, .*'image,label'"
+    ):
+        init(tmp_path, monkeypatch, PICTURES | {"labels.csv": csv(PICTURES).replace("caption", "label")})
+
+
 def test_coco_as_it_is_given_out(tmp_path, monkeypatch, checked_here):
     files = {}
     for part, own in (("train2017", range(30)), ("val2017", range(30, 40))):
@@ -295,11 +428,13 @@ def test_a_terminal_may_know_ascii_alone(tmp_path):
     assert r"chat noir \xe9" in said and (tmp_path / "run" / "config.yaml").is_file()
 
 
-def test_captions_that_contradict_each_other_are_one_sentence(tmp_path, monkeypatch, checked_here):
-    draft = csv(PICTURES, dict.fromkeys(PICTURES, "A draft."))
-    files = PICTURES | {"captions.csv": csv(PICTURES), "captions old.csv": draft}
+@pytest.mark.parametrize("below", ["", "images/"])
+def test_captions_that_contradict_each_other_are_one_sentence(tmp_path, monkeypatch, checked_here, below):
+    draft = csv(PICTURES, dict.fromkeys(PICTURES, "A draft.")).replace("\n0", f"\n{below}0")
+    files = {f"{below}{name}": i for name, i in PICTURES.items()}
+    files |= {"captions.csv": csv(PICTURES), "captions old.csv": draft}
     with pytest.raises(
-        ValueError, match=r"captions old\.csv and captions\.csv give '00\.png' other ones: choose one by"
+        ValueError, match=rf"captions old\.csv and captions\.csv give '{below}00\.png' other ones: choose one by"
     ):
         init(tmp_path, monkeypatch, files)
     _, options, read = init(tmp_path, monkeypatch, files, captions="captions.csv")

@@ -1,10 +1,10 @@
 """A config.yaml that fits a folder of data: what lies there, and the settings that read it."""
 
+import hashlib
 import os
 import re
 import warnings
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
@@ -18,15 +18,14 @@ from jointsparse.checks import printable, require
 from jointsparse.pipeline.app.columns import roles_of
 from jointsparse.pipeline.datasets.captions import contradiction
 from jointsparse.pipeline.datasets.captions import read as read_captions
-from jointsparse.pipeline.datasets.folder import list_pictures
+from jointsparse.pipeline.datasets.folder import list_pictures, read_tables
 from jointsparse.pipeline.datasets.names import Files, files_of, finder
 from jointsparse.pipeline.datasets.splits import ALIASES, FRACTIONS, SPLIT_NAMES, assign_splits
 from jointsparse.pipeline.datasets.tabular import KINDS
-from jointsparse.pipeline.datasets.text import read_csv
 from jointsparse.pipeline.tasks import AUTO_SIZES, choose_words
 from jointsparse.registry import pick
 
-CAPTIONS = (".csv", ".json", ".tsv", ".txt")  # how names of files end that may hold captions
+CAPTIONS = (".csv", ".json", ".jsonl", ".parquet", ".tsv", ".txt")  # how names of files end that may hold captions
 # What the name of a file tells of its content, without words for splits and numbers of parts.
 FEATURES, OF_LABELS, LIBSVM = (
     re.compile(pattern, re.IGNORECASE)
@@ -209,30 +208,35 @@ def _samples(root: Path, pictures: Sequence[str], others: Sequence[str], choices
 
 def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]) -> Found:
     """Photographs with captions in a file, or in one folder per class."""
-    captioned = _captioned(root, pictures, others, choices)
-    file, folder, captions = captioned or _in_classes(root, pictures, others)
+    file, folder = _captioned(root, pictures, others, choices)
     require(
         not Path.cwd().is_relative_to((root / folder).resolve()),
         f"results must lie outside of the folder of the pictures, {root / folder}: run init elsewhere",
     )
     names = [name.removeprefix(f"{folder}/") for name in pictures if folder == "." or name.startswith(f"{folder}/")]
-    captions = captions.assign(image=captions["image"].map(finder(names)))
-    table = read_csv(root / "splits.csv", "image", "split") if "splits.csv" in others else None
-    if table is None and isinstance(file, Mapping):
-        table = captions[["image", "split"]].drop_duplicates()
+    captions, table, source = read_tables(root, folder, names, file or None)
+    of_splits = [] if table is not None else _named_after_splits(names)
+    require(
+        not of_splits,
+        f"pictures lie in folders that are named after splits, got {', '.join(of_splits)}, and no table says which "
+        "picture is of which split: write image,split into splits.csv",
+    )
     splits, _ = assign_splits(
-        names, table, split_names=SPLIT_NAMES, fractions=FRACTIONS, validation_fraction=0.2, seed=0
+        names, table, split_names=SPLIT_NAMES, fractions=FRACTIONS, validation_fraction=0.2, seed=0, source=source
     )
     images = pd.DataFrame(list(splits.items()), columns=["image", "split"], dtype=str)
     options = {"images": folder} | ({"captions": file} if file else {})
     told = [name for _, name in files_of(file or [])]
     n_classes = captions["caption"].nunique()
     said = f", captions in {' and '.join(told)}" if told else f" in {n_classes:,} folders, one per class"
-    n_placed = 0 if table is None else table["image"].isin(names).sum()
-    lines = [f"splits.csv: the splits of {n_placed:,} pictures"] if "splits.csv" in others else []
-    if told:
-        n = {name: len(set(own["image"]) & set(names)) for name, own in captions.groupby("file")}
-        lines = [*(f"{name}: captions of {n.get(name, 0):,} of {len(names):,} pictures" for name in told), *lines]
+    n = {name: len(set(own["image"]) & set(names)) for name, own in captions.groupby("file")}
+    lines = [f"{name}: captions of {n.get(name, 0):,} of {len(names):,} pictures" for name in told]
+    if table is not None:
+        lines.append(f"{source}: the splits of {len(set(table['image']) & set(names)):,} pictures")
+    outside = sorted(set(pictures) - {name if folder == "." else f"{folder}/{name}" for name in names})
+    if outside:
+        lines.append(f"not used: {len(outside):,} pictures outside of {folder}, such as {outside[0]}")
+    lines += [] if file else _in_two_classes(root / folder, names)
     captions = captions.loc[captions["image"].isin(splits), ["image", "caption"]]
     loader, used = "photos" if file else "scenes", {*told, "splits.csv"}
     return Found(loader, options, images, captions, f"{len(images):,} pictures{said}", lines, used)
@@ -240,23 +244,25 @@ def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], cho
 
 def _captioned(
     root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]
-) -> tuple[Files, str, pd.DataFrame] | None:
-    """The files of captions, the folder of the pictures, and the captions with the file and the split of each."""
-    tables = dict[str, pd.DataFrame]()
+) -> tuple[Files, str]:
+    """The files of captions, and the folder of the pictures; no file, and the folder of the classes."""
+    tables, faults = dict[str, pd.DataFrame](), dict[str, str]()
     for file in [choices["captions"]] if "captions" in choices else others:
-        if file.lower().endswith(CAPTIONS) and file != "splits.csv":
-            with suppress(ValueError):
-                tables[file] = read_captions(root / file)
-    for file in [one for one in others if "caption" in one.lower() and not tables]:
-        read_captions(root / file)  # which says what is wrong with it
-    find = finder(pictures)
-    named = {file: {find(name) for name in table["image"]} & set(pictures) for file, table in tables.items()}
-    fitting = {file: names for file, names in named.items() if names}
+        if "captions" in choices or (file.lower().endswith(CAPTIONS) and file != "splits.csv"):
+            try:
+                table = read_captions(root / file)
+                find = finder(pictures, os.path.dirname(file))
+                tables[file] = table.assign(name=table["image"], image=table["image"].map(find))
+            except ValueError as error:
+                faults[file] = str(error)
+    for file in [one for one in faults if not tables and ("captions" in choices or "caption" in one.lower())]:
+        raise ValueError(faults[file])
+    fitting = [file for file, table in tables.items() if table["image"].isin(pictures).any()]
     for file, table in tables.items() if pictures and not fitting else ():
         some = table["image"].min()
         raise ValueError(f"{root / file} must name pictures of {root}, such as {pictures[0]!r}, got {some!r}")
     if not fitting:
-        return None
+        return "", _above_classes(root, pictures, others, list(faults.values()))
     depth = min(file.count("/") for file in fitting)
     top: list[str] = []
     for file in (file for file in fitting if file.count("/") == depth):
@@ -267,46 +273,76 @@ def _captioned(
                 f"captions must not contradict each other, and {other} and {file} give {image!r} other ones: choose "
                 "one by --captions FILE, or leave one out by --ignore FILE",
             )
-        if not any(set(map(tuple, tables[file].to_numpy())) <= set(map(tuple, tables[one].to_numpy())) for one in top):
+        rows = {one: set(map(tuple, tables[one][["image", "caption", "split"]].to_numpy())) for one in (*top, file)}
+        if not any(rows[file] <= rows[one] for one in top):
             top.append(file)
-    places = {file: _place(PurePosixPath(file).name) for file in top}
+    folder = _folder_of(set(pictures), pd.concat([tables[file] for file in top]))
+    places = {file: _place(file) for file in top}
     splits = {split for _, split, _ in places.values()}
     by_split = len({stem for stem, _, _ in places.values()}) == 1 and None not in splits and "train" in splits
-    chosen: Files = top[0] if len(top) == 1 else top
+    by_split = by_split and not any((tables[file]["split"] != "").any() for file in top)
     if by_split and len(splits) == len(top) > 1:
-        chosen = _tested({split: file for split in SPLIT_NAMES for file in top if places[file][1] == split})
-    split_of = {file: split for split, file in files_of(chosen)}
-    captions = pd.concat([tables[file].assign(file=file, split=split_of[file]) for file in top], ignore_index=True)
-    return chosen, _folder_of(set(pictures), captions, find), captions
+        return _tested({split: file for split in SPLIT_NAMES for file in top if places[file][1] == split}), folder
+    return (top[0] if len(top) == 1 else top), folder
 
 
-def _folder_of(pictures: Collection[str], captions: pd.DataFrame, find: Callable[[str], str]) -> str:
-    """The folder to which most names in each file of captions are relative, or the one above these."""
-    folders = set[str]()
-    for _, own in captions.groupby("file"):
-        places = Counter[str]()
-        for name in set(own["image"]):
-            picture = find(name)
-            if picture in pictures:
-                places["/".join(picture.split("/")[: picture.count("/") - name.count("/")]) or "."] += 1
-        folders.update(folder for folder, _ in places.most_common(1))
-    return folders.pop() if len(folders) == 1 else Path(os.path.commonpath(folders)).as_posix()
+def _folder_of(pictures: Collection[str], captions: pd.DataFrame) -> str:
+    """The folder to which all names in captions are relative, or the one above these."""
+    pairs = set(captions[["image", "name"]].itertuples(index=False, name=None))
+    folders = {"/".join(image.split("/")[: -1 - name.count("/")]) for image, name in pairs if image in pictures}
+    return Path(os.path.commonpath(folders)).as_posix()
 
 
-def _in_classes(root: Path, pictures: Sequence[str], others: Sequence[str]) -> tuple[Files, str, pd.DataFrame]:
-    """No file, the folder that holds those of the classes, and the class of each picture."""
+def _above_classes(root: Path, pictures: Sequence[str], others: Sequence[str], faults: Sequence[str]) -> str:
+    """The folder that holds those of the classes."""
     folder = Path(os.path.commonpath([os.path.dirname(name) for name in pictures] or [""])).as_posix()
     names = [Path(name).relative_to(folder).as_posix() for name in pictures]
     require(
         names and all("/" in name for name in names),
         f"init looks in {root} for pictures with {WITH_CAPTIONS}, pictures in one folder per class, at least two, "
         "features (.npy, .npz, .parquet or .csv) beside labels, and libsvm files, got "
-        f"{', '.join([*others[:3], *pictures[:3]]) or 'no file'}",
+        f"{', '.join([*others[:3], *pictures[:3]]) or 'no file'}{''.join(f' ({fault})' for fault in faults[:1])}",
     )
-    classes = [name.partition("/")[0] for name in names]
+    classes = {name.split("/")[0] for name in names}
+    of_splits = sorted(one for one in classes if _split_in(one))
+    deep = [name for name in names if name.split("/")[0] in of_splits and name.count("/") > 1]
     require(
-        not {one.lower() for one in classes} <= {*SPLIT_NAMES, *ALIASES},
-        f"folders must be classes, got {', '.join(sorted(set(classes)))}, which are splits: put all pictures of a "
-        "class into one folder, and image,split into splits.csv",
+        not of_splits or not (deep or len(classes) - len(of_splits) < 2 or _named_after_splits(names)),
+        f"folders must be classes, got {', '.join(sorted(classes)[:9])}, and names of splits among them "
+        f"({', '.join(of_splits[:9])}): put all pictures of a class into one folder, and image,split into splits.csv, "
+        "run init on the folder of one split, or rename it if it is a class",
     )
-    return "", folder, pd.DataFrame({"image": names, "caption": classes}, dtype=str)
+    return folder
+
+
+def _split_in(folder: str) -> str | None:
+    """The split that a folder is named after, if any, also in names such as TrainingSet and testdata."""
+    found = OF_SPLIT.search(re.sub(r"(?<=[a-z])(?=[A-Z]|sets?$|data$)", " ", folder))
+    return ALIASES.get(found[1].lower(), found[1].lower()) if found else None
+
+
+def _named_after_splits(names: Iterable[str]) -> list[str]:
+    """The folders that are named after splits, where there are those of two splits side by side or below such ones."""
+    places = {(depth, folder) for name in names for depth, folder in enumerate(name.split("/")[:-1])}
+    split_of = {place: split for place in sorted(places) if (split := _split_in(place[1]))}
+    splits = {depth: {split for place, split in split_of.items() if place[0] == depth} for depth, _ in split_of}
+    return list(dict.fromkeys(folder for depth, folder in split_of if len(splits[depth]) > 1))
+
+
+def _in_two_classes(folder: Path, names: Sequence[str]) -> list[str]:
+    """A line on pictures with the same bytes in two classes."""
+    by_size = dict[int, list[str]]()
+    for name in names:
+        with suppress(OSError):
+            if (folder / name).is_file():
+                by_size.setdefault((folder / name).stat().st_size, []).append(name)
+    first, again = dict[bytes, str](), list[tuple[str, str]]()
+    for name in (name for alike in by_size.values() if len(alike) > 1 for name in alike):
+        with suppress(OSError), (folder / name).open("rb") as file:
+            other = first.setdefault(hashlib.file_digest(file, "sha256").digest(), name)
+            again += [(other, name)] * (other.split("/")[0] != name.split("/")[0])
+    return [
+        f"{len(again):,} pictures have the same bytes as one in another class, such as {one} and {other}: each pair "
+        "counts as one picture of both classes"
+        for one, other in again[:1]
+    ]

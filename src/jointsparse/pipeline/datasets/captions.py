@@ -2,11 +2,12 @@
 
 Sources: X. Chen et al., Microsoft COCO Captions, arXiv:1504.00325 (2015), for `images` and `annotations`. A. Karpathy
 and L. Fei-Fei, CVPR 2015, for `images` with `sentences`; Flickr8k, Flickr30k and COCO are given out in this form, too.
+The loader imagefolder of Hugging Face, for `metadata.csv`, `.jsonl` and `.parquet`.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +15,44 @@ import pandas as pd
 
 from jointsparse.checks import require, shortened
 from jointsparse.pipeline.datasets.names import composed
-from jointsparse.pipeline.datasets.text import open_text, read_csv
+from jointsparse.pipeline.datasets.tabular import columns_of, read_columns
+from jointsparse.pipeline.datasets.text import chosen, open_text, read_csv
 
-# The columns of a table of captions, and what others call them.
-ALSO = {
-    "image": ("image_name", "file_name", "filename", "file", "image_path", "path"),
-    "caption": ("comment", "text", "sentence", "title"),
+# The columns of a table of captions, and what others call them. One of splits may be missing.
+CALLED = {
+    "image": ("image", "image_name", "file_name", "filename", "file", "image_path", "path"),
+    "caption": ("caption", "comment", "text", "sentence", "title"),
+    "split": ("split", "splits", "set", "subset", "partition"),
 }
+# What programs write where a caption is missing, in small letters.
+MISSING = ("", "nan", "none", "null", "na", "n/a", "<na>", "#n/a")
 TOKEN = re.compile(r"([^\t]+)#\d+\t(.*)")  # a line of a token file
 KINDS = {str: "text", list: "a list", int: "a whole number"}
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Read captions: columns image, caption. A file `.json` is JSON, every other one a table or a token file.
+    """Read captions: columns image, caption, split. What is missing is "".
 
-    Raises ValueError with the file and the line or key.
+    The file's name tells its form: .json, .jsonl, .parquet, and every other one is a table or a token file. Raises
+    ValueError with the file and the line or key.
     """
     rows: Any
     if path.suffix.lower() == ".json":
         rows = _of_json(path)
+    elif path.suffix.lower() == ".jsonl":
+        rows = _of_lines(path)
+    elif path.suffix.lower() == ".parquet":
+        names = _chosen(path, columns_of(path))
+        table = read_columns(path, 1e6, list(filter(None, names)))
+        rows = _of_records(path, names, table.to_pylist())
     else:
         with open_text(path) as file:
             is_token = TOKEN.fullmatch(file.readline().rstrip("\r\n"))
-        rows = _of_token(path) if is_token else read_csv(path, *ALSO, also=ALSO)
-    table = pd.DataFrame(rows, columns=["image", "caption"], dtype=str)
-    require(len(table), f"{path} must hold at least one caption, got none")
-    return table.assign(caption=[composed(text).strip() for text in table["caption"]])
+        rows = _of_token(path) if is_token else read_csv(path, "image", "caption", also=CALLED, optional=["split"])
+    read = pd.DataFrame(rows, columns=list(CALLED), dtype=str)
+    require(len(read), f"{path} must hold at least one caption, got none")
+    texts = (composed(text).strip() for text in read["caption"])
+    return read.assign(caption=["" if text.lower() in MISSING else text for text in texts])
 
 
 def contradiction(one: pd.DataFrame, other: pd.DataFrame) -> str:
@@ -50,7 +63,7 @@ def contradiction(one: pd.DataFrame, other: pd.DataFrame) -> str:
     return str(differ[0]) if len(differ) else ""
 
 
-def _of_json(path: Path) -> list[tuple[str, str]]:
+def _of_json(path: Path) -> list[tuple[str, str, str]]:
     with open_text(path) as file:
         text = file.read()
     try:
@@ -60,7 +73,38 @@ def _of_json(path: Path) -> list[tuple[str, str]]:
         raise ValueError(f"{path} must be JSON with captions: {error}") from None
 
 
-def _of_token(path: Path) -> Iterator[tuple[str, str]]:
+def _of_lines(path: Path) -> Iterator[list[str]]:
+    """Each image's name, caption and split, of lines of JSON such as {"file_name": "a.jpg", "text": "A dog."}."""
+    with open_text(path) as file:
+        lines = [(number, line) for number, line in enumerate(file, start=1) if line.strip()]
+    records = []
+    for number, line in lines:
+        try:
+            records.append(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path} line {number} must be JSON: {error}") from None
+        require(isinstance(records[-1], dict), f"{path} line {number} must be an object of JSON, got {line[:80]!r}")
+    return _of_records(path, _chosen(path, list(dict.fromkeys(key for one in records for key in one))), records)
+
+
+def _chosen(path: Path, columns: Sequence[str]) -> list[str]:
+    """The columns of a table that hold image, caption and split."""
+    names = chosen(columns, CALLED)
+    require(all(names[:2]), f"{path} must have columns image,caption, got {shortened(list(columns))}")
+    return names
+
+
+def _of_records(path: Path, names: Sequence[str], records: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
+    """Each image's name, caption and split, by their names in records. None is missing."""
+    for number, one in enumerate(records, start=1):
+        known = {name: value for name, value in one.items() if value is not None}
+        try:
+            yield [_get({name: ""} | known, name, str) if name else "" for name in names]
+        except ValueError as error:
+            raise ValueError(f"{path} row {number}: {error}") from None
+
+
+def _of_token(path: Path) -> Iterator[tuple[str, str, str]]:
     """Each image's name and caption, of lines such as "a.jpg#0<tab>A dog runs ."."""
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
@@ -70,10 +114,10 @@ def _of_token(path: Path) -> Iterator[tuple[str, str]]:
                 f'{path} line {number}: expected an image, "#" and a number, a tab and a caption, got {line[:80]!r}',
             )
             if found:
-                yield found[1], found[2]
+                yield found[1], found[2], ""
 
 
-def _of_coco(data: Any) -> Iterator[tuple[str, str]]:
+def _of_coco(data: Any) -> Iterator[tuple[str, str, str]]:
     """Each image's name and caption, of `annotations` that name an image by its `id`."""
     names: dict[int, str] = {}
     for i, image in enumerate(_get(data, "images", list)):
@@ -83,16 +127,17 @@ def _of_coco(data: Any) -> Iterator[tuple[str, str]]:
     for i, annotation in enumerate(_get(data, "annotations", list)):
         number = _get(annotation, "image_id", int, f"annotations[{i}].")
         require(number in names, f"annotations[{i}].image_id must be the id of an image, got {shortened(number)}")
-        yield names[number], _get(annotation, "caption", str, f"annotations[{i}].")
+        yield names[number], _get(annotation, "caption", str, f"annotations[{i}]."), ""
 
 
-def _of_karpathy(data: Any) -> Iterator[tuple[str, str]]:
-    """Each image's name, below its `filepath` if it has one, and caption."""
+def _of_karpathy(data: Any) -> Iterator[tuple[str, str, str]]:
+    """Each image's name, below its `filepath` if it has one, caption and split."""
     for i, image in enumerate(_get(data, "images", list)):
         name = _get(image, "filename", str, f"images[{i}].")
-        above = _get({"filepath": ""} | image, "filepath", str, f"images[{i}].")
+        above, split = (_get({key: ""} | image, key, str, f"images[{i}].") for key in ("filepath", "split"))
         for j, sentence in enumerate(_get(image, "sentences", list, f"images[{i}].")):
-            yield f"{above}/{name}" if above else name, _get(sentence, "raw", str, f"images[{i}].sentences[{j}].")
+            text = _get(sentence, "raw", str, f"images[{i}].sentences[{j}].")
+            yield f"{above}/{name}" if above else name, text, split
 
 
 def _get(block: Any, key: str, kind: type, where: str = "") -> Any:

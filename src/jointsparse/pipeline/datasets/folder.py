@@ -1,7 +1,7 @@
 """The shared part of all datasets of photographs: reading a folder, checking its pictures, reading tables."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from itertools import cycle
 from pathlib import Path
@@ -50,8 +50,9 @@ def read_folder(
     root : path
         Holds the folder of the pictures and, if any, `splits.csv` (image,split).
     captions_file : str, list of str, mapping, or None
-        File or files of the captions in `root`, see `datasets.captions`. A mapping from splits to files also says which
-        images are of which split, where there is no splits.csv. None: the name of an image's folder is its caption.
+        File or files of the captions in `root`, see `datasets.captions`. A mapping from splits to files, or a column
+        split in them, also says which images are of which split, where there is no splits.csv. None: the name of an
+        image's folder is its caption.
     smallest_side : int, pixels
         The shorter side must have at least this length after shrinking.
     longest_side : int, pixels
@@ -85,32 +86,69 @@ def read_folder(
         f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder / images)!r}, got none: put the data there, "
         "link it, or set root in the dataset's entry",
     )
-    named, find = files_of(captions_file or []), finder(names)
-    for _, name in (("", "splits.csv"), *named):  # which may lie beside the pictures
+    captions, table, source = read_tables(folder, images, names, captions_file)
+    told = [name for _, name in files_of(captions_file or [])]
+    for name in ("splits.csv", *told):  # which may lie beside the pictures
         left_out.pop(os.path.relpath(folder / name, folder / images), None)
-    tables = [read_captions(folder / name).assign(split=split) for split, name in named] or [_classes(names)]
-    captions = pd.concat(tables, ignore_index=True)
-    captions["image"] = captions["image"].map(find)
-    table = captions[["image", "split"]].drop_duplicates() if isinstance(captions_file, Mapping) else None
-    if os.path.lexists(file := folder / "splits.csv"):
-        table = read_csv(file, "image", "split")
     captions = captions[["image", "caption"]]
     splits, unplaced = assign_splits(
         names,
-        None if table is None else table.assign(image=table["image"].map(find)),
+        table,
         split_names=split_names,
         fractions=fractions,
         validation_fraction=validation_fraction,
         seed=seed,
+        source=source,
     )
     reasons, digests = check_pictures(folder / images, names, smallest_side, longest_side, progress)
-    captions = captions[captions["caption"].str.strip() != ""]
-    left_out = _without_use(splits, captions, ", ".join(name for _, name in named)) | left_out | unplaced | reasons
+    left_out = _without_use(splits, captions, ", ".join(told)) | left_out | unplaced | reasons
     lines: dict[Any, list[str]] = captions.drop_duplicates().groupby("image")["caption"].agg(list).to_dict()
     left_out |= _equal_pictures({name: split for name, split in splits.items() if name not in left_out}, digests, lines)
     usable = {name: splits[name] for name in sorted(set(splits) - set(left_out))}
     gathered = gather(usable, [lines.get(name, []) for name in usable], dict(sorted(left_out.items())))
     return gathered._replace(images=gathered.images.assign(digest=[digests[name] for name in usable]))
+
+
+def read_tables(
+    root: Path, images: str, names: Sequence[str], captions_file: Files | None
+) -> tuple[pd.DataFrame, pd.DataFrame | None, str]:
+    """Read captions and splits.
+
+    Parameters
+    ----------
+    root : path
+        Folder of the tables.
+    images : str
+        Folder of the pictures in `root`.
+    names : list of str
+        The pictures in it.
+    captions_file : str, list of str, mapping, or None
+        As in `read_folder`.
+
+    Returns
+    -------
+    captions : DataFrame
+        Columns image, caption, and file, from which they are.
+    splits : DataFrame or None
+        Columns image, split: of splits.csv, else those that the captions have. None: there are none.
+    source : str
+        The files of the splits.
+    """
+    tables = []
+    for split, name in files_of(captions_file or []):
+        table = read_captions(root / name)
+        find = finder(names, os.path.relpath((root / name).parent, root / images))
+        table = table.assign(image=table["image"].map(find), file=name)
+        tables.append(table if split is None else table.assign(split=split))
+    every = pd.concat(tables or [_classes(names)], ignore_index=True)
+    captions = every.loc[every["caption"] != "", ["image", "caption", "file"]]
+    if os.path.lexists(file := root / "splits.csv"):
+        table = read_csv(file, "image", "split")
+        return captions, table.assign(image=table["image"].map(finder(names))), "splits.csv"
+    placed = every[every["split"] != ""]
+    if placed.empty:
+        return captions, None, ""
+    return captions, placed[["image", "split"]].drop_duplicates(), " and ".join(placed["file"].unique())
 
 
 def _equal_pictures(
@@ -130,11 +168,12 @@ def _equal_pictures(
     return reasons
 
 
-def _classes(names: list[str]) -> pd.DataFrame:
+def _classes(names: Sequence[str]) -> pd.DataFrame:
     """The first folder of each name as its caption."""
     for loose in [name for name in names if "/" not in name][:1]:
         raise ValueError(f"pictures must lie in one folder per class below the folder 'images', got {loose!r}")
-    return pd.DataFrame({"image": names, "caption": [composed(name.split("/")[0]) for name in names]}, dtype=str)
+    classes = [composed(name.split("/")[0]) for name in names]
+    return pd.DataFrame({"image": names, "caption": classes, "split": "", "file": ""}, dtype=str)
 
 
 def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_file: str | None) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Names of files: which of them are never data, and how names in tables find files."""
 
+import posixpath
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -42,10 +43,11 @@ def composed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def finder(files: Iterable[str]) -> Callable[[str], str]:
+def finder(files: Iterable[str], beside: str = "") -> Callable[[str], str]:
     """Return a function from a name in a table to the name of the file that it means, in either form of Unicode.
 
-    Where no file has the whole name, it means the only file whose path ends with it. Any other name stays as it is.
+    A file in the folder `beside`, that of the table, comes first. Where no file has the whole name, it means the only
+    file whose path ends with it. Any other name stays as it is.
 
     >>> find = finder(["a/cafe\u0301.jpg", "a/tea.jpg", "b/tea.jpg"])
     >>> find("caf\u00e9.jpg") == "a/cafe\u0301.jpg", find("tea.jpg"), find("no.jpg")
@@ -61,8 +63,14 @@ def finder(files: Iterable[str]) -> Callable[[str], str]:
         for i in range(1, len(parts)):
             ends.setdefault("/".join(parts[i:]), []).append(name)
     only = {end: names[0] for end, names in ends.items() if len(names) == 1}
-    meant = only | whole | {name: name for name in files}
-    return lambda name: meant.get(name) or meant.get(composed(name), name)
+    whole |= {name: name for name in files}
+    meant = only | whole
+
+    def find(name: str) -> str:
+        near = posixpath.normpath(posixpath.join(beside, name))
+        return whole.get(near) or whole.get(composed(near)) or meant.get(name) or meant.get(composed(name), name)
+
+    return find
 
 
 def files_of(option: Files) -> list[tuple[str | None, str]]:

@@ -13,6 +13,7 @@ SPLIT_NAMES = {split: split for split in SPLITS}
 ALIASES = {  # names that others give them, which are read where no option names the splits
     **dict.fromkeys(("val", "valid", "dev"), "validation"),
     "training": "train",
+    "restval": "train",  # in Karpathy's splits of COCO: what validation and test leave of its validation images
     "testing": "test",
     "none": "unlabelled",
     "unlabeled": "unlabelled",
@@ -64,8 +65,8 @@ def assign_splits(
     ours |= ALIASES if dict(split_names) == SPLIT_NAMES else {}
     for unknown in sorted(set(table["split"]) - set(ours))[:1]:
         raise ValueError(
-            f"{source} may use the splits {', '.join(map(repr, ours))} (split_names in the dataset's entry), "
-            f"got {shortened(unknown)}"
+            f"{source} may use the splits {', '.join(map(repr, ours))}, got {shortened(unknown)}: write one of these "
+            "there, or name it by split_names in the dataset's entry"
         )
     once = table.drop_duplicates()
     for twice in once["image"][once["image"].duplicated()][:1]:

@@ -32,45 +32,58 @@ def open_text(path: Path) -> Iterator[TextIO]:
         ) from None
 
 
-def read_csv(path: Path, *columns: str, also: Mapping[str, Sequence[str]] = {}) -> pd.DataFrame:
-    """Read a table with a header line that holds `columns`; others are dropped. All values are text.
+def read_csv(
+    path: Path, *columns: str, also: Mapping[str, Sequence[str]] = {}, optional: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Read a table with a header line. All values are text.
 
     Of comma, semicolon, tab and vertical bar, the first with which the header line names the columns stands between
-    fields. also: other names of a column, which count where its own is missing. Raises ValueError with file and line.
+    fields. Raises ValueError with file and line.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    *columns : str
+        Columns that it must have.
+    also : mapping
+        Other names of a column, which count where its own is missing.
+    optional : list of str
+        More columns, which are empty where the table has none. All others are dropped.
     """
-    names = [(column, *also.get(column, ())) for column in columns]
+    names = {column: (column, *also.get(column, ())) for column in (*columns, *optional)}
     with open_text(path) as file:
-        return pd.DataFrame(_records(file, names, path), columns=list(columns), dtype=str)
+        return pd.DataFrame(_records(file, names, len(columns), path), columns=list(names), dtype=str)
 
 
-def _records(file: TextIO, columns: Sequence[Sequence[str]], path: Path) -> Iterator[Sequence[str]]:
+def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, path: Path) -> Iterator[Sequence[str]]:
     """The values of the columns, each of which has several names, row by row, but for empty rows."""
     line = file.readline().rstrip("\r\n")
-    named = [sign for sign in SIGNS if all(_chosen(columns, [name.strip('" ') for name in line.split(sign)]))]
+    named = [sign for sign in SIGNS if all(chosen([name.strip('" ') for name in line.split(sign)], columns)[:n_needed])]
     delimiter = (named or [","])[0]
     file.seek(0)
     # Not pandas: a row with a field too many is an error here, and NUL bytes do not pass.
     rows = csv.reader(file, strict=True, delimiter=delimiter)
     try:
         header = [name.strip() for name in next(rows, [])]
-        chosen = _chosen(columns, header)
+        own = chosen(header, columns)
         require(
-            all(chosen) and len(set(header)) == len(header),
-            f"{path} must begin with a header line that names the columns {','.join(names[0] for names in columns)}, "
+            all(own[:n_needed]) and len(set(header)) == len(header),
+            f"{path} must begin with a header line that names the columns {','.join([*columns][:n_needed])}, "
             f"and each column once, got {','.join(header)[:80]!r}",
         )
-        wanted = itemgetter(*map(header.index, chosen))
+        wanted = itemgetter(*(header.index(name) if name else -1 for name in own))
         for row in filter(None, rows):
             if len(row) != len(header) or "\0" in "".join(row):
                 raise ValueError(
                     f"{path} line {rows.line_num}: expected {len(header)} fields of text (a text with a "
                     f"{SIGNS[delimiter]} goes in double quotes), got {delimiter.join(row)[:80]!r}"
                 )
-            yield wanted(row)
+            yield wanted([*row, ""])
     except csv.Error as error:
         raise ValueError(f"{path} line {rows.line_num}: {error}") from None
 
 
-def _chosen(columns: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
-    """The first name of each column that a header holds, "" where it holds none."""
-    return [next((name for name in names if name in header), "") for names in columns]
+def chosen(header: Sequence[str], columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the first name of each column that a header holds, "" where it holds none."""
+    return [next((name for name in names if name in header), "") for names in columns.values()]
