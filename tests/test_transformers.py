@@ -68,6 +68,20 @@ def test_a_picture_without_keypoints_has_a_histogram_of_zeros(descriptors):
         words().fit([None, None])
 
 
+@pytest.mark.parametrize("none", [None, 5, object()])
+def test_what_is_no_list_of_pictures_is_refused(none):
+    with pytest.raises(
+        ValueError, match="X must be a list of at least one picture, or of the descriptors of each, got"
+    ):
+        words().fit(none)
+
+
+@pytest.mark.parametrize("item", [lambda own: (["a", "b"], own), lambda own: ((), own), lambda own: [[1, 2], [3]]])
+def test_an_item_that_is_no_array_of_descriptors_is_refused(descriptors, item):
+    with pytest.raises(ValueError, match=r"^X\[1\]: expected .* of pairs \(keypoints, descriptors\) give the desc"):
+        words().fit([descriptors[0], item(descriptors[1])])
+
+
 def test_whole_numbers_may_be_floats(descriptors):
     expected = words().fit_transform(descriptors)
     assert_same(words().fit_transform([each.astype(np.float32) for each in descriptors]), expected)

@@ -1,12 +1,15 @@
 """What decoders write to the standard error is part of the reason, and goes into the log with the picture's name."""
 
 import logging
+import struct
 from io import BytesIO
 
 import numpy as np
 import raw_pictures
+from model_files import model_of, write_model
 from PIL import Image
 
+from jointsparse.pipeline.app.command_line import main
 from jointsparse.pipeline.datasets import checker
 
 NOISE = Image.fromarray(np.kron(np.random.default_rng(0).random((24, 32)) > 0.5, np.ones((4, 4))) > 0)
@@ -18,6 +21,30 @@ def tiff(compression, damage=slice(0)):
     data = bytearray(file.getvalue())
     data[damage] = len(data[damage]) * b"\x01"
     return bytes(data)
+
+
+def with_a_long_tag():
+    """A picture in good order, but for a note (tag 270) that would be longer than the file. Pillow passes over it."""
+    file = BytesIO()
+    NOISE.convert("L").save(file, "TIFF", tiffinfo={270: "A note."})
+    return file.getvalue().replace(struct.pack("<HHI", 270, 2, 8), struct.pack("<HHI", 270, 2, 10**6))
+
+
+def test_warnings_of_decoders_go_to_the_log_with_the_name_of_the_picture(tmp_path, capfd, caplog):
+    caplog.set_level(logging.INFO)
+    (tmp_path / "a.tif").write_bytes(with_a_long_tag())
+    ((reason, _),) = checker.verdicts([tmp_path / "a.tif"], 32, 320)
+    assert reason == "" and capfd.readouterr().err == ""
+    assert caplog.messages == [f"{tmp_path / 'a.tif'}: Tag data larger than file. Skipping tag 270"]
+
+
+def test_annotate_leaves_them_to_the_log(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_model(tmp_path / "model.skops", model_of("annotator"))
+    (tmp_path / "a.tif").write_bytes(with_a_long_tag())
+    assert main(["annotate", "model.skops", "a.tif"]) == 0
+    out, err = capsys.readouterr()
+    assert "a.tif" in out and not err
 
 
 def test_words_of_decoders_are_told_with_the_name_of_the_picture_and_of_no_other(tmp_path, capfd, caplog):

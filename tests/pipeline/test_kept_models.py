@@ -85,6 +85,7 @@ FAULTS = [
     ("check_.X", outside, "X must be a sound CSR matrix"),
     ("check_.X", lambda X: X.toarray()[:, :5], r"check_.X must be an array of .* got float32 of shape \(5, 5\)"),
     ("check_.X", lambda X: X * np.float32(np.inf), "check_.X must hold finite numbers"),
+    ("check_", lambda check: check | {"X": check["X"][:0], "scores": check["scores"][:0]}, "X must have 1 to .* got 0"),
     ("check_.scores", lambda scores: scores[:2], r"check_.scores must be an array of .* got float32 of shape \(2, 2\)"),
     ("check_.first_step", 0, "check_.first_step must be 2, that of the features"),
     ("check_.more", 1, "check_ must hold first_step, X, scores alone, got 'more', too"),

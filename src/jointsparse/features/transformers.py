@@ -5,7 +5,7 @@ own, as scikit-learn takes a second to import, and as an edit of the extractor's
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Literal, Self
@@ -53,7 +53,7 @@ def _each(X: Any, use: Callable[[Any], Any]) -> list[Any]:
     """Use each item of X, which may be any iterable. A ValueError says which item it is about."""
     if isinstance(X, Iterator):
         X = list(X)
-    if isinstance(X, str | os.PathLike) or not len(X):
+    if isinstance(X, str | os.PathLike) or not isinstance(X, Collection) or not len(X):
         raise ValueError(f"X must be a list of at least one picture, or of the descriptors of each, got {X!r}")
     if isinstance(X, np.ndarray) and (X.ndim == 2 or (X.ndim == 3 and X.shape[2] == 3)):
         raise ValueError(
@@ -73,7 +73,15 @@ def _descriptors(item: Any) -> np.ndarray | None:
 
     OpenCV returns None for a picture without keypoints, and whole numbers as floats.
     """
-    found = np.empty(0) if item is None else np.asarray(item)
+    try:
+        found = np.empty(0) if item is None else np.asarray(item)
+    except ValueError:  # NumPy's is of sequences in arrays
+        found = np.empty(0, object)
+    require(
+        found.dtype != object,
+        "expected an array of descriptors (n_descriptors, length), got rows of several lengths or other objects: of "
+        "pairs (keypoints, descriptors) give the descriptors",
+    )
     if not found.size:
         return None
     require(found.ndim == 2, f"expected descriptors (n_descriptors, length), got shape {found.shape}")

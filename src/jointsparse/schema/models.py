@@ -170,7 +170,9 @@ def _compare_chain(chain: Any, name: str) -> Sizes:
     if any(key.startswith("known_") for key in kept):
         _compare_kept(chain, kept, name, of_steps)
     else:  # what a user has added
-        require_like(kept, OF_USERS, name, {})
+        rows: Sizes = {}
+        require_like(kept, OF_USERS, name, rows)
+        require(rows.get("rows", 1), "check_.X must have at least 1 row, got none")
     taken = {key: n for key, n in of_steps[0].items() if key == "in"}
     return taken if given is None else taken | {"out": given}
 
@@ -186,7 +188,8 @@ def _compare_kept(chain: Any, kept: Mapping[str, Any], name: str, of_steps: list
     sizes = {"tasks": of_steps[-1]["tasks"], "in": of_steps[first]["in"]}
     require_like(kept, KEPT, name, sizes)
     require(kept["check_"]["first_step"] == first, f"check_.first_step must be {first}, that of the features")
-    require(sizes["rows"] <= MOST_CHECKED, f"check_.X must have at most {MOST_CHECKED} rows, got {sizes['rows']:,}")
+    few = 1 <= sizes["rows"] <= MOST_CHECKED
+    require(few, f"check_.X must have 1 to {MOST_CHECKED} rows, got {sizes['rows']:,}")
     words, columns, labels = kept["card_"]["words"], kept["columns_"], kept["known_labels_"]
     require(
         list(map(str, classifier.classes_)) == words and len(set(words)) == len(words),

@@ -32,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     format_of_warnings, warnings.formatwarning = warnings.formatwarning, _format_warning
     try:
-        status: int = given.run(given)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"PIL\.")  # which do not name the file, as the log of checks does
+            status: int = given.run(given)
     except (ImportError, OSError, ValueError) as error:
         say(f"error: {error}", to=sys.stderr)
         return 2

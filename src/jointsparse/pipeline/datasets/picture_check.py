@@ -56,11 +56,10 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
             return f"a picture file must hold 1 to {MOST_BYTES:,} bytes, got {status.st_size:,}", "", 0
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        with warnings.catch_warnings(action="ignore"):
-            with Image.open(path, formats=FORMATS) as picture:
-                n_pixels = picture.width * picture.height
-                picture.verify()  # the checksums of PNG, which decoding passes over
-            height, width = open_grey(path, longest_side).shape
+        with Image.open(path, formats=FORMATS) as picture:
+            n_pixels = picture.width * picture.height
+            picture.verify()  # the checksums of PNG, which decoding passes over
+        height, width = open_grey(path, longest_side).shape
     except UnidentifiedImageError:
         lacking = path.suffix.lower() in (".heic", ".heif") and "HEIF" not in FORMATS
         hint = "; HEIC takes the package pi-heif" if lacking else ""
@@ -93,13 +92,16 @@ def main(smallest_side: int, longest_side: int, most_seconds: float) -> None:
         if sys.platform != "win32":
             signal.setitimer(signal.ITIMER_PROF, most_seconds)  # SIGPROF ends this process, also within C code
         path = Path(json.loads(line))
-        try:
-            reason, digest, n_bytes = check_picture(path, smallest_side, longest_side)
-            failure = ""
-        except MachineError as error:
-            reason, digest, n_bytes, failure = "", "", 0, error.why
+        with warnings.catch_warnings(record=True, action="always") as warned:
+            try:
+                reason, digest, n_bytes = check_picture(path, smallest_side, longest_side)
+                failure = ""
+            except MachineError as error:
+                reason, digest, n_bytes, failure = "", "", 0, error.why
         words = words_of_decoder()
-        print(json.dumps((_with_words(reason, words), digest, n_bytes, failure, words)), flush=True)
+        reason = _with_words(reason, words)
+        words += "".join(f"{text}\n" for text in dict.fromkeys(str(one.message) for one in warned))
+        print(json.dumps((reason, digest, n_bytes, failure, words)), flush=True)
 
 
 def _catch_words() -> Callable[[], str]:
