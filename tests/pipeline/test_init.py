@@ -91,6 +91,11 @@ LEFT_OUT = "smiles, age: left out (--text COLUMN shows one on the page)"
             f"labels.csv: 3 labels (cat, dog, sea); id: names; {LEFT_OUT}",
         ),
         (
+            Y.assign(image=[f"https://x.org/{i}.jpg" for i in range(60)]),
+            OF_Y,
+            "labels.csv: 3 labels (cat, dog, sea); image: left out (--text COLUMN shows one on the page)",
+        ),
+        (
             Y.assign(file=[f"{i}.png" for i in range(60)], split=["train", "val", "test"] * 20, title="A sea."),
             OF_Y,
             "labels.csv: 3 labels (cat, dog, sea); split: splits; file: pictures; title: text",

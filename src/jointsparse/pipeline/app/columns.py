@@ -137,7 +137,7 @@ def _held(name: str, column: pa.ChunkedArray) -> str:
         return "split"
     if "index" in called and len(set(texts)) == n_known == len(texts):
         return "index"
-    pictures = sum(text.lower().endswith(SUFFIXES) for text in texts)
+    pictures = sum(text.lower().endswith(SUFFIXES) and "://" not in text for text in texts)  # no web addresses
     if pictures and (pictures == n_known or ("pictures" in called and 2 * pictures >= n_known)):
         return "pictures"
     values = floats_of(column) if numbers else np.zeros(0)
