@@ -91,11 +91,17 @@ def classes(case: Case) -> None:
     """Pictures in one folder per class."""
     below = case.one_of("", "images/", "data/")
     names = [in_form(case, name) for name in case.one_of(WORDS, ("Café", "Bär", "Meer"))]
+    parts = ("",)
+    if of_splits := case.chance(0.15, "folders of splits"):
+        parts = case.one_of(("train/", "test/"), ("training_set/", "test_set/"), ("train2017/", "val2017/", "extra/"))
     for k, name in enumerate(names):
         for i in range(12):
-            path = f"{name}/{name}{i:02}.png"
+            path = f"{parts[i % len(parts)]}{name}/{name}{i:02}.png"
             case.picture(below + path, 100 * k + i)
             case.labels[path] = {unicodedata.normalize("NFC", name)}
+    if of_splits:
+        case.labels = {}  # they take a sentence
+        return
     if case.chance(0.3, "a picture in two classes"):
         first, second = f"{names[0]}/{names[0]}00.png", f"{names[1]}/also.png"
         shutil.copy(case.root / below / first, case.root / below / second)
@@ -113,7 +119,8 @@ def captioned(case: Case) -> None:
         case.picture(below + name, i)
     told = [(in_form(case, name), text) for name, text in rows]
     form = case.one_of(
-        "csv", "semicolon", "tab", "coco", "karpathy", "token", "results", "bom", "two", "draft", "latin", "none"
+        *("csv", "semicolon", "tab", "coco", "karpathy", "token", "results", "bom", "two", "draft", "latin", "none"),
+        *("lines", "parquet", "split"),
     )
     case.done.append(form)
     case.labels = {name: {text} for name, text in rows}
@@ -124,6 +131,17 @@ def captioned(case: Case) -> None:
 
     if form in ("csv", "semicolon", "tab"):
         case.write(some, csv(told, {"csv": ",", "semicolon": ";", "tab": "\t"}[form]))
+    elif form == "split":
+        splits = np.resize(["train", "train", "validation", "test"], len(names)).tolist()
+        case.splits = dict(zip(names, splits, strict=True))
+        lines = [f"{name},{text},{own}\n" for (name, text), own in zip(told, splits, strict=True)]
+        case.write(some, "image,caption,split\n" + "".join(lines))
+    elif form in ("lines", "parquet"):
+        table = pd.DataFrame(told, columns=["file_name", "text"])
+        some = "metadata.jsonl" if form == "lines" else "captions.parquet"
+        table.to_json(case.root / some, orient="records", lines=True) if form == "lines" else table.to_parquet(
+            case.root / some
+        )
     elif form == "coco":
         images = [{"id": i, "file_name": name} for i, (name, _) in enumerate(told)]
         notes = [{"id": i, "image_id": i, "caption": text} for i, (_, text) in enumerate(told)]

@@ -20,7 +20,20 @@ def lay(root, files):
 
 
 @pytest.mark.parametrize(
-    "place", [".ipynb_checkpoints", "__MACOSX", "@eaDir", "#recycle", "$RECYCLE.BIN", "lost+found"]
+    "place",
+    [
+        *(
+            ".ipynb_checkpoints",
+            "__MACOSX",
+            "@eaDir",
+            "#recycle",
+            "$RECYCLE.BIN",
+            "lost+found",
+            "~snapshot",
+            "LOST.DIR",
+        ),
+        *("FOUND.000", "_vti_cnf", "CVS", "@__thumb", "_thumbs", "$Trash"),
+    ],
 )
 def test_what_systems_leave_behind_is_no_class_and_takes_no_picture(tmp_path, checked_here, place):
     real = {f"{name}/{i}.png": 10 * k + i for k, name in enumerate(("cat", "dog")) for i in range(6)}

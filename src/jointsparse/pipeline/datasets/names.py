@@ -7,17 +7,23 @@ from pathlib import PurePosixPath
 from typing import Any
 
 # What systems, archives and photo servers leave behind, in small letters, by who writes it. Names that begin with a dot
-# need no entry. Sources: the collection github/gitignore (Global: macOS, Windows, Linux, Synology), and the manuals of
-# QNAP, Picasa, digiKam and ownCloud.
+# need no entry. Sources: the collection github/gitignore (Global: macOS, Windows, Linux, Synology, CVS), and manuals of
+# QNAP, NetApp, FrontPage, CKFinder, Android, Picasa, digiKam and ownCloud.
 LEFT_BEHIND = {
     "macOS": ("__macosx", "icon\r", "network trash folder", "temporary items"),
     "Windows": (
         *("thumbs.db", "thumbs.db:encryptable", "ehthumbs.db", "ehthumbs_vista.db", "desktop.ini"),
-        *("$recycle.bin", "recycler", "system volume information"),
+        *("$recycle.bin", "recycler", "recycled", "system volume information", "$trash"),
+        *(f"found.{i:03}" for i in range(100)),  # of chkdsk
     ),
     "Linux": ("lost+found",),
+    "Android": ("lost.dir",),
+    "FrontPage": ("_vti_bin", "_vti_cnf", "_vti_log", "_vti_pvt", "_vti_script", "_vti_txt"),
+    "CVS": ("cvs",),
+    "CKFinder": ("_thumbs",),
+    "NetApp": ("~snapshot",),
     "Synology": ("@eadir", "#recycle", "#snapshot", "@tmp", "@sharebin"),
-    "QNAP": ("@recycle", "@recently-snapshot", "@transcode"),
+    "QNAP": ("@__thumb", "@recycle", "@recently-snapshot", "@transcode"),
     "Picasa": ("picasa.ini", "picasaoriginals"),
     "digiKam": ("digikam4.db", "thumbnails-digikam.db"),
     "Python": ("__pycache__",),
