@@ -285,20 +285,32 @@ KARPATHY = [
 ]
 
 
+COCO = {
+    "images": [{"id": i, "file_name": one["filename"], "split": one["split"]} for i, one in enumerate(KARPATHY)],
+    "annotations": [{"image_id": i, "caption": text} for i, text in enumerate(TEXTS.values())],
+}
+
+
 @pytest.mark.parametrize(
     ("name", "content", "test"),
     [
         ("captions.parquet", by_picture(pd.DataFrame, "image", "caption"), None),
         ("metadata.jsonl", by_picture(str), None),
         ("captions.csv", by_picture(pd.DataFrame, splits=("train", "val", "test")), range(2, 40, 3)),
+        (
+            "captions.csv",
+            by_picture(pd.DataFrame, splits=("train", "val", "test")).rename(columns=str.title),
+            range(2, 40, 3),
+        ),
         ("metadata.jsonl", by_picture(str, splits=("train", "train", "test")), range(2, 40, 3)),
         ("dataset.json", json.dumps({"images": KARPATHY}), range(2, 40, 3)),
+        ("coco.json", json.dumps(COCO), range(2, 40, 3)),
     ],
 )
 def test_captions_may_have_the_splits(tmp_path, monkeypatch, checked_here, name, content, test):
     said, _, read = init(tmp_path, monkeypatch, PICTURES | {name: content})
     assert labels_of(read) == {"A cat.": 20, "A dog.": 20}
-    assert (f"  {name}: the splits of 40 pictures" in said) == (test is not None)
+    assert (f"  {name}: the splits of 40 of 40 pictures" in said) == (test is not None)
     got = set(read.images["image"][read.images["split"] == "test"])
     assert test is None or got == {f"{i:02}.png" for i in test}
 
@@ -335,7 +347,7 @@ def test_folders_of_splits_below_classes_or_captions_ask_for_a_table(tmp_path, m
         init(tmp_path, monkeypatch, names | files)
     splits = "image,split\n" + "".join(f"{name},{('train', 'test')[i % 3 == 0]}\n" for i, name in enumerate(PICTURES))
     said, _, read = init(tmp_path, monkeypatch, {"splits.csv": splits})
-    assert "  splits.csv: the splits of 40 pictures" in said and (read.images["split"] == "test").sum() == 14
+    assert "  splits.csv: the splits of 40 of 40 pictures" in said and (read.images["split"] == "test").sum() == 14
 
 
 def test_a_class_may_be_called_train(tmp_path, monkeypatch, checked_here):
@@ -395,6 +407,28 @@ def test_captions_that_are_chosen_and_cannot_be_read_are_one_sentence(tmp_path, 
     content = pd.DataFrame({"a": ["b"]}) if name.endswith(("csv", "parquet")) else '{"a": "b"}\n'
     with pytest.raises(ValueError, match=rf"{name} must .* image,caption.* got "):
         init(tmp_path, monkeypatch, files | {name: content}, captions=name)
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        *(({"ignore": [name]}, f"--ignore {name}") for name in ("nope.csv", "0", "splits.csv")),
+        *(({key: "splits.csv"}, f"--{key} splits.csv") for key in ("labels", "text")),
+    ],
+)
+def test_choices_that_would_change_nothing_are_one_sentence(tmp_path, monkeypatch, choice, said):
+    files = {f"{i % 2}/{name}": i for name, i in PICTURES.items()} | {"splits.csv": "image,split\n"}
+    splits = "image,split\n" + "".join(f"{name},{('train', 'test')[i % 3 == 0]}\n" for name, i in PICTURES.items())
+    with pytest.raises(
+        ValueError, match=f"in 2 folders, one per class, where {said} would change nothing: leave it out"
+    ):
+        init(tmp_path, monkeypatch, files | {"splits.csv": splits}, **choice)
+
+
+def test_splits_of_other_pictures_are_one_sentence(tmp_path, monkeypatch):
+    files = PICTURES | {"captions.csv": csv(PICTURES), "splits.csv": "image,split\nx.png,train\n"}
+    with pytest.raises(ValueError, match=r"splits\.csv must name pictures, such as '00\.png', got 'x\.png'"):
+        init(tmp_path, monkeypatch, files)
 
 
 def test_a_table_that_is_not_read_is_told_with_the_reason(tmp_path, monkeypatch):

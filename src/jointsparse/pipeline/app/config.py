@@ -90,6 +90,11 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     require(not lacking, f"a file that is chosen must lie in {root}, got {lacking[:1]}")
     found = _samples(root, pictures, others, choices) or _photographs(root, pictures, others, choices)
     loader, images, captions = found.loader, found.images, found.captions
+    takes = {"arrays": {*CHOICES} - {"captions"}, "photos": {"captions", "ignore"}}.get(loader, {"ignore"})
+    idle = [f"--{key} {choices[key]}" for key in choices if key not in takes]
+    if loader != "arrays":  # which may ignore columns, too
+        idle += [f"--ignore {name}" for name in ignored if name not in reasons or name == "splits.csv"]
+    require(not idle, f"{root} is read as {found.said}, where {', '.join(idle)} would change nothing: leave it out")
     with warnings.catch_warnings(action="ignore"):  # of words that are left out
         words, has = choose_words(
             images,
@@ -232,7 +237,9 @@ def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], cho
     n = {name: len(set(own["image"]) & set(names)) for name, own in captions.groupby("file")}
     lines = [f"{name}: captions of {n.get(name, 0):,} of {len(names):,} pictures" for name in told]
     if table is not None:
-        lines.append(f"{source}: the splits of {len(set(table['image']) & set(names)):,} pictures")
+        n_placed = len(set(table["image"]) & set(names))
+        require(n_placed, f"{source} must name pictures, such as {names[0]!r}, got {table['image'].min()!r}")
+        lines.append(f"{source}: the splits of {n_placed:,} of {len(names):,} pictures")
     outside = sorted(set(pictures) - {name if folder == "." else f"{folder}/{name}" for name in names})
     if outside:
         lines.append(f"not used: {len(outside):,} pictures outside of {folder}, such as {outside[0]}")

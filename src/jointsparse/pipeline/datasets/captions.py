@@ -57,7 +57,8 @@ def read(path: Path) -> pd.DataFrame:
 
 def contradiction(one: pd.DataFrame, other: pd.DataFrame) -> str:
     """Return an image to which two tables give other captions, or "": one of them may be an older draft."""
-    first, second = (table.groupby("image")["caption"].agg(frozenset) for table in (one, other))
+    told = (table[table["caption"] != ""] for table in (one, other))
+    first, second = (table.groupby("image")["caption"].agg(frozenset) for table in told)
     both = first.index.intersection(second.index)
     differ = both[(first[both].to_numpy() != second[both].to_numpy())]
     return str(differ[0]) if len(differ) else ""
@@ -119,15 +120,16 @@ def _of_token(path: Path) -> Iterator[tuple[str, str, str]]:
 
 def _of_coco(data: Any) -> Iterator[tuple[str, str, str]]:
     """Each image's name and caption, of `annotations` that name an image by its `id`."""
-    names: dict[int, str] = {}
+    names: dict[int, tuple[str, str]] = {}
     for i, image in enumerate(_get(data, "images", list)):
         number = _get(image, "id", int, f"images[{i}].")
         require(number not in names, f"images[{i}].id must be of one image, got {number} again")
-        names[number] = _get(image, "file_name", str, f"images[{i}].")
+        names[number] = tuple(_get({"split": ""} | image, key, str, f"images[{i}].") for key in ("file_name", "split"))
     for i, annotation in enumerate(_get(data, "annotations", list)):
         number = _get(annotation, "image_id", int, f"annotations[{i}].")
         require(number in names, f"annotations[{i}].image_id must be the id of an image, got {shortened(number)}")
-        yield names[number], _get(annotation, "caption", str, f"annotations[{i}]."), ""
+        name, split = names[number]
+        yield name, _get(annotation, "caption", str, f"annotations[{i}]."), split
 
 
 def _of_karpathy(data: Any) -> Iterator[tuple[str, str, str]]:

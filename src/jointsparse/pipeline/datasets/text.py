@@ -68,7 +68,7 @@ def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, 
         header = [name.strip() for name in next(rows, [])]
         own = chosen(header, columns)
         require(
-            all(own[:n_needed]) and len(set(header)) == len(header),
+            all(own[:n_needed]) and len({name.lower() for name in header}) == len(header),
             f"{path} must begin with a header line that names the columns {','.join([*columns][:n_needed])}, "
             f"and each column once, got {','.join(header)[:80]!r}",
         )
@@ -85,5 +85,6 @@ def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, 
 
 
 def chosen(header: Sequence[str], columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the first name of each column that a header holds, "" where it holds none."""
-    return [next((name for name in names if name in header), "") for names in columns.values()]
+    """Return the first name of each column that a header holds, in small letters or large, "" where it holds none."""
+    own = {name.lower(): name for name in header}
+    return [next((own[name] for name in names if name in own), "") for names in columns.values()]
