@@ -4,20 +4,21 @@ min_version("9.0")
 
 
 onstart:
-    internals.lift_limit_of_jobs_per_second(workflow)
-    if internals.computes(workflow):
+    if workflow.local_exec:
+        # A limit for clusters, which wakes the scheduler every second once for each job so far. No option lifts it.
+        workflow.scheduler.job_rate_limiter = None
         use_best_kernel()
         lock.sign()  # not where jobs may live on elsewhere
     configuration.code.keep(SEEN_CODE)
 
 
 onsuccess:
-    whole = internals.is_asked_for(workflow, "reproduce-all")
-    calm.succeed([terminal.verified(RESULTS), *terminal.last_words(run.chosen, RESULTS)] if whole else [])
+    whole = "reproduce-all" in progress.rules
+    progress.succeed([verified(RESULTS), *last_words(run.chosen, RESULTS)] if whole else [])
 
 
 onerror:
-    calm.fail(log, remote=not internals.computes(workflow))
+    progress.fail(log, remote=not workflow.local_exec)
 
 
 report: "workflow/report/workflow.rst"

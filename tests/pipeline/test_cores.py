@@ -5,8 +5,8 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from configuration import resources
 
-from jointsparse.pipeline.app import internals
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
 
 
@@ -30,7 +30,7 @@ def test_cores_of_a_command_are_at_least_one(command, cores, capsys):
 )
 def test_numbers_of_snakemake_are_at_least_one(settings, said):
     given = SimpleNamespace(**{"cores": None, "nodes": None, "local_cores": None} | settings)
-    assert internals.too_few(SimpleNamespace(resource_settings=given)) == said
+    assert resources.too_few(given) == said
 
 
 @pytest.mark.parametrize("option", [["--cores", "0"], ["-j0"]])

@@ -14,7 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jointsparse.pipeline.app import command_line, lock, terminal
+from jointsparse.pipeline.app import command_line, lock
+from jointsparse.pipeline.app.progress import Progress
 
 SIGNED = """
 import os, signal
@@ -27,8 +28,8 @@ lock.sign()
 os.kill(os.getpid(), signal.SIGKILL)
 """
 SNAKEFILE = """
-from jointsparse.pipeline.app import lock, terminal
-calm = terminal.calm(workflow, str)
+from jointsparse.pipeline.app import lock, progress
+progress.attach(workflow, str)
 onstart:
     lock.sign()
 rule all:
@@ -59,13 +60,10 @@ def change(**values):
 
 def told():
     """What the terminal says when Snakemake finds the folder locked."""
-    calm, record = (
-        terminal.Calm(io.StringIO(), str),
-        logging.LogRecord("", logging.ERROR, "", 0, "--unlock", None, None),
-    )
+    progress, record = Progress(io.StringIO(), str), logging.LogRecord("", logging.ERROR, "", 0, "", None, None)
     record.exception = "LockException"
-    assert not calm.filter(record)
-    return calm.stream.getvalue()
+    progress.handle(record)
+    return progress.stream.getvalue()
 
 
 def test_the_lock_of_a_killed_process_is_taken_away(locked):
@@ -97,12 +95,6 @@ def test_a_process_that_nobody_has_buried_is_dead(locked, monkeypatch):
     monkeypatch.setattr(psutil.Process, "status", lambda _: psutil.STATUS_ZOMBIE)
     change(process=os.getpid())
     assert lock.release()
-
-
-def test_unlocking_by_hand_says_so():
-    calm = terminal.Calm(io.StringIO(), str)
-    calm.filter(logging.LogRecord("", logging.INFO, "", 0, "Unlocked working directory.", None, None))
-    assert calm.stream.getvalue() == "Unlocked working directory.\n"
 
 
 def test_a_run_waits_for_a_live_one_and_after_a_kill_unlocks_and_makes_again_what_was_left(

@@ -1,8 +1,6 @@
 """The one way to the terminal: letters of all scripts stay, what moves the cursor or reorders letters is escaped."""
 
 import io
-import json
-import logging
 from types import SimpleNamespace
 
 import pytest
@@ -40,34 +38,6 @@ def test_a_terminal_without_a_letter_gets_its_number():
     stream = io.TextIOWrapper(io.BytesIO(), "ascii")
     terminal.say("é 日本", "a", to=stream)
     assert stream.buffer.getvalue() == b"\\xe9 \\u65e5\\u672c\na\n"
-
-
-def record(message, **values):
-    made = logging.LogRecord("snakemake", logging.WARNING, "", 0, message, None, None)
-    vars(made).update(values)
-    return made
-
-
-def test_messages_and_last_words_of_a_run_are_text(tmp_path):
-    stream = io.StringIO()
-    calm = terminal.Calm(stream, lambda: "all as recorded")
-    shown = record(f"missing {HOSTILE}\nnext")
-    assert calm.filter(shown) and shown.getMessage() == f"missing {SHOWN}\nnext"
-    (tmp_path / "mine").mkdir()
-    found = {"dataset": HOSTILE, "sentence": f"knows {HOSTILE}", "warnings": 0}
-    (tmp_path / "mine" / "findings.json").write_text(json.dumps(found))
-    calm.end(terminal.last_words(["mine"], tmp_path))
-    assert stream.getvalue() == f"{SHOWN}: knows {SHOWN}\n"
-
-
-def test_the_reason_of_a_failed_job_is_text(tmp_path):
-    log = tmp_path / "log"
-    log.write_text(f"2026-01-01 error: {HOSTILE}\n")
-    stream = io.StringIO()
-    calm = terminal.Calm(stream, lambda: "all as recorded")
-    calm.total, calm.failed = 1, {0: ("read_images", [str(log)])}
-    calm.fail([])
-    assert stream.getvalue().endswith(f"error: {SHOWN}\n")
 
 
 def test_a_job_says_what_failed_in_one_line_of_text(tmp_path, capsys):

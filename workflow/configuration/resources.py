@@ -70,6 +70,17 @@ def needs(raw_files: Callable[[Any], Sequence[str]]) -> dict[str, Callable[..., 
     return {"mem_mb": times_attempt(megabytes, BY_SHARD), "runtime": times_attempt(minutes, ())}
 
 
+def too_few(settings: Any) -> str:
+    """Return which option is less than one, with which Snakemake would wait for ever, or an empty text.
+
+    settings: Snakemake's, of resources.
+    """
+    options = {"cores": settings.cores, "jobs": settings.nodes, "local-cores": settings.local_cores}
+    given = {name: number for name, number in options.items() if number is not None}
+    few = [f"--{name} must be at least 1, got {number}" for name, number in given.items() if number < 1]
+    return few[0] if few else ""
+
+
 def _needs(rule: str, norm: str) -> tuple[float, float, int]:
     """Return what was measured of a rule, with a norm that was not measured the most of any norm."""
     measured = [need for key, need in NEEDS.items() if key in (rule, f"{rule} {norm}")]

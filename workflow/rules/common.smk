@@ -31,14 +31,15 @@ from configuration.run import Run
 from configuration.studies import only, without
 from configuration.targets import Targets
 from configuration.wildcards import any_of
-from jointsparse.pipeline.app import internals, lock, terminal
+from jointsparse.pipeline.app import lock
 from jointsparse.pipeline.app.blas import use_best_kernel
+from jointsparse.pipeline.app.progress import attach, last_words, verified
 from jointsparse.pipeline.provenance import records
 
 RESULTS = Path("results")
-calm = terminal.calm(workflow, without_jobs=partial(terminal.verified, RESULTS))
-IS_RUN = internals.is_run(workflow)
-if IS_RUN and (few := internals.too_few(workflow)):
+progress = attach(workflow, without_jobs=partial(verified, RESULTS))
+IS_RUN = workflow.is_main_process  # and not a process of one of its jobs
+if IS_RUN and (few := resources.too_few(workflow.resource_settings)):
     raise SystemExit(f"error: {few}")
 if not IS_RUN:
     use_best_kernel()  # of the machine that the job runs on; a run of this machine does so when it starts

@@ -16,7 +16,6 @@ end_interrupts_with("")  # the imports below take a while, and those of the scri
 import numpy as np  # noqa: E402
 
 from jointsparse.checks import Misfit, printable  # noqa: E402
-from jointsparse.pipeline.app.internals import lines_of_code  # noqa: E402
 from jointsparse.pipeline.app.terminal import ERASE  # noqa: E402
 from jointsparse.pipeline.provenance import records  # noqa: E402
 from jointsparse.pipeline.provenance.tables import Damaged, read_arrays  # noqa: E402
@@ -90,6 +89,11 @@ def left_by(path: str, key: str, *names: str) -> dict[str, np.ndarray]:
         return found if str(found["key"]) == key else {}
     except (LookupError, OSError, ValueError):  # also a file of another version, with other arrays
         return {}
+
+
+def lines_of_code(params: Any) -> list[str]:
+    """The params of a job without a name, which stand before those with one: see `configuration.code.params_of`."""
+    return list(params)[: -len(dict(params.items()))]
 
 
 def _unchanged(paths: list[str], cache: str, digest: str) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from jointsparse.files import written
-from jointsparse.pipeline.app.internals import locks
 
 HOLDER = Path(".snakemake/holder.json")  # of the locks, as the run itself has left word
 UNLOCK = "jointsparse run -- --unlock (or snakemake --unlock), and then the same command"
@@ -17,7 +16,7 @@ UNLOCK = "jointsparse run -- --unlock (or snakemake --unlock), and then the same
 def sign() -> None:
     """Leave word that the locks of the current folder are of this process."""
     with suppress(OSError), written(HOLDER) as file:  # without it, people unlock by hand
-        text = json.dumps({"process": os.getpid(), "place": _place(), "locks": locks()})
+        text = json.dumps({"process": os.getpid(), "place": _place(), "locks": _locks()})
         file.write_text(text, encoding="utf-8")
 
 
@@ -48,9 +47,14 @@ def _holder() -> dict[str, Any] | None:
     """The process that has signed the locks, its place, and the files; None if they are not those that it signed."""
     with suppress(OSError, ValueError, LookupError, TypeError):  # not there, or not whole
         holder: dict[str, Any] = json.loads(HOLDER.read_text(encoding="utf-8"))
-        if holder["locks"] and holder["locks"] == locks():
+        if holder["locks"] and holder["locks"] == _locks():
             return holder
     return None
+
+
+def _locks() -> dict[str, int]:
+    """The files by which Snakemake locks the current folder, and when each was written, in nanoseconds."""
+    return {str(file): file.stat().st_mtime_ns for file in Path(".snakemake/locks").glob("*.lock")}
 
 
 def _place() -> list[str]:

@@ -1,0 +1,187 @@
+"""What a run says on the terminal, by the events of Snakemake, and in a small workflow that Snakemake runs."""
+
+import io
+import json
+import logging
+import subprocess
+import sys
+
+import pytest
+
+from jointsparse.pipeline.app import progress as told
+from jointsparse.pipeline.app.terminal import ERASE
+
+DONE = "2026-01-01 00:00:00,000"
+SNAKEFILE = """
+from jointsparse.pipeline.app.progress import attach
+progress = attach(workflow, lambda: "as recorded")
+onstart:
+    assert workflow.local_exec and workflow.scheduler.job_rate_limiter  # which the workflow lifts
+onsuccess:
+    progress.succeed([f"all {'all' in progress.rules}, none {'none' in progress.rules}"])
+onerror:
+    progress.fail(log, remote=False)
+rule all:
+    input: "made"
+rule make:
+    output: "made"
+    log: "make.log"
+    shell: "test -e right && touch made || {{ echo '2026-01-01 error: all wrong' > {log}; exit 1; }}"
+rule none:
+    output: "none"
+"""
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def send(progress, message="", level=logging.INFO, **values):
+    """Send a message of Snakemake, and return what was written so far."""
+    record = logging.LogRecord("snakemake", level, "", 0, message, None, None)
+    vars(record).update(values)
+    progress.handle(record)
+    return progress.stream.getvalue()
+
+
+def begun(stream=None, total=2):
+    """A run of some jobs."""
+    progress = told.Progress(stream or io.StringIO(), lambda: "all as recorded")
+    send(progress, event="run_info", stats={"all": 1, "a": total - 1, "total": total})
+    return progress
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(told.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_progress_is_a_line_a_minute_where_lines_stay(clock):
+    progress = begun(total=100)
+    for done in range(1, 101):
+        clock[0] += 6.1
+        send(progress, event="progress", done=done, total=100)
+    progress.succeed(["a"])
+    lines = progress.stream.getvalue().splitlines()
+    assert lines == [*(f"{done} of 100 jobs" for done in range(0, 91, 10)), "100 of 100 jobs in 10 min", "a"]
+
+
+def test_a_terminal_has_one_line_that_makes_room_for_messages_and_for_the_last():
+    progress = begun(Screen())
+    send(progress, "Waiting at most 5 seconds", logging.WARNING)
+    send(progress, event="progress", done=2, total=2)
+    progress.succeed(["a"])
+    progress.close()
+    shown = ["", "0 of 2 jobs", "Waiting at most 5 seconds\n", "2 of 2 jobs", "2 of 2 jobs in 0 s\na\n"]
+    assert progress.stream.getvalue().split(ERASE) == shown
+
+
+def test_whatever_a_run_ends_with_its_line_of_progress_is_cleared():
+    progress = begun(Screen())
+    progress.close()
+    assert progress.stream.getvalue().endswith(ERASE)
+
+
+def test_an_interrupt_is_one_line():
+    progress = begun()
+    send(progress, "Terminating processes on user request, this might take some time.")
+    send(progress, "RuleException:\nCalledProcessError: died with <Signals.SIGINT: 2>.", logging.ERROR)
+    progress.fail([], remote=False)
+    assert progress.stream.getvalue() == "0 of 2 jobs\nerror: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("message", "level", "event", "written"),
+    [
+        ("Select jobs to execute...", logging.INFO, None, ""),
+        ("Finished", logging.INFO, "job_finished", ""),
+        ("Error in rule a", logging.ERROR, "job_error", ""),
+        ("RuleException:\nCalledProcessError: returned non-zero exit status 1.", logging.ERROR, None, ""),
+        ("WorkflowError:\nAt least one job did not complete successfully.", logging.ERROR, "error", ""),
+        ("Cannot restore results/mine/vocabularies.npz: no backup found.", logging.WARNING, None, ""),
+        ("RuleException:\ndied with <Signals.SIGKILL: 9>.", logging.ERROR, None, "RuleException:\ndied with <Signals."),
+        ("Missing input:\n\x1b[2J", logging.ERROR, "error", "Missing input:\n\\x1b[2J\n"),
+        ("Nothing to be done (all is there).", logging.INFO, None, "Nothing to be done (all is there).\nall as recor"),
+        ("Unlocked working directory.", logging.INFO, None, "Unlocked working directory.\n"),
+    ],
+)
+def test_the_terminal_shows_what_people_need(message, level, event, written):
+    progress = told.Progress(io.StringIO(), lambda: "all as recorded")
+    shown = send(progress, message, level, event=event, job_id=0, jobid=0, rule_name="a", log=[])
+    assert shown.startswith(written) and bool(shown) == bool(written)
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_failed_run_ends_with_the_sentence_of_each_log(tmp_path, remote):
+    (tmp_path / "a.log").write_text(
+        f"{DONE} a begins\nTraceback\n{DONE} error: a: no \x1b[2J\nsrun: error: exit 1\n", encoding="utf-8"
+    )
+    (tmp_path / "b.log").touch()
+    progress = begun()
+    for job, name in enumerate(("a", "b", "a")):
+        send(progress, event="job_error", rule_name=name, jobid=job, log=[str(tmp_path / f"{name}.log")])
+    progress.fail(["all.log"], remote=remote)
+    assert progress.stream.getvalue().splitlines()[1:] == [
+        "0 of 2 jobs, 3 failed; all messages are in all.log",
+        f"error: a: no \\x1b[2J{f' (its log: {tmp_path}/a.log)' * remote}",
+        "error: b ended without a word, as a job that the system kills does (is there enough memory?); "
+        f"its log: {tmp_path / 'b.log'}",
+    ]
+
+
+def test_a_failed_group_has_one_sentence_and_a_job_that_ends_well_when_it_runs_again_none():
+    progress = begun()
+    jobs = [{"rule_name": name, "jobid": i, "log": [f"{name}.log"]} for i, name in enumerate("ab")]
+    send(progress, event="group_error", groupid="g", job_error_info=jobs, aux_logs=["slurm.log"])
+    for job in jobs:
+        send(progress, event="job_error", indent=True, **job)
+    send(progress, event="job_error", rule_name="c", jobid=2, log=[])
+    send(progress, event="job_finished", job_id=2)
+    progress.fail([], remote=False)
+    assert progress.stream.getvalue().splitlines()[1:] == [
+        "0 of 2 jobs, 2 failed; all messages are in .snakemake/log",
+        "error: a or b ended without a word, as a job that the system kills does (is there enough memory?); "
+        "its log: a.log, b.log, slurm.log",
+    ]
+
+
+def test_a_run_ends_with_what_was_found_as_text(tmp_path):
+    (tmp_path / "mine").mkdir()
+    assert told.last_words(["mine"], tmp_path) == []
+    (tmp_path / "mine" / "findings.json").write_text('{"dataset": "mi')
+    assert told.last_words(["mine"], tmp_path) == []
+    (tmp_path / "mine" / "index.html").touch()
+    findings = {"dataset": "mine", "sentence": "31 of 40 \x1b[2J.", "warnings": 2}
+    (tmp_path / "mine" / "findings.json").write_text(json.dumps(findings))
+    progress = begun()
+    progress.succeed(told.last_words(["mine"], tmp_path))
+    assert progress.stream.getvalue().splitlines()[-2:] == [
+        "mine: 31 of 40 \\x1b[2J.",
+        f"The page with all that was found and 2 warnings: {tmp_path}/mine/index.html",
+    ]
+
+
+def test_snakemake_has_the_events_and_attributes_that_we_read(tmp_path):
+    (tmp_path / "Snakefile").write_text(SNAKEFILE)
+
+    def run(*options):
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", *options]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    first, tally, sentence = run().splitlines()
+    assert (first, tally[:38], sentence) == (
+        "0 of 2 jobs",
+        "0 of 2 jobs, 1 failed; all messages ar",
+        "error: all wrong",
+    )
+    (tmp_path / "right").touch()
+    assert run("--dry-run").count("\nmake ") == 1  # Snakemake's own table
+    first, seconds, rules = run().splitlines()
+    assert (first, seconds[:14], rules) == ("0 of 2 jobs", "2 of 2 jobs in", "all True, none False")
+    assert run().splitlines()[1:] == ["as recorded"]
+    assert "rule make:" in (all_is_told := run("--forceall", "--printshellcmds"))
+    assert "\nall True, none False\n" in all_is_told
