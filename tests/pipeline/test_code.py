@@ -77,6 +77,8 @@ def test_every_way_to_import_is_understood_and_a_changed_byte_changes_the_line_o
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
 KINDS = {study: of_config.full_block(CONFIG, study)["kind"] for study in CONFIG["studies"]}
 
+HELPERS = ("job", "describing", "training")  # of scripts
+
 LIST_JOBS = """
 import json, sys
 from pathlib import Path
@@ -119,7 +121,7 @@ def test_every_job_depends_on_its_script_and_every_rule_and_experiment_has_one(j
     for rule, wildcards, script, code in jobs:
         assert script == {"measure": "repeat"}.get(rule, rule)
         assert {f"scripts/{script}", "checks", "files"} <= code, (rule, wildcards)
-    scripts = {path.stem for path in (BASE / "workflow" / "scripts").glob("*.py")} - {"job", "describing", "describe"}
+    scripts = {path.stem for path in (BASE / "workflow" / "scripts").glob("*.py")} - {"describe", *HELPERS}
     assert {script for _, _, script, _ in jobs} == scripts
     kinds = {KINDS[wildcards["study"]] for rule, wildcards, _, _ in jobs if rule in ("repeat", "measure")}
     assert kinds == set(room("experiments"))
@@ -175,6 +177,8 @@ TRAINED = {"train_svm", "repeat recovery", *DESCENT, *of_norms("train_path", "tr
         ("learning/radii", TRAINED | EVALUATED | KEPT),
         ("pipeline/sweep", TRAINED | EVALUATED),
         ("pipeline/svm", {"train_svm"}),
+        ("scripts/training", {"train_svm", *of_norms("train_path", "train_sweep")}),
+        ("scripts/describing", DESCRIBING),
         ("pipeline/papers/duchi/entropic", BALLS | DESCENT),
         ("learning/lazy pipeline/papers/duchi/descent", DESCENT),
         ("learning/losses/logistic", DESCENT | {"fit_final l1inf"}),

@@ -1,3 +1,11 @@
+TRAINING = BASE / "workflow" / "scripts" / "training.py"
+TRAINED_BY = {
+    "solvers": lambda w: run.study(w)["training"]["solver"],
+    "losses": lambda w: w.loss,
+    "norms": lambda w: w.norm,
+}
+
+
 rule compile_kernels:
     """Compile the kernels of a norm, so that the jobs that use them do not all compile the same.
 
@@ -34,12 +42,7 @@ rule train_sweep:
     resources:
         **needs,
     params:
-        *code(
-            "train_sweep",
-            solvers=lambda w: run.study(w)["training"]["solver"],
-            losses=lambda w: w.loss,
-            norms=lambda w: w.norm,
-        ),
+        *code("train_sweep", TRAINING, **TRAINED_BY),
         where="studies.{study}.methods.{loss}-{norm}",
         powers=run.powers,
         vocabulary=run.vocabulary,
@@ -64,7 +67,7 @@ rule train_svm:
     resources:
         **needs,
     params:
-        *code("train_svm"),
+        *code("train_svm", TRAINING),
         where="studies.{study}.methods.svm-l2",
         powers=run.powers,
         vocabulary=run.vocabulary,
@@ -91,12 +94,7 @@ rule train_path:
     resources:
         **needs,
     params:
-        *code(
-            "train_path",
-            solvers=lambda w: run.study(w)["training"]["solver"],
-            losses=lambda w: w.loss,
-            norms=lambda w: w.norm,
-        ),
+        *code("train_path", TRAINING, **TRAINED_BY),
         where="studies.{study}.training",
         powers=run.powers,
         vocabulary=run.vocabulary,

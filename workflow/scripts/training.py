@@ -1,0 +1,23 @@
+"""Training on the sets of every size, for the scripts that train."""
+
+from functools import partial
+
+from job import parts
+
+from jointsparse.features.basis import factors
+from jointsparse.pipeline.provenance.tables import read_arrays, read_features, read_record
+from jointsparse.pipeline.sweep import in_powers
+from jointsparse.pipeline.tasks import Tasks
+
+
+def fits_of_sizes(given, params, train, progress):
+    """Return the fits of each size. train: from features X, labels Y and progress to the fits of one size."""
+    X = read_features(given.features, params.vocabulary)
+    tasks = read_record(Tasks, given.tasks)
+    scales = {}
+    if given.basis:
+        scales = factors(*read_arrays(given.basis, "singular_values").values(), params.powers)
+    return {
+        n: in_powers(X, scales, partial(train, Y=tasks.training_sets(n), progress=part))
+        for n, part in parts(tasks.each_size(), progress)
+    }
