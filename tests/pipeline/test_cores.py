@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from configuration import resources
+from configuration.file import ConfigError
 
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
 
@@ -18,19 +19,18 @@ def test_cores_of_a_command_are_at_least_one(command, cores, capsys):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
-        ({"cores": 0}, "--cores must be at least 1, got 0"),
         ({"cores": -1}, "--cores must be at least 1, got -1"),
         ({"cores": 2, "local_cores": 0}, "--local-cores must be at least 1, got 0"),
         ({"nodes": 0}, "--jobs must be at least 1, got 0"),  # of a cluster
-        ({"cores": 1}, ""),
-        ({"nodes": 100}, ""),
     ],
 )
-def test_numbers_of_snakemake_are_at_least_one(settings, said):
-    given = SimpleNamespace(**{"cores": None, "nodes": None, "local_cores": None} | settings)
-    assert resources.too_few(given) == said
+def test_numbers_of_snakemake_are_at_least_one(settings, message):
+    unset = {"cores": None, "nodes": None, "local_cores": None}
+    with pytest.raises(ConfigError, match=f"^{message}$"):
+        resources.require_cores(SimpleNamespace(**unset | settings))
+    resources.require_cores(SimpleNamespace(**unset | {"cores": 1, "nodes": 100}))
 
 
 @pytest.mark.parametrize("option", [["--cores", "0"], ["-j0"]])

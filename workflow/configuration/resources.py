@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from configuration.file import ConfigError
+
 SNAKEMAKE = 350  # MB of the two Snakemakes that start a job on its node
 LARGE_MB = 300  # a file beyond the largest that was measured: minutes grow with it
 # By rule, or rule and norm: MB, MB for each MB of the largest file, and minutes, of which half were measured at most.
@@ -70,15 +72,15 @@ def needs(raw_files: Callable[[Any], Sequence[str]]) -> dict[str, Callable[..., 
     return {"mem_mb": times_attempt(megabytes, BY_SHARD), "runtime": times_attempt(minutes, ())}
 
 
-def too_few(settings: Any) -> str:
-    """Return which option is less than one, with which Snakemake would wait for ever, or an empty text.
+def require_cores(settings: Any) -> None:
+    """Raise ConfigError for a number of processes side by side with which Snakemake would wait for ever.
 
     settings: Snakemake's, of resources.
     """
     options = {"cores": settings.cores, "jobs": settings.nodes, "local-cores": settings.local_cores}
-    given = {name: number for name, number in options.items() if number is not None}
-    few = [f"--{name} must be at least 1, got {number}" for name, number in given.items() if number < 1]
-    return few[0] if few else ""
+    for name, number in options.items():
+        if number is not None and number < 1:
+            raise ConfigError(f"--{name} must be at least 1, got {number}")
 
 
 def _needs(rule: str, norm: str) -> tuple[float, float, int]:

@@ -25,19 +25,9 @@ rule judge_claims:
         tables=pages.judged_tables,
     output:
         page="results/claims/{datasets}/claims.md",
-        table=report(
-            "results/claims/{datasets}/claims.csv",
-            caption="../report/claims.rst",
-            category="Claims",
-            labels={"dataset": "{datasets}", "shows": "verdicts"},
-        ),
+        table=in_report("results/claims/{datasets}/claims.csv", "Claims", "verdicts"),
         timed_page="results/claims/{datasets}/timings/claims.md",
-        timed=report(
-            "results/claims/{datasets}/timings/claims.csv",
-            caption="../report/claims.rst",
-            category="Claims",
-            labels={"dataset": "{datasets}", "shows": "verdicts that rest on seconds"},
-        ),
+        timed=in_report("results/claims/{datasets}/timings/claims.csv", "Claims", "verdicts that rest on seconds"),
     log:
         "results/claims/{datasets}/logs/judge_claims.log",
     benchmark:

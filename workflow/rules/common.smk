@@ -27,6 +27,7 @@ from configuration.file import ConfigError, check_file
 from configuration.found import Found
 from configuration.inputs import Inputs
 from configuration.pages import Pages
+from configuration.report import in_report
 from configuration.run import Run
 from configuration.studies import only, without
 from configuration.targets import Targets
@@ -39,8 +40,6 @@ from jointsparse.pipeline.provenance import records
 RESULTS = Path("results")
 progress = attach(workflow, without_jobs=partial(verified, RESULTS))
 IS_RUN = workflow.is_main_process  # and not a process of one of its jobs
-if IS_RUN and (few := resources.too_few(workflow.resource_settings)):
-    raise SystemExit(f"error: {few}")
 if not IS_RUN:
     use_best_kernel()  # of the machine that the job runs on; a run of this machine does so when it starts
 for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
@@ -54,19 +53,17 @@ configuration.code.recall(SEEN_CODE)
 # The config.yaml that comes with the workflow, and over it that of this folder.
 SETTINGS = list(dict.fromkeys(file.resolve() for file in (BASE / "config.yaml", Path("config.yaml")) if file.exists()))
 try:
-    for file in (*SETTINGS, *map(Path, workflow.overwrite_configfiles)):
-        if IS_RUN and file.exists():
+    if IS_RUN:
+        resources.require_cores(workflow.resource_settings)
+        for file in filter(Path.exists, (*SETTINGS, *map(Path, workflow.overwrite_configfiles))):
             check_file(file)
 except ConfigError as error:
     raise SystemExit(f"error: {error}")
 
 
-configfile: str(SETTINGS[0])
+for file in SETTINGS:
 
-
-if len(SETTINGS) > 1:
-
-    configfile: str(SETTINGS[1])
+    configfile: str(file)
 
 
 try:

@@ -11,18 +11,8 @@ rule evaluate:
         tasks=inputs.tasks,
         sweeps=inputs.sweeps,
     output:
-        chosen=report(
-            "results/{dataset}/{study}/tables/chosen.csv",
-            caption="../report/chosen.rst",
-            category="Tables",
-            labels={"dataset": "{dataset}", "study": "{study}", "shows": "chosen fits"},
-        ),
-        words_learnt=report(
-            "results/{dataset}/{study}/tables/words_learnt.csv",
-            caption="../report/words_learnt.rst",
-            category="Tables",
-            labels={"dataset": "{dataset}", "study": "{study}", "shows": "words learnt"},
-        ),
+        chosen=in_report("results/{dataset}/{study}/tables/chosen.csv", "Tables", "chosen fits"),
+        words_learnt=in_report("results/{dataset}/{study}/tables/words_learnt.csv", "Tables", "words learnt"),
         means="results/{dataset}/{study}/tables/means.csv",
         by_word="results/{dataset}/{study}/tables/by_word.csv",
         sparsity="results/{dataset}/{study}/tables/sparsity.csv",
@@ -53,18 +43,8 @@ rule compare_methods:
     input:
         scores="results/{dataset}/{study}/scores.npz",
     output:
-        significance=report(
-            "results/{dataset}/{study}/tables/significance.csv",
-            caption="../report/significance.rst",
-            category="Tables",
-            labels={"dataset": "{dataset}", "study": "{study}", "shows": "sign tests"},
-        ),
-        differences=report(
-            "results/{dataset}/{study}/tables/differences.csv",
-            caption="../report/differences.rst",
-            category="Tables",
-            labels={"dataset": "{dataset}", "study": "{study}", "shows": "leads with intervals"},
-        ),
+        significance=in_report("results/{dataset}/{study}/tables/significance.csv", "Tables", "sign tests"),
+        differences=in_report("results/{dataset}/{study}/tables/differences.csv", "Tables", "leads with intervals"),
     log:
         "results/{dataset}/{study}/logs/compare_methods.log",
     benchmark:

@@ -28,12 +28,7 @@ rule gather_runs:
     input:
         runs=inputs.repetitions,
     output:
-        table=report(
-            "results/{dataset}/{study}/{folder}/{table}.csv",
-            caption="../report/runs.rst",
-            category="Tables",
-            labels={"dataset": "{dataset}", "study": "{study}", "shows": "{table}"},
-        ),
+        table=in_report("results/{dataset}/{study}/{folder}/{table}.csv", "Tables", "{table}", caption="runs"),
     log:
         "results/{dataset}/{study}/logs/gather_runs_{folder}_{table}.log",
     benchmark:

@@ -12,12 +12,7 @@ rule write_page:
         files=pages.files,
         claims=pages.claims,
     output:
-        page=report(
-            "results/{dataset}/index.html",
-            caption="../report/page.rst",
-            category="Page",
-            labels={"dataset": "{dataset}", "shows": "what was learnt, and the claims"},
-        ),
+        page=in_report("results/{dataset}/index.html", "Page", "what was learnt, and the claims", caption="page"),
         thumbnails=directory("results/{dataset}/thumbnails"),
         findings="results/{dataset}/findings.json",
         errors="results/{dataset}/errors.csv",

@@ -6,12 +6,7 @@ rule read_images:
     output:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
-        left_out=report(
-            "results/{dataset}/left_out.csv",
-            caption="../report/left_out.rst",
-            category="Data",
-            labels={"dataset": "{dataset}", "shows": "what is left out"},
-        ),
+        left_out=in_report("results/{dataset}/left_out.csv", "Data", "what is left out"),
     log:
         "results/{dataset}/logs/read_images.log",
     benchmark:

@@ -5,11 +5,8 @@ rule fit_final:
     output:
         model="results/{dataset}/final/{norm}.skops",
         scores="results/{dataset}/final/{norm}.npz",
-        table=report(
-            "results/{dataset}/final/{norm}.csv",
-            caption="../report/final.rst",
-            category="Tables",
-            labels={"dataset": "{dataset}", "study": "final", "shows": "final fit, {norm}"},
+        table=in_report(
+            "results/{dataset}/final/{norm}.csv", "Tables", "final fit, {norm}", caption="final", study="final"
         ),
     log:
         "results/{dataset}/logs/fit_final/{norm}.log",

@@ -7,12 +7,7 @@ rule choose_words:
         images=inputs.images,
         captions="results/{dataset}/captions.parquet",
     output:
-        words=report(
-            "results/{dataset}/{study}/tables/words.csv",
-            caption="../report/words.rst",
-            category="Data",
-            labels={"dataset": "{dataset}", "study": "{study}", "shows": "words"},
-        ),
+        words=in_report("results/{dataset}/{study}/tables/words.csv", "Data", "words"),
         labels="results/{dataset}/{study}/labels.npy",
     log:
         "results/{dataset}/{study}/logs/choose_words.log",
@@ -41,11 +36,8 @@ rule draw_tasks:
         labels="results/{dataset}/{study}/labels.npy",
     output:
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
-        table=report(
-            "results/{dataset}/{study}/tables/tasks_run{run}.csv",
-            caption="../report/tasks.rst",
-            category="Data",
-            labels={"dataset": "{dataset}", "study": "{study}", "shows": "tasks of run {run}"},
+        table=in_report(
+            "results/{dataset}/{study}/tables/tasks_run{run}.csv", "Data", "tasks of run {run}", caption="tasks"
         ),
     log:
         "results/{dataset}/{study}/logs/draw_tasks/run{run}.log",

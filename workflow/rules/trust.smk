@@ -6,12 +6,7 @@ rule inspect_features:
         given=inputs.given_features,
     output:
         features="results/{dataset}/{study}/tables/odd_features.csv",
-        repeated=report(
-            "results/{dataset}/{study}/tables/repeated.csv",
-            caption="../report/repeated.rst",
-            category="Warnings",
-            labels={"dataset": "{dataset}", "study": "{study}", "shows": "repeated images"},
-        ),
+        repeated=in_report("results/{dataset}/{study}/tables/repeated.csv", "Warnings", "repeated images"),
     log:
         "results/{dataset}/{study}/logs/inspect_features.log",
     benchmark:
@@ -31,12 +26,7 @@ rule gather_warnings:
     input:
         tables=inputs.tables_with_warnings,
     output:
-        warnings=report(
-            "results/{dataset}/{study}/tables/warnings.csv",
-            caption="../report/warnings.rst",
-            category="Warnings",
-            labels={"dataset": "{dataset}", "study": "{study}", "shows": "warnings"},
-        ),
+        warnings=in_report("results/{dataset}/{study}/tables/warnings.csv", "Warnings", "warnings"),
     log:
         "results/{dataset}/{study}/logs/gather_warnings.log",
     benchmark:
@@ -56,12 +46,7 @@ rule write_manifest:
         tables=targets.tables,
     output:
         manifest="results/claims/{datasets}/manifest.json",
-        made_with=report(
-            "results/claims/{datasets}/made_with.csv",
-            caption="../report/made_with.rst",
-            category="Warnings",
-            labels={"dataset": "{datasets}", "shows": "versions and machines"},
-        ),
+        made_with=in_report("results/claims/{datasets}/made_with.csv", "Warnings", "versions and machines"),
     log:
         "results/claims/{datasets}/logs/write_manifest.log",
     benchmark:

@@ -1,0 +1,28 @@
+"""Outputs that Snakemake's report shows."""
+
+from pathlib import Path
+from typing import Any
+
+from snakemake.io import report
+
+LABELS = {"{dataset}": "dataset", "{datasets}": "dataset", "{study}": "study"}  # by wildcard
+
+
+def in_report(file: str, category: str, shows: str, caption: str = "", **labels: str) -> Any:
+    """Mark an output as part of Snakemake's report.
+
+    Parameters
+    ----------
+    file : str
+        The output, with wildcards.
+    category : str
+        The part of the report.
+    shows : str
+        What the output is, in its row of the report, beside its dataset and its study.
+    caption : str
+        A file in `workflow/report` without its suffix; by default the name of the output.
+    **labels : str
+        Other columns of the row.
+    """
+    row = {label: wildcard for wildcard, label in LABELS.items() if wildcard in file} | labels | {"shows": shows}
+    return report(file, caption=f"../report/{caption or Path(file).stem}.rst", category=category, labels=row)
