@@ -73,6 +73,7 @@ FAILURES = {
         "(rm results/a/words.csv 'results/a/it'\"'\"'s.npz'; then the same command as before)"
     ),
     "raise TypeError('first\\n    second')": "TypeError: first second (the traceback is in job.log)",
+    "raise ValueError('no \\x1b[2J\\u202e')": "no \\x1b[2J\\u202e (config.yaml: studies.annotation.basis)",
 }
 
 

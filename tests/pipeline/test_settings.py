@@ -223,7 +223,6 @@ def print_jobs(*overlays):
 class Change(NamedTuple):
     """A changed setting: its leaf in the schema, the sentence that refuses it, the names of the old and new dataset."""
 
-    entry: dict
     leaf: tuple
     path: tuple
     value: object
@@ -245,7 +244,7 @@ def walk(tmp_path_factory):
             assert values, f"no other value is known for {leaf}"
             for value in values:
                 new, name = changed(config, ("datasets", BASE, *path), value), f"w-{len(entries):03}"
-                changes.append(Change(entry, leaf, path, value, refusal(new), base, name))
+                changes.append(Change(leaf, path, value, refusal(new), base, name))
                 if changes[-1].refusal is None:
                     entries[name] = new["datasets"][BASE]
     # A name of results joins those of all datasets, and is no longer than 255 letters.
@@ -277,34 +276,7 @@ def test_each_setting_changes_a_job_or_is_refused_in_a_sentence(walk):
     assert never == {("loader",)}  # which has other options
 
 
-def test_a_setting_at_the_top_level_is_one_of_each_dataset_that_uses_it(walk):
-    for one in walk[0]:
-        top = changed(config_of(one.entry), one.path, one.value)
-        if one.leaf[0] not in ("features", "studies") or at(one.entry, one.path):  # which the dataset replaces
-            continue
-        if refusal(top) is None and one.refusal is None:
-            of_dataset = changed(config_of(one.entry), ("datasets", BASE, *one.path), one.value)
-            assert of_config.datasets_of(top)[BASE] == of_config.datasets_of(of_dataset)[BASE]
-        elif refusal(top) is None:  # where another dataset may use it, or each study must have it
-            assert one.leaf[0] == "features" or one.leaf[2] in ("vocabulary", "tests", "training"), one
-            assert one.leaf[2:] != ("training", "sparsest")
-        elif one.refusal is None:  # it leaves another value of the same block without use, which a dataset takes over
-            assert "changes nothing here" in refusal(top) or one.leaf == ("features", "extractor"), one
-
-
-def test_the_seed_and_a_glance_change_jobs_and_a_study_that_is_like_another_one_its_block(walk):
+def test_the_seed_and_a_glance_change_jobs(walk):
     made = walk[1]
     assert made["w-seed"] != made["w-000"]
     assert made["w-glance-quick"] and "w-glance" not in made
-    config = config_of(entry_of("documents", "svm", studies={"of-svm": {}, "of-labels": {}}))
-    config["studies"]["of-svm"] = {"like": "of-labels"}
-    (one, other) = of_config.datasets_of(config)[BASE]["studies"].values()
-    assert one == other
-
-
-def test_an_extractor_gets_its_own_options_alone(walk):
-    made = walk[1]
-    (base,) = {one.base for one in walk[0] if one.entry.get("features") == {"extractor": "daisy"}}
-    of_daisy, of_sift = ([json.loads(job)[-1] for job in made[name]] for name in (base, "w-000"))
-    assert not any("clip" in json.dumps(params) for params in of_daisy)
-    assert any("clip" in json.dumps(params) for params in of_sift)

@@ -1,7 +1,6 @@
 """The one way to the terminal: letters of all scripts stay, what moves the cursor or reorders letters is escaped."""
 
 import io
-from types import SimpleNamespace
 
 import pytest
 
@@ -10,7 +9,6 @@ from jointsparse.pipeline.app import terminal
 from jointsparse.pipeline.app.command_line import main
 
 HOSTILE = "\x1b[2J\u202e\x9b"
-SHOWN = r"\x1b[2J\u202e\x9b"
 
 
 @pytest.mark.parametrize(
@@ -38,22 +36,6 @@ def test_a_terminal_without_a_letter_gets_its_number():
     stream = io.TextIOWrapper(io.BytesIO(), "ascii")
     terminal.say("é 日本", "a", to=stream)
     assert stream.buffer.getvalue() == b"\\xe9 \\u65e5\\u672c\na\n"
-
-
-def test_a_job_says_what_failed_in_one_line_of_text(tmp_path, capsys):
-    from job import job
-
-    run = SimpleNamespace(
-        rule="read_images",
-        wildcards=[],
-        log=[str(tmp_path / "log")],
-        input=[],
-        output=[],
-        params=SimpleNamespace(where="x"),
-    )
-    with pytest.raises(SystemExit), job(run):
-        raise ValueError(f"no picture: {HOSTILE}")
-    assert capsys.readouterr().err == f"error: read_images : no picture: {SHOWN} (config.yaml: x)\n"
 
 
 @pytest.mark.parametrize("arguments", [["verify", HOSTILE], ["open", "--dataset", HOSTILE], ["init", HOSTILE]])

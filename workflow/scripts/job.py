@@ -43,9 +43,10 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     last = time.monotonic()
 
     def tell(line: str) -> None:
+        line = printable(line)
         logging.info("%s", line)
         # In one piece, as jobs side by side write to the same place.
-        sys.stderr.write(f"{ERASE if sys.stderr.isatty() else ''}{printable(line)}\n")
+        sys.stderr.write(f"{ERASE if sys.stderr.isatty() else ''}{line}\n")
 
     def progress(done: int, total: int) -> None:
         nonlocal last
