@@ -24,7 +24,7 @@ def make(run_script, tmp_path, monkeypatch):
     def run(rule, params, **given):
         run_script(rule, params=params, output=made, wildcards={"shard": 0, "shards": 1}, **given)
         output = made["vocabularies" if rule == "grow_vocabularies" else "histograms"]
-        records.write_records([output], {"raw": {}, "made_with": {}}, job=rule, code=[], values={}, raw={})
+        records.write([output], {"raw": {}, "made_with": {}}, job=rule, code=[], values={}, raw={})
         described = sorted(set(seen))
         seen.clear()
         return described

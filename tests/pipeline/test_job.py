@@ -28,7 +28,7 @@ from jointsparse.pipeline.provenance.tables import Damaged
 from snakemake.iocontainers import Params
 params = Params(toclone=["basis.py 12"], fromdict={"where": "studies.annotation.basis"})
 files = ["results/a/words.csv", "results/a/it's.npz", "tasks.py"]
-records.write_records(files, records.read_inputs([]), job="", code=[], values={}, raw={})
+records.write(files, records.read_inputs([]), job="", code=[], values={}, raw={})
 snakemake = SimpleNamespace(
     rule="fit_basis", wildcards=["collage", "1"], params=params, log=["job.log"], input=files, output=["made.csv"]
 )
@@ -111,7 +111,7 @@ def test_of_many_files_that_do_not_belong_together_the_last_made_come_first(run,
 def test_a_record_holds_the_code_and_the_inputs_of_its_job(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run("pass")
-    record = records.read_record("made.csv")
+    record = records.read("made.csv")
     assert record["code"] == records.digest(["basis.py 12"])
     assert record["files"] == records.checksums(["results/a/words.csv", "results/a/it's.npz", "tasks.py"])
 
@@ -164,7 +164,7 @@ def test_raw_files_that_change_while_a_job_reads_them_end_it_without_a_record(ru
     (tmp_path / "raw.csv").write_text("image,caption")
     digest = records.digest(records.checksums(["raw.csv", "more.csv"], "seen.json"))
     done = run(OF_RAW.format(digest=digest) + change)
-    record = records.read_record("made.csv")
+    record = records.read("made.csv")
     if change:
         said = "raw files must stay as they are while they are read, got other contents in raw.csv, more.csv: run again"
         assert done.err == f"error: fit_basis collage 1: {said} (config.yaml: datasets.collage.options)\n"
@@ -211,7 +211,7 @@ def test_arrays_that_were_left_are_read_if_they_are_sound_and_have_the_key(tmp_p
     assert left_by(path, "a") == {}
     write_arrays(path, key="a", names=["x"], more=[1])
     assert left_by(path, "a") == {}  # of an unfinished job
-    records.write_records([path], records.read_inputs([]), job="", code=[], values={}, raw={})
+    records.write([path], records.read_inputs([]), job="", code=[], values={}, raw={})
     assert [set(left_by(path, "a", *names)) for names in ((), ("names",))] == [
         {"key", "names", "more"},
         {"key", "names"},

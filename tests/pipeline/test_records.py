@@ -116,7 +116,7 @@ def made(name, inputs=(), **values):
     known = records.read_inputs(inputs)
     Path(name).write_text(f"{name} of {known['files']}", encoding="utf-8")
     values = {"job": f"make {name}", "code": ["a.py 1"], "values": {"rank": 3}, "raw": {}} | values
-    records.write_records([name], known, **values)
+    records.write([name], known, **values)
     return name
 
 
@@ -144,7 +144,7 @@ def test_a_folder_has_a_record_beside_it():
         Path(name).mkdir(parents=True)
     Path("results/figures/a.png").write_bytes(b"a")
     folders = ["results/figures", "results/thumbnails"]
-    records.write_records(folders, records.read_inputs([]), job="", code=[], values={}, raw={})
+    records.write(folders, records.read_inputs([]), job="", code=[], values={}, raw={})
     Path("results/figures/.snakemake_timestamp").touch()  # as Snakemake does after the job
     assert records.read_inputs(folders)["files"] == records.checksums(folders)
     Path("results/figures/a.png").unlink()

@@ -59,7 +59,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
         yield progress
         values, code = dict(snakemake.params.items()), lines_of_code(snakemake.params)
         raw = {snakemake.wildcards.dataset: _unchanged(**values.pop("raw"))} if "raw" in values else {}
-        records.write_records(snakemake.output, inputs, job=name, code=code, values=values, raw=raw)
+        records.write(snakemake.output, inputs, job=name, code=code, values=values, raw=raw)
     except Exception as error:
         logging.info("%s", traceback.format_exc())
         tell(" ".join(f"error: {name}: {_explained(error, snakemake)}".split()))

@@ -10,19 +10,25 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from jointsparse.checks import printable
-from jointsparse.pipeline.provenance.records import (
-    LARGEST_RAW,
-    Checksums,
-    Several,
-    checksums,
-    digest,
-    environment,
-    read_inputs,
-    read_record,
-)
+from jointsparse.pipeline.provenance import records
+from jointsparse.pipeline.provenance.records import LARGEST_RAW, Checksums, Several
+
+CHECKSUMS = {"type": "object", "additionalProperties": {"type": "string"}}
+VERSIONS = {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}}
+SCHEMA = {  # of a manifest
+    "type": "object",
+    "properties": {
+        "made_with": VERSIONS,
+        "settings": {},
+        "inputs": {"type": "object", "additionalProperties": CHECKSUMS},
+        "tables": CHECKSUMS | {"minProperties": 1},
+    },
+    "required": ["made_with", "settings", "inputs", "tables"],
+}
 
 
 def make(tables: Iterable[str | Path], raw: Mapping[str, Checksums], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,9 +56,9 @@ def make(tables: Iterable[str | Path], raw: Mapping[str, Checksums], settings: M
     ValueError
         If the tables do not rest on these raw files.
     """
-    known = read_inputs(tables)
+    known = records.read_inputs(tables)
     for name, digests in known["raw"].items():
-        if digests != [digest(raw[name])]:
+        if digests != [records.digest(raw[name])]:
             raise ValueError(f"the tables must rest on the files of the dataset {name} that are there: run again")
     return {"made_with": known["made_with"], "settings": settings, "inputs": raw, "tables": known["files"]}
 
@@ -64,10 +70,13 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
     and properties of the machine that differ here. Raises ValueError for another file than a manifest.
     """
     manifest, root = _read(path), os.path.normpath(Path(path, *[os.pardir] * 4))
-    raw = {str(Path(root, name)): one for found in manifest["inputs"].values() for name, one in found.items()}
-    tables = {str(Path(root, name)): one for name, one in manifest["tables"].items()}
+    raw, tables = Checksums(), Checksums()
+    for files in manifest["inputs"].values():
+        raw |= {str(Path(root, name)): checksum for name, checksum in files.items()}
+    for name, checksum in manifest["tables"].items():
+        tables[str(Path(root, name))] = checksum
     results = recorded(Path(root, "results")) | tables
-    now = {name: [value] for name, value in environment(whole=True).items()}
+    now = {name: [value] for name, value in records.environment(whole=True).items()}
     notes = _others(manifest["made_with"], now, "{} when made, {} here")
     faults = different(raw, largest=LARGEST_RAW) | different(results)
     return len(raw) + len(results), [f"{fault}: {printable(name)}" for name, fault in faults.items()], notes
@@ -75,32 +84,27 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
 
 def recorded(results: Path) -> Checksums:
     """The checksums in the records of all results below a folder. What was deleted is made again or not needed."""
-    places = (kept.parent.parent / kept.stem for kept in results.rglob("records/*.json"))
-    records = {str(place): read_record(place) for place in places if place.exists()}
-    return {name: record["sha256"] for name, record in records.items() if "sha256" in record}
+    files = (record.parent.parent / record.stem for record in results.rglob("records/*.json"))
+    known = {str(file): records.read(file) for file in files if file.exists()}
+    return {name: record["sha256"] for name, record in known.items() if "sha256" in record}
 
 
 def different(expected: Checksums, cache: str | Path | None = None, largest: float = math.inf) -> dict[str, str]:
     """The files that have not the checksum expected, each with its fault. cache, largest: see `records.checksums`."""
-    here = checksums(expected, cache, largest)
+    here = records.checksums(expected, cache, largest)
     wrong = [name for name in sorted(expected) if here.get(name) != expected[name]]
     return {name: "differs" if here.get(name) else "missing or not readable" for name in wrong}
 
 
 def compare(path: str | Path, other: str | Path) -> tuple[int, list[str], list[str]]:
     """Compare the tables of two manifests, bit by bit. Returns as `verify`; the notes list what else differs."""
-    one, two = _read(path), _read(other)
-    names = sorted({*one["tables"], *two["tables"]})
-    both = one["tables"].keys() & two["tables"].keys()
-    differences = [
-        *(f"only in {path if name in one['tables'] else other}: {name}" for name in names if name not in both),
-        *(f"differs: {name}" for name in names if name in both and one["tables"][name] != two["tables"][name]),
-    ]
-    notes = [
-        *(f"{kind} are not the same" for kind in ("settings", "inputs") if one[kind] != two[kind]),
-        *_others(one["made_with"], two["made_with"], "{} in the first, {} in the other"),
-    ]
-    return len(names), differences, notes
+    first, second = _read(path), _read(other)
+    one, two = first["tables"], second["tables"]
+    differences = [f"only in {path if name in one else other}: {name}" for name in sorted(one.keys() ^ two.keys())]
+    differences += [f"differs: {name}" for name in sorted(one.keys() & two.keys()) if one[name] != two[name]]
+    notes = [f"{kind} are not the same" for kind in ("settings", "inputs") if first[kind] != second[kind]]
+    notes += _others(first["made_with"], second["made_with"], "{} in the first, {} in the other")
+    return len(one.keys() | two.keys()), differences, notes
 
 
 def _others(one: Several, two: Several, words: str) -> list[str]:
@@ -116,15 +120,13 @@ def _others(one: Several, two: Several, words: str) -> list[str]:
 
 def _read(path: str | Path) -> dict[str, Any]:
     """Read a manifest. Raises ValueError for any other file."""
+    from jsonschema import ValidationError, validate  # here, as it takes a while
+
     try:
-        manifest = json.loads(Path(path).read_text(encoding="utf-8"))
-        texts = [
-            *(one for block in (manifest["tables"], *manifest["inputs"].values()) for one in block.values()),
-            *(" and ".join(values) for values in manifest["made_with"].values()),
-        ]
-        if not (manifest["tables"] and "settings" in manifest and all(isinstance(one, str) for one in texts)):
-            raise TypeError("it must have settings, and a checksum of each table")
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        why = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path} is no manifest, or a damaged one ({why})") from None
-    return dict(manifest)
+        manifest: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+        validate(manifest, SCHEMA)
+    except (OSError, ValueError, RecursionError, ValidationError) as error:
+        why = getattr(error, "strerror", None) or getattr(error, "message", None) or error
+        short = shorten(str(why), 200, placeholder=" …")  # as it may repeat the file
+        raise ValueError(f"{path} is no manifest, or a damaged one ({short})") from None
+    return manifest

@@ -60,7 +60,7 @@ def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, larg
     largest : number
         Bytes of a file. Size and time stand for the content of a larger one.
     """
-    known, seen, found = read_json(cache) if cache else {}, {}, Checksums()
+    known, seen, result = read_json(cache) if cache else {}, {}, Checksums()
     for path in map(str, paths):
         below: Checksums = {}
         for name in files_below(path):
@@ -68,11 +68,11 @@ def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, larg
             seen[looks] = known.get(looks) or (_sha256(name, largest) if looks else None)
             below[os.path.relpath(name, path)] = seen[looks]
         if os.path.lexists(path):
-            found[path] = below["."] if below.keys() == {"."} else digest(below)
+            result[path] = below["."] if below.keys() == {"."} else digest(below)
     if cache and seen != known:
         with suppress(OSError):  # a folder that may not be written to
             write_json(cache, seen)
-    return found
+    return result
 
 
 def files_below(path: Any) -> Iterator[str]:
@@ -136,18 +136,17 @@ def read_inputs(files: Iterable[str | Path]) -> dict[str, Any]:
     not as the job that made it has left it.
     """
     known: dict[str, Any] = {"files": checksums(files), "raw": {}, "made_with": {}}
-    for name, found in known["files"].items():
-        record = read_record(name)
-        if found != record.get("sha256", ""):
-            raise Damaged(
-                name, "it was changed after it was made" if record else "there is no record of how it was made"
-            )
+    for name, checksum in known["files"].items():
+        record = read(name)
+        if checksum != record.get("sha256", ""):
+            why = "it was changed after it was made" if record else "there is no record of how it was made"
+            raise Damaged(name, why)
         _add(known["raw"], record["raw"])
         _add(known["made_with"], record["made_with"])
     return known
 
 
-def write_records(
+def write(
     files: Iterable[str | Path],
     inputs: dict[str, Any],
     *,
@@ -173,14 +172,14 @@ def write_records(
     raw : mapping
         Digest by dataset of the checksums of the raw files that it read.
     """
-    _add(inputs["raw"], {name: [one] for name, one in raw.items()})
+    _add(inputs["raw"], {name: [checksum] for name, checksum in raw.items()})
     _add(inputs["made_with"], {name: [value] for name, value in environment().items()})
     made = inputs | {"job": job, "code": digest(list(code)), "values": values}
-    for name, found in checksums(files).items():
-        write_json(_record_file(name), made | {"sha256": found})
+    for name, checksum in checksums(files).items():
+        write_json(_record_file(name), made | {"sha256": checksum})
 
 
-def read_record(file: str | Path) -> dict[str, Any]:
+def read(file: str | Path) -> dict[str, Any]:
     """The record of a file; an empty one if there is none, or a damaged one."""
     return read_json(_record_file(file))
 
@@ -205,7 +204,7 @@ def environment(*, whole: bool = False) -> dict[str, str]:
     if whole:
         import llvmlite.binding  # noqa: F401
         import scipy.linalg  # noqa: F401, so that its BLAS is loaded
-    found = {
+    versions = {
         "python": platform.python_version(),
         "jointsparse": __version__,
         "commit": (os.environ[COMMIT] if COMMIT in os.environ else commit()) or "unknown",
@@ -214,17 +213,19 @@ def environment(*, whole: bool = False) -> dict[str, str]:
     }
     for module, package in PACKAGES.items():
         with suppress(metadata.PackageNotFoundError):
-            found |= {package: metadata.version(package)} if whole or module in sys.modules else {}
+            versions |= {package: metadata.version(package)} if whole or module in sys.modules else {}
     if "llvmlite.binding" in sys.modules:
-        found["processor"] = sys.modules["llvmlite.binding"].get_host_cpu_name()
-    for one in threadpool_info():
-        if one["user_api"] == "blas":
-            # Wheels of NumPy and SciPy keep theirs in these folders.
-            owner = {"numpy.libs": "numpy's BLAS", "scipy.libs": "scipy's BLAS"}.get(Path(one["filepath"]).parent.name)
-            found[owner or "BLAS"] = f"{one['internal_api']} {one.get('version')} {one.get('architecture', '')}".strip()
-    if "numpy's BLAS" in found:
-        found.pop("BLAS", None)  # of another package
-    return found
+        versions["processor"] = sys.modules["llvmlite.binding"].get_host_cpu_name()
+    # Wheels of NumPy and SciPy keep theirs in these folders.
+    owners = {"numpy.libs": "numpy's BLAS", "scipy.libs": "scipy's BLAS"}
+    for library in threadpool_info():
+        if library["user_api"] == "blas":
+            parts = library["internal_api"], library.get("version"), library.get("architecture", "")
+            owner = owners.get(Path(library["filepath"]).parent.name, "BLAS")
+            versions[owner] = " ".join(map(str, parts)).strip()
+    if "numpy's BLAS" in versions:
+        versions.pop("BLAS", None)  # of another package
+    return versions
 
 
 def commit() -> str:
