@@ -70,16 +70,19 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
     and properties of the machine that differ here. Raises ValueError for another file than a manifest.
     """
     manifest, root = _read(path), os.path.normpath(Path(path, *[os.pardir] * 4))
-    raw, tables = Checksums(), Checksums()
+    raw = Checksums()
     for files in manifest["inputs"].values():
-        raw |= {str(Path(root, name)): checksum for name, checksum in files.items()}
-    for name, checksum in manifest["tables"].items():
-        tables[str(Path(root, name))] = checksum
-    results = recorded(Path(root, "results")) | tables
+        raw |= _below(root, files)
+    results = recorded(Path(root, "results")) | _below(root, manifest["tables"])
     now = {name: [value] for name, value in records.environment(whole=True).items()}
     notes = _others(manifest["made_with"], now, "{} when made, {} here")
     faults = different(raw, largest=LARGEST_RAW) | different(results)
     return len(raw) + len(results), [f"{fault}: {printable(name)}" for name, fault in faults.items()], notes
+
+
+def _below(root: str, checksums: Checksums) -> Checksums:
+    """Checksums by whole names, of files whose names are relative to a folder."""
+    return {str(Path(root, name)): checksum for name, checksum in checksums.items()}
 
 
 def recorded(results: Path) -> Checksums:
