@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from jointsparse.pipeline.app import progress as told
+from jointsparse.pipeline.app.progress import Progress, last_words
 from jointsparse.pipeline.app.terminal import ERASE
 
 DONE = "2026-01-01 00:00:00,000"
@@ -47,7 +47,7 @@ def send(progress, message="", level=logging.INFO, **values):
 
 def begun(stream=None, total=2):
     """A run of some jobs."""
-    progress = told.Progress(stream or io.StringIO(), lambda: "all as recorded")
+    progress = Progress(stream or io.StringIO(), lambda: "all as recorded")
     send(progress, event="run_info", stats={"all": 1, "a": total - 1, "total": total})
     return progress
 
@@ -55,7 +55,7 @@ def begun(stream=None, total=2):
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(told.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("jointsparse.pipeline.app.progress.time.monotonic", lambda: now[0])
     return now
 
 
@@ -109,7 +109,7 @@ def test_an_interrupt_is_one_line():
     ],
 )
 def test_the_terminal_shows_what_people_need(message, level, event, written):
-    progress = told.Progress(io.StringIO(), lambda: "all as recorded")
+    progress = Progress(io.StringIO(), lambda: "all as recorded")
     shown = send(progress, message, level, event=event, job_id=0, jobid=0, rule_name="a", log=[])
     assert shown.startswith(written) and bool(shown) == bool(written)
 
@@ -150,14 +150,14 @@ def test_a_failed_group_has_one_sentence_and_a_job_that_ends_well_when_it_runs_a
 
 def test_a_run_ends_with_what_was_found_as_text(tmp_path):
     (tmp_path / "mine").mkdir()
-    assert told.last_words(["mine"], tmp_path) == []
+    assert last_words(["mine"], tmp_path) == []
     (tmp_path / "mine" / "findings.json").write_text('{"dataset": "mi')
-    assert told.last_words(["mine"], tmp_path) == []
+    assert last_words(["mine"], tmp_path) == []
     (tmp_path / "mine" / "index.html").touch()
     findings = {"dataset": "mine", "sentence": "31 of 40 \x1b[2J.", "warnings": 2}
     (tmp_path / "mine" / "findings.json").write_text(json.dumps(findings))
     progress = begun()
-    progress.succeed(told.last_words(["mine"], tmp_path))
+    progress.succeed(last_words(["mine"], tmp_path))
     assert progress.stream.getvalue().splitlines()[-2:] == [
         "mine: 31 of 40 \\x1b[2J.",
         f"The page with all that was found and 2 warnings: {tmp_path}/mine/index.html",

@@ -1,4 +1,4 @@
-"""What a run says on the terminal in the place of Snakemake's messages: a line of progress, warnings, and its end."""
+"""What a run writes to the terminal in the place of Snakemake's messages: progress, warnings, and last words."""
 
 import json
 import logging
@@ -19,14 +19,14 @@ from jointsparse.pipeline.provenance import manifest
 
 SECONDS_BETWEEN_LINES = 60  # where lines stay, that is not on a terminal
 UNSAID = "error: {} ended without a word, as a job that the system kills does (is there enough memory?); its log: {}"
-# How errors begin that are told as a sentence for each job instead, and what of a failed job's files is of no matter.
+# How messages begin that say no more than the sentence of a failed job, or nothing that people need.
 HIDDEN = ("RuleException:", "Exiting because", "WorkflowError:\nAt least one job did not", "Cannot restore", "Restored")
 
 
 class Progress(logging.Handler):
-    """Writes a line of progress, the warnings and errors of Snakemake, and the last words of a run.
+    """Handler of Snakemake's messages that writes a line of progress, warnings and errors, and a run's last words.
 
-    It reads the events of Snakemake's interface for logger plug-ins. It is no plug-in itself, because these get
+    It reads the events of Snakemake's interface for logger plug-ins. It is no plug-in itself, because plug-ins get
     their events in another thread, too late for the last words to come last.
 
     Parameters
@@ -34,7 +34,7 @@ class Progress(logging.Handler):
     stream : file
         The terminal, or what stands in its place.
     without_jobs : function
-        Returns the line of a run that has nothing to do.
+        Returns the last line of a run that has nothing to do.
     dry : bool
         True for a run that only says what it would do.
     silent : bool
@@ -46,7 +46,7 @@ class Progress(logging.Handler):
     ) -> None:
         super().__init__()
         self.stream, self.without_jobs, self.dry, self.silent = stream, without_jobs, dry, silent
-        self.rules: set[str] = set()
+        self.rules = set[str]()  # of the jobs to run
         self.failed: dict[int, tuple[str, Sequence[str]]] = {}  # by job: its rule, or those of its group, and the logs
         self.done = self.total = 0
         self.begun, self.written = time.monotonic(), float("-inf")
@@ -153,7 +153,11 @@ def _sentence(rule: str, logs: Sequence[str], remote: bool) -> str:
 
 
 def attach(workflow: Any, without_jobs: Callable[[], str]) -> Progress:
-    """Let a run be told by `Progress` alone, or beside Snakemake or a logger plug-in if one of these tells all."""
+    """Hand the messages of a run to `Progress`.
+
+    Snakemake's own handler or a logger plug-in writes them if the user asks for all of them, or names a plug-in.
+    `Progress` then writes the last words alone.
+    """
     settings = workflow.output_settings
     own = next((handler for handler in logger.handlers if handler.name == "DefaultStreamHandler"), None)
     silent = own is None or settings.verbose or settings.printshellcmds or settings.debug_dag
