@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from common import run_python
 from miniature import BASE, CONFIG, DATASETS, Project
 
 from jointsparse.files import load
@@ -160,12 +159,6 @@ def test_where_the_workflow_cannot_run_right_it_does_not_start(tmp_path, variabl
     new.variables = variables
     done = new.snakemake("--dry-run")
     assert (done.returncode != 0) == bool(said) and said in done.stdout + done.stderr, done.stderr
-
-
-def test_scripts_can_be_imported_without_snakemake():
-    folder = BASE / "workflow" / "scripts"
-    names = ",".join(script.stem for script in sorted(folder.glob("*.py")))
-    run_python("-c", f"import {names}", cwd=folder)
 
 
 def test_library_has_never_heard_of_the_workflow():
