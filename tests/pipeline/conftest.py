@@ -10,6 +10,7 @@ from albums import make_album, verdicts_here
 from miniature import BASE, Project, made_once
 
 from jointsparse.pipeline.datasets import folder
+from jointsparse.pipeline.papers import harness
 
 # Of two files at a time the longest first, so that neither worker waits for the other in the end.
 LONGEST = ["test_workflow.py", "test_bad_input.py"]
@@ -34,6 +35,14 @@ def album(tmp_path: Path) -> Path:
 @pytest.fixture
 def checked_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder, "verdicts", verdicts_here)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A clock of the papers' harness that only tests move."""
+    clock = SimpleNamespace(seconds=100.0)
+    monkeypatch.setattr(harness, "time", SimpleNamespace(process_time=lambda: clock.seconds))
+    return clock
 
 
 class Named(SimpleNamespace):

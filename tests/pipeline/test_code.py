@@ -139,12 +139,15 @@ def of_norms(*rules):
 
 EVALUATED = {"evaluate", "write_page", *of_norms("train_path")}  # jobs that compute scores of words
 JUDGED = {"judge_claims", "write_page"}
-DESCENT = {"repeat digits", "repeat exponentiated", "repeat online", "repeat race"}
+IN_FORMS = {"repeat digits", "repeat exponentiated"}
+DESCENT = {"repeat exponentiated", "repeat race"}
+ON_TASKS = {*DESCENT, "repeat online"}  # with the objective of one task
+COMPARED = {*ON_TASKS, *IN_FORMS}
 BALLS = {"measure projection", "repeat operations"}
 L1INF = {f"{rule} l1inf" for rule in ("compile_kernels", "train_sweep", "train_path", "fit_final")}
 KEPT = {"fit_final l1inf", "keep_model"}
 DESCRIBING = {"encode", "grow_vocabularies"}
-TRAINED = {"train_svm", "repeat recovery", *DESCENT, *of_norms("train_path", "train_sweep")}
+TRAINED = {"train_svm", "repeat recovery", *COMPARED, *of_norms("train_path", "train_sweep")}
 
 
 @pytest.mark.parametrize(
@@ -179,9 +182,13 @@ TRAINED = {"train_svm", "repeat recovery", *DESCENT, *of_norms("train_path", "tr
         ("pipeline/svm", {"train_svm"}),
         ("scripts/training", {"train_svm", *of_norms("train_path", "train_sweep")}),
         ("scripts/describing", DESCRIBING),
-        ("pipeline/papers/duchi/entropic", BALLS | DESCENT),
-        ("learning/lazy pipeline/papers/duchi/descent", DESCENT),
-        ("learning/losses/logistic", DESCENT | {"fit_final l1inf"}),
+        ("pipeline/papers/duchi/entropic", BALLS | COMPARED),
+        ("pipeline/papers/duchi/comparison pipeline/papers/duchi/steps", COMPARED),
+        ("pipeline/papers/duchi/forms", IN_FORMS),
+        ("learning/lazy pipeline/papers/duchi/objective", ON_TASKS),
+        ("pipeline/papers/duchi/descent pipeline/papers/duchi/line_search", DESCENT),
+        ("pipeline/papers/duchi/interior_point pipeline/papers/duchi/coordinate_descent", {"repeat race"}),
+        ("learning/losses/logistic", ON_TASKS | {"fit_final l1inf"}),
         (
             "learning/losses/hinge",
             {"measure cost", "repeat recovery", *of_norms("compile_kernels", "train_path", "train_sweep")},
@@ -217,7 +224,8 @@ TRAINED = {"train_svm", "repeat recovery", *DESCENT, *of_norms("train_path", "tr
         ("pipeline/papers/quattoni/cost", {"measure cost"}),
         ("pipeline/papers/duchi/race", {"repeat race"}),
         ("pipeline/papers/duchi/online", {"repeat online"}),
-        ("pipeline/papers/duchi/exponentiated", {"repeat digits", "repeat exponentiated", "repeat online"}),
+        ("pipeline/papers/duchi/exponentiated", {"repeat exponentiated"}),
+        ("pipeline/papers/duchi/digits", {"repeat digits"}),
         ("pipeline/papers/duchi/projection", BALLS),
         (
             "pipeline/explorer/words pipeline/explorer/findings pipeline/explorer/page.html.jinja "

@@ -4,15 +4,18 @@ from functools import partial
 
 import numpy as np
 import oracles_convex
-import pandas as pd
 import pytest
 from scipy import sparse
 
 from jointsparse.learning.problem import Problem
 from jointsparse.norms import l1
-from jointsparse.pipeline.papers.duchi import descent
-from jointsparse.pipeline.papers.duchi.descent import LOSSES, Diverged, Objective, View
+from jointsparse.pipeline.papers.duchi import comparison, descent, steps
+from jointsparse.pipeline.papers.duchi.coordinate_descent import coordinate_descent
 from jointsparse.pipeline.papers.duchi.entropic import Entropic, step_sizes
+from jointsparse.pipeline.papers.duchi.interior_point import _gram, interior_point
+from jointsparse.pipeline.papers.duchi.line_search import line_search
+from jointsparse.pipeline.papers.duchi.objective import LOSSES, Objective, Tangent
+from jointsparse.pipeline.papers.duchi.steps import Diverged
 from jointsparse.pipeline.papers.harness import record
 
 KINDS = [np.asarray, sparse.csr_matrix]
@@ -24,7 +27,7 @@ def few(objective, radius, *, n_iter, batch_size=5, seed=0, lazy=True, **options
         objective,
         radius,
         n_iter=n_iter,
-        samples=descent.drawn(n_iter, objective.n_samples, batch_size, np.random.default_rng(seed)),
+        batches=steps.draw_batches(n_iter, objective.n_samples, batch_size, np.random.default_rng(seed)),
         lazy=lazy,
         **options,
     )
@@ -34,11 +37,11 @@ CONSTRAINED = {
     "batch": partial(descent.descend, eta0=0.5, n_iter=60),
     "entropic": partial(descent.descend, eta0=0.5, n_iter=60, method="entropic"),
     "stochastic": partial(few, eta0=0.1, n_iter=60),
-    "line_search": partial(descent.line_search, n_iter=20),
+    "line_search": partial(line_search, n_iter=20),
 }
 PENALISED = {
-    "interior_point": descent.interior_point,
-    "coordinate_descent": partial(descent.coordinate_descent, n_iter=range(1, 61)),
+    "interior_point": interior_point,
+    "coordinate_descent": partial(coordinate_descent, n_iter=range(1, 61)),
 }
 METHODS = CONSTRAINED | PENALISED
 
@@ -46,7 +49,7 @@ METHODS = CONSTRAINED | PENALISED
 def run(method, objective, limit, /, at=None, **options):
     """The records of a method, with w. limit: the radius of a constrained problem, or else the penalty."""
     certify = objective.certify_penalised if method in PENALISED else objective.certify_in_ball
-    look = descent.looking(objective, lambda view: certify(view, limit), w=np.copy)
+    look = comparison.certified_columns(objective, lambda tangent: certify(tangent, limit), w=np.copy)
     return record(partial(METHODS.get(method, method), objective, limit, **options), look, at=at)
 
 
@@ -85,13 +88,13 @@ def test_objective_and_its_derivatives_are_those_of_the_twin(loss, kind):
     X, y = (part[:8] for part in drawn(loss))
     X, w, moves = X[:, :3], np.array([0.3, -0.7, 1.1]), 1e-5 * np.eye(3)
     objective = Objective(kind(X), y, loss=loss)
-    view = objective.view(w)
-    np.testing.assert_allclose(objective.value(view.margins), slow_value(X, y, w, loss), rtol=1e-14)
+    tangent = objective.tangent(w)
+    np.testing.assert_allclose(objective.value(tangent.margins), slow_value(X, y, w, loss), rtol=1e-14)
     expected = [(slow_value(X, y, w + e, loss) - slow_value(X, y, w - e, loss)) / 2e-5 for e in moves]
-    np.testing.assert_allclose(view.gradient, expected, rtol=1e-7)
+    np.testing.assert_allclose(tangent.gradient, expected, rtol=1e-7)
     if kind is np.asarray:
-        hessian = [(objective.view(w + e).gradient - objective.view(w - e).gradient) / 2e-5 for e in moves]
-        np.testing.assert_allclose(descent._gram(objective, view.slopes), hessian, rtol=1e-6)
+        hessian = [(objective.tangent(w + e).gradient - objective.tangent(w - e).gradient) / 2e-5 for e in moves]
+        np.testing.assert_allclose(_gram(objective, tangent.slopes), hessian, rtol=1e-6)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -105,13 +108,13 @@ def test_no_slopes_give_a_bound_above_the_optimum_and_those_of_the_solution_reac
     for _ in range(50):
         slopes = rng.normal(size=30) * rng.random() / 30
         slopes = -np.abs(slopes).clip(0, 1 / 30) * objective.y if loss == "logistic" else slopes
-        assert certify(View(w, np.zeros(30), slopes, objective.X.T @ slopes, 600))[1] <= expected + 1e-9
-    np.testing.assert_allclose(certify(objective.view(w)), expected, rtol=1e-4)
+        assert certify(Tangent(w, np.zeros(30), slopes, objective.X.T @ slopes, 600))[1] <= expected + 1e-9
+    np.testing.assert_allclose(certify(objective.tangent(w)), expected, rtol=1e-4)
 
 
 def test_a_gradient_of_zero_gives_a_bound():
     objective = Objective(np.zeros((2, 1)), np.zeros(2), loss="squared")
-    assert objective.certify_penalised(objective.view(np.zeros(1)), 0.1) == (0, 0)
+    assert objective.certify_penalised(objective.tangent(np.zeros(1)), 0.1) == (0, 0)
 
 
 # Every method
@@ -149,7 +152,7 @@ def test_radius_zero_stays_at_zero(method, kind):
 @pytest.mark.parametrize("radius", [0.5, 2.0, 100.0])
 def test_line_search_reaches_the_optimum_and_never_goes_up(loss, radius):
     objective = objective_of(loss, n_samples=60)
-    table = run(descent.line_search, objective, radius, n_iter=3000)
+    table = run(line_search, objective, radius, n_iter=3000)
     expected, w = optimum(objective, radius=radius)
     last = table.iloc[-1]
     assert last["objective"] < (1 + 1e-6) * expected
@@ -160,7 +163,7 @@ def test_line_search_reaches_the_optimum_and_never_goes_up(loss, radius):
 
 
 def test_line_search_ends_at_an_exact_optimum():
-    table = run(descent.line_search, Objective(np.eye(2), np.array([3.0, 0.0]), loss="squared"), 1.0, n_iter=100)
+    table = run(line_search, Objective(np.eye(2), np.array([3.0, 0.0]), loss="squared"), 1.0, n_iter=100)
     np.testing.assert_array_equal(table["w"].iloc[-1], [1.0, 0.0])
     assert len(table) < 10
     assert table["objective"].iloc[-1] == table["bound"].iloc[-1] == 1.0
@@ -242,13 +245,13 @@ def test_operations_of_a_tiny_problem_are_those_counted_by_hand(loss, of_loss, o
         (descent.descend(objective, 1.0, **options), gradient + projected),
         (descent.descend(objective, 1.0, **options, method="entropic"), gradient + 3 * 15),
         (few(objective, 1.0, **options, batch_size=1), 2 * 3 + of_slope + 2 * 3 + projected),
-        (descent.line_search(objective, 1.0, n_iter=1), 2 * of_slope + 2 * 6 + trial),
-        (descent.coordinate_descent(objective, 0.1, n_iter=[1, 2]), 4 * 6 if loss == "squared" else np.nan),
+        (line_search(objective, 1.0, n_iter=1), 2 * of_slope + 2 * 6 + trial),
+        (coordinate_descent(objective, 0.1, n_iter=[1, 2]), 4 * 6 if loss == "squared" else np.nan),
     ):
-        steps, flops = np.transpose([(state.step, state.flops) for state in states])
-        np.testing.assert_array_equal(flops, [0, *(of_step * steps[1:])])
+        step, flops = np.transpose([(state.step, state.flops) for state in states])
+        np.testing.assert_array_equal(flops, [0, *(of_step * step[1:])])
 
-    got = np.diff([state.flops for state in descent.interior_point(objective, 0.01, n_iter=2)])
+    got = np.diff([state.flops for state in interior_point(objective, 0.01, n_iter=2)])
     gram = 2 * 9 + 6  # half of 2 x 3 x 3 products and sums; scaling X
     newton = 2 * (2 * 6) + 2 * (2 * of_loss + of_slope + of_curvature) + 3**3 / 3 + 2 * 3**2 + 20 * 3
     trials = (got - newton - [gram, 0 if loss == "squared" else gram]) / (2 * (of_loss + 2) + 30)
@@ -269,7 +272,7 @@ def test_operations_of_sparse_steps_are_those_of_stored_entries(method, of_entry
     assert first.flops == 4 * 4 + 2 * 2 + 3 * of_feature
 
 
-# Refusals, and the choice of step sizes
+# Refusals
 
 
 @pytest.mark.parametrize("start", [descent.descend, partial(few, batch_size=1)])
@@ -289,20 +292,3 @@ def test_steps_that_overflow_and_unknown_losses_and_step_sizes_are_refused(
     with pytest.raises(error, match=said):
         objective = Objective(kind(1e90 * np.ones((2, 3))), np.array([1e90, 1e90]), loss=loss)
         list(start(objective, 1.0, eta0=eta0, n_iter=3, method=method))
-
-
-def test_the_best_step_sizes_are_kept_and_those_that_diverge_left_out():
-    def learn(schedule, eta0):
-        if eta0 == 100:
-            raise Diverged
-        last = {("1/t", 1): 3.0, ("1/t", 10): 2.0, ("constant", 1): 4.0, ("constant", 10): 2.0}[schedule, eta0]
-        return pd.DataFrame({"loss": [5.0, 1.0 if last == 4 else 6.0, last]})
-
-    best = descent.best_of(learn, ["1/t", "constant"], [1, 10, 100], by="loss")
-    expected = {"loss": [5.0, 6.0, 2.0], "schedule": ["1/t"] * 3, "eta0": [10] * 3, "lowest": [5.0, 1.0, 1.0]}
-    assert best.to_dict("list") == expected | {"warning": [""] * 3}
-    assert set(descent.best_of(learn, ["1/t"], [1, 10], by="loss")["warning"]) == {"eta0 at the upper edge of its grid"}
-    flat = descent.best_of(lambda *_: pd.DataFrame({"objective": [1.0, 1.0]}), ["1/t"], [1])
-    assert set(flat["warning"]) == {"the last objective is no lower than the first"}
-    with pytest.raises(ValueError, match=r"steps diverged with each eta0 of \[100\]: choose smaller ones"):
-        descent.best_of(learn, ["1/t"], [100])

@@ -14,7 +14,7 @@ from scipy import stats
 
 from jointsparse.pipeline.papers import verdicts
 from jointsparse.pipeline.papers.duchi import claims as duchi
-from jointsparse.pipeline.papers.duchi.exponentiated import FORMS
+from jointsparse.pipeline.papers.duchi.forms import FORMS
 from jointsparse.pipeline.papers.judging import OF_SECONDS
 from jointsparse.pipeline.papers.quattoni import claims as quattoni
 from jointsparse.pipeline.papers.quattoni import recovery

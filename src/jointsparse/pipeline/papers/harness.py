@@ -25,14 +25,17 @@ RADIUS_SHARE = 0.1  # radius / norm, of projections that are measured or counted
 class State(NamedTuple):
     """A method after some steps.
 
-    weights: returns the weights. flops: operations so far, NaN if they are not counted. seen: what else the method
-    knows of them, such as the derivatives at the weights.
+    weights: returns the weights. flops: operations so far, NaN if they are not counted. details: what the method has
+    computed besides, such as the derivatives at the weights.
     """
 
     step: int
     weights: Callable[[], Any]
     flops: float = np.nan
-    seen: Any = None
+    details: Any = None
+
+
+Columns = Callable[[State], dict[str, float]]  # returns the columns of a state
 
 
 def silent(done: int, of: int) -> None:
@@ -48,7 +51,7 @@ def ticking(progress: Progress, total: int) -> Callable[[], object]:
 @one_thread()
 def record(
     method: Callable[[], Iterator[State]],
-    look: Callable[[State], dict[str, float]],
+    columns: Columns,
     *,
     at: Container[int] | None = None,
     restarts: bool = False,
@@ -59,7 +62,7 @@ def record(
     ----------
     method : callable
         Begins the method. It is begun twice, first for a single step that compiles.
-    look : callable
+    columns : callable
         Returns the columns of a state. Its time does not count.
     at : container of int, optional
         Steps to record, all by default.
@@ -69,7 +72,7 @@ def record(
     Returns
     -------
     DataFrame
-        A row for each record, with step, flops, the columns of `look`, and seconds: CPU seconds since the first state.
+        A row for each record, with step, flops, those of `columns`, and seconds: CPU seconds since the first state.
     """
     for _ in islice(method(), 2):
         pass
@@ -78,7 +81,7 @@ def record(
         since = since or time.process_time()
         if at is None or state.step in at:
             seconds = time.process_time() - since + (0 if restarts else seconds)
-            rows.append({"step": state.step, "flops": state.flops, "seconds": seconds} | look(state))
+            rows.append({"step": state.step, "flops": state.flops, "seconds": seconds} | columns(state))
             since = time.process_time()
     return pd.DataFrame(rows)
 

@@ -27,17 +27,17 @@ from jointsparse.features import similarities
 from jointsparse.norms import l1
 from jointsparse.pipeline import tasks
 from jointsparse.pipeline.datasets.samples import Samples
-from jointsparse.pipeline.papers.duchi.descent import (
+from jointsparse.pipeline.papers.duchi.comparison import Comparison, certified_columns, halved
+from jointsparse.pipeline.papers.duchi.entropic import Entropic
+from jointsparse.pipeline.papers.duchi.forms import train_forms
+from jointsparse.pipeline.papers.duchi.steps import (
     Matrix,
     Method,
     Projected,
     RowNumbers,
     dense_steps,
-    looking,
-    sizes_of,
+    scheduled_etas,
 )
-from jointsparse.pipeline.papers.duchi.entropic import Entropic
-from jointsparse.pipeline.papers.duchi.exponentiated import Problem, halved, train_forms
 from jointsparse.pipeline.papers.harness import State
 
 SERVES = "samples"
@@ -47,7 +47,7 @@ WARNS = ("digits",)
 STEP_GROWTH = 1.1  # of the step of `near_optimum`, from one iteration to the next
 
 
-class View(NamedTuple):
+class Tangent(NamedTuple):
     """f and its gradient at W, of all samples or estimated from some."""
 
     W: Matrix
@@ -55,7 +55,7 @@ class View(NamedTuple):
     gradient: Matrix
 
 
-class Objective:
+class SimilarityObjective:
     """f(W), see the head of this file.
 
     K: similarities (n_samples, n_support), float32 or float64, which is the precision of the products with K. y:
@@ -74,12 +74,12 @@ class Objective:
         """f(W)."""
         return _softmax(self.scores(W, self.K), self.y)[0]
 
-    def view(self, W: Matrix, rows: RowNumbers | None = None) -> View:
+    def tangent(self, W: Matrix, rows: RowNumbers | None = None) -> Tangent:
         """The mean loss and its gradient, of all samples or of some."""
         K, y = (self.K, self.y) if rows is None else (self.K[rows], self.y[rows])
         value, shares = _softmax(self.scores(W, K), y)
         shares[np.arange(len(y)), y] -= 1
-        return View(W, value, self.signs * (K.T @ (shares / len(y)).astype(K.dtype)))
+        return Tangent(W, value, self.signs * (K.T @ (shares / len(y)).astype(K.dtype)))
 
     def error(self, W: Matrix) -> float:
         """Fraction of samples whose largest score is not the score of their class. Classes that tie share a sample."""
@@ -96,7 +96,7 @@ def _softmax(scores: Matrix, y: RowNumbers) -> tuple[float, Matrix]:
     return float((np.log(totals[:, 0]) - scores[np.arange(len(y)), y]).mean()), shares / totals
 
 
-def certify(view: View, radius: float) -> tuple[float, float]:
+def certify(tangent: Tangent, radius: float) -> tuple[float, float]:
     """f at any W, inside or outside of the set, and a lower bound of f on the set.
 
     The bound is the smallest value of the tangent, f(W) + sum_ij G_ij (S_ij - W_ij), over all S of the set. It is as
@@ -104,19 +104,19 @@ def certify(view: View, radius: float) -> tuple[float, float]:
 
     Source: Frank, Wolfe: An algorithm for quadratic programming. Naval Research Logistics Quarterly 3, 1956.
     """
-    W, value, gradient = view
+    W, value, gradient = tangent
     return value, value - float((gradient * W).sum()) + radius * float(gradient.min(axis=0).clip(max=0).sum())
 
 
 def descend(
-    objective: Objective,
+    objective: SimilarityObjective,
     radius: float,
     *,
     eta0: float,
     n_iter: int,
     method: Method = "projection",
     schedule: str = "1/sqrt(t)",
-    samples: Sequence[RowNumbers] | None = None,
+    batches: Sequence[RowNumbers] | None = None,
     lazy: bool = False,
 ) -> Iterator[State]:
     """Minimise f(W) on the set by steps along the gradient of all samples, or of a few.
@@ -125,25 +125,25 @@ def descend(
 
     Parameters
     ----------
-    objective : Objective
+    objective : SimilarityObjective
     radius : float, above 0
         Of each class.
-    eta0, n_iter, method, schedule, samples : as in `descent.descend`
+    eta0, n_iter, method, schedule, batches : as in `descent.descend`
         See there.
     lazy : bool
         Makes no difference.
     """
     n, n_classes = objective.signs.shape
-    sizes = sizes_of(method, schedule, eta0, n=n, n_iter=n_iter, of_set="nonnegative")
+    etas = scheduled_etas(method, schedule, eta0, n=n, n_iter=n_iter, of_set="nonnegative")
     # Choice: both methods begin where the exponentiated gradient has to, with all W_ij = radius / (n_support + 1). That
     # is far better than W = 0 already.
     start = Entropic(n, radius, of_set="nonnegative", n_columns=n_classes)
-    moving = start if method == "entropic" else Projected(start.toarray(), radius, l1.project_nonnegative)
-    return dense_steps(objective, moving, sizes, samples)
+    point = start if method == "entropic" else Projected(start.toarray(), radius, l1.project_nonnegative)
+    return dense_steps(objective, point, etas, batches)
 
 
 @one_thread()
-def near_optimum(objective: Objective, radius: float, *, n_iter: int) -> tuple[Matrix, float]:
+def near_optimum(objective: SimilarityObjective, radius: float, *, n_iter: int) -> tuple[Matrix, float]:
     """W near the optimum, and the best lower bound found meanwhile.
 
     The method is projected gradient with momentum, which starts again if it points uphill. Steps are halved until f
@@ -157,14 +157,14 @@ def near_optimum(objective: Objective, radius: float, *, n_iter: int) -> tuple[M
     W = ahead = np.zeros(objective.signs.shape)
     step, momentum, bound = 1.0, 1.0, 0.0
     for _ in range(n_iter):
-        view = objective.view(ahead)
-        bound = max(bound, certify(view, radius)[1])
+        tangent = objective.tangent(ahead)
+        bound = max(bound, certify(tangent, radius)[1])
         step *= STEP_GROWTH
         while True:
-            moved = l1.project_nonnegative(ahead - step * view.gradient, radius)
+            moved = l1.project_nonnegative(ahead - step * tangent.gradient, radius)
             change = moved - ahead
-            model = view.value + float((change * (view.gradient + change / (2 * step))).sum())
-            if objective.value(moved) <= model + rounding * view.value:
+            model = tangent.value + float((change * (tangent.gradient + change / (2 * step))).sum())
+            if objective.value(moved) <= model + rounding * tangent.value:
                 break
             step /= 2
         if float((change * (moved - W)).sum()) < 0:
@@ -205,12 +205,12 @@ def run(
     rng : numpy.random.Generator
         Draws support and training samples, and the samples of each step.
     **options : Any
-        Options of `exponentiated.train_forms`.
+        Options of `forms.train_forms`.
 
     Returns
     -------
     DataFrame
-        The table of `exponentiated.train_forms`. non_zero is of all n_support * n_classes weights, flops are NaN.
+        The table of `forms.train_forms`. non_zero is of all n_support * n_classes weights, flops are NaN.
 
     Raises
     ------
@@ -220,9 +220,9 @@ def run(
     X, labels, X_test, labels_test = halved(data, tasks.classes(data.images, data.captions))
     classes, y = np.unique(labels, return_inverse=True)
     require(len(classes) >= 2, f"training samples must have two classes or more, got only {classes.tolist()[0]!r}")
-    strange = np.setdiff1d(labels_test, classes)
-    if len(strange):
-        raise ValueError(f"test samples must have classes of training samples only, got {strange.tolist()[0]!r}")
+    unknown = np.setdiff1d(labels_test, classes).tolist()
+    if unknown:
+        raise ValueError(f"test samples must have classes of training samples only, got {unknown[0]!r}")
     # Choice: support samples are training samples too; the paper does not say where its support set is from.
     order = rng.permutation(len(y))
     train, support = order[:n_train], order[:n_support]
@@ -231,17 +231,14 @@ def run(
     K, K_test = (
         similarities.to_prototypes(some, X[support], measure="rbf", gamma=1 / width) for some in (X[train], X_test)
     )
-    objective = Objective(K, y[train], y[support], len(classes))
-    test = Objective(K_test, np.searchsorted(classes, labels_test), y[support], len(classes))
-    problems = [
-        Problem(
-            n_samples=len(train),
-            radius=z,
+    objective = SimilarityObjective(K, y[train], y[support], len(classes))
+    test = SimilarityObjective(K_test, np.searchsorted(classes, labels_test), y[support], len(classes))
+    comparisons = {
+        z: Comparison(
+            columns=certified_columns(objective, partial(certify, radius=z), test_error=test.error),
             at_zero=math.log(len(classes)),
             bound=near_optimum(objective, z, n_iter=optimum_n_iter)[1],
-            look=looking(objective, partial(certify, radius=z), test_error=test.error),
-            descend=partial(descend, objective, z),
         )
         for z in radius
-    ]
-    return train_forms(problems, rng=rng, **options)
+    }
+    return train_forms(partial(descend, objective), comparisons, n_samples=len(train), rng=rng, **options)

@@ -10,7 +10,7 @@ Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 6 and 7.
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,11 @@ from jointsparse.learning.l1_sparse import SparseL1Ball
 from jointsparse.learning.lazy import csr
 from jointsparse.pipeline import tasks
 from jointsparse.pipeline.datasets.samples import Samples
-from jointsparse.pipeline.papers.duchi.descent import Method, Objective, Vector, best_of, sizes_of, take_step
+from jointsparse.pipeline.papers.duchi.comparison import best_runs, halved
 from jointsparse.pipeline.papers.duchi.entropic import SCHEDULES, SparseEntropic
-from jointsparse.pipeline.papers.duchi.exponentiated import halved
-from jointsparse.pipeline.papers.harness import Progress, State, record, silent, ticking
+from jointsparse.pipeline.papers.duchi.objective import Objective
+from jointsparse.pipeline.papers.duchi.steps import Method, Vector, scheduled_etas, take_step
+from jointsparse.pipeline.papers.harness import Progress, State, silent, ticking
 
 SERVES = "samples"
 TABLES = {"online": "tables", "online_seconds": "timings"}
@@ -34,15 +35,22 @@ WARNS = ("online",)
 COLUMNS = ("method", "radius", "schedule", "eta0", "examples", "loss", "error", "non_zero", "seconds", "warning")
 
 
-class Tree(SparseL1Ball):
+class SparseProjected(SparseL1Ball):
     """w <- project(w - eta values), by the search tree."""
 
     def step(self, indices: NDArray[np.int64], values: Vector, eta: float) -> None:
         self.add(indices, -eta * values)
 
 
-POINTS: dict[str, tuple[type[Tree | SparseEntropic], Method]] = {  # and whose step sizes they take
-    "tree": (Tree, "projection"),
+class Pass(NamedTuple):
+    """A pass so far: the margins y_t x_t . w of its examples, each before its step, and the point now."""
+
+    margins: Vector
+    point: SparseProjected | SparseEntropic
+
+
+POINTS: dict[str, tuple[type[SparseProjected | SparseEntropic], Method]] = {  # and whose step sizes they take
+    "tree": (SparseProjected, "projection"),
     "entropic": (SparseEntropic, "entropic"),
 }
 
@@ -112,35 +120,38 @@ def run(
     examples = Objective(sparse.csr_matrix(X)[order], y[order], loss="logistic")
     T = min(len(y), n_examples or len(y))
     at = {*(np.arange(1, n_records + 1) * T // n_records).tolist()} - {0}
-    grids = {"tree": eta0, "entropic": entropic_eta0}
+    grids = {"tree": [*map(float, eta0)], "entropic": [*map(float, entropic_eta0)]}
     tick = ticking(progress, len(radius) * len(schedules) * (len(eta0) + len(entropic_eta0)))
 
-    def learn(method: str, z: float, schedule: str, eta: float) -> pd.DataFrame:
-        point, steps = POINTS[method]
-        sizes = sizes_of(steps, schedule, eta, n=examples.n_features, n_iter=T)
-        tick()
-        return record(lambda: pass_over(examples, point(examples.n_features, z), sizes), look, at=at)
+    def begin(z: float, method: str, schedule: str, eta0: float) -> Iterator[State]:
+        point, step_method = POINTS[method]
+        etas = scheduled_etas(step_method, schedule, eta0, n=examples.n_features, n_iter=T)
+        return pass_over(examples, point(examples.n_features, z), etas)
 
-    tables = []
-    for z, (method, grid) in product(radius, grids.items()):
-        best = best_of(partial(learn, method, z), schedules, [float(eta) for eta in grid], by="loss")
-        tables.append(best.assign(method=method, radius=float(z)))
-    return pd.concat(tables, ignore_index=True).rename(columns={"step": "examples"})[list(COLUMNS)].assign(label=label)
-
-
-def pass_over(examples: Objective, point: Tree | SparseEntropic, sizes: Vector) -> Iterator[State]:
-    """Learn from an example with each step size. A state knows the margins y_t x_t . w so far, and the point."""
-    (indptr, indices, data), y, margins = csr(examples.X), examples.y, np.empty(len(sizes))
-    for t, eta in enumerate(sizes):
-        used, x = (column[indptr[t] : indptr[t + 1]] for column in (indices, data))
-        margins[t] = y[t] * (point.take(used) * x).sum()
-        take_step(point.step, t + 1, used, -y[t] * expit(-margins[t]) * x, eta)
-        yield State(t + 1, point.toarray, seen=(margins[: t + 1], point))
+    tables = [
+        best_runs(partial(begin, z), columns, grids, schedules, at=at, by="loss", tick=tick).assign(radius=float(z))
+        for z in radius
+    ]
+    table = pd.concat(tables, ignore_index=True).rename(columns={"step": "examples"})
+    return table[list(COLUMNS)].assign(label=label)
 
 
-def look(state: State) -> dict[str, float]:
+def pass_over(examples: Objective, point: SparseProjected | SparseEntropic, etas: Vector) -> Iterator[State]:
+    """Learn from an example with each step size. The details of a state are a `Pass`."""
+    (indptr, indices, data), y, margins = csr(examples.X), examples.y, np.empty(len(etas))
+    for t, eta in enumerate(etas):
+        entries = slice(indptr[t], indptr[t + 1])
+        features, x = indices[entries], data[entries]
+        margins[t] = y[t] * (point.take(features) * x).sum()
+        take_step(point.step, t + 1, features, -y[t] * expit(-margins[t]) * x, eta)
+        yield State(t + 1, point.toarray, details=Pass(margins[: t + 1], point))
+
+
+def columns(state: State) -> dict[str, float]:
     """The columns of a record."""
-    margins, point = state.seen
-    wrong = np.where(margins == 0, 0.5, margins < 0)  # Choice: a margin of 0 counts one half.
-    loss, error = (each.cumsum()[-1] / state.step for each in (np.logaddexp(0.0, -margins), wrong))
+    margins, point = state.details
+    losses = np.logaddexp(0.0, -margins)
+    errors = np.where(margins == 0, 0.5, margins < 0)  # Choice: a margin of 0 counts one half.
+    # Sums in the order of the examples, whatever their number.
+    loss, error = (values.cumsum()[-1] / state.step for values in (losses, errors))
     return {"loss": loss, "error": error, "non_zero": point.count_nonzero() / point.n}

@@ -4,7 +4,7 @@ Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l
 ICML 2008, sec. 7, Fig. 4 and 5.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -14,17 +14,14 @@ import pandas as pd
 
 from jointsparse.checks import require
 from jointsparse.pipeline.flag import gap_above, write_cell
-from jointsparse.pipeline.papers.duchi.descent import (
-    Objective,
-    best_of,
-    coordinate_descent,
-    descend,
-    drawn,
-    interior_point,
-    line_search,
-    looking,
-)
-from jointsparse.pipeline.papers.harness import Progress, record, silent, ticking
+from jointsparse.pipeline.papers.duchi.comparison import Comparison, best_runs, certified_columns
+from jointsparse.pipeline.papers.duchi.coordinate_descent import coordinate_descent
+from jointsparse.pipeline.papers.duchi.descent import descend
+from jointsparse.pipeline.papers.duchi.interior_point import interior_point
+from jointsparse.pipeline.papers.duchi.line_search import line_search
+from jointsparse.pipeline.papers.duchi.objective import Objective
+from jointsparse.pipeline.papers.duchi.steps import RowNumbers, draw_batches
+from jointsparse.pipeline.papers.harness import Progress, State, record, silent, ticking
 
 SERVES = "drawn"
 TABLES = {"race": "tables", "race_seconds": "timings"}
@@ -152,7 +149,7 @@ def solve_by_each(
         - eta0: NaN if there is none.
         - step.
         - suboptimality.
-        - flops, seconds: operations and CPU seconds so far, see `descent`.
+        - flops, seconds: operations and CPU seconds so far, see `objective`.
         - non_zero: the fraction of features with a weight in the last iterate.
         - radius.
         - penalty.
@@ -179,46 +176,47 @@ def solve_by_each(
     """
     require(0 < penalty < 1, f"penalty must be a fraction between 0 and 1, got {penalty}")
     objective = Objective(*draw(problem, n, rng)[:2], loss=problem)
+    at_zero = objective.value(np.zeros(n))
     penalty = penalty * float(np.abs(np.einsum("ij,i->j", objective.X, objective.slopes(np.zeros(n)))).max())
-    samples = drawn(
-        stochastic_n_iter, n, max(1, round(BATCH_SHARE * n)), np.random.default_rng(int(rng.integers(2**32)))
+    batch_size = max(1, round(BATCH_SHARE * n))
+    batches = draw_batches(stochastic_n_iter, n, batch_size, np.random.default_rng(int(rng.integers(2**32))))
+
+    certify = partial(objective.certify_penalised, penalty=penalty)
+    penalised = Comparison(certified_columns(objective, certify, norm=lambda w: float(np.abs(w).sum())), at_zero, 0.0)
+    interior = record(partial(interior_point, objective, penalty, tol=tol), penalised.columns)
+    optimum, radius = (float(interior[column].iloc[-1]) for column in ("objective", "norm"))
+    gap = (optimum - max(0.0, interior["bound"].max())) / optimum
+    coordinates = record(
+        partial(coordinate_descent, objective, penalty, n_iter=passes), penalised.columns, restarts=True
     )
-
-    look = looking(
-        objective, partial(objective.certify_penalised, penalty=penalty), size=lambda w: float(np.abs(w).sum())
-    )
-    interior = record(partial(interior_point, objective, penalty, tol=tol), look)
-    coordinates = record(partial(coordinate_descent, objective, penalty, n_iter=passes), look, restarts=True)
-    value, radius = (float(interior[column].iloc[-1]) for column in ("objective", "size"))
-    gap = (value - max(0.0, interior["bound"].max())) / value
-
-    in_ball = looking(objective, partial(objective.certify_in_ball, radius=radius))
-
-    def step_along(n_iter: int, every: int = 1, samples: Any = None) -> pd.DataFrame:
-        """Records with the best eta0."""
-        method, at = (
-            partial(descend, objective, radius, n_iter=n_iter, samples=samples),
-            {*range(0, n_iter, every), n_iter},
-        )
-        return best_of(lambda schedule, eta: record(partial(method, eta0=eta), in_ball, at=at), ["1/sqrt(t)"], eta0)
-
+    by_penalty = {"coordinate-descent": coordinates, "interior-point": interior}
     interior["warning"] = write_cell([gap_above(tol, gap)])
-    penalised = {"coordinate-descent": coordinates, "interior-point": interior}
-    constrained = {
-        "batch": step_along(n_iter),
-        "stochastic": step_along(stochastic_n_iter, max(1, stochastic_n_iter // N_RECORDS), samples),
-        "line-search": record(partial(line_search, objective, radius, n_iter=n_iter), in_ball),
+
+    bound = max(0.0, *(table["bound"].max() for table in by_penalty.values()))
+    certify = partial(objective.certify_in_ball, radius=radius)
+    constrained = Comparison(certified_columns(objective, certify), at_zero, bound - penalty * radius)
+
+    def descended(n_iter: int, every: int = 1, batches: Sequence[RowNumbers] | None = None) -> pd.DataFrame:
+        """Records with the best eta0."""
+
+        def begin(_: str, schedule: str, eta0: float) -> Iterator[State]:
+            return descend(objective, radius, schedule=schedule, eta0=eta0, n_iter=n_iter, batches=batches)
+
+        at = {*range(0, n_iter, every), n_iter}
+        return best_runs(begin, constrained.columns, {"projection": eta0}, ["1/sqrt(t)"], at=at)
+
+    in_ball = {
+        "batch": descended(n_iter),
+        "stochastic": descended(stochastic_n_iter, max(1, stochastic_n_iter // N_RECORDS), batches),
+        "line-search": record(partial(line_search, objective, radius, n_iter=n_iter), constrained.columns),
     }
-    bound = max(0.0, *(table["bound"].max() for table in penalised.values()))
-    bound_in_ball = max(bound - penalty * radius, *(table["bound"].max() for table in constrained.values()))
-    bounds = dict.fromkeys(constrained, bound_in_ball) | dict.fromkeys(penalised, bound)
-    tables = [
-        table.assign(
-            method=method,
-            suboptimality=(table["objective"] - bounds[method]) / table["objective"].iloc[0],
-            non_zero=table["non_zero"].iloc[-1],
-        )
-        for method, table in (constrained | penalised).items()
-    ]
-    table = pd.concat(tables, ignore_index=True).assign(problem=problem, n=n, radius=radius, penalty=penalty)
+    table = pd.concat([_joined(constrained, in_ball), _joined(penalised, by_penalty)], ignore_index=True)
+    table = table.assign(problem=problem, n=n, radius=radius, penalty=penalty)
     return table.fillna({"warning": ""})[list(COLUMNS)]
+
+
+def _joined(comparison: Comparison, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The records of all methods of a problem, with their suboptimality and the non_zero of the last iterate."""
+    named = (table.assign(method=method, non_zero=table["non_zero"].iloc[-1]) for method, table in tables.items())
+    table = pd.concat(named, ignore_index=True)
+    return table.assign(suboptimality=comparison.suboptimality(table))

@@ -1,0 +1,164 @@
+"""Compare methods on a problem, each with its best step sizes: the loop and the table of the paper's experiments.
+
+Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
+ICML 2008, sec. 7.
+"""
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from jointsparse.checks import require, select
+from jointsparse.pipeline import tasks
+from jointsparse.pipeline.datasets.samples import Samples
+from jointsparse.pipeline.flag import Flag, write_cell
+from jointsparse.pipeline.papers.duchi.steps import Diverged, Matrix
+from jointsparse.pipeline.papers.harness import Columns, State, record
+from jointsparse.pipeline.sweep import at_edge
+
+
+class Comparison(NamedTuple):
+    """How all methods of a problem are measured.
+
+    columns: returns the columns of a state. Among them are objective, and bound, a lower bound of the optimum. at_zero:
+    the objective at W = 0, the unit of suboptimality. bound: a lower bound of the optimum that is known beforehand.
+    """
+
+    columns: Columns
+    at_zero: float
+    bound: float
+
+    def suboptimality(self, table: pd.DataFrame, objective: str = "objective") -> pd.Series:
+        """(objective - bound) / at_zero of each record, with the best bound of the problem or of any record."""
+        return (table[objective] - max(self.bound, table["bound"].max())) / self.at_zero
+
+
+def certified_columns(
+    objective: Any, certify: Callable[[Any], tuple[float, float]], **more: Callable[[Matrix], float]
+) -> Columns:
+    """Return a function from a state to its columns objective, bound, non_zero, and more.
+
+    objective: has a method `tangent`, whose result begins with the weights. certify: returns the objective at a
+    tangent, and a lower bound of the optimum. more: functions of the weights, by column. non_zero is the fraction of
+    weights that are not 0.
+    """
+
+    def columns(state: State) -> dict[str, float]:
+        tangent = state.details or objective.tangent(state.weights())
+        weights, (value, bound) = tangent[0], certify(tangent)
+        certified = {"objective": value, "bound": bound, "non_zero": np.count_nonzero(weights) / weights.size}
+        return certified | {name: function(weights) for name, function in more.items()}
+
+    return columns
+
+
+def halved(data: Samples, y: np.ndarray) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    """Features and labels of the samples to learn from, then of the samples to test with."""
+    learn, test = tasks.halves(data.images)
+    return select(data.X, learn), y[learn], select(data.X, test), y[test]
+
+
+def best_runs(
+    begin: Callable[[str, str, float], Iterator[State]],
+    columns: Columns,
+    grids: Mapping[str, Sequence[float]],
+    schedules: Sequence[str],
+    *,
+    at: Container[int] | None = None,
+    by: str = "objective",
+    repeats: int = 1,
+    tick: Callable[[], object] = lambda: None,
+) -> pd.DataFrame:
+    """Run each method with each of its step sizes, and return the records of the best run of each method.
+
+    Parameters
+    ----------
+    begin : callable
+        Begins a method with a schedule and a first step size.
+    columns : callable
+        Returns the columns of a state.
+    grids : mapping from method to sequence of float
+        First step sizes to try.
+    schedules : sequence of str
+        To try with each of them.
+    at : container of int, optional
+        Steps to record, all by default.
+    by : str
+        Column whose last number is the smallest in the best run.
+    repeats : int, at least 1
+        Runs with the best step sizes, the methods in turn, for the median of their seconds. The first one is the run
+        that was the best.
+    tick : callable
+        Called after each run.
+
+    Returns
+    -------
+    DataFrame
+        With the columns of `harness.record`, method, and those that `best_of` adds.
+
+    Raises
+    ------
+    ValueError
+        All runs of a method diverge.
+    """
+
+    def run(method: str, schedule: str, eta0: float) -> pd.DataFrame:
+        try:
+            return record(partial(begin, method, schedule, eta0), columns, at=at).assign(method=method)
+        finally:
+            tick()
+
+    best = {method: best_of(partial(run, method), schedules, grid, by) for method, grid in grids.items()}
+    seconds = {method: [table["seconds"]] for method, table in best.items()}
+    for _ in range(repeats - 1):
+        for method, table in best.items():
+            seconds[method].append(run(method, table["schedule"].iloc[0], table["eta0"].iloc[0])["seconds"])
+    timed = [table.assign(seconds=np.median(seconds[method], axis=0)) for method, table in best.items()]
+    return pd.concat(timed, ignore_index=True)
+
+
+def best_of(
+    run: Callable[[str, float], pd.DataFrame], schedules: Sequence[str], eta0: Sequence[float], by: str = "objective"
+) -> pd.DataFrame:
+    """Try each schedule with each eta0, and return the records with the smallest last number in the column `by`.
+
+    Parameters
+    ----------
+    run : callable
+        Returns the records of a schedule and an eta0. Those that diverge are left out.
+    schedules : sequence of str
+        To try.
+    eta0 : sequence of float
+        To try with each schedule.
+    by : str
+        Column to choose by.
+
+    Returns
+    -------
+    DataFrame
+        With more columns:
+        - schedule, eta0: the best ones.
+        - lowest: the smallest `by` that any schedule and eta0 has reached by then.
+        - warning: an eta0 at the edge of its grid, or an objective that is no lower at the end.
+
+    Raises
+    ------
+    ValueError
+        All diverge.
+    """
+    tables = []
+    for schedule, eta in product(schedules, eta0):
+        with suppress(Diverged):
+            tables.append(run(schedule, eta).assign(schedule=schedule, eta0=eta))
+    require(tables, f"steps diverged with each eta0 of {list(eta0)}: choose smaller ones, or scale the features")
+    best = min(tables, key=lambda table: table[by].iloc[-1])
+    lowest = np.minimum.accumulate(np.min([table[by] for table in tables], axis=0))
+    flags = [at_edge("eta0", best["eta0"].iloc[0], eta0)]
+    if by == "objective" and not best[by].iloc[-1] < best[by].iloc[0]:
+        flags.append(Flag("the last objective is no lower than the first"))
+    return best.assign(lowest=lowest, warning=write_cell(flags))

@@ -1,0 +1,114 @@
+"""Steps along the gradient of any objective, of all samples or of those drawn for each step, and their sizes.
+
+Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
+ICML 2008, sec. 7.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jointsparse.checks import as_positive
+from jointsparse.pipeline.papers.duchi.entropic import Entropic, Set, shrinking, step_sizes
+from jointsparse.pipeline.papers.harness import State
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+RowNumbers = NDArray[np.int64]
+Method = Literal["projection", "entropic"]
+
+
+class Diverged(ValueError):
+    """A step that overflows."""
+
+
+def take_step(move: Callable[..., None], t: int, *arguments: Any) -> None:
+    """Take step t by calling `move`. Raises Diverged."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            move(*arguments)
+    except ValueError:
+        raise Diverged(f"descent diverged in step {t}: choose a smaller eta0, or scale the features") from None
+
+
+class Projected:
+    """W <- project(W - eta G), from a W inside the set."""
+
+    def __init__(self, W: Matrix, radius: float, project: Callable[..., Any]) -> None:
+        self.W, self.radius, self.project = W, radius, project
+
+    def step(self, G: Matrix, eta: float) -> None:
+        self.W -= eta * G
+        self.project(self.W, self.radius, out=self.W)
+
+    def toarray(self) -> Matrix:
+        return self.W
+
+
+def dense_steps(
+    objective: Any,
+    point: Projected | Entropic,
+    etas: Vector,
+    batches: Sequence[RowNumbers] | None,
+    step_flops: Callable[[Any], float] | None = None,
+) -> Iterator[State]:
+    """Move all weights along the gradient of all samples, or of those of each step.
+
+    Parameters
+    ----------
+    objective : object with a method `tangent`, which returns a gradient
+    point : Projected or Entropic
+        The weights.
+    etas : array (n_iter,)
+        Step sizes.
+    batches : sequence of int arrays, or None
+        Numbers of the samples of each step. None for all.
+    step_flops : callable, optional
+        Returns the operations of a step along a tangent. They are not counted by default.
+    """
+    flops = 0.0 if step_flops else np.nan
+    for t, eta in enumerate(etas):
+        exact = objective.tangent(point.toarray()) if batches is None else None
+        yield State(t, point.toarray, flops, exact)
+        tangent: Any = objective.tangent(point.toarray(), batches[t]) if batches else exact
+        take_step(point.step, t + 1, tangent.gradient, eta)
+        flops += step_flops(tangent) if step_flops else 0.0
+    yield State(len(etas), point.toarray, flops)
+
+
+def draw_batches(n_iter: int, n_samples: int, batch_size: int, rng: np.random.Generator) -> list[RowNumbers]:
+    """Draw the numbers of the samples of each step, without replacement.
+
+    Parameters
+    ----------
+    n_iter : int
+        Steps.
+    n_samples : int
+        Samples to draw from.
+    batch_size : int
+        Samples of a step.
+    rng : numpy.random.Generator
+    """
+    return [np.sort(rng.choice(n_samples, batch_size, replace=False)) for _ in range(n_iter)]
+
+
+def scheduled_etas(method: Method, schedule: str, eta0: float, *, n: int, n_iter: int, of_set: Set = "ball") -> Vector:
+    """Step sizes (n_iter,) of projections, eta0 times the factors of the schedule, or of the exponentiated gradient.
+
+    Parameters
+    ----------
+    method : "projection" or "entropic"
+    schedule : str
+        See `entropic.step_sizes`.
+    eta0 : float, above 0
+    n : int
+        Coordinates.
+    n_iter : int, at least 1
+    of_set : str
+        Set of the exponentiated gradient.
+    """
+    if method == "entropic":
+        return step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)
+    return as_positive(eta0, "eta0") * shrinking(schedule, n_iter)
