@@ -5,17 +5,17 @@ The methods themselves are tested in test_descent.py, what all experiments have 
 
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
 from samples import labelled_samples, make_samples
+from small_experiments import EXPERIMENTS, X_STREAM, Y_STREAM, X, Y
 
 from jointsparse.norms import l1
 from jointsparse.pipeline import tasks
-from jointsparse.pipeline.datasets import digits as digit_samples
-from jointsparse.pipeline.papers.duchi import comparison, forms, online, race
+from jointsparse.pipeline.papers.duchi import comparison, forms, race
 from jointsparse.pipeline.papers.duchi.coordinate_descent import coordinate_descent
 from jointsparse.pipeline.papers.duchi.descent import descend
 from jointsparse.pipeline.papers.duchi.entropic import SCHEDULES, Entropic, step_sizes
@@ -26,73 +26,35 @@ from jointsparse.pipeline.papers.duchi.steps import Diverged, Projected, draw_ba
 from jointsparse.pipeline.papers.harness import State
 from jointsparse.registry import pick
 
-X, Y, TEXT = labelled_samples()
-X_STREAM, Y_STREAM, STREAM = labelled_samples(70, 80, n_test=10)
-DIGITS = digit_samples.read()
 N = 40  # features, and samples, of a race
 
 
 class Case(NamedTuple):
-    """An experiment: its data, options, the columns that tell its runs apart, and the one that the best run minimises.
+    """The columns that tell the runs of an experiment apart, and the one whose last value is the smallest in the best.
 
     axis: the last of these columns that an option gives.
     """
 
-    data: Any
-    options: dict[str, Any]
     keys: list[str]
     by: str = "objective"
     axis: str = "radius"
 
 
-FORM_OPTIONS = {"n_records": 3, "repeats": 2}
 FORM_KEYS = ["form", "method", "radius"]
 CASES = {
-    "exponentiated": Case(
-        TEXT,
-        FORM_OPTIONS
-        | {"n_iter": {"batch 25%": 12, "batch 100%": 6, "stochastic 1": 40, "stochastic 100": 5}}
-        | {"radius": [4.0], "eta0": [0.5, 4.0], "entropic_eta0": [0.1, 2.0], "optimum_n_iter": 200},
-        FORM_KEYS,
-    ),
-    "digits": Case(
-        DIGITS,
-        FORM_OPTIONS
-        | {"n_iter": {"batch 25%": 8, "batch 100%": 6, "stochastic 1": 30}}
-        | {"radius": [20.0], "eta0": [1.0, 30.0], "entropic_eta0": [0.1, 3.0], "optimum_n_iter": 100}
-        | {"n_support": 12, "n_train": 40, "width": 2.0},
-        FORM_KEYS,
-    ),
-    "online": Case(
-        STREAM,
-        {"label": "grain", "radius": [2.0], "eta0": [1.0, 4.0, 16.0], "entropic_eta0": [0.3, 1.0, 3.0], "n_records": 4},
-        ["method", "radius"],
-        by="loss",
-    ),
-    "race": Case(
-        None,
-        {"problems": ["squared", "logistic"], "sizes": [N], "eta0": [0.5, 2.0, 8.0]}
-        | {"penalty": 0.03, "n_iter": 30, "stochastic_n_iter": 60, "passes": [1, 3, 100]},
-        ["problem", "method", "n"],
-        by="suboptimality",
-        axis="n",
-    ),
+    "exponentiated": Case(FORM_KEYS),
+    "digits": Case(FORM_KEYS),
+    "online": Case(["method", "radius"], by="loss"),
+    "race": Case(["problem", "method", "n"], by="suboptimality", axis="n"),
 }
 FORM_CASES = {"exponentiated": (2, 108), "digits": (10, 40)}  # classes, and samples to learn from
-COLUMNS = {
-    "exponentiated": (*forms.COLUMNS, "label"),
-    "digits": forms.COLUMNS,
-    "online": (*online.COLUMNS, "label"),
-    "race": race.COLUMNS,
-}
+OPTIONS = {kind: experiment.options for kind, experiment in EXPERIMENTS.items()}
 
 
 def table_of(kind, data=None, seed=7, **options):
     """The table of an experiment without seconds."""
-    case = CASES[kind]
-    data = case.data if data is None else data
-    table = pick("experiments", kind).run(data, rng=np.random.default_rng(seed), **case.options | options)
-    assert tuple(table) == COLUMNS[kind] and (table["seconds"] >= 0).all()
+    data = EXPERIMENTS[kind].data if data is None else data
+    table = pick("experiments", kind).run(data, rng=np.random.default_rng(seed), **OPTIONS[kind] | options)
     return table.drop(columns="seconds")
 
 
@@ -105,9 +67,9 @@ def tables():
 def alone():
     """By experiment the tables with one schedule and one step size of each grid."""
     tables = {}
-    for kind, case in CASES.items():
+    for kind in CASES:
         schedules = [{}] if kind == "race" else [{"schedules": [schedule]} for schedule in SCHEDULES]
-        grids = {name: case.options[name] for name in ("eta0", "entropic_eta0") if name in case.options}
+        grids = {name: OPTIONS[kind][name] for name in ("eta0", "entropic_eta0") if name in OPTIONS[kind]}
         single = [dict(zip(grids, ([eta0] for eta0 in row), strict=True)) for row in zip(*grids.values(), strict=True)]
         tables[kind] = [table_of(kind, **schedule, **eta0) for schedule, eta0 in product(schedules, single)]
     return tables
@@ -132,11 +94,11 @@ def test_a_run_is_the_best_of_those_with_one_schedule_and_step_size(tables, alon
 def test_neither_other_step_sizes_nor_another_problem_change_a_run(tables, kind):
     case, table = CASES[kind], tables[kind]
     option = {"n": "sizes"}.get(case.axis, case.axis)
-    (value,) = case.options[option]
+    (value,) = OPTIONS[kind][option]
     both = table_of(kind, **{option: [type(value)(value / 2), value]})
     assert both[case.axis].unique().tolist() == [value / 2, value]
     pd.testing.assert_frame_equal(both[both[case.axis] == value].reset_index(drop=True), table, check_exact=True)
-    more = table_of(kind, eta0=[1e-3, *case.options["eta0"], 1e300])  # the last of which overflows
+    more = table_of(kind, eta0=[1e-3, *OPTIONS[kind]["eta0"], 1e300])  # the last of which overflows
     assert more[case.by].equals(table[case.by]) and (more["eta0"].dropna() < 1e300).all()
 
 
@@ -190,7 +152,7 @@ def test_the_best_runs_are_repeated_in_turn_for_the_median_of_their_seconds(cloc
 
 @pytest.mark.parametrize("kind", FORM_CASES)
 def test_each_form_has_its_steps_and_starts_from_the_same_point(tables, kind):
-    n_iter, (n_classes, n_samples) = CASES[kind].options["n_iter"], FORM_CASES[kind]
+    n_iter, (n_classes, n_samples) = OPTIONS[kind]["n_iter"], FORM_CASES[kind]
     runs = tables[kind].groupby(["form", "method"], sort=False)
     assert list(runs.groups) == list(product(n_iter, ("projection", "entropic")))
     sizes = {"batch 25%": round(n_samples / 4), "batch 100%": n_samples, "stochastic 1": 1, "stochastic 100": 100}
@@ -253,9 +215,10 @@ def test_a_quarter_of_the_samples_is_rounded_and_never_none(n_samples, size):
 
 def with_labels(change):
     """The digits with other labels. change: of all labels as an array, those to learn from first."""
-    order = np.argsort(DIGITS.images["split"] == "test", kind="stable")[: 1438 + 100]
-    labels = DIGITS.captions["caption"].to_numpy()[order].astype(object)
-    return make_samples(DIGITS.X[order], change(labels), n_test=100)
+    data = EXPERIMENTS["digits"].data
+    order = np.argsort(data.images["split"] == "test", kind="stable")[: 1438 + 100]
+    labels = data.captions["caption"].to_numpy()[order].astype(object)
+    return make_samples(data.X[order], change(labels), n_test=100)
 
 
 def test_names_of_classes_change_nothing():
@@ -339,7 +302,7 @@ PENALISED = ["coordinate-descent", "interior-point"]
 
 
 def solve(problem, seed=0, n=N, **options):
-    small = {name: value for name, value in CASES["race"].options.items() if name not in ("problems", "sizes")}
+    small = {name: value for name, value in OPTIONS["race"].items() if name not in ("problems", "sizes")}
     return race.solve_by_each(problem, n, rng=np.random.default_rng(seed), **small | options).drop(columns="seconds")
 
 

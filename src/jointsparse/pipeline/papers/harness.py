@@ -15,7 +15,6 @@ from scipy import special  # not stats, which takes half a second to import
 from jointsparse.checks import one_thread
 
 Progress = Callable[[int, int], None]  # is called with (done, of all)
-Task = tuple[dict[str, Any], Callable[[], float]]  # a measurement's columns, and a function that returns its seconds
 
 LEAST_SECONDS = 2e-3  # for which a quick call is repeated, as clocks are coarse
 CONFIDENCE = 0.95
@@ -36,6 +35,13 @@ class State(NamedTuple):
 
 
 Columns = Callable[[State], dict[str, float]]  # returns the columns of a state
+
+
+class Measurement(NamedTuple):
+    """Seconds that are measured: the columns that say of what, and a function that takes one measurement."""
+
+    columns: dict[str, Any]
+    seconds: Callable[[], float]
 
 
 def silent(done: int, of: int) -> None:
@@ -86,14 +92,15 @@ def record(
     return pd.DataFrame(rows)
 
 
-def measure(tasks: Sequence[Task], repeats: int, progress: Progress = silent) -> pd.DataFrame:
+def measure(measurements: Sequence[Measurement], repeats: int, progress: Progress = silent) -> pd.DataFrame:
     """Take several measurements in turn, each `repeats` times; return a row for each, with the columns of `median`."""
-    tick, seconds = ticking(progress, repeats * len(tasks)), np.empty((repeats, len(tasks)))
-    for place in np.ndindex(seconds.shape):
-        seconds[place] = tasks[place[1]][1]()
-        tick()
-    rows = zip(tasks, seconds.T, strict=True)
-    return pd.DataFrame(columns | {"repeats": repeats} | median(times) for (columns, _), times in rows)
+    tick, seconds = ticking(progress, repeats * len(measurements)), np.empty((repeats, len(measurements)))
+    for repeat in range(repeats):
+        for i, measurement in enumerate(measurements):
+            seconds[repeat, i] = measurement.seconds()
+            tick()
+    medians = zip(measurements, map(median, seconds.T), strict=True)
+    return pd.DataFrame(measurement.columns | {"repeats": repeats} | row for measurement, row in medians)
 
 
 def seconds_of(call: Callable[[], object]) -> float:

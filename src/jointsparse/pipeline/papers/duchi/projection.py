@@ -7,6 +7,7 @@ and the return to the ball they claim O(k log n) (sec. 6, Fig. 3).
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from jointsparse.norms import l1, l2
 from jointsparse.pipeline.papers.duchi.entropic import SparseEntropic
 from jointsparse.pipeline.papers.harness import (
     RADIUS_SHARE,
+    Measurement,
     Progress,
-    Task,
     measure,
     seconds_of,
     seconds_of_projection,
@@ -101,21 +102,20 @@ def run(
     """
     require_fit(touched, non_zeros)
     seed = int(rng.integers(2**63))
-    v, few = np.random.default_rng(seed).normal(size=max(*sizes, *non_zeros)), np.arange(1.0, 4.0)
+    v, small = np.random.default_rng(seed).normal(size=max(*sizes, *non_zeros)), np.arange(1.0, 4.0)
     for seconds in METHODS.values():
-        seconds(few)  # compiles
+        seconds(small)  # compiles
     for begin in POINTS.values():
-        _updates(begin(few, 1.0), 3, 2, rng)  # compiles
-    tasks = [
-        _task("dimension", n, n, method, partial(seconds, v[:n])) for n in sizes for method, seconds in METHODS.items()
-    ]
+        _updates(begin(small, 1.0), 3, 2, rng)  # compiles
+    measurements = []
+    for n, (method, seconds) in product(sizes, METHODS.items()):
+        measurements.append(Measurement(_columns("dimension", n, n, method), partial(seconds, v[:n])))
     for n in GRADIENT_SIZES:
         X = np.random.default_rng(seed).normal(size=(n, n))
-        tasks += [
-            _task("gradient step", n, n, method, partial(seconds_of, _gradient_step(X, ball, **options)))
-            for method, (ball, options) in BALLS.items()
-            if method != "sort"
-        ]
+        for method, (ball, options) in BALLS.items():
+            if method != "sort":
+                step = _gradient_step(X, ball, **options)
+                measurements.append(Measurement(_columns("gradient step", n, n, method), partial(seconds_of, step)))
     for n in non_zeros:
         # Generators of one seed, so that all methods see the same updates.
         points = [
@@ -123,13 +123,15 @@ def run(
             for method, begin in POINTS.items()
             if method != VERBATIM or n <= MOST_VERBATIM
         ]
-        tasks += [
-            _task("touched", n, k, method, partial(_updates, update, n, k, own))
-            for k in touched
-            for method, update, own in points
-            if method != VERBATIM or k == max(touched)
-        ]
-    return measure(tasks, repeats, progress)
+        for k, (method, update, generator) in product(touched, points):
+            if method != VERBATIM or k == max(touched):
+                seconds = partial(_updates, update, n, k, generator)
+                measurements.append(Measurement(_columns("touched", n, k, method), seconds))
+    return measure(measurements, repeats, progress)
+
+
+def _columns(part: str, n: int, k: int, method: str) -> dict[str, Any]:
+    return {"part": part, "x": k, "n": n, "k": k, "method": method}
 
 
 def _gradient_step(X: NDArray[np.float64], ball: Any, **options: Any) -> Callable[[], object]:
@@ -143,10 +145,6 @@ def require_fit(touched: Sequence[int], non_zeros: Sequence[int]) -> None:
     """Raise ValueError unless there are so many entries to touch."""
     least = min(non_zeros)
     require(max(touched) <= least, f"touched must be at most {least}, the least of non_zeros, got {max(touched)}")
-
-
-def _task(part: str, n: int, k: int, method: str, seconds: Callable[[], float]) -> Task:
-    return {"part": part, "x": k, "n": n, "k": k, "method": method}, seconds
 
 
 def _in_full(point: Vector, radius: float, method: l1.Method = "newton") -> Update:
@@ -179,6 +177,6 @@ def _updates(update: Update, n: int, k: int, rng: np.random.Generator) -> float:
     indices = [rng.choice(n, k, replace=False) for _ in range(N_UPDATES)]
     values = UPDATE_SHARE * rng.normal(size=(N_UPDATES, k))
     start = time.process_time()
-    for each in zip(indices, values, strict=True):
-        update(*each)
+    for where, changes in zip(indices, values, strict=True):
+        update(where, changes)
     return (time.process_time() - start) / N_UPDATES

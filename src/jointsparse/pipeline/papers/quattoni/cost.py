@@ -23,8 +23,8 @@ from jointsparse.norms import l1, l1inf
 from jointsparse.pipeline.datasets.synthetic import Synthetic, draw
 from jointsparse.pipeline.papers.harness import (
     RADIUS_SHARE,
+    Measurement,
     Progress,
-    Task,
     measure,
     seconds_of,
     seconds_of_projection,
@@ -109,46 +109,38 @@ def run(
     only: dict[str, Any] = {"n_validation": 0, "n_test": 0, "rng": rng}
     drawn = draw(n_features=N_FEATURES, n_tasks=N_TASKS, n_train=max(training_sizes), **only)
     many = draw(n_features=PROGRAM_FEATURES, n_tasks=max(program_tasks), n_train=PROGRAM_SAMPLES, **only)
-    for seconds in OF_MATRIX.values():
+    for seconds in MATRIX_SECONDS.values():
         seconds(A[:10])  # compiles
     _iteration(drawn, min(training_sizes))  # compiles
 
-    tasks: list[Task] = []
+    measurements = []
     for d, method in product(projection_sizes, ("sort", "newton", "l1 pivot")):
-        held = _peak_bytes(A[:d]) if method == "sort" and d <= TRACED_ROWS else np.nan
-        columns = _columns("projection size", d * N_TASKS, d, method, held=held)
-        tasks.append((columns, partial(OF_MATRIX[method], A[:d])))
-    tasks += [
-        *(
-            (_columns("projection tasks", m, len(shaped), "sort", m), partial(OF_MATRIX["sort"], shaped))
-            for m, shaped in ((m, A[:SHAPED_ROWS].reshape(-1, m)) for m in SHAPED_TASKS)
-        ),
-        *(
-            (
-                _columns("one task", d, d, "sort", 1) | {"difference": _from_l1(A[:d, :1])},
-                partial(OF_MATRIX["sort"], A[:d, :1]),
-            )
-            for d in projection_sizes
-        ),
-        *(
-            (_columns("projection rows", k, MATRIX_ROWS, method), partial(_of_few, A, order[:k], method))
-            for k, method in product(projection_rows, CALLS_OF_FEW)
-        ),
-        *(
-            (_columns("training samples", n, N_FEATURES, "subgradient"), partial(_iteration, drawn, n))
-            for n in training_sizes
-        ),
-    ]
-    for m, method in product(program_tasks, OF_TASKS):
-        columns = _columns("tasks", m, PROGRAM_FEATURES, method, m)
-        tasks.append((columns, partial(_training, columns, method, many, m)))
-    return measure(tasks, repeats, progress)[list(COLUMNS)]
+        peak = _peak_bytes(A[:d]) if method == "sort" and d <= TRACED_ROWS else np.nan
+        columns = _columns("projection size", d * N_TASKS, d, method, bytes=peak)
+        measurements.append(Measurement(columns, partial(MATRIX_SECONDS[method], A[:d])))
+    for m in SHAPED_TASKS:
+        shaped = A[:SHAPED_ROWS].reshape(-1, m)
+        columns = _columns("projection tasks", m, len(shaped), "sort", m=m)
+        measurements.append(Measurement(columns, partial(MATRIX_SECONDS["sort"], shaped)))
+    for d in projection_sizes:
+        vector = A[:d, :1]
+        columns = _columns("one task", d, d, "sort", m=1, difference=_from_l1(vector))
+        measurements.append(Measurement(columns, partial(MATRIX_SECONDS["sort"], vector)))
+    for k, method in product(projection_rows, CALLS_OF_FEW_ROWS):
+        columns = _columns("projection rows", k, MATRIX_ROWS, method)
+        measurements.append(Measurement(columns, partial(_few_rows, A, order[:k], method)))
+    for n in training_sizes:
+        columns = _columns("training samples", n, N_FEATURES, "subgradient")
+        measurements.append(Measurement(columns, partial(_iteration, drawn, n)))
+    for m, method in product(program_tasks, TRAINERS):
+        columns = _columns("tasks", m, PROGRAM_FEATURES, method, m=m)
+        measurements.append(Measurement(columns, partial(_training, columns, method, many, m)))
+    return measure(measurements, repeats, progress)[list(COLUMNS)]
 
 
-def _columns(part: str, x: int, d: int, method: str, m: int = N_TASKS, held: float = np.nan) -> dict[str, Any]:
-    return {"part": part, "x": x, "d": d, "m": m, "method": method, "bytes": held} | dict.fromkeys(
-        ("objective", "difference"), np.nan
-    )
+def _columns(part: str, x: int, d: int, method: str, **more: float) -> dict[str, Any]:
+    columns = {"part": part, "x": x, "d": d, "m": N_TASKS, "method": method}
+    return columns | dict.fromkeys(("bytes", "objective", "difference"), np.nan) | more
 
 
 def _from_l1(column: np.ndarray) -> float:
@@ -180,20 +172,20 @@ def _scan(A: np.ndarray) -> float:
     return seconds_of(scan)
 
 
-OF_MATRIX: dict[str, Callable[[np.ndarray], float]] = {
+MATRIX_SECONDS: dict[str, Callable[[np.ndarray], float]] = {
     "sort": partial(seconds_of_projection, l1inf, method="sort"),  # the paper's
     "newton": partial(seconds_of_projection, l1inf, method="newton"),  # ours
     "l1 pivot": lambda A: seconds_of_projection(l1, A.reshape(A.size), method="pivot"),  # Duchi et al. 2008
     "scan": _scan,
 }
-CALLS_OF_FEW = {"sort": 1, "newton": 5, "scan": 5}  # of which the median counts, as their difference is small
+CALLS_OF_FEW_ROWS = {"sort": 1, "newton": 5, "scan": 5}  # of which the median counts, as their difference is small
 
 
-def _of_few(A: np.ndarray, rows: np.ndarray, method: str) -> float:
+def _few_rows(A: np.ndarray, rows: np.ndarray, method: str) -> float:
     """CPU seconds with a matrix that has these rows of A, and zeros in the others."""
-    few = np.zeros((MATRIX_ROWS, A.shape[1]))
-    few[rows] = A[rows]
-    return float(np.median([OF_MATRIX[method](few) for _ in range(CALLS_OF_FEW[method])]))
+    sparse_A = np.zeros((MATRIX_ROWS, A.shape[1]))
+    sparse_A[rows] = A[rows]
+    return float(np.median([MATRIX_SECONDS[method](sparse_A) for _ in range(CALLS_OF_FEW_ROWS[method])]))
 
 
 def _iteration(data: Synthetic, n: int) -> float:
@@ -214,7 +206,7 @@ def _fit(X: list[Any], y: list[Any], W: np.ndarray, n_iter: int, watch: Watch | 
 def _training(columns: dict[str, Any], method: str, data: Synthetic, m: int) -> float:
     """CPU seconds of training the first m tasks. Writes the objective into the columns."""
     start = time.process_time()
-    columns["objective"] = OF_TASKS[method]([*data.X_train[:m]], [*data.y_train[:m]], data.W[:, :m])
+    columns["objective"] = TRAINERS[method]([*data.X_train[:m]], [*data.y_train[:m]], data.W[:, :m])
     return time.process_time() - start
 
 
@@ -229,7 +221,7 @@ def _by_program(X: list[Any], y: list[Any], W: np.ndarray) -> float:
     (d, m), n = W.shape, len(y[0])
     samples = sparse.block_diag([labels[:, None] * rows for rows, labels in zip(X, y, strict=True)])
     weights, maxima = sparse.identity(W.size), sparse.vstack([sparse.identity(d)] * m)
-    left = sparse.bmat(
+    constraints = sparse.bmat(
         [
             [-samples, None, -sparse.identity(m * n)],
             [weights, -maxima, None],
@@ -238,16 +230,13 @@ def _by_program(X: list[Any], y: list[Any], W: np.ndarray) -> float:
         ],
         format="csr",
     )
-    right = np.concatenate([-np.ones(m * n), np.zeros(2 * W.size), [l1inf.norm(W)]])
+    limits = np.concatenate([-np.ones(m * n), np.zeros(2 * W.size), [l1inf.norm(W)]])
     cost = np.concatenate([np.zeros(W.size + d), np.full(m * n, 1 / n)])
-    return float(
-        linprog(
-            cost, A_ub=left, b_ub=right, bounds=[(None, None)] * W.size + [(0, None)] * (d + m * n), method="highs-ipm"
-        ).fun
-    )
+    bounds = [(None, None)] * W.size + [(0, None)] * (d + m * n)
+    return float(linprog(cost, A_ub=constraints, b_ub=limits, bounds=bounds, method="highs-ipm").fun)
 
 
-OF_TASKS: dict[str, Callable[[list[Any], list[Any], np.ndarray], float]] = {
+TRAINERS: dict[str, Callable[[list[Any], list[Any], np.ndarray], float]] = {
     "linear program": _by_program,
     "subgradient": lambda X, y, W: float(np.min(_fit(X, y, W, PROGRAM_N_ITER).objective)),
 }

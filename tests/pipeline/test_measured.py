@@ -1,0 +1,307 @@
+"""What experiments measure and count: the clock and the recorder, seconds of projections and of training, operations.
+
+No test looks at a duration.
+"""
+
+from itertools import count
+
+import numpy as np
+import pytest
+from small_experiments import EXPERIMENTS
+
+from jointsparse.learning.l1_sparse import SparseL1Ball
+from jointsparse.norms import l1, l1inf, l2
+from jointsparse.pipeline.papers import harness
+from jointsparse.pipeline.papers.duchi import operations, projection
+from jointsparse.pipeline.papers.quattoni import cost
+from jointsparse.registry import pick
+
+# The clock and the recorder
+
+
+@pytest.mark.parametrize(
+    ("options", "steps", "seconds"),
+    [
+        ({}, [0, 1, 2, 3], [0, 2, 4, 6]),
+        ({"at": {1, 3}}, [1, 3], [2, 6]),
+        ({"restarts": True}, [0, 1, 2, 3], [0, 2, 2, 2]),
+    ],
+)
+def test_the_clock_starts_with_the_first_state_and_stops_while_a_record_is_taken(clock, options, steps, seconds):
+    begun = []
+
+    def method():
+        begun.append(0)
+        clock.seconds += 50
+        for step in range(4):
+            yield harness.State(step, lambda step=step: np.full(2, step), flops=10.0 * step)
+            clock.seconds += 2
+
+    def columns(state):
+        clock.seconds += 7
+        return {"largest": state.weights().max()}
+
+    table = harness.record(method, columns, **options)
+    assert table.to_dict("list") == {
+        "step": steps,
+        "flops": [10.0 * step for step in steps],
+        "seconds": seconds,
+        "largest": steps,
+    }
+    assert len(begun) == 2  # the first one compiles
+
+
+def test_measurements_are_taken_in_turn():
+    order, done = [], []
+
+    def measured(name, seconds):
+        return harness.Measurement({"method": name}, lambda: order.append(name) or next(seconds))
+
+    table = harness.measure(
+        [measured("a", iter([3.0, 1.0, 2.0])), measured("b", count(4.0))], 3, lambda i, of: done.append((i, of))
+    )
+    assert order == ["a", "b"] * 3 and done == [(i, 6) for i in range(1, 7)]
+    assert list(table) == ["method", "repeats", "seconds", "low", "high"]
+    assert table[["method", "repeats", "seconds"]].to_numpy().tolist() == [["a", 3, 2.0], ["b", 3, 5.0]]
+
+
+@pytest.mark.parametrize(("duration", "calls"), [(0.5e-3, 4), (5e-3, 1)])
+def test_a_quick_call_is_repeated_and_a_slow_one_is_not(clock, duration, calls):
+    called = []
+
+    def call():
+        called.append(0)
+        clock.seconds += duration
+
+    assert harness.seconds_of(call) == pytest.approx(duration)
+    assert len(called) == calls
+
+
+@pytest.mark.parametrize("n", [6, 15])
+def test_interval_of_the_median_covers_it_in_19_of_20_cases(n):
+    rng = np.random.default_rng(n)
+    medians = [harness.median(rng.exponential(size=n)) for _ in range(2000)]
+    # It is conservative, as it ends at measurements.
+    assert 0.94 < np.mean([row["low"] <= np.log(2) <= row["high"] for row in medians]) <= 1
+    assert all(row["low"] <= row["seconds"] <= row["high"] for row in medians)
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_too_few_measurements_have_no_interval(n):
+    assert harness.median([1.0] * n) == pytest.approx({"seconds": 1, "low": np.nan, "high": np.nan}, nan_ok=True)
+
+
+# The rows of each table
+
+SHAPED = [10, 20, 40, 80, 160, 320]
+ROWS = {  # columns, and their values in each row
+    "cost": (
+        ["part", "x", "d", "m", "method"],
+        [
+            *(
+                ["projection size", 40 * d, d, 40, method]
+                for d in (10, 30)
+                for method in ("sort", "newton", "l1 pivot")
+            ),
+            *(["projection tasks", m, 640 // m, m, "sort"] for m in SHAPED),
+            *(["one task", d, d, 1, "sort"] for d in (10, 30)),
+            *(["projection rows", 5, 50, 40, method] for method in ("sort", "newton", "scan")),
+            *(["training samples", n, 200, 40, "subgradient"] for n in (2, 4)),
+            *(["tasks", m, 50, m, method] for m in (2, 3) for method in ("linear program", "subgradient")),
+        ],
+    ),
+    "projection": (
+        ["part", "x", "n", "k", "method"],
+        [
+            *(["dimension", n, n, n, method] for n in (10, 30) for method in ("sort", "pivot", "newton", "l2")),
+            *(["gradient step", 7, 7, 7, method] for method in ("pivot", "newton", "l2")),
+            *(["touched", k, 20, k, method] for k in (2, 5) for method in ("tree", "full", "entropic")),
+            ["touched", 5, 20, 5, "verbatim"],
+            *(["touched", k, 21, k, method] for k in (2, 5) for method in ("tree", "full", "entropic")),
+        ],
+    ),
+    "operations": (
+        ["part", "x", "n", "k", "method", "operations"],
+        [  # as counted when tables were published
+            *(["dimension", n, n, n, "pivot", counted] for n, counted in ((10, 22.25), (30, 77.3))),
+            *(["touched", k, 20, k, "tree", counted] for k, counted in ((2, 50), (5, 124))),
+            *(["touched", k, 40, k, "tree", counted] for k, counted in ((2, 66), (5, 140))),
+        ],
+    ),
+}
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Sizes that no option gives, made small."""
+    monkeypatch.setattr(cost, "MATRIX_ROWS", 50)
+    monkeypatch.setattr(cost, "SHAPED_ROWS", 16)
+    monkeypatch.setattr(cost, "TRACED_ROWS", 20)
+    monkeypatch.setattr(projection, "MOST_VERBATIM", 20)
+    monkeypatch.setattr(projection, "GRADIENT_SIZES", (7,))
+
+
+def table_of(kind, **options):
+    return pick("experiments", kind).run(None, rng=np.random.default_rng(0), **EXPERIMENTS[kind].options | options)
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_row_for_each_measurement(small, kind):
+    table = table_of(kind, **{"non_zeros": [20, 21]} if kind == "projection" else {})
+    columns, rows = ROWS[kind]
+    assert table[columns].to_numpy().tolist() == [pytest.approx(row) if kind == "operations" else row for row in rows]
+    assert kind == "operations" or ((table["seconds"] > 0).all() and (table["repeats"] == 2).all())
+
+
+def test_bytes_are_traced_of_the_papers_method_and_one_task_is_projected_as_a_vector(small):
+    table = table_of("cost")
+    assert table.loc[table["part"] == "one task", "difference"].between(0, 1e-12).all()
+    traced = table[table["bytes"].notna()]  # of matrices that are not too large
+    assert traced[["part", "method", "d"]].to_numpy().tolist() == [["projection size", "sort", 10]]
+
+
+# Cost
+
+
+def test_matrices_have_the_rows_they_should(small, monkeypatch):
+    calls, real, vectors = [], l1inf.project, []
+
+    def project(A, radius, *, out, **options):
+        if "method" in options:
+            calls.append((len(A), np.count_nonzero(A.any(axis=1)), round(radius / l1inf.norm(A), 9), options["method"]))
+        return real(A, radius, out=out, **options)
+
+    monkeypatch.setattr(harness, "LEAST_SECONDS", 0.0)  # a single call each
+    monkeypatch.setattr(cost.l1inf, "project", project)
+    monkeypatch.setattr(cost, "_from_l1", lambda column: 0.0)
+    monkeypatch.setattr(cost.l1, "project", lambda v, radius, *, out, method: vectors.append((v.shape, method)))
+    table_of("cost", repeats=1)
+    assert vectors == [((40 * d,), "pivot") for d in (10, 10, 30)]  # of as many entries
+    assert calls == [
+        *((10, 10, 0.1, method) for method in ("sort", "newton")),  # compiled
+        (10, 10, 0.1, "sort"),  # traced
+        *((d, d, 0.1, method) for d in (10, 30) for method in ("sort", "newton")),
+        *((640 // m, 640 // m, 0.1, "sort") for m in SHAPED),
+        *((d, d, 0.1, "sort") for d in (10, 30)),  # of one task
+        *((50, 5, 0.1, method) for method in ("sort", *["newton"] * 5)),
+    ]
+
+
+def test_peak_bytes_are_those_that_are_held_at_once(monkeypatch):
+    A = np.ones((100, 4))
+
+    def project(A, radius, *, out, method):
+        assert method == "sort" and out.shape == A.shape
+        held = np.zeros(50_000), np.zeros(10_000)  # 8 bytes each
+        del held
+        np.zeros(30_000)
+
+    monkeypatch.setattr(cost.l1inf, "project", project)
+    assert cost._peak_bytes(A) == pytest.approx(480_000, rel=0.01)
+
+
+def test_the_linear_program_has_the_optimum_that_subgradients_come_near():
+    """Its optimum is a lower bound, and both train the same tasks."""
+    drawn = cost.draw(n_features=20, n_tasks=4, n_train=15, n_validation=0, n_test=0, rng=np.random.default_rng(0))
+    for m in (1, 3):
+        columns = {method: {} for method in cost.TRAINERS}
+        assert all(cost._training(columns[method], method, drawn, m) >= 0 for method in columns)
+        program, fit = (row["objective"] for row in columns.values())
+        # The samples are in single precision, and so are the margins of the fit's objective.
+        assert program <= fit * (1 + 1e-6) and fit == pytest.approx(program, rel=0.01)
+
+
+# Projections onto the l1 ball
+
+
+def test_methods_are_those_of_their_names():
+    assert {name: (call.args[0], call.keywords) for name, call in projection.METHODS.items()} == {
+        **{name: (l1, {"method": name}) for name in ("sort", "pivot", "newton")},
+        "l2": (l2, {}),
+    }
+    assert projection.POINTS["verbatim"].keywords == {"method": "pivot"}
+
+
+@pytest.mark.parametrize("k", [5, 100])
+def test_projections_do_the_same_and_most_entries_stay(k):
+    v, points = np.random.default_rng(0).normal(size=1000), {}
+    radius = l1.norm(v)
+    for method in ("tree", "full", "verbatim"):
+        update, rng = projection.POINTS[method](v, radius), np.random.default_rng(1)
+        for _ in range(1000):
+            w = update(rng.choice(1000, k, replace=False), 0.3 * rng.normal(size=k))
+        points[method] = update.__self__.toarray() if method == "tree" else w
+    np.testing.assert_allclose(points["tree"], points["full"], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(points["verbatim"], points["full"], rtol=0, atol=1e-12)
+    assert np.count_nonzero(points["tree"]) >= 880 and np.abs(w - v).max() > 0.5
+    assert l1.norm(w) == pytest.approx(radius, rel=0.02)
+
+
+def test_steps_of_the_exponentiated_gradient_go_against_it(monkeypatch):
+    steps = []
+
+    class Entropic:
+        def __init__(self, n, z):
+            self.step = lambda indices, values, eta: steps.append((n, z, list(indices), list(values), eta))
+
+    monkeypatch.setattr(projection, "SparseEntropic", Entropic)
+    projection.POINTS["entropic"](np.ones(2), 3.0)(np.array([1]), np.array([0.5]))
+    assert steps == [(2, 3.0, [0, 1], [0, 0], 0), (2, 3.0, [1], [-0.5], 1)]
+
+
+# Counted operations: the twins project as the library does
+
+
+class Draws:
+    """A generator whose whole numbers are given."""
+
+    def __init__(self, *numbers):
+        self.numbers = list(numbers)
+
+    def integers(self, high):
+        assert self.numbers[0] < high
+        return self.numbers.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("pivots", "compared"),
+    [
+        ([0, 0, 0], 4 + 3 + 2),  # 4 is above Theta and leaves, then 3; 2 is not, and none above it is left
+        ([1, 0], 4 + 2),  # 4 and 3 leave at once
+        ([3, 2, 0, 0], 4 + 3 + 2 + 1),  # 1 is below Theta and leaves, then 2, and then 4 and 3 from above
+    ],
+)
+def test_entries_compared_with_each_pivot_are_counted(pivots, compared):
+    """Theta is 2.5: (4 - 2.5) + (3 - 2.5) = 2."""
+    assert operations.pivot(np.array([4.0, 3.0, 2.0, 1.0]), 2.0, Draws(*pivots)) == (2.5, compared)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3000])
+@pytest.mark.parametrize("share", [1e-3, 0.9])
+def test_the_pivot_projects_as_the_library_does(n, share):
+    rng = np.random.default_rng(n)
+    v = np.abs(rng.normal(size=n))
+    theta, compared = operations.pivot(v, share * v.sum(), rng)
+    np.testing.assert_allclose(np.maximum(v - theta, 0), l1.project(v, share * v.sum()), rtol=0, atol=1e-12)
+    assert n <= compared <= n * (n + 1) / 2
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0])
+def test_the_tree_moves_as_the_library_does(scale):
+    rng = np.random.default_rng(3)
+    start = rng.normal(size=60)
+    tree, ball = operations.Tree(start, rng), SparseL1Ball(60, l1.norm(start), start)
+    for _ in range(30):
+        indices, values = rng.choice(60, 8, replace=False), scale * rng.normal(size=8)
+        tree.add(indices, values)
+        ball.add(indices, values)
+        np.testing.assert_allclose(tree.toarray(), ball.toarray(), rtol=0, atol=1e-10)
+    assert tree.root.size == ball.count_nonzero()
+    assert scale < 1 or ball.count_nonzero() < 60  # zeros have left
+
+
+def test_a_tree_of_one_node_is_visited_as_counted_by_hand():
+    """Twice to take the node out: the split before it meets it, that behind it too. Then the pivot, and the zeros."""
+    tree = operations.Tree(np.array([-2.0]), np.random.default_rng(0))
+    tree.add(np.array([0]), np.array([-1.0]))
+    assert (tree.toarray().tolist(), tree.visits) == ([-2.0], 4)
