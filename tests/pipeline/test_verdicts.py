@@ -15,7 +15,7 @@ from scipy import stats
 from jointsparse.pipeline.papers import verdicts
 from jointsparse.pipeline.papers.duchi import claims as duchi
 from jointsparse.pipeline.papers.duchi.forms import FORMS
-from jointsparse.pipeline.papers.judging import OF_SECONDS
+from jointsparse.pipeline.papers.judging import TIMED_TABLES
 from jointsparse.pipeline.papers.quattoni import claims as quattoni
 from jointsparse.pipeline.papers.quattoni import recovery
 from jointsparse.pipeline.papers.verdicts import CLAIMS, judge, overall
@@ -33,7 +33,7 @@ def test_every_claim_is_well_formed(name):
     parts = (claim, *claim.more)
     assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", name)
     assert claim.paper and claim.place and claim.sentence.endswith(".")
-    assert {part.table in OF_SECONDS for part in parts} == {FOLDERS.get(part.table) == "timings" for part in parts}
+    assert {part.table in TIMED_TABLES for part in parts} == {FOLDERS.get(part.table) == "timings" for part in parts}
     data = f"{[part._replace(sentence='', more=()) for part in parts]} {quattoni.N_ITER} {quattoni.FEW_FEATURES:.0%}"
     told = re.findall(r"(?<![\w.,])\d[\d.,]*%?(?<![.,])", claim.sentence)
     assert all(number.replace(",", "") in data for number in told if number not in ("30", "0.01", "1,000"))

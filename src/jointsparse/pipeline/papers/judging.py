@@ -35,9 +35,9 @@ COMPETITIVE = 2  # Choice: at most this many times the cost of another method. T
 NEARLY_FLAT_SLOPE = 0.15  # Choice: exponent by which seconds may outgrow the stated cost, as caches overflow.
 
 # Tables whose rows are fits, or records of fits from step to step; and those of measured seconds.
-OF_FITS = ("chosen", "sparsity", "recovery")
-OF_STEPS = ("exponentiated", "exponentiated_seconds", "digits", "online", "race", "race_seconds")
-OF_SECONDS = ("cost", "projection", "exponentiated_seconds", "race_seconds")  # verdicts on them are "timed"
+FIT_TABLES = ("chosen", "sparsity", "recovery")
+STEP_TABLES = ("exponentiated", "exponentiated_seconds", "digits", "online", "race", "race_seconds")
+TIMED_TABLES = ("cost", "projection", "exponentiated_seconds", "race_seconds")  # verdicts on them are "timed"
 
 EVERY = "every value"  # of a column; see `Claim.each`
 
@@ -60,7 +60,7 @@ class Claim(NamedTuple):
     by: the column that tells compared rows apart.
     x: the column along which the number grows, or is compared. group: points of a slope that share an intercept.
     least, most: the limits, included. level: a difference of two methods that does not matter.
-    exact: True for a count, which needs no interval. of_fits: True for accuracy and sparsity, which have no verdict
+    exact: True for a count, which needs no interval. on_fits: True for accuracy and sparsity, which have no verdict
     where many fits are unfinished, and none on drawn data.
     more: other numbers of the claim, or other tables that have it. A table that a study lacks is left out.
     """
@@ -81,7 +81,7 @@ class Claim(NamedTuple):
     most: float = np.inf
     level: float = 0.0
     exact: bool = False
-    of_fits: bool = False
+    on_fits: bool = False
     beside: tuple[str, ...] = ()
     more: "tuple[Claim, ...]" = ()
 
@@ -92,7 +92,7 @@ class Claim(NamedTuple):
     @property
     def fits(self) -> str:
         """The table of the fits that the claim is about, or nothing."""
-        return self.table if self.table in (*OF_FITS, *OF_STEPS) else "chosen" * self.of_fits
+        return self.table if self.table in (*FIT_TABLES, *STEP_TABLES) else "chosen" * self.on_fits
 
     @property
     def tables(self) -> set[str]:
@@ -131,9 +131,9 @@ class Judgement(NamedTuple):
     where: Where
     n: int | None = None
 
-    def adding(self, *told: str, verdict: str = "") -> "Judgement":
+    def adding(self, note: str, verdict: str = "") -> "Judgement":
         """The judgement with more text about its number, and perhaps another verdict."""
-        return self._replace(number_means=self.number_means + "".join(told), verdict=verdict or self.verdict)
+        return self._replace(number_means=self.number_means + note, verdict=verdict or self.verdict)
 
     def withheld(self, verdict: str, why: str = "no number of runs would decide it, as it is a bound") -> "Judgement":
         """Turn this verdict into "undecided": the number is a bound, say, and the true one may contradict it."""
@@ -147,19 +147,17 @@ class NotTested(Exception):
 def judged(claim: Claim, tables: Tables) -> list[Judgement]:
     """Judge each case of a claim; one without data is not tested. "Does not hold" is kept if Holm's correction does."""
     parts = [part for part in (claim, *claim.more) if part.table in tables] or [claim]
-    judgements = [one for part in parts for one in _of_part(part, tables)]
-    p_values = pd.Series([_reversal(one) for one in judgements]).dropna()
-    p_values = pd.Series(holm(p_values.to_numpy()), p_values.index)
-    told = f"; it would not hold alone, but after Holm's correction over {len(p_values)} rows more runs would decide it"
-    return [
-        one.adding(told, verdict=_level_or_undecided(one))
-        if one.verdict == DOES_NOT_HOLD and p_values.get(i, 0.0) > 1 - CONFIDENCE
-        else one
-        for i, one in enumerate(judgements)
-    ]
+    judgements = [judgement for part in parts for judgement in _judged_cases(part, tables)]
+    p_values = holm(np.array([_reversal(judgement) for judgement in judgements]))
+    n_tests = np.count_nonzero(~np.isnan(p_values))
+    note = f"; it would not hold alone, but after Holm's correction over {n_tests} rows more runs would decide it"
+    for i, (judgement, p) in enumerate(zip(judgements, p_values, strict=True)):
+        if judgement.verdict == DOES_NOT_HOLD and p > 1 - CONFIDENCE:
+            judgements[i] = judgement.adding(note, verdict=_level_or_undecided(judgement))
+    return judgements
 
 
-def _of_part(claim: Claim, tables: Tables) -> Iterator[Judgement]:
+def _judged_cases(claim: Claim, tables: Tables) -> Iterator[Judgement]:
     try:
         for where in cases(claim, tables):
             try:
@@ -176,20 +174,19 @@ def _not_tested(claim: Claim, reason: NotTested, where: Where) -> Judgement:
 
 def cases(claim: Claim, tables: Tables) -> list[Where]:
     """The rows of each case of a claim, one per combination of values in `claim.each`."""
-    marked = [column for column, values in claim.each.items() if EVERY in values]
-    rows = rows_with(tables, claim.table, *marked, **_without(claim.where, "against"))
-    found = {column: rows[column].unique() for column in marked}
-    choices = [
-        dict.fromkeys(one for value in values for one in (found[column] if value == EVERY else [value]))
-        for column, values in claim.each.items()
-    ]
-    return [{**claim.where, **dict(zip(claim.each, values, strict=True))} for values in product(*choices)]
+    open_columns = [column for column, values in claim.each.items() if EVERY in values]
+    rows = rows_with(tables, claim.table, *open_columns, **_without(claim.where, "against"))
+    choices = []
+    for column, values in claim.each.items():
+        listed = [[value] if value != EVERY else rows[column].unique() for value in values]
+        choices.append(dict.fromkeys(value for part in listed for value in part))
+    return [claim.where | dict(zip(claim.each, values, strict=True)) for values in product(*choices)]
 
 
 def _with_known(claim: Claim, tables: Tables, where: Where) -> Where:
     if isinstance(where.get("against"), tuple):
         rows = rows_with(tables, claim.table, **_without(where, claim.by, "against"))
-        where["against"] = known(rows, "against" if "against" in rows else claim.by, where["against"])
+        where["against"] = first_known(rows, "against" if "against" in rows else claim.by, where["against"])
     return where
 
 
@@ -207,11 +204,13 @@ def conclude(claim: Claim, estimate: Estimate, where: Where, **row: Any) -> Judg
     **row : Any
         Other values for the braces of `claim.means`.
     """
-    told = {column: _text(value) if isinstance(value, tuple) else value for column, value in where.items()}
-    means = claim.means.format(**told | row)
+    texts = {column: _text(value) if isinstance(value, tuple) else value for column, value in where.items()}
+    means = claim.means.format(**texts | row)
     require(not np.isnan(estimate.number), f"{means} is not a number", NotTested)
-    ends = (estimate.number, estimate.number) if claim.exact and np.isnan(estimate.low) else estimate[1:3]
-    verdict = decide(*ends, claim.least, claim.most)
+    low, high = estimate.low, estimate.high
+    if claim.exact and np.isnan(low):
+        low = high = estimate.number
+    verdict = decide(low, high, claim.least, claim.most)
     judgement = Judgement(claim, estimate, verdict, f"{means}; {estimate.origin}", where, where.get("n"))
     if verdict == UNDECIDED:
         verdict = _level_or_undecided(judgement)
@@ -238,32 +237,37 @@ def decide(low: float, high: float, least: float, most: float) -> str:
 
 
 def _level_or_undecided(judgement: Judgement) -> str:
-    (_, low, high, *_), level = judgement.estimate, judgement.claim.level
-    return LEVEL if decide(low, high, -level, level) == HOLDS else UNDECIDED
+    estimate, level = judgement.estimate, judgement.claim.level
+    return LEVEL if decide(estimate.low, estimate.high, -level, level) == HOLDS else UNDECIDED
 
 
 def _wanted(judgement: Judgement) -> str:
     """Name the runs that would decide an undecided judgement, if its number stays."""
-    (number, low, high, _, freedom, over_runs, wants, _), claim = judgement.estimate, judgement.claim
-    if np.isnan(over_runs + low):
-        return wants
-    ends = [(number - low, number - claim.least), (high - number, claim.most - number)]
-    half, distance = min(((half, abs(away)) for half, away in ends), key=lambda end: end[1])
-    room = distance**2 - (half**2 - over_runs**2)
+    estimate, claim = judgement.estimate, judgement.claim
+    if np.isnan(estimate.over_runs + estimate.low):
+        return estimate.wants
+    # The nearer limit decides, and the half of the interval that faces it.
+    to_least, to_most = abs(estimate.number - claim.least), abs(claim.most - estimate.number)
+    distance = min(to_least, to_most)
+    half = estimate.number - estimate.low if to_least <= to_most else estimate.high - estimate.number
+    room = distance**2 - (half**2 - estimate.over_runs**2)
     if room <= 0:
         return "no number of runs"
-    needed = (round(freedom) + 1) * over_runs**2 / room
+    needed = (round(estimate.freedom) + 1) * estimate.over_runs**2 / room
     return f"more than {MOST_RUNS:,} runs" if needed > MOST_RUNS else f"about {int(np.ceil(needed))} runs"
 
 
 def _reversal(judgement: Judgement) -> float:
     """One-sided p-value of a number outside its limits, by the t distribution of its interval; 1 inside. NaN: none."""
-    (number, low, high, _, freedom, _, _, of_logs), claim = judgement.estimate, judgement.claim
-    end, limit = (high, claim.least) if number < claim.least else (low, claim.most)
-    if np.isnan(end) or claim.least <= number <= claim.most:
-        return end * 0 + 1
-    change = np.log if of_logs else np.asarray
-    half, distance = np.abs(change([end, limit]) - change(number))
+    estimate, claim = judgement.estimate, judgement.claim
+    number, freedom = estimate.number, estimate.freedom
+    end, limit = (estimate.high, claim.least) if number < claim.least else (estimate.low, claim.most)
+    if np.isnan(end):
+        return np.nan
+    if claim.least <= number <= claim.most:
+        return 1.0
+    scale = np.log if estimate.of_logs else np.asarray
+    half, distance = np.abs(scale([end, limit]) - scale(number))
     quantile = special.stdtrit(freedom, (1 + CONFIDENCE) / 2)
     return float(special.stdtr(freedom, -quantile * distance / half)) if half > 0 else 0.0
 
@@ -324,9 +328,10 @@ def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.Da
     """
     table = tables.get(name, pd.DataFrame())
     require(not table.empty, f"there is no table {name}, or it is empty", NotTested)
-    missing = [column for one in (*needed, *where) for column in columns_of(one) if column not in table]
+    expressions = (*needed, *where)
+    missing = [column for expression in expressions for column in columns_of(expression) if column not in table]
     require(not missing, f"table {name} must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
-    rows = of_where(table, where)
+    rows = matching(table, where)
     require(len(rows), f"table {name} has no row with {describe(where)}", NotTested)
     return rows
 
@@ -340,7 +345,7 @@ def columns_of(expression: str) -> list[str]:
     return [name for name in re.findall(r"[^\W\d]\w*", expression) if name != "log"]
 
 
-def of_where(table: pd.DataFrame, where: Where) -> pd.DataFrame:
+def matching(table: pd.DataFrame, where: Where) -> pd.DataFrame:
     """The rows of a table with these values, as far as it has the columns."""
     chosen = np.ones(len(table), dtype=bool)
     for expression, value in where.items():
@@ -376,11 +381,11 @@ def pair(claim: Claim, tables: Tables, where: Where, *needed: str) -> list[pd.Da
     ]
 
 
-def known(rows: pd.DataFrame, column: str, names: tuple[str, ...]) -> str:
+def first_known(rows: pd.DataFrame, column: str, names: tuple[str, ...]) -> str:
     """First of these names that the column has."""
-    found = [name for name in names if (rows[column] == name).any()]
-    require(found, f"there is no row with {describe({column: names})}", NotTested)
-    return found[0]
+    present = [name for name in names if (rows[column] == name).any()]
+    require(present, f"there is no row with {describe({column: names})}", NotTested)
+    return present[0]
 
 
 def once(rows: pd.DataFrame, key: str) -> pd.DataFrame:
@@ -395,16 +400,16 @@ def once(rows: pd.DataFrame, key: str) -> pd.DataFrame:
 
 def mean_over(values: Iterable[float], of: str = "run") -> Estimate:
     """Mean and t interval of values, one per run or per `of`. NaN are left out. Few values have no interval."""
-    there = pd.Series(values, dtype=float).dropna().to_numpy()
-    require(len(there), f"no {of} has all numbers that are needed", NotTested)
-    mean = float(there.mean())
-    if len(there) < FEWEST_RUNS:
-        counted = f"one {of}" if len(there) == 1 else f"mean over {len(there)} {of}s"
+    numbers = pd.Series(values, dtype=float).dropna().to_numpy()
+    n = len(numbers)
+    require(n, f"no {of} has all numbers that are needed", NotTested)
+    mean = float(numbers.mean())
+    if n < FEWEST_RUNS:
+        counted = f"one {of}" if n == 1 else f"mean over {n} {of}s"
         return Estimate(mean, np.nan, np.nan, f"{counted}, no interval, which takes {FEWEST_RUNS}")
-    half = float(half_width(there.std(ddof=1), len(there)))
-    return Estimate(
-        mean, mean - half, mean + half, f"mean and 95 % t interval over {len(there)} {of}s", len(there) - 1, half
-    )
+    half = float(half_width(numbers.std(ddof=1), n))
+    origin = f"mean and 95 % t interval over {n} {of}s"
+    return Estimate(mean, mean - half, mean + half, origin, freedom=n - 1, over_runs=half)
 
 
 def geometric_mean_over(ratios: pd.Series) -> Estimate:
@@ -415,7 +420,7 @@ def geometric_mean_over(ratios: pd.Series) -> Estimate:
         NotTested,
     )
     mean = mean_over(np.log(ratios))
-    number, low, high = map(float, np.exp(mean[:3]))
+    number, low, high = map(float, np.exp([mean.number, mean.low, mean.high]))
     return Estimate(number, low, high, mean.origin.replace("mean", "geometric mean"), mean.freedom, of_logs=True)
 
 
@@ -437,4 +442,4 @@ def slope_of(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> Esti
     error = np.sqrt(((v - slope * u) ** 2).sum() / freedom / spread) if freedom else np.nan
     half = float(special.stdtrit(max(freedom, 1), (1 + CONFIDENCE) / 2) * error)
     origin = f"log-log slope over {len(points)} sizes, 95 % t interval"
-    return Estimate(slope, slope - half, slope + half, origin, max(freedom, 1), wants="more sizes")
+    return Estimate(slope, slope - half, slope + half, origin, freedom=max(freedom, 1), wants="more sizes")

@@ -38,14 +38,14 @@ def mean(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 def difference(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Mean difference, paired by run."""
-    one, other = (once(rows, "run")[claim.number] for rows in pair(claim, tables, where, "run", claim.number))
-    return [conclude(claim, mean_over(one - other), where)]
+    values, against = (once(rows, "run")[claim.number] for rows in pair(claim, tables, where, "run", claim.number))
+    return [conclude(claim, mean_over(values - against), where)]
 
 
 def ratio_over_runs(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Geometric mean ratio, paired by run."""
-    one, other = (once(rows, "run")[claim.number] for rows in pair(claim, tables, where, "run", claim.number))
-    return [conclude(claim, geometric_mean_over(one / other), where)]
+    values, against = (once(rows, "run")[claim.number] for rows in pair(claim, tables, where, "run", claim.number))
+    return [conclude(claim, geometric_mean_over(values / against), where)]
 
 
 def resampled_difference(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
@@ -53,16 +53,20 @@ def resampled_difference(claim: Claim, tables: Tables, where: Where) -> list[Jud
     columns = ["difference", "low", "high", "low_words", "high_words", "over_runs", "runs"]
     rows = rows_with(tables, claim.table, *columns, **where)
     require(len(rows) == 1, f"expected one row of {claim.table} with {describe(where)}, got {len(rows)}")
-    value, low, high, low_words, high_words, over_runs, runs = map(float, rows[columns].iloc[0])
-    origin = f"95 % interval, paired bootstrap over test images joined with the t interval over runs; {runs:g} runs"
-    if np.isnan(low):
-        origin = f"mean over {runs:g} runs, no interval, which takes {FEWEST_RUNS}"
-    freedom, over_runs = (runs - 1, over_runs) if runs > 1 else (np.inf, np.nan)
-    told = "" if np.isnan(low_words) else f"; with words as a sample, too: {low_words:.3g} to {high_words:.3g}"
+    row = rows[columns].iloc[0].astype(float)
+    origin = f"95 % interval, paired bootstrap over test images joined with the t interval over runs; {row.runs:g} runs"
+    if np.isnan(row.low):
+        origin = f"mean over {row.runs:g} runs, no interval, which takes {FEWEST_RUNS}"
+    estimate = Estimate(float(row.difference), float(row.low), float(row.high), origin)
+    if row.runs > 1:
+        estimate = estimate._replace(freedom=float(row.runs) - 1, over_runs=float(row.over_runs))
+    note = ""
+    if not np.isnan(row.low_words):
+        note = f"; with words as a sample, too: {row.low_words:.3g} to {row.high_words:.3g}"
     beside = rows_with(tables, claim.table, **{column: where[column] for column in where if column != "average"})
     for other in beside[beside["average"] != where["average"]].itertuples():
-        told += f"; mean over words {other.average}: {other.difference:.3g}"
-    return [conclude(claim, Estimate(value, low, high, origin, freedom, over_runs), where).adding(told)]
+        note += f"; mean over words {other.average}: {other.difference:.3g}"
+    return [conclude(claim, estimate, where).adding(note)]
 
 
 def largest(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
@@ -84,8 +88,9 @@ def slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 def ratio_slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Slope of the logarithm of a ratio over that of x."""
-    one, other = (rows.set_index(claim.x)[claim.number] for rows in pair(claim, tables, where, claim.x, claim.number))
-    ratios = (one / other).dropna()
+    sides = pair(claim, tables, where, claim.x, claim.number)
+    values, against = (rows.set_index(claim.x)[claim.number] for rows in sides)
+    ratios = (values / against).dropna()
     require(len(ratios), "the two were not measured at the same sizes", NotTested)
     at = ratios.index.max()
     return [conclude(claim, slope_of(ratios.index, ratios), where, at=at, value=ratios[at])]
@@ -96,20 +101,21 @@ def ratio(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     sides = pair(claim, tables, where, claim.x, claim.number, claim.by, "repeats")
     common = set(sides[0][claim.x]) & set(sides[1][claim.x])
     require(common, "the two were not measured at the same sizes", NotTested)
-    of_largest = (side[side[claim.x] == max(common)].pipe(once, claim.by) for side in sides)
-    one, other = (rows.nsmallest(1, claim.number).reset_index().to_dict("records")[0] for rows in of_largest)
-    middle = np.log(one[claim.number] / other[claim.number])
+    largest_size = max(common)
+    at_largest = (side[side[claim.x] == largest_size].pipe(once, claim.by) for side in sides)
+    fastest, against = (rows.nsmallest(1, claim.number).reset_index().to_dict("records")[0] for rows in at_largest)
+    middle = np.log(fastest[claim.number] / against[claim.number])
     # Of the logarithms, whose half widths add as those of independent numbers do.
-    of_one, of_other = (
-        np.log([side.get(end, np.nan) / side[claim.number] for end in ("low", "high")]) for side in (one, other)
+    halves, halves_against = (
+        np.log([row.get(end, np.nan) / row[claim.number] for end in ("low", "high")]) for row in (fastest, against)
     )
-    low, high = middle - np.hypot(of_one[0], of_other[1]), middle + np.hypot(of_one[1], of_other[0])
-    told = "no interval" if np.isnan(low) else "95 % intervals joined as those of logarithms"
-    origin = f"medians of {min(one['repeats'], other['repeats'])} repeats, {told}; timed"
+    low, high = middle - np.hypot(halves[0], halves_against[1]), middle + np.hypot(halves[1], halves_against[0])
+    joined = "no interval" if np.isnan(low) else "95 % intervals joined as those of logarithms"
+    origin = f"medians of {min(fastest['repeats'], against['repeats'])} repeats, {joined}; timed"
     number, low, high = map(float, np.exp([middle, low, high]))
     estimate = Estimate(number, low, high, origin, wants="more repeats", of_logs=True)
-    where = where | {claim.by: one[claim.by], claim.x: max(common)}
-    return [conclude(claim, estimate, where, **other | {claim.by: one[claim.by]})._replace(n=None)]
+    where = where | {claim.by: fastest[claim.by], claim.x: largest_size}
+    return [conclude(claim, estimate, where, **against | {claim.by: fastest[claim.by]})._replace(n=None)]
 
 
 # From step to step
@@ -128,8 +134,9 @@ def sooner(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     judgement = conclude(claim, geometric_mean_over(costs["ratio"]), where)
     for bound, verdict, who in (("bound", HOLDS, claim.by), ("bound_of_other", DOES_NOT_HOLD, "against")):
         if costs[bound].any():
-            there = f"{' or '.join(several(where[who]))} gets there in {(~costs[bound]).sum()} of {len(costs)} runs"
-            judgement = judgement.withheld(verdict).adding(f"; {there}, in the rest all it spent counts")
+            reached = f"{(~costs[bound]).sum()} of {len(costs)} runs"
+            note = f"; {' or '.join(several(where[who]))} gets there in {reached}, in the rest all it spent counts"
+            judgement = judgement.withheld(verdict).adding(note)
     return [judgement]
 
 
@@ -142,8 +149,8 @@ def costs_to_accuracy(claim: Claim, tables: Tables, where: Where) -> pd.DataFram
     sides = []
     for rows in pair(claim, tables, where, "run", "suboptimality", claim.number):
         uncounted = rows["method"].isin(rows.loc[rows[claim.number].isna(), "method"])
-        told = f"table {claim.table} has no {claim.number} of {' or '.join(rows['method'].unique())}"
-        require(not uncounted.all(), f"{told} with {describe(where)}", NotTested)
+        missing = f"table {claim.table} has no {claim.number} of {' or '.join(rows['method'].unique())}"
+        require(not uncounted.all(), f"{missing} with {describe(where)}", NotTested)
         sides.append(until(rows[~uncounted], claim.number, ACCURACY))
     both = sides[0].join(sides[1].add_suffix("_of_other"), how="inner")
     both = both[~(both["bound"] & both["bound_of_other"])]
@@ -164,22 +171,22 @@ def until(rows: pd.DataFrame, spent: str, accuracy: float) -> pd.DataFrame:
 def difference_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Mean difference, paired by run. Runs are other draws and orders of the same samples, not other samples."""
     values = _side_by_side(claim, tables, where)
-    return [conclude(claim, mean_over(values["one"] - values["other"]), where)]
+    return [conclude(claim, mean_over(values["compared"] - values["against"]), where)]
 
 
 def ratio_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Geometric mean ratio, paired by run. Runs are other draws and orders of the same samples, not other samples."""
     values = _side_by_side(claim, tables, where)
-    return [conclude(claim, geometric_mean_over(values["one"] / values["other"]), where)]
+    return [conclude(claim, geometric_mean_over(values["compared"] / values["against"]), where)]
 
 
 def _side_by_side(claim: Claim, tables: Tables, where: Where) -> pd.DataFrame:
-    """Values of two methods by run, one and other, each at its last record until both have spent equally much of x."""
+    """Values of both methods by run, each at its last record until both have spent equally much of x."""
     sides = pair(claim, tables, where, "run", "schedule", "eta0", claim.x, claim.number)
     for rows in sides:
         several_fits = len(rows.drop_duplicates(["run", "schedule", "eta0"])) > rows["run"].nunique()
         require(not several_fits, f"expected one schedule and eta0 per run to read {claim.number} from, got several")
     in_all = pd.concat([rows.groupby("run")[claim.x].max() for rows in sides], axis=1).min(axis=1, skipna=False)
     until_then = (rows[rows[claim.x] <= rows["run"].map(in_all)].sort_values(claim.x, kind="stable") for rows in sides)
-    one, other = (rows.drop_duplicates("run", keep="last").set_index("run")[claim.number] for rows in until_then)
-    return pd.DataFrame({"one": one, "other": other}).dropna()
+    last = [rows.drop_duplicates("run", keep="last").set_index("run")[claim.number] for rows in until_then]
+    return pd.DataFrame(dict(zip(("compared", "against"), last, strict=True))).dropna()

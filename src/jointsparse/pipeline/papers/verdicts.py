@@ -30,15 +30,15 @@ from jointsparse.pipeline.papers.judging import (
     LEVEL,
     MORE,
     NOT_TESTED,
-    OF_SECONDS,
-    OF_STEPS,
+    STEP_TABLES,
+    TIMED_TABLES,
     UNDECIDED,
     Claim,
     Judgement,
     Tables,
     describe,
     judged,
-    of_where,
+    matching,
     rows_with,
     several,
 )
@@ -73,20 +73,33 @@ def judge(tables: Tables, ids: Sequence[str], *, demonstration: bool = False) ->
     for name in ids:
         require(name in CLAIMS, f"claims knows {', '.join(CLAIMS)}; got {name!r}")
     records = [
-        _record(name, _beside_its_fits(tables, one, demonstration))
+        _record(name, _beside_its_fits(tables, judgement, demonstration))
         for name in ids
-        for one in judged(CLAIMS[name], tables)
+        for judgement in judged(CLAIMS[name], tables)
     ]
     return pd.DataFrame(records, columns=list(COLUMNS)).astype({"n": "Int64", "timed": bool})
 
 
 def _record(name: str, judgement: Judgement) -> dict[str, Any]:
-    claim, estimate, verdict, means, where, n = judgement
-    limits = (-np.inf, np.inf) if verdict == NOT_TESTED else (claim.least, claim.most)
-    source = (name, claim.paper, claim.place, claim.sentence, n, *estimate[:3], *limits)
-    return dict(
-        zip(COLUMNS, (*source, means, verdict, claim.table, describe(where), claim.table in OF_SECONDS), strict=True)
-    )
+    claim, estimate = judgement.claim, judgement.estimate
+    is_tested = judgement.verdict != NOT_TESTED
+    return {
+        "id": name,
+        "paper": claim.paper,
+        "place": claim.place,
+        "claim": claim.sentence,
+        "n": judgement.n,
+        "number": estimate.number,
+        "low": estimate.low,
+        "high": estimate.high,
+        "least": claim.least if is_tested else -np.inf,
+        "most": claim.most if is_tested else np.inf,
+        "number_means": judgement.number_means,
+        "verdict": judgement.verdict,
+        "table": claim.table,
+        "rows": describe(judgement.where),
+        "timed": claim.table in TIMED_TABLES,
+    }
 
 
 def rule_of(name: str) -> str:
@@ -117,27 +130,28 @@ def overall(verdicts: Iterable[str]) -> str:
     >>> overall(["holds", "not tested", "undecided"])
     'undecided'
     """
-    found = set(verdicts)
-    return next((one for one in (DOES_NOT_HOLD, UNDECIDED, LEVEL, HOLDS, DEMONSTRATION) if one in found), NOT_TESTED)
+    given = set(verdicts)
+    ranked = (DOES_NOT_HOLD, UNDECIDED, LEVEL, HOLDS, DEMONSTRATION)
+    return next((verdict for verdict in ranked if verdict in given), NOT_TESTED)
 
 
 def _beside_its_fits(tables: Tables, judgement: Judgement, demonstration: bool) -> Judgement:
     """Say how many of the fits that are compared are unfinished. There is no verdict if too many are."""
     claim, where = judgement.claim, judgement.where
-    if judgement.verdict == NOT_TESTED or not (claim.of_fits or claim.fits in OF_STEPS):
+    if judgement.verdict == NOT_TESTED or not (claim.on_fits or claim.fits in STEP_TABLES):
         return judgement
-    if claim.of_fits and demonstration:
+    if claim.on_fits and demonstration:
         return judgement._replace(verdict=DEMONSTRATION)
     if not len(tables.get(claim.fits, ())):
         return judgement
     compared = {claim.by: (*several(where[claim.by]), *several(where["against"]))} if "against" in where else {}
-    fits = of_where(rows_with(tables, claim.fits, "warning"), where | compared)
-    if claim.fits in OF_STEPS:
+    fits = matching(rows_with(tables, claim.fits, "warning"), where | compared)
+    if claim.fits in STEP_TABLES:
         fits = fits.drop_duplicates(["run", *fits.columns.intersection(["form", "radius", "method"])])
         warned = int((fits["warning"].notna() & (fits["warning"] != "")).sum())
         why = "eta0 at an edge of its grid, or an optimum that is not certified"
         judgement = judgement.adding(f"; {warned} of {len(fits)} fits carry a warning ({why})" * bool(warned))
-    count = int(unfinished(fits).sum()) if claim.of_fits else 0
+    count = int(unfinished(fits).sum()) if claim.on_fits else 0
     if count:
         judgement = judgement.adding(
             f"; {count} of {len(fits)} fits are unfinished (gap above {100 * GAP:g} %, edge of a grid)"

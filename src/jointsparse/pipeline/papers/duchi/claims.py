@@ -67,8 +67,8 @@ def exponent_of_iteration(claim: Claim, tables: Tables, where: Where) -> list[Ju
     rows = rows_with(tables, claim.table, "run", "n", "step", "seconds", **where)
     small, large = int(rows["n"].min()), int(rows["n"].max())
     last = rows.groupby(["n", "run"])[["seconds", "step"]].max()
-    of_step = last["seconds"] / last["step"]
-    exponents = np.log(of_step[large] / of_step[small]) / np.log(large / small)
+    step_seconds = last["seconds"] / last["step"]
+    exponents = np.log(step_seconds[large] / step_seconds[small]) / np.log(large / small)
     judgement = conclude(claim, mean_over(exponents), where | {"n": (small, large)}, small=small, large=large)
     return [judgement._replace(n=large)]
 
@@ -77,17 +77,17 @@ def slowdown(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Geometric mean over runs. Where a run never gets there all its steps count, a lower bound, which cannot speak
     against the claim.
     """
-    of_fits = {column: where[column] for column in ("problem", "n", "method")}
-    rows, digit = rows_with(tables, claim.table, "run", "step", "suboptimality", **of_fits), where["digit"]
+    runs = {column: where[column] for column in ("problem", "n", "method")}
+    rows, digit = rows_with(tables, claim.table, "run", "step", "suboptimality", **runs), where["digit"]
     before, after = (until(rows, "step", 10.0**-digits) for digits in (digit - 1, digit))
     before, after = before[~before["bound"]], after[~before["bound"]]
-    told = f"{where['method']} does not get to a suboptimality of {10.0 ** (1 - digit):g}"
-    require(len(before), told, NotTested)
+    missing = f"{where['method']} does not get to a suboptimality of {10.0 ** (1 - digit):g}"
+    require(len(before), missing, NotTested)
     # Choice: "slows" means against the mean of the digits before; linear convergence takes equally many for each.
     ratios = np.maximum(after["spent"] - before["spent"], 1) / (before["spent"] / (digit - 1))
     judgement = conclude(claim, geometric_mean_over(ratios), where)
-    told = f"; reached in {(~after['bound']).sum()} of {len(after)} runs, in the rest all steps count"
-    return [judgement.withheld(DOES_NOT_HOLD).adding(told) if after["bound"].any() else judgement]
+    note = f"; reached in {(~after['bound']).sum()} of {len(after)} runs, in the rest all steps count"
+    return [judgement.withheld(DOES_NOT_HOLD).adding(note) if after["bound"].any() else judgement]
 
 
 # The claims
@@ -226,25 +226,25 @@ CLAIMS: dict[str, Claim] = {
     "projection-over-entropic": Claim(
         "In batches, projected gradient has a lower objective than exponentiated gradient after as many gradients.",
         PAPER, "sec. 1; sec. 7, Fig. 7", "exponentiated", difference_after, OBJECTIVE + "gradients of single samples",
-        "objective", x="gradients", where=OVER_ENTROPIC | {"form": BATCH}, each=EACH_FORM, most=BELOW, of_fits=True,
+        "objective", x="gradients", where=OVER_ENTROPIC | {"form": BATCH}, each=EACH_FORM, most=BELOW, on_fits=True,
     ).and_also(table="digits"),
     "projection-sooner": Claim(
         "In batches, projected gradient has a lower objective than exponentiated gradient after the same time.",
         PAPER, "sec. 7, Fig. 6 left", "exponentiated_seconds", difference_after, OBJECTIVE + "measured CPU seconds",
-        "objective", x="seconds", where=OVER_ENTROPIC | {"form": BATCH}, each=EACH_FORM, most=BELOW, of_fits=True,
+        "objective", x="seconds", where=OVER_ENTROPIC | {"form": BATCH}, each=EACH_FORM, most=BELOW, on_fits=True,
     ),
     "entropic-sooner-stochastic": Claim(
         "With a sparse sample or a few in each step, exponentiated gradient has a lower objective than projected "
         "gradient after the same time.",
         PAPER, "sec. 7, Fig. 6 right", "exponentiated_seconds", difference_after, OBJECTIVE + "measured CPU seconds",
         "objective", x="seconds", where={"method": "entropic", "against": "projection", "form": SINGLE_OR_FEW},
-        each=EACH_FORM, most=BELOW, of_fits=True,
+        each=EACH_FORM, most=BELOW, on_fits=True,
     ),
     "projection-sparser": Claim(
         "Projected gradient has fewer non-zero weights than exponentiated gradient.",
         PAPER, "sec. 1", "exponentiated", ratio_after,
         "non-zero weights of {method} over those of {against} after equally many gradients of single samples",
-        "non_zero", x="gradients", where=OVER_ENTROPIC, each=EACH_FORM, most=LESS, of_fits=True,
+        "non_zero", x="gradients", where=OVER_ENTROPIC, each=EACH_FORM, most=LESS, on_fits=True,
     ).and_also(table="digits"),
     "entropic-cheaper-when-sparse": Claim(
         "For very sparse gradients a step of exponentiated gradient is cheaper than one with projection.",
@@ -260,7 +260,7 @@ CLAIMS: dict[str, Claim] = {
         PAPER, "abstract; sec. 1 and 7", "online", difference_after,
         "mean log loss over the pass of the {method} minus that of {against}, each example judged before its step",
         "loss", x="examples", where={"method": "tree", "against": "entropic"}, each={"radius": (EVERY,)},
-        most=BELOW, of_fits=True,
+        most=BELOW, on_fits=True,
     ),
     "online-sparser": Claim(
         "Online, projected gradient has fewer non-zero weights than exponentiated gradient.",
@@ -268,7 +268,7 @@ CLAIMS: dict[str, Claim] = {
          "online", ratio_after,
         "non-zero weights of the {method} after the pass over those of {against}, which are those of all features seen",
         "non_zero", x="examples", where={"method": "tree", "against": "entropic"}, each={"radius": (EVERY,)},
-        most=LESS, of_fits=True,
+        most=LESS, on_fits=True,
     ),
 }
 # fmt: on

@@ -3,6 +3,8 @@
 Sources: Quattoni et al. 2009 (ICML), its technical report of 2008 and its poster.
 """
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -28,11 +30,11 @@ from jointsparse.pipeline.papers.judging import (
     Where,
     at_least,
     conclude,
+    first_known,
     geometric_mean_over,
     judged,
-    known,
+    matching,
     mean_over,
-    of_where,
     once,
     pair,
     rows_with,
@@ -115,54 +117,63 @@ def significance(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """
     rows = rows_with(tables, claim.table, "run", "n", "against", "p", "p_median", "p_reverse_median", **where)
     l2 = [name for name in L2_OF_ICML if name in set(rows["against"])]
-    compared = of_where(rows, {"against": (L1, *l2[:1])})
-    of_each = compared.assign(alone=compared["p"] < SIGNIFICANT).groupby(["n", "against"])
-    p_values = of_each[["p_median", "p_reverse_median"]].agg(over_runs)
-    p_values = p_values.join(p_values.apply(holm, raw=True).add_suffix("_holm"))
-    own = of_each.agg(runs=("p", "size"), least=("p", "min"), most=("p", "max"), alone=("alone", "sum"))
-    p_values = p_values.join(own).reset_index()
-    order = {(one.where.get("n"), one.where.get("against")): one.verdict for one in judged(CLAIMS["auc-order"], tables)}
+    compared = matching(rows, {"against": (L1, *l2[:1])})
+    by_comparison = compared.assign(alone=compared["p"] < SIGNIFICANT).groupby(["n", "against"], as_index=False)
+    tests: Any = by_comparison.agg(
+        p=("p_median", over_runs),
+        p_reverse=("p_reverse_median", over_runs),
+        runs=("p", "size"),
+        least=("p", "min"),
+        most=("p", "max"),
+        alone=("alone", "sum"),
+    )
+    tests = tests.assign(corrected=holm(tests["p"].to_numpy()), reverse_corrected=holm(tests["p_reverse"].to_numpy()))
+    orders = judged(CLAIMS["auc-order"], tables)
+    order = {(judgement.where.get("n"), judgement.where.get("against")): judgement.verdict for judgement in orders}
     judgements = []
-    for n, against, p, p_reverse, of_joint, of_other, runs, least, most, alone in p_values.itertuples(index=False):
+    for test in tests.itertuples(index=False):
         # What the order of AUCs excludes is no matter of significance.
-        verdict = order.get((n, against), UNDECIDED)
+        verdict = order.get((test.n, test.against), UNDECIDED)
         verdict = verdict if verdict in (LEVEL, DOES_NOT_HOLD) else UNDECIDED
-        if min(of_joint, of_other) < SIGNIFICANT:
-            verdict = HOLDS if of_joint < SIGNIFICANT else DOES_NOT_HOLD
-        told = (
-            f"; {of_joint:.2g} after Holm's correction over {len(p_values)} comparisons, which decides; tests pool "
-            f"words and are not exact; {runs} runs; reverse: {p_reverse:.2g}, corrected {of_other:.2g}; the paper's "
-            f"test, one pairing in a run: {least:.2g} to {most:.2g}, below {SIGNIFICANT:g} in {alone} runs"
-            + "; more test samples would decide it, as medians over runs do not shrink"
-            * (verdict == UNDECIDED)
+        if min(test.corrected, test.reverse_corrected) < SIGNIFICANT:
+            verdict = HOLDS if test.corrected < SIGNIFICANT else DOES_NOT_HOLD
+        note = (
+            f"; {test.corrected:.2g} after Holm's correction over {len(tests)} comparisons, which decides; tests pool "
+            f"words and are not exact; {test.runs} runs; reverse: {test.p_reverse:.2g}, corrected "
+            f"{test.reverse_corrected:.2g}; the paper's test, one pairing in a run: {test.least:.2g} to "
+            f"{test.most:.2g}, below {SIGNIFICANT:g} in {test.alone} runs"
         )
-        estimate, of_case = Estimate(p, np.nan, np.nan, ""), where | {"n": n, "against": against}
-        judgements.append(Judgement(claim, estimate, verdict, claim.means + told, of_case, n))
+        if verdict == UNDECIDED:
+            note += "; more test samples would decide it, as medians over runs do not shrink"
+        case = where | {"n": test.n, "against": test.against}
+        judgements.append(
+            Judgement(claim, Estimate(test.p, np.nan, np.nan, ""), verdict, claim.means + note, case, test.n)
+        )
     return judgements
 
 
-OF_EACH_FIT = ("run", "features", "validation", "auc_weighted")  # columns of the table sparsity
+FIT_COLUMNS = ("run", "features", "validation", "auc_weighted")  # columns of the table sparsity
 
 
 def difference_of_few(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Mean difference, paired by run, of the fits with few features that validation words choose for each method. A run
     in which a method has no such fit has no number; without it the claim cannot hold.
     """
-    sides = pair(claim, tables, where, *OF_EACH_FIT)
-    one, other = (_chosen_with_few(rows)[claim.number] for rows in sides)
-    apart, n_runs = (one - other).dropna(), sides[0]["run"].nunique()
-    judgement = conclude(claim, mean_over(apart), where)
-    if len(apart) == n_runs:
+    sides = pair(claim, tables, where, *FIT_COLUMNS)
+    values, against = (_chosen_with_few(rows)[claim.number] for rows in sides)
+    differences, n_runs = (values - against).dropna(), sides[0]["run"].nunique()
+    judgement = conclude(claim, mean_over(differences), where)
+    if len(differences) == n_runs:
         return [judgement]
-    told = f"; in {n_runs - len(apart)} of {n_runs} runs a method has no fit with so few features"
-    return [judgement.withheld(HOLDS, "a path of radii that goes lower would decide it").adding(told)]
+    note = f"; in {n_runs - len(differences)} of {n_runs} runs a method has no fit with so few features"
+    return [judgement.withheld(HOLDS, "a path of radii that goes lower would decide it").adding(note)]
 
 
 def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """Geometric mean ratio, paired by run. Where a run never reaches the AUC, the most features that it used count, a
     lower bound, which cannot speak against the claim.
     """
-    l1, joint = pair(claim, tables, where, *OF_EACH_FIT)
+    l1, joint = pair(claim, tables, where, *FIT_COLUMNS)
     few = _chosen_with_few(joint)
     target, n_runs = few["validation"], joint["run"].nunique()
     most = l1[l1["run"].isin(target.index)].groupby("run")["features"].max()
@@ -171,11 +182,11 @@ def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgem
     # Choice: if no fit of l1 reaches the AUC, its largest number of features counts, a lower bound.
     judgement = conclude(claim, geometric_mean_over(matching.fillna(most) / few["features"]), where)
     if never:
-        told = f"; in {never} of {len(most)} runs {L1} never reaches it: the most features that it used count"
-        judgement = judgement.withheld(DOES_NOT_HOLD).adding(told)
+        note = f"; in {never} of {len(most)} runs {L1} never reaches it: the most features that it used count"
+        judgement = judgement.withheld(DOES_NOT_HOLD).adding(note)
     if len(few) < n_runs:
-        told = f"; in {n_runs - len(few)} of {n_runs} runs {JOINT} has no fit with so few features"
-        judgement = judgement.withheld(HOLDS, "no number of runs would decide it, as some have no number").adding(told)
+        note = f"; in {n_runs - len(few)} of {n_runs} runs {JOINT} has no fit with so few features"
+        judgement = judgement.withheld(HOLDS, "no number of runs would decide it, as some have no number").adding(note)
     return [judgement]
 
 
@@ -216,7 +227,7 @@ def share_of_topics(claim: Claim, tables: Tables, where: Where) -> list[Judgemen
     """Fraction of topics on which a method has the lowest mean over runs, at n = 30 or the next size."""
     where = _at_report_size(claim, tables, where)
     rows = rows_with(tables, claim.table, "method", "word", claim.number, n=where["n"], validation_word=False)
-    methods = [known(rows, "method", names) for names in ((JOINT,), (L1,), L2_OF_REPORT)]
+    methods = [first_known(rows, "method", names) for names in ((JOINT,), (L1,), L2_OF_REPORT)]
     values = rows.pivot_table(claim.number, "word", "method", aggfunc="mean").reindex(columns=methods).dropna()
     require(len(values), f"no topic has an EER of {', '.join(methods)} at n={where['n']}", NotTested)
     best = values[JOINT] < values[methods[1:]].min(axis=1)
@@ -235,8 +246,9 @@ def tasks_per_feature(claim: Claim, tables: Tables, where: Where) -> list[Judgem
     if "n" in rows:
         where = _at_report_size(claim, tables, where)
     used = [side[side["weight"] != 0] for side in pair(claim, tables, where)]
-    one, other = (len(side) / max(side["feature"].nunique(), 1) for side in used)
-    return [conclude(claim, Estimate(one - other, np.nan, np.nan, "counted in the chosen fits of one run"), where)]
+    tasks, tasks_against = (len(side) / max(side["feature"].nunique(), 1) for side in used)
+    origin = "counted in the chosen fits of one run"
+    return [conclude(claim, Estimate(tasks - tasks_against, np.nan, np.nan, origin), where)]
 
 
 def slope_of_iterations(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
@@ -248,11 +260,11 @@ def slope_of_iterations(claim: Claim, tables: Tables, where: Where) -> list[Judg
     median = rows["iterations"].astype(float).fillna(np.inf).groupby(rows["n"]).median()
     never = median.index[np.isinf(median)]
     median = median[~np.isinf(median)]
-    told = f"at n={', '.join(map(str, never))} most runs do not come within 1 % of the optimum"
+    left_out = f"at n={', '.join(map(str, never))} most runs do not come within 1 % of the optimum"
     # The smallest sizes may be left out: they took longer, so that with them the exponent would be smaller.
-    require(len(median) and (never < median.index.min()).all(), told, NotTested)
+    require(len(median) and (never < median.index.min()).all(), left_out, NotTested)
     judgement = conclude(claim, slope_of(median.index, np.maximum(median, 1)), where)
-    return [judgement.withheld(DOES_NOT_HOLD).adding(f"; left out: {told}") if len(never) else judgement]
+    return [judgement.withheld(DOES_NOT_HOLD).adding(f"; left out: {left_out}") if len(never) else judgement]
 
 
 ACCURACIES = {"iterations_10": 0.1, "iterations_3": 0.03, "iterations": 0.01}  # by column of the table recovery
@@ -268,9 +280,9 @@ def rate(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     never = int(iterations.isna().any(axis=1).sum())
     inverse = 1 / np.array([*ACCURACIES.values()])
     reached = iterations.ffill(axis=1).clip(lower=1).to_numpy()
-    judgement = conclude(claim, mean_over([slope_of(inverse, of_run).number for of_run in reached]), where)
-    told = f"; {never} of {len(rows)} runs do not come within 1 %, and count with what they reach, a lower bound"
-    return [judgement.withheld(HOLDS).adding(told) if never else judgement]
+    judgement = conclude(claim, mean_over([slope_of(inverse, iterations).number for iterations in reached]), where)
+    note = f"; {never} of {len(rows)} runs do not come within 1 %, and count with what they reach, a lower bound"
+    return [judgement.withheld(HOLDS).adding(note) if never else judgement]
 
 
 def beyond_scan(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
@@ -285,9 +297,9 @@ def beyond_scan(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     # One measurement varies, and so does the mean that is subtracted from it.
     half = (mean_over(scans, "scan").high - scan) * np.sqrt(len(scans) + 1)
     x_few, x_most = ends["x"]
-    told, scatter = "with {:g} non-zero rows a projection takes {} scan of {:.2g} s", np.nan_to_num(half)
-    require(not few + scatter < 0, told.format(x_few, "less than the", scan), NotTested)
-    require(not most <= scatter, told.format(x_most, "hardly longer than a", scan), NotTested)
+    reason, scatter = "with {:g} non-zero rows a projection takes {} scan of {:.2g} s", np.nan_to_num(half)
+    require(not few + scatter < 0, reason.format(x_few, "less than the", scan), NotTested)
+    require(not most <= scatter, reason.format(x_most, "hardly longer than a", scan), NotTested)
     limits = [(few + sign * half) / (most + towards * half) for sign in (-1, 1) for towards in (-1, 1)]
     origin = f"95 % interval by the scatter of {len(scans)} scans; timed"
     estimate = Estimate(few / most, min(limits), max(limits), origin, wants="more scans")
@@ -309,8 +321,8 @@ TRUE: Where = {"solver": "working_set", "radius_rule": "true"} | TASKS | {"metho
 VALIDATED = TRUE | {"radius_rule": "validated"}
 BY_STEPS = TRUE | {"solver": "subgradient"}  # the paper's, where its iterations are counted
 # Of words, AUCs count the ICML paper's way, in which each positive weighs the same (sec. 6.1); EERs the report's (5.2).
-OF_AUC: Where = {"metric": "auc", "words": "test words", "average": "by positives", "method": JOINT}
-OF_EER: Where = {"metric": "eer", "words": "test words", "average": "plain", "method": JOINT}
+AUC_ROWS: Where = {"metric": "auc", "words": "test words", "average": "by positives", "method": JOINT}
+EER_ROWS: Where = {"metric": "eer", "words": "test words", "average": "plain", "method": JOINT}
 SMALL = {"n_samples": pd.Interval(0, SMALL_SAMPLES, closed="left")}
 LARGE = {"n_samples": at_least(SMALL_SAMPLES)}
 
@@ -327,35 +339,35 @@ CLAIMS: dict[str, Claim] = {
         "l1,inf has a lower test error than l1 and than l2 at every training size.",
         ICML, "sec. 5, Fig. 1 top; report: sec. 5.1", "recovery", difference,
         "test error of {method} minus that of {against} (fraction)", "test_error",
-        where=TRUE, each={"n": (EVERY,), "against": (L1, L2)}, most=BELOW, level=SIMILAR, of_fits=True,
+        where=TRUE, each={"n": (EVERY,), "against": (L1, L2)}, most=BELOW, level=SIMILAR, on_fits=True,
     ),
     "error-order-by-validation": Claim(
         "With radii chosen by validation, too, l1,inf has the lowest test error at every training size.",
         ICML, "sec. 5, footnote 2", "recovery", difference,
         "test error of {method} minus that of {against} (fraction)", "test_error",
-        where=VALIDATED, each={"n": (EVERY,), "against": (L1, L2)}, most=BELOW, level=SIMILAR, of_fits=True,
+        where=VALIDATED, each={"n": (EVERY,), "against": (L1, L2)}, most=BELOW, level=SIMILAR, on_fits=True,
     ),
     "selection-precision": Claim(
         "l1,inf picks the relevant features with higher precision than l1, at equal recall (our condition).",
         ICML, "sec. 5, Fig. 1 bottom; report: sec. 5.1", "recovery", precision_at_equal_recall, PRECISION, "precision",
-        where=TRUE | {"against": L1}, each={"n": (EVERY,)}, least=ABOVE, of_fits=True,
+        where=TRUE | {"against": L1}, each={"n": (EVERY,)}, least=ABOVE, on_fits=True,
     ),
     "selection-recall": Claim(
         "l1,inf and l1 both find nearly all relevant features (recall 0.9 or more) even from few samples.",
         ICML, "sec. 5, Fig. 1 bottom; report: sec. 5.1", "recovery", mean, "recall of {method} (fraction)", "recall",
         where=TRUE, each={"n": (EVERY,), "method": (JOINT, L1)},
         least=0.9,  # Choice: "high" and "nearly all".
-        of_fits=True,
+        on_fits=True,
     ),
     "selection-sparser": Claim(
         "l1,inf returns sparser solutions than l1.",
         ICML, "sec. 5; report: sec. 5.1", "recovery", ratio_if_imperfect, FEATURES, "features",
-        where=TRUE | {"against": L1}, each={"n": (EVERY,)}, most=LESS, of_fits=True,
+        where=TRUE | {"against": L1}, each={"n": (EVERY,)}, most=LESS, on_fits=True,
     ),
     "selection-by-validation": Claim(
         "With radii chosen by validation, too, l1,inf is sparser than l1, and more precise at equal recall.",
         ICML, "sec. 5, footnote 2", "recovery", precision_at_equal_recall, PRECISION, "precision",
-        where=VALIDATED | {"against": L1}, each={"n": (EVERY,)}, least=ABOVE, of_fits=True,
+        where=VALIDATED | {"against": L1}, each={"n": (EVERY,)}, least=ABOVE, on_fits=True,
     ).and_also(shape=ratio_if_imperfect, means=FEATURES, number="features", least=-np.inf, most=LESS),
     "radius-by-validation": Claim(
         "Radii chosen by validation give very similar results: nearly the test errors, recalls and precisions of the "
@@ -364,7 +376,7 @@ CLAIMS: dict[str, Claim] = {
         "test error of {method} with the radius chosen by validation minus that with the true one (below 0: better)",
         "test_error", where=VALIDATED | {"against": "true"}, each={"n": (EVERY,), "method": (JOINT, L1, L2)},
         by="radius_rule", least=-0.02, most=0.02,  # Choice: "very similar".
-        of_fits=True,
+        on_fits=True,
     )
     .and_also(number="recall", means=FOUND.format("recall"), each={"n": (EVERY,), "method": (JOINT, L1)})
     .and_also(number="precision", means=FOUND.format("precision"), each={"n": (EVERY,), "method": (JOINT, L1)}),
@@ -372,21 +384,21 @@ CLAIMS: dict[str, Claim] = {
     "auc-order": Claim(
         "Below 20,000 samples l1,inf has a higher average AUC than l1 and than l2.",
         ICML, "abstract; sec. 6.2, Fig. 3; sec. 7", "differences", resampled_difference, AUC, "difference",
-        where=OF_AUC | SMALL, each={"n": (EVERY,), "against": (L1, L2_OF_ICML)}, least=ABOVE, level=SIMILAR,
-        of_fits=True,
+        where=AUC_ROWS | SMALL, each={"n": (EVERY,), "against": (L1, L2_OF_ICML)}, least=ABOVE, level=SIMILAR,
+        on_fits=True,
     ),
     "auc-significant": Claim(
         "Below 20,000 samples l1,inf is significantly better than l1 and than l2 by sign tests.",
         ICML, "sec. 2, 6.2 and 7, Table 1; poster: Performance Comparison", "significance", significance,
         "p-value of one-sided sign tests, from medians over pairings and over runs", "p_median",
-        where={"words": "test words", "method": JOINT} | SMALL, most=SIGNIFICANT, of_fits=True, beside=("differences",),
+        where={"words": "test words", "method": JOINT} | SMALL, most=SIGNIFICANT, on_fits=True, beside=("differences",),
     ),
     "auc-level-when-large": Claim(
         "From 20,000 samples on, the methods' average AUCs are about the same.",
         ICML, "sec. 6.2, Fig. 3; its Table 1 has p = .001 against l2 at 63,408 samples",
         "differences", resampled_difference, AUC, "difference",
-        where=OF_AUC | LARGE, each={"n": (EVERY,), "against": (L1, L2_OF_ICML)}, least=-SIMILAR, most=SIMILAR,
-        level=SIMILAR, of_fits=True,
+        where=AUC_ROWS | LARGE, each={"n": (EVERY,), "against": (L1, L2_OF_ICML)}, least=-SIMILAR, most=SIMILAR,
+        level=SIMILAR, on_fits=True,
     ),
     "auc-at-30-percent": Claim(
         "With at most 30% of the features l1,inf has a higher average AUC than l1 (read off the figure, without "
@@ -394,7 +406,7 @@ CLAIMS: dict[str, Claim] = {
         ICML, "sec. 6.2, Fig. 4", "sparsity", difference_of_few,
         "AUC of {method} minus that of {against} (fraction), both chosen by validation words among fits with at most "
         f"{FEW_FEATURES:.0%} of the features", "auc_weighted",
-        where={"method": JOINT, "against": L1}, each={"n": (EVERY,)}, least=ABOVE, level=SIMILAR, of_fits=True,
+        where={"method": JOINT, "against": L1}, each={"n": (EVERY,)}, least=ABOVE, level=SIMILAR, on_fits=True,
     ),
     "features-to-match": Claim(
         "For the AUC that l1,inf has with 30% of the features l1 needs many more of them.",
@@ -403,7 +415,7 @@ CLAIMS: dict[str, Claim] = {
         f"{FEW_FEATURES:.0%} of all, where these words choose, over those that {{against}} uses", "features",
         where={"method": L1, "against": JOINT}, each={"n": (EVERY,)},
         least=2,  # Choice: times as many features are "many more". The paper has .95 / .3.
-        of_fits=True,
+        on_fits=True,
     ),
     "convergence-200": Claim(
         "The projected subgradient method converges within 200 iterations on the largest training sets (read off the "
@@ -427,12 +439,12 @@ CLAIMS: dict[str, Claim] = {
     "eer-order": Claim(
         "l1,inf has a lower average EER than l1 and than l2.",
         REPORT, "sec. 5.2, Fig. 3 left", "differences", resampled_difference, EER, "difference",
-        where=OF_EER, each={"n": (EVERY,), "against": (L1, L2_OF_REPORT)}, most=BELOW, level=SIMILAR, of_fits=True,
+        where=EER_ROWS, each={"n": (EVERY,), "against": (L1, L2_OF_REPORT)}, most=BELOW, level=SIMILAR, on_fits=True,
     ),
     "l1-over-l2": Claim(
         "l1 has a lower average EER than l2.",
         REPORT, "sec. 5.2, Fig. 3 left", "chosen", difference, EER, "eer",
-        where={"method": L1, "against": L2_OF_REPORT}, each={"n": (EVERY,)}, most=BELOW, level=SIMILAR, of_fits=True,
+        where={"method": L1, "against": L2_OF_REPORT}, each={"n": (EVERY,)}, most=BELOW, level=SIMILAR, on_fits=True,
     ),
     "eer-most-topics": Claim(
         "l1,inf has the lowest EER on all but a few topics, at n = 30.",
@@ -440,18 +452,18 @@ CLAIMS: dict[str, Claim] = {
         "fraction of topics on which {method} has the lowest EER (mean over runs)", "eer",
         where={"validation_word": False},
         least=0.75,  # Choice: "all but a few" topics are at least three in four.
-        of_fits=True,
+        on_fits=True,
     ),
     "joint-sparsity": Claim(
         "l1,inf uses fewer features than l1, at n = 30 or the next size (read off the figure).",
         REPORT, "sec. 5.2, Fig. 4", "chosen", ratio_at_report_size, FEATURES, "features",
-        where={"method": JOINT, "against": L1}, most=LESS, of_fits=True,
+        where={"method": JOINT, "against": L1}, most=LESS, on_fits=True,
     ),
     "feature-sharing": Claim(
         "A feature that l1,inf uses serves more tasks than one that l1 uses.",
         REPORT, "sec. 5.2, Fig. 4", "weights", tasks_per_feature,
         "tasks per used feature of {method} minus those of {against} (mean over features with a weight)", "weight",
-        where={"method": JOINT, "against": L1}, least=ABOVE, exact=True, of_fits=True,
+        where={"method": JOINT, "against": L1}, least=ABOVE, exact=True, on_fits=True,
     ),
     # The report: iterations and seconds
     "iterations-independent-of-samples": Claim(
@@ -516,7 +528,7 @@ CLAIMS: dict[str, Claim] = {
         "On scenes, l1,inf has a higher average AUC than l1 at every training size.",
         POSTER, "Indoor Scene Recognition, L1 vs L1INF, read off a figure",
         "differences", resampled_difference, AUC, "difference",
-        where=OF_AUC | {"against": L1}, each={"n": (EVERY,)}, least=ABOVE, level=SIMILAR, of_fits=True,
+        where=AUC_ROWS | {"against": L1}, each={"n": (EVERY,)}, least=ABOVE, level=SIMILAR, on_fits=True,
     ),
 }
 # fmt: on
