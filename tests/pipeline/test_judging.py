@@ -73,13 +73,10 @@ def test_methods_are_level_if_the_whole_interval_is_near_0(number, half, verdict
 
 
 @pytest.mark.parametrize(
-    ("number", "over_runs", "told"),
+    ("number", "over_runs", "note"),
     [
-        (
-            0.009,
-            0.006,
-            "; about 11 runs would decide it",
-        ),  # 0.01^2 = 0.008^2 + 0.006^2, of which runs shrink the second
+        # 0.01^2 = 0.008^2 + 0.006^2, of which runs shrink the second.
+        (0.009, 0.006, "; about 11 runs would decide it"),
         (0.0081, 0.006, "; about 112 runs would decide it"),
         (0.008001, 0.006, "; more than 1,000 runs would decide it"),
         (0.0079, 0.006, "; no number of runs would decide it"),
@@ -88,11 +85,12 @@ def test_methods_are_level_if_the_whole_interval_is_near_0(number, half, verdict
         (0.02, 0.006, "an interval"),
     ],
 )
-def test_an_undecided_row_says_how_many_runs_would_decide_it(number, over_runs, told):
-    estimate = Estimate(number, number - 0.01, number + 0.01, "an interval", 4, over_runs, "more of them")
+def test_an_undecided_row_says_how_many_runs_would_decide_it(number, over_runs, note):
+    # Of the interval, the half that faces the nearer limit counts.
+    estimate = Estimate(number, number - 0.01, number + 0.02, "an interval", 4, over_runs, "more of them")
     got = conclude(CLAIM._replace(least=ABOVE), estimate, {"method": ("a", "b")})
     assert got.number_means.startswith("value of a or b; an interval")
-    assert got.number_means.endswith(told)
+    assert got.number_means.endswith(note)
 
 
 @pytest.mark.parametrize(("level", "verdict"), [(0.01, "level"), (0.005, "undecided")])
@@ -104,11 +102,11 @@ def test_what_holms_correction_leaves_open_may_be_level(level, verdict):
         return [conclude(claim, Estimate(value, value - 0.004, value + 0.004, "", 9), where)]
 
     claim = CLAIM._replace(shape=shape, where={"method": "a"}, each={"n": tuple(range(5))}, least=ABOVE, level=level)
-    found = judged(claim, {"one": pd.DataFrame({"method": ["a"]})})
-    assert [one.verdict for one in found] == [verdict] + ["holds"] * 4
-    assert "after Holm's correction over 5 rows" in found[0].number_means
-    alone = judged(claim._replace(each={"n": (0,)}), {"one": pd.DataFrame({"method": ["a"]})})
-    assert [one.verdict for one in alone] == ["does not hold"]
+    judgements = judged(claim, {"one": pd.DataFrame({"method": ["a"]})})
+    assert [judgement.verdict for judgement in judgements] == [verdict] + ["holds"] * 4
+    assert "after Holm's correction over 5 rows" in judgements[0].number_means
+    (alone,) = judged(claim._replace(each={"n": (0,)}), {"one": pd.DataFrame({"method": ["a"]})})
+    assert alone.verdict == "does not hold"
 
 
 @pytest.mark.parametrize("reciprocal", [False, True])
@@ -170,22 +168,18 @@ def test_rows_are_selected_by_values_ranges_and_expressions(where, expected):
     ],
 )
 def test_a_claim_has_a_case_for_each_combination(each, expected):
-    found = cases(CLAIM._replace(where={"method": ("a", "b"), "against": "c"}, each=each), TABLES)
-    assert [tuple(case[column] for column in each) for case in found] == expected
-    assert all(case["against"] == "c" for case in found if "against" not in each)
+    got = cases(CLAIM._replace(where={"method": ("a", "b"), "against": "c"}, each=each), TABLES)
+    assert [tuple(case[column] for column in each) for case in got] == expected
+    assert all(case["against"] == "c" for case in got if "against" not in each)
 
 
 def test_what_one_case_lacks_is_its_own():
     table = pd.DataFrame({"run": [1, 1, 2], "n": [1, 2, 2], "method": ["a", "b", "b"], "value": [1.0, 2.0, 4.0]})
-    found = judged(CLAIM._replace(each={"n": (1, 2), "method": ("a", "b")}), {"one": table})
-    assert [(one.n, one.verdict) for one in found] == [
-        (1, "undecided"),
-        (1, "not tested"),
-        (2, "not tested"),
-        (2, "undecided"),
-    ]
-    assert [found[0].estimate.number, found[3].estimate.number] == [1.0, 3.0]
-    assert found[1].number_means == "table one has no row with n=1, method=b"
+    got = judged(CLAIM._replace(each={"n": (1, 2), "method": ("a", "b")}), {"one": table})
+    verdicts = [(1, "undecided"), (1, "not tested"), (2, "not tested"), (2, "undecided")]
+    assert [(judgement.n, judgement.verdict) for judgement in got] == verdicts
+    assert [got[0].estimate.number, got[3].estimate.number] == [1.0, 3.0]
+    assert got[1].number_means == "table one has no row with n=1, method=b"
 
 
 def test_other_tables_of_a_claim_stand_for_those_that_are_not_there():
@@ -193,7 +187,7 @@ def test_other_tables_of_a_claim_stand_for_those_that_are_not_there():
     claim = CLAIM._replace(where={"method": "a"}).and_also(table="two")
     assert claim.tables == {"one", "two"}
     for tables, expected in (({"one": table}, ["one"]), ({"two": table}, ["two"]), ({}, ["one"])):
-        assert [one.claim.table for one in judged(claim, tables)] == expected
+        assert [judgement.claim.table for judgement in judged(claim, tables)] == expected
 
 
 # Estimates
