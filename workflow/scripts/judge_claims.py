@@ -10,14 +10,14 @@ from jointsparse.pipeline.papers import page, verdicts
 from jointsparse.pipeline.provenance.tables import read_table, write_table
 
 
-def of_study(ids, tables, demonstration, **origin):
+def judge_study(ids, tables, demonstration, **origin):
     judged = verdicts.judge({Path(file).stem: read_table(file) for file in tables}, ids, demonstration=demonstration)
     return judged.assign(source=judged["table"].map({Path(file).stem: file for file in tables}), **origin)
 
 
 if __name__ == "__main__":
     with job(snakemake):
-        judged = pd.concat([of_study(**one) for one in snakemake.params.studies], ignore_index=True)
+        judged = pd.concat([judge_study(**study) for study in snakemake.params.studies], ignore_index=True)
         for rows, table, text in (
             (~judged["timed"], snakemake.output.table, snakemake.output.page),
             (judged["timed"], snakemake.output.timed, snakemake.output.timed_page),

@@ -5,7 +5,7 @@ They know no paper. Values that a paper states come as arguments, see `papers`.
 
 from collections.abc import Sequence
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -128,14 +128,15 @@ def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
     look = looks([*rows["method"], *others])
     axes.axhline(0, color="0.35", linewidth=1)
     for i, other in enumerate(others):
-        one = rows[rows["against"] == other]
-        at = one[x] * 1.06 ** (i - (len(others) - 1) / 2)
-        axes.vlines(at, scale * one["low"], scale * one["high"], color=look[other]["color"])
-        axes.plot(at, scale * one["difference"], label=f"_against {other}", **look[other] | {"linestyle": "none"})
-    known = rows["low"].notna().any()
-    axes.set_title(
-        "95% intervals (test samples, runs)" if known else f"no intervals, which take {FEWEST_RUNS} runs", fontsize=9
+        leads = rows[rows["against"] == other]
+        at = leads[x] * 1.06 ** (i - (len(others) - 1) / 2)
+        axes.vlines(at, scale * leads["low"], scale * leads["high"], color=look[other]["color"])
+        axes.plot(at, scale * leads["difference"], label=f"_against {other}", **look[other] | {"linestyle": "none"})
+    has_intervals = rows["low"].notna().any()
+    intervals = (
+        "95% intervals (test samples, runs)" if has_intervals else f"no intervals, which take {FEWEST_RUNS} runs"
     )
+    axes.set_title(intervals, fontsize=9)
 
 
 def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:
@@ -159,17 +160,18 @@ def eer_by_word(table: pd.DataFrame, *, n: int, source: str = "") -> Figure:
     A word does not count in the runs whose radius it helped to choose. source: see `auc`.
     """
     shown = table[(table["n"] == n) & ~table["validation_word"].astype(bool)]
-    look = in_order(table)
+    method_looks = in_order(table)
     by_word = shown.pivot_table(index="word", columns="method", values="eer", aggfunc="mean", dropna=False)
-    by_word = by_word.reindex(columns=list(look)).dropna(how="all").sort_values(next(iter(look)), kind="stable")
+    by_word = by_word.reindex(columns=list(method_looks)).dropna(how="all")
+    by_word = by_word.sort_values(next(iter(method_looks)), kind="stable")
     lowest = (by_word.rank(axis=1, method="max") == 1).sum()  # a tie counts for none
     figure, (axes,) = canvas(height=1.2 + 0.17 * max(len(by_word), 4))
-    for method, one in look.items():
+    for method, look in method_looks.items():
         axes.plot(
             100 * by_word[method],
             np.arange(len(by_word)),
-            label=method if len(look) == 1 else f"{method} (lowest for {lowest[method]} of {len(by_word)})",
-            **one | {"linestyle": "none"},
+            label=method if len(method_looks) == 1 else f"{method} (lowest for {lowest[method]} of {len(by_word)})",
+            **look | {"linestyle": "none"},
         )
     if by_word.empty:
         nothing(axes, "no word with an EER")
@@ -196,43 +198,20 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
     source: see `auc`.
     """
     figure, (axes,) = canvas()
-    columns = ["features", "auc_weighted", "gap"]
     largest = table[table["n"] == table["n"].max()]
-    by_radius = largest.groupby(["method", "radius"])
-    fits = by_radius[columns]
-    # Paths of runs may end at other radii. A mean of fewer runs would be a step in the line.
-    n_runs = fits.size()
-    whole = n_runs == n_runs.groupby("method").transform("max")
-    means = fits.mean()[whole]
-    means["half"] = half_width(by_radius["auc_weighted"].std(), n_runs.where(n_runs >= FEWEST_RUNS))[whole]
-    means["features"] *= 100
+    means = _means_by_radius(largest)
     lowest = means["features"][means["features"] > 0].min()
     look = looks([*table["method"], *(star.method for star in stated)])
-    sparse, around = [], withStroke(linewidth=2.5, foreground="white")
+    sparse: list[str] = []
     for method in largest["method"].unique():
         points = means.loc[method].dropna(subset=["features"])
         points = points[points["features"] > 0] if lowest < 1 else points
         share = points["features"].to_numpy()
         if share.size == 0 or (share.min() > 90 and np.ptp(share) < 1):
             continue  # not a sparse method, even if some features of text have no weight by chance
-        sparse.append(method)
         marked = apart(100 * np.log(share / lowest) / np.log(100 / lowest) if lowest < 1 else share, APART)
-        axes.plot(points["features"], points["auc_weighted"], label=method, markersize=4, **look[method])
-        ends = (points["auc_weighted"] + sign * points["half"] for sign in (-1, 1))
-        axes.vlines(points["features"], *ends, color=look[method]["color"], linewidth=0.8)
-        for radius, point in points.iloc[marked].iterrows():
-            at = point["features"], point["auc_weighted"]
-            label = f"{radius:.3g}" if radius < 1000 else f"{radius:,.0f}"
-            axes.annotate(
-                label,
-                at,
-                (0, 6 if len(sparse) == 1 else -11),
-                textcoords="offset points",
-                fontsize=7,
-                color=look[method]["color"],
-                ha="center",
-                path_effects=[around],
-            )
+        _draw_path(axes, points, marked, 6 if not sparse else -11, look[method] | {"label": method})
+        sparse.append(method)
     _mark_unfinished(axes, means[means.index.get_level_values("method").isin(sparse)], "features", "auc_weighted")
     axes.margins(y=0.12)
     axes.autoscale_view()
@@ -259,6 +238,38 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
         axes.xaxis.set_major_formatter("{x:g}")
     legend(figure)
     return figure
+
+
+def _means_by_radius(table: pd.DataFrame) -> pd.DataFrame:
+    """Means over runs by method and radius: features in per cent, auc_weighted with its half interval, gap."""
+    by_radius = table.groupby(["method", "radius"])
+    fits = by_radius[["features", "auc_weighted", "gap"]]
+    # Paths of runs may end at other radii. A mean of fewer runs would be a step in the line.
+    n_runs = fits.size()
+    whole = n_runs == n_runs.groupby("method").transform("max")
+    means = fits.mean()[whole]
+    means["half"] = half_width(by_radius["auc_weighted"].std(), n_runs.where(n_runs >= FEWEST_RUNS))[whole]
+    means["features"] *= 100
+    return means
+
+
+def _draw_path(axes: Axes, points: pd.DataFrame, marked: list[int], above: float, look: dict[str, Any]) -> None:
+    """Draw a path of radii with intervals. marked: places whose radius is written, so many points above the marker."""
+    axes.plot(points["features"], points["auc_weighted"], markersize=4, **look)
+    low, high = points["auc_weighted"] - points["half"], points["auc_weighted"] + points["half"]
+    axes.vlines(points["features"], low, high, color=look["color"], linewidth=0.8)
+    radius: Any
+    for radius, point in points.iloc[marked].iterrows():
+        axes.annotate(
+            f"{radius:.3g}" if radius < 1000 else f"{radius:,.0f}",
+            (point["features"], point["auc_weighted"]),
+            (0, above),
+            textcoords="offset points",
+            fontsize=7,
+            color=look["color"],
+            ha="center",
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+        )
 
 
 def auc_by_power(table: pd.DataFrame) -> Figure:
@@ -313,8 +324,8 @@ def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
         axes.grid(visible=False)
     if pictures:
         figure.colorbar(drawn, ax=panels, label="|weight| (white: 0; square-root scale)", shrink=0.8)
-    of_block = f" (each row: the largest |weight| of {block})" if block > 1 else ""
-    panels[0].set_ylabel(f"features in use, {n_used:,} of {n_features:,}{of_block}")
+    blocks = f" (each row: the largest |weight| of {block})" if block > 1 else ""
+    panels[0].set_ylabel(f"features in use, {n_used:,} of {n_features:,}{blocks}")
     figure.suptitle("Who uses which feature" + source, fontsize=rcParams["axes.titlesize"])
     return figure
 

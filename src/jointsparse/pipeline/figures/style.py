@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from jointsparse.registry import room
@@ -54,12 +55,12 @@ def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
         **{f"{loss}-{norm}": (norms[norm], shades[loss]) for loss in shades for norm in norms},
         **{method: (look, SHADES[0]) for method, look in NAMED.items()},
     }
-    found = {}
+    method_looks = {}
     for method in sorted(set(methods)):
         (colour, marker, dashes), (lighter, filled) = known.get(method) or (next(turns), SHADES[0])
         red, green, blue = (c + lighter * (1 - c) for c in to_rgb(colour))
         colour = to_hex((red, green, blue))
-        found[method] = {
+        method_looks[method] = {
             "color": colour,
             "marker": marker,
             "linestyle": dashes,
@@ -67,7 +68,7 @@ def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
             "markerfacecolor": "white" if filled == "none" else colour,
             "markerfacecoloralt": "white",
         }
-    return found
+    return method_looks
 
 
 def in_order(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
@@ -143,6 +144,11 @@ def grid(n: int, columns: int, width: float, height: float) -> tuple[Figure, lis
     for axes in panels[n:]:
         axes.remove()
     return figure, panels[:n]
+
+
+def entry(label: str, **look: Any) -> Line2D:
+    """Return a legend entry for lines of any method, grey unless the look says otherwise."""
+    return Line2D([], [], **{"color": "0.35", "label": label} | look)
 
 
 def legend(figure: Figure, *more: Any) -> None:

@@ -81,12 +81,17 @@ def _outline(table: pd.DataFrame, figures: Mapping[Any, Sequence[str]]) -> dict[
     shown = shown.assign(note=notes, title=title, text=text, **_drawn(table))
     shown = pd.concat([shown[~demonstration], shown[demonstration]])
     papers = [
-        {"title": first["title"], "claims": [_claim(*one, figures) for one in _groups(rows, "id")]}
+        {"title": first["title"], "claims": [_claim(head, cases, figures) for head, cases in _groups(rows, "id")]}
         for first, rows in _groups(shown, "title")
     ]
     origins = [first for first, _ in _groups(shown, "dataset", "study", "table")]
-    told = {"counts": "; ".join(f"{verdict}: {n}" for verdict, n in counts(table).items()), "not_judged": NOT_JUDGED}
-    return told | {"papers": papers, "origins": origins, "noted": notes.any()}
+    return {
+        "counts": "; ".join(f"{verdict}: {n}" for verdict, n in counts(table).items()),
+        "not_judged": NOT_JUDGED,
+        "papers": papers,
+        "origins": origins,
+        "noted": notes.any(),
+    }
 
 
 def _groups(table: pd.DataFrame, *columns: str) -> list[tuple[dict[Any, Any], pd.DataFrame]]:
@@ -100,8 +105,8 @@ def _claim(first: dict[Any, Any], rows: pd.DataFrame, figures: Mapping[Any, Sequ
     of what its number is.
     """
     studies = [
-        one | {"verdict": overall(of_study["verdict"]), "tally": _tally(of_study["verdict"])}
-        for one, of_study in _groups(rows, "dataset", "study")
+        head | {"verdict": overall(cases["verdict"]), "tally": _tally(cases["verdict"])}
+        for head, cases in _groups(rows, "dataset", "study")
     ]
     records = [record | _parts(record) for record in rows.to_dict("records")]
     tested = [record for record in records if record["verdict"] != NOT_TESTED]

@@ -5,7 +5,7 @@ ICML 2008.
 """
 
 from collections.abc import Iterable
-from itertools import cycle
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from jointsparse.pipeline.figures.style import (
     by_method,
     canvas,
     curve,
+    entry,
     grid,
     growth_line,
     in_order,
@@ -32,6 +33,7 @@ from jointsparse.pipeline.figures.style import (
 )
 
 REACHED = 1e-2  # the suboptimality that the paper's methods reach quickly
+THIN: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.6}  # lines of all runs but the first
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))  # by a second variable, as colours tell methods
 
 
@@ -41,7 +43,7 @@ def _dashes(values: Iterable[float]) -> dict[Any, Any]:
 
 def _keys(dashes: dict[Any, Any], name: str) -> list[Line2D]:
     """Legend entries for dashes."""
-    return [Line2D([], [], color="0.35", linestyle=one, label=f"{name} {x:,.10g}") for x, one in dashes.items()]
+    return [entry(f"{name} {value:,.10g}", linestyle=dash) for value, dash in dashes.items()]
 
 
 def _labels(table: pd.DataFrame) -> dict[str, str]:
@@ -53,18 +55,20 @@ def _labels(table: pd.DataFrame) -> dict[str, str]:
 def _warnings(table: pd.DataFrame) -> list[Line2D]:
     """Legend entry for the stars of `_labels`."""
     texts = " or ".join(text for text in table["warning"].dropna().unique() if text)
-    return [Line2D([], [], linestyle="none", label=f"*some fits: {texts}")] if texts else []
+    return [entry(f"*some fits: {texts}", linestyle="none")] if texts else []
 
 
 def _traces(axes: Axes, rows: pd.DataFrame, x: str, looks: dict[str, dict[str, Any]], labels: dict[str, str]) -> None:
     """Draw suboptimality against x: the first run of each method with its look, the other runs as thin lines."""
-    first = rows["run"].min()
+    first_run = rows["run"].min()
     rows = rows[(rows["suboptimality"] > 0) & rows[x].notna()]
     for method, look in looks.items():
-        for run, of_run in rows[rows["method"] == method].groupby("run"):
-            thin = {"marker": "", "linewidth": 0.7, "alpha": 0.6, "label": f"_{method}, run {run}"}
-            thick = {"label": labels[method], "markevery": 0.1}
-            axes.plot(of_run[x], of_run["suboptimality"], **look | (thick if run == first else thin))
+        for run, trace in rows[rows["method"] == method].groupby("run"):
+            if run == first_run:
+                line = {"label": labels[method], "markevery": 0.1}
+            else:
+                line = THIN | {"marker": "", "label": f"_{method}, run {run}"}
+            axes.plot(trace[x], trace["suboptimality"], **look | line)
     if not axes.lines:
         nothing(axes, "no numbers")
     log_axis(axes, "y")
@@ -74,15 +78,7 @@ def _traces(axes: Axes, rows: pd.DataFrame, x: str, looks: dict[str, dict[str, A
 def _other_runs(table: pd.DataFrame) -> list[Line2D]:
     """Legend entry for the thin lines of `_traces`; none of a single run."""
     more = table["run"].nunique() - 1
-    return (
-        [
-            Line2D(
-                [], [], color="0.35", linewidth=0.7, alpha=0.6, label=f"thin: {more} more run{'s' if more > 1 else ''}"
-            )
-        ]
-        if more
-        else []
-    )
+    return [entry(f"thin: {more} more run{'s' if more > 1 else ''}", **THIN)] if more else []
 
 
 def projection(table: pd.DataFrame) -> Figure:
@@ -114,7 +110,7 @@ def projection(table: pd.DataFrame) -> Figure:
     last = tree[tree["n"] == tree["n"].max()]
     growth_line(panels[1], last["x"], last["seconds"], last["x"] * np.log(last["n"]))
     figure.suptitle(f"l1 ball: seconds, each {median_of(table)}")
-    growth = [Line2D([], [], label="paper: k log n", **STATED)] if len(tree) else []
+    growth = [entry("paper: k log n", **STATED)] if len(tree) else []
     legend(figure, *growth, *_keys(dashes, "non-zero entries n ="))
     return figure
 
@@ -126,19 +122,18 @@ def race(table: pd.DataFrame) -> Figure:
     w = 0. Both axes are logarithmic, so w = 0, which costs nothing, is left out. The operations of coordinate descent
     on the logistic loss are not counted.
     """
-    of_problems = list(table.groupby(["problem", "n"], sort=False))
-    figure, panels = canvas(7.2, 0.4 + 2.4 * len(of_problems), 2, len(of_problems), sharey="row")
-    for i, axes in enumerate(panels):
-        (problem, n), rows = of_problems[i // 2]
-        x, label = [("seconds", "CPU seconds"), ("flops", "floating-point operations")][i % 2]
+    problems = list(table.groupby(["problem", "n"], sort=False))
+    costs = [("seconds", "CPU seconds"), ("flops", "floating-point operations")]
+    figure, panels = canvas(7.2, 0.4 + 2.4 * len(problems), len(costs), len(problems), sharey="row")
+    for axes, (((problem, n), rows), (x, label)) in zip(panels, product(problems, costs), strict=True):
         _traces(axes, rows[(rows["step"] > 0) & (rows[x] > 0)], x, in_order(table), _labels(table))
         log_axis(axes, "x")
         axes.axhline(REACHED, **STATED)
         axes.set_xlabel(label)
         axes.set_title(f"{problem} loss, n = {n:,}", fontsize=10)
     figure.suptitle("Suboptimality (paper: Fig. 4, squared; Fig. 5, logistic)")
-    claim = Line2D([], [], label=f"{REACHED:g} (paper: soon reached, then slower)", **STATED)
-    legend(figure, *_other_runs(table), claim, *_warnings(table))
+    reached = entry(f"{REACHED:g} (paper: soon reached, then slower)", **STATED)
+    legend(figure, *_other_runs(table), reached, *_warnings(table))
     return figure
 
 
@@ -158,12 +153,13 @@ def exponentiated_gradients(table: pd.DataFrame) -> Figure:
 
 def _exponentiated(table: pd.DataFrame, x: str, label: str, note: str = "") -> Figure:
     """Draw a panel for each form of the steps and radius. Its title tells the mean state over runs at the last step."""
-    parts = list(table.groupby(["form", "radius"], sort=False))
-    figure, panels = grid(len(parts), 4, max(5.0, 3.0 * min(4, len(parts))), 2.6)
-    look = in_order(table)
-    for i, (axes, ((form, radius), rows)) in enumerate(zip(panels, parts, strict=True)):
-        _traces(axes, rows, x, look, _labels(table))
-        ends = [f"{method}: {_end(rows[rows['method'] == method])}" for method in look if method in set(rows["method"])]
+    runs = list(table.groupby(["form", "radius"], sort=False))
+    figure, panels = grid(len(runs), 4, max(5.0, 3.0 * min(4, len(runs))), 2.6)
+    looks = in_order(table)
+    for i, (axes, ((form, radius), rows)) in enumerate(zip(panels, runs, strict=True)):
+        _traces(axes, rows, x, looks, _labels(table))
+        shown = [method for method in looks if method in set(rows["method"])]
+        ends = [f"{method}: {_end(rows[rows['method'] == method])}" for method in shown]
         axes.set_title("\n".join([f"{form}, radius {radius:,.10g}", *ends]), fontsize=7)
         axes.set_xlabel(label)
         if i % 4:
@@ -185,8 +181,8 @@ def online(table: pd.DataFrame) -> Figure:
     dashes, labels = _dashes(table["radius"]), _labels(table)
     shown = {"loss": "mean log loss so far", "error": "errors so far (%)", "non_zero": "non-zero weights (%)"}
     for axes, (y, label) in zip(panels, shown.items(), strict=True):
-        for i, (method, look, of_method) in enumerate(by_method(table)):
-            for radius, rows in of_method.groupby("radius"):
+        for i, (method, look, method_rows) in enumerate(by_method(table)):
+            for radius, rows in method_rows.groupby("radius"):
                 line = look | {"label": labels[method], "linestyle": dashes[radius], "markevery": (i, 4)}
                 curve(axes, rows, "examples", y, by="examples", scale=1 if y == "loss" else 100, **line)
         axes.set(xlabel="examples", ylabel=label)

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps, rcParams
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from jointsparse.checks import Misfit, require
 from jointsparse.metrics import over_runs
@@ -18,6 +17,7 @@ from jointsparse.pipeline.figures.style import (
     by_method,
     canvas,
     curve,
+    entry,
     grid,
     growth_line,
     legend,
@@ -77,13 +77,13 @@ def significance(table: pd.DataFrame, *, reported: pd.DataFrame | None = None, s
     require(len(rows), "the table significance must have rows of the test words, got none", Misfit)
     method, runs = table["method"].iloc[0], table["run"].nunique()
     cells = []
-    for (n, other), of_n in rows.groupby(["n", "against"], sort=False):
-        of_each = " to ".join(dict.fromkeys(map(_p, (of_n["p"].min(), of_n["p"].max()))))
-        all_runs = [_p(over_runs(of_n[f"{name}_median"])) for name in ("p", "p_reverse")]
-        cells.append([str(n), f"{of_n['n_samples'].iloc[0]:,}", str(other), *all_runs, of_each])
+    for (n, other), tests in rows.groupby(["n", "against"], sort=False):
+        each_run = " to ".join(dict.fromkeys(map(_p, (tests["p"].min(), tests["p"].max()))))
+        all_runs = [_p(over_runs(tests[f"{name}_median"])) for name in ("p", "p_reverse")]
+        cells.append([str(n), f"{tests['n_samples'].iloc[0]:,}", str(other), *all_runs, each_run])
         if reported is not None:
-            of_paper = reported.loc[reported["n"] == n].get(str(other).split("-")[-1])
-            cells[-1].append("–" if of_paper is None or of_paper.empty else _p(of_paper.iloc[0]))
+            stated = reported.loc[reported["n"] == n].get(str(other).split("-")[-1])
+            cells[-1].append("–" if stated is None or stated.empty else _p(stated.iloc[0]))
     columns = ["n", "samples", "against", "p, all runs", "p, reverse", "p of each run", "p, paper"][: len(cells[0])]
     figure, (axes,) = canvas(8.4, 1.5 + 0.24 * len(cells))
     axes.axis("off")
@@ -107,8 +107,9 @@ def _p(value: float) -> str:
 # The synthetic experiment
 
 
+MAIN_SETTING = ("working_set", "true")
 SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius: dashes, width, label in the legend
-    ("working_set", "true"): ("-", 1.0, "certified, true radius"),
+    MAIN_SETTING: ("-", 1.0, "certified, true radius"),
     ("working_set", "validated"): (":", 0.8, "certified, validated radius"),
     ("subgradient", "true"): ("--", 0.5, "subgradient steps, true radius (the paper's)"),
 }
@@ -117,24 +118,23 @@ SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius
 def test_error(table: pd.DataFrame) -> Figure:
     """Mean test error of synthetic tasks against the training samples of each (Quattoni et al. 2009, Fig. 1 top)."""
     figure, (axes,) = canvas()
-    for method, look, of_method in by_method(table):
-        for (solver, rule), (dashes, width, _) in SETTINGS.items():
-            rows = of_method[(of_method["solver"] == solver) & (of_method["radius_rule"] == rule)]
-            main = width == 1
-            line = {
-                **look | {"linestyle": dashes, "linewidth": width * rcParams["lines.linewidth"]},
-                **({"label": method} if main else {"label": f"_{method}, {solver}, {rule}", "marker": ""}),
-            }
-            curve(axes, rows, "n", "test_error", scale=100, band=main, **line)
+    for (method, look, method_rows), setting in product(by_method(table), SETTINGS):
+        solver, rule = setting
+        rows = method_rows[(method_rows["solver"] == solver) & (method_rows["radius_rule"] == rule)]
+        is_main = setting == MAIN_SETTING
+        line = look | {"label": method} if is_main else look | {"label": f"_{method}, {solver}, {rule}", "marker": ""}
+        curve(axes, rows, "n", "test_error", scale=100, band=is_main, **line | _line(setting))
     size_axis(axes, table["n"], "training samples of each task")
     axes.set(ylim=(0, None), ylabel="test error (%)", title="Synthetic tasks (paper: Fig. 1 top, l1inf lowest)")
-    lines = [
-        Line2D([], [], color="0.35", linestyle=dashes, linewidth=width * rcParams["lines.linewidth"], label=label)
-        for setting, (dashes, width, label) in SETTINGS.items()
-        if setting in set(zip(table["solver"], table["radius_rule"], strict=True))
-    ]
-    legend(figure, *lines, *band_note(table, "band (solid)"))
+    shown = set(zip(table["solver"], table["radius_rule"], strict=True))
+    entries = [entry(label, **_line(setting)) for setting, (*_, label) in SETTINGS.items() if setting in shown]
+    legend(figure, *entries, *band_note(table, "band (solid)"))
     return figure
+
+
+def _line(setting: tuple[str, str]) -> dict[str, Any]:
+    dashes, width, _ = SETTINGS[setting]
+    return {"linestyle": dashes, "linewidth": width * rcParams["lines.linewidth"]}
 
 
 def error_by_arm(table: pd.DataFrame) -> Figure:
@@ -147,14 +147,14 @@ def error_by_arm(table: pd.DataFrame) -> Figure:
     supports, weights = table["support"].unique(), table["weights"].unique()
     figure, panels = canvas(1 + 2.4 * max(len(weights), 2), 2.6 * len(supports), len(weights), len(supports))
     for axes, (support, kind) in zip(panels, product(supports, weights), strict=True):
-        for method, look, of_method in by_method(rows[(rows["support"] == support) & (rows["weights"] == kind)]):
-            curve(axes, of_method, "n", "test_error", scale=100, label=method, **look)
+        for method, look, method_rows in by_method(rows[(rows["support"] == support) & (rows["weights"] == kind)]):
+            curve(axes, method_rows, "n", "test_error", scale=100, label=method, **look)
         size_axis(axes, table["n"], "training samples of each task", most=4)
         axes.set(ylim=(0, None), title=f"{kind} weights, {support} support")
     for axes in panels[:: len(weights)]:
         axes.set_ylabel("test error (%)")
-    told = "certified fits" if (rows["solver"] == "working_set").all() else "subgradient steps, far from optima"
-    figure.suptitle(f"Validated radii, {told}\n(paper: Fig. 1 top, normal weights on random supports)")
+    fits = "certified fits" if (rows["solver"] == "working_set").all() else "subgradient steps, far from optima"
+    figure.suptitle(f"Validated radii, {fits}\n(paper: Fig. 1 top, normal weights on random supports)")
     legend(figure, *band_note(rows))
     return figure
 
@@ -176,9 +176,9 @@ def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
     """Precision and recall at radii of this rule. which: the end of the title."""
     rows = table[(table["solver"] == "working_set") & (table["radius_rule"] == radius_rule)]
     figure, (axes,) = canvas()
-    for method, look, of_method in by_method(rows[~rows["method"].str.endswith("-l2")]):
+    for method, look, method_rows in by_method(rows[~rows["method"].str.endswith("-l2")]):
         for name, line in (("precision", {"linestyle": "-"}), ("recall", {"linestyle": ":", "fillstyle": "none"})):
-            curve(axes, of_method, "n", name, scale=100, **look | line, label=f"{name}, {method}")
+            curve(axes, method_rows, "n", name, scale=100, **look | line, label=f"{name}, {method}")
     size_axis(axes, table["n"], "training samples of each task")
     axes.set(ylim=(0, 104), ylabel="precision, recall (%)", title=f"Feature selection {which}")
     legend(figure, *band_note(rows))
@@ -204,13 +204,13 @@ def cost(table: pd.DataFrame) -> Figure:
 
     A line grows as the papers state. It ends at the last measurement of the first method.
     """
-    parts, look = table["part"].unique(), looks(table["method"])
+    parts, method_looks = table["part"].unique(), looks(table["method"])
     figure, panels = grid(len(parts), 3, 10.4, 2.7)
     for axes, name in zip(panels, parts, strict=True):
         x, y, growth = PARTS[name]
         rows = table[table["part"] == name].sort_values("x")
-        for method, of_method in rows.groupby("method", sort=False):
-            axes.plot(of_method["x"], of_method["seconds"], label=method, **look[method])
+        for method, method_rows in rows.groupby("method", sort=False):
+            axes.plot(method_rows["x"], method_rows["seconds"], label=method, **method_looks[method])
         first = rows[rows["method"] == rows["method"].iloc[0]].dropna(subset=["seconds"])
         growth_line(axes, first["x"], first["seconds"], first.eval(growth))
         size_axis(axes, rows["x"], x, most=4)
@@ -219,13 +219,6 @@ def cost(table: pd.DataFrame) -> Figure:
         fixed = [f"{column} = {rows[column].iloc[0]:,.0f}" for column in ("d", "m") if len(set(rows[column])) == 1]
         axes.set_title(", ".join([name, *fixed]), fontsize=9)
     figure.suptitle(f"Measured seconds, each {median_of(table)}")
-    legend(
-        figure,
-        Line2D(
-            [],
-            [],
-            label="papers: N log N in the number N of non-zero entries; linear in the number of samples",
-            **STATED,
-        ),
-    )
+    stated = "papers: N log N in the number N of non-zero entries; linear in the number of samples"
+    legend(figure, entry(stated, **STATED))
     return figure
