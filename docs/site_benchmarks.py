@@ -116,7 +116,7 @@ def _with_distance(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _crossovers(sparse: pd.DataFrame) -> str:
-    """A sentence on how many entries may change until a full projection is faster than the tree."""
+    """A sentence on how many entries may change until a full projection is faster."""
     most, last = sparse["k"].max(), sparse.groupby("n")["crossover k"].first()
     counts = [f"{k:.0f} of {n:,}" if np.isfinite(k) else f"more than {most:,} of {n:,}" for n, k in last.items()]
     return f"While few entries change, `SparseL1Ball` beats our own full projection: up to {', '.join(counts)} entries."

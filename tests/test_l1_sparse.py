@@ -1,6 +1,8 @@
 """Facts of the l1 ball under sparse updates: the point is always that of adding to and projecting the whole vector."""
 
+import runpy
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import oracles
@@ -8,6 +10,8 @@ import pytest
 
 from jointsparse.learning.l1_sparse import SparseL1Ball
 from jointsparse.norms import l1
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 def follow(ball, updates, tolerance):
@@ -32,16 +36,11 @@ def test_long_sequences_from_a_full_point(rng, radius, scale):
     follow(ball, updates, tolerance=1e-14)
 
 
-@pytest.mark.parametrize("step", [1, -1])
-def test_keys_in_order_and_in_reverse_order(step):
-    """A tree that is not balanced would need minutes here."""
-    values = np.arange(1.0, 200_001)[::step]
-    ball = SparseL1Ball(values.size, 1e11)
-    for some in np.arange(values.size).reshape(-1, 1000):
-        ball.add(some, values[some])
-    np.testing.assert_array_equal(ball.toarray(), values)
-    ball.add([0], [0.5])
-    np.testing.assert_allclose(ball.norm(), values.sum() + 0.5, rtol=1e-15)
+@pytest.mark.parametrize("n", [10_000, 100_000])
+@pytest.mark.parametrize("k", [1, 30])
+def test_an_update_reads_rows_of_the_order_of_k_log_n(n, k):
+    visits = runpy.run_path(str(BENCHMARKS / "visits.py"))["visits"]
+    assert k <= visits(n, k) <= 3 * k * np.log2(n)
 
 
 def test_nothing_drifts_over_a_million_updates(rng):

@@ -188,8 +188,8 @@ def restart(ball, rows, heap):  # type: ignore[no-untyped-def]
 
 
 @njit
-def step(ball, rows, values, sizes, heap, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
-    """W <- P(W + X^T G) in one ball, X in CSR."""
+def add_to_rows(ball, rows, values, heap, indptr, indices, data, G):  # type: ignore[no-untyped-def]
+    """W <- W + X^T G, X in CSR. Return the rows that changed; they are taken out of the ball."""
     touched, n_touched = np.empty(indptr[-1] - indptr[0], np.int64), 0
     for n in range(G.shape[0]):
         if not np.any(G[n]):
@@ -205,13 +205,26 @@ def step(ball, rows, values, sizes, heap, radius, indptr, indices, data, G):  # 
             a = values[i]
             for j in range(a.size):
                 a[j] += data[p] * G[n, j]
-    for i in touched[:n_touched]:
+    return touched[:n_touched]
+
+
+@njit
+def return_rows(ball, rows, values, sizes, heap, radius, touched):  # type: ignore[no-untyped-def]
+    """Put the touched rows back into the ball, and project."""
+    for i in touched:
         put_back(ball, rows, values, sizes, heap, i)
     settle(ball, rows, sizes, heap, radius)
     # A restart reads all rows, so it must be rare. Beyond the first bound, enough rows were written to pay for it. Old
     # rows that are not zero hold more than Theta each and m radius in all. So beyond the second, half the rows are new.
     if ball.changes >= max(FEWEST_CHANGES, 2 * ball.size) or ball.theta * ball.size > 2 * values.shape[1] * radius:
         restart(ball, rows, heap)
+
+
+@njit
+def step(ball, rows, values, sizes, heap, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
+    """W <- P(W + X^T G) in one ball, X in CSR."""
+    touched = add_to_rows(ball, rows, values, heap, indptr, indices, data, G)
+    return_rows(ball, rows, values, sizes, heap, radius, touched)
 
 
 @njit

@@ -3,7 +3,7 @@
     minimise sum_t log(1 + exp(-y_t x_t . w))  subject to ||w||_1 <= radius,  one step per example.
 
 A step changes the weights of the k features of its example and then returns to the ball. Projected stochastic
-subgradient steps with the search tree take O(k log n), steps of the lazy exponentiated gradient O(k).
+subgradient steps take O(k log n), steps of the lazy exponentiated gradient O(k).
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 6 and 7.
 """
@@ -36,7 +36,7 @@ COLUMNS = ("method", "radius", "schedule", "eta0", "examples", "loss", "error", 
 
 
 class SparseProjected(SparseL1Ball):
-    """w <- project(w - eta values), by the search tree."""
+    """w <- project(w - eta values), after each example."""
 
     def step(self, indices: NDArray[np.int64], values: Vector, eta: float) -> None:
         self.add(indices, -eta * values)

@@ -1,6 +1,7 @@
 """Count the operations of projections onto the l1 ball and of sparse updates, by slow twins of the paper's algorithms.
 
-The kernels of `norms.l1` and `learning.l1_sparse` count nothing. Their seconds are in `projection`.
+The library's kernels count nothing. Their seconds are in `projection`: of `norms.l1`, and of `SparseL1Ball`, which
+keeps a heap in the place of the paper's tree.
 
 Source: Duchi et al. 2008. They claim O(n) expected for a projection (sec. 5, Fig. 2). For an update of k coordinates
 and the return to the ball they claim O(k log n) (sec. 6, Fig. 3).

@@ -90,7 +90,8 @@ def run(
           "pivot", "newton" or "l2". x = k = n.
         - "touched": k random coordinates, each once, change by normal values, and the point returns to the ball. x = k.
           Each measurement is the mean of 10 updates. The point is normal and on the ball's boundary. After any number
-          of updates about nine in ten of its n entries or more are not zero. The method "tree" is `SparseL1Ball.add`.
+          of updates about nine in ten of its n entries or more are not zero. The method "tree" is `SparseL1Ball.add`,
+          which keeps a heap; the paper has a search tree.
           "full" is an addition and a projection of the whole vector. "verbatim" does this by "pivot", for the most
           coordinates and up to 1,000,000 entries. "entropic" is a step of `SparseEntropic`. It starts at 0, as it
           cannot reach most points of the boundary. Only its cost means something.

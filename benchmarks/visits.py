@@ -1,0 +1,79 @@
+"""Count how many rows of its heap `SparseL1Ball.add` reads, for k changed coordinates of a point with n non-zeros.
+
+    python benchmarks/visits.py [--sizes 10000 100000 1000000 10000000]
+
+The claim is O(k log n) (Duchi et al. 2008, sec. 6). Times depend on caches, counts do not. Compiled kernels make the
+point. The updates are interpreted, so that each row that they read can be counted.
+"""
+
+import argparse
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from jointsparse.learning import l1_sparse, lazy
+from jointsparse.norms import l1
+
+TOUCHED = (1, 10, 100, 1000)
+N_UPDATES = 5  # of which the mean is taken
+UPDATE_SHARE = 0.3  # standard deviation of changes over that of the entries
+
+
+class Record:
+    """A record of an array, whose fields are attributes as in a kernel."""
+
+    def __init__(self, record: np.void) -> None:
+        vars(self)["record"] = record
+
+    def __getattr__(self, field: str) -> Any:
+        return self.record[field]
+
+    def __setattr__(self, field: str, value: Any) -> None:
+        self.record[field] = value
+
+
+class Records:
+    """The records of an array, and how often one of them was read."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array, self.visits = array, 0
+
+    def __getitem__(self, i: int) -> Record:
+        self.visits += 1
+        return Record(self.array[i])
+
+
+def interpreted() -> Any:
+    """Return `l1_sparse.update` without compilation: it and all kernels that it calls run as Python."""
+    names = {**vars(lazy), **vars(l1_sparse)}
+    kernels = {name: kernel.py_func for name, kernel in names.items() if hasattr(kernel, "py_func")}
+    names |= {name: FunctionType(function.__code__, names) for name, function in kernels.items()}
+    return names["update"]
+
+
+def visits(n: int, touched: int) -> float:
+    """Return how many rows an update of so many coordinates reads, if all n coordinates are non-zero before."""
+    rng = np.random.default_rng(0)
+    point = rng.normal(size=n)
+    ball = l1_sparse.SparseL1Ball(n, l1.norm(point), point)
+    balls, rows, *others = ball._arrays
+    counted, update = Records(rows[0]), interpreted()
+    for _ in range(N_UPDATES):
+        where, changes = rng.choice(n, touched, replace=False), UPDATE_SHARE * rng.normal(size=touched)
+        update(Records(balls), [counted], *others, ball.radius, where, changes, l1_sparse.ONE_STEP)
+    return counted.visits / N_UPDATES
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10**4, 10**5, 10**6, 10**7])
+    counts = [(n, k, visits(n, k)) for n in parser.parse_args().sizes for k in TOUCHED]
+    table = pd.DataFrame(counts, columns=["n", "k", "rows read"])
+    table["rows read / (k log2 n)"] = table["rows read"] / (table["k"] * np.log2(table["n"]))
+    print(table.to_string(index=False, float_format="{:.4g}".format))
+
+
+if __name__ == "__main__":
+    main()
