@@ -7,7 +7,7 @@ from common import draw_tasks
 from jointsparse.learning.certificate import bound_from, lower_bound, objective_of, relative_gap, solve_at_zero
 from jointsparse.learning.losses import LOSSES
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.regulariser import Regulariser
+from jointsparse.learning.regulariser import Ball, per_pair
 from jointsparse.norms import NORMS, l1inf
 
 
@@ -16,28 +16,28 @@ from jointsparse.norms import NORMS, l1inf
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("penalised", [False, True])
 def test_no_feasible_objective_is_below_any_bound(rng, norm, loss, intercept, penalised):
-    tasks, regulariser = draw_tasks(intercept=intercept), Regulariser(NORMS[norm], np.array([0.3, 2e3]), penalised)
+    tasks, regularisers = draw_tasks(intercept=intercept), per_pair(NORMS[norm], [0.3, 2e3], penalised)
     for _ in range(20):
         # Of a domain that all losses have: 0 <= A y <= c.
         bound = lower_bound(
-            tasks, LOSSES[loss], regulariser, tasks.y * tasks.c * rng.random((len(tasks.y), 2)) ** rng.uniform(0.1, 9)
+            tasks, LOSSES[loss], regularisers, tasks.y * tasks.c * rng.random((len(tasks.y), 2)) ** rng.uniform(0.1, 9)
         )
         assert (bound >= 0).all()
         W, b = rng.normal(size=(2, 6, 3)) * rng.uniform(0, 2), rng.normal(size=(2, 3)) * intercept
-        for pair in () if penalised else range(2):
-            regulariser.step(W[pair], pair, 1.0)
-        assert (bound <= objective_of(tasks, LOSSES[loss], regulariser, W, b) + 1e-9).all()
+        for pair in range(2):
+            regularisers[pair].project(W[pair])
+        assert (bound <= objective_of(tasks, LOSSES[loss], regularisers, W, b) + 1e-9).all()
 
 
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_dual_variables_outside_their_domain_bound_as_the_nearest_ones_inside(rng, loss, dtype):
-    tasks, regulariser = draw_tasks(dtype), Regulariser(l1inf, np.array([0.01, 1.0]))
+    tasks, balls = draw_tasks(dtype), per_pair(l1inf, [0.01, 1.0])
     share = rng.uniform(-1, 3, (len(tasks.y), 2))
     inside = share if LOSSES[loss].QUADRATIC else np.clip(share, 0, 1)  # 0 <= A y <= c
     dual, A = ((tasks.y * tasks.c * one).astype(dtype) for one in (share, inside))
-    got, A = lower_bound(tasks, LOSSES[loss], regulariser, dual), A.astype(float)  # in double precision
-    np.testing.assert_allclose(got, bound_from(tasks, LOSSES[loss], regulariser, A, tasks.transposed(A)), rtol=1e-12)
+    got, A = lower_bound(tasks, LOSSES[loss], balls, dual), A.astype(float)  # in double precision
+    np.testing.assert_allclose(got, bound_from(tasks, LOSSES[loss], balls, A, tasks.transposed(A)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("loss", sorted(LOSSES))
@@ -47,9 +47,9 @@ def test_no_bound_is_above_the_objective_of_the_best_intercepts(loss):
     b, at_zero = solve_at_zero(tasks, LOSSES[loss])
     for share in (0.1, 0.5, 1.0):
         dual = tasks.y * tasks.c * share  # whose sum is not 0
-        assert 0 <= lower_bound(tasks, LOSSES[loss], Regulariser(l1inf, np.array([0.0])), dual) <= at_zero
+        assert 0 <= lower_bound(tasks, LOSSES[loss], [Ball(l1inf, 0.0)], dual) <= at_zero
     best = -LOSSES[loss].subgradient(np.full((7, 1), b[0]), tasks.y, tasks.c)
-    bound = lower_bound(tasks, LOSSES[loss], Regulariser(l1inf, np.array([0.0])), best)
+    bound = lower_bound(tasks, LOSSES[loss], [Ball(l1inf, 0.0)], best)
     np.testing.assert_allclose(bound, at_zero, rtol=1e-4)
 
 

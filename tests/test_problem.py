@@ -9,7 +9,7 @@ from jointsparse.checks import fingerprint
 from jointsparse.learning.certificate import lower_bound
 from jointsparse.learning.losses import hinge, squared
 from jointsparse.learning.problem import Problem, add_transposed_product, magnitude_limit, product
-from jointsparse.learning.regulariser import Regulariser
+from jointsparse.learning.regulariser import Ball
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import l1inf
 
@@ -47,11 +47,11 @@ def test_products(monkeypatch, rng, n_pairs, small):
 def test_tasks_of_the_same_samples_are_one_part_and_dual_variables_follow(rng):
     X, Y = rng.normal(size=(50, 4)), rng.choice([-1.0, 1.0], (50, 3))
     apart, dual = Problem.from_matrix(X, Y), rng.normal(size=(150, 1))
-    whole, regulariser = apart.together(), Regulariser(l1inf, np.array([0.1]))
+    whole, balls = apart.together(), [Ball(l1inf, 0.1)]
     as_one = whole.arranged(dual)
     np.testing.assert_equal([whole.parts[0].y, as_one, apart.arranged(as_one)], [Y, dual.reshape(3, 50).T, dual])
     np.testing.assert_allclose(whole.transposed(as_one), apart.transposed(dual))
-    bounds = (lower_bound(*of, regulariser, A) for *of, A in ((apart, squared, dual), (whole, squared, as_one)))
+    bounds = (lower_bound(*of, balls, A) for *of, A in ((apart, squared, dual), (whole, squared, as_one)))
     np.testing.assert_allclose(*bounds)
     other = Problem([X, X.copy()], list(Y.T[:2]))
     assert other.together() is other

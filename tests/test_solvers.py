@@ -10,7 +10,7 @@ from scipy import sparse
 from jointsparse.learning.certificate import lower_bound, relative_gap, solve_at_zero
 from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.regulariser import Regulariser
+from jointsparse.learning.regulariser import per_pair
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS, l1inf
 
@@ -77,7 +77,7 @@ def test_single_precision_is_kept_and_certified_in_double(solver, norm, intercep
     assert got.W.dtype == np.float32 and np.all(got.gap <= options.get("tol", 1))
     at_zero = got.objective[0, 0]
     # Products of another number of pairs add up in another order.
-    proven = lower_bound(problem, hinge, Regulariser(norm, np.array(radii)), got.dual)
+    proven = lower_bound(problem, hinge, per_pair(norm, radii), got.dual)
     np.testing.assert_allclose(got.bound, proven, rtol=0, atol=1e-13 * at_zero)
     for pair, radius in enumerate(radii):
         assert np.all(norm.norm(got.W[pair]) <= radius * (1 + 1e-6))

@@ -8,7 +8,7 @@ from common import draw_labels
 from jointsparse.learning.certificate import lower_bound
 from jointsparse.learning.losses import LOSSES
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.regulariser import Regulariser
+from jointsparse.learning.regulariser import per_pair
 from jointsparse.learning.solvers import subgradient
 from jointsparse.norms import NORMS
 
@@ -57,7 +57,7 @@ def test_its_dual_variables_are_the_average_of_the_iterates_with_weights_that_gr
         A = [-LOSSES[loss].subgradient(X @ W, Y, c) for W in iterates[:-1]]
         average = np.average(A, axis=0, weights=[t**2 * eta0 / np.sqrt(t) for t in range(1, 7)])
         np.testing.assert_allclose(tasks.transposed(trained.dual)[:, :, p], average.T @ X, atol=1e-12)
-    balls = Regulariser(NORMS["l1inf"], RADIUS)
+    balls = per_pair(NORMS["l1inf"], RADIUS)
     np.testing.assert_array_equal(trained.bound, lower_bound(tasks, LOSSES[loss], balls, trained.dual))
 
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from jointsparse.learning.certificate import lower_bound
 from jointsparse.learning.losses import LOSSES, hinge, squared
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.regulariser import Regulariser
+from jointsparse.learning.regulariser import per_pair
 from jointsparse.learning.solvers import pdhg, working_set
 from jointsparse.norms import NORMS, l12
 
@@ -37,8 +37,8 @@ def test_few_rows_prove_the_optimum_of_all(norm, penalised, shared, intercept):
     whole = pdhg.fit(problem, **options, tol=1e-5, n_iter=20_000)
     assert got.gap[0] <= 1e-5
     np.testing.assert_allclose(got.value, whole.value, rtol=2e-5)
-    regulariser = Regulariser(norm, options["radius"], penalised)
-    np.testing.assert_allclose(got.bound, lower_bound(problem, hinge, regulariser, got.dual), rtol=1e-12)
+    regularisers = per_pair(norm, options["radius"], penalised)
+    np.testing.assert_allclose(got.bound, lower_bound(problem, hinge, regularisers, got.dual), rtol=1e-12)
     rounds = got.rounds[0]
     assert rounds[-1].n_iter == got.n_iter and rounds[-1].gap == got.gap[0]
     done = np.diff([one.n_iter for one in rounds], prepend=0)
@@ -46,16 +46,17 @@ def test_few_rows_prove_the_optimum_of_all(norm, penalised, shared, intercept):
 
 
 @NORM
+@pytest.mark.parametrize("solver", [pdhg, working_set])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
-def test_radii_are_fitted_each_by_itself(norm, container):
+def test_radii_are_fitted_each_by_itself(norm, solver, container):
     problem = draw_wide(np.float32, container=container)
     options = {"loss": hinge, "norm": norm, "n_iter": 5000}
     radii = np.array([2.0, 0.5, 1.0])
-    got = working_set.fit(problem, **options, radius=radii)
-    turned = working_set.fit(problem, **options, radius=radii[::-1])
+    got = solver.fit(problem, **options, radius=radii)
+    turned = solver.fit(problem, **options, radius=radii[::-1])
     assert np.all(got.gap <= 1e-3) and got.value[1] > got.value[2] > got.value[0]
     np.testing.assert_array_equal(got.W, turned.W[::-1])
-    assert working_set.fit(problem, **options, radius=radii, start=got).n_iter == 0
+    assert solver.fit(problem, **options, radius=radii, start=got).n_iter == 0
     for pair, radius in enumerate(radii):
         assert np.all(norm.norm(got.W[pair]) <= radius * (1 + 1e-6))
 
@@ -64,7 +65,7 @@ def test_a_norm_without_zeros_has_no_working_set():
     options = {"loss": hinge, "norm": NORMS["l2"], "radius": np.array([1.0, 2.0])}
     got, whole = (solver.fit(draw_tasks(), **options) for solver in (working_set, pdhg))
     np.testing.assert_array_equal(got.W, whole.W)
-    assert got.rounds == ()
+    assert not got.rounds
 
 
 # Descent over rows, for squared losses with a penalty

@@ -3,6 +3,7 @@
 Source: Fenchel's duality; see docs/training.md.
 """
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +16,9 @@ from jointsparse.learning.regulariser import Regulariser
 MOST_EXCESS = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 
 
-def lower_bound(problem: Problem, loss: ModuleType, regulariser: Regulariser, dual: np.ndarray) -> np.ndarray:
+def lower_bound(
+    problem: Problem, loss: ModuleType, regularisers: Sequence[Regulariser], dual: np.ndarray
+) -> np.ndarray:
     """Bound all objectives of each pair from below, by any dual variables of the losses.
 
     With V = X^T dual, the bound is sum dual_value - radius ||V||_dual. If penalised, it is sum dual_value of the dual
@@ -29,8 +32,8 @@ def lower_bound(problem: Problem, loss: ModuleType, regulariser: Regulariser, du
         The tasks.
     loss : module
         Plug-in of losses.
-    regulariser : Regulariser
-        Constraint or penalty.
+    regularisers : list of Regulariser
+        Constraint or penalty of each pair.
     dual : array (n_samples, n_pairs)
         Dual variables, in the order of the problem's y.
         They are moved into the domain of `loss.dual_value` where rounding left them outside.
@@ -44,11 +47,11 @@ def lower_bound(problem: Problem, loss: ModuleType, regulariser: Regulariser, du
     exact = loss.dual_step(exact, exact, problem.y, problem.c, 0.0)
     if problem.intercept:
         exact = balanced(problem, exact)
-    return bound_from(problem, loss, regulariser, exact, problem.transposed(exact))
+    return bound_from(problem, loss, regularisers, exact, problem.transposed(exact))
 
 
 def bound_from(
-    problem: Problem, loss: ModuleType, regulariser: Regulariser, dual: np.ndarray, V: np.ndarray
+    problem: Problem, loss: ModuleType, regularisers: Sequence[Regulariser], dual: np.ndarray, V: np.ndarray
 ) -> np.ndarray:
     """Compute `lower_bound` from balanced dual variables and their known V = X^T dual.
 
@@ -58,8 +61,8 @@ def bound_from(
         The tasks.
     loss : module
         Plug-in of losses.
-    regulariser : Regulariser
-        Constraint or penalty.
+    regularisers : list of Regulariser
+        Constraint or penalty of each pair.
     dual : array (n_samples, n_pairs)
         Dual variables of the domain. With intercepts, they sum to 0 within each task.
     V : array (n_tasks, n_features, n_pairs)
@@ -69,17 +72,13 @@ def bound_from(
     -------
     bound : array (n_pairs,), at least 0
     """
-    n_pairs = V.shape[2]
-    bounds, share = np.zeros(n_pairs), np.ones((problem.n_tasks, n_pairs))
-    for pair in range(n_pairs):
-        of_pair = regulariser.gradient(V[:, :, pair].T)
-        size = regulariser.norm.dual_norm(of_pair, **regulariser.options)  # one number, or one per task
-        radius = regulariser.radius[pair]
-        if regulariser.penalised:
-            share[:, pair] = radius / np.maximum(np.maximum(size, radius), np.finfo(float).tiny)
-        else:
-            bounds[pair] -= np.sum(radius * size)
-    if regulariser.penalised:
+    bounds, share = np.zeros(len(regularisers)), np.ones((problem.n_tasks, len(regularisers)))
+    for pair, regulariser in enumerate(regularisers):
+        gradient = regulariser.gradient(V[:, :, pair].T)
+        size = regulariser.norm.dual_norm(gradient, **regulariser.options)  # one number, or one per task
+        share[:, pair] = regulariser.dual_share(size)
+        bounds[pair] -= regulariser.dual_cost(size)
+    if (share != 1).any():
         dual = np.vstack([dual[part.rows] * share[part.tasks].reshape(-1) for part in problem.parts])
     bounds += problem.per_pair(loss.dual_value(dual, problem.y, problem.c))
     return np.maximum(bounds, 0.0)  # 0 is the bound of dual variables that are all 0
@@ -98,7 +97,7 @@ def balanced(problem: Problem, dual: np.ndarray) -> np.ndarray:
 
 
 def objective_of(
-    problem: Problem, loss: ModuleType, regulariser: Regulariser, W: np.ndarray, b: np.ndarray
+    problem: Problem, loss: ModuleType, regularisers: Sequence[Regulariser], W: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
     """Compute the objective of each pair in double precision, whatever X is; infinity where W breaks its constraints.
 
@@ -110,8 +109,8 @@ def objective_of(
         The tasks.
     loss : module
         Plug-in of losses.
-    regulariser : Regulariser
-        Constraint or penalty.
+    regularisers : list of Regulariser
+        Constraint or penalty of each pair.
     W : array (n_pairs, n_features, n_tasks)
         Weights.
     b : array (n_pairs, n_tasks)
@@ -122,13 +121,14 @@ def objective_of(
     objective : array (n_pairs,)
     """
     W = W.astype(np.float64)
-    value = np.array([regulariser.cost(w, pair) for pair, w in enumerate(W)])
+    value = np.array([regulariser.cost(w) for regulariser, w in zip(regularisers, W, strict=True)])
     W_of = np.ascontiguousarray(W.transpose(2, 1, 0))
     used = np.flatnonzero(W.any(axis=(0, 2)))
     for part in problem.parts:
         F = part.margins(W_of, np.asarray(b, dtype=np.float64).T, used)
         value += problem.per_pair(loss.value(F, part.y, part.c))
-    allowed = [regulariser.allows(w, pair, MOST_EXCESS[problem.dtype]) for pair, w in enumerate(W)]
+    excess = MOST_EXCESS[problem.dtype]
+    allowed = [regulariser.allows(w, excess) for regulariser, w in zip(regularisers, W, strict=True)]
     return np.where(allowed, value, np.inf)
 
 

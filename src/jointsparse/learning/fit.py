@@ -104,7 +104,7 @@ class Fit(NamedTuple):
         n_iter = max(fit.n_iter for fit in fits)
         missing = [((0, 0), (0, n_iter + 1 - fit.objective.shape[1])) for fit in fits]
         objective = [np.pad(fit.objective, gap, constant_values=np.nan) for fit, gap in zip(fits, missing, strict=True)]
-        names = ("W", "b", "value", "bound", "gap", "omega")
+        names = ("W", "b", "value", "bound", "gap", *(() if fits[0].omega is None else ("omega",)))
         joined = {name: np.concatenate([getattr(fit, name) for fit in fits]) for name in names}
-        dual, rounds = np.hstack([fit.dual for fit in fits]), [fit.rounds[0] for fit in fits]
+        dual, rounds = np.hstack([fit.dual for fit in fits]), [of_pair for fit in fits for of_pair in fit.rounds]
         return Fit(**joined, objective=np.concatenate(objective), n_iter=n_iter, dual=dual, rounds=rounds)

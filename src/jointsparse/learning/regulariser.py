@@ -3,21 +3,21 @@
 Source: Quattoni et al. (2009), eq. 2, and its penalised form.
 """
 
+from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 
-class Regulariser(NamedTuple):
-    """The constraint ||W|| <= radius of each pair, or the added radius * ||W|| if `penalised`.
+@dataclass(frozen=True)
+class Regulariser:
+    """What `Ball` and `Penalty` share.
 
     norm : module
         Plug-in of norms.
-    radius : array (n_pairs,) or (n_pairs, n_tasks)
-        Radii, or penalties if `penalised`.
-    penalised : bool
-        True for the added norm.
+    strength : float or array (n_tasks,)
+        The radius or the penalty, of all tasks or of each.
     weights : array (n_features,) or (n_groups,), or None
         Weights of the features or groups in the norm, above 0; None means 1.
     positive : bool
@@ -27,8 +27,7 @@ class Regulariser(NamedTuple):
     """
 
     norm: ModuleType
-    radius: np.ndarray
-    penalised: bool = False
+    strength: Any
     weights: np.ndarray | None = None
     positive: bool = False
     groups: np.ndarray | None = None
@@ -43,47 +42,124 @@ class Regulariser(NamedTuple):
         """Weights of some features."""
         return None if self.weights is None else self.weights[rows]
 
-    def penalties(self, n_features: int) -> np.ndarray:
-        """Penalty of each feature of the first pair, (n_features,), or (n_tasks, n_features) if tasks differ."""
-        return np.multiply.outer(self.radius[0], np.ones(n_features) if self.weights is None else self.weights)
+    def by_feature(self, n_features: int) -> np.ndarray:
+        """Strength times weight of each feature, (n_features,), or (n_tasks, n_features) if tasks differ."""
+        return np.multiply.outer(self.strength, np.ones(n_features) if self.weights is None else self.weights)
 
     def gradient(self, V: np.ndarray) -> np.ndarray:
         """The part of X^T dual that the bound of all W counts: what is above 0, if W is at least 0."""
         return np.maximum(V, 0) if self.positive else V
 
-    def of(self, pairs: Any) -> "Regulariser":
-        """Regulariser of these pairs only."""
-        return self._replace(radius=self.radius[pairs])
+    def project(self, W: np.ndarray) -> None:
+        """Project W (n_features, n_tasks) in place onto the set of all W that are allowed."""
+        raise NotImplementedError
 
-    def step(self, W: np.ndarray, pair: int, size: float, **warm: Any) -> None:
-        """Project W (n_features, n_tasks) in place, or take the proximal step of a size if penalised.
+    def step(self, W: np.ndarray, size: float, **warm: Any) -> None:
+        """Take the proximal step of a size from W (n_features, n_tasks) in place. warm: of `warm_start`."""
+        raise NotImplementedError
 
-        Parameters
-        ----------
-        W : array (n_features, n_tasks)
-            Weights of the pair, changed in place.
-        pair : int
-            The pair's number.
-        size : float, above 0
-            Size of the proximal step. A projection has none.
-        **warm : Any
-            One of `warm_starts`.
-        """
-        if self.penalised:
-            W[...] = self.norm.prox(W, self.radius[pair] * size, positive=self.positive, **self.options)
-        else:
-            self.norm.project(W, self.radius[pair], out=W, positive=self.positive, **self.options, **warm)
+    def warm_start(self) -> dict[str, Any]:
+        """Options by which each `step` starts from the one before."""
+        return {}
 
-    def cost(self, W: np.ndarray, pair: int) -> float:
+    def cost(self, W: np.ndarray) -> float:
         """Term that is added to the losses."""
-        return float(np.sum(self.radius[pair] * self.norm.norm(W, **self.options))) if self.penalised else 0.0
+        raise NotImplementedError
 
-    def allows(self, W: np.ndarray, pair: int, excess: float) -> bool:
+    def allows(self, W: np.ndarray, excess: float) -> bool:
         """Return True if W is where the constraints want it, up to an excess relative to the radius."""
-        fits = self.penalised or np.all(self.norm.norm(W, **self.options) <= self.radius[pair] * (1 + excess))
-        return bool(fits and not (self.positive and (W < 0).any()))
+        return not (self.positive and (W < 0).any())
 
-    def warm_starts(self) -> list[dict[str, Any]]:
-        """Options of `step` for each pair, by which each projection starts from the one before."""
-        takes_one = self.norm.WARM and self.groups is None
-        return [{"warm": self.norm.Warm()} if takes_one else {} for _ in self.radius]
+    def dual_share(self, size: Any) -> Any:
+        """Factor that the dual variables must be scaled by, if ||X^T dual||_dual has this size."""
+        raise NotImplementedError
+
+    def dual_cost(self, size: Any) -> float:
+        """Number that the bound loses by dual variables of this size."""
+        raise NotImplementedError
+
+    def beyond_edge(self, length: float) -> Any:
+        """Return a length of W that surely reaches the edge of what is allowed: this one, unless a ball is larger."""
+        raise NotImplementedError
+
+
+class Ball(Regulariser):
+    """The constraint ||W|| <= radius, or ||w_k|| <= radius_k of each task k."""
+
+    def project(self, W: np.ndarray) -> None:
+        self.step(W, 1.0)
+
+    def step(self, W: np.ndarray, size: float, **warm: Any) -> None:
+        # Of any size: a projection.
+        self.norm.project(W, self.strength, out=W, positive=self.positive, **self.options, **warm)
+
+    def warm_start(self) -> dict[str, Any]:
+        return {"warm": self.norm.Warm()} if self.norm.WARM and self.groups is None else {}
+
+    def cost(self, W: np.ndarray) -> float:
+        return 0.0
+
+    def allows(self, W: np.ndarray, excess: float) -> bool:
+        inside = np.all(self.norm.norm(W, **self.options) <= self.strength * (1 + excess))
+        return bool(inside) and super().allows(W, excess)
+
+    def dual_share(self, size: Any) -> float:
+        return 1.0
+
+    def dual_cost(self, size: Any) -> float:
+        return float(np.sum(self.strength * size))
+
+    def beyond_edge(self, length: float) -> Any:
+        # A W that is more than 1e12 times as large as the ball would project to rounding errors.
+        return np.clip(length, self.strength, 1e12 * self.strength)
+
+
+class Penalty(Regulariser):
+    """The added penalty * ||W||, or sum_k penalty_k ||w_k||."""
+
+    def project(self, W: np.ndarray) -> None:
+        """Do nothing: all W are allowed."""
+
+    def step(self, W: np.ndarray, size: float, **warm: Any) -> None:
+        W[...] = self.norm.prox(W, self.strength * size, positive=self.positive, **self.options)
+
+    def cost(self, W: np.ndarray) -> float:
+        return float(np.sum(self.strength * self.norm.norm(W, **self.options)))
+
+    def dual_share(self, size: Any) -> Any:
+        return self.strength / np.maximum(np.maximum(size, self.strength), np.finfo(float).tiny)
+
+    def dual_cost(self, size: Any) -> float:
+        return 0.0
+
+    def beyond_edge(self, length: float) -> Any:
+        return np.full_like(self.strength, length)
+
+
+def per_pair(
+    norm: ModuleType,
+    strengths: Any,
+    penalised: bool = False,
+    weights: np.ndarray | None = None,
+    positive: bool = False,
+    groups: np.ndarray | None = None,
+) -> list[Regulariser]:
+    """Make the regulariser of each pair.
+
+    Parameters
+    ----------
+    norm : module
+        Plug-in of norms.
+    strengths : array (n_pairs,) or (n_pairs, n_tasks)
+        Radii, or penalties.
+    penalised : bool
+        True for penalties.
+    weights, positive, groups
+        See `Regulariser`.
+
+    Returns
+    -------
+    regularisers : list of Regulariser
+    """
+    kind = Penalty if penalised else Ball
+    return [kind(norm, strength, weights, positive, groups) for strength in np.asarray(strengths, dtype=float)]

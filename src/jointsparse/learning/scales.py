@@ -14,7 +14,7 @@ import numpy as np
 from jointsparse.checks import one_thread
 from jointsparse.learning.certificate import balanced, best_intercepts, intercepts_of_samples
 from jointsparse.learning.problem import Problem, magnitude
-from jointsparse.learning.regulariser import Regulariser
+from jointsparse.learning.regulariser import Ball
 
 
 class Scales(NamedTuple):
@@ -75,8 +75,8 @@ def scales(
     for part in whole.parts:
         value[part.tasks] += loss.dual_value(dual[part.rows], part.y, part.c)
     G = _beyond_rounding(whole, dual, np.ascontiguousarray(whole.transposed(dual)[:, :, 0].T))
-    regulariser = Regulariser(norm, np.zeros(1), False, weights, positive, groups)
-    size = np.asarray(norm.dual_norm(regulariser.gradient(G), **regulariser.options))
+    ball = Ball(norm, 0.0, weights, positive, groups)
+    size = np.asarray(norm.dual_norm(ball.gradient(G), **ball.options))
     losses = value if size.ndim else value.sum()
     radius = np.max(np.divide(losses, size, out=np.zeros_like(size), where=size > 0), initial=0.0)
     return Scales(float(radius), float(np.max(size, initial=0.0)), float(np.linalg.norm(G)))

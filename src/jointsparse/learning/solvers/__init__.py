@@ -1,7 +1,7 @@
 """The room of solvers: modules whose `fit` trains W over a loss and a norm, both given as modules.
 
-Every solver takes many pairs, (eta0, radius) or just radii. `subgradient` and `pdhg` train them together, so that the
-data are read once per iteration; `working_set` trains one after the other, each on few rows.
+Every solver takes many pairs, (eta0, radius) or just radii. `subgradient` trains them together, so that the data are
+read once per iteration. `pdhg` and `working_set` train one after the other.
 
 - ``fit(problem, *, loss, norm, radius, n_iter, penalised, weights, positive, groups, watch)`` returns a `Fit`.
 - ``TAKES`` lists the step sizes that ``fit`` takes per pair.

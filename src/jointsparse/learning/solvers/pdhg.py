@@ -11,7 +11,7 @@ Sources:
 """
 
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,9 +25,9 @@ from jointsparse.learning.certificate import (
     relative_gap,
     solve_at_zero,
 )
-from jointsparse.learning.fit import Best, Fit, Trace, Watch
+from jointsparse.learning.fit import Fit, Trace, Watch
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.regulariser import Regulariser
+from jointsparse.learning.regulariser import Regulariser, per_pair
 
 TAKES: tuple[str, ...] = ()
 STOPS_AT_TOL = True
@@ -40,19 +40,19 @@ TINY = np.finfo(float).tiny
 
 
 class Point(NamedTuple):
-    """Iterates of all pairs, in arrays whose last axis is the pairs.
+    """An iterate.
 
-    W : array (n_tasks, n_features, n_pairs)
+    W : array (n_tasks, n_features)
         Weights.
-    b : array (n_tasks, n_pairs)
+    b : array (n_tasks,)
         Intercepts.
-    V : array (n_tasks, n_features, n_pairs)
+    V : array (n_tasks, n_features)
         X^T A.
-    s : array (n_tasks, n_pairs)
+    s : array (n_tasks,)
         Sum of each task's A.
-    A : array (n_samples, n_tasks of a part * n_pairs)
-        Dual variables.
-    F : array (n_samples, n_tasks of a part * n_pairs)
+    A : array (n_samples, n_tasks of a part)
+        Dual variables, like the problem's y.
+    F : array (n_samples, n_tasks of a part)
         Margins.
     """
 
@@ -63,40 +63,27 @@ class Point(NamedTuple):
     A: np.ndarray
     F: np.ndarray
 
-    def of(self, pairs: np.ndarray) -> "Point":
-        """Copy these pairs, (n_pairs,) bool."""
-        return Point(*(np.ascontiguousarray(array[..., _columns(pairs, array)]) for array in self))
-
 
 @njit
 def reflect(at, new, first, share):  # type: ignore[no-untyped-def]
-    """at = share (2 new - at) + (1 - share) first; all (n, n_pairs)."""
-    for i in range(at.shape[0]):
-        for p in range(at.shape[1]):
-            at[i, p] = share[p] * (2 * new[i, p] - at[i, p]) + (1 - share[p]) * first[i, p]
+    """at = share (2 new - at) + (1 - share) first; all (n,)."""
+    for i in range(at.size):
+        at[i] = share * (2 * new[i] - at[i]) + (1 - share) * first[i]
 
 
 @njit
 def add_products(new, at, other_new, other_at, sums):  # type: ignore[no-untyped-def]
-    """sums (n_pairs,) += sum of (new - at) (other_new - other_at); all (n, n_pairs)."""
+    """sums (n_columns,) += sum of (new - at) (other_new - other_at); all (n, n_columns)."""
     for i in range(at.shape[0]):
         for p in range(at.shape[1]):
             sums[p] += np.float64(new[i, p] - at[i, p]) * np.float64(other_new[i, p] - other_at[i, p])
 
 
-def _flat(array: np.ndarray) -> np.ndarray:
-    return array.reshape(-1, array.shape[-1])
-
-
-def _columns(of_pairs: np.ndarray, array: np.ndarray) -> np.ndarray:
-    """Values of the pairs, repeated for all columns of an array: see `Part`."""
-    return np.tile(of_pairs, array.shape[-1] // max(len(of_pairs), 1))
-
-
-def _squared_distance(new: np.ndarray, at: np.ndarray) -> np.ndarray:
-    sums = np.zeros(at.shape[-1])
-    add_products(_flat(new), _flat(at), _flat(new), _flat(at), sums)
-    return sums
+def _products(new: np.ndarray, at: np.ndarray, other_new: np.ndarray, other_at: np.ndarray) -> float:
+    """Sum of (new - at) (other_new - other_at) over all entries."""
+    total = np.zeros(1)
+    add_products(*(array.reshape(-1, 1) for array in (new, at, other_new, other_at)), total)
+    return float(total[0])
 
 
 def spectral_bounds(problem: Problem) -> np.ndarray:
@@ -128,12 +115,6 @@ def spectral_bounds(problem: Problem) -> np.ndarray:
     return np.where(largest > 0, 1.05 * largest, 1.0)
 
 
-def project_all(regulariser: Regulariser, W: np.ndarray) -> None:
-    """Project the W (n_pairs, n_features, n_tasks) of each pair, in place; nothing if penalised."""
-    for pair in range(0 if regulariser.penalised else len(W)):
-        regulariser.step(W[pair], pair, 1.0)
-
-
 def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: Fit | None, b_zero: np.ndarray) -> Point:
     """Start from W = 0 and the dual variables that belong to it, or from those of `start`, W projected.
 
@@ -144,9 +125,9 @@ def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: F
     loss : module
         Plug-in of losses.
     regulariser : Regulariser
-        Constraint or penalty of each pair.
+        Constraint or penalty.
     start : Fit or None
-        Fit of the same problem, or of one with other samples, of which W and b are taken.
+        Fit of one pair of the same problem, or of one with other samples, of which W and b are taken.
     b_zero : array (n_tasks,)
         The best intercepts for W = 0.
 
@@ -154,54 +135,68 @@ def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: F
     -------
     at : Point
     """
-    n_pairs = len(regulariser.radius)
-    W_start, b_start = (np.zeros(1), b_zero) if start is None else (start.W, start.b)
-    by_pair = np.empty((n_pairs, problem.n_features, problem.n_tasks), dtype=problem.dtype)
-    by_pair[...] = W_start
-    project_all(regulariser, by_pair)
-    W = np.ascontiguousarray(by_pair.transpose(2, 1, 0))
-    b = np.broadcast_to(b_start * problem.intercept, (n_pairs, problem.n_tasks)).T.astype(problem.dtype, order="C")
-    used = np.flatnonzero(W.any(axis=(0, 2)))
-    F = np.vstack([part.margins(W, b, used) for part in problem.parts])
-    if start is None or start.dual.size not in (F.size, F.size // n_pairs):
+    W = np.zeros((problem.n_features, problem.n_tasks), dtype=problem.dtype)
+    if start is not None:
+        W[...] = start.W[0]
+    regulariser.project(W)
+    W = np.ascontiguousarray(W.T)
+    b = ((b_zero if start is None else start.b[0]) * problem.intercept).astype(problem.dtype)
+    F = margins(problem, W, b, np.flatnonzero(W.any(axis=0)))
+    if start is None or start.dual.size != F.size:
         A = -loss.subgradient(F, problem.y, problem.c)
     else:
-        A = np.array(np.broadcast_to(problem.arranged(start.dual), F.shape), dtype=problem.dtype)
+        A = problem.arranged(start.dual).astype(problem.dtype)
         # A step of size 0 leads into the domain if the weights have changed.
         A = loss.dual_step(A, F, problem.y, problem.c, 0.0)
-    return Point(W, b, problem.transposed(A), problem.per_task(A), A, F)
+    return Point(W, b, problem.transposed(A)[..., 0], problem.per_task(A)[:, 0], A, F)
+
+
+def margins(problem: Problem, W: np.ndarray, b: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
+    """Compute the margins of all samples.
+
+    Parameters
+    ----------
+    problem : Problem
+        The tasks.
+    W : array (n_tasks, n_features)
+        Weights.
+    b : array (n_tasks,)
+        Intercepts.
+    used : int array or None
+        The features with weights; None: all.
+
+    Returns
+    -------
+    F : array (n_samples, n_tasks of a part)
+        Like the problem's y.
+    """
+    return np.vstack([part.margins(W[..., np.newaxis], b[:, np.newaxis], used) for part in problem.parts])
 
 
 def _first_balance(
     problem: Problem, regulariser: Regulariser, at: Point, spectral: np.ndarray, n_samples: float
-) -> np.ndarray:
+) -> float:
     """Balance the steps by guesses at the solution's distance: the sizes of the dual variables and of W."""
-    dual = np.zeros(at.W.shape[2])
+    dual = 0.0
     for part in problem.parts:
-        dual += spectral[part.tasks] @ part.per_task(np.square(at.A[part.rows], dtype=np.float64).sum(axis=0))
+        of_tasks = part.per_task(np.square(at.A[part.rows], dtype=np.float64).sum(axis=0))
+        dual += float((spectral[part.tasks] @ of_tasks)[0])
     # The size of W: as far towards V as the ball allows, but no further than margins of 1.
-    W = at.V.transpose(2, 1, 0).copy()
-    largest = np.abs(W).max(axis=(1, 2), keepdims=True, initial=0)
-    # A W that is much larger than the ball would project to rounding errors, and a smaller one not reach its edge.
-    radius = np.asarray(regulariser.radius, dtype=float).reshape(len(W), 1, -1)  # of a pair, or of each of its tasks
-    size = np.full_like(radius, 1e6) if regulariser.penalised else np.clip(1e6, radius, 1e12 * radius)
+    W = at.V.T.copy()
+    largest = np.abs(W).max(initial=0)
     limit = float(np.finfo(problem.dtype).max)
-    size = np.minimum(size, limit ** (1 / 4))  # far from overflow
+    size = np.minimum(regulariser.beyond_edge(1e6), limit ** (1 / 4))  # far from overflow
     W *= size / np.where(largest > size / limit, largest, 1)
-    project_all(regulariser, W)
-    W_of = np.ascontiguousarray(W.transpose(2, 1, 0))
-    squares = np.zeros(len(W))
-    for part in problem.parts:
-        f = part.margins(W_of, np.zeros_like(at.b)) * np.repeat(part.c != 0, len(W), axis=1)
-        squares += problem.per_pair(np.square(f, dtype=np.float64).sum(axis=0))
+    regulariser.project(W)
+    F = margins(problem, np.ascontiguousarray(W.T), np.zeros_like(at.b)) * (problem.c != 0)
+    squares = sum(np.square(F[part.rows], dtype=np.float64).sum(axis=0).sum() for part in problem.parts)
     margin = np.sqrt(squares / max(n_samples, 1))
-    length = np.linalg.norm(W.reshape(len(W), -1).astype(float), axis=1)
-    length /= np.where(margin > 1, margin, 1)
-    return np.where((dual > 0) & (length > 0), np.sqrt(dual) / np.where(length > 0, length, 1), 1.0)
+    length = np.sqrt(np.square(W, dtype=np.float64).sum()) / max(margin, 1)
+    return float(np.sqrt(dual) / length) if dual > 0 and length > 0 else 1.0
 
 
-class Proof(Best):
-    """Best feasible W and best dual variables of each pair so far, and the gap between them."""
+class Proof:
+    """The best feasible W and the best dual variables so far, and the gap between them."""
 
     def __init__(
         self,
@@ -212,173 +207,136 @@ class Proof(Best):
         at_zero: float,
         objective: Trace,
     ) -> None:
-        n_pairs = len(regulariser.radius)
-        super().__init__(problem, n_pairs, objective)
-        self.problem, self.loss, self.regulariser = problem, loss, regulariser
-        self.tol, self.wanted, self.at_zero = tol, np.full(n_pairs, float(tol)), at_zero
-        self._dual = np.zeros((*problem.y.shape, n_pairs), dtype=problem.dtype)
-        self.bound = np.full(n_pairs, -np.inf)
+        self.problem, self.loss, self.regulariser, self.objective = problem, loss, regulariser, objective
+        self.tol, self.wanted, self.at_zero = tol, float(tol), at_zero
+        self.W = np.zeros((problem.n_features, problem.n_tasks), dtype=problem.dtype)
+        self.b, self.smallest = np.zeros(problem.n_tasks, dtype=problem.dtype), np.inf
+        self.dual, self.bound = np.zeros(problem.y.shape, dtype=problem.dtype), -np.inf
 
-    def look(self, t: int, pairs: np.ndarray, at: Point, by_pair: np.ndarray) -> None:
-        """Take the W and the dual variables that are better at iteration t.
-
-        Parameters
-        ----------
-        t : int
-            Iteration.
-        pairs : array of int
-            Pairs that `at` and `by_pair` hold.
-        at : Point
-            Their iterates.
-        by_pair : array (n_pairs, n_features, n_tasks)
-            Their W.
-        """
-        regulariser, problem = self.regulariser.of(pairs), self.problem
-        value = np.array([regulariser.cost(W, pair) for pair, W in enumerate(by_pair)])
-        value += problem.per_pair(self.loss.value(at.F, problem.y, problem.c))
-        self.take(t, pairs, value, by_pair, at.b.T)
-        A, V = at.A, at.V
+    def look(self, t: int, at: Point) -> None:
+        """Take the W and the dual variables of iteration t that are better."""
+        problem = self.problem
+        value = self.regulariser.cost(at.W.T) + float(self.loss.value(at.F, problem.y, problem.c).sum())
+        self.objective.append((t, 0, value))
+        if value < self.smallest:
+            self.smallest, self.W, self.b = value, np.ascontiguousarray(at.W.T), at.b
+        A, V = at.A, at.V[..., np.newaxis]
         if problem.intercept:
             A = balanced(problem, A)
             V = problem.transposed(A)
-        bound = bound_from(problem, self.loss, regulariser, A, V)  # in the problem's precision
-        better = bound > self.bound[pairs]
-        self.bound[pairs[better]] = bound[better]
-        self._dual[..., pairs[better]] = at.A.reshape(*problem.y.shape, len(pairs))[..., better]
+        bound = float(bound_from(problem, self.loss, [self.regulariser], A, V)[0])  # in the problem's precision
+        if bound > self.bound:
+            self.bound, self.dual = bound, at.A
 
-    def dual(self, pairs: Any = slice(None)) -> np.ndarray:
-        """The best dual variables of these pairs, in columns."""
-        found = self._dual[..., pairs]
-        return found.reshape(len(found), found.shape[1] * found.shape[2])
+    def gap(self) -> float:
+        """Relative gap."""
+        return float(relative_gap(self.smallest, self.bound, self.at_zero))
 
-    def gap(self) -> np.ndarray:
-        """Relative gap of each pair."""
-        return relative_gap(self.smallest, self.bound, self.at_zero)
-
-    def proven(self, pairs: np.ndarray) -> np.ndarray:
-        """Pairs among the given ones with a proven gap of at most `tol`, bool."""
-        near = pairs[self.gap()[pairs] <= self.wanted[pairs]]
-        self.certify(near)
+    def is_proven(self) -> bool:
+        """Return True if a gap of at most `tol` is proven in double precision."""
+        if self.gap() > self.wanted:
+            return False
+        self.certify()
         proven = self.gap() <= self.tol
-        self.wanted[near[~proven[near]]] /= 2  # single precision promised too much
-        return np.isin(pairs, near) & proven[pairs]
+        if not proven:
+            self.wanted /= 2  # single precision promised too much
+        return proven
 
-    def certify(self, pairs: np.ndarray) -> None:
-        """Compute the smallest objectives and the bounds of these pairs again, in double precision."""
-        if len(pairs):
-            regulariser = self.regulariser.of(pairs)
-            self.smallest[pairs] = objective_of(self.problem, self.loss, regulariser, self.W[pairs], self.b[pairs])
-            self.bound[pairs] = lower_bound(self.problem, self.loss, regulariser, self.dual(pairs))
+    def certify(self) -> None:
+        """Compute the smallest objective and the bound again, in double precision."""
+        W, b, regularisers = self.W[np.newaxis], self.b[np.newaxis], [self.regulariser]
+        self.smallest = float(objective_of(self.problem, self.loss, regularisers, W, b)[0])
+        self.bound = float(lower_bound(self.problem, self.loss, regularisers, self.dual)[0])
 
 
 class Run:
-    """Pairs that still iterate, with their step sizes tau = 1 / omega, sigma_k = omega / spectral_k, and restarts.
+    """Iterations with the step sizes tau = 1 / omega, sigma_k = omega / spectral_k, and restarts.
 
-    index: (n_pairs,), their numbers. first: the point of the last restart. since: iterations done since then. begun,
-    previous: movement in the first iteration after the restart and at the last look. omega: (n_pairs,), the balance of
-    the two step sizes. spectral: (n_tasks,), upper bounds of ||X_k||^2. b_scale: (n_tasks,), factors of the intercepts'
-    steps.
+    at: the iterate. first: the point of the last restart. since: iterations done since then. begun, previous: movement
+    in the first iteration after the restart and at the last look. omega: the balance of the two step sizes. spectral:
+    (n_tasks,), upper bounds of ||X_k||^2. b_scale: (n_tasks,), factors of the intercepts' steps.
     """
 
     def __init__(
-        self, problem: Problem, loss: ModuleType, regulariser: Regulariser, at: Point, omega: np.ndarray | None
+        self, problem: Problem, loss: ModuleType, regulariser: Regulariser, at: Point, omega: float | None
     ) -> None:
-        n_pairs = len(regulariser.radius)
-        self.problem, self.loss, self.regulariser, self.index = problem, loss, regulariser, np.arange(n_pairs)
-        self.at, self.first = at, at.of(np.ones(n_pairs, dtype=bool))
+        self.problem, self.loss, self.regulariser = problem, loss, regulariser
+        self.at, self.first = at, Point(*(array.copy() for array in at))
         spectral, n = spectral_bounds(problem), problem.per_task((problem.c != 0).astype(float))[:, 0]
         self.omega = _first_balance(problem, regulariser, at, spectral, n.sum()) if omega is None else omega
         self.b_scale = INTERCEPT_SHARE * spectral / np.maximum(n, 1)
         self.spectral = spectral * (1 + INTERCEPT_SHARE if problem.intercept else 1.0)
-        self.warm = regulariser.warm_starts()
-        self.since = np.zeros(n_pairs, dtype=int)
-        self.begun, self.previous = np.zeros(n_pairs), np.zeros(n_pairs)
-
-    def drop(self, done: np.ndarray) -> None:
-        """Leave out the pairs that are done, (n_pairs,) bool."""
-        if not done.any():
-            return
-        kept = ~done
-        self.index, self.regulariser = self.index[kept], self.regulariser.of(kept)
-        self.at, self.first = self.at.of(kept), self.first.of(kept)
-        self.warm = [warm for warm, stays in zip(self.warm, kept, strict=True) if stays]
-        self.omega, self.since, self.begun, self.previous = (
-            array[kept] for array in (self.omega, self.since, self.begun, self.previous)
-        )
+        self.warm = regulariser.warm_start()
+        self.since, self.begun, self.previous = 0, 0.0, 0.0
 
     def iterate(self, t: int, best: Proof | None) -> None:
         """Do iteration t. best: given at a look only."""
-        new, by_pair = self.step()
-        if t % ITERATIONS_PER_LOOK == 1:
-            moved = self.movements(self.at, new)[2]
-            fresh = self.since == 0
-            self.begun[fresh] = self.previous[fresh] = moved[fresh]
+        new = self.step()
+        if t % ITERATIONS_PER_LOOK == 1 and self.since == 0:
+            self.begun = self.previous = self.movements(self.at, new)[2]
         self.since += 1
-        restart = np.zeros(len(self.index), dtype=bool)
+        restarts = False
         if best is not None:
-            best.look(t, self.index, new, by_pair)
-            restart = self.to_restart(t, new)
-        if restart.any():
-            self.rebalance(restart, new)
-        self.move(new, restart)
+            best.look(t, new)
+            restarts = self.is_to_restart(t, new)
+        if restarts:
+            self.rebalance(new)
+        self.move(new, restarts)
 
-    def step(self) -> tuple[Point, np.ndarray]:
-        """Take a step: the new point, and its W by pair, (n_pairs, n_features, n_tasks). X is read once."""
+    def step(self) -> Point:
+        """Take a step. X is read once."""
         problem, at, tau = self.problem, self.at, 1 / self.omega
-        by_pair = np.ascontiguousarray((at.W + tau.astype(problem.dtype) * at.V).transpose(2, 1, 0))
-        for pair, from_last in enumerate(self.warm):
-            self.regulariser.step(by_pair[pair], pair, float(tau[pair]), **from_last)
-        W, b, V, s, A, F = (np.empty_like(array) for array in at)
-        W[...] = by_pair.transpose(2, 1, 0)
-        b[...] = at.b + self.b_scale[:, np.newaxis] * tau * at.s if problem.intercept else at.b
+        W = np.ascontiguousarray((at.W + at.W.dtype.type(tau) * at.V).T)
+        self.regulariser.step(W, tau, **self.warm)
+        W, V, A, F = np.ascontiguousarray(W.T), np.empty_like(at.V), np.empty_like(at.A), np.empty_like(at.F)
+        b = (at.b + self.b_scale * tau * at.s).astype(at.b.dtype) if problem.intercept else at.b
         for part in problem.parts:
-            F[part.rows] = margins = part.margins(W, b)
-            sigma = (self.omega / self.spectral[part.tasks, np.newaxis]).reshape(-1)
-            self.loss.dual_steps(at.A[part.rows], 2 * margins - at.F[part.rows], part.y, part.c, sigma, A[part.rows])
-            part.add_transposed(A[part.rows], V)
-        s[...] = problem.per_task(A) if problem.intercept else 0
-        return Point(W, b, V, s, A, F), by_pair
+            F[part.rows] = of_part = part.margins(W[..., np.newaxis], b[:, np.newaxis])
+            sigma = self.omega / self.spectral[part.tasks]
+            self.loss.dual_steps(at.A[part.rows], 2 * of_part - at.F[part.rows], part.y, part.c, sigma, A[part.rows])
+            part.add_transposed(A[part.rows], V[..., np.newaxis])
+        s = problem.per_task(A)[:, 0] if problem.intercept else np.zeros_like(at.s)
+        return Point(W, b, V, s, A, F)
 
-    def movements(self, at: Point, new: Point) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Movement of W and b, of A, and of all in the metric of the method, (n_pairs,) each."""
-        primal, cross = _squared_distance(new.W, at.W), np.zeros(at.W.shape[2])
-        add_products(_flat(new.W), _flat(at.W), _flat(new.V), _flat(at.V), cross)
+    def movements(self, at: Point, new: Point) -> tuple[float, float, float]:
+        """Movement of W and b, of A, and of all in the metric of the method."""
+        primal, cross = _products(new.W, at.W, new.W, at.W), _products(new.W, at.W, new.V, at.V)
         if self.problem.intercept:
-            primal += (np.square(new.b - at.b, dtype=np.float64) / self.b_scale[:, np.newaxis]).sum(axis=0)
-            add_products(new.b, at.b, new.s, at.s, cross)
-        dual = np.zeros_like(primal)
+            primal += float((np.square(new.b - at.b, dtype=np.float64) / self.b_scale).sum())
+            cross += _products(new.b, at.b, new.s, at.s)
+        dual = 0.0
         for part in self.problem.parts:
-            dual += self.spectral[part.tasks] @ part.per_task(_squared_distance(new.A[part.rows], at.A[part.rows]))
-        both = np.sqrt(np.maximum(self.omega * primal + dual / self.omega - 2 * cross, 0))
-        return np.sqrt(primal), np.sqrt(dual), both
+            here, there, squares = at.A[part.rows], new.A[part.rows], np.zeros(at.A.shape[1])
+            add_products(there, here, there, here, squares)
+            dual += float((self.spectral[part.tasks] @ part.per_task(squares))[0])
+        both = np.sqrt(max(self.omega * primal + dual / self.omega - 2 * cross, 0.0))
+        return float(np.sqrt(primal)), float(np.sqrt(dual)), float(both)
 
-    def to_restart(self, t: int, new: Point) -> np.ndarray:
-        """Pairs that restart at a look in iteration t, (n_pairs,) bool."""
+    def is_to_restart(self, t: int, new: Point) -> bool:
+        """Return True if a look in iteration t says that the next iteration begins anew."""
         # Choice: PDLP's rule of restarts, by the length of a step and with 0.4 for 0.2; 0.2 to 0.6 take as long.
         moved = self.movements(self.at, new)[2]
-        stalled = (moved <= 0.8 * self.begun) & (moved > self.previous)
+        stalled = moved <= 0.8 * self.begun and moved > self.previous
         self.previous = moved
-        return (moved <= 0.4 * self.begun) | stalled | (self.since >= 0.36 * t)
+        return moved <= 0.4 * self.begun or stalled or self.since >= 0.36 * t
 
-    def rebalance(self, restart: np.ndarray, new: Point) -> None:
-        """Balance the step sizes of the pairs that restart by how far W and A moved."""
+    def rebalance(self, new: Point) -> None:
+        """Balance the step sizes by how far W and A moved since the last restart."""
         W_moved, A_moved, _ = self.movements(self.first, new)
         # A W that stays in a corner moves by rounding, which says nothing of the balance.
-        size = np.sqrt(_squared_distance(new.W, np.zeros_like(new.W)))
-        moved = W_moved > 100 * np.finfo(self.problem.dtype).eps * size
-        square = self.omega * np.where(moved, A_moved / np.where(moved, W_moved, 1), 0)
-        change = restart & (square > 0)
-        self.omega[change] = np.sqrt(square)[change]
+        zero = np.zeros_like(new.W)
+        size = np.sqrt(_products(new.W, zero, new.W, zero))
+        if A_moved > 0 and W_moved > 100 * np.finfo(self.problem.dtype).eps * size:
+            self.omega = float(np.sqrt(self.omega * (A_moved / W_moved)))
 
-    def move(self, new: Point, restart: np.ndarray) -> None:
-        """Reflect the pairs at the new point, and set those that restart on it."""
-        share = (self.since / (self.since + 1)).astype(self.problem.dtype)
+    def move(self, new: Point, restarts: bool) -> None:
+        """Reflect the iterate at the new point, or set it there if the run restarts."""
+        if restarts:
+            self.at, self.first, self.since = Point(*(array.copy() for array in new)), new, 0
+            return
+        share = self.problem.dtype.type(self.since / (self.since + 1))
         for here, there, origin in zip(self.at, new, self.first, strict=True):
-            reflect(_flat(here), _flat(there), _flat(origin), _columns(share, here))
-            if restart.any():
-                columns = _columns(restart, here)
-                here[..., columns] = origin[..., columns] = there[..., columns]
-        self.since[restart] = 0
+            reflect(here.reshape(-1), there.reshape(-1), origin.reshape(-1), share)
 
 
 @one_thread()
@@ -397,10 +355,10 @@ def fit(
     start: Fit | None = None,
     watch: Watch | None = None,
 ) -> Fit:
-    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs together.
+    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one pair after the other.
 
     Each iteration takes one product with X and one with its transpose, and reads X once. The start costs about as much
-    as 14 such products of one pair, the final proof half of one. The objective is known at every tenth iteration. Step
+    as 14 such products, the final proof half of one. The objective is known at every tenth iteration. Step
     sizes follow from ||X_k|| and from how far W and the dual variables move.
 
     Parameters
@@ -434,21 +392,27 @@ def fit(
     -------
     fit : Fit
     """
-    regulariser = Regulariser(norm, radius, penalised, weights, positive, groups)
     b_zero, at_zero = solve_at_zero(problem, loss)
-    at = begin(problem, loss, regulariser, start, b_zero)
-    best = Proof(problem, loss, regulariser, tol, at_zero, Trace())
-    run = Run(problem, loss, regulariser, at, None)
-    best.look(0, run.index, at, np.ascontiguousarray(at.W.transpose(2, 1, 0)))
+    fits = []
+    for pair, regulariser in enumerate(per_pair(norm, radius, penalised, weights, positive, groups)):
+        at = begin(problem, loss, regulariser, start and start.of(pair), b_zero)
+        best = Proof(problem, loss, regulariser, tol, at_zero, Trace())
+        fits.append(_fit_pair(Run(problem, loss, regulariser, at, None), best, n_iter, watch))
+    return Fit.stack(fits)
+
+
+def _fit_pair(run: Run, best: Proof, n_iter: int, watch: Watch | None) -> Fit:
+    """Iterate until the gap is proven, the watch ends the fit, or the iterations are used up."""
+    best.look(0, run.first)
     for t in range(n_iter + 1):
         look = t % ITERATIONS_PER_LOOK == 0 or t == n_iter
         if t > 0:
             run.iterate(t, best if look else None)
         if look:
-            run.drop(best.proven(run.index))
-            if (watch and watch(t, float(best.smallest.sum()), float(best.gap().max()))) or not len(run.index):
+            proven = best.is_proven()
+            if (watch and watch(t, best.smallest, best.gap())) or proven:
                 break
-    best.certify(run.index)
-    return Fit(
-        best.W, best.b, best.objective.until(t, len(best.W)), best.smallest, best.bound, best.gap(), t, best.dual()
-    )
+    if not proven:
+        best.certify()
+    value, bound, gap = (np.array([number]) for number in (best.smallest, best.bound, best.gap()))
+    return Fit(best.W[np.newaxis], best.b[np.newaxis], best.objective.until(t, 1), value, bound, gap, t, best.dual)

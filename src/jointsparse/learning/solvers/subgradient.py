@@ -12,7 +12,7 @@ from jointsparse.compiled import njit
 from jointsparse.learning.certificate import lower_bound, objective_of, relative_gap, solve_at_zero
 from jointsparse.learning.fit import Best, Fit, Trace, Watch
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.regulariser import Regulariser
+from jointsparse.learning.regulariser import per_pair
 
 TAKES = ("eta0",)
 STOPS_AT_TOL = False
@@ -85,14 +85,14 @@ def fit(
     """
     eta0 = np.atleast_1d(eta0).astype(float)
     require((eta0 > 0).all(), f"eta0 must be greater than 0, got {np.min(eta0)}")
-    regulariser = Regulariser(norm, radius, penalised, weights, positive, groups)
-    n_pairs, warm = len(regulariser.radius), regulariser.warm_starts()
+    regularisers = per_pair(norm, radius, penalised, weights, positive, groups)
+    n_pairs, warm = len(regularisers), [regulariser.warm_start() for regulariser in regularisers]
     visit, best = _Visit(problem, loss, n_pairs), Best(problem, n_pairs, Trace())
     W, b = best.W.copy(), best.b.copy()
     total, weights = np.zeros_like(visit.slopes), np.zeros(n_pairs, dtype=problem.dtype)
     for t in range(n_iter + 1):
         visit.at(W, b, last=t == n_iter)
-        value = loss.value(visit.F, problem.y, problem.c) + [regulariser.cost(w, pair) for pair, w in enumerate(W)]
+        value = loss.value(visit.F, problem.y, problem.c) + [r.cost(w) for r, w in zip(regularisers, W, strict=True)]
         best.take(t, np.arange(n_pairs), value, W, b)
         if (watch and watch(t, float(best.smallest.sum()), np.nan)) or t == n_iter:
             break
@@ -105,14 +105,14 @@ def fit(
         weights += weight
         for pair, w in enumerate(W):
             try:
-                regulariser.step(w, pair, float(step[pair]), **warm[pair])
+                regularisers[pair].step(w, float(step[pair]), **warm[pair])
             except ValueError:
                 advice = f"choose an eta0 below {eta0[pair]:g}, or scale the features"
                 require(np.isfinite(w).all(), f"training diverged in iteration {t + 1}: {advice}")
                 raise
     total /= np.where(weights > 0, weights, 1)
-    bound = lower_bound(problem, loss, regulariser, total)
-    value = objective_of(problem, loss, regulariser, best.W, best.b)
+    bound = lower_bound(problem, loss, regularisers, total)
+    value = objective_of(problem, loss, regularisers, best.W, best.b)
     gap = relative_gap(value, bound, solve_at_zero(problem, loss)[1])
     return Fit(best.W, best.b, best.objective.until(t, n_pairs), value, bound, gap, t, total)
 

@@ -12,6 +12,7 @@ Sources: docs/training.md, and for the lasso
 - Massias, Gramfort and Salmon, Celer: a fast solver for the lasso with dual extrapolation, 2018.
 """
 
+from dataclasses import replace
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ from jointsparse.learning.certificate import (
 )
 from jointsparse.learning.fit import Fit, Trace, Watch
 from jointsparse.learning.problem import Problem, stored
-from jointsparse.learning.regulariser import Regulariser
+from jointsparse.learning.regulariser import Penalty, Regulariser, per_pair
 from jointsparse.learning.solvers import pdhg
 
 TAKES: tuple[str, ...] = ()
@@ -132,10 +133,9 @@ def fit(
             positive=positive,
             groups=groups,
         )
-    regulariser = Regulariser(norm, radius, penalised, weights, positive, groups)
-    search = _Search(problem, loss, regulariser, tol, n_iter, watch)
-    starts = [None if start is None else start.of(pair) for pair in range(len(regulariser.radius))]
-    return Fit.stack([search.run(regulariser.of([pair]), begin) for pair, begin in enumerate(starts)])
+    pairs = per_pair(norm, radius, penalised, weights, positive, groups)
+    search = _Search(problem, loss, pairs[0], tol, n_iter, watch)
+    return Fit.stack([search.run(regulariser, start and start.of(pair)) for pair, regulariser in enumerate(pairs)])
 
 
 def scale_of(problem: Problem) -> np.ndarray | None:
@@ -183,7 +183,7 @@ class _Search:
         watch: Watch | None,
     ) -> None:
         self.loss, self.tol, self.n_iter, self.watch = loss, tol, n_iter, watch
-        norm, penalised, whole = regulariser.norm, regulariser.penalised, problem.together()
+        norm, penalised, whole = regulariser.norm, isinstance(regulariser, Penalty), problem.together()
         # Tasks with working sets of their own have no product in common.
         self.per_task = norm.PER_TASK and regulariser.weights is None
         shared = whole.y.shape[1] == whole.n_tasks
@@ -200,31 +200,32 @@ class _Search:
         self.regulariser, self.objective = regulariser, Trace()
         self.t, self.rounds, self.stopped = 0, list[Round](), False
         at = pdhg.begin(self.whole, self.loss, regulariser, start, self.b_zero)
-        self.W, self.b = np.ascontiguousarray(at.W[:, :, 0].T), at.b[:, 0]
+        self.W, self.b = np.ascontiguousarray(at.W.T), at.b
         self.value = self.value_of(at.F, self.W)
-        self.omega = None if start is None else start.omega
+        self.omega = None if start is None or start.omega is None else float(start.omega[0])
         self.bound, self.best_dual = -np.inf, at.A
         self.inside = np.zeros(self.W.shape if self.per_task else self.whole.n_features, dtype=bool)
         self.now: Any = None
         self.see(at.A)
         few = self.whole.n_features // 16
         if self.descends:  # rows that get weights in the first sweep if all are there
-            few = min(np.count_nonzero(self.row_duals > regulariser.radius[0]), FIRST_ROWS_OF_DESCENT)
+            few = min(np.count_nonzero(self.row_duals > regulariser.strength), FIRST_ROWS_OF_DESCENT)
         self.first_rows = max(FIRST_ROWS, few)
 
     def value_of(self, F: np.ndarray, W: np.ndarray) -> float:
         """Objective of W (n_features, n_tasks) with margins F."""
-        return float(self.loss.value(F, self.whole.y, self.whole.c).sum()) + self.regulariser.cost(W, 0)
+        return float(self.loss.value(F, self.whole.y, self.whole.c).sum()) + self.regulariser.cost(W)
 
     def see(self, A: np.ndarray) -> None:
         """Compute X^T A for all rows, what it proves, and each row's part in its dual norm."""
         whole = self.whole
         self.A = balanced(whole, A) if whole.intercept else A
-        self.V, self.s = whole.transposed(self.A), whole.per_task(self.A)
-        bound = bound_from(whole, self.loss, self.regulariser, self.A, self.V)[0]
+        V = whole.transposed(self.A)
+        self.V, self.s = V[:, :, 0], whole.per_task(self.A)[:, 0]
+        bound = bound_from(whole, self.loss, [self.regulariser], self.A, V)[0]
         if bound > self.bound:
             self.bound, self.best_dual = bound, self.A
-        gradient = self.regulariser.gradient(np.ascontiguousarray(self.V[:, :, 0].T))
+        gradient = self.regulariser.gradient(np.ascontiguousarray(self.V.T))
         self.row_duals = self.regulariser.norm.dual_rows(gradient, **self.regulariser.options)
         if self.row_duals.ndim > self.inside.ndim:
             largest = self.row_duals.max(axis=0, initial=0.0)
@@ -236,9 +237,9 @@ class _Search:
 
     def certify(self) -> float:
         """Compute the objective of W and the bound again, in double precision, and return their gap."""
-        whole, loss = self.whole, self.loss
-        self.value = float(objective_of(whole, loss, self.regulariser, self.W[np.newaxis], self.b[np.newaxis])[0])
-        self.bound = lower_bound(whole, loss, self.regulariser, self.best_dual)[0]
+        whole, loss, regularisers = self.whole, self.loss, [self.regulariser]
+        self.value = float(objective_of(whole, loss, regularisers, self.W[np.newaxis], self.b[np.newaxis])[0])
+        self.bound = lower_bound(whole, loss, regularisers, self.best_dual)[0]
         return self.gap()
 
     def choose_rows(self) -> None:
@@ -294,7 +295,7 @@ class _Search:
             self.rounds[-1] = self.rounds[-1]._replace(gap=self.gap())
         value, bound, gaps = (np.array([number]) for number in (self.value, self.bound, self.gap()))
         found = self.W[np.newaxis], self.b[np.newaxis], self.objective.until(self.t, 1), value, bound, gaps, self.t
-        omega = np.ones(1) if self.omega is None else self.omega
+        omega = np.array([1.0 if self.omega is None else self.omega])
         return Fit(*found, self.problem.arranged(self.best_dual), omega, [self.rounds])
 
     def solve(self, tol: float) -> None:
@@ -327,34 +328,34 @@ class _Steps:
         scale, dtype = None if search.scale is None else search.scale[rows], base.dtype
         small = base.restricted(rows, scale)
         given = [weights for weights in (scale, regulariser.weights_of(rows)) if weights is not None]
-        regulariser = regulariser._replace(weights=np.prod(given, axis=0) if given else None)
+        regulariser = replace(regulariser, weights=np.prod(given, axis=0) if given else None)
         pick = np.maximum(rows, 0), slice(None) if rows.ndim == 1 else np.arange(base.n_tasks)
-        W, V = search.W[pick], search.V[:, :, 0].T[pick]
+        W, V = search.W[pick], search.V.T[pick]
         if scale is not None:
             W, V = ((array * factors[:, np.newaxis]).astype(dtype) for array, factors in ((W, 1 / scale), (V, scale)))
         W[rows < 0] = V[rows < 0] = 0
-        W, V = (np.ascontiguousarray(array.T)[:, :, np.newaxis] for array in (W, V))
-        b, A = search.b[:, np.newaxis].copy(), small.arranged(search.A).copy()
-        at = pdhg.Point(W, b, V, search.s.copy(), A, np.vstack([part.margins(W, b) for part in small.parts]))
+        W, V = (np.ascontiguousarray(array.T) for array in (W, V))
+        b, A = search.b.copy(), small.arranged(search.A).copy()
+        at = pdhg.Point(W, b, V, search.s.copy(), A, pdhg.margins(small, W, b))
         self.rows, self.run = rows, pdhg.Run(small, search.loss, regulariser, at, search.omega)
         self.best = pdhg.Proof(small, search.loss, regulariser, search.tol, search.at_zero, search.objective)
-        self.best.look(search.t, self.run.index, at, np.ascontiguousarray(W.transpose(2, 1, 0)))
+        self.best.look(search.t, self.run.first)
 
     def go(self, search: _Search) -> tuple[float, float] | None:
         search.t += 1
         look = search.t % pdhg.ITERATIONS_PER_LOOK == 0 or search.t == search.n_iter
         self.run.iterate(search.t, self.best if look else None)
         search.omega = self.run.omega
-        return (float(self.best.smallest[0]), float(self.best.gap()[0])) if look else None
+        return (self.best.smallest, self.best.gap()) if look else None
 
     def found(self, search: _Search) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
         rows, W = self.rows, np.zeros_like(search.W)
         if rows.ndim == 1:
-            W[rows] = self.best.W[0] if search.scale is None else self.best.W[0] * search.scale[rows, np.newaxis]
+            W[rows] = self.best.W if search.scale is None else self.best.W * search.scale[rows, np.newaxis]
         else:
             inside, task = np.nonzero(rows >= 0)
-            W[rows[inside, task], task] = self.best.W[0][inside, task]
-        return W, self.best.b[0], float(self.best.smallest[0]), search.whole.arranged(self.best.dual()).copy()
+            W[rows[inside, task], task] = self.best.W[inside, task]
+        return W, self.best.b, self.best.smallest, search.whole.arranged(self.best.dual).copy()
 
 
 class _RowSweeps:
@@ -376,7 +377,7 @@ class _RowSweeps:
         centred = self.X - self.x_mean if whole.intercept else self.X
         XT = np.multiply(centred.T, np.sqrt(c).T, order="C")
         Y = np.sqrt(c) * (whole.y - self.y_mean)
-        self.regulariser = regulariser._replace(weights=regulariser.weights_of(rows))
+        self.regulariser = replace(regulariser, weights=regulariser.weights_of(rows))
         self.W, self.squares, self.Q = search.W[rows].astype(np.float64), float((Y * Y).sum()), XT @ Y
         self.by_samples = len(X) < len(rows)
         if self.by_samples:
@@ -386,7 +387,7 @@ class _RowSweeps:
             self.A = XT @ XT.T  # a product with itself takes half the time
             H, self.lengths = (self.Q - self.A @ self.W).T, self.A.diagonal().copy()
         self.H = np.ascontiguousarray(H)
-        self.penalties = self.regulariser.penalties(len(rows))
+        self.penalties = self.regulariser.by_feature(len(rows))
 
     def go(self, search: _Search) -> tuple[float, float]:
         n_sweeps = min(SWEEPS_PER_LOOK, search.n_iter - search.t)
@@ -395,10 +396,10 @@ class _RowSweeps:
         V = self.A @ self.H.T if self.by_samples else self.H.T  # X^T (Y - X W)
         of_fit = float((self.W * self.Q).sum())
         losses = self.squares - of_fit - float((self.W * V).sum())  # twice
-        value = 0.5 * losses + self.regulariser.cost(self.W, 0)
+        value = 0.5 * losses + self.regulariser.cost(self.W)
         search.objective.append((search.t, 0, value))
         size = float(self.regulariser.norm.dual_norm(V, **self.regulariser.options))
-        radius = float(self.regulariser.radius[0])
+        radius = float(self.regulariser.strength)
         share = radius / max(size, radius) if radius > 0 else 0.0
         bound = share * (self.squares - of_fit) - 0.5 * share**2 * losses
         return value, float(relative_gap(value, bound, search.at_zero))
@@ -422,7 +423,7 @@ class _TaskSweeps:
         )
         self.F = np.ascontiguousarray((self.X @ self.W.T + self.b).T)
         self.A = np.empty_like(self.F)
-        self.penalties = np.broadcast_to(search.regulariser.penalties(whole.n_features), self.W.shape).copy()
+        self.penalties = np.broadcast_to(search.regulariser.by_feature(whole.n_features), self.W.shape).copy()
 
     def go(self, search: _Search) -> tuple[float, float]:
         n_sweeps = min(SWEEPS_OF_TASKS, search.n_iter - search.t)
