@@ -154,7 +154,7 @@ def per_pair(
         Radii, or penalties.
     penalised : bool
         True for penalties.
-    weights, positive, groups
+    weights, positive, groups : Any
         See `Regulariser`.
 
     Returns
