@@ -326,8 +326,9 @@ class Run:
         # A W that stays in a corner moves by rounding, which says nothing of the balance.
         zero = np.zeros_like(new.W)
         size = np.sqrt(_products(new.W, zero, new.W, zero))
-        if A_moved > 0 and W_moved > 100 * np.finfo(self.problem.dtype).eps * size:
-            self.omega = float(np.sqrt(self.omega * (A_moved / W_moved)))
+        if W_moved > 100 * np.finfo(self.problem.dtype).eps * size:
+            square = self.omega * (A_moved / W_moved)
+            self.omega = float(np.sqrt(square)) if square > 0 else self.omega
 
     def move(self, new: Point, restarts: bool) -> None:
         """Reflect the iterate at the new point, or set it there if the run restarts."""
