@@ -34,6 +34,7 @@ from jointsparse.checks import (
     shortened,
     warn_user,
 )
+from jointsparse.estimators.labels import Labels
 from jointsparse.estimators.watch import CALLBACK, INTERRUPT, Interrupted, Watch
 from jointsparse.learning import radii
 from jointsparse.learning.certificate import solve_at_zero
@@ -182,124 +183,7 @@ def _hint_at_scales(X: Any) -> None:
         )
 
 
-def _is_missing(value: Any) -> bool:
-    """True for None, pandas.NA, and NaN or NaT of any type."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | np.inexact | np.datetime64) and value != value
-
-
-def _holds_tags(y: Any) -> bool:
-    """True for a collection per sample that holds text, or as many entries as the sample has tags."""
-    entries = y if isinstance(y, list | tuple) else np.asarray(y)
-    if isinstance(entries, np.ndarray):
-        entries = entries.ravel() if entries.dtype == object else ()
-    rows = [row for row in entries if isinstance(row, list | tuple | set | frozenset) or getattr(row, "ndim", False)]
-    uneven = any(isinstance(row, set | frozenset) for row in rows) or len({len(row) for row in rows}) > 1
-    return uneven or any(isinstance(tag, str) for row in rows for tag in row)
-
-
-def _as_array(y: Any) -> np.ndarray:
-    """Labels or targets as an array: of objects, unless they have one type of NumPy's.
-
-    NumPy rounds whole numbers beyond 2^53 where some are missing, and pandas gives its own types and categories as
-    floats.
-    """
-    types = list(y.dtypes) if hasattr(y, "columns") and hasattr(y, "dtypes") else [getattr(y, "dtype", None)]
-    if types and isinstance(types[0], np.dtype) and all(one == types[0] for one in types):
-        return np.asarray(y)
-    if hasattr(y, "astype"):  # of pandas
-        return np.asarray(y.astype(object))
-    for rows in ("to_pylist", "rows", "to_list"):  # an array of PyArrow, and a table and a column of Polars
-        if hasattr(y, rows):
-            return np.asarray(getattr(y, rows)(), dtype=object)
-    return np.asarray(y, dtype=object)
-
-
-def _of_one_type(objects: np.ndarray) -> np.ndarray:
-    """Objects as an array of text, numbers or truth values. It stays one of objects if they are something else."""
-    values = objects.ravel().tolist()
-    types = set(map(type, values))
-    if not all(issubclass(one, str | int | float | np.generic) for one in types):
-        return objects
-    array = np.array(values)
-    if (
-        array.dtype.kind == "f"
-        and min(values, default=-1) >= 0
-        and not any(issubclass(one, float | np.inexact) for one in types)
-    ):
-        array = np.array(values, dtype=np.uint64)  # NumPy makes floats of whole numbers on both sides of 2^63
-    return array.reshape(objects.shape)
-
-
-def _require_exact(labels: np.ndarray, given: np.ndarray, name: str) -> None:
-    """Raise ValueError if the array may hold one label where different ones were given."""
-    require(
-        labels.dtype.kind != "O",
-        f"{name} must hold labels that are text, whole numbers of at most 64 bits, or True and False, got objects such "
-        f"as {shortened(labels.ravel()[:1].tolist())}",
-    )
-    changed = list(set(given.ravel().tolist()) - set(labels.ravel().tolist())) if given.dtype.kind == "O" else []
-    require(
-        not changed,
-        f"{name} must hold labels of one type, text or numbers, got {shortened(changed[:1])}, which an array of "
-        f"{labels.dtype} does not hold",
-    )
-    if labels.dtype.kind == "f":
-        large = labels[np.isfinite(labels) & (abs(labels) >= 2 / np.finfo(labels.dtype).eps)]
-        require(
-            not large.size,
-            f"{name} must hold labels below {2 / np.finfo(labels.dtype).eps:.0f} where they are {labels.dtype}, got "
-            f"{large[:1].tolist()}: larger whole numbers are rounded, so pass them as integers, with None or pandas.NA "
-            "for missing ones, or as text",
-        )
-
-
-def known(y: Any, name: str = "y", *, numeric: bool = False) -> tuple[Any, np.ndarray]:
-    """Fill in missing labels or targets, and mark the others.
-
-    Parameters
-    ----------
-    y : array, DataFrame or Series (n_samples,) or (n_samples, n_tasks)
-        Labels or targets. NaN, NaT, None and pandas.NA are missing.
-    name : str
-        Name of y, for messages.
-    numeric : bool
-        True for targets, which may be rounded. Labels keep their values, and a type that does not depend on whether
-        some are missing.
-
-    Returns
-    -------
-    y : array, or the sparse matrix or None that came
-        With the first known label or target in the place of missing ones.
-    is_known : bool array (n_samples, 1) or (n_samples, n_tasks), or (1, 1) if all are
-        Marks those that were not missing.
-    """
-    require_unmasked(y, name)
-    all_known = np.ones((1, 1), dtype=bool)
-    if y is None or sparse.issparse(y):
-        return y, all_known
-    require(
-        not _holds_tags(y),
-        f"{name} must be a vector or a matrix, got a list of tags per sample: make one by binarizer.fit_transform(y) "
-        "of binarizer = sklearn.preprocessing.MultiLabelBinarizer(), whose classes_ are the columns",
-    )
-    given = _as_array(y)
-    require(given.ndim, f"{name} must be a vector or a matrix, got {type(y).__name__}")
-    is_known = all_known
-    if given.dtype.kind in "fmMO":
-        test = np.frompyfunc(_is_missing, 1, 1) if given.dtype.kind == "O" else np.isnan
-        missing = np.asarray(test(given), dtype=bool)
-        if missing.any():
-            require(not missing.all(), f"{name} must hold at least one label or target, got missing ones only")
-            given, is_known = np.where(missing, given[~missing][0], given), ~missing.reshape(len(missing), -1)
-    array = _of_one_type(given) if given.dtype.kind == "O" else given
-    if not numeric:
-        _require_exact(array, given, name)
-    return array, is_known
-
-
-class Samples(NamedTuple):
+class TaskSamples(NamedTuple):
     """Samples of all tasks.
 
     X : array or CSR matrix (n_samples, n_features)
@@ -314,8 +198,8 @@ class Samples(NamedTuple):
     Y: np.ndarray
     weights: np.ndarray
 
-    def of(self, rows: np.ndarray) -> Samples:
-        return Samples(*(array[rows] for array in self))
+    def of(self, rows: np.ndarray) -> TaskSamples:
+        return TaskSamples(*(array[rows] for array in self))
 
 
 def names_of_tasks(estimator: Any, n_tasks: int | None = None) -> list[Any]:
@@ -380,17 +264,15 @@ class Linear(Versioned, BaseEstimator):
         X = validated(self, X, reset=False)
         return np.asarray(X @ np.atleast_2d(self.coef_).T) + self.intercept_
 
-    def _checked(
-        self, X: Any, y: Any, sample_weight: Any, name: str, **options: Any
-    ) -> tuple[Any, Any, np.ndarray, np.ndarray]:
-        """X and y, checked, the marks of what is known of y, and the weights of the samples."""
-        y, is_known = known(y, name, numeric=self._numeric)
+    def _checked(self, X: Any, y: Any, sample_weight: Any, name: str, **options: Any) -> tuple[Any, Labels, np.ndarray]:
+        """X, the labels or targets, and the weights of the samples, all checked."""
+        y, is_known = Labels.read(y, name, numeric=self._numeric)
         y = y.toarray() if sparse.issparse(y) else y
         if self._numeric and y is not None and y.dtype.kind not in "fiubc":
             y = real_array(y, name)  # scikit-learn fails on text and dates without naming y
         options = {"order": "C", "multi_output": True, "y_numeric": self._numeric} | options
         X, y = validated(self, X, y, **options)
-        return X, y, is_known, weights_of(sample_weight, X)
+        return X, Labels(y, is_known), weights_of(sample_weight, X)
 
     def _read(
         self,
@@ -402,7 +284,7 @@ class Linear(Versioned, BaseEstimator):
         training: bool = True,
         name: str = "y",
         classes: Any = None,
-    ) -> Samples:
+    ) -> TaskSamples:
         """Check samples, and turn y in any coding into numbers and weights.
 
         Parameters
@@ -424,21 +306,22 @@ class Linear(Versioned, BaseEstimator):
                 np.array_equal(names, self._names),
                 f"{name} must have the columns {self._names.tolist()} in this order, got {names.tolist()}",
             )
-        X, y, is_known, weight = self._checked(X, y, sample_weight, name, reset=reset)
+        X, given, weight = self._checked(X, y, sample_weight, name, reset=reset)
+        y = given.y
         if reset:
             self._flat, self._n_columns = y.ndim == 1, y.size // len(y)
             self._names = None if self._flat else names
-            self._learn_coding(y[weight.any(axis=1) & is_known.any(axis=1)], classes)
+            self._learn_coding(y[weight.any(axis=1) & given.is_known.any(axis=1)], classes)
             _hint_at_scales(X)
         require(
             y.size == len(y) * self._n_columns,
             f"{name} must have one row per sample and one column per task, ({len(y)}, {self._n_columns}), got shape "
             f"{y.shape}",
         )
-        Y, weights = self._in_tasks(y, is_known, weight, name)
-        return Samples(X, Y, self._weigh(Y, weights) if training else weights)
+        Y, weights = self._in_tasks(given, weight, name)
+        return TaskSamples(X, Y, self._weigh(Y, weights) if training else weights)
 
-    def _read_all(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+    def _read_all(self, X: Any, y: Any, sample_weight: Any) -> TaskSamples:
         """Read all samples of a fit, and warn of tasks that none of them is part of."""
         samples = self._read(X, y, sample_weight)
         self._warn_of_unknown(samples.weights.max(axis=0) > 0, "target" if self._numeric else "label")
@@ -453,24 +336,23 @@ class Linear(Versioned, BaseEstimator):
                 f"weights stay 0 (give them some, or leave them out of y): {in_words(names, of)}"
             )
 
-    def _in_tasks(
-        self, y: np.ndarray, is_known: np.ndarray, weight: np.ndarray, name: str = "y"
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers and weights of samples, see `Samples`, before classes are weighed."""
+    def _in_tasks(self, given: Labels, weight: np.ndarray, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
+        """Numbers and weights of samples, see `TaskSamples`, before classes are weighed."""
+        y, is_known = given
         Y = self._as_numbers(y, np.asarray(weight.any(axis=1) & is_known.any(axis=1)), name)
         require(
             weight.shape[1] in (1, Y.shape[1]),
             f"sample_weight must have a number per sample, or one per sample and task, {Y.shape}, got shape "
             f"{weight.shape}",
         )
-        inside = (weight * is_known > 0) & ~np.isnan(Y)
-        return np.where(inside, Y, 0.0), weight * inside
+        weights = weight * is_known * np.ones(Y.shape)
+        return np.where(weights > 0, Y, 0.0), weights
 
     def _learn_coding(self, y: np.ndarray, classes: Any) -> None:
         """Keep what predictions and later samples need to know of y. Targets have nothing."""
 
     def _as_numbers(self, y: np.ndarray, counted: np.ndarray, name: str) -> np.ndarray:
-        """y as a matrix of numbers, (n_samples, n_tasks), NaN for what is not part of a task.
+        """y as a matrix of numbers, (n_samples, n_tasks).
 
         counted: (n_samples,), False for samples whose y has no meaning.
         """
@@ -699,5 +581,5 @@ class Trained(SelectorMixin, Linear):
         problem = Problem(X, Y, weights, normalisation=self.normalisation, intercept=bool(self.fit_intercept))
         return problem, np.array(means)
 
-    def _pose_shared(self, samples: Samples) -> tuple[Problem, np.ndarray]:
+    def _pose_shared(self, samples: TaskSamples) -> tuple[Problem, np.ndarray]:
         return self._pose([samples.X] * samples.Y.shape[1], list(samples.Y.T), list(samples.weights.T))

@@ -15,7 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from jointsparse.checks import require
-from jointsparse.estimators.base import Linear, in_words, known, parameters, plug_in, weights_of
+from jointsparse.estimators.base import Linear, in_words, parameters, plug_in, weights_of
+from jointsparse.estimators.labels import Labels
 from jointsparse.estimators.path import OneStrength
 from jointsparse.schema import FLOATS, Sizes, array, labels, one_of, optional
 
@@ -88,14 +89,14 @@ class Labelled(ClassifierMixin, Linear):
         same = not self._flat or self.classes_.tolist() == self._codes.tolist()
         require(same, "classes_ must be the labels that predictions have, got others")
 
-    def _checked(
-        self, X: Any, y: Any, sample_weight: Any, name: str, **options: Any
-    ) -> tuple[Any, Any, np.ndarray, np.ndarray]:
+    def _checked(self, X: Any, y: Any, sample_weight: Any, name: str, **options: Any) -> tuple[Any, Labels, np.ndarray]:
         require(self.labels in [*CODES], f"labels must be one of {', '.join(map(repr, CODES))}, got {self.labels!r}")
-        X, y, is_known, weight = super()._checked(X, y, sample_weight, name, **options)
+        X, (y, is_known), weight = super()._checked(X, y, sample_weight, name, **options)
         if self.labels == "classes" and y.shape[1:] == (1,) and (options["reset"] or self._flat):
             y = column_or_1d(y, warn=True)
-        return X, y, is_known, weight
+        if self.labels == "masked":
+            is_known = is_known & (y != 0).reshape(len(y), -1)
+        return X, Labels(y, is_known), weight
 
     def _learn_coding(self, y: np.ndarray, classes: Any) -> None:
         """Set classes_, and the codes of labels: the classes of a vector, or two, of which the negative comes first."""
@@ -129,18 +130,18 @@ class Labelled(ClassifierMixin, Linear):
         if self._has_names() or not set(found.tolist()) <= set(codes):
             # Not by NumPy, which compares numbers with text as text, and signed with unsigned integers as floats.
             place = {label: k for k, label in enumerate(found.tolist())}
-            places = np.reshape([place.get(label, -1) for label in Y.ravel().tolist()], Y.shape)
-            unknown = Y[counted][places[counted] < 0].tolist()
-            require(not unknown, f"{name} must hold the classes {found.tolist()}, got {unknown[:1]}")
+            others = [label for label in Y[counted].ravel().tolist() if label not in place]
+            require(not others, f"{name} must hold the classes {found.tolist()}, got {others[:1]}")
+            places = np.reshape([place.get(label, 0) for label in Y.ravel().tolist()], Y.shape)
             return np.where(np.arange(len(found))[len(found) == 2 :] == places, 1.0, -1.0)
-        wrong, others = Y[~np.isin(Y, codes)].tolist(), ", ".join(repr(name) for name in CODES if name != self.labels)
+        wrong, codings = Y[~np.isin(Y, codes)].tolist(), ", ".join(repr(name) for name in CODES if name != self.labels)
         matrix = "a matrix y" if self.labels == "classes" else "y"
         require(
             not wrong,
             f"labels={self.labels!r} expects {', '.join(map(str, codes))} in {matrix}, got {wrong[:1]}; labels may "
-            f"also be {others}",
+            f"also be {codings}",
         )
-        return np.where(Y == 0, -1.0 if 0 in found else np.nan, Y.astype(float))
+        return np.where(Y > 0, 1.0, -1.0)
 
     def _weigh(self, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Weights (n_samples, n_tasks) of the losses: sample weight times class weight."""
@@ -257,7 +258,7 @@ class Labelled(ClassifierMixin, Linear):
         """
         F = self._margins(X)
         if self._has_names():
-            y, is_known = known(y)
+            y, is_known = Labels.read(y)
             return float(super().score(X, y, (weights_of(sample_weight, F) * is_known)[:, 0]))
         _, Y, weights = self._read(X, y, sample_weight, reset=False, training=False)
         require(weights.any(), "y must hold at least one label of a sample of positive weight, got none")

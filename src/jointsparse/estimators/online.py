@@ -15,8 +15,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
 from jointsparse.checks import as_finite, as_positive, require, require_count
-from jointsparse.estimators.base import all_or_nothing, known, parameters, plug_in, positional, validated
+from jointsparse.estimators.base import all_or_nothing, parameters, plug_in, positional, validated
 from jointsparse.estimators.classifier import Labelled
+from jointsparse.estimators.labels import Labels
 from jointsparse.learning.lazy import BALL, LARGEST_STEP_SUM, ONE_BALL_PER_TASK, ROW, Eager, Lazy, Matrix, csr
 from jointsparse.learning.problem import magnitude
 from jointsparse.registry import pick
@@ -234,7 +235,7 @@ class OnlineJointSparseClassifier(Labelled):
                 f"norm, radius and labels must stay {self._settings}, as at the first step, got {settings}",
             )
         if classes is not None:
-            classes, is_known = known(classes, "classes")
+            classes, is_known = Labels.read(classes, "classes")
             require(is_known.all(), "classes must name every class, got a missing one")
         X, Y, weights = self._read(X, y, sample_weight, reset=first, classes=classes)
         if first:

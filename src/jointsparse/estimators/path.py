@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from jointsparse.checks import require, warn_user
-from jointsparse.estimators.base import Trained, all_or_nothing, given_one, known, parameters, positional
+from jointsparse.estimators.base import Trained, all_or_nothing, given_one, parameters, positional
+from jointsparse.estimators.labels import Labels
 from jointsparse.estimators.watch import Watch
 from jointsparse.learning.fit import Fit
 
@@ -159,14 +160,14 @@ class OneStrength(Trained):
             )
             for k, ((X_k, y_k), weight) in enumerate(zip(tasks, given, strict=True))
         ]
-        of_tasks = [y_k for _, y_k, _, _ in read]
+        of_tasks = [given.y for _, given, _ in read]
         alike = all(y_k.dtype == of_tasks[0].dtype for y_k in of_tasks)
         y = np.concatenate(of_tasks if alike else [y_k.astype(object) for y_k in of_tasks])
-        y, _ = known(y, numeric=self._numeric)
+        y = Labels.read(y, numeric=self._numeric).y
         self._learn_coding(y, classes=y)
-        dtype = np.result_type(*(X_k.dtype for X_k, *_ in read))
-        X = [X_k.astype(dtype, copy=False) for X_k, *_ in read]
-        in_tasks = [self._in_tasks(y_k, is_known, weight) for _, y_k, is_known, weight in read]
+        dtype = np.result_type(*(X_k.dtype for X_k, _, _ in read))
+        X = [X_k.astype(dtype, copy=False) for X_k, _, _ in read]
+        in_tasks = [self._in_tasks(given, weight) for _, given, weight in read]
         weights = [self._weigh(Y_k, c)[:, 0] for Y_k, c in in_tasks]
         self._warn_of_unknown(np.array([c.any() for c in weights]), "task")
         return self._train_one(*self._pose(X, [Y_k[:, 0] for Y_k, _ in in_tasks], weights), self.radius, self.penalty)

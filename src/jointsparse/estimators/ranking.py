@@ -6,8 +6,9 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from jointsparse.checks import require, require_count, shortened, warn_user
-from jointsparse.estimators.base import in_words, known
+from jointsparse.estimators.base import in_words
 from jointsparse.estimators.classifier import Labelled
+from jointsparse.estimators.labels import Labels
 from jointsparse.metrics import (
     as_trials,
     auc,
@@ -171,7 +172,7 @@ def _read(models: list[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, n
 
     Labels are 1, 0, or -1 where they are unknown.
     """
-    shape, reader = np.shape(known(Y, "Y")[0]), Labelled(labels=coding)
+    shape, reader = np.shape(Labels.read(Y, "Y").y), Labelled(labels=coding)
     classes = getattr(models[0], "classes_", None) if len(shape) == 1 else None
     _, signs, weights = reader._read(np.zeros((shape[0], 1)), Y, None, training=False, name="Y", classes=classes)
     truth = np.where(weights > 0, signs > 0, -1)

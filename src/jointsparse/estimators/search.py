@@ -18,16 +18,16 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from jointsparse.checks import as_radius, require, shortened, warn_user
 from jointsparse.estimators.base import (
-    Samples,
+    TaskSamples,
     Trained,
     all_or_nothing,
     given_one,
     in_words,
-    known,
     parameters,
     positional,
 )
 from jointsparse.estimators.classifier import Labelled, has_probabilities
+from jointsparse.estimators.labels import Labels
 from jointsparse.estimators.path import fits_along
 from jointsparse.estimators.regressor import Targets
 from jointsparse.estimators.watch import Watch
@@ -141,7 +141,7 @@ class Search(Trained):
         """Score of the decisions or predictions f for signs or targets y, of weights c; NaN if they tell nothing."""
         raise NotImplementedError
 
-    def _folds(self, y: Any, samples: Samples) -> Iterable[Split]:
+    def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
         return check_cv(self.cv, y, classifier=not self._numeric).split(samples.X, y)
 
     @all_or_nothing
@@ -184,13 +184,13 @@ class Search(Trained):
         self._counted = self._validation_tasks(n_tasks)
         problem, centres = self._pose_shared(samples)
         if X_val is None:
-            splits = list(self._folds(known(y, numeric=self._numeric)[0], samples))
+            splits = list(self._folds(Labels.read(y, numeric=self._numeric).y, samples))
         else:
             held_out = self._read(X_val, y_val, None, reset=False, training=False, name="y_val")
             is_sparse = sparse.issparse(samples.X)  # as the held-out samples need not be
             X_val = held_out.X if is_sparse or not sparse.issparse(held_out.X) else held_out.X.toarray()
             X = sparse.vstack([samples.X, X_val], format="csr") if is_sparse else np.vstack([samples.X, X_val])
-            samples = Samples(X, *map(np.vstack, zip(samples[1:], held_out[1:], strict=True)))
+            samples = TaskSamples(X, *map(np.vstack, zip(samples[1:], held_out[1:], strict=True)))
             splits = [(np.arange(n), np.arange(n, len(samples.Y)))]
         require(splits, "cv must give at least one fold, got none")
         require(
@@ -216,7 +216,7 @@ class Search(Trained):
         radius, penalty = (None, value) if penalised else (value, None)
         return self._train_one(problem, centres, radius, penalty, watch)
 
-    def _extend(self, samples: Samples, splits: Sequence[Split], unit: float, watch: Watch) -> bool:
+    def _extend(self, samples: TaskSamples, splits: Sequence[Split], unit: float, watch: Watch) -> bool:
         """Score automatic radii: more are tried until the best one is inside, or the path ends.
 
         watch: of the folds. Returns True if it leaves no time for radii that are wanted.
@@ -253,7 +253,7 @@ class Search(Trained):
 
     def _scored(
         self,
-        samples: Samples,
+        samples: TaskSamples,
         splits: Sequence[Split],
         strengths: np.ndarray,
         penalised: bool,
@@ -272,7 +272,7 @@ class Search(Trained):
 
     def _score_split(
         self,
-        samples: Samples,
+        samples: TaskSamples,
         split: Split,
         strengths: np.ndarray,
         penalised: bool,
@@ -295,7 +295,7 @@ class Search(Trained):
         n_alike = (len(strengths) - len(fits)) * ended  # larger balls, which change nothing
         return Scored(scores + n_alike * scores[-1:], gaps + n_alike * gaps[-1:], ended, fits[-1])
 
-    def _score_of(self, F: np.ndarray, held_out: Samples) -> float:
+    def _score_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
         """Score of the decisions or predictions F (n_samples, n_tasks) on held-out samples, NaN if no task counts."""
         by_task = self._scores_of(*(array[:, self._counted] for array in (held_out.Y, F, held_out.weights)))
         found = by_task[~np.isnan(by_task)]
@@ -437,7 +437,7 @@ class JointSparseClassifierCV(Labelled, Search):
 
     _chance = 0.5  # AUC
 
-    def _folds(self, y: Any, samples: Samples) -> Iterable[Split]:
+    def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
         if self._flat or not isinstance(self.cv, (int, np.integer)):
             splits = list(super()._folds(y, samples))
         else:
@@ -455,7 +455,7 @@ class JointSparseClassifierCV(Labelled, Search):
             )
         return splits
 
-    def _score_of(self, F: np.ndarray, held_out: Samples) -> float:
+    def _score_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
         if self.scoring is None or not self._has_names() or len(self._counted) == 1 < F.shape[1]:
             return super()._score_of(F, held_out)
         Y, classes = held_out.Y[:, self._counted], self.classes_
@@ -522,7 +522,7 @@ class JointSparseRegressorCV(Targets, Search):
 
     _chance = 0.0  # R^2
 
-    def _folds(self, y: Any, samples: Samples) -> Iterable[Split]:
+    def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
         own = isinstance(self.cv, (int, np.integer))
         return KFold(self.cv, shuffle=True, random_state=0).split(samples.X) if own else super()._folds(y, samples)
 
