@@ -28,7 +28,7 @@ def search(Y):
     [
         (lambda: search(RARE[:, 10:]), "in some of the 3 folds .* \\(take fewer folds by cv, .*\\): labels 0, 1$"),
         (lambda: search(named(RARE, NAMES)), "^12 of 15 tasks .*: labels 0, 1, 2, 3, 4, 5, 6, 7, 8, bird, ...$"),
-        (lambda: search(named(RARE[:, 9:], NAMES[9:])), r"^3 of 6 tasks .*: labels bird, '\\x1b\[31mcat', dog$"),
+        (lambda: search(named(RARE[:, 9:], NAMES[9:])), r"^3 of 6 tasks .*: labels bird, \\x1b\[31mcat, dog$"),
         (lambda: JointSparseClassifier().fit(X, MISSING), r"stay 0 \(give them some, or leave .* y\): label 1$"),
         (lambda: JointSparseClassifier().fit(X, named(MISSING, ["a", "b", "c"])), "stay 0 .*: label b$"),
         (lambda: JointSparseRegressor().fit(X, MISSING), "stay 0 .*: target 1$"),
