@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.pipeline.explorer import thumbnails
-from jointsparse.pipeline.explorer.answers import Kept
-from jointsparse.pipeline.explorer.fits import Fits, Path, fits_of
-from jointsparse.pipeline.explorer.page import Study, page
+from jointsparse.pipeline.explorer.answers import Feature
+from jointsparse.pipeline.explorer.kept import Kept, model_answers
+from jointsparse.pipeline.explorer.page import page
+from jointsparse.pipeline.explorer.study import Study, study_answers
 from jointsparse.pipeline.papers.page import section
 from jointsparse.pipeline.scores.learnt import words_learnt
 from jointsparse.pipeline.scores.runs import means
@@ -21,8 +22,8 @@ SIZES = [10, 20]
 N_IMAGES, N_TEST, N_FEATURES = 40, 30, 6
 
 
-def study(rng, runs=2):
-    """A study of three words, of which two share features, and its images."""
+def study(rng, runs=2, names=(), n_unknown=0):
+    """A study of three words, of which two share features. n_unknown: images whose label of the first is unknown."""
     X = rng.normal(size=(N_TEST, N_FEATURES))
     labels = X[:, :3] + 0.3 * rng.normal(size=(N_TEST, 3)) > 0
     W = np.zeros((3, N_FEATURES, 3))
@@ -56,6 +57,8 @@ def study(rng, runs=2):
     sparsity, by_word, places = pd.DataFrame(rows), pd.concat(by_word), pd.DataFrame(places)
     columns = (places[name].to_numpy() for name in ("run", "n", "n_samples", "method"))
     chose = np.tile([True, False, False], (len(places), 1))
+    labels = labels.astype(np.int8)
+    labels[:n_unknown, 0] = -1
     of_scores = ScoredFits(*columns, chose, np.array(scores), labels)
     nothing = np.full(3, np.nan)
     fits = Sweep(RADII, nothing, np.ones(3), np.ones((3, 2)), nothing, np.zeros(3, int), W, np.array(["", "", ""]))
@@ -73,8 +76,9 @@ def study(rng, runs=2):
         "warnings": warned,
         "differences": pd.DataFrame([lead | {"difference": -0.0123, "low": -0.02, "high": 0.001}]),
     }
-    found = fits_of(WORDS, X, of_scores, chosen, sparsity, dict.fromkeys(METHODS, fits))
-    return Study("annotation", tables, {"annotation/figures/auc.png": HOSTILE}, found, range(N_TEST))
+    sweeps = dict.fromkeys(METHODS, fits)
+    answers = study_answers("annotation", WORDS, X, range(N_TEST), of_scores, tables, sweeps, names=names)
+    return Study("annotation", tables, {"annotation/figures/auc.png": HOSTILE}, answers)
 
 
 def claims():
@@ -109,32 +113,12 @@ def kept_model(rng):
     ]
     card = {"words": WORDS[:2], "norm": "l1inf", "loss": "hinge", "radius": 2.0}
     card |= {"known_images": 1234, "features": [5, 6], "numbers": rows}
-    labels, scores = np.arange(N_TEST)[:, np.newaxis] % [2, 3] == 0, {METHODS[0]: rng.normal(size=(N_TEST, 2))}
-    W = np.zeros((6, 2))
+    labels, scores = np.arange(N_TEST)[:, np.newaxis] % [2, 3] == 0, rng.normal(size=(N_TEST, 2))
+    X, W = rng.normal(size=(N_TEST, N_FEATURES)), np.zeros((N_FEATURES, 2))
     W[[4, 1]] = [[2.0, 0.5], [-1.0, 0.0]]
-    return Kept(
-        card,
-        Fits(
-            0,
-            0,
-            WORDS[:2],
-            np.array([]),
-            np.zeros((N_TEST, 6)),
-            labels,
-            scores,
-            {},
-            {METHODS[0]: Path(W[np.newaxis], 0, pd.DataFrame())},
-        ),
-        range(5, 5 + N_TEST),
-        has_maps=True,
-        spread=np.ones(4),
-        features=np.array([4, 1]),
-        names=["feature 4", "feature 1"],
-        responses=rng.normal(size=(N_TEST, 2)),
-        vocabulary=[],
-        known_scores=rng.normal(size=(5, 2)),
-        known_images=range(5),
-    )
+    features = [Feature(i, f"feature {i}", np.argsort(-X[:, i])[:4].tolist(), []) for i in (4, 1)]
+    answers = model_answers(card, W, features, X, (), range(5, 5 + N_TEST), labels, scores, has_maps=True)
+    return Kept(None, answers, np.ones(4), known_scores=rng.normal(size=(5, 2)), known_images=range(5))
 
 
 def made(rng, **values):

@@ -15,7 +15,7 @@ from jointsparse.features.explain import Explainer, explain
 from jointsparse.features.transformers import DenseSift, VocabularyTree
 from jointsparse.files import save
 from jointsparse.pipeline.app.command_line import main
-from jointsparse.pipeline.explorer.answers import kept_of
+from jointsparse.pipeline.explorer.kept import kept_model
 from jointsparse.pipeline.models import annotator, final
 from jointsparse.pipeline.provenance.tables import read_table
 
@@ -244,16 +244,18 @@ def test_pictures_are_told_which_known_ones_are_scored_alike(chain, files):
 def test_a_feature_is_that_of_the_basis_with_a_map_that_sums_to_it(chain, pictures):
     found, _, model, features = chain
     histograms = model[:2].transform(pictures[0][:6])
-    kept = kept_of(model, histograms, pictures[1][:6], range(6), known_images=range(6), has_maps=True, names=())
-    columns = [int(name.removeprefix("feature ")) for name in kept.names]
+    kept = kept_model(model, histograms, pictures[1][:6], range(6), known_images=range(6), has_maps=True, names=())
+    shown = kept.answers.paths["logistic-l1inf"].features
+    columns = [int(feature.name.removeprefix("feature ")) for feature in shown]
     size = np.linalg.norm(found.model.coef_, axis=0)
     assert columns == [i for i in np.argsort(-size, kind="stable") if size[i]]
-    np.testing.assert_allclose(kept.responses, features[:6, columns], atol=1e-5)
-    np.testing.assert_allclose(
-        kept.fits.scores["logistic-l1inf"], found.model.decision_function(features[:6]), atol=1e-5
-    )
+    responses = kept.answers.X[:, kept.features]
+    np.testing.assert_allclose(responses, features[:6, columns], atol=1e-5)
+    assert [feature.high for feature in shown] == np.argsort(-responses, axis=0, kind="stable")[:4].T.tolist()
+    scores = kept.answers.scores["logistic-l1inf"]
+    np.testing.assert_allclose(scores, found.model.decision_function(features[:6]), atol=1e-5)
     places = len(WORDS) + np.arange(len(columns))
-    for each, expected in zip(pictures[0][:6], kept.responses, strict=True):
+    for each, expected in zip(pictures[0][:6], responses, strict=True):
         sums = [heat.sum() for heat in Explainer(model, kept.features).heats(each, places)]
         np.testing.assert_allclose(sums, expected, atol=1e-4)
 

@@ -162,7 +162,7 @@ def test_a_sample_with_an_unknown_label_does_not_count_in_its_task():
     for number in (metrics.resampled, metrics.by_rank):
         counts = rng.integers(3, size=(4, 60))
         np.testing.assert_array_equal(number(scores, labels, counts)[..., 0], number(*alone, counts[:, known])[..., 0])
-    got, expected = words.of_ranks(scores, labels, 0, "ab"), words.of_ranks(*alone, 0, "a")
+    got, expected = words.ranking(scores, labels, 0, "ab"), words.ranking(*alone, 0, "a")
     assert (got["right"], got["roc"]) == (expected["right"], expected["roc"])
     assert got["errors"] == [[known[image], rank] for image, rank in expected["errors"]]
     rows = pd.DataFrame({"run": 1, "n": 5, "method": "svm-l2", "word": list("ab"), "positives": 9, "auc": 0.7})

@@ -13,15 +13,15 @@ from scipy import sparse, stats
 from jointsparse.checks import Misfit
 from jointsparse.metrics import auc, by_rank
 from jointsparse.pipeline.explorer import findings, thumbnails
-from jointsparse.pipeline.explorer.fits import fits_of
 from jointsparse.pipeline.explorer.page import page
 from jointsparse.pipeline.explorer.sharing import sharing_of
+from jointsparse.pipeline.explorer.study import study_answers
 from jointsparse.pipeline.explorer.words import (
-    levels_of,
     number,
-    of_ranks,
+    packed_scores,
+    packed_weights,
+    ranking,
     reasons_of,
-    said_of,
     suspects_of,
     telling,
     wall_of,
@@ -80,23 +80,25 @@ def test_the_kept_model_is_the_first_study_with_a_map_of_each_image_that_it_rank
     assert (first["name"], first["known_images"], second["name"]) == ("the kept model", 1234, "annotation")
     asked = {(row, k) for row, words in shown.maps.items() for k in words}
     assert len(asked) == (14 + 6) + (10 + 6) + 2 * 4  # of 15 and of 10 images with the word, and of two features
-    best = 5 + max(np.flatnonzero(kept.fits.labels[:, 0]), key=lambda i: kept.fits.scores[METHODS[0]][i, 0])
-    assert {(best, 0), (5 + int(np.argmax(kept.responses[:, 1])), 3)} <= asked
+    best = 5 + max(np.flatnonzero(kept.answers.labels[:, 0]), key=lambda i: kept.answers.scores[METHODS[0]][i, 0])
+    assert {(best, 0), (5 + int(np.argmax(kept.answers.X[:, 1])), 3)} <= asked
     (shared,) = first["sharing"].values()
     weights = np.frombuffer(base64.b64decode(shared["path"][0]["weights"]), np.int8).reshape(2, 2)
     places = [feature["place"] - 2 for feature in shared["features"]]
-    expected = kept.fits.W(METHODS[0])[np.ix_(kept.features[places], shared["words"])] / 2
+    W = kept.answers.paths[METHODS[0]].chosen_W
+    expected = W[np.ix_(np.array(kept.features)[places], shared["words"])] / 2
     np.testing.assert_array_equal(weights, np.rint(127 * expected))
-    assert made(rng, kept=kept._replace(has_maps=False)).maps == {}
+    without_maps = kept.answers._replace(about=kept.answers.about | {"with_maps": False})
+    assert made(rng, kept=kept._replace(answers=without_maps)).maps == {}
 
 
 def test_the_wall_shows_the_images_ranked_highest_of_words_that_are_told_from_chance(rng):
     kept = kept_model(rng)
-    order = np.argsort(-kept.fits.scores[METHODS[0]][:, 1])
+    order = np.argsort(-kept.answers.scores[METHODS[0]][:, 1])
     wall = re.search('<ul class="wall">(.*)</header>', made(rng, kept=kept).html, re.DOTALL)[1]
     assert re.findall('src="(.*?)"', wall) == [thumbnails.file_of(5 + row) for row in order[:3]]
-    assert wall.count('class="without"') == 3 - kept.fits.labels[order[:3], 1].sum()
-    assert f"{kept.fits.labels[order[:10], 1].sum()} of the first 10 are right" in wall
+    assert wall.count('class="without"') == 3 - kept.answers.labels[order[:3], 1].sum()
+    assert f"{kept.answers.labels[order[:10], 1].sum()} of the first 10 are right" in wall
     assert f'Not told from chance by their AUC: <a href="#word={WORDS[0]}">' in wall  # its interval begins at 0.45
 
 
@@ -123,13 +125,13 @@ def test_labels_that_may_be_wrong_are_listed(rng):
     kept = kept_model(rng)
     for row in made(rng, kept=kept).suspects.to_dict("records"):
         image = int(row["image"].split()[0]) - 5
-        score, label = kept.fits.scores[METHODS[0]][image, 1], kept.fits.labels[image, 1]
+        score, label = kept.answers.scores[METHODS[0]][image, 1], kept.answers.labels[image, 1]
         assert (row["word"], row["score"], row["label"]) == (WORDS[1], score, label)
 
 
 def test_an_image_comes_with_its_scores_and_ranks_for_every_word(rng):
     scores = rng.normal(size=(30, 3)) * [1, 5, 0]
-    said = {name: base64.b64decode(packed) for name, packed in said_of(scores, [4, 9]).items()}
+    said = {name: base64.b64decode(packed) for name, packed in packed_scores(scores, [4, 9]).items()}
     levels, ranks = np.frombuffer(said["scores"], np.int8), np.frombuffer(said["ranks"], np.uint16)
     expected = (scores - scores.mean(axis=0))[:, :2] / scores[:, :2].std(axis=0)
     np.testing.assert_allclose(levels.reshape(2, 3)[:, :2] / 20, expected[[4, 9]], atol=0.026)
@@ -138,8 +140,8 @@ def test_an_image_comes_with_its_scores_and_ranks_for_every_word(rng):
 
 def test_a_sample_may_have_a_text_no_picture_and_labels_that_are_unknown(rng):
     kept, images = kept_model(rng), pd.DataFrame({"image": [f"row {i}" for i in range(40)], "split": "test"})
-    kept = kept._replace(fits=kept.fits._replace(labels=kept.fits.labels.astype(np.int8)))
-    kept.fits.labels[::2, 1] = -1
+    kept = kept._replace(answers=kept.answers._replace(labels=kept.answers.labels.astype(np.int8)))
+    kept.answers.labels[::2, 1] = -1
     captions = pd.DataFrame({"image": ["row 5", "row 6"], "caption": "cat", "known": [False, True]})
     options = {"images": images.assign(text="said"), "captions": captions, "original": None}
     shown = made(rng, kept=kept, thumbnail=lambda row, *place: None if row == 5 else "a.webp", **options)
@@ -161,7 +163,7 @@ def test_a_map_is_red_for_a_word_and_blue_against_it():
 def test_a_dataset_without_words_shows_samples_and_its_verdicts(rng):
     images = pd.DataFrame({"image": [f"digit {i}" for i in range(100)], "split": "train"})
     captions = pd.DataFrame({"image": images["image"], "caption": "7"})
-    without = study(rng)._replace(fits=None)
+    without = study(rng)._replace(answers=None)
     shown = page("digits", [without], images=images, captions=captions, left_out=None, claims="", verdicts={"holds": 2})
     assert shown.images == []  # features are no pictures
     assert "Do the papers&#39; findings hold here? 2 yes." in shown.html
@@ -177,25 +179,23 @@ def test_the_first_screen_says_what_was_used_and_the_worst_warning(rng):
 
 
 def test_a_vocabulary_names_every_feature(rng):
-    one = study(rng)._replace(names=["a", "b"])
     with pytest.raises(ValueError, match=r"^vocabulary must name each of 6 features, got 2 names"):
-        page("mine", [one], images=None, captions=None, left_out=None, claims="", verdicts={})
+        study(rng, names=["a", "b"])
 
 
 # Words
 
 
-def methods_of(one, fits, names=()):
+def methods_of(answers):
     """Methods of each word, with what the page shows of them."""
-    shown = words_of(one.tables["words_learnt"], one.tables["by_word"], fits, names)
-    return {word["word"]: word["methods"] for word in shown}
+    return {word["word"]: word["methods"] for word in words_of(answers)}
 
 
 def test_images_are_ranked_by_their_scores(mine):
-    for word, methods in methods_of(mine, mine.fits).items():
-        has = mine.fits.labels[:, WORDS.index(word)]
+    for word, methods in methods_of(mine.answers).items():
+        has = mine.answers.labels[:, WORDS.index(word)]
         for method, own in methods.items():
-            order = np.argsort(-mine.fits.scores[method][:, WORDS.index(word)], kind="stable")
+            order = np.argsort(-mine.answers.scores[method][:, WORDS.index(word)], kind="stable")
             right, wrong = ([[i, rank] for rank, i in enumerate(order, 1) if has[i] == held] for held in (True, False))
             assert (own["highest"], own["misses"], own["errors"]) == (right[:8], right[::-1][:6], wrong[:6])
             alarms, hits = own["roc"]
@@ -222,7 +222,7 @@ def ranked(*columns):
     ],
 )
 def test_errors_are_images_without_the_word_ranked_among_the_first_and_misses_those_with_it_behind(has, errors, misses):
-    shown = of_ranks(*ranked(has), 0, ["cat"])
+    shown = ranking(*ranked(has), 0, ["cat"])
     got = {kind: [[image, rank] for image, rank in shown[kind]] for kind in ("errors", "misses")}
     assert got == {
         kind: [[rank - 1, rank] for rank in ranks] for kind, ranks in (("errors", errors), ("misses", misses))
@@ -230,14 +230,14 @@ def test_errors_are_images_without_the_word_ranked_among_the_first_and_misses_th
 
 
 def test_images_whose_label_is_not_known_have_no_rank():
-    shown = of_ranks(*ranked("+?-+"), 0, ["cat"])
+    shown = ranking(*ranked("+?-+"), 0, ["cat"])
     assert (shown["highest"], shown["errors"], shown["misses"]) == ([[0, 1], [3, 3]], [[2, 2]], [[3, 3]])
     assert (shown["of"], shown["top"], shown["right"], shown["by_chance"]) == (3, 3, 2, 2.0)
     assert shown["roc"] == [[0, 0, 1, 1], [0, 0.5, 0.5, 1]]
 
 
 def test_the_roc_curve_has_the_point_at_which_as_many_images_are_named_as_have_the_word():
-    alarms, hits = of_ranks(*ranked("+" * 7 + "-" * 193), 0, ["cat"])["roc"]
+    alarms, hits = ranking(*ranked("+" * 7 + "-" * 193), 0, ["cat"])["roc"]
     assert (0, 1) in zip(alarms, hits, strict=True)
 
 
@@ -248,7 +248,7 @@ def test_the_roc_curve_has_the_point_at_which_as_many_images_are_named_as_have_t
 def test_a_word_stands_out_if_three_images_and_twice_as_many_as_expected_have_it(in_top, known_without, in_rest, shown):
     """Among the 20 images ranked highest of 200. Labels that are not known are no word."""
     other = ("+" * in_top + "?" * known_without).ljust(20, "-") + ("+" * in_rest).ljust(180, "-")
-    got = of_ranks(*ranked("+" * 30 + "-" * 170, other), 0, ["cat", "dog"])["beside"]
+    got = ranking(*ranked("+" * 30 + "-" * 170, other), 0, ["cat", "dog"])["beside"]
     assert got == ([["dog", in_top]] if shown else [])
 
 
@@ -256,7 +256,7 @@ def test_three_words_that_stand_out_are_shown_those_first_with_most_images_beyon
     others = [
         ("+" * top).ljust(20, "-") + ("+" * rest).ljust(180, "-") for top, rest in ((6, 4), (8, 32), (5, 0), (3, 0))
     ]
-    shown = of_ranks(*ranked("+" * 30 + "-" * 170, *others), 0, list("abcde"))
+    shown = ranking(*ranked("+" * 30 + "-" * 170, *others), 0, list("abcde"))
     assert shown["beside"] == [["b", 6], ["d", 5], ["c", 8]]
 
 
@@ -276,20 +276,20 @@ def test_eight_features_are_telling():
 
 
 def test_weights_become_bytes_of_which_none_is_lost():
-    packed = levels_of(np.array([[2.0, 1e-6], [-1e-6, 0.0], [-1.0, 1.0]]))
+    packed = packed_weights(np.array([[2.0, 1e-6], [-1e-6, 0.0], [-1.0, 1.0]]))
     assert np.frombuffer(base64.b64decode(packed), np.int8).tolist() == [127, 1, -1, 0, -64, 64]
 
 
 def test_scores_far_from_the_mean_and_those_that_are_not_numbers_have_a_byte():
     scores = np.zeros((101, 2))
     scores[0, 0], scores[:, 1] = 1e6, np.nan
-    said = np.frombuffer(base64.b64decode(said_of(scores, [0, 1])["scores"]), np.int8)
+    said = np.frombuffer(base64.b64decode(packed_scores(scores, [0, 1])["scores"]), np.int8)
     assert said.reshape(2, 2).tolist() == [[127, 0], [-2, 0]]
 
 
 @pytest.mark.parametrize(("n", "dtype"), [(2**16 - 1, np.uint16), (2**16, np.uint32)])
 def test_ranks_have_as_many_bytes_as_the_last_one_needs(n, dtype):
-    ranks = said_of(np.arange(n, 0, -1.0)[:, np.newaxis], [0, n - 1])["ranks"]
+    ranks = packed_scores(np.arange(n, 0, -1.0)[:, np.newaxis], [0, n - 1])["ranks"]
     assert np.frombuffer(base64.b64decode(ranks), dtype).tolist() == [1, n]
 
 
@@ -301,23 +301,22 @@ def test_numbers_have_six_digits_and_what_json_does_not_know_is_none(value, expe
 
 
 def test_a_word_is_known_if_some_method_tells_it_from_chance_at_five_percent(mine):
-    words = mine.tables["words_learnt"].sort_values(["word", "method"], key=lambda column: column.map(str))
+    words = mine.answers.learnt.sort_values(["word", "method"], key=lambda column: column.map(str))
     first, second = METHODS
     p_holm = {(WORDS[0], first): 0.05, (WORDS[0], second): 0.051, (WORDS[2], first): 0.051, (WORDS[2], second): 0.051}
     p_holm = [p_holm.get(key, 0.0) for key in zip(words["word"], words["method"], strict=True)]
     learnt = words.assign(p_holm=p_holm, best=words["method"] == second, validation_word=words["word"] == WORDS[2])
-    shown = {word["word"]: word for word in words_of(learnt, mine.tables["by_word"], mine.fits, ())}
+    shown = {word["word"]: word for word in words_of(mine.answers._replace(learnt=learnt))}
     known = {word: {method: own["known"] for method, own in one["methods"].items()} for word, one in shown.items()}
     assert known[WORDS[0]] == {first: True, second: False} and known[WORDS[2]] == {first: False, second: False}
     assert [shown[word]["best"] for word in WORDS] == [second, second, None]
     assert [shown[word]["always"] for word in WORDS] == [False, False, True]
-    assert [shown[word]["chose"] for word in WORDS] == mine.fits.validation_words.tolist() == [True, False, False]
+    assert [shown[word]["chose"] for word in WORDS] == mine.answers.validation_words.tolist() == [True, False, False]
 
 
-def test_intervals_of_a_word_count_the_test_images_whose_label_is_known(mine):
-    labels = mine.fits.labels.astype(np.int8)
-    labels[:10, 0] = -1
-    shown = words_of(mine.tables["words_learnt"], mine.tables["by_word"], mine.fits._replace(labels=labels), ())
+def test_intervals_of_a_word_count_the_test_images_whose_label_is_known(rng):
+    mine = study(rng, n_unknown=10)
+    shown = words_of(mine.answers)
     expected = by_size(mine.tables["by_word"], dict(zip(WORDS, [20, 30, 30], strict=True)))
     for word in shown:
         for method, own in word["methods"].items():
@@ -328,14 +327,14 @@ def test_intervals_of_a_word_count_the_test_images_whose_label_is_known(mine):
 
 
 def test_telling_features_are_those_with_the_largest_weights_above_zero(mine):
-    for word, methods in methods_of(mine, mine.fits, NAMES).items():
-        w = mine.fits.W(METHODS[0])[:, WORDS.index(word)]
+    for word, methods in methods_of(mine.answers._replace(names=NAMES)).items():
+        w = mine.answers.paths[METHODS[0]].chosen_W[:, WORDS.index(word)]
         assert methods[METHODS[0]]["telling"] == [NAMES[i] for i in np.argsort(-w) if w[i] > 0]
 
 
 def test_numbers_of_the_first_images_are_means_over_runs(mine):
-    for word, methods in methods_of(mine, mine.fits).items():  # whose runs have the same scores
-        of_words = by_rank(mine.fits.scores[METHODS[0]], mine.fits.labels, np.ones((1, 200), int))[:, 0]
+    for word, methods in methods_of(mine.answers).items():  # whose runs have the same scores
+        of_words = by_rank(mine.answers.scores[METHODS[0]], mine.answers.labels, np.ones((1, 200), int))[:, 0]
         np.testing.assert_allclose(
             [methods[METHODS[0]][key] for key in ("first", "precision")], of_words[:, WORDS.index(word)], rtol=1e-3
         )
@@ -345,7 +344,7 @@ def test_words_that_stand_out_among_the_highest_are_counted(mine):
     ranks = np.arange(200)
     labels = np.stack([ranks < 30, (ranks >= 10) & (ranks < 40), ranks % 4 == 0], axis=1)
     scores = np.tile(np.linspace(1, 0, 200)[:, np.newaxis], 3)
-    shown = methods_of(mine, mine.fits._replace(labels=labels, scores={METHODS[0]: scores, METHODS[1]: -scores}))
+    shown = methods_of(mine.answers._replace(labels=labels, scores={METHODS[0]: scores, METHODS[1]: -scores}))
     # Of 20, 3 are expected to have each of the first two words, and 5 the third.
     assert shown[WORDS[0]][METHODS[0]]["beside"] == [[WORDS[1], 10]]
     assert shown[WORDS[2]][METHODS[0]]["beside"] == [[WORDS[0], 20], [WORDS[1], 10]]
@@ -354,7 +353,7 @@ def test_words_that_stand_out_among_the_highest_are_counted(mine):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_documents_are_told_by_the_features_that_matter_most(mine, form):
-    X, W = mine.fits.X, np.outer(np.arange(1, 7), [1, -2, 0.5])
+    X, W = mine.answers.X, np.outer(np.arange(1, 7), [1, -2, 0.5])
     found = reasons_of(form(X), [3], W, NAMES)
     assert [found["features"][j] for j, _ in found["values"][3]] == [NAMES[i] for i in np.argsort(-abs(X[3] * W[:, 0]))]
     weights = np.frombuffer(base64.b64decode(found["weights"]), np.int8).reshape(6, 3)
@@ -415,31 +414,32 @@ def test_interval_of_a_word_lies_between_0_and_1(area, n_runs, positives):
 
 
 def test_the_map_holds_every_weight_of_the_features_that_it_shows(mine):
-    fits = mine.fits
-    shared = sharing_of(fits, METHODS[0], [])
+    path = mine.answers.paths[METHODS[0]]
+    shared = sharing_of(path, "l1inf")
     features = [int(feature["name"].removeprefix("feature ")) for feature in shared["features"]]
     assert sorted(features) == [0, 1]  # those in use at the chosen radius
-    for W, fit in zip(fits.paths[METHODS[0]].W, shared["path"], strict=True):
+    for W, fit in zip(path.W, shared["path"], strict=True):
         own = W[np.ix_(features, shared["words"])]
         got = np.frombuffer(base64.b64decode(fit["weights"]), np.int8).reshape(own.shape)
         np.testing.assert_array_equal(got != 0, own != 0)
         np.testing.assert_allclose(got / 127, own / np.abs(own).max(), atol=0.5 / 127)
         assert fit["used"] == W.any(axis=1).sum()
     assert [fit["radius"] for fit in shared["path"]] == RADII.tolist()
-    assert [fit["auc"] for fit in shared["path"]] == fits.paths[METHODS[0]].rows["auc_weighted"].round(4).tolist()
+    shown = mine.tables["sparsity"].query("run == 1 and n == 20 and method == @METHODS[0]")
+    assert [fit["auc"] for fit in shared["path"]] == shown["auc_weighted"].round(4).tolist()
     assert shared["chosen"] == 1
 
 
 def test_a_feature_shows_the_images_with_its_largest_and_smallest_values(mine):
-    for feature in sharing_of(mine.fits, METHODS[0], [])["features"]:
-        order = np.argsort(mine.fits.X[:, int(feature["name"].removeprefix("feature "))])
+    for feature in sharing_of(mine.answers.paths[METHODS[0]], "l1inf")["features"]:
+        order = np.argsort(mine.answers.X[:, int(feature["name"].removeprefix("feature "))])
         assert feature["images"] == [order[::-1][:6].tolist(), order[:6].tolist()]
 
 
 def test_fits_of_other_images_are_refused():
     of_thirty = ScoredFits(*[()] * 6, labels=np.ones((30, 3), bool))
     with pytest.raises(Misfit, match="features must have a row for each of 30 test images, got 29"):
-        fits_of(WORDS, np.ones((29, 6)), of_thirty, pd.DataFrame(), pd.DataFrame(), {})
+        study_answers("annotation", WORDS, np.ones((29, 6)), range(29), of_thirty, {}, {})
 
 
 # Findings
@@ -462,8 +462,8 @@ def learnt(p_holm):
     ],
 )
 def test_the_sentence_names_what_was_learnt(p_holm, labels, expected):
-    assert findings.sentence(learnt(p_holm), "hinge-l1inf", labels) == expected
-    assert findings.sentence(learnt(0.01)[:1], "hinge-l1inf") == "1 of 1 word can be recognised; best: a."
+    assert findings.sentence(learnt(p_holm), labels) == expected
+    assert findings.sentence(learnt(0.01)[:1]) == "1 of 1 word can be recognised; best: a."
 
 
 def test_how_sure_it_is_compares_with_the_best_other_method(rng):
@@ -482,10 +482,10 @@ def test_how_sure_it_is_compares_with_the_best_other_method(rng):
 
 def test_words_that_are_not_recognised_are_rarer_or_not():
     table = learnt([0.9, 0.9] + [0.01] * 6)
-    said = findings.why_not(table.assign(positives=[1, 1] + [20] * 6), "hinge-l1inf", "samples", "topics")
+    said = findings.why_not(table.assign(positives=[1, 1] + [20] * 6), "samples", "topics")
     assert said == ("Topics that are not recognised are rarer than the others: 1 test sample against 20 (medians).")
-    assert " not much rarer than the others: 20 test images" in findings.why_not(table, "hinge-l1inf")
-    assert [findings.why_not(learnt(p), "hinge-l1inf") for p in (0.01, 0.9)] == ["", ""]
+    assert " not much rarer than the others: 20 test images" in findings.why_not(table)
+    assert [findings.why_not(learnt(p)) for p in (0.01, 0.9)] == ["", ""]
 
 
 def test_warnings_stand_in_plain_words_those_that_make_a_number_wrong_first():

@@ -128,13 +128,13 @@ def _leads(differences: pd.DataFrame) -> dict[Any, str]:
     return said
 
 
-def sentence(learnt: pd.DataFrame, method: str, labels: str = "words") -> str:
+def sentence(learnt: pd.DataFrame, labels: str = "words") -> str:
     """Say in one sentence which words a method recognises better than chance.
 
-    learnt: a row for each word and method, with columns positives, validation_word, auc, p_holm, and right: how many of
-    the first test images have the word. labels: the name of what is learnt.
+    learnt: the rows of the method, see `answers.Answers`, and right: how many of the first test images have the word.
+    labels: the name of what is learnt.
     """
-    own = _counted(learnt, method)
+    own = _counted(learnt)
     known = own["p_holm"] <= CHANCE
     best, others = own["word"][known].tolist(), own["word"][~known].tolist()[::-1]
     more = len(others) - SHOWN_WORDS
@@ -150,9 +150,9 @@ def how_sure(learnt: pd.DataFrame, method: str, means: pd.DataFrame, *, n_test: 
     Parameters
     ----------
     learnt : table
-        As of `sentence`, and the weight of each word in averages.
+        As of `sentence`.
     method : str
-        The method that is told of. Without numbers of it, the first one is compared with others.
+        Its method. If `means` has no numbers of it, their first method is compared with the others.
     means : table
         See `scores.runs.means`.
     n_test : int
@@ -166,9 +166,9 @@ def how_sure(learnt: pd.DataFrame, method: str, means: pd.DataFrame, *, n_test: 
         Two sentences, or one where there are no other methods.
     """
     said = (
-        f"On average {one_digit(average(learnt, method, 'right'))} "
+        f"On average {one_digit(average(learnt, 'right'))} "
         f"of the first {min(FIRST, n_test)} {things} are right "
-        f"(mean AUC {average(learnt, method, 'auc'):.3f} on {n_test:,} test {things})."
+        f"(mean AUC {average(learnt, 'auc'):.3f} on {n_test:,} test {things})."
     )
     auc = means[means["n"] == means["n"].max()].set_index("method")["auc_weighted"]
     if len(auc) == 1:
@@ -190,9 +190,9 @@ def one_digit(value: float) -> str:
     return f"{value + 1e-9:.1f}"
 
 
-def average(learnt: pd.DataFrame, method: str, column: str) -> float:
-    """Average a column of a method over its words. learnt: as of `sentence`, and the weight of each word."""
-    own = _counted(learnt, method).dropna(subset=[column])
+def average(learnt: pd.DataFrame, column: str) -> float:
+    """Average a column over the words, by their weights. learnt: as of `sentence`."""
+    own = _counted(learnt).dropna(subset=[column])
     return float((own[column] * own["weight"]).sum() / max(own["weight"].sum(), 1))
 
 
@@ -206,15 +206,13 @@ def hold(verdicts: Mapping[str, int]) -> str:
     return f"Do the papers' findings hold here? {', '.join(said) or 'None was asked about'}."
 
 
-def why_not(learnt: pd.DataFrame, method: str, things: str = "images", labels: str = "words") -> str:
+def why_not(learnt: pd.DataFrame, things: str = "images", labels: str = "words") -> str:
     """Say what words have in common that a method does not recognise; nothing if it recognises all, or none.
 
     Parameters
     ----------
     learnt : table
         As of `sentence`.
-    method : str
-        One of its methods.
     things : str
         The name of what has labels.
     labels : str
@@ -225,7 +223,7 @@ def why_not(learnt: pd.DataFrame, method: str, things: str = "images", labels: s
     str
         A sentence.
     """
-    own = _counted(learnt, method)
+    own = _counted(learnt)
     known = own["p_holm"] <= CHANCE
     if known.all() or not known.any():
         return ""
@@ -237,9 +235,9 @@ def why_not(learnt: pd.DataFrame, method: str, things: str = "images", labels: s
     )
 
 
-def _counted(learnt: pd.DataFrame, method: str) -> pd.DataFrame:
-    """The rows of a method, the best first, without words that chose the radius; all rows if all did."""
-    own = learnt[learnt["method"] == method].sort_values(["right", "auc"], ascending=False, kind="stable")
+def _counted(learnt: pd.DataFrame) -> pd.DataFrame:
+    """The words, the best first, without those that chose the radius; all words if all did."""
+    own = learnt.sort_values(["right", "auc"], ascending=False, kind="stable")
     chose = own["validation_word"]
     return own if chose.all() else own[~chose]
 

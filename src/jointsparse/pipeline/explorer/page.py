@@ -7,37 +7,18 @@ import markupsafe
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import require
 from jointsparse.metrics import FIRST
 from jointsparse.pipeline.explorer import findings
-from jointsparse.pipeline.explorer.answers import Kept, alike, answers_of
-from jointsparse.pipeline.explorer.fits import Fits
+from jointsparse.pipeline.explorer.answers import Answers
 from jointsparse.pipeline.explorer.frame import render
+from jointsparse.pipeline.explorer.kept import Kept, alike
 from jointsparse.pipeline.explorer.sharing import sharing_of
-from jointsparse.pipeline.explorer.words import SUSPECTS, reasons_of, said_of, suspects_of, wall_of, words_of
+from jointsparse.pipeline.explorer.study import Study
+from jointsparse.pipeline.explorer.words import SUSPECTS, packed_scores, reasons_of, suspects_of, wall_of, words_of
 
 SAMPLES = 24  # images of a dataset whose studies learn no words
 OF_CARD = 3  # pictures that stand in the list of pages
 IMAGES_OF_WORDS = ("highest", "misses", "errors")  # see `words_of`
-
-# A study as the page's script draws it, its fits, the row of each of their test images, and names of the features.
-Source = tuple[dict[str, Any], Fits, Sequence[int], Sequence[str]]
-
-
-class Study(NamedTuple):
-    """A study as the page shows it.
-
-    tables: by name; the page reads chosen, means, by_word, words_learnt, differences and warnings. figures: captions by
-    file, as the page finds it. fits: None for a study that learns no words. test_images: the row of each test image in
-    the table of images. names: of the features; empty if they have none.
-    """
-
-    name: str
-    tables: Mapping[str, pd.DataFrame]
-    figures: Mapping[str, str]
-    fits: Fits | None = None
-    test_images: Sequence[int] = ()
-    names: Sequence[str] = ()
 
 
 class Page(NamedTuple):
@@ -97,59 +78,48 @@ def page(
     -------
     Page
     """
-    of_words = [study for study in studies if study.fits is not None]
+    of_words = [(study, study.answers) for study in studies if study.answers is not None]
+    shown = [kept.answers] if kept else []
+    shown += [answers for _, answers in of_words]
+    drawn = [_drawn(answers) for answers in shown]
+    rows = {row for study in drawn for row in study["rows"].values()}
     maps: dict[int, set[int]] = {}
-    sources: list[Source] = []
     if kept:
-        answers, of_tests = answers_of(kept)
-        maps = {int(kept.test_images[image]): places for image, places in of_tests.items()}
-        sources.append((answers, kept.fits, kept.test_images, kept.vocabulary))
-    sources += [_learnt(study) for study in of_words]
-    used = set().union(*(_add_images(*source) for source in sources))
-    if kept:
-        answers["alike"] = alike(kept, answers["rows"])
-        used = used.union(*answers["alike"].values())
+        drawn[0]["alike"] = alike(kept, drawn[0]["rows"])
+        rows = rows.union(*drawn[0]["alike"].values())
+        maps = _maps(drawn[0])
     if thumbnail and images is not None and not of_words:
-        samples = np.linspace(0, len(images) - 1, min(SAMPLES, len(images))).astype(int)
-        used = set(samples.tolist())
+        rows = set(np.linspace(0, len(images) - 1, min(SAMPLES, len(images))).astype(int).tolist())
+    of_rows = _images(rows, images, captions, thumbnail, original)
+    for row, places in maps.items():
+        of_rows[row]["maps"] = sorted(places)
+
     things = "images" if thumbnail else "samples"
     claimed = findings.hold(verdicts)
-    found, sure, why_not = claimed, "", ""
+    sentence, sure, why_not = claimed, "", ""
     numbers = {things: f"{len(images):,}"} if images is not None else {}
     if of_words:
-        told = _table(sources[0][0]), sources[0][0]["best"]
-        found = findings.sentence(*told, labels)
-        n_test = sources[0][0]["n_test"]
-        sure = findings.how_sure(*told, of_words[0].tables["means"], n_test=n_test, things=things)
-        why_not = findings.why_not(*told, things, labels)
-        numbers[f"of the first {min(FIRST, n_test)} right"] = findings.one_digit(findings.average(*told, "right"))
+        learnt, n_test = _best_method(shown[0], drawn[0]), drawn[0]["n_test"]
+        sentence = findings.sentence(learnt, labels)
+        means = of_words[0][0].tables["means"]
+        sure = findings.how_sure(learnt, shown[0].best, means, n_test=n_test, things=things)
+        why_not = findings.why_not(learnt, things, labels)
+        numbers[f"of the first {min(FIRST, n_test)} right"] = findings.one_digit(findings.average(learnt, "right"))
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
     warnings = findings.warnings_of(warned, things, labels)
     n_wrong = sum(warning["severity"] == findings.WRONG for warning in warnings)
-    of_images = _images(used, images, captions, thumbnail, original)
-    for row, places in maps.items():
-        of_images[row]["maps"] = sorted(places)
-    first_screen, suspects = _first_screen(sources, images, of_images)
-    on_card = [(", ".join(one["captions"]), one["file"]) for one in list(of_images.values())[:OF_CARD]]
-    if of_words:
-        firsts = [
-            (tile["word"], sorted(tile["images"], key=lambda one: not one[1])[0][0]) for tile in first_screen["wall"]
-        ]
-        of_tiles = {
-            image["file"]: word for word, image in firsts[::-1]
-        }  # each once, and rightly ranked if there is one
-        on_card = [(word, file) for file, word in of_tiles.items()][: -OF_CARD - 1 : -1]
+    first_screen, suspects = _first_screen(shown, drawn, images, of_rows)
     html = render(
         "page.html.jinja",
         dataset=dataset,
         note=note,
-        sentence=found,
+        sentence=sentence,
         sure=sure,
         why_not=why_not,
         studies=studies,
         methods={
             study.name: findings.methods_table(study.tables["means"], study.tables.get("differences"))
-            for study in of_words
+            for study, _ in of_words
         },
         splits=images["split"].value_counts().to_dict() if images is not None else {},
         left_out=findings.left_out(left_out) if left_out is not None else [],
@@ -157,127 +127,128 @@ def page(
         n_wrong=n_wrong,
         claims=claims,
         claimed=claimed,
-        samples=list(of_images.values()) if not of_words else [],
+        samples=list(of_rows.values()) if not of_words else [],
         things=things,
         labels=labels,
         label=findings.one_of(labels),
         **first_screen,
-        by_rank={study.name: _by_method(study) for study in of_words},
+        by_rank={study.name: _by_rank(answers.learnt) for study, answers in of_words},
         data={
-            "studies": [learnt for learnt, *_ in sources],
-            "images": of_images,
+            "studies": drawn,
+            "images": of_rows,
             "things": things,
             "labels": labels,
             "label": findings.one_of(labels),
         },
     )
-    return Page(
-        html,
-        [row for row, image in of_images.items() if image["file"]],
-        maps,
-        suspects,
-        {"dataset": dataset, "sentence": found, "note": note, "warnings": n_wrong, "numbers": numbers}
-        | {"verdicts": {} if of_words else dict(verdicts), "pictures": on_card if thumbnail else []},
-    )
+    card = {"dataset": dataset, "sentence": sentence, "note": note, "warnings": n_wrong, "numbers": numbers}
+    card["verdicts"] = {} if of_words else dict(verdicts)
+    card["pictures"] = _pictures_of_card(of_rows, first_screen["wall"] if of_words else None) if thumbnail else []
+    return Page(html, [row for row, image in of_rows.items() if image["file"]], maps, suspects, card)
 
 
-def _learnt(study: Study) -> Source:
-    """Gather what the page's script draws of a study."""
-    fits, names, tables = study.fits, study.names, study.tables
-    assert fits is not None
-    require(
-        not names or len(names) >= fits.X.shape[1],
-        f"vocabulary must name each of {fits.X.shape[1]} features, got {len(names)} names",
-    )
-    means = tables["means"][tables["means"]["n"] == fits.n].set_index("method")["auc_weighted"]
-    best = str(means[list(fits.paths)].idxmax())
-    learnt = {
-        "name": study.name,
-        "by": f"{findings.label(best)} of the study {study.name}",
-        "with_maps": False,
-        "n": fits.n,
-        "run": fits.run,
-        "runs": int(tables["chosen"]["run"].nunique()),
-        "methods": [{"name": method, "label": findings.label(method)} for method in fits.paths],
-        "best": best,
-        "names": fits.words,
-        "words": words_of(tables["words_learnt"], tables["by_word"], fits, names),
-        "sharing": {method: sharing_of(fits, method, names) for method in fits.paths},
-    }
-    return learnt, fits, study.test_images, names
+def _drawn(answers: Answers) -> dict[str, Any]:
+    """What the page's script draws of a study, or of the kept model: numbers and text alone, for JSON.
 
-
-def _table(study: Mapping[str, Any]) -> pd.DataFrame:
-    """Columns of the table words_learnt that sentences read, for the best method of a study."""
-    rows = [(word, word["methods"][study["best"]]) for word in study["words"]]
-    return pd.DataFrame(
-        [
-            {
-                **{key: word[key] for key in ("word", "positives")},
-                "method": study["best"],
-                "validation_word": word["always"],
-                **{key: own[key] for key in ("right", "auc")},
-                "weight": 1 if "means" in study else word["positives"],  # as in the means of the kept model, or a study
-                "p_holm": 0.0 if own["known"] else 1.0,
-            }
-            for word, own in rows
-        ]
-    )
-
-
-def _by_method(study: Study) -> dict[str, np.ndarray]:
-    """Means of the numbers of `fits.by_rank` over the words of each method, as of the AUC."""
-    fits, learnt = study.fits, study.tables["words_learnt"]
-    assert fits is not None
-    chose = learnt.groupby("word")["validation_word"].first()[fits.words].to_numpy()
-    weights = (fits.labels == 1).sum(axis=0) * (~chose | chose.all())
-    return {method: np.average(numbers, axis=1, weights=weights) for method, numbers in fits.by_rank.items()}
-
-
-def _add_images(study: dict[str, Any], fits: Fits, test_images: Sequence[int], names: Sequence[str]) -> set[int]:
-    """Add to a study what the page shows of its test images, and return their rows in the table of images.
-
-    Parameters
-    ----------
-    study, fits, test_images, names
-        See `Source`.
-
-    Returns
-    -------
-    rows : set of int
+    Images are rows of the test images; rows: of each its row in the table of images.
     """
-    of_words = [own[kind] for word in study["words"] for own in word["methods"].values() for kind in IMAGES_OF_WORDS]
+    words = words_of(answers)
+    sharing = {method: sharing_of(path, method.rpartition("-")[2]) for method, path in answers.paths.items()}
+    of_words = [own[kind] for word in words for own in word["methods"].values() for kind in IMAGES_OF_WORDS]
     of_features = [
-        both for one in study["sharing"].values() for feature in one["features"] for both in feature["images"]
+        images for shared in sharing.values() for feature in shared["features"] for images in feature["images"]
     ]
-    used = sorted({image for ranks in of_words for image, _ in ranks}.union(*of_features))
-    study["n_test"], study["of_first"] = len(fits.labels), min(FIRST, len(fits.labels))
-    study["rows"] = {image: int(test_images[image]) for image in used}
-    study["has"] = {image: np.flatnonzero(fits.labels[image] == 1).tolist() for image in used}
-    study["unclear"] = {image: np.flatnonzero(fits.labels[image] < 0).tolist() for image in used}
-    study["said"] = {method: said_of(own, used) for method, own in fits.scores.items()}
-    study["reasons"] = reasons_of(fits.X, used, fits.W(study["best"]), names) if names else None
-    return set(study["rows"].values())
+    shown = sorted({image for ranks in of_words for image, _ in ranks}.union(*of_features))
+    labels, W = answers.labels, answers.paths[answers.best].chosen_W
+    return {
+        **answers.about,
+        "methods": [{"name": method, "label": findings.label(method)} for method in answers.paths],
+        "best": answers.best,
+        "names": answers.words,
+        "words": words,
+        "sharing": sharing,
+        "n_test": len(labels),
+        "of_first": min(FIRST, len(labels)),
+        "rows": {image: int(answers.test_images[image]) for image in shown},
+        "has": {image: np.flatnonzero(labels[image] == 1).tolist() for image in shown},
+        "unclear": {image: np.flatnonzero(labels[image] < 0).tolist() for image in shown},
+        "said": {method: packed_scores(scores, shown) for method, scores in answers.scores.items()},
+        "reasons": reasons_of(answers.X, shown, W, answers.names) if answers.names else None,
+    }
+
+
+def _maps(model: Mapping[str, Any]) -> dict[int, set[int]]:
+    """The places of the words and features whose maps each image has, by its row in the table of images."""
+    maps: dict[int, set[int]] = {}
+    if not model["with_maps"]:
+        return maps
+    of_words = [
+        (image, model["names"].index(word["word"]))
+        for word in model["words"]
+        for kind in IMAGES_OF_WORDS
+        for image, _ in word["methods"][model["best"]][kind]
+    ]
+    of_features = [
+        (image, feature["place"])
+        for feature in model["sharing"][model["best"]]["features"]
+        for image in feature["images"][0]
+    ]
+    for image, place in of_words + of_features:
+        maps.setdefault(model["rows"][image], set()).add(place)
+    return maps
+
+
+def _best_method(answers: Answers, study: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows of `Answers.learnt` for the best method, and how many of the first images of each word are right."""
+    learnt = answers.learnt[answers.learnt["method"] == answers.best]
+    return learnt.assign(right=[word["methods"][answers.best]["right"] for word in study["words"]])
+
+
+def _by_rank(learnt: pd.DataFrame) -> dict[Any, np.ndarray]:
+    """Means of first and precision over the words of each method, as of the AUC. learnt: see `Answers`."""
+    chose = learnt["validation_word"].to_numpy(bool)
+    weights = learnt["positives"] * (~chose | chose.all())
+    return {
+        method: np.average(rows[["first", "precision"]], axis=0, weights=weights[rows.index])
+        for method, rows in learnt.groupby("method", sort=False)
+    }
 
 
 def _first_screen(
-    sources: Sequence[Source], images: pd.DataFrame | None, of_images: Mapping[int, Mapping[str, Any]]
+    shown: Sequence[Answers],
+    drawn: Sequence[Mapping[str, Any]],
+    images: pd.DataFrame | None,
+    of_rows: Mapping[int, Mapping[str, Any]],
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """The wall of the first study, its other words and itself, for the template, and the table of suspects."""
-    if not sources or images is None:
+    if not shown or images is None:
         return {"wall": [], "unknown": [], "model": None}, pd.DataFrame(columns=SUSPECTS)
-    study, fits, test_images, _ = sources[0]
+    answers, study = shown[0], drawn[0]
     wall, unknown = wall_of(study["words"], study["best"])
     for tile in wall:
-        tile["images"] = [(of_images[study["rows"][image]], right) for image, right in tile["images"]]
-    known = {study["names"].index(tile["word"]): tile["word"] for tile in wall}
-    suspects = suspects_of(fits.scores[study["best"]], fits.labels, known)
-    suspects["image"] = [images["image"].iloc[test_images[image]] for image in suspects["image"]]
+        tile["images"] = [(of_rows[study["rows"][image]], right) for image, right in tile["images"]]
+    known = {answers.words.index(tile["word"]): tile["word"] for tile in wall}
+    suspects = suspects_of(answers.scores[answers.best], answers.labels, known)
+    suspects["image"] = [images["image"].iloc[answers.test_images[image]] for image in suspects["image"]]
     return {"wall": wall, "unknown": unknown, "model": study}, suspects
 
 
+def _pictures_of_card(
+    of_rows: Mapping[int, Mapping[str, Any]], wall: Sequence[Mapping[str, Any]] | None
+) -> list[tuple[str, str]]:
+    """Captions and files of the pictures in the list of pages: of the wall the first of each word, or any samples."""
+    if wall is None:
+        return [(", ".join(image["captions"]), image["file"]) for image in list(of_rows.values())[:OF_CARD]]
+    words: dict[str, str] = {}
+    for tile in wall:
+        right = [image for image, is_right in tile["images"] if is_right]
+        first = right[0] if right else tile["images"][0][0]
+        words.setdefault(first["file"], tile["word"])  # each picture once
+    return [(word, file) for file, word in words.items()][:OF_CARD]
+
+
 def _images(
-    used: set[int],
+    shown: set[int],
     images: pd.DataFrame | None,
     captions: pd.DataFrame | None,
     thumbnail: Callable[..., str | None] | None,
@@ -286,15 +257,15 @@ def _images(
     """Name, captions, thumbnail and own file of each image that is shown. images, captions, ...: see `page`."""
     if images is None or captions is None:
         return {}
-    rows = {str(images["image"].iloc[row]): row for row in sorted(used)}
+    rows = {str(images["image"].iloc[row]): row for row in sorted(shown)}
     captions = captions[captions["known"]] if "known" in captions else captions
     own = captions[captions["image"].isin(rows)].groupby("image", sort=False)["caption"].agg(list)
-    shown: dict[int, dict[str, Any]] = {
+    described: dict[int, dict[str, Any]] = {
         row: {"name": name, "captions": own.get(name, []), "file": thumbnail(row) if thumbnail else None}
         | ({"text": images["text"].iloc[row]} if "text" in images else {})
         for name, row in rows.items()
     }
     if original:
-        for row in [row for row, image in shown.items() if image["file"]]:
-            shown[row]["original"] = original(row)
-    return shown
+        for row in [row for row, image in described.items() if image["file"]]:
+            described[row]["original"] = original(row)
+    return described

@@ -1,65 +1,48 @@
 """The features that words share: the largest weights at every radius, and the images that a feature responds to."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy  # which loads scipy.sparse when it is used
 
-from jointsparse.pipeline.explorer.fits import Fits
-from jointsparse.pipeline.explorer.words import levels_of
+from jointsparse.pipeline.explorer.answers import Path
+from jointsparse.pipeline.explorer.words import packed_weights
 
-MOST_FEATURES = 48  # rows of the map
-RESPONDERS = 6  # test images with the largest, and with the smallest value of a feature
 APART = ("l1",)  # norms with which a word may leave out a feature that other words use
 
 
-def sharing_of(fits: Fits, method: str, names: Sequence[str]) -> dict[str, Any]:
+def sharing_of(path: Path, norm: str) -> dict[str, Any]:
     """The map of W of one method: features in rows, words in columns, both ordered so that blocks show.
-
-    Parameters
-    ----------
-    fits : Fits
-        The fits.
-    method : str
-        One of their methods.
-    names : list of str
-        Names of the features; empty if they have none.
 
     Returns
     -------
     dict
-        Numbers and text alone, for JSON. features: those with the largest weights at the chosen radius. path: by
-        radius, with its weights as signed bytes, rows by rows, the largest as 127; base64. auc: the mean of the page's
-        methods, see `findings.methods_table`, in this run. apart: whether words may use other features. Images are
-        rows of the test images.
+        Numbers and text alone, for JSON. features: each with its images, rows of the test images, and its place among
+        the maps of an image, behind those of the words. path: by radius, with its weights as signed bytes, rows by
+        rows, the largest as 127; base64. auc: the mean of the page's methods, see `findings.methods_table`, in this
+        run. apart: whether words may use other features.
     """
-    path = fits.paths[method]
-    chosen = path.W[path.chosen]
-    largest = np.abs(chosen).max(axis=1)
-    features = np.argsort(-largest, kind="stable")[:MOST_FEATURES]
-    features = features[largest[features] > 0]
-    features = features[order_of(chosen[features])]
-    words = order_of(chosen[features].T) if len(features) else np.arange(chosen.shape[1])
-    X = fits.X[:, features]
-    X = X.toarray() if scipy.sparse.issparse(X) else X
+    n_words = path.W.shape[2]
+    places = [feature.place for feature in path.features]
+    rows = order_of(path.chosen_W[places])
+    features = np.array(places, int)[rows]
+    words = order_of(path.chosen_W[features].T) if len(features) else np.arange(n_words)
+    shown = [(n_words + row, path.features[row]) for row in rows.tolist()]
     return {
-        "n_features": chosen.shape[0],
+        "n_features": path.n_features,
         "chosen": path.chosen,
-        "apart": method.rpartition("-")[2] in APART,
+        "apart": norm in APART,
         "words": words.tolist(),
         "features": [
-            {"name": names[feature] if names else f"feature {feature}", "images": _responders(X[:, i])}
-            for i, feature in enumerate(features)
+            {"name": feature.name, "images": [feature.high, feature.low], "place": place} for place, feature in shown
         ],
         "path": [
             {
-                "radius": float(f"{row['radius']:.4g}"),
+                "radius": radius,
                 "used": int(W.any(axis=1).sum()),
-                "auc": float(f"{row['auc_weighted']:.4g}"),
-                "weights": levels_of(W[np.ix_(features, words)]),
+                "auc": auc,
+                "weights": packed_weights(W[np.ix_(features, words)]),
             }
-            for W, row in zip(path.W, path.rows.to_dict("records"), strict=True)
+            for radius, auc, W in zip(path.radius, path.auc, path.W, strict=True)
         ],
     }
 
@@ -73,10 +56,3 @@ def order_of(rows: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     joined = hierarchy.ward(rows / np.where(lengths > 0, lengths, 1))
     return np.asarray(hierarchy.leaves_list(joined))
-
-
-def _responders(values: np.ndarray) -> list[list[int]]:
-    """The images with the largest values of a feature, and with the smallest below 0."""
-    order = np.argsort(values, kind="stable")
-    high = [int(i) for i in order[::-1][:RESPONDERS] if values[i] > 0]
-    return [high, [int(i) for i in order[:RESPONDERS] if values[i] < 0]]

@@ -9,13 +9,12 @@ import pandas as pd
 import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.metrics import FIRST
+from jointsparse.pipeline.explorer.answers import Answers
 from jointsparse.pipeline.explorer.findings import CHANCE
-from jointsparse.pipeline.explorer.fits import Fits
-from jointsparse.pipeline.scores.learnt import by_size
 
 HIGHEST, WORST = 8, 6  # images that are shown: ranked highest; misses, and errors
 ROC_POINTS = 32
-BY_RANK = ("first", "precision")  # see `fits.by_rank`
+NUMBERS = ("auc", "low", "high", "p_holm", "n_features", "first", "precision")  # of a word and a method
 TELLING = 8  # features of a document that are named
 OF_WALL, TELLING_OF_WALL = 3, 5  # images, or telling features, of a word on the wall
 SUSPECTS = ["image", "word", "label", "score", "rank"]  # columns of the table of labels that may be wrong
@@ -25,52 +24,40 @@ LEVELS_OF_WEIGHTS = 127  # at most
 TOP, MOST_BESIDE = 20, 3  # images ranked highest, and other words that many of them have
 
 
-def words_of(learnt: pd.DataFrame, by_word: pd.DataFrame, fits: Fits, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Gather what the page shows of each word, words in the order of `learnt`.
-
-    Parameters
-    ----------
-    learnt : table
-        See `scores.learnt.words_learnt`.
-    by_word : table
-        See `scores.evaluation.Evaluation`.
-    fits : Fits
-        The fits whose test images are shown.
-    names : list of str
-        Names of the features; empty if they have none.
+def words_of(answers: Answers) -> list[dict[str, Any]]:
+    """Gather what the page shows of each word, words in the order of `answers.learnt`.
 
     Returns
     -------
     list of dict
         Numbers and text alone, for JSON. Images are rows of the test images.
     """
-    sizes: dict[Any, list[list[Any]]] = {}
-    for row in by_size(by_word, dict(zip(fits.words, (fits.labels >= 0).sum(axis=0), strict=True))).to_dict("records"):
-        sizes.setdefault((row["word"], row["method"]), []).append(
-            [row["n"], *(number(row[key]) for key in ("auc", "low", "high"))]
-        )
+    by_size: dict[Any, list[list[Any]]] = {}
+    for row in answers.by_size.to_dict("records"):
+        numbers = [row["n"], *(number(row[name]) for name in ("auc", "low", "high"))]
+        by_size.setdefault((row["word"], row["method"]), []).append(numbers)
     shown = []
-    for word, rows in learnt.groupby("word", sort=False):
-        k = fits.words.index(str(word))
+    for word, rows in answers.learnt.groupby("word", sort=False):
+        k = answers.words.index(str(word))
+        best = rows.loc[rows["best"] & bool((rows["p_holm"] <= CHANCE).any()), "method"].tolist()
         methods = {}
         for row in rows.to_dict("records"):
-            methods[row["method"]] = {
-                **{key: number(row[key]) for key in ("auc", "low", "high", "p_holm", "n_features")},
-                **dict(zip(BY_RANK, map(number, fits.by_rank[row["method"]][:, k]), strict=True)),
+            method = row["method"]
+            methods[method] = {
+                **{name: number(row[name]) for name in NUMBERS},
                 "known": bool(row["p_holm"] <= CHANCE),
-                "sizes": sizes[word, row["method"]],
-                **of_ranks(fits.scores[row["method"]], fits.labels, k, fits.words),
-                **({"telling": telling(fits.W(row["method"])[:, k], names)} if names else {}),
+                "sizes": by_size.get((word, method), []),
+                **ranking(answers.scores[method], answers.labels, k, answers.words),
             }
-        known = bool((rows["p_holm"] <= CHANCE).any())
-        best = rows.loc[rows["best"], "method"]
+            if answers.names:
+                methods[method]["telling"] = telling(answers.paths[method].chosen_W[:, k], answers.names)
         shown.append(
             {
                 "word": str(word),
                 "positives": int(rows["positives"].iloc[0]),
-                "chose": bool(fits.validation_words[k]),
+                "chose": bool(answers.validation_words[k]),
                 "always": bool(rows["validation_word"].iloc[0]),
-                "best": best.iloc[0] if known else None,
+                "best": best[0] if best else None,
                 "methods": methods,
             }
         )
@@ -82,7 +69,7 @@ def number(value: float) -> float | None:
     return float(f"{value:.6g}") if np.isfinite(value) else None
 
 
-def of_ranks(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]) -> dict[str, Any]:
+def ranking(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]) -> dict[str, Any]:
     """Rank test images by their scores for a word, with how many of the first are right, and the ROC curve.
 
     Parameters
@@ -180,14 +167,14 @@ def packed(numbers: np.ndarray) -> str:
     return base64.b64encode(numbers.tobytes()).decode()
 
 
-def levels_of(weights: np.ndarray) -> str:
+def packed_weights(weights: np.ndarray) -> str:
     """Pack weights as signed bytes, relative to the largest; what is not 0 stays so."""
     largest = np.abs(weights).max(initial=0.0)
     levels = np.rint(LEVELS_OF_WEIGHTS * weights / (largest or 1.0))
     return packed(np.where(levels == 0, np.sign(weights), levels).astype(np.int8))
 
 
-def said_of(scores: np.ndarray, images: Sequence[int]) -> dict[str, str]:
+def packed_scores(scores: np.ndarray, images: Sequence[int]) -> dict[str, str]:
     """The scores of some test images for every word, and their ranks among all test images, images by images.
 
     scores: (n_test_images, n_words). Scores are in standard deviations from the mean of the word, as signed bytes.
@@ -221,7 +208,7 @@ def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str])
     dict
         For JSON. brief: True if features say what a document is, as those of a sparse one do. values: of each document,
         the places of its features and their values, those first whose value by the length of its weights is largest.
-        features: the name in each place. weights: see `levels_of`, rows by rows.
+        features: the name in each place. weights: see `packed_weights`, rows by rows.
     """
     size = np.linalg.norm(W, axis=1)
     own: dict[int, list[tuple[int, float]]] = {}
@@ -235,6 +222,6 @@ def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str])
     return {
         "brief": bool(scipy.sparse.issparse(X)),
         "features": [names[feature] for feature in used],
-        "weights": levels_of(W[used]),
+        "weights": packed_weights(W[used]),
         "values": {i: [(place[feature], value) for feature, value in of_row] for i, of_row in own.items()},
     }

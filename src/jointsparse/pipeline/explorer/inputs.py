@@ -1,0 +1,185 @@
+"""What the page of a dataset is made from: its images, the files of its studies, and its kept model."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pandas as pd
+
+from jointsparse.files import load
+from jointsparse.pipeline.explorer import thumbnails
+from jointsparse.pipeline.explorer.kept import Kept, kept_model
+from jointsparse.pipeline.explorer.page import Page
+from jointsparse.pipeline.explorer.study import Study, median_run, study_answers
+from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_record, read_table
+from jointsparse.pipeline.scores.scored_fits import ScoredFits
+from jointsparse.pipeline.sweep import Sweep
+from jointsparse.pipeline.tasks import names_of
+
+
+class Images:
+    """The images of a dataset, and what its page shows of each.
+
+    Parameters
+    ----------
+    loader : module
+        The plug-in that reads the dataset, see `datasets`.
+    options : mapping
+        Its options.
+    table : table or None
+        Columns image, and picture if samples have pictures beside their features. None if each study draws its own.
+    features : path or None
+        The file of the features that samples come with.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of these features; empty if they have none.
+    are_files : bool
+        Whether pictures are files, or painted by the loader.
+    are_pictures : bool
+        Whether there is a thumbnail of an image: of its picture, or of its features as pixels.
+    """
+
+    def __init__(
+        self, loader: Any, options: Mapping[str, Any], table: pd.DataFrame | None, features: str | None
+    ) -> None:
+        shows = loader.SHOWS if loader.OFFERS == "samples" else loader.OFFERS
+        beside = table is not None and "picture" in table
+        self.loader, self.options = loader, options
+        self.pictures = None if table is None else table["picture" if beside else "image"]
+        self.names: Sequence[str] = loader.feature_names(**options) if shows == "names" else ()
+        self.pixels = read_matrix(features) if shows == "pixels" and features else None
+        self.are_files = shows == "pictures" or beside
+        self.are_pictures = self.are_files or (self.pixels is not None and self.thumbnail(0) is not None)
+
+    def _picture(self, row: int, longest_side: int) -> dict[str, Any]:
+        assert self.pictures is not None
+        return {**self.options, "image": self.pictures[row], "longest_side": longest_side}
+
+    def file(self, row: int, place: int | None = None) -> str | None:
+        """The file of the thumbnail of an image, or of its map of a word or feature. None if it has no picture."""
+        return thumbnails.file_of(row, place) if self._picture(row, 0)["image"] else None
+
+    def thumbnail(self, row: int) -> Any:
+        """The thumbnail of an image, uint8 (height, width, 3). None if its features are no square of pixels."""
+        if self.pixels is not None:
+            return thumbnails.of_features(self.pixels[row].toarray()[0])
+        return self.loader.thumbnail(**self._picture(row, thumbnails.LONGEST_SIDE))
+
+    def grey(self, row: int, longest_side: int) -> Any:
+        """The picture that the features are described from, (height, width)."""
+        return self.loader.picture(**self._picture(row, longest_side))
+
+    def original(self, row: int, folder: Path) -> str:
+        """The address of an image's own file, as a page in the folder finds it."""
+        file = self.loader.file(**self._picture(row, 0))
+        return quote(os.path.relpath(file, folder).replace(os.sep, "/"))
+
+
+def read_study(
+    name: str,
+    files: Mapping[str, Sequence[str]],
+    figures: Mapping[str, str],
+    features: str | list[str],
+    words: str | None,
+    names: Sequence[str],
+) -> Study:
+    """Read what the page shows of a study.
+
+    Parameters
+    ----------
+    name : str
+        The study's.
+    files : mapping
+        The files by what they hold: tables; and of a study that learns words scores, images, labels and sweeps.
+    figures : mapping
+        Captions by file, as the page finds it.
+    features : path or list of paths
+        The features that it learns from, see `tables.read_features`.
+    words : str or None
+        The vocabulary of these features.
+    names : list of str
+        Names of these features; empty if they have none.
+    """
+    tables = {Path(file).stem: read_table(file) for file in files["tables"]}
+    if "scores" not in files:
+        return Study(name, tables, figures)
+    scores = read_record(ScoredFits, files["scores"][0])
+    is_test = (read_table(files["images"][0], "split")["split"] == "test").to_numpy()
+    run = f"run{median_run(tables['chosen'])}"
+    sweeps = {
+        Path(file).stem: read_record(Sweep, file, scores.n.max())
+        for file in files["sweeps"]
+        if Path(file).parent.name == run
+    }
+    answers = study_answers(
+        name,
+        names_of(tables["words"], read_array(files["labels"][0])),
+        read_features(features, words)[is_test],
+        np.flatnonzero(is_test).tolist(),
+        scores,
+        tables,
+        sweeps,
+        names=names,
+    )
+    return Study(name, tables, figures, answers)
+
+
+def read_kept(
+    model: str,
+    labels: str,
+    images: str,
+    features: str | list[str],
+    *,
+    vocabulary: str | None,
+    names: Sequence[str],
+) -> Kept:
+    """Read a kept model and its test images.
+
+    model, labels, images: their files. features, vocabulary, names: as of `read_study`.
+    """
+    from jointsparse.features.explain import is_of_pictures  # here, as scikit-learn takes two seconds
+
+    kept, table = load(model), read_table(images, "image", "split")
+    test_images = np.flatnonzero(table["split"] == "test")
+    return kept_model(
+        kept,
+        read_features(features, vocabulary)[test_images],
+        read_array(labels)[test_images],
+        test_images.tolist(),
+        known_images=pd.Index(table["image"]).get_indexer(kept.known_names_).tolist(),
+        has_maps=is_of_pictures(kept),
+        names=names,
+    )
+
+
+def write_thumbnails(
+    folder: Path,
+    page: Page,
+    images: Images,
+    kept: Kept | None,
+    *,
+    longest_side: int,
+    progress: Callable[[int, int], None],
+) -> None:
+    """Write the thumbnails and maps that a page shows.
+
+    longest_side: of the pictures that features are described from. progress: called after each image.
+    """
+    explainer = None
+    if kept and page.maps:
+        from jointsparse.features.explain import Explainer  # here, as scikit-learn takes two seconds
+
+        explainer = Explainer(kept.model, kept.features)
+    for done, row in enumerate(page.images, start=1):
+        (folder / thumbnails.file_of(row)).write_bytes(thumbnails.encoded(images.thumbnail(row)))
+        if kept and explainer and row in page.maps:
+            places = list(page.maps[row])
+            heats = explainer.heats(images.grey(row, longest_side), places)
+            for place, overlay in zip(places, thumbnails.overlays(heats, kept.spread[places]), strict=True):
+                (folder / thumbnails.file_of(row, place)).write_bytes(overlay)
+        progress(done, len(page.images))

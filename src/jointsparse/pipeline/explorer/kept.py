@@ -1,0 +1,168 @@
+"""The kept model on the page: its numbers on the test images, and the images that it ranks right and wrong."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy  # which loads scipy.sparse when it is used
+
+from jointsparse.metrics import by_chance, holm, nearest
+from jointsparse.pipeline.explorer.answers import Answers, Feature, Path
+from jointsparse.pipeline.explorer.words import number
+
+FEATURES, RESPONDERS = 12, 4  # features with the largest weights that are shown, and the pictures of each
+# Numbers of a word, as the page calls them, by their names in the card.
+IN_CARD = {"auc": "auc", "auc_low": "low", "auc_high": "high", "precision_of_first": "first"}
+IN_CARD |= {"average_precision": "precision", "features": "n_features"}
+ALIKE = 3  # known images that are shown beside each
+
+
+class Kept(NamedTuple):
+    """A kept model and its test images.
+
+    Attributes
+    ----------
+    model : Pipeline
+        The model.
+    answers : Answers
+        What it says of the test images.
+    spread : array, (n_words + n_features_shown,)
+        Standard deviation of the scores of each word, and of the values of each feature that is shown.
+    known_scores : array, (n_known, n_words)
+        Decisions on the images that have taught it.
+    known_images : list of int, (n_known,)
+        Their rows in the table of images.
+    """
+
+    model: Any
+    answers: Answers
+    spread: np.ndarray
+    known_scores: np.ndarray
+    known_images: Sequence[int]
+
+    @property
+    def features(self) -> list[int]:
+        """Places of the features that are shown, in the order of their maps."""
+        (path,) = self.answers.paths.values()
+        return [feature.place for feature in path.features]
+
+
+def kept_model(
+    model: Any,
+    X: Any,
+    labels: np.ndarray,
+    test_images: Sequence[int],
+    *,
+    known_images: Sequence[int],
+    has_maps: bool,
+    names: Sequence[str],
+) -> Kept:
+    """Gather what a kept model says of the test images.
+
+    Parameters
+    ----------
+    model : Pipeline
+        See `models.annotator.annotator`.
+    X : matrix, (n_test, n_features)
+        The test images, as they enter the first step that takes a matrix.
+    labels : array, (n_test, n_words)
+        See `tasks.choose_words`. Which image has which word.
+    test_images : list of int
+        See `Answers`.
+    known_images : list of int
+        See `Kept`.
+    has_maps : bool
+        Whether the model begins with pictures.
+    names : list of str
+        Names of the features of X; empty if they have none.
+    """
+    card, classifier, columns = model.card_, model[-1], np.arange(X.shape[1])
+    if "basis" in model.named_steps:  # whose features have no names
+        X, names = model[model.check_["first_step"] : -1].transform(X), ()
+        columns = model["basis"].columns_
+    size = np.linalg.norm(classifier.coef_, axis=0)
+    places = np.argsort(-size, kind="stable")[: min(FEATURES, np.count_nonzero(size))]
+    values = X[:, places]
+    values = values.toarray() if scipy.sparse.issparse(values) else values
+    features = [
+        Feature(
+            place=place,
+            name=names[columns[place]] if names else f"feature {columns[place]}",
+            high=np.argsort(-of_feature, kind="stable")[:RESPONDERS].tolist(),
+            low=[],
+        )
+        for place, of_feature in zip(places.tolist(), values.T, strict=True)
+    ]
+    scores = np.asarray(classifier.decision_function(X))
+    return Kept(
+        model,
+        model_answers(card, classifier.coef_.T, features, X, names, test_images, labels, scores, has_maps),
+        np.concatenate([model.known_scores_.std(axis=0), values.std(axis=0)]),
+        model.known_scores_,
+        known_images,
+    )
+
+
+def model_answers(
+    card: Mapping[str, Any],
+    W: np.ndarray,
+    features: list[Feature],
+    X: Any,
+    names: Sequence[str],
+    test_images: Sequence[int],
+    labels: np.ndarray,
+    scores: np.ndarray,
+    has_maps: bool,
+) -> Answers:
+    """Gather what a model says of the test images, with the numbers of its card.
+
+    card: see `models.annotator.card_of`. W: (n_features, n_words). scores: (n_test, n_words). Others: see `Answers`.
+    """
+    method, words = f"{card['loss']}-{card['norm']}", list(card["words"])
+    numbers = pd.DataFrame(card["numbers"])[[*IN_CARD]].rename(columns=IN_CARD).astype(float)
+    of_words, mean = numbers[:-1], numbers.iloc[-1]
+    positives, known = (labels == 1).sum(axis=0), (labels >= 0).sum(axis=0)
+    return Answers(
+        about={
+            "name": "the kept model",
+            "by": "the kept model",
+            "with_maps": has_maps,
+            "known_images": card["known_images"],
+            "means": {name: number(mean[name]) for name in ("auc", "precision", "first")},
+        },
+        best=method,
+        words=words,
+        validation_words=np.zeros(len(words), bool),
+        X=X,
+        names=names,
+        test_images=test_images,
+        labels=labels,
+        scores={method: scores},
+        learnt=of_words.assign(
+            word=words,
+            method=method,
+            positives=positives,
+            p_holm=holm(by_chance(of_words["auc"].to_numpy(), positives, known)),
+            validation_word=False,
+            best=False,
+            weight=1,
+        ),
+        by_size=pd.DataFrame(),
+        paths={
+            method: Path(
+                W=W[np.newaxis],
+                chosen=0,
+                radius=[number(card["radius"])],
+                auc=[number(mean["auc"])],
+                n_features=card["features"][1],
+                features=features,
+            )
+        },
+    )
+
+
+def alike(kept: Kept, images: Iterable[int]) -> dict[int, list[int]]:
+    """The rows in the table of images of the known images that are scored most like each of some test images."""
+    (scores,) = kept.answers.scores.values()
+    return {i: [int(kept.known_images[j]) for j in nearest(kept.known_scores, scores[i], ALIKE)] for i in images}
