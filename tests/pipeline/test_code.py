@@ -202,7 +202,7 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *of_norms("train_path", "t
             "learning/solvers/working_set learning/solvers/pdhg",
             {"repeat recovery", "fit_final l1inf", *of_norms("compile_kernels", "train_path")},
         ),
-        ("pipeline/scores/evaluation", EVALUATED),
+        ("pipeline/scores/evaluation", EVALUATED - {"write_page"}),
         ("pipeline/scores/scored_fits", EVALUATED | {"compare_methods"}),
         ("metrics", EVALUATED | KEPT | {"compare_methods", "draw_figures"} | JUDGED),
         ("pipeline/scores/learnt", {"evaluate", "write_page"}),

@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 from jointsparse import checks
 from jointsparse.learning import radii
 from jointsparse.pipeline import sweep, tasks
+from jointsparse.pipeline.flag import Kind
 from jointsparse.pipeline.scores import evaluation
 
 
@@ -164,14 +165,14 @@ def test_weights_are_the_non_zero_ones_of_the_first_run_at_one_size():
         pytest.param(
             example(),
             one_sweep(W=one_sweep().sweep.W * [1, 0, 0, 1]),
-            ["", evaluation.TIED, evaluation.TIED, ""],
+            ["", Kind.TIED, Kind.TIED, ""],
             "; words with the same score for all test images: 2",
             id="words with the same score for all test images",
         ),
         pytest.param(
             example()._replace(X=np.where(np.arange(90)[:, np.newaxis] == 89, np.nan, example().X)),
             one_sweep(),
-            [evaluation.UNDEFINED] * 4,
+            [Kind.UNDEFINED] * 4,
             "; words with scores that are not numbers: 4",
             id="scores that are not numbers",
         ),
@@ -188,7 +189,7 @@ def test_scores_that_say_nothing_carry_a_warning(data, one, of_words, of_fit):
     tables = evaluate(data, one)
     assert tables.by_word["warning"].tolist() == of_words
     assert tables.chosen["warning"].item().endswith(of_fit)
-    assert (tables.by_word["auc"][tables.by_word["warning"] == evaluation.TIED] == 0.5).all()
+    assert (tables.by_word["auc"][tables.by_word["warning"] == Kind.TIED] == 0.5).all()
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_validation_that_is_as_good_as_chance_carries_a_warning(metric, factor, 
     """The smaller radius is worse than chance. With a factor of 0 all images have the same score."""
     W = one_sweep().sweep.W[1] * np.float32([-1, factor])[:, np.newaxis, np.newaxis]
     warning = evaluate(example(), one_sweep(W=W), metric=metric).chosen["warning"].item()
-    assert (evaluation.NO_BETTER in warning) == told
+    assert (Kind.NO_BETTER in warning) == told
 
 
 def partly_known():

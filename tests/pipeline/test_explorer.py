@@ -27,7 +27,7 @@ from jointsparse.pipeline.explorer.words import (
     wall_of,
     words_of,
 )
-from jointsparse.pipeline.scores.flags import of_features
+from jointsparse.pipeline.flag import Kind
 from jointsparse.pipeline.scores.learnt import by_size, words_learnt
 from jointsparse.pipeline.scores.scored_fits import ScoredFits
 
@@ -493,7 +493,7 @@ def test_warnings_stand_in_plain_words_those_that_make_a_number_wrong_first():
         ("radius at the upper edge of its grid", "n=5"),
         ("a new kind", ""),
         ("certified gap: 7%", np.nan),
-        ("left out, too few images", ""),
+        ("left out, too few test images with it: 0", ""),
     ]
     table = pd.DataFrame(warned, columns=["warning", "first"]).assign(table="chosen", rows=1, of=9)
     shown = findings.warnings_of({"annotation": table}, "samples", "topics")
@@ -509,18 +509,12 @@ def test_warnings_stand_in_plain_words_those_that_make_a_number_wrong_first():
     assert shown["details"] == ["annotation, tasks of 2 runs: a (2 of 18 rows)"]  # what is left out has a list
 
 
-def test_oddities_of_the_data_have_plain_words():
+def test_every_kind_of_flag_has_one_meaning_in_plain_words():
     """97 repeated documents once stood among "other warnings"."""
-    X = np.array([[1.0, 5.0], [2.0, 5.0], [1.0, 5.0], [0.0, 0.0]])
-    images = pd.DataFrame({"image": list("abcd"), "split": ["train", "train", "test", "test"]})
-    odd, _ = of_features([(slice(None), X)], [(slice(None), X)], images)
-    table = odd.rename(columns={"what": "first", "count": "rows"}).assign(table="odd_features")
-    texts = [one["text"] for one in findings.warnings_of({"text": table}, "samples")]
-    assert [text.partition(":")[0] for text in texts] == [
-        "Some samples repeat in other splits",
-        "Some samples have no feature at all.",
-        "Some features are the same in all training samples",
-    ]
+    assert sorted(kind for meaning in findings.MEANINGS for kind in meaning.kinds) == sorted(Kind)
+    table = pd.DataFrame({"warning": list(Kind), "first": "", "table": "chosen", "rows": 1, "of": 9})
+    texts = [warning["text"] for warning in findings.warnings_of({"annotation": table})]
+    assert len(texts) == len(set(texts)) == len(findings.MEANINGS)
 
 
 def test_methods_have_an_interval_from_five_runs_on(rng):

@@ -4,15 +4,47 @@ A cell of a column `warning` holds the flags of its row, parted by "; ", each as
 """
 
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import NamedTuple, Self
 
-EDGE = "edge of its grid"  # the end of a kind
+
+class Kind(StrEnum):
+    """The kinds of flags, in the words of tables. `explorer.findings` says what each means."""
+
+    CERTIFIED_GAP = "certified gap"
+    CERTIFIED_ONLY_TO = "optimum certified only to"
+    NOT_CONVERGED = "tasks not converged"
+    NOT_UNIQUE = "not unique from radius"
+    NO_LOWER = "the last objective is no lower than the first"
+    NO_BETTER = "validation no better than chance"
+    TIED = "the same score for all test images"
+    WORDS_TIED = "words with the same score for all test images"
+    UNDEFINED = "scores that are not numbers"
+    WORDS_UNDEFINED = "words with scores that are not numbers"
+    ETA0_LOWER = "eta0 at the lower edge of its grid"
+    ETA0_UPPER = "eta0 at the upper edge of its grid"
+    RADIUS_LOWER = "radius at the lower edge of its grid"
+    RADIUS_UPPER = "radius at the upper edge of its grid"
+    NEARLY_ALL = "training images with it"
+    FEW_TRAINING_WITH = "left out, too few training images with it"
+    FEW_TRAINING_WITHOUT = "left out, too few training images without it"
+    FEW_TEST_WITH = "left out, too few test images with it"
+    FEW_TEST_WITHOUT = "left out, too few test images without it"
+    CAPPED = "fewer images than asked for"
+    CONSTANT = "features that are the same in all training images"
+    EMPTY = "images without any feature"
+    REPEATED = "images with the features of an image in another split"
+
+
+ETA0_EDGES = {Kind.ETA0_LOWER, Kind.ETA0_UPPER}
+RADIUS_EDGES = {Kind.RADIUS_LOWER, Kind.RADIUS_UPPER}
+LEFT_OUT = {Kind.FEW_TRAINING_WITH, Kind.FEW_TRAINING_WITHOUT, Kind.FEW_TEST_WITH, Kind.FEW_TEST_WITHOUT}
 
 
 class Flag(NamedTuple):
-    """One flag. kind: in words, without "; ". number: how large or how many, if there is one. unit: "" or "%".
+    """One flag. kind: see `Kind`. number: how large or how many, if there is one. unit: "" or "%".
 
-    >>> Flag("certified gap", 7, "%").write()
+    >>> Flag(Kind.CERTIFIED_GAP, 7, "%").write()
     'certified gap: 7%'
     """
 
@@ -22,7 +54,7 @@ class Flag(NamedTuple):
 
     def write(self) -> str:
         """Text of the flag."""
-        return self.kind if self.number is None else f"{self.kind}: {self.number:g}{self.unit}"
+        return str(self.kind) if self.number is None else f"{self.kind}: {self.number:g}{self.unit}"
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -36,7 +68,7 @@ class Flag(NamedTuple):
 
 def gap_above(tol: float, gap: float) -> Flag | None:
     """Flag of an optimum that is not certified to tol; else None."""
-    return Flag("optimum certified only to", float(f"{gap:.2g}")) if gap > tol else None
+    return Flag(Kind.CERTIFIED_ONLY_TO, float(f"{gap:.2g}")) if gap > tol else None
 
 
 def write_cell(flags: Iterable[Flag | None]) -> str:
@@ -47,3 +79,8 @@ def write_cell(flags: Iterable[Flag | None]) -> str:
 def read_cell(cell: object) -> list[Flag]:
     """Read what `write_cell` wrote; an empty or missing cell holds no flag."""
     return [Flag.read(text) for text in cell.split("; ")] if isinstance(cell, str) and cell else []
+
+
+def kinds_in(cell: object) -> set[str]:
+    """The kinds of the flags in a cell."""
+    return {flag.kind for flag in read_cell(cell)}

@@ -15,7 +15,7 @@ from jointsparse.learning import radii, scales
 from jointsparse.learning.certificate import solve_at_zero
 from jointsparse.learning.fit import Fit
 from jointsparse.learning.problem import Problem
-from jointsparse.pipeline.flag import EDGE, Flag
+from jointsparse.pipeline.flag import Flag, Kind
 from jointsparse.registry import pick
 
 Progress = Callable[[int, int], None]
@@ -284,12 +284,14 @@ def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "be
 def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:
     """Flag of a chosen value at an edge of its grid, as better ones may lie beyond; else None.
 
-    >>> at_edge("eta0", 10.0, [0.1, 1.0, 10.0])
-    Flag(kind='eta0 at the upper edge of its grid', number=None, unit='')
+    >>> at_edge("eta0", 10.0, [0.1, 1.0, 10.0]).write()
+    'eta0 at the upper edge of its grid'
     """
     values = np.unique(np.asarray(grid))
-    inside = len(values) < 2 or value not in (values[0], values[-1])
-    return None if inside else Flag(f"{name} at the {'lower' if value == values[0] else 'upper'} {EDGE}")
+    if len(values) < 2 or value not in (values[0], values[-1]):
+        return None
+    end = "lower" if value == values[0] else "upper"
+    return Flag(Kind(f"{name} at the {end} edge of its grid"))
 
 
 def learnt_from(X: Any, Y: Any, method: str) -> NDArray[Any]:

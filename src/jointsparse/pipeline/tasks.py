@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointsparse.checks import Misfit, require, require_extra
-from jointsparse.pipeline.flag import Flag, write_cell
+from jointsparse.pipeline.flag import LEFT_OUT, Flag, Kind, kinds_in, write_cell
 
 require_extra(__name__, "pandas", "snowballstemmer")
 from snowballstemmer import stemmer  # noqa: E402
@@ -36,7 +36,6 @@ MOST_WORDS = 40  # of n_words: auto, Quattoni et al. 2009, sec. 6
 WORDS_PER_VALIDATION_WORD = 4  # as there, 10 of 40
 AUTO_SIZES = (10, 20, 40, 80, 160, 320, 640)  # of sizes: auto, up to the largest there
 FEWEST_WORDS = 2  # one to validate, one to test
-LEFT_OUT = "left out, too few"  # begins the warning of such a word
 
 UNKNOWN = -1  # in labels, beside 1 and 0
 
@@ -175,7 +174,7 @@ def choose_words(
         label[unknown.get(key, [])] = UNKNOWN
         label[list(rows_with[key])] = 1
         row_of_word = _row_of_word(forms[key], label, in_split, smallest_size)
-        if row_of_word["warning"].startswith(LEFT_OUT):
+        if kinds_in(row_of_word["warning"]) & LEFT_OUT:
             warnings.warn(f"the word {row_of_word['word']!r} is {row_of_word['warning']}", stacklevel=2)
             refused.append(row_of_word)
         else:
@@ -197,7 +196,7 @@ def _row_of_word(
     totals = {split: int((label[mask] >= 0).sum()) for split, mask in in_split.items()}
     # A word of nearly all images has few negatives to learn from; `draw` refuses a word of all images.
     share = counts["train"] / max(totals["train"], 1)
-    flag = Flag("training images with it", round(100 * share), "%") if share >= NEARLY_ALL else None
+    flag = Flag(Kind.NEARLY_ALL, round(100 * share), "%") if share >= NEARLY_ALL else None
     too_few = None if smallest_size is None else _too_few(counts, totals, smallest_size)
     row_of_word = {"word": by_count[0], "forms": " ".join(by_count), "images": int((label == 1).sum())}
     unknown = {"unknown": int((label == UNKNOWN).sum())}
@@ -206,12 +205,13 @@ def _row_of_word(
 
 def _too_few(counts: Mapping[str, int], totals: Mapping[str, int], smallest_size: int) -> Flag | None:
     """Flag of a word that cannot be learnt or tested; else None. counts: of images with it by split. totals: of all."""
-    found = (
-        (f"{LEFT_OUT} {name} images {kind}", n, least)
-        for split, name, least in (("train", "training", smallest_size), ("test", "test", 1))
-        for kind, n in (("with it", counts[split]), ("without it", totals[split] - counts[split]))
+    numbers = (
+        (Kind.FEW_TRAINING_WITH, counts["train"], smallest_size),
+        (Kind.FEW_TRAINING_WITHOUT, totals["train"] - counts["train"], smallest_size),
+        (Kind.FEW_TEST_WITH, counts["test"], 1),
+        (Kind.FEW_TEST_WITHOUT, totals["test"] - counts["test"], 1),
     )
-    return next((Flag(kind, n) for kind, n, least in found if n < least), None)
+    return next((Flag(kind, n) for kind, n, least in numbers if n < least), None)
 
 
 def _require_words(
@@ -291,7 +291,7 @@ def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
 
     Raises Misfit where the labels say of a word that other numbers of images have it.
     """
-    words = words[~words["warning"].fillna("").astype(str).str.startswith(LEFT_OUT)]
+    words = words[[not kinds_in(cell) & LEFT_OUT for cell in words["warning"]]]
     require(
         labels.ndim == 2
         and labels.dtype in (bool, np.int8)

@@ -1,16 +1,14 @@
 """Findings of a run for people who read one screen: a sentence, a table of methods, and warnings in plain words."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from jointsparse.metrics import FIRST
-from jointsparse.pipeline.flag import EDGE, read_cell
-from jointsparse.pipeline.scores.evaluation import NO_BETTER, TIED, UNDEFINED
+from jointsparse.pipeline.flag import LEFT_OUT, Kind
 from jointsparse.pipeline.scores.flags import GAP
-from jointsparse.pipeline.tasks import LEFT_OUT
 
 NORMS = {"l1inf": "l1,∞", "l12": "l1,2"}  # others are called as they are
 SHOWN_WORDS = 3  # with the highest AUC, and with the lowest
@@ -19,44 +17,74 @@ CHANCE = 0.05  # Choice: of p-values after Holm's correction
 LEVEL = 0.01  # Choice: mean AUCs that differ by no more are level
 WRONG, NOTE = "wrong", "note"  # a number is not what it says, or a remark that no number suffers from
 ANSWERS = {"holds": "yes", "does not hold": "no", "demonstration": "not judged on such data"}  # else the verdict
-# Severity of warnings, what they mean and what to do, the worst first. A text goes with each kind of flag that contains
-# the key, so the last one goes with all others.
-PLAIN = {
-    UNDEFINED: (WRONG, "Some {labels} have scores that are not numbers: their rows mean nothing."),
-    "certified gap": (
+
+
+class Meaning(NamedTuple):
+    """What some kinds of flags mean to a reader, and what to do. severity: `WRONG` or `NOTE`."""
+
+    severity: str
+    text: str
+    kinds: Collection[str]
+
+
+# The worst first.
+MEANINGS = (
+    Meaning(
+        WRONG,
+        "Some {labels} have scores that are not numbers: their rows mean nothing.",
+        {Kind.UNDEFINED, Kind.WORDS_UNDEFINED},
+    ),
+    Meaning(
         WRONG,
         f"Some fits may be more than {100 * GAP:g} % away from their optimum: they need more steps.",
+        {Kind.CERTIFIED_GAP},
     ),
-    "optimum certified only to": (WRONG, "An optimum that others are compared with is not exact: it needs more steps."),
-    "tasks not converged": (WRONG, "LinearSVC stopped early on some {labels}: raise max_iter or lower C."),
-    "in another split": (
+    Meaning(
         WRONG,
-        "Some {things} repeat in other splits: tests look better than they are.",
+        "An optimum that others are compared with is not exact: it needs more steps.",
+        {Kind.CERTIFIED_ONLY_TO},
     ),
-    LEFT_OUT: (NOTE, "Some {labels} are on too few {things} to be learnt and tested: they are left out."),
-    TIED: (NOTE, "Some {labels} have the same score for all test {things}: nothing was learnt of them."),
-    NO_BETTER: (NOTE, "Some chosen fits rank the validation {things} no better than chance: their tests say little."),
-    f"eta0 at the upper {EDGE}": (NOTE, "The largest first step was chosen: a larger one may do better."),
-    f"eta0 at the lower {EDGE}": (NOTE, "The smallest first step was chosen: a smaller one may do better."),
-    f"upper {EDGE}": (NOTE, "The largest strength that was tried was chosen: a larger one may do better."),
-    f"lower {EDGE}": (NOTE, "The smallest strength that was tried was chosen: a smaller one may do better."),
-    "without any feature": (NOTE, "Some {things} have no feature at all."),
-    "training images with it": (
+    Meaning(
+        WRONG,
+        "LinearSVC stopped early on some {labels}: raise max_iter or lower C.",
+        {Kind.NOT_CONVERGED},
+    ),
+    Meaning(WRONG, "Some {things} repeat in other splits: tests look better than they are.", {Kind.REPEATED}),
+    Meaning(NOTE, "Some {labels} are on too few {things} to be learnt and tested: they are left out.", LEFT_OUT),
+    Meaning(
+        NOTE,
+        "Some {labels} have the same score for all test {things}: nothing was learnt of them.",
+        {Kind.TIED, Kind.WORDS_TIED},
+    ),
+    Meaning(
+        NOTE,
+        "Some chosen fits rank the validation {things} no better than chance: their tests say little.",
+        {Kind.NO_BETTER},
+    ),
+    Meaning(NOTE, "The largest first step was chosen: a larger one may do better.", {Kind.ETA0_UPPER}),
+    Meaning(NOTE, "The smallest first step was chosen: a smaller one may do better.", {Kind.ETA0_LOWER}),
+    Meaning(NOTE, "The largest strength that was tried was chosen: a larger one may do better.", {Kind.RADIUS_UPPER}),
+    Meaning(NOTE, "The smallest strength that was tried was chosen: a smaller one may do better.", {Kind.RADIUS_LOWER}),
+    Meaning(NOTE, "Some {things} have no feature at all.", {Kind.EMPTY}),
+    Meaning(
         NOTE,
         "Nearly all training {things} have one of the {labels}: there is little to learn of it.",
+        {Kind.NEARLY_ALL},
     ),
-    "fewer images than asked for": (NOTE, "Some {labels} have fewer training {things} than asked for: they got all."),
-    "not unique": (
+    Meaning(NOTE, "Some {labels} have fewer training {things} than asked for: they got all.", {Kind.CAPPED}),
+    Meaning(
         NOTE,
         "Some fits are perfect on their training {things}, as many others would be: more {things} would tell more.",
+        {Kind.NOT_UNIQUE},
     ),
-    "no lower than the first": (
+    Meaning(
         NOTE,
         "Some methods have not come below the objective they began with: try other steps.",
+        {Kind.NO_LOWER},
     ),
-    "the same in all training": (NOTE, "Some features are the same in all training {things}: they do no harm."),
-    "": (WRONG, "Other warnings."),
-}
+    Meaning(NOTE, "Some features are the same in all training {things}: they do no harm.", {Kind.CONSTANT}),
+)
+OTHER = Meaning(WRONG, "Other warnings.", ())
 
 
 def label(method: str) -> str:
@@ -250,23 +278,23 @@ def warnings_of(
     gathered: the table of `scores.flags.gather`, by study. things: what has labels. labels: what is learnt. Returns
     severity, text, details: what the tables say, for each.
     """
-    found: dict[str, list[str]] = {}
+    details: dict[str, list[str]] = {}
     for study, table in gathered.items():
         table = table[table["table"] != "left_out"]
         of_runs = table["table"].str.replace(r"_run\d+$", "", regex=True)
         for (name, warning), rows in table.groupby([of_runs, "warning"], sort=False):
-            kind, row = read_cell(warning)[0].kind, rows.iloc[0]
-            key = next(key for key in PLAIN if key in kind)
+            row, kind = rows.iloc[0], str(warning).partition(": ")[0]
+            text = next((meaning for meaning in MEANINGS if kind in meaning.kinds), OTHER).text
             first = f", first {row['first']}" if isinstance(row["first"], str) and row["first"] else ""
             runs = f" of {len(rows)} runs" if len(rows) > 1 else ""
             detail = f"{study}, {name}{runs}: {warning} ({rows['rows'].sum()} of {rows['of'].sum()} rows{first})"
-            found.setdefault(key, []).append(detail)
-    told = [
-        {"severity": severity, "text": text.format(things=things, labels=labels), "details": found[key]}
-        for key, (severity, text) in PLAIN.items()
-        if key in found
+            details.setdefault(text, []).append(detail)
+    shown = [
+        {"severity": severity, "text": text.format(things=things, labels=labels), "details": details[text]}
+        for severity, text, _ in (*MEANINGS, OTHER)
+        if text in details
     ]
-    return sorted(told, key=lambda one: one["severity"] != WRONG)
+    return sorted(shown, key=lambda warning: warning["severity"] != WRONG)
 
 
 def left_out(table: pd.DataFrame) -> list[dict[Any, Any]]:

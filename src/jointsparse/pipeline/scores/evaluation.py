@@ -11,7 +11,7 @@ import numpy as np
 from jointsparse.checks import Misfit, fingerprint, require, require_extra, select
 from jointsparse.learning import radii
 from jointsparse.pipeline import sweep
-from jointsparse.pipeline.flag import Flag, write_cell
+from jointsparse.pipeline.flag import Flag, Kind, write_cell
 from jointsparse.pipeline.scores.flags import GAP
 from jointsparse.pipeline.scores.scored_fits import METRICS, ScoredFits
 from jointsparse.pipeline.sweep import Sweep
@@ -19,11 +19,6 @@ from jointsparse.pipeline.tasks import Tasks
 
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
-
-# Warnings: AUC and EER of tied scores are one half, whatever the word; those of undefined ones are missing.
-TIED = "the same score for all test images"
-UNDEFINED = "scores that are not numbers"
-NO_BETTER = "validation no better than chance"
 
 SAME_DIRECTION = 1e-3  # Choice: relative distance of weights of length 1 that make the same classifiers
 
@@ -366,13 +361,16 @@ def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
 
 
 def _flags_of_scores(scores: np.ndarray) -> list[str]:
-    """Warnings of the scores (n_images, n_words) of each word, empty where there is none."""
+    """Warnings of the scores (n_images, n_words) of each word, empty where there is none.
+
+    AUC and EER of tied scores are one half, whatever the word; those of undefined scores are missing.
+    """
     tied, undefined = (scores == scores[:1]).all(axis=0), np.isnan(scores).any(axis=0)
-    return np.select([undefined, tied], [UNDEFINED, TIED], "").tolist()
+    return np.select([undefined, tied], [Kind.UNDEFINED, Kind.TIED], "").tolist()
 
 
 def _flag_of_gap(gap: float) -> Flag | None:
-    return Flag("certified gap", float(np.round(100 * gap)), "%") if gap > GAP else None
+    return Flag(Kind.CERTIFIED_GAP, float(np.round(100 * gap)), "%") if gap > GAP else None
 
 
 def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
@@ -394,7 +392,7 @@ def _not_unique(fits: Sweep, pair: int) -> Flag | None:
     """Flag of a radius with which next to nothing of the loss is left, so that many W are as good."""
     nothing_left = np.nanmin(fits.objective, axis=1) <= radii.NOTHING_LEFT * fits.objective[:, 0]
     alike = nothing_left & (fits.power == fits.power[pair])
-    return Flag("not unique from radius", float(fits.radius[alike].min())) if nothing_left[pair] else None
+    return Flag(Kind.NOT_UNIQUE, float(fits.radius[alike].min())) if nothing_left[pair] else None
 
 
 def _told(fits: Sweep, pair: int, of_scores: Sequence[str], validation: float, metric: str) -> dict[str, str]:
@@ -403,8 +401,10 @@ def _told(fits: Sweep, pair: int, of_scores: Sequence[str], validation: float, m
     if not fits.gap[pair] <= GAP:  # else no step size would have been much better
         flags += [sweep.at_edge("eta0", fits.eta0[pair], fits.eta0), _flag_of_gap(fits.gap[pair])]
     if fits.unconverged[pair]:
-        flags.append(Flag("tasks not converged", int(fits.unconverged[pair])))
+        flags.append(Flag(Kind.NOT_CONVERGED, int(fits.unconverged[pair])))
     if SIGN[metric] * (validation - 0.5) <= 0:  # chance, for AUC and EER
-        flags.append(Flag(NO_BETTER))
-    flags += [Flag(f"words with {kind}", of_scores.count(kind)) for kind in (TIED, UNDEFINED) if kind in of_scores]
+        flags.append(Flag(Kind.NO_BETTER))
+    for kind, of_words in ((Kind.TIED, Kind.WORDS_TIED), (Kind.UNDEFINED, Kind.WORDS_UNDEFINED)):
+        if kind in of_scores:
+            flags.append(Flag(of_words, of_scores.count(kind)))
     return {"warning": write_cell(flags), "note": write_cell([_not_unique(fits, pair)])}

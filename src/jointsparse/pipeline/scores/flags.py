@@ -9,7 +9,7 @@ import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.checks import Misfit, require, require_extra
 from jointsparse.pipeline.datasets.splits import SPLITS
-from jointsparse.pipeline.flag import EDGE, Flag, read_cell
+from jointsparse.pipeline.flag import ETA0_EDGES, RADIUS_EDGES, Flag, Kind, kinds_in, read_cell
 
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
@@ -18,7 +18,7 @@ import pandas as pd  # noqa: E402
 GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
 # What tells the rows of a table apart, as far as it has them.
 KEYS = ("run", "problem", "item", "n", "form", "method", "radius", "radius_rule", "solver", "word", "what")
-UNFINISHED = ("certified gap", "tasks not converged")  # kinds of flags of fits that may be far from what was asked for
+UNFINISHED = {Kind.CERTIFIED_GAP, Kind.NOT_CONVERGED, *RADIUS_EDGES}  # of fits that may be far from the best
 IMAGES_AT_ONCE = 4096
 Blocks = Iterable[tuple[Any, Any]]  # rows, and a matrix of these
 
@@ -33,14 +33,10 @@ def unfinished(fits: pd.DataFrame) -> pd.Series:
     [True, True, True, True, False]
     """
     gap = fits["gap"] if "gap" in fits else pd.Series(np.nan, fits.index)
-    flagged = [
-        any(
-            flag.kind in UNFINISHED or (flag.kind.endswith(EDGE) and not (certified and flag.kind.startswith("eta0")))
-            for flag in read_cell(cell)
-        )
-        for cell, certified in zip(fits["warning"], gap <= GAP, strict=True)
-    ]
-    return pd.Series(flagged, fits.index, dtype=bool) | (gap > GAP)
+    kinds = fits["warning"].map(kinds_in)
+    flagged = kinds.map(lambda of_fit: bool(of_fit & UNFINISHED)).astype(bool)
+    at_edge = kinds.map(lambda of_fit: bool(of_fit & ETA0_EDGES)).astype(bool)
+    return flagged | (at_edge & ~(gap <= GAP)) | (gap > GAP)
 
 
 def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -62,9 +58,9 @@ def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.Data
             digests[place] = digest
     repeated = _repeated(digests, images)
     rows = [
-        ("constant features", constant, n_features, "features that are the same in all training images"),
-        ("empty images", sum(digest is None for digest in digests), len(images), "images without any feature"),
-        ("repeated images", len(repeated), len(images), "images with the features of an image in another split"),
+        ("constant features", constant, n_features, Kind.CONSTANT),
+        ("empty images", sum(digest is None for digest in digests), len(images), Kind.EMPTY),
+        ("repeated images", len(repeated), len(images), Kind.REPEATED),
     ]
     table = [(what, n, of, Flag(kind, n).write() if n else "") for what, n, of, kind in rows]
     return pd.DataFrame(table, columns=["what", "count", "of", "warning"]), repeated
@@ -152,7 +148,7 @@ def _flags(table: pd.DataFrame) -> list[list[Flag]]:
         columns = [table[name] for name in ("warning", "note") if name in table]
         return [[flag for cell in cells for flag in read_cell(cell)] for cells in zip(*columns, strict=True)]
     if "capped" in table:
-        return [[Flag("fewer images than asked for")] if capped else [] for capped in table["capped"]]
+        return [[Flag(Kind.CAPPED)] if capped else [] for capped in table["capped"]]
     said = "pictures, captions or samples not used, each with its reason in left_out.csv"
     return [[Flag(said)] for _ in table["reason"]]
 
