@@ -1,10 +1,8 @@
-"""Files are whole or absent. Those of models: what comes back, also in another process, and what is refused."""
+"""Files of models: what comes back, also in another process, and what is refused."""
 
 import json
 import os
 import pickle
-import subprocess
-import sys
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -30,38 +28,6 @@ from jointsparse.features import Daisy, DenseSift, SVDBasis, VocabularyTree
 from jointsparse.files import load, save
 from jointsparse.norms import NORMS
 from jointsparse.schema import archive
-
-
-@pytest.mark.parametrize("before", [{}, {"table.csv": "old"}])
-def test_the_file_appears_when_the_writer_is_done_and_not_when_it_fails(tmp_path, before):
-    def there():
-        return {path.name: path.read_text() for path in tmp_path.iterdir()}
-
-    for name, content in before.items():
-        (tmp_path / name).write_text(content)
-    with pytest.raises(KeyError), file.written(tmp_path / "table.csv") as temporary:
-        temporary.write_text("half")
-        raise KeyError
-    assert there() == before
-    with file.written(tmp_path / "table.csv") as temporary:
-        temporary.write_text("new")
-        assert temporary.suffix == ".csv" and there() == before | {temporary.name: "new"}
-    assert there() == {"table.csv": "new"}
-
-
-def test_leftovers_of_a_killed_process_are_deleted_when_the_file_is_made_and_other_files_stay(tmp_path):
-    pytest.importorskip("psutil")
-    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
-        pass
-    others = {f".table.{os.getppid()}.part.csv", ".table.old.part.csv", f".other.{ended.pid}.part.csv"}
-    for name in (f".table.{ended.pid}.part.csv", *others):
-        (tmp_path / name).write_text("half a tab")
-    with file.written(tmp_path / "table.csv") as temporary:
-        temporary.touch()
-    assert {path.name for path in tmp_path.iterdir()} == others | {"table.csv"}
-
-
-# Models, which skops writes
 
 
 @pytest.fixture(scope="module")

@@ -1,25 +1,19 @@
-"""Models on disk, and files that are written whole or not at all.
+"""Models on disk.
 
 The file of a model is read without running anything that it holds, unlike a pickle. It is a ZIP archive of what skops
 writes, with one more entry: who wrote it, and a digest of each other entry. The same model makes the same bytes.
 
-`load` looks at all of it at the door: `archive` at sizes and types, and then each class at what its objects hold.
+`load` checks all of it: `schema.archive` sizes and types, and then `schema.models` what each object holds.
 """
 
 from __future__ import annotations
 
-import errno
-import glob
 import hashlib
 import io
 import json
-import os
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
@@ -28,6 +22,9 @@ import numpy as np
 import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.checks import require, require_extra, shortened, version, warn_user
+from jointsparse.schema import archive
+from jointsparse.schema.models import ROOMS, require_model
+from jointsparse.written import written
 
 FORMAT = 1  # of the file; a larger one is refused
 ORIGIN, TREE = "jointsparse.json", "schema.json"
@@ -60,41 +57,8 @@ TRUSTED = (
 )
 
 
-@contextmanager
-def written(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`, which becomes `path` when the block ends without an error.
-
-    It has the same suffix. Its content is on disk before it is renamed, so that not even a power cut leaves a part.
-    """
-    final = Path(path)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    _clear_leftovers(final)
-    temporary = final.with_name(f".{final.stem}.{os.getpid()}.part{final.suffix}")
-    try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, final)
-    except OSError as error:
-        if error.errno is None:  # of a full disk NumPy says "80000 requested and 872 written"
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(final)) from error
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _clear_leftovers(final: Path) -> None:
-    """Delete temporary files of processes that were killed while they wrote this file."""
-    leftovers = list(final.parent.glob(f"{glob.escape(f'.{final.stem}.')}*{glob.escape(f'.part{final.suffix}')}"))
-    if not leftovers:
-        return
-    require_extra(__name__, "psutil")
-    import psutil
-
-    for leftover in leftovers:
-        process = leftover.name.removeprefix(f".{final.stem}.").removesuffix(f".part{final.suffix}")
-        if process.isdecimal() and not psutil.pid_exists(int(process)):
-            leftover.unlink(missing_ok=True)
+class Newer(ValueError):
+    """A file is of a newer format than this version reads. The message is the version that wrote it."""
 
 
 def save(model: Any, path: Any) -> None:
@@ -141,9 +105,9 @@ def save(model: Any, path: Any) -> None:
     origin = {"format": FORMAT, "versions": _versions(), "digests": _digests(entries)}
     content = _packed(entries | {ORIGIN: json.dumps(origin).encode()})
     try:
-        _door()[1].require_model(_read(io.BytesIO(content)))
+        require_model(_read(io.BytesIO(content)))
     except ValueError as error:
-        raise ValueError(f"model must hold what load takes to be saved: {_said(error)}") from None
+        raise ValueError(f"model must hold what load takes to be saved: {_in_a_line(error)}") from None
     with written(path) as temporary:
         temporary.write_bytes(content)
 
@@ -177,24 +141,22 @@ def load(path: Any) -> Any:
     require_extra("jointsparse.load", "skops")
     path = Path(path)
     require(path.is_file(), f"{path} must be a file that jointsparse.save wrote, got none")
-    archive, schema = _door()
     size = path.stat().st_size
     require(size <= archive.MOST_BYTES, f"{path} must hold at most {archive.MOST_BYTES:,} bytes, got {size:,}")
     with path.open("rb") as file, warnings.catch_warnings(action="ignore"):  # of each part; one sentence says it below
         try:
-            newer, versions = _origin(file)
-            model = None if newer else _read(file)
-            if not newer:
-                schema.require_model(model)
+            versions = _versions_in(file)
+            model = _read(file)
+            require_model(model)
             apart = _apart(model)
+        except Newer as newer:
+            raise ValueError(
+                f"{path} was written in a newer format, by jointsparse {newer}: upgrade jointsparse"
+            ) from None
         except archive.Foreign as foreign:
             raise ValueError(f"{path} must hold {ALLOWED} alone, got {foreign}") from None
         except Exception as error:  # zipfile, zlib, NumPy and skops raise many kinds on damage
-            raise ValueError(f"{path} is damaged, or no model of jointsparse: {_said(error)}") from None
-    require(
-        not newer,
-        f"{path} was written in a newer format, by jointsparse {versions['jointsparse']}: upgrade jointsparse",
-    )
+            raise ValueError(f"{path} is damaged, or no model of jointsparse: {_in_a_line(error)}") from None
     here = _versions()
     if other := [f"{name} {versions[name]} (here {here[name]})" for name in WATCHED if versions[name] != here[name]]:
         warn_user(f"{path} was written with {' and '.join(other)}: predictions may differ")
@@ -206,7 +168,7 @@ def load(path: Any) -> Any:
     return model
 
 
-def _said(error: Exception) -> str:
+def _in_a_line(error: Exception) -> str:
     """What an error says, in one line, behind its kind unless it is a ValueError, or one of this package."""
     ours = type(error) is ValueError or type(error).__module__.startswith("jointsparse")
     return " ".join(f"{'' if ours else f'{type(error).__name__}: '}{error}".split())[:400]
@@ -217,11 +179,6 @@ def _skops() -> ModuleType:
     from skops import io as skops_io
 
     return skops_io
-
-
-def _door() -> tuple[ModuleType, ModuleType]:
-    """Return the modules that look at a file before it is a model. Jobs that write tables do not depend on them."""
-    return import_module("jointsparse.schema.archive"), import_module("jointsparse.schema.models")
 
 
 def _versions() -> dict[str, str]:
@@ -237,9 +194,9 @@ def _digests(entries: dict[str, bytes]) -> dict[str, str]:
 def _packed(entries: dict[str, bytes]) -> bytes:
     """An archive of entries, without dates, so that the same entries make the same bytes."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with zipfile.ZipFile(buffer, "w") as packed:
         for name, entry in entries.items():
-            archive.writestr(zipfile.ZipInfo(name), entry)
+            packed.writestr(zipfile.ZipInfo(name), entry)
     return buffer.getvalue()
 
 
@@ -254,7 +211,6 @@ def _dumped(value: Any) -> dict[str, bytes]:
 
 def _fault(value: Any) -> str:
     """The reason why a value cannot be saved, or "". Raises ValueError if it is larger than what `load` takes."""
-    archive, _ = _door()
     try:
         entries = _dumped(value)
         same = _dumped(_read(io.BytesIO(_packed(entries)))) == entries
@@ -262,28 +218,29 @@ def _fault(value: Any) -> str:
     except archive.TooLarge as error:
         raise ValueError(f"model must be as small as load takes to be saved: {error}") from None
     except Exception as error:  # of skops, for what it cannot write
-        return str(error) if isinstance(error, archive.Foreign) else _said(error)
+        return str(error) if isinstance(error, archive.Foreign) else _in_a_line(error)
 
 
 def _read(file: IO[bytes]) -> Any:
     """What an archive holds, after a look at its sizes and types."""
-    archive, schema = _door()
     with archive.opened(file) as entries:
-        archive.require_sound(entries, frozenset(TRUSTED), schema.ROOMS)
+        archive.require_sound(entries, frozenset(TRUSTED), ROOMS)
     return _skops().load(file, trusted=list(TRUSTED))
 
 
-def _origin(file: IO[bytes]) -> tuple[bool, dict[str, str]]:
-    """Find out if a file is newer than this code, and who wrote it. Raises an error if its entries are others."""
-    with _door()[0].opened(file) as entries:
+def _versions_in(file: IO[bytes]) -> dict[str, str]:
+    """The versions that wrote a file. Raises `Newer`, or ValueError if its entries are not those that were written."""
+    with archive.opened(file) as entries:
         origin = json.loads(entries.read(ORIGIN))
-        require(type(origin["format"]) is int, "its format must be a whole number, got another")
-        newer, versions = origin["format"] > FORMAT, {name: origin["versions"][name] for name in _versions()}
+        versions = {name: origin["versions"][name] for name in _versions()}
         require(all(map(VERSION.fullmatch, versions.values())), "its versions must be numbers, got others")
+        require(type(origin["format"]) is int, "its format must be a whole number, got another")
+        if origin["format"] > FORMAT:
+            raise Newer(versions["jointsparse"])
         names = [name for name in entries.namelist() if name != ORIGIN]
-        digests = {name: hashlib.sha256(entries.read(name)).hexdigest() for name in names if not newer}
-    require(newer or origin["digests"] == digests, "its entries are not those that were written")
-    return newer, versions
+        digests = {name: hashlib.sha256(entries.read(name)).hexdigest() for name in names}
+    require(origin["digests"] == digests, "its entries are not those that were written")
+    return versions
 
 
 def _apart(model: Any) -> float:

@@ -135,7 +135,7 @@ def test_pickles_are_neither_written_nor_read(tmp_path):
             read(tmp_path / name)
 
 
-# Whole or absent, as tests/test_files.py tests `written`
+# Whole or absent, as tests/test_written.py tests `written`
 
 
 @pytest.mark.parametrize("kept", ["arrays.npz", "array.npy", "every digit.csv", "every digit.parquet"], indirect=True)

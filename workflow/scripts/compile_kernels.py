@@ -3,8 +3,8 @@
 import numpy as np
 from job import job
 
-from jointsparse.files import written
 from jointsparse.learning.warmup import warmup
+from jointsparse.written import written
 
 if __name__ == "__main__":
     with job(snakemake), written(snakemake.output.done) as path:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from job import job
 
-from jointsparse.files import written
 from jointsparse.pipeline.papers import catalogue
 from jointsparse.pipeline.provenance.tables import read_table
+from jointsparse.written import written
 
 if __name__ == "__main__":
     with job(snakemake):

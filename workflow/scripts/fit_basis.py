@@ -4,8 +4,8 @@ import numpy as np
 from job import job
 
 from jointsparse.features import basis
-from jointsparse.files import written
 from jointsparse.pipeline.provenance.tables import read_blocks, read_table, write_arrays
+from jointsparse.written import written
 
 if __name__ == "__main__":
     with job(snakemake):

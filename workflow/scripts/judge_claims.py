@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 from job import job
 
-from jointsparse.files import written
 from jointsparse.pipeline.papers import page, verdicts
 from jointsparse.pipeline.provenance.tables import read_table, write_table
+from jointsparse.written import written
 
 
 def judge_study(ids, tables, demonstration, **origin):

@@ -3,7 +3,7 @@
 import yaml
 from job import job
 
-from jointsparse.files import written
+from jointsparse.written import written
 
 if __name__ == "__main__":
     with job(snakemake):

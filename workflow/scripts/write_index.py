@@ -5,8 +5,8 @@ from pathlib import Path
 
 from job import job
 
-from jointsparse.files import written
 from jointsparse.pipeline.explorer.frame import index
+from jointsparse.written import written
 
 if __name__ == "__main__":
     with job(snakemake), written(snakemake.output.index) as path:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pandas as pd
 from job import job
 
-from jointsparse.files import written
 from jointsparse.pipeline.explorer import inputs
 from jointsparse.pipeline.explorer.page import page
 from jointsparse.pipeline.papers.page import counts, section
 from jointsparse.pipeline.provenance.tables import read_table, write_table
 from jointsparse.registry import pick
+from jointsparse.written import written
 
 if __name__ == "__main__":
     with job(snakemake) as progress:

@@ -133,7 +133,7 @@ def _arrays(tree: Any, trusted: Set[str], rooms: tuple[str, ...]) -> Iterator[tu
             waiting += [(one, depth + 1) for one in _inside(part, loader)] if known else []
         except (AttributeError, KeyError, TypeError):
             known = False
-        require(known, f"its tree must have parts that save writes, got {_said(part)}")
+        require(known, f"its tree must have parts that save writes, got {_kind_of(part)}")
         if "file" in part:
             yield part["file"], loader == "SparseMatrixNode", kind != "numpy.ndarray"
 
@@ -142,7 +142,7 @@ def _require_small(name: str, what: str, n: int, most: int) -> None:
     require(n <= most, f"{name} must have at most {most:,} {what}, got {n:,} or more", TooLarge)
 
 
-def _said(part: Any) -> str:
+def _kind_of(part: Any) -> str:
     known = isinstance(part, dict)
     return shortened(
         [part.get(key) for key in ("__loader__", "__module__", "__class__")] if known else type(part).__name__

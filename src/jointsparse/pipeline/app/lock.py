@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from jointsparse.files import written
+from jointsparse.written import written
 
 HOLDER = Path(".snakemake/holder.json")  # of the locks, as the run itself has left word
 UNLOCK = "jointsparse run -- --unlock (or snakemake --unlock), and then the same command"

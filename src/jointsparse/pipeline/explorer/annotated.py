@@ -6,11 +6,11 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from jointsparse.features.explain import Explainer
-from jointsparse.files import written
 from jointsparse.pictures import open_colour
 from jointsparse.pipeline.explorer import thumbnails
 from jointsparse.pipeline.explorer.frame import render
 from jointsparse.pipeline.models.annotator import Annotations
+from jointsparse.written import written
 
 AT_ONCE = 16  # maps of a picture that are held together
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from jointsparse import __version__
-from jointsparse.files import written
 from jointsparse.pipeline.provenance.tables import Damaged
+from jointsparse.written import written
 
 # Modules whose version may change a number, and the names of their packages.
 PACKAGES = {

@@ -16,7 +16,7 @@ import numpy as np
 import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.checks import Misfit, require_extra
-from jointsparse.files import written
+from jointsparse.written import written
 
 require_extra(__name__, "pandas", "pyarrow")
 

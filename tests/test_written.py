@@ -1,0 +1,38 @@
+"""Files are whole or absent."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from jointsparse.written import written
+
+
+@pytest.mark.parametrize("before", [{}, {"table.csv": "old"}])
+def test_the_file_appears_when_the_writer_is_done_and_not_when_it_fails(tmp_path, before):
+    def there():
+        return {path.name: path.read_text() for path in tmp_path.iterdir()}
+
+    for name, content in before.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(KeyError), written(tmp_path / "table.csv") as temporary:
+        temporary.write_text("half")
+        raise KeyError
+    assert there() == before
+    with written(tmp_path / "table.csv") as temporary:
+        temporary.write_text("new")
+        assert temporary.suffix == ".csv" and there() == before | {temporary.name: "new"}
+    assert there() == {"table.csv": "new"}
+
+
+def test_leftovers_of_a_killed_process_are_deleted_when_the_file_is_made_and_other_files_stay(tmp_path):
+    pytest.importorskip("psutil")
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    others = {f".table.{os.getppid()}.part.csv", ".table.old.part.csv", f".other.{ended.pid}.part.csv"}
+    for name in (f".table.{ended.pid}.part.csv", *others):
+        (tmp_path / name).write_text("half a tab")
+    with written(tmp_path / "table.csv") as temporary:
+        temporary.touch()
+    assert {path.name for path in tmp_path.iterdir()} == others | {"table.csv"}
