@@ -130,7 +130,7 @@ def test_radius_has_the_largest_auc_or_the_smallest_eer(metric, expected):
     one = one_sweep(
         W=np.eye(3)[:, :, None], radius=np.array([1.0, 2.0, 3.0]), power=np.ones(3), objective=np.ones((3, 2))
     )._replace(validation_words=np.array([True]))
-    pairs, validation, chosen, _ = evaluation.choose(one, evaluation.Part(X, labels), metric)
+    pairs, validation, chosen, _ = evaluation.choose(one, evaluation.SplitImages(X, labels), metric)
     np.testing.assert_array_equal(pairs, [0, 1, 2])
     np.testing.assert_allclose(validation, {"auc": [0.5, 0.8, 0.91], "eer": [0.5, 0.2, 0.3]}[metric])
     assert chosen == expected
@@ -318,7 +318,7 @@ def test_the_selection_that_is_asked_for_chooses():
     W = np.array([np.eye(3)[:, :2], np.eye(3)[:, [2, 1]]])
     one = one_sweep(W=W, radius=np.array([1.0, 2.0]), power=np.ones(2), objective=np.ones((2, 2)))
     one = one._replace(validation_words=np.array([True, True]))
-    part = evaluation.Part(X, labels)
+    part = evaluation.SplitImages(X, labels)
     assert [evaluation.choose(one, part, "auc", selection)[2] for selection in radii.SELECTIONS] == [1, 0]
 
 
@@ -326,7 +326,7 @@ def test_the_selection_that_is_asked_for_chooses():
 def test_the_function_that_scores_a_path_is_that_of_the_choice(metric):
     data, one = example(), one_sweep()
     score = evaluation.validation_score(data.X, data.labels, data.split, one.validation_words, metric=metric)
-    on_validation = evaluation.Part(*(array[data.split == "validation"] for array in data[:2]))
+    on_validation = evaluation.SplitImages(*(array[data.split == "validation"] for array in data[:2]))
     expected = evaluation.choose(one, on_validation, metric)[1] * (1 if metric == "auc" else -1)
     np.testing.assert_allclose([score(W) for W in one.sweep.W], expected)
 

@@ -104,7 +104,7 @@ def test_the_wall_shows_the_images_ranked_highest_of_words_that_are_told_from_ch
 
 def test_words_stand_on_the_wall_in_the_order_of_their_first_images():
     own = {
-        "known": True,
+        "recognised": True,
         "auc": 0.7,
         "by_chance": 1,
         "precision": 0.5,
@@ -112,7 +112,7 @@ def test_words_stand_on_the_wall_in_the_order_of_their_first_images():
         "errors": [[5, 2], [6, 3]],
         "telling": list("stuvwxyz"),
     }
-    told = {"a": {"right": 2}, "b": {"right": 7}, "c": {"right": 2, "auc": 0.8}, "d": {"known": False}}
+    told = {"a": {"right": 2}, "b": {"right": 7}, "c": {"right": 2, "auc": 0.8}, "d": {"recognised": False}}
     wall, unknown = wall_of([{"word": word, "methods": {"l1": own | more}} for word, more in told.items()], "l1")
     assert ([(tile["word"], tile["images"]) for tile in wall], unknown) == (
         [(word, [(3, True), (5, False), (6, False)]) for word in "bca"],
@@ -307,7 +307,7 @@ def test_a_word_is_known_if_some_method_tells_it_from_chance_at_five_percent(min
     p_holm = [p_holm.get(key, 0.0) for key in zip(words["word"], words["method"], strict=True)]
     learnt = words.assign(p_holm=p_holm, best=words["method"] == second, validation_word=words["word"] == WORDS[2])
     shown = {word["word"]: word for word in words_of(mine.answers._replace(learnt=learnt))}
-    known = {word: {method: own["known"] for method, own in one["methods"].items()} for word, one in shown.items()}
+    known = {word: {method: own["recognised"] for method, own in one["methods"].items()} for word, one in shown.items()}
     assert known[WORDS[0]] == {first: True, second: False} and known[WORDS[2]] == {first: False, second: False}
     assert [shown[word]["best"] for word in WORDS] == [second, second, None]
     assert [shown[word]["always"] for word in WORDS] == [False, False, True]

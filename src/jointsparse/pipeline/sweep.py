@@ -206,8 +206,8 @@ def path(
 
     for (step,) in radii.rounds([0], following, width=1):
         radius, start = radii.radius_at(unit, step), fits.get(step + 1 if step < 0 else step - 1)
-        found = solver_module.fit(problem, **plug_ins, radius=np.array([radius]), tol=tol, n_iter=n_iter, start=start)
-        fits[step], scored[step] = found, score(found.W[0]) if score else -float(found.value[0])
+        fit = solver_module.fit(problem, **plug_ins, radius=np.array([radius]), tol=tol, n_iter=n_iter, start=start)
+        fits[step], scored[step] = fit, score(fit.W[0]) if score else -float(fit.value[0])
         if progress:
             progress(len(fits), len(fits) + PATIENCE)
     ordered = [fits[step] for step in sorted(fits)]
@@ -259,8 +259,8 @@ def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[An
 
 def best_pairs(fits: Sweep) -> NDArray[Any]:
     """Indices of the pairs whose W a sweep holds: for each power in turn the best eta0 of each radius."""
-    of_powers = [np.flatnonzero(fits.power == power) for power in dict.fromkeys(fits.power.tolist())]
-    return np.concatenate([pairs[radii.choose_eta0(fits.radius[pairs], fits.objective[pairs])] for pairs in of_powers])
+    groups = [np.flatnonzero(fits.power == power) for power in dict.fromkeys(fits.power.tolist())]
+    return np.concatenate([pairs[radii.choose_eta0(fits.radius[pairs], fits.objective[pairs])] for pairs in groups])
 
 
 def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "best") -> tuple[int, NDArray[Any]]:
@@ -275,8 +275,8 @@ def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "be
     selection : str
         See `radii.choose_radius`.
     """
-    of_powers = [np.flatnonzero(power == one) for one in dict.fromkeys(power.tolist())]
-    chosen = np.array([fits[radii.choose_radius(score[fits], selection=selection)] for fits in of_powers])
+    groups = [np.flatnonzero(power == value) for value in dict.fromkeys(power.tolist())]
+    chosen = np.array([fits[radii.choose_radius(score[fits], selection=selection)] for fits in groups])
     means = np.asarray(score, dtype=float).reshape(len(score), -1).mean(axis=1)
     return int(chosen[radii.first_of_best(means[chosen], radii.TIE)]), chosen
 

@@ -15,7 +15,9 @@ from jointsparse.written import written
 AT_ONCE = 16  # maps of a picture that are held together
 
 
-def write(folder: str | Path, model: Pipeline, found: Annotations, known: str | Path | None = None) -> dict[str, str]:
+def write(
+    folder: str | Path, model: Pipeline, annotations: Annotations, known: str | Path | None = None
+) -> dict[str, str]:
     """Write a page, `index.html`, and the pictures that it shows.
 
     Parameters
@@ -24,7 +26,7 @@ def write(folder: str | Path, model: Pipeline, found: Annotations, known: str | 
         Where to.
     model : Pipeline
         The model that has annotated.
-    found : Annotations
+    annotations : Annotations
         From `models.annotator.annotate`.
     known : path or None
         Folder of the pictures that the model knows. None: those that are alike are named, not shown.
@@ -38,15 +40,15 @@ def write(folder: str | Path, model: Pipeline, found: Annotations, known: str | 
     explainer, shown, root, not_shown = Explainer(model), [], Path(folder), dict[str, str]()
     places = {word: k for k, word in enumerate(model.card_["words"])}
     spread = np.maximum(model.known_scores_.std(axis=0), np.finfo(np.float32).tiny)
-    for number, (image, rows) in enumerate(found.table.groupby("image", sort=False)):
-        of_words = [places[word] for word in rows["word"]]
+    for number, (image, rows) in enumerate(annotations.table.groupby("image", sort=False)):
+        word_places = [places[word] for word in rows["word"]]
         file = _put(root, thumbnails.file_of(number), _thumbnail(Path(str(image))))
         maps = []
-        for start in range(0, len(of_words), AT_ONCE):
-            some = of_words[start : start + AT_ONCE]
+        for start in range(0, len(word_places), AT_ONCE):
+            some = word_places[start : start + AT_ONCE]
             overlays = thumbnails.overlays(explainer.heats(image, some), spread[some])
             maps += [_put(root, thumbnails.file_of(number, start + i), overlay) for i, overlay in enumerate(overlays)]
-        alike = dict.fromkeys(found.alike[str(image)], "")
+        alike = dict.fromkeys(annotations.alike[str(image)], "")
         for i, name in enumerate(alike if known else ()):
             try:
                 picture = _inside(Path(known or ""), name)
@@ -57,7 +59,7 @@ def write(folder: str | Path, model: Pipeline, found: Annotations, known: str | 
             except Exception:  # decoders raise many kinds
                 not_shown[name] = "it does not open as a picture"
         shown.append({"name": image, "file": file, "words": rows.assign(map=maps).to_dict("records"), "alike": alike})
-    html = render("annotated.html.jinja", shown=shown, left_out=found.left_out, card=model.card_, data=None)
+    html = render("annotated.html.jinja", shown=shown, left_out=annotations.left_out, card=model.card_, data=None)
     _put(root, "index.html", html.encode())
     return not_shown
 

@@ -131,7 +131,7 @@
       return key ? b.methods[state.method][key] - a.methods[state.method][key] : 0;
     };
     const compare = {
-      first: by("known", "first", "auc"),
+      first: by("recognised", "first", "auc"),
       auc: by("auc"),
       lowest: (a, b) => by("auc")(b, a),
       precision: by("precision"),
@@ -150,7 +150,7 @@
         button.addEventListener("click", () => go(one.word));
         return element(
           "tr",
-          { className: own.known ? "" : "chance", title: own.known ? "" : "not told from chance" },
+          { className: own.recognised ? "" : "chance", title: own.recognised ? "" : "not told from chance" },
           element("td", {}, button),
           element("td", {}, number(own.auc)),
           element("td", {}, meter(own)),
@@ -170,7 +170,7 @@
     const place = (auc) => `${200 * (Math.min(1, Math.max(0.5, auc || 0)) - 0.5)}%`;
     const bar = element("i", {}), line = element("b", {});
     bar.style.width = place(own.auc);
-    if (own.known) bar.style.background = colour(state.method);
+    if (own.recognised) bar.style.background = colour(state.method);
     line.style.left = place(own.low);
     line.style.width = `calc(${place(own.high)} - ${place(own.low)})`;
     const told = own.low === null ? "" : `95 % interval: ${number(own.low)} to ${number(own.high)}`;
@@ -232,7 +232,7 @@
     const tested = own.p_holm === null ? "" : ` (${p}, corrected for the number of ${data.labels})`;
     const facts = [
       `${one.positives} of ${own.of} test ${data.things} have it`,
-      `AUC ${number(own.auc)}${interval}, ${own.known ? "better than chance" : "not told from chance"}${tested}`,
+      `AUC ${number(own.auc)}${interval}, ${own.recognised ? "better than chance" : "not told from chance"}${tested}`,
       `average precision ${number(own.precision)}`,
       `${number(own.n_features, 0)} features`,
     ];
@@ -240,7 +240,7 @@
     if (one.always) facts.push(`this ${data.label} helped to choose the radius in every run, so it is no test ${data.label}`);
     else if (one.chose) facts.push(`this ${data.label} helped to choose the radius in run ${state.study.run}, which its numbers leave out`);
     const beside = own.beside.flatMap(([other, count], i) => [`${i ? ", " : ""}${count} have “`, isolated(other), "”"]);
-    const listed = state.study === data.studies[0] && state.method === state.study.best && own.known;
+    const listed = state.study === data.studies[0] && state.method === state.study.best && own.recognised;
     at("word").replaceChildren(
       element("h3", {}, "“", isolated(one.word), `” by ${label(state.method)}`),
       element("p", {}, element("strong", {}, `${own.right} of the first ${state.study.of_first} are right, ${number(own.by_chance, 1)} would be by chance. `), facts.join("; ") + "."),

@@ -163,8 +163,8 @@ def sentence(learnt: pd.DataFrame, labels: str = "words") -> str:
     labels: the name of what is learnt.
     """
     own = _counted(learnt)
-    known = own["p_holm"] <= CHANCE
-    best, others = own["word"][known].tolist(), own["word"][~known].tolist()[::-1]
+    recognised = own["p_holm"] <= CHANCE
+    best, others = own["word"][recognised].tolist(), own["word"][~recognised].tolist()[::-1]
     more = len(others) - SHOWN_WORDS
     parts = [f"{len(best)} of {some(len(own), labels)} can be recognised"]
     parts += [f"best: {', '.join(best[:SHOWN_WORDS])}"] if best else []
@@ -252,10 +252,10 @@ def why_not(learnt: pd.DataFrame, things: str = "images", labels: str = "words")
         A sentence.
     """
     own = _counted(learnt)
-    known = own["p_holm"] <= CHANCE
-    if known.all() or not known.any():
+    recognised = own["p_holm"] <= CHANCE
+    if recognised.all() or not recognised.any():
         return ""
-    rare, rest = own.loc[~known, "positives"].median(), own.loc[known, "positives"].median()
+    rare, rest = own.loc[~recognised, "positives"].median(), own.loc[recognised, "positives"].median()
     why = "rarer" if rare < RARE * rest else "not much rarer"
     return (
         f"{labels.capitalize()} that are not recognised are {why} than the others: "

@@ -222,15 +222,15 @@ def _first_screen(
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """The wall of the first study, its other words and itself, for the template, and the table of suspects."""
     if not shown or images is None:
-        return {"wall": [], "unknown": [], "model": None}, pd.DataFrame(columns=SUSPECTS)
+        return {"wall": [], "not_recognised": [], "model": None}, pd.DataFrame(columns=SUSPECTS)
     answers, study = shown[0], drawn[0]
-    wall, unknown = wall_of(study["words"], study["best"])
+    wall, not_recognised = wall_of(study["words"], study["best"])
     for tile in wall:
         tile["images"] = [(of_rows[study["rows"][image]], right) for image, right in tile["images"]]
-    known = {answers.words.index(tile["word"]): tile["word"] for tile in wall}
-    suspects = suspects_of(answers.scores[answers.best], answers.labels, known)
+    recognised = {answers.words.index(tile["word"]): tile["word"] for tile in wall}
+    suspects = suspects_of(answers.scores[answers.best], answers.labels, recognised)
     suspects["image"] = [images["image"].iloc[answers.test_images[image]] for image in suspects["image"]]
-    return {"wall": wall, "unknown": unknown, "model": study}, suspects
+    return {"wall": wall, "not_recognised": not_recognised, "model": study}, suspects
 
 
 def _pictures_of_card(

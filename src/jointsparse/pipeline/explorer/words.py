@@ -45,7 +45,7 @@ def words_of(answers: Answers) -> list[dict[str, Any]]:
             method = row["method"]
             methods[method] = {
                 **{name: number(row[name]) for name in NUMBERS},
-                "known": bool(row["p_holm"] <= CHANCE),
+                "recognised": bool(row["p_holm"] <= CHANCE),
                 "sizes": by_size.get((word, method), []),
                 **ranking(answers.scores[method], answers.labels, k, answers.words),
             }
@@ -126,10 +126,12 @@ def wall_of(words: Sequence[Mapping[str, Any]], method: str) -> tuple[list[dict[
     words: see `words_of`. Those come first of whose first images most are right. images: test image, and whether it
     has the word.
     """
-    own = [(word["word"], word["methods"][method]) for word in words]
-    known = sorted((one for one in own if one[1]["known"]), key=lambda one: (-one[1]["right"], -one[1]["auc"]))
+    by_word = {word["word"]: word["methods"][method] for word in words}
+    recognised = [word for word, numbers in by_word.items() if numbers["recognised"]]
+    recognised.sort(key=lambda word: (-by_word[word]["right"], -by_word[word]["auc"]))
     tiles = []
-    for word, numbers in known:
+    for word in recognised:
+        numbers = by_word[word]
         first = sorted((rank, image, kind) for kind in ("highest", "errors") for image, rank in numbers[kind])
         tiles.append(
             {
@@ -139,7 +141,7 @@ def wall_of(words: Sequence[Mapping[str, Any]], method: str) -> tuple[list[dict[
                 "telling": numbers.get("telling", [])[:TELLING_OF_WALL],
             }
         )
-    return tiles, sorted(word for word, numbers in own if not numbers["known"])
+    return tiles, sorted(by_word.keys() - set(recognised))
 
 
 def suspects_of(scores: np.ndarray, labels: np.ndarray, words: Mapping[int, str]) -> pd.DataFrame:

@@ -107,10 +107,10 @@ def annotator(
         used = np.flatnonzero(model.coef_.any(axis=0))
         model = _restricted(model, used)
         chain.append(("basis", transformers.SVDBasis.from_basis(basis, power=float(final.power), columns=used)))
-    made = Pipeline([*chain, ("classifier", model)])
-    made.card_, made.known_names_, made.columns_ = dict(card), [str(name) for name in names], list(columns)
-    made.known_scores_, made.known_labels_ = final.scores.astype(np.float32), final.labels
-    return made
+    pipeline = Pipeline([*chain, ("classifier", model)])
+    pipeline.card_, pipeline.known_names_, pipeline.columns_ = dict(card), [str(name) for name in names], list(columns)
+    pipeline.known_scores_, pipeline.known_labels_ = final.scores.astype(np.float32), final.labels
+    return pipeline
 
 
 def with_check(model: Pipeline, X: Any) -> Pipeline:
@@ -160,14 +160,16 @@ def pictures_below(paths: Sequence[str | PathLike[str]]) -> tuple[list[Path], di
 
     Other files in the folders are no matter. Raises ValueError if a path does not exist, or if there are no pictures.
     """
-    found, left_out = dict[Path, None](), dict[str, str]()
+    pictures, left_out = dict[Path, None](), dict[str, str]()
     for path in map(Path, paths):
         require(path.exists(), f"pictures must be files or folders that are there, got {str(path)!r}")
         names, other = list_pictures(path) if path.is_dir() else ([""], {})
-        found |= dict.fromkeys(path / name for name in names)
+        pictures |= dict.fromkeys(path / name for name in names)
         left_out |= {f"{path}/{name}": why for name, why in other.items() if not why.startswith("not a picture file")}
-    require(found, f"at least one picture ({' '.join(SUFFIXES)}) must be there, got none in {shortened(list(paths))}")
-    return list(found), left_out
+    require(
+        pictures, f"at least one picture ({' '.join(SUFFIXES)}) must be there, got none in {shortened(list(paths))}"
+    )
+    return list(pictures), left_out
 
 
 def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Path, np.ndarray]]:
@@ -253,13 +255,13 @@ def annotate(
     )
     usable, alike = [path for path in paths if str(path) not in reasons], dict[str, list[str]]()
 
-    def told() -> Iterator[tuple[str, np.ndarray]]:
+    def decided() -> Iterator[tuple[str, np.ndarray]]:
         for done, (path, score) in enumerate(decisions(model, usable), start=1):
             yield str(path), score
             alike[str(path)] = [model.known_names_[i] for i in nearest(model.known_scores_, score, ALIKE)]
             tell(len(names) + done, 2 * len(names))
 
-    return Annotations(_listed(model, told(), n_words, precision), alike, reasons)
+    return Annotations(_listed(model, decided(), n_words, precision), alike, reasons)
 
 
 def annotate_rows(
@@ -284,19 +286,19 @@ def annotate_rows(
     """
     kept = hasattr(model, "known_scores_")
     require(kept, f"the model must be one that a run has kept as model.skops, got {type(model).__name__}")
-    n_features, told = model.check_["X"].shape[1], list[tuple[str, np.ndarray]]()
+    n_features, decided = model.check_["X"].shape[1], list[tuple[str, np.ndarray]]()
     for path in map(Path, paths):
         require(path.is_file(), f"tables must be files that are there, got {str(path)!r}")
         X, _ = read_features(path, columns=model.columns_)
         require(X.shape[1] == n_features, f"{path} must have {n_features} features, as the model has, got {X.shape[1]}")
-        scores, of = _decided(model, X), f"{path} " if len(paths) > 1 else ""
-        told += [(f"{of}row {i}", score) for i, score in enumerate(scores, start=1)]
+        file = f"{path} " if len(paths) > 1 else ""
+        decided += [(f"{file}row {i}", score) for i, score in enumerate(_decided(model, X), start=1)]
     names = {"image": "row", "word": "label"}
-    return _listed(model, told, n_words, precision).rename(columns=names)
+    return _listed(model, decided, n_words, precision).rename(columns=names)
 
 
 def _listed(
-    model: Pipeline, told: Iterable[tuple[str, np.ndarray]], n_words: int, precision: float | None
+    model: Pipeline, decided: Iterable[tuple[str, np.ndarray]], n_words: int, precision: float | None
 ) -> pd.DataFrame:
     """The table of `Annotations`, from each name with its decisions (n_words,)."""
     require(n_words >= 1, f"words must be at least 1, got {n_words}")
@@ -304,7 +306,7 @@ def _listed(
     known, limits = model.known_scores_, thresholds(model, precision)
     slack = SCORE_TOL * np.maximum(known.max(axis=0), -known.min(axis=0))
     words, rows = model.card_["words"], list[tuple[Any, ...]]()
-    for name, score in told:
+    for name, score in decided:
         (p,) = probabilities(model, score[np.newaxis])
         reached = score + slack
         order, above = np.argsort(-p, kind="stable"), reached >= limits
@@ -327,14 +329,14 @@ def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
     precision: fraction of the known pictures above the threshold that have the word; infinite if no threshold reaches
     it with at least `FEWEST` of them. None: the threshold of the largest F1, the harmonic mean of precision and recall.
     """
-    found = np.full(model.known_scores_.shape[1], np.inf)
-    for k in range(len(found)):
-        told = model.known_labels_[:, k] >= 0
-        p, recall, at = precision_recall_curve(model.known_labels_[told, k], model.known_scores_[told, k])
+    limits = np.full(model.known_scores_.shape[1], np.inf)
+    for k in range(len(limits)):
+        known = model.known_labels_[:, k] >= 0
+        p, recall, at = precision_recall_curve(model.known_labels_[known, k], model.known_scores_[known, k])
         p, recall = p[:-1], recall[:-1]  # the last is no threshold's
         if precision is None:
-            found[k] = at[np.argmax(2 * p * recall / np.maximum(p + recall, 1e-12))]
+            limits[k] = at[np.argmax(2 * p * recall / np.maximum(p + recall, 1e-12))]
         else:
             enough = recall * (model.known_labels_[:, k] == 1).sum() / np.maximum(p, 1e-12) >= FEWEST - 0.5
-            found[k] = at[(p >= precision) & enough].min(initial=np.inf)
-    return found
+            limits[k] = at[(p >= precision) & enough].min(initial=np.inf)
+    return limits

@@ -159,10 +159,12 @@ def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: in
         of the words. NaN for words that no test image has, or all have; they do not count in the mean.
     """
     counts = resample(len(labels), n_resamples, np.random.default_rng(seed))
-    found = {"auc": resampled(scores, labels, counts)[0]}
-    found["precision_of_first"], found["average_precision"] = by_rank(scores, labels, counts)
+    resamples = {"auc": resampled(scores, labels, counts)[0]}
+    resamples["precision_of_first"], resamples["average_precision"] = by_rank(scores, labels, counts)
     # A resample without the word, or with it alone, does not count.
-    return {metric: estimates(np.where(np.isnan(found["auc"]), np.nan, of)) for metric, of in found.items()}
+    return {
+        metric: estimates(np.where(np.isnan(resamples["auc"]), np.nan, values)) for metric, values in resamples.items()
+    }
 
 
 def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, norm: str) -> pd.DataFrame:

@@ -89,7 +89,10 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
             of_runs = [fits[run, method, n] for run in runs]
             by_word = (resampled(scores.score[fit], scores.labels, images) for fit in of_runs)
             means[method] = np.stack(
-                [_means_over_words(one, scores, fit, weights) for one, fit in zip(by_word, of_runs, strict=True)]
+                [
+                    _means_over_words(numbers, scores, fit, weights)
+                    for numbers, fit in zip(by_word, of_runs, strict=True)
+                ]
             )
         n_samples = scores.n_samples[fits[runs[0], first, n]]
         for other in others:
@@ -133,8 +136,8 @@ def _interval(by_run: np.ndarray) -> tuple[float, float, float, float]:
         return float(mean), np.nan, np.nan, np.nan
     below, above = mean - np.quantile(resampled, 0.025), np.quantile(resampled, 0.975) - mean
     # Choice: runs are few, and resampling them as well would make them look closer to each other than they are.
-    of_runs = half_width(by_run[:, 0].std(ddof=1), n_runs)
-    return float(mean), float(mean - np.hypot(below, of_runs)), float(mean + np.hypot(above, of_runs)), float(of_runs)
+    width = half_width(by_run[:, 0].std(ddof=1), n_runs)
+    return float(mean), float(mean - np.hypot(below, width)), float(mean + np.hypot(above, width)), float(width)
 
 
 def _means_over_words(by_word: np.ndarray, scores: ScoredFits, fit: int, weights: np.ndarray) -> np.ndarray:
@@ -147,8 +150,11 @@ def _means_over_words(by_word: np.ndarray, scores: ScoredFits, fit: int, weights
     values = np.where(defined, by_word, 0.0)
     means = []
     for words in (_words(scores, fit, label) for label in WORDS):
-        of_words = weights[..., words]
+        word_weights = weights[..., words]
         with np.errstate(invalid="ignore"):
-            sums = (np.einsum("srw,mrw->msr", of_words, one[..., words]) for one in (values, defined.astype(float)))
+            sums = (
+                np.einsum("srw,mrw->msr", word_weights, numbers[..., words])
+                for numbers in (values, defined.astype(float))
+            )
             means.append(next(sums) / next(sums))
     return np.stack(means, axis=1)

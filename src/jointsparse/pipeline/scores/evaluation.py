@@ -117,7 +117,7 @@ class Evaluation(NamedTuple):
     scores: ScoredFits
 
 
-class Part(NamedTuple):
+class SplitImages(NamedTuple):
     """The images of one split. X: (n_images, n_features). labels: (n_images, n_words), see `tasks.choose_words`."""
 
     X: Any
@@ -125,7 +125,7 @@ class Part(NamedTuple):
 
 
 def choose(
-    one: TrainedSweep, on_validation: Part, metric: str, selection: str = "best"
+    trained: TrainedSweep, on_validation: SplitImages, metric: str, selection: str = "best"
 ) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
     """Choose eta0 by training objective, then the radius and the power of the features by a metric on validation words.
 
@@ -133,7 +133,7 @@ def choose(
 
     Parameters
     ----------
-    one : TrainedSweep
+    trained : TrainedSweep
         The fits to choose from.
     on_validation : Part
         The validation images.
@@ -150,16 +150,16 @@ def choose(
         Its mean of the metric over the validation words.
     best : int
         Index of the chosen radius.
-    of_powers : array, (n_powers,)
+    chosen_by_power : array, (n_powers,)
         Indices of the radii chosen for each power.
     """
-    best_eta0 = sweep.best_pairs(one.sweep)
-    by_word = np.array([_of_words(W, on_validation, one.validation_words, metric) for W in one.sweep.W])
-    chosen = sweep.choose_fit(SIGN[metric] * by_word, one.sweep.power[best_eta0], selection=selection)
+    best_eta0 = sweep.best_pairs(trained.sweep)
+    by_word = np.array([_metric_by_word(W, on_validation, trained.validation_words, metric) for W in trained.sweep.W])
+    chosen = sweep.choose_fit(SIGN[metric] * by_word, trained.sweep.power[best_eta0], selection=selection)
     return best_eta0, by_word.mean(axis=1), *chosen
 
 
-def _of_words(W: np.ndarray, on_validation: Part, words: np.ndarray, metric: str) -> np.ndarray:
+def _metric_by_word(W: np.ndarray, on_validation: SplitImages, words: np.ndarray, metric: str) -> np.ndarray:
     """Compute the metric of some words, (n_words,)."""
     return METRICS[metric](on_validation.X @ W[:, words], on_validation.labels[:, words])
 
@@ -176,8 +176,8 @@ def validation_score(
     validation_words : bool array, (n_words,)
         The words that choose.
     """
-    on_validation = _part(X, labels, split == "validation")
-    return lambda W: SIGN[metric] * float(_of_words(W, on_validation, validation_words, metric).mean())
+    on_validation = _images_of_split(X, labels, split == "validation")
+    return lambda W: SIGN[metric] * float(_metric_by_word(W, on_validation, validation_words, metric).mean())
 
 
 def evaluate(
@@ -226,31 +226,31 @@ def evaluate(
     Misfit
         If arrays do not belong together.
     """
-    on_validation, on_test = (_part(X, labels, split == name) for name in ("validation", "test"))
+    on_validation, on_test = (_images_of_split(X, labels, split == name) for name in ("validation", "test"))
     features = fingerprint(X)
     evaluated: list[Evaluation] = []
-    for one in sweeps:
-        _require_own(one, labels.shape[1], features)
-        first_run = evaluated[0].scores.run[0] if evaluated else one.run
+    for trained in sweeps:
+        _require_own(trained, labels.shape[1], features)
+        first_run = evaluated[0].scores.run[0] if evaluated else trained.run
         evaluated.append(
             _evaluate_one(
-                one,
+                trained,
                 on_validation,
                 on_test,
                 words,
                 metric,
                 selection,
-                with_convergence=one.method == converging_method,
-                with_weights=(one.run, one.n) == (first_run, at_size),
+                with_convergence=trained.method == converging_method,
+                with_weights=(trained.run, trained.n) == (first_run, at_size),
             )
         )
     return _joined(evaluated)
 
 
 def _evaluate_one(
-    one: TrainedSweep,
-    on_validation: Part,
-    on_test: Part,
+    trained: TrainedSweep,
+    on_validation: SplitImages,
+    on_test: SplitImages,
     words: Sequence[str],
     metric: str,
     selection: str,
@@ -259,68 +259,70 @@ def _evaluate_one(
     with_weights: bool,
 ) -> Evaluation:
     """Choose and test a pair of one sweep. A table that is not wanted has no rows."""
-    best_eta0, validation, best, of_powers = choose(one, on_validation, metric, selection)
-    relative = one.sweep.objective[best_eta0] / one.sweep.objective[best_eta0, :1]
+    best_eta0, validation, best, chosen_by_power = choose(trained, on_validation, metric, selection)
+    relative = trained.sweep.objective[best_eta0] / trained.sweep.objective[best_eta0, :1]
     tested = [
-        _test(one, pair, W, np.nanmin(objective), value, on_test)
-        for pair, W, objective, value in zip(best_eta0, one.sweep.W, relative, validation, strict=True)
+        _test(trained, pair, W, np.nanmin(objective), value, on_test)
+        for pair, W, objective, value in zip(best_eta0, trained.sweep.W, relative, validation, strict=True)
     ]
     rows = [row for row, _, _ in tested]
-    curves = [_convergence(*each) for each in zip(rows, relative, strict=True)] if with_convergence else []
-    (row, by_word, scores), W = tested[best], one.sweep.W[best]
-    of_scores = _flags_of_scores(scores)
-    of_fit = (one.run, one.n, one.n_samples, one.method, one.validation_words, scores)
+    curves = [_convergence(row, curve) for row, curve in zip(rows, relative, strict=True)] if with_convergence else []
+    (row, by_word, scores), W = tested[best], trained.sweep.W[best]
+    score_warnings = _score_warnings(scores)
+    warning_and_note = _warning_and_note(trained.sweep, best_eta0[best], score_warnings, validation[best], metric)
+    fields = (trained.run, trained.n, trained.n_samples, trained.method, trained.validation_words, scores)
     return Evaluation(
-        chosen=pd.DataFrame([row | _told(one.sweep, best_eta0[best], of_scores, validation[best], metric)]),
-        by_word=_by_word(one, words, (on_test.labels == 1).sum(axis=0), W, by_word, of_scores),
+        chosen=pd.DataFrame([row | warning_and_note]),
+        by_word=_by_word(trained, words, (on_test.labels == 1).sum(axis=0), W, by_word, score_warnings),
         sparsity=pd.DataFrame(rows).assign(
-            chosen=np.isin(np.arange(len(rows)), of_powers),
-            warning=[write_cell([_flag_of_gap(gap)]) for gap in one.sweep.gap[best_eta0]],
+            chosen=np.isin(np.arange(len(rows)), chosen_by_power),
+            warning=[write_cell([_gap_flag(gap)]) for gap in trained.sweep.gap[best_eta0]],
         ),
         convergence=pd.concat(curves) if curves else pd.DataFrame(),
-        weights=_weights(one.run, one.n, one.method, W if with_weights else np.zeros((0, 0))),
-        scores=ScoredFits._make([*(np.array([field]) for field in of_fit), on_test.labels]),
+        weights=_weights(trained.run, trained.n, trained.method, W if with_weights else np.zeros((0, 0))),
+        scores=ScoredFits._make([*(np.array([field]) for field in fields), on_test.labels]),
     )
 
 
 def _joined(evaluated: Sequence[Evaluation]) -> Evaluation:
     """Join the tables and scores of several sweeps. All have the same labels."""
     *tables, scores = zip(*evaluated, strict=True)
-    *of_fits, labels = zip(*scores, strict=True)
+    *fields, labels = zip(*scores, strict=True)
     # An empty table has no types of columns to join.
-    joined = [pd.concat([one for one in of if len(one)] or of[:1], ignore_index=True) for of in tables]
-    return Evaluation._make([*joined, ScoredFits._make([*map(np.concatenate, of_fits), labels[0]])])
+    joined = [pd.concat([table for table in parts if len(table)] or parts[:1], ignore_index=True) for parts in tables]
+    return Evaluation._make([*joined, ScoredFits._make([*map(np.concatenate, fields), labels[0]])])
 
 
-def _part(X: Matrix, labels: np.ndarray, chosen: np.ndarray) -> Part:
-    return Part(select(X, chosen), select(labels, chosen, "labels"))
+def _images_of_split(X: Matrix, labels: np.ndarray, chosen: np.ndarray) -> SplitImages:
+    return SplitImages(select(X, chosen), select(labels, chosen, "labels"))
 
 
-def _require_own(one: TrainedSweep, n_words: int, features: str) -> None:
+def _require_own(trained: TrainedSweep, n_words: int, features: str) -> None:
     """Raise Misfit where fits are of other words, or were learnt from other features, than those to test on."""
-    which = f"the fits of {one.method}, run {one.run}, n {one.n},"
-    require(one.sweep.learnt_from[0] == features, f"{which} were learnt from other features than these", Misfit)
-    require(one.sweep.W.shape[2:] == (n_words,), f"{which} must be of {n_words} words, got {one.sweep.W.shape}", Misfit)
+    fits = trained.sweep
+    which = f"the fits of {trained.method}, run {trained.run}, n {trained.n},"
+    require(fits.learnt_from[0] == features, f"{which} were learnt from other features than these", Misfit)
+    require(fits.W.shape[2:] == (n_words,), f"{which} must be of {n_words} words, got {fits.W.shape}", Misfit)
 
 
 def _test(
-    one: TrainedSweep, pair: int, W: np.ndarray, objective: float, validation: float, on_test: Part
+    trained: TrainedSweep, pair: int, W: np.ndarray, objective: float, validation: float, on_test: SplitImages
 ) -> tuple[dict[str, Any], dict[str, np.ndarray], np.ndarray]:
     """Return the row of one fit in `Evaluation.sparsity`, its AUC and EER by word, and its scores."""
     scores = on_test.X @ W
-    row = one.key | {
-        "radius": one.sweep.radius[pair],
-        "eta0": one.sweep.eta0[pair],
-        "power": one.sweep.power[pair],
+    row = trained.key | {
+        "radius": trained.sweep.radius[pair],
+        "eta0": trained.sweep.eta0[pair],
+        "power": trained.sweep.power[pair],
         "objective": objective,
-        "gap": one.sweep.gap[pair],
+        "gap": trained.sweep.gap[pair],
         "features": float(W.any(axis=1).mean()),
         "validation": validation,
     }
     by_word = {name: function(scores, on_test.labels) for name, function in METRICS.items()}
     positives = (on_test.labels == 1).sum(axis=0)
     for name, values in by_word.items():
-        for suffix, words in (("", ~one.validation_words), ("_all", np.ones_like(one.validation_words))):
+        for suffix, words in (("", ~trained.validation_words), ("_all", np.ones_like(trained.validation_words))):
             plain, weighted = average(values, positives, words)
             row |= {f"{name}{suffix}": plain, f"{name}{suffix}_weighted": weighted}
     return row, by_word, scores
@@ -337,17 +339,23 @@ def _convergence(row: dict[str, Any], objective: np.ndarray) -> pd.DataFrame:
 
 
 def _by_word(
-    one: TrainedSweep,
+    trained: TrainedSweep,
     words: Sequence[str],
     positives: np.ndarray,
     W: np.ndarray,
     by_word: dict[str, np.ndarray],
-    of_scores: Sequence[str],
+    score_warnings: Sequence[str],
 ) -> pd.DataFrame:
     """Rows of one chosen fit in `Evaluation.by_word`."""
-    known = {"word": list(words), "validation_word": one.validation_words, "positives": positives}
-    used = {"n_features": np.count_nonzero(W, axis=0)}
-    return pd.DataFrame(one.key | known | used | by_word | {"warning": list(of_scores)})
+    columns = {
+        "word": list(words),
+        "validation_word": trained.validation_words,
+        "positives": positives,
+        "n_features": np.count_nonzero(W, axis=0),
+        **by_word,
+        "warning": list(score_warnings),
+    }
+    return pd.DataFrame(trained.key | columns)
 
 
 def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
@@ -360,7 +368,7 @@ def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
     )
 
 
-def _flags_of_scores(scores: np.ndarray) -> list[str]:
+def _score_warnings(scores: np.ndarray) -> list[str]:
     """Warnings of the scores (n_images, n_words) of each word, empty where there is none.
 
     AUC and EER of tied scores are one half, whatever the word; those of undefined scores are missing.
@@ -369,7 +377,7 @@ def _flags_of_scores(scores: np.ndarray) -> list[str]:
     return np.select([undefined, tied], [Kind.UNDEFINED, Kind.TIED], "").tolist()
 
 
-def _flag_of_gap(gap: float) -> Flag | None:
+def _gap_flag(gap: float) -> Flag | None:
     return Flag(Kind.CERTIFIED_GAP, float(np.round(100 * gap)), "%") if gap > GAP else None
 
 
@@ -384,8 +392,8 @@ def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
         return None
     W = fits.W[fits.power[sweep.best_pairs(fits)] == fits.power[pair]]
     ends = W[:2] if fits.radius[pair] == fits.radius[with_power].min() else W[-2:]
-    one, other = (W / (np.linalg.norm(W, axis=0) + np.finfo(W.dtype).tiny) for W in ends)
-    return None if np.linalg.norm(one - other) <= SAME_DIRECTION * np.linalg.norm(one) else edge
+    smaller, larger = (W / (np.linalg.norm(W, axis=0) + np.finfo(W.dtype).tiny) for W in ends)
+    return None if np.linalg.norm(smaller - larger) <= SAME_DIRECTION * np.linalg.norm(smaller) else edge
 
 
 def _not_unique(fits: Sweep, pair: int) -> Flag | None:
@@ -395,16 +403,18 @@ def _not_unique(fits: Sweep, pair: int) -> Flag | None:
     return Flag(Kind.NOT_UNIQUE, float(fits.radius[alike].min())) if nothing_left[pair] else None
 
 
-def _told(fits: Sweep, pair: int, of_scores: Sequence[str], validation: float, metric: str) -> dict[str, str]:
+def _warning_and_note(
+    fits: Sweep, pair: int, score_warnings: Sequence[str], validation: float, metric: str
+) -> dict[str, str]:
     """Cells of a chosen pair. warning: a grid too narrow, a fit not finished, scores that say nothing; note."""
     flags = [_edge_of_radii(fits, pair)]
     if not fits.gap[pair] <= GAP:  # else no step size would have been much better
-        flags += [sweep.at_edge("eta0", fits.eta0[pair], fits.eta0), _flag_of_gap(fits.gap[pair])]
+        flags += [sweep.at_edge("eta0", fits.eta0[pair], fits.eta0), _gap_flag(fits.gap[pair])]
     if fits.unconverged[pair]:
         flags.append(Flag(Kind.NOT_CONVERGED, int(fits.unconverged[pair])))
     if SIGN[metric] * (validation - 0.5) <= 0:  # chance, for AUC and EER
         flags.append(Flag(Kind.NO_BETTER))
     for kind, of_words in ((Kind.TIED, Kind.WORDS_TIED), (Kind.UNDEFINED, Kind.WORDS_UNDEFINED)):
-        if kind in of_scores:
-            flags.append(Flag(of_words, of_scores.count(kind)))
+        if kind in score_warnings:
+            flags.append(Flag(of_words, score_warnings.count(kind)))
     return {"warning": write_cell(flags), "note": write_cell([_not_unique(fits, pair)])}

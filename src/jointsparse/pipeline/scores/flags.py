@@ -110,12 +110,12 @@ def _repeated(digests: list[bytes | None], images: pd.DataFrame) -> pd.DataFrame
     """The images with the digest of one in an earlier split, each with the first of these."""
     names, splits = images["image"].tolist(), images["split"].tolist()
     first: dict[bytes, int] = {}
-    found = []
+    rows = []
     for i in sorted(range(len(names)), key=lambda i: SPLITS.index(splits[i])):
         digest = digests[i]
         if digest is not None and splits[first.setdefault(digest, i)] != splits[i]:
-            found.append((names[i], splits[i], names[first[digest]], splits[first[digest]]))
-    return pd.DataFrame(found, columns=["image", "split", "same_as", "split_of_that"], dtype=str)
+            rows.append((names[i], splits[i], names[first[digest]], splits[first[digest]]))
+    return pd.DataFrame(rows, columns=["image", "split", "same_as", "split_of_that"], dtype=str)
 
 
 def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -129,7 +129,7 @@ def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     >>> gather({"chosen": warned}).to_dict("records")
     [{'table': 'chosen', 'warning': 'certified gap: 7 to 12%', 'rows': 2, 'of': 2, 'first': 'n=5'}]
     """
-    found = []
+    rows = []
     for name, table in tables.items():
         kinds: dict[str, list[tuple[int, Flag]]] = {}
         for row, flags in enumerate(_flags(table)):
@@ -138,8 +138,8 @@ def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         for kind, flagged in kinds.items():
             first = table.iloc[flagged[0][0]]
             keys = ", ".join(f"{key}={first[key]}" for key in KEYS if key in table)
-            found.append((name, kind + _range([flag for _, flag in flagged]), len(flagged), len(table), keys))
-    return pd.DataFrame(found, columns=["table", "warning", "rows", "of", "first"])
+            rows.append((name, kind + _range([flag for _, flag in flagged]), len(flagged), len(table), keys))
+    return pd.DataFrame(rows, columns=["table", "warning", "rows", "of", "first"])
 
 
 def _flags(table: pd.DataFrame) -> list[list[Flag]]:
