@@ -202,8 +202,8 @@ def _packed(entries: dict[str, bytes]) -> bytes:
 
 def _dumped(value: Any) -> dict[str, bytes]:
     """The entries that skops writes for a value, without addresses and named by their digests."""
-    with zipfile.ZipFile(io.BytesIO(_skops().dumps(value))) as made:
-        entries = {name: made.read(name) for name in made.namelist()}
+    with zipfile.ZipFile(io.BytesIO(_skops().dumps(value))) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
     tree, digests = ADDRESSES.sub(b"", entries.pop(TREE)), _digests(entries)
     tree = NAMES.sub(lambda name: digests[name[0].decode()].encode(), tree)
     return {TREE: tree} | {digests[name]: entry for name, entry in entries.items()}

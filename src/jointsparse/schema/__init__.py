@@ -140,11 +140,10 @@ def array(
     """
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
-        wanted = tuple(one if isinstance(one, int) else sizes.get(one, one) for one in shape)
-        kinds = " or ".join(map(str, types))
+        kinds, wanted = " or ".join(map(str, types)), _in_words(shape, sizes)
         require(
             type(value) is np.ndarray and value.dtype in types and _agrees(value.shape, shape, sizes),
-            f"{name} must be an array of {kinds}, shape ({', '.join(map(str, wanted))}), got {brief(value)}",
+            f"{name} must be an array of {kinds}, shape ({wanted}), got {brief(value)}",
         )
         within = nan or not value.size or (low <= float(value.min()) and float(value.max()) <= high)  # NaN is not
         require(within, f"{name} must hold finite numbers{_bounds(low, high)}, got others")
@@ -158,9 +157,9 @@ def labels(size: str) -> Spec:
     def check(name: str, value: Any, sizes: Sizes) -> None:
         fits = type(value) is np.ndarray and value.dtype.kind in "UOiufbmM" and _agrees(value.shape, (size,), sizes)
         fits = fits and value.dtype.itemsize <= 4 * MOST_LETTERS
-        require(fits, f"{name} must be a vector of {sizes.get(size, size)} names, got {brief(value)}")
-        for one in value.tolist() if value.dtype == object else ():
-            PLAIN.check(f"each of {name}", one, sizes)
+        require(fits, f"{name} must be a vector of {_in_words((size,), sizes)} names, got {brief(value)}")
+        for label in value.tolist() if value.dtype == object else ():
+            PLAIN.check(f"each of {name}", label, sizes)
 
     return Spec(check)
 
@@ -171,11 +170,10 @@ def matrix(rows: str, columns: str) -> Spec:
     def check(name: str, value: Any, sizes: Sizes) -> None:
         if not scipy.sparse.issparse(value):
             return array(FLOATS, rows, columns).check(name, value, sizes)
-        fits = value.format == "csr" and value.dtype in FLOATS and _agrees(value.shape, (rows, columns), sizes)
+        shape = rows, columns
         require(
-            fits,
-            f"{name} must be a CSR matrix of floats, shape ({sizes.get(rows, rows)}, {sizes.get(columns, columns)}), "
-            f"got {brief(value)}",
+            value.format == "csr" and value.dtype in FLOATS and _agrees(value.shape, shape, sizes),
+            f"{name} must be a CSR matrix of floats, shape ({_in_words(shape, sizes)}), got {brief(value)}",
         )
         require_sound(value)
         return array(FLOATS, "entries").check(name, value.data, {})
@@ -188,10 +186,10 @@ def list_of(spec: Spec, size: str = "") -> Spec:
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         fits = type(value) in (list, tuple) and (not size or _agrees((len(value),), (size,), sizes))
-        wanted = f" of {sizes.get(size, size)}" if size else ""
+        wanted = f" of {_in_words((size,), sizes)}" if size else ""
         require(fits, f"{name} must be a list{wanted}, got {brief(value)}")
-        for i, one in enumerate(value):
-            spec.check(f"{name}[{i}]", one, sizes)
+        for i, item in enumerate(value):
+            spec.check(f"{name}[{i}]", item, sizes)
 
     return Spec(check)
 
@@ -216,8 +214,8 @@ def part(kind: str, specs: Mapping[str, Spec], fits: Callable[[Any, Sizes], None
     """
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
-        found = f"{type(value).__module__}.{type(value).__qualname__}"
-        require(found == f"jointsparse.{kind}", f"{name} must be a {kind.rpartition('.')[2]}, got {brief(value)}")
+        path = f"{type(value).__module__}.{type(value).__qualname__}"
+        require(path == f"jointsparse.{kind}", f"{name} must be a {kind.rpartition('.')[2]}, got {brief(value)}")
         require_like(value._asdict() if hasattr(value, "_asdict") else vars(value), specs, name, sizes)
         fits(value, sizes)
 
@@ -252,8 +250,8 @@ def plain_or(others: Callable[[str, Any], bool], *, nan: bool = True) -> Spec:
             fits = value is None or isinstance(value, bool | np.generic) or _is_number(value) or _is_text(value)
             fits = fits or _is_random(value) or others(name, value)
             require(fits, f"{name} must be a number, text or a list of them, got {brief(value)}")
-        for one in inside:
-            check(name, one, sizes, depth + 1)
+        for item in inside:
+            check(name, item, sizes, depth + 1)
 
     return Spec(check)
 
@@ -289,15 +287,20 @@ def _bounds(low: float, high: float) -> str:
 
 def _agrees(shape: Sequence[int], names: Sequence[str | int], sizes: Sizes) -> bool:
     """Tell whether a shape has these sizes. If so, those that were not known are now."""
-    found: Sizes = {}
-    for n, name in zip(shape, names, strict=False):
-        wanted = name if isinstance(name, int) else sizes.get(name, found.setdefault(name, n))
-        if n != wanted:
-            return False
     if len(shape) != len(names):
         return False
-    sizes.update(found)
+    decided: Sizes = {}
+    for n, name in zip(shape, names, strict=True):
+        wanted = name if isinstance(name, int) else sizes.get(name, decided.setdefault(name, n))
+        if n != wanted:
+            return False
+    sizes.update(decided)
     return True
+
+
+def _in_words(names: Sequence[str | int], sizes: Sizes) -> str:
+    """A shape in a message: sizes that are known as numbers, others by their names."""
+    return ", ".join(str(name if isinstance(name, int) else sizes.get(name, name)) for name in names)
 
 
 PLAIN = plain_or(lambda name, value: False)

@@ -60,16 +60,16 @@ def opened(file: IO[bytes], *, compressed: bool = False) -> zipfile.ZipFile:
         f"it must end with the directory of at most {MOST_ENTRIES:,} entries, got another end",
     )
     archive = zipfile.ZipFile(file)
-    found = archive.infolist()
-    n_bytes = sum(one.file_size for one in found)
+    entries = archive.infolist()
+    n_bytes = sum(entry.file_size for entry in entries)
     kinds = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) if compressed else (zipfile.ZIP_STORED,)
     require(
-        all(one.compress_type in kinds for one in found)
+        all(entry.compress_type in kinds for entry in entries)
         and n_bytes <= (MOST_BYTES if compressed else length)  # entries that overlap take more than there is
-        and len({one.filename for one in found}) == len(found) <= MOST_ENTRIES,
+        and len({entry.filename for entry in entries}) == len(entries) <= MOST_ENTRIES,
         f"it must hold at most {MOST_ENTRIES:,} entries of different names, "
         f"{f'which unpack to at most {MOST_BYTES:,} bytes' if compressed else 'none of them compressed'}, got "
-        f"{n_bytes:,} bytes in {len(found):,}",
+        f"{n_bytes:,} bytes in {len(entries):,}",
     )
     return archive
 
@@ -124,34 +124,34 @@ def _arrays(tree: Any, trusted: Set[str], rooms: tuple[str, ...]) -> Iterator[tu
     """
     waiting, n_parts = [(tree, 0)], 0
     while waiting:
-        part, depth = waiting.pop()
+        node, depth = waiting.pop()
         n_parts += 1
         _require_small("its tree", "parts", n_parts, MOST_PARTS)
         try:
-            loader, kind = part["__loader__"], f"{part['__module__']}.{part['__class__']}"
-            known = depth <= DEEPEST and "__id__" not in part and _is_known(part, loader, kind, trusted, rooms)
-            waiting += [(one, depth + 1) for one in _inside(part, loader)] if known else []
+            loader, kind = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
+            known = depth <= DEEPEST and "__id__" not in node and _is_known(node, loader, kind, trusted, rooms)
+            waiting += [(inner, depth + 1) for inner in _inside(node, loader)] if known else []
         except (AttributeError, KeyError, TypeError):
             known = False
-        require(known, f"its tree must have parts that save writes, got {_kind_of(part)}")
-        if "file" in part:
-            yield part["file"], loader == "SparseMatrixNode", kind != "numpy.ndarray"
+        require(known, f"its tree must have parts that save writes, got {_kind_of(node)}")
+        if "file" in node:
+            yield node["file"], loader == "SparseMatrixNode", kind != "numpy.ndarray"
 
 
 def _require_small(name: str, what: str, n: int, most: int) -> None:
     require(n <= most, f"{name} must have at most {most:,} {what}, got {n:,} or more", TooLarge)
 
 
-def _kind_of(part: Any) -> str:
-    known = isinstance(part, dict)
+def _kind_of(node: Any) -> str:
+    known = isinstance(node, dict)
     return shortened(
-        [part.get(key) for key in ("__loader__", "__module__", "__class__")] if known else type(part).__name__
+        [node.get(key) for key in ("__loader__", "__module__", "__class__")] if known else type(node).__name__
     )
 
 
-def _is_known(part: Mapping[str, Any], loader: str, kind: str, trusted: Set[str], rooms: tuple[str, ...]) -> bool:
+def _is_known(node: Mapping[str, Any], loader: str, kind: str, trusted: Set[str], rooms: tuple[str, ...]) -> bool:
     """Tell whether a loader of skops makes this type of this part. Raises Foreign for another class of objects."""
-    content = part.get("content")
+    content = node.get("content")
     match loader:
         case "ObjectNode":
             if kind not in trusted and not kind.startswith(rooms):
@@ -160,44 +160,44 @@ def _is_known(part: Mapping[str, Any], loader: str, kind: str, trusted: Set[str]
         case "JsonNode":
             return isinstance(content, str) and content.lstrip()[:1] not in ("[", "{")
         case "DictNode":
-            keys = part["key_types"]["content"]
-            types = [f"{one['__module__']}.{one['__class__']}" for one in keys if one["__loader__"] == "TypeNode"]
+            keys = node["key_types"]["content"]
+            types = [f"{key['__module__']}.{key['__class__']}" for key in keys if key["__loader__"] == "TypeNode"]
             plain = kind in ("builtins.dict", "collections.OrderedDict") and isinstance(content, dict)
-            return plain and len(types) == len(keys) == len(part["content"]) and all(map(KEYS.fullmatch, types))
+            return plain and len(types) == len(keys) == len(node["content"]) and all(map(KEYS.fullmatch, types))
         case "ListNode" | "SetNode" | "TupleNode":
             named = loader == "TupleNode" and kind in trusted
             return isinstance(content, list) and (named or kind == SEQUENCES[loader])
         case "NdArrayNode":
-            whole = part["type"] == "numpy" and isinstance(part["file"], str) and content is None
-            objects = part["type"] == "json" and isinstance(content, list) and "file" not in part
+            whole = node["type"] == "numpy" and isinstance(node["file"], str) and content is None
+            objects = node["type"] == "json" and isinstance(content, list) and "file" not in node
             return bool(OF_NUMPY.fullmatch(kind)) and (whole or objects)
         case "SparseMatrixNode":
             if kind not in trusted:
                 raise Foreign(shortened(kind).strip("'"))
-            return isinstance(part["file"], str)
+            return isinstance(node["file"], str)
         case "SliceNode":
-            return all(one is None or isinstance(one, int) for one in content.values())  # type: ignore[union-attr]
+            return all(end is None or isinstance(end, int) for end in content.values())  # type: ignore[union-attr]
         case "DTypeNode" | "FunctionNode" | "TypeNode":
             if not kind.startswith(VALUES[loader]):
                 raise Foreign(shortened(kind).strip("'"))
-            return "file" not in part
+            return "file" not in node
         case "RandomGeneratorNode" | "RandomStateNode":
-            return "file" not in part
+            return "file" not in node
     return False
 
 
-def _inside(part: Mapping[str, Any], loader: str) -> list[Any]:
+def _inside(node: Mapping[str, Any], loader: str) -> list[Any]:
     """The parts in a part, as skops reads them."""
-    content = part.get("content")
+    content = node.get("content")
     match loader:
         case "ListNode" | "SetNode" | "TupleNode":
-            return list(part["content"])
+            return list(node["content"])
         case "DictNode":
-            return [part["key_types"], *part["content"].values()]
+            return [node["key_types"], *node["content"].values()]
         case "NdArrayNode":
-            return [] if content is None else [*content, part["shape"]]
+            return [] if content is None else [*content, node["shape"]]
         case "RandomGeneratorNode":
-            return [part["content"]["bit_generator"], part["content"]["seed_seq"]]
+            return [node["content"]["bit_generator"], node["content"]["seed_seq"]]
         case "RandomStateNode":
             return [content]
         case "ObjectNode":
@@ -214,9 +214,9 @@ def _bytes_of_sparse(archive: zipfile.ZipFile, name: str) -> int:
     """The bytes of a sparse matrix: an archive of its arrays, which are compressed, and these arrays."""
     with archive.open(name) as entry, opened(entry, compressed=True) as arrays:
         n_bytes = archive.getinfo(name).file_size
-        for one in arrays.infolist():
-            with arrays.open(one) as part:
-                n_bytes += _bytes_of(part, one.file_size, one.filename)
+        for array in arrays.infolist():
+            with arrays.open(array) as file:
+                n_bytes += _bytes_of(file, array.file_size, array.filename)
     return n_bytes
 
 

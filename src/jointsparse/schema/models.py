@@ -36,6 +36,7 @@ from jointsparse.schema import (
     plain_or,
     require_like,
     simple,
+    size,
     whole,
 )
 
@@ -66,7 +67,7 @@ JSON = simple(f"text, numbers and lists of them, of at most {10 * MOST_LETTERS:,
 NUMBER = either(NOTHING, number(nan=True))
 CARD = {
     "words": list_of(TEXT, "tasks"),
-    "known_images": whole(1),
+    "known_images": size("known"),
     **dict.fromkeys(("norm", "loss"), optional(TEXT)),
     "radius": optional(NUMBER),
     "features": optional(list_of(whole())),
@@ -84,10 +85,10 @@ CHECK = {
     "scores": either(_scores("rows"), _scores("rows", "tasks")),
 }
 KEPT = {
-    "card_": mapping(CARD, JSON),
     "known_scores_": _scores("known", "tasks"),
     "known_labels_": array((np.dtype(bool), *INTEGERS), "known", "tasks", low=-1, high=1),
     "known_names_": list_of(TEXT, "known"),
+    "card_": mapping(CARD, JSON),
     "columns_": list_of(TEXT),
     "check_": mapping(CHECK),
 }
@@ -95,7 +96,7 @@ OF_USERS = {"check_": optional(KEPT["check_"]), "card_": optional(JSON), "column
 CHAIN = {
     "steps": simple(
         "a list of pairs, at least one",
-        lambda steps: type(steps) is list and steps and all(type(one) is tuple and len(one) == 2 for one in steps),
+        lambda steps: type(steps) is list and steps and all(type(step) is tuple and len(step) == 2 for step in steps),
     ),
     "memory": NOTHING,
     "verbose": PLAIN,
@@ -195,7 +196,6 @@ def _compare_kept(chain: Any, kept: Mapping[str, Any], name: str, of_steps: list
         list(map(str, classifier.classes_)) == words and len(set(words)) == len(words),
         "card_.words must be those of the classifier, each once, got others",
     )
-    require(kept["card_"]["known_images"] == sizes["known"], f"card_.known_images must be {sizes['known']}")
     of_columns = len(columns) in (0, sizes["in"] if first == 0 else 0) and len(set(columns)) == len(columns)
     require(of_columns, f"columns_ must name each of {sizes['in']} features once, or none, got {len(columns)}")
     both = (labels == 1).any(axis=0) & (labels == 0).any(axis=0)
