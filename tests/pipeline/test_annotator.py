@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from PIL import Image
 from scipy.special import expit
-from sklearn.metrics import f1_score, precision_score
 from sklearn.pipeline import Pipeline
 
 from jointsparse import JointSparseClassifier
@@ -74,14 +73,10 @@ def chain(pictures):
     return found, table, annotator.with_check(model, X), features * scales[found.power]
 
 
-def test_the_final_fit_finds_what_there_is_to_learn_and_its_table_says_so(chain, pictures):
-    found, table, _, _ = chain
-    table = table.set_index("word")
+def test_the_final_fit_finds_what_there_is_to_learn_and_its_table_says_so(chain):
+    table = chain[1].set_index("word")
     assert (table.loc[["ramp", "stripes"], "auc_low"] > 0.95).all() and table.loc["=late", "auc"] < 0.8
     assert table.index[-1] == final.ALL_WORDS and table["gap"].max() <= 1e-3
-    assert table.loc["ramp", "images"] == found.labels[:, 0].sum() and len(found.labels) == 80
-    labels = pictures[1][80:]
-    assert table["test_images"].tolist() == [*labels.sum(axis=0), labels.any(axis=1).sum()]
 
 
 def test_known_scores_are_of_models_that_have_not_seen_the_image(chain):
@@ -141,20 +136,6 @@ def test_a_picture_with_the_score_of_the_threshold_is_above_it(score, above):
         of_known(np.arange(8, 0, -1), [1] * 5 + [0] * 3), [("new.png", np.array([score]))], 1, 1.0
     )
     assert table["above"].tolist() == [True] * above  # others are not listed
-
-
-def test_thresholds_reach_the_precision_and_the_largest_f1(chain):
-    found, _, model, _ = chain
-    for k, at in enumerate(annotator.thresholds(model)):
-        scores = model.known_scores_[:, k]
-        best = max(f1_score(found.labels[:, k], scores >= each) for each in scores)
-        assert f1_score(found.labels[:, k], scores >= at) == pytest.approx(best)
-    at = annotator.thresholds(model, 0.9)
-    assert np.isfinite(at[:2]).all() and np.isinf(at[2])
-    for k in range(2):
-        scores = model.known_scores_[:, k]
-        assert precision_score(found.labels[:, k], scores >= at[k]) >= 0.9
-        assert all(precision_score(found.labels[:, k], scores >= each) < 0.9 for each in scores[scores < at[k]])
 
 
 # The chain

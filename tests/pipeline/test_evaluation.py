@@ -250,17 +250,24 @@ def test_a_radius_from_which_on_nothing_of_the_loss_is_left_is_noted_if_the_chos
     assert [flag and flag.number for flag in noted] == [None, 2.0, 2.0, None, None, 0.3]
 
 
-@pytest.mark.parametrize(("gap", "told"), [(0.05, ""), (0.051, "; certified gap: 5%"), (0.36, "; certified gap: 36%")])
-def test_a_gap_above_five_percent_carries_a_warning(gap, told):
-    tables = evaluate(example(), one_sweep(gap=np.array([0.9, 0.9, 0.9, gap]), eta0=np.ones(4)))
-    assert tables.chosen["warning"].item() == f"radius at the upper edge of its grid{told}"
-    assert tables.sparsity["warning"].tolist() == ["certified gap: 90%", told.removeprefix("; ")]
+ONE_STEP = {"eta0": np.ones(4)}  # with which no edge is flagged
 
 
-@pytest.mark.parametrize(("unconverged", "told"), [([3, 3, 3, 0], ""), ([0, 0, 0, 2], "; tasks not converged: 2")])
-def test_tasks_that_the_chosen_fit_has_not_solved_are_counted(unconverged, told):
-    chosen = evaluate(example(), one_sweep(unconverged=np.array(unconverged))).chosen
-    assert chosen["warning"].item() == f"radius at the upper edge of its grid{told}"
+@pytest.mark.parametrize(
+    ("arrays", "expected"),
+    [
+        ({"gap": np.array([0.9, 0.9, 0.9, 0.05])} | ONE_STEP, ""),
+        ({"gap": np.array([0.9, 0.9, 0.9, 0.051])} | ONE_STEP, "; certified gap: 5%"),
+        ({"gap": np.array([0.9, 0.9, 0.9, 0.36])} | ONE_STEP, "; certified gap: 36%"),
+        ({"unconverged": np.array([3, 3, 3, 0])}, ""),
+        ({"unconverged": np.array([0, 0, 0, 2])}, "; tasks not converged: 2"),
+    ],
+)
+def test_a_chosen_fit_that_is_not_finished_carries_a_warning(arrays, expected):
+    tables = evaluate(example(), one_sweep(**arrays))
+    assert tables.chosen["warning"].item() == f"radius at the upper edge of its grid{expected}"
+    gaps = ["certified gap: 90%", expected.removeprefix("; ") if "gap" in arrays else ""]
+    assert tables.sparsity["warning"].tolist() == gaps
 
 
 @pytest.mark.parametrize("metric", ["auc", "eer"])
